@@ -5,6 +5,10 @@ Every message names what was found, what is allowed, and where.
 
 from __future__ import annotations
 
+import re
+
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
 
 class DiscreetError(Exception):
     """Base of all errors a caller may want to show to a person as they are."""
@@ -16,3 +20,12 @@ class InputError(DiscreetError, ValueError):
 
 class PrecisionError(DiscreetError, ArithmeticError):
     """The asked accuracy cannot be reached; the message says what can be."""
+
+
+def visible(text: str) -> str:
+    r"""Return a text with all that steers a terminal, or turns the order of its letters, written out.
+
+    >>> print(visible("level \u202e1\x1b[2J"))
+    level \u202e1\u001b[2J
+    """
+    return _UNSEEN.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)

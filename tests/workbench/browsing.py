@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -192,17 +191,15 @@ rho = "1/4"
 
 def command_line(*arguments: str) -> str:
     command = [sys.executable, "-m", "discreet", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=900).stdout
 
 
-def upload(page: Any, name: str, content: bytes) -> None:
+def upload(page: Any, name: str, content: bytes, button: str = "Open a release or a session (TOML)") -> None:
+    """Choose a file that lives in the browser: one on disk would have to stay until the browser has read it,
+    which on a busy machine is after any fixed time."""
     with page.expect_file_chooser() as chooser:
-        page.get_by_role("button", name="Open a release or a session (TOML)").click()
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / name
-        file.write_bytes(content)
-        chooser.value.set_files(file)
-        page.wait_for_timeout(100)  # the browser reads the file when it sends it
+        page.get_by_role("button", name=button).click()
+    chooser.value.set_files({"name": name, "mimeType": "application/toml", "buffer": content})
 
 
 def drag(page: Any, name: str, to: float, steps: int = 12) -> None:

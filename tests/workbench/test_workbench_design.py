@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import value, wait_for_text, wait_for_value
+from browsing import upload, value, wait_for_text, wait_for_value
 
 from discreet.budget.release import AnswerKind
 from discreet.errors import InputError
@@ -158,6 +157,7 @@ def test_wrong_texts(read: Callable[[str], Fraction], text: str) -> None:
 NAMELESS = """() => [...document.querySelectorAll('button, select, summary, a, input:not([type=file])')]
     .filter(e => !(e.ariaLabel || e.innerText?.trim() || e.closest('label')?.innerText?.trim()))
     .map(e => e.outerHTML)"""
+OPEN = "Open safetab.toml or config.json"
 DRAG = """async e => { const seen = () => document.querySelector('[data-design-updates]').textContent;
     for (let i = 0; i < 3; i++) { const old = seen(); e.value = 12 + 4 * i;
         e.dispatchEvent(new Event('input', {bubbles: true}));
@@ -168,16 +168,6 @@ DRAG = """async e => { const seen = () => document.querySelector('[data-design-u
 
 
 # -- in a browser ----------------------------------------------------------------------------------------
-
-
-def put(page: Any, name: str, content: bytes) -> None:
-    with page.expect_file_chooser() as chooser:
-        page.get_by_role("button", name="Open safetab.toml or config.json").click()
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / name
-        file.write_bytes(content)
-        chooser.value.set_files(file)
-        page.wait_for_timeout(100)  # the browser reads the file when it sends it
 
 
 def test_controls_change_the_numbers_to_those_of_the_functions(
@@ -246,12 +236,12 @@ def test_wrong_input_is_said_beside_it_and_files_are_opened(visit: Callable[...,
         beside = page.locator(".wb-field, td", has=field).last.locator("[role=alert]")
         beside.filter(has_text=message).wait_for(state="visible")
     assert value(page, "Epsilon, added") == "24.4020"
-    put(page, "broken.toml", b"privacy = ")
+    upload(page, "broken.toml", b"privacy = ", OPEN)
     wait_for_text(page, "broken.toml was not opened: not valid TOML")
-    put(page, "picture.json", bytes([0x89, 0xFF]))
+    upload(page, "picture.json", bytes([0x89, 0xFF]), OPEN)
     wait_for_text(page, "picture.json was not opened: it is not a text file")
     design = replace(Design(), races=1).with_rho(("TRACT", 2), Fraction(1))
-    put(page, "mine.toml", view.design_toml(design).encode())
+    upload(page, "mine.toml", view.design_toml(design).encode(), OPEN)
     wanted = view.design_numbers(design, DELTA)
     wait_for_value(page, "Epsilon, added", AnswerKind.BOUND.number(wanted.costs[0].epsilon))
     wait_for_value(page, "Groups a person is in", "3")

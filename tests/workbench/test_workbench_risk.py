@@ -46,7 +46,7 @@ def bound(part: float) -> str:
 
 def run(command: str) -> Any:
     arguments = [sys.executable, "-m", "discreet", *shlex.split(command)[1:], "--json"]
-    done = subprocess.run(arguments, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

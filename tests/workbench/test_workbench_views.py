@@ -222,7 +222,7 @@ def test_the_drawn_curve_passes_its_point_and_ends_at_the_floor(size: str, epsil
     assert found.epsilon == pytest.approx(epsilon, rel=1e-6)
     assert (found.epsilon, 1e-10) in line
     assert line[-1][1] == 1e-16
-    drawn = charts.profile(found.profile, epsilon=found.epsilon, delta=1e-10)["series"][0]["data"]
+    drawn = charts.profile(found.profile, "Exact", epsilon=found.epsilon, delta=1e-10)["series"][0]["data"]
     assert drawn[-1] == (line[-1][0], -16.0)
     assert (found.epsilon, -10.0) in drawn
 
@@ -290,7 +290,8 @@ def numbers_of(state: State) -> Numbers:
     numbers = Session(state).numbers
     found = (tasks.quick(state.main_events, state.delta), tasks.errors(state.main_events))
     for question, answer in zip(numbers.questions, found, strict=False):
-        question.found, question.of, question.asked = answer, ((), ()), ((), ())
+        question.asked = ((), ())
+        question.take(((), ()), answer)
     return numbers
 
 
@@ -377,13 +378,26 @@ def test_the_report_that_a_state_asks_for() -> None:
 
 def test_what_is_typed_is_one_step() -> None:
     session = Session(State.of("pl94-2020-units"))
-    for text in ("a", "ab", "abc"):
-        session.commit(session.state.with_settings("report", {"title": text}), "the title", typing=True)
-    assert (session.undo(), session.state.setting("report", "title"), session.undo()) == (
-        "the title",
-        "",
-        None,
-    )
+    field, other = object(), object()
+
+    def typed(*texts: str) -> None:
+        for text in texts:
+            state = session.state.with_settings("report", {"title": text})
+            session.commit(state, f"the title {text}", typing=field)
+
+    def title() -> str:
+        return session.state.setting("report", "title")
+
+    typed("a", "ab", "abc")
+    assert session.undo_text == "the title abc"
+    assert (session.undo(), title(), session.undo()) == ("the title abc", "", None)
+    typed("a", "ab")
+    session.typed()  # the field was left, and entered again
+    typed("abc", "abcd")
+    session.commit(session.state.with_delta("1e-5"), "delta", typing=other)
+    typed("abcde")
+    assert [session.undo(), session.undo(), session.undo()] == ["the title abcde", "delta", "the title abcd"]
+    assert (title(), session.undo(), title()) == ("ab", "the title ab", "")
 
 
 def test_the_kind_of_answer_stands_beside_the_number() -> None:
@@ -408,8 +422,8 @@ def test_the_only_path_may_be_a_merged_one() -> None:
         text = CROSSED.format("unbounded").replace('[spine]\nmay_merge_up = ["C"]', f"[spine.paths]\n{paths}")
         numbers = numbers_of(State(Release.from_toml(text), "one.toml", False))
         found = tasks.Overall(1.0, (1,), 1, 0.5, 0.5)
-        numbers.overall.asked = numbers.overall.of = ((), ())
-        numbers.overall.found = found
+        numbers.overall.asked = ((), ())
+        numbers.overall.take(((), ()), found)
         assert words.worst_text(numbers) == said
 
 
@@ -438,7 +452,8 @@ def test_what_the_numbers_mean() -> None:
     assert "at most" not in said
     assert "at least" not in said
     whole = tasks.overall(state.release, delta=state.delta, neighbours=state.relation)
-    numbers.overall.found, numbers.overall.of, numbers.overall.asked = whole, ((), ()), ((), ())
+    numbers.overall.asked = ((), ())
+    numbers.overall.take(((), ()), whole)
     said = " ".join(words.meaning(numbers))
     # what is promised is rounded to the safe side: misses down, factors and right guesses up
     every = account(state.release)

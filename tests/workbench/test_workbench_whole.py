@@ -114,7 +114,7 @@ def test_names_of_a_file_are_never_markup(visit: Callable[..., Any]) -> None:
 def test_a_wrong_setting_in_a_file_is_said_on_its_page(visit: Callable[..., Any]) -> None:
     page = visit("/risk")
     upload(page, "small.toml", SMALL.encode())
-    wait_for_text(page, "discreet account release.toml")
+    wait_for_text(page, "discreet risk release release.toml --prior 1/2")
     wrong = 'session = 1\npreset = "pl94-2020-units"\ndelta = "1e-10"\n[pages.risk]\nprior = "7"\n'
     upload(page, "wrong.toml", f'{wrong}[pages.design]\nraces = "9"\n'.encode())
     wait_for_text(page, "the prior is 7; it must lie strictly between 0 and 1")

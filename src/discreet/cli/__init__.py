@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn, get_args
 
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, visible
 
 if TYPE_CHECKING:
     from cyclopts import App, Token
@@ -54,8 +54,6 @@ SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP"
 _signals: list[int] = []
 """Those that came, in their order."""
 
-_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-
 
 def seconds_so_far() -> float:
     """Return how long ago the command began.
@@ -64,15 +62,6 @@ def seconds_so_far() -> float:
     True
     """
     return time.perf_counter() - _started
-
-
-def visible(text: str) -> str:
-    r"""Return a text with all that steers a terminal, or turns the order of its letters, written out.
-
-    >>> print(visible("level \u202e1\x1b[2J"))
-    level \u202e1\u001b[2J
-    """
-    return _UNSEEN.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)
 
 
 def main() -> int:

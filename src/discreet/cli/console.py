@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from cyclopts import App, Parameter
 
 from discreet.budget import Neighbours
-from discreet.cli import seconds_so_far, visible
-from discreet.errors import DiscreetError, InputError
+from discreet.cli import seconds_so_far
+from discreet.errors import DiscreetError, InputError, visible
 from discreet.files import check_writable, csv_text, write_whole
 from discreet.numbers import fraction, read_delta, whole
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App
 
 from discreet.budget.levels import RELATIONS, level_name
-from discreet.cli import console, visible
+from discreet.cli import console
 from discreet.cli.console import Block, Hanging, Screen, TextTable, option, show, write
-from discreet.errors import DiscreetError, InputError
+from discreet.errors import DiscreetError, InputError, visible
 from discreet.numbers import plain, read_delta
 
 if TYPE_CHECKING:

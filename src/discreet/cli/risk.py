@@ -19,9 +19,9 @@ from cyclopts import App, Parameter
 
 from discreet.budget import AnswerKind, load
 from discreet.budget.levels import level_name
-from discreet.cli import console, visible
+from discreet.cli import console
 from discreet.cli.console import PLAIN, Block, Hanging, LongLine, Outputs, Screen, TextTable, option
-from discreet.errors import InputError
+from discreet.errors import InputError, visible
 from discreet.numbers import chance as shown
 from discreet.numbers import fraction, in_hundred, times
 from discreet.numbers import prior as read_prior

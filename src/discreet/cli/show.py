@@ -9,9 +9,9 @@ from cyclopts import App
 
 from discreet.budget import ALIASES, load
 from discreet.budget.levels import level_name
-from discreet.cli import console, visible
+from discreet.cli import console
 from discreet.cli.console import Block, Hanging, LongLine, Screen, TextTable, option, write
-from discreet.errors import InputError
+from discreet.errors import InputError, visible
 from discreet.numbers import percent, plain, with_fraction
 from discreet.report import tables
 

@@ -261,12 +261,15 @@ class Sampled:
     profile: Profile
     tradeoff: TradeOffCurve
     zcdp: ZCDP
+    label: str = "exact"
+    """What the curves claim to be (`AnswerKind.label`)."""
 
 
 def sampled(account: Account, zcdp: ZCDP) -> Sampled:
     """Return the points that a figure needs: one pass over the cases, the trade-off curve by duality."""
     profile = sample_profile(account, drawing_epsilons(zcdp))
-    return Sampled(account.name, profile, tradeoff_from_profile(profile, curve_alphas()), zcdp)
+    tradeoff = tradeoff_from_profile(profile, curve_alphas())
+    return Sampled(account.name, profile, tradeoff, zcdp, account.claim.kind.label)
 
 
 Lines = Sequence[tuple[Comparison | Sampled, Look]]
@@ -278,7 +281,7 @@ def account_figure(drawn: Sampled, *, title: str = "") -> Figure:
     lines: Lines = [
         (TightZCDP.from_rho(drawn.zcdp.rho), _line("zCDP, tighter profile", GREY, ":", 1.2)),
         (drawn.zcdp, _line("zCDP (profile: Bun and Steinke)", VERMILION, "--")),
-        (drawn, _line("exact", BLUE, "-")),
+        (drawn, _line(drawn.label, BLUE, "-")),
     ]
     return _both_panels(lines, title)
 
@@ -289,7 +292,7 @@ def compare_figure(first: Sampled, second: Sampled, *, title: str = "") -> Figur
     for one, colour, dashes in ((second, GREEN, "-."), (first, BLUE, "-")):
         name = _short(one.name)
         lines.append((one.zcdp, _line(f"{name}, zCDP", colour, ":", 1.0, alpha=0.75)))
-        lines.append((one, _line(f"{name}, exact", colour, dashes)))
+        lines.append((one, _line(f"{name}, {one.label}", colour, dashes)))
     return _both_panels(lines, title)
 
 

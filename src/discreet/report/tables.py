@@ -200,11 +200,7 @@ def levels_of(release: Release) -> dict[str, list[Row]]:
 
 @dataclass(frozen=True, slots=True)
 class NoiseLine:
-    """Queries of a level that have equal noise; 95 % of the time it is within `margin`.
-
-    `estimate` has the standard deviation and the 95 % margin of the best estimate: None where no estimates
-    were asked for, and with None in it where no measurement determines the query.
-    """
+    """Queries of a level that have equal noise; 95 % of the time it is within `margin`."""
 
     level: str
     queries: tuple[str, ...]
@@ -212,34 +208,70 @@ class NoiseLine:
     variance: float
     deviation: float
     margin: int
-    estimate: tuple[float | None, float | None] | None = None
 
 
-def noise_lines(release: Release, estimates: Accuracy | None = None) -> tuple[NoiseLine, ...]:
-    """Return the noise of each level, queries of equal noise (and equal estimates) together.
+def noise_lines(release: Release) -> tuple[NoiseLine, ...]:
+    """Return the noise of each level, queries of equal noise together.
 
     >>> from discreet.budget import load
     >>> line = noise_lines(load("dhc-2022-08-25"))[1]
     >>> line.level, len(line.queries), round(line.deviation, 3), line.margin
     ('State', 10, 2.236, 4)
     """
-    best = {
-        (level.name, query.name): (query.sd, query.margin95)
-        for level in (estimates.levels if estimates is not None else ())
-        for query in level.queries
-    }
     lines = []
     for level, rows in levels_of(release).items():
         alike: dict[object, list[Row]] = {}
         for row in rows:
-            alike.setdefault((row.event, row.share, best.get((level, row.query))), []).append(row)
+            alike.setdefault((row.event, row.share), []).append(row)
         for same in alike.values():
-            row = same[0]
-            noise = row.single()
-            variance, found = noise.true_variance(), best.get((level, row.query))
-            names = tuple(one.query for one in same)
-            lines.append(NoiseLine(level, names, row, variance, variance**0.5, noise.margin(), found))
+            noise, names = same[0].single(), tuple(one.query for one in same)
+            variance = noise.true_variance()
+            lines.append(NoiseLine(level, names, same[0], variance, variance**0.5, noise.margin()))
     return tuple(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class MarginLine:
+    """Queries of a level that are equally accurate: standard deviations and 95 % margins.
+
+    `noise` is None where the level does not ask the query. `estimate` is None where no estimates were asked
+    for, and has None in it where no measurement determines the query.
+    """
+
+    level: str
+    queries: tuple[str, ...]
+    noise: tuple[float, int] | None
+    estimate: tuple[float | None, float | None] | None = None
+
+
+def margin_lines(release: Release, estimates: Accuracy | None = None) -> tuple[MarginLine, ...]:
+    """Return the noise of each level beside the best estimates, queries that are alike in both together.
+
+    A query that a level does not ask has a line of its own if it can be estimated there.
+
+    >>> from discreet.budget import load
+    >>> from discreet.estimation import accuracy
+    >>> release = load("pl94-2020")
+    >>> line = next(one for one in margin_lines(release, accuracy(release)) if one.noise is None)
+    >>> line.level, line.queries, round(line.estimate[1], 1)
+    ('US', ('total',), 15.0)
+    """
+    noise = {
+        (line.level, name): (line.deviation, line.margin)
+        for line in noise_lines(release)
+        for name in line.queries
+    }
+    asked = dict.fromkeys((level, row.query) for level, rows in levels_of(release).items() for row in rows)
+    best = {} if estimates is None else {k: (v.sd, v.margin95) for k, v in estimates.by_query.items()}
+    known = (place for place, found in best.items() if found[0] is not None)
+    order = {level.name: place for place, level in enumerate(release.levels)}
+    alike: dict[tuple[str, object, object], list[str]] = {}
+    for level, name in sorted({**asked, **dict.fromkeys(known)}, key=lambda place: order[place[0]]):
+        alike.setdefault((level, noise.get((level, name)), best.get((level, name))), []).append(name)
+    return tuple(
+        MarginLine(level, tuple(names), noise.get((level, names[0])), best.get((level, names[0])))
+        for (level, _, _), names in alike.items()
+    )
 
 
 def path_text(release: Release, path: int) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import pairwise
+from typing import NamedTuple
 
 from discreet.accounting.calibration import Calibration, calibrate
 from discreet.budget.levels import level_name
 from discreet.errors import DiscreetError, InputError
 from discreet.numbers import interval, number, percent, plain, positive
 from discreet.numbers import margin as margin_text
-from discreet.report.tables import NoiseLine, calibrated_lines, noise_lines, scaled_sizes
+from discreet.report.tables import MarginLine, calibrated_lines, margin_lines, scaled_sizes
 from discreet.workbench import charts
 from discreet.workbench import controls as c
 from discreet.workbench import words as say
@@ -26,8 +27,8 @@ SIZES = (100, 1_000, 10_000)
 class _AccuracyPage(c.Page):
     def __init__(self, session: Session) -> None:
         super().__init__(session, "accuracy")
-        self.noise: Question[tuple[NoiseLine, ...]] = self.question(noise_lines, 0.1, 120)
-        self.estimates: Question[tuple[NoiseLine, ...]] = self.question(estimates, 0.5, 300)
+        self.noise: Question[tuple[MarginLine, ...]] = self.question(margin_lines, 0.1, 120)
+        self.estimates: Question[tuple[MarginLine, ...]] = self.question(estimates, 0.5, 300)
         self.least: Question[tuple[Calibration, float]] = self.question(
             least_budget, 0.1, 1800, all_cases=True
         )
@@ -37,15 +38,22 @@ class _AccuracyPage(c.Page):
         self.tree_trouble = ""
 
     @property
-    def lines(self) -> tuple[NoiseLine, ...]:
-        """The noise of each level, with the best estimates once they are known."""
-        return self.estimates.now or self.noise.now or ()
+    def margins(self) -> Margins | None:
+        """The noise of each level and query, with the best estimates beside it once they are known."""
+        lines = self.estimates.now or self.noise.now
+        if not lines:
+            return None
+        has_none = bool(self.estimates.trouble or self.tree_trouble)
+        return Margins(lines, self.state.release.attributes is not None, has_none)
 
     @property
-    def together(self) -> bool:
-        """Whether the page's figures are those of estimates from all queries and levels together."""
-        unknown = bool(self.estimates.trouble or self.tree_trouble)
-        return self.state.release.attributes is not None and not unknown
+    def query(self) -> str:
+        """The query whose relative error is drawn: the chosen one, the total, or one of most levels."""
+        known, chosen = self.margins.by_query if self.margins else {}, self.get("query")
+        most = max(map(len, known.values()), default=0)
+        common = [query for query, levels in known.items() if len(levels) == most]
+        usual = "total" if "total" in common else next(iter(common), "")
+        return chosen if chosen in known else usual
 
     @property
     def asked(self) -> dict[str, object]:
@@ -76,13 +84,46 @@ def build(session: Session) -> None:
         _wanted(page)
 
 
-def common_lines(lines: tuple[NoiseLine, ...]) -> dict[str, NoiseLine]:
-    """Return for each level its most common kind of query."""
-    best: dict[str, NoiseLine] = {}
-    for line in lines:
-        if line.level not in best or len(line.queries) > len(best[line.level].queries):
-            best[line.level] = line
-    return best
+class Margins(NamedTuple):
+    """Margins of levels and queries: of the noise, and of the estimates if there are any or will be.
+
+    `together` says whether estimates use all queries together; `has_none` that there will be no estimates.
+    """
+
+    lines: tuple[MarginLine, ...]
+    together: bool
+    has_none: bool
+
+    @property
+    def what(self) -> str:
+        """What the margins are of that relative errors are made from."""
+        if self.has_none:
+            return "noise"
+        return "best estimate" if self.together else "estimate"
+
+    def best(self, line: MarginLine) -> float | None:
+        """The margin that relative errors are made from; None while it is not known, or not determined."""
+        if self.has_none:
+            return None if line.noise is None else float(line.noise[1])
+        return None if line.estimate is None else line.estimate[1]
+
+    @property
+    def by_query(self) -> dict[str, dict[str, float]]:
+        """The margins of each query by level, where they are known.
+
+        >>> from discreet.budget import load
+        >>> known = Margins(margin_lines(load("pl94-2020")), True, True).by_query
+        >>> "US" in known["total"], known["total"]["State"], known["cenrace"]["US"]
+        (False, 2.0, 68.0)
+        """
+        found: dict[str, dict[str, float]] = {}
+        for line in self.lines:
+            margin = self.best(line)
+            for query in line.queries:
+                levels = found.setdefault(query, {})
+                if margin is not None:
+                    levels[line.level] = margin
+        return found
 
 
 def read_size(text: str) -> int:
@@ -124,9 +165,8 @@ def read_margin(text: str) -> str:
 def _margins(page: _AccuracyPage) -> None:
     """The table of margins."""
 
-    def figures() -> tuple[tuple[NoiseLine, ...], bool, int, str] | None:
-        unknown = "–" if page.tree_trouble or page.estimates.trouble else "…"
-        return (page.lines, page.together, size.kept or int(OWN_SIZE), unknown) if page.lines else None
+    def figures() -> tuple[Margins, int] | None:
+        return (page.margins, size.kept or int(OWN_SIZE)) if page.margins else None
 
     def note() -> str:
         if page.tree_trouble:
@@ -142,8 +182,10 @@ def _margins(page: _AccuracyPage) -> None:
             )
         if page.estimates.now is None:
             return "Working out the best estimates …"
-        if page.together:
-            return "Best estimates use all queries and levels together."
+        usual = say.has_usual_tree(page.state) and len(page.state.base.levels) > 1 and not page.get("tree")
+        areas = " An area has as many areas below it as in the United States on average." if usual else ""
+        if page.state.release.attributes is not None:
+            return f"Best estimates use all queries and levels together.{areas}"
         return "Estimates use each query by itself, at all levels: the release states no attributes."
 
     with c.card():
@@ -152,8 +194,8 @@ def _margins(page: _AccuracyPage) -> None:
             with c.box("wb-row").style("width: 220px; flex-wrap: nowrap"):
                 c.words("Group of", "wb-soft").style("white-space: nowrap")
                 name, own = "Size of a group", page.setting("size", OWN_SIZE)
-                size = c.Field(page, name, read_size, own, "the size of a group", typing=True)
-        page.rebuild(c.box(""), figures, lambda now: _table(*now))
+                size = c.Field(page, name, read_size, own, "the size of a group")
+        page.rebuild(c.box(""), figures, lambda now: _table(*now), dims=True)
         c.gap()
         c.Field(
             page,
@@ -161,7 +203,6 @@ def _margins(page: _AccuracyPage) -> None:
             read_tree,
             page.setting("tree"),
             "areas below an area",
-            typing=True,
             term="estimate",
             shown="areas below an area, on average, level by level",
             placeholder="such as 51, 61.6, …",
@@ -169,61 +210,97 @@ def _margins(page: _AccuracyPage) -> None:
         page.words(note).style("margin-top: 8px")
 
 
-def _table(lines: tuple[NoiseLine, ...], together: bool, own: int, unknown: str) -> None:
-    def known(value: float | None, line: NoiseLine, sign: str = "") -> str:
-        """Write a number of an estimate, if it is known by now, or can be."""
-        if value is None:
-            return unknown if line.estimate is None else "not determined"
-        return f"{sign}{margin_text(value)}"
+def _table(margins: Margins, own: int) -> None:
+    """One row a level and query, with those that are alike in one."""
+    waits = "–" if margins.has_none else "…"
+
+    def estimated(line: MarginLine) -> list[str]:
+        """The estimate, if it is known by now, or can be."""
+        if line.estimate is None:
+            return [waits, waits]
+        deviation, margin = line.estimate
+        if deviation is None or margin is None:
+            return ["not determined", "–"]
+        return [margin_text(deviation), f"± {margin_text(margin)}"]
 
     def relative(part: float) -> str:
         return f"{100 * part:,.0f} %" if part >= 1 else percent(part)
 
     sizes, rows = sorted({own, *SIZES}), []
-    for line in lines:
-        deviation, margin = line.estimate or (None, None)
-        noise = [margin_text(line.deviation), f"± {line.margin:,}"]
-        if together:
-            best = [known(deviation, line), known(margin, line, "± ")]
-            figures, shown = [*best, *noise], margin
-        else:
-            figures, shown = [*noise, known(margin, line, "± ")], float(line.margin)
-        alike = line.queries[0] if len(line.queries) == 1 else f"{len(line.queries)} queries alike"
-        errors = ("–" if shown is None else relative(shown / size) for size in sizes)
-        rows.append([level_name(line.level), alike, *figures, *errors])
-    for above, row in reversed(list(pairwise(rows))):
-        row[0] = "" if row[0] == above[0] else row[0]  # a level is named once
-    what = "best estimate from all queries and levels" if together else "noise"
+    for line in margins.lines:
+        noise = [margin_text(line.noise[0]), f"± {line.noise[1]:,}"] if line.noise else ["not asked", "–"]
+        best = margins.best(line)
+        unknown = waits if line.estimate is None and not margins.has_none else "–"
+        errors = [unknown if best is None else relative(best / size) for size in sizes]
+        rows.append((level_name(line.level), line.queries, [*noise, *estimated(line), *errors]))
     caption = (
-        f"The {what} where no levels are merged; the last columns give its margin relative to groups of "
-        f"that size."
+        "Standard deviations and 95 % margins, where no levels are merged. The last columns give the margin "
+        f"of the {margins.what} relative to a group of that size."
     )
-    columns = ["std. dev.", "95 % margin"]
-    columns += ["noise, std. dev.", "noise, 95 % margin"] if together else ["estimate, 95 % margin"]
-    head = ["level", "query", *columns, *(f"of {size:,}" for size in sizes)]
+    kind = "best estimate" if margins.together else "estimate"
+    groups = [("", 2), ("noise", 2), (kind, 2), (f"margin of the {margins.what}, relative", len(sizes))]
+    head = ["level", "query", *["std. dev.", "95 % margin"] * 2, *(f"of {size:,}" for size in sizes)]
     with c.box("wb-scroll"), c.box("wb-table wb-second-left", "table"):
-        c.words(caption, tag="caption")
-        c.table_head(head)
+        with c.box("", "caption"):
+            c.words(caption, "wb-caption")
+        c.table_head(head, groups)
         with c.box("", "tbody"):
-            for row in rows:
+            for above, (level, queries, texts) in pairwise([("", (), []), *rows]):
                 with c.box("", "tr"):
-                    for place, text in enumerate(row):
-                        c.words(text, tag="td" if place else "th")
+                    c.words("" if level == above[0] else level, tag="th")  # a level is named once
+                    with c.box("", "td"):
+                        _names(queries)
+                    for text in texts:
+                        c.words(text, tag="td")
+
+
+def _names(queries: tuple[str, ...]) -> None:
+    """The queries of a row: many are named when that is asked for."""
+    if len(queries) == 1:
+        c.words(queries[0])
+        return
+    with c.box("wb-names", "details"):
+        c.words(f"{len(queries)} queries alike", tag="summary")
+        for name in queries:
+            c.words(name, "wb-soft", "div")
 
 
 def _sizes(page: _AccuracyPage) -> None:
-    """Relative error against the size of a group."""
+    """Relative error of one query against the size of a group, level by level."""
+
+    def queries() -> dict[str, str]:
+        return {name: name for name in page.margins.by_query} if page.margins else {}
+
+    def lines() -> dict[str, float]:
+        return page.margins.by_query.get(page.query, {}) if page.margins else {}
 
     def drawn() -> c.Drawn:
-        lines = {}
-        for level, line in common_lines(page.lines).items():
-            best = line.estimate[1] if page.together and line.estimate else None
-            margin = max(best if best is not None else line.margin, 0.5)
-            lines[level_name(level)] = tuple((10.0**power, margin / 10.0**power) for power in range(1, 7))
-        return (charts.sizes(lines, page.state.base.unit), "") if lines else None
+        drawn = {
+            level_name(level): tuple((10.0**power, max(margin, 0.5) / 10.0**power) for power in range(1, 7))
+            for level, margin in lines().items()
+        }
+        if not drawn or page.margins is None:
+            return None
+        said = "; ".join(f"{level_name(level)} ± {margin_text(margin)}" for level, margin in lines().items())
+        name = f"Relative error of {page.query} against the size of a group"
+        return charts.sizes(drawn, page.state.base.unit), f"{name}. Margin of the {page.margins.what}: {said}"
+
+    def note() -> str:
+        if page.margins is None or not page.query:
+            return ""
+        missing = [level_name(one.name) for one in page.state.base.levels if one.name not in lines()]
+        without = "do not ask it" if len(missing) > 1 else "does not ask it"
+        without = without if page.margins.has_none else "not determined there"
+        left_out = f" Left out: {', '.join(missing)} ({without})." if missing and lines() else ""
+        return f"95 % margin of the {page.margins.what} of {page.query}, over the size.{left_out}"
 
     with c.card():
-        page.heading("Relative error by size of the group", "relative error")
+        with c.box("wb-between wb-top"):
+            page.heading("Relative error by size of the group", "relative error")
+            with c.box("").style("width: 150px"):
+                setting = c.Setting(lambda: page.query, lambda text: page.at("query", text))
+                c.choice(page, "Query", setting, queries, "looking at {}", bare=True)
+        page.words(note).style("margin-bottom: 6px")
         page.chart("Relative error against the size of a group, one line a level", drawn, 370)
 
 
@@ -246,7 +323,7 @@ def _wanted(page: _AccuracyPage) -> None:
         for name in names:
             shown, margin = level_name(name), page.setting(f"margin {name}")
             label, what = f"Wanted margin of {shown}", f"the wanted margin of {shown}"
-            fields[name] = c.Field(page, label, read_margin, margin, what, typing=True, shown=shown)
+            fields[name] = c.Field(page, label, read_margin, margin, what, shown=shown)
 
     def said() -> str:
         if question.now is None:
@@ -260,12 +337,12 @@ def _wanted(page: _AccuracyPage) -> None:
 
     with c.card():
         page.heading("The smallest budget for the margins you want", "wanted")
-        note = "Leave a level empty to keep its noise."
+        note = "Margins of the noise, in the widest query of a level. Leave a level empty to keep its noise."
         c.words(note, "wb-soft", "div").style("margin-bottom: 10px")
         place = c.box("wb-pair").style("gap: 8px 20px")
-        answer = c.words("", "wb-text", "p", role="status").style("margin: 14px 0 10px")
+        answer = c.words("", "wb-text", "p", role="status", data_of="").style("margin: 14px 0 10px")
         button = c.button("Use this budget", take, "wb-primary")
-        command = c.words("", "wb-command wb-hidden", "code").style("margin-top: 10px")
+        command = c.words("", "wb-command wb-hidden", "code", data_of="").style("margin-top: 10px")
 
     page.rebuild(place, names, build)
 
@@ -276,14 +353,16 @@ def _wanted(page: _AccuracyPage) -> None:
             return
         lines = page.noise.now or ()
         for name, field in fields.items():
-            widest = max((line.margin for line in lines if line.level == name), default=None)
-            c.put(field.element, "placeholder", None if widest is None else f"now ± {widest:,}")
+            known = (line.noise[1] for line in lines if line.level == name and line.noise)
+            widest = max(known, default=None)
+            c.put(field.element, "placeholder", None if widest is None else f"noise now ± {widest:,}")
         asked = tuple((name, field.kept) for name, field in fields.items() if field.kept)
         wanted = ",".join(f"{name}={text}" for name, text in asked)
         command.say(say.command(state, "calibrate", "--moe", wanted) if asked else "")
         question.ask(state.release, asked, **page.asked, begin=bool(asked))
         c.enable(button, question.now is not None)
-        answer.set(said())
+        page.write(answer, said())
+        page.stamp(command)
 
 
 def _calibration(page: _AccuracyPage) -> None:
@@ -314,11 +393,13 @@ def _calibration(page: _AccuracyPage) -> None:
         lines = calibrated_lines(found)
         if lines:
             alike = [one for one in lines if one.level == lines[-1].level]
-            before, after = max(alike, key=lambda one: len(one.queries)).margins
+            common = max(alike, key=lambda one: len(one.queries))
+            before, after = common.margins
+            queries = common.queries[0] if len(common.queries) == 1 else f"{len(common.queries)} queries"
             would = (
                 f"± {after:,}, as it is now" if after == before else f"± {after:,} instead of ± {before:,}"
             )
-            said += f"The margin of error of {level_name(lines[-1].level)} would be {would}. "
+            said += f"The margin of the noise of {queries} of {level_name(common.level)} would be {would}. "
         return f"{said}The button gives the proof."
 
     def proved() -> str:

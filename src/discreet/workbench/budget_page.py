@@ -164,8 +164,9 @@ def _curves(page: c.Page) -> None:
             return None
         lines = [*quick.profile, *([old.profile[0]] if old else [])]
         delta = float(numbers.state.delta)
-        return charts.profile(lines, epsilon=quick.epsilon, delta=delta), (
-            f"delta against epsilon. At delta {plain(delta)}: exact {number(quick.epsilon)}, "
+        name = say.curve_name(numbers.state)
+        return charts.profile(lines, name, epsilon=quick.epsilon, delta=delta), (
+            f"delta against epsilon. At delta {plain(delta)}: {name.lower()} {number(quick.epsilon)}, "
             f"zCDP {number(quick.zcdp)}, Gaussian DP {number(quick.gdp)}."
         )
 
@@ -173,8 +174,10 @@ def _curves(page: c.Page) -> None:
         errors, old = numbers.errors.found, session.before and session.before.errors.found
         if errors is None:
             return None
-        said = "The lowest rate of misses at each rate of false alarms: exact, zCDP, Gaussian DP."
-        return charts.tradeoff([*errors.lines, *([old.lines[0]] if old else [])], logarithmic=log), said
+        name = say.curve_name(numbers.state, least=True)
+        lines = [*errors.lines, *([old.lines[0]] if old else [])]
+        said = f"The lowest rate of misses at each rate of false alarms: {name.lower()}, zCDP, Gaussian DP."
+        return charts.tradeoff(lines, name, logarithmic=log), said
 
     with c.box("wb-two"):
         with c.card():

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from discreet.budget.levels import level_name
+from discreet.errors import visible
 from discreet.workbench.tasks import Line
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ UNNAMED = "nothing told"
 """The line that the legend leaves out."""
 
 TABLES = ("total only", "sex × 4 ages", "sex × 9 ages", "sex × 23 ages")
-_CURVES = ("Exact", "zCDP", "Gaussian DP", "Before")
+_OTHERS = ("zCDP", "Gaussian DP", "Before")
 PEOPLE = "people in the group"
 _NO_ENDS = {"showMinLabel": False, "showMaxLabel": False}
 _LONGEST = 200  # pixels of a name in a legend
@@ -66,7 +67,7 @@ def series(name: str, line: Line, place: int, **more: object) -> Options:
     colour = COLOURS[place % 5]
     return {
         "type": "line",
-        "name": name,
+        "name": visible(name),
         "data": line,  # tuples, which NiceGUI does not watch one by one
         "symbol": "none",
         "lineStyle": {"width": 2.5 if place == 0 else 1.8, "type": DASHES[place % 5], "color": colour},
@@ -152,23 +153,23 @@ def chart(lines: Sequence[Options], x: Options, y: Options, *, value: str = "", 
 # -- Budget ----------------------------------------------------------------------------------------------
 
 
-def profile(lines: Sequence[Line], *, epsilon: float, delta: float) -> Options:
-    """Return the chart of delta against epsilon, with the chosen point marked."""
+def profile(lines: Sequence[Line], name: str, *, epsilon: float, delta: float) -> Options:
+    """Return the chart of delta against epsilon, the first line under a name, with the point marked."""
     floor = math.floor(math.log10(min(FLOOR, delta / 10)))
     # delta as a power of ten, where the axis can hold it
     logs = [tuple((x, math.log10(y)) for x, y in line if y >= 0.999 * 10.0**floor) for line in lines]
-    drawn = [*several(zip(_CURVES, logs, strict=False)), point(epsilon, math.log10(delta), 10)]
+    drawn = [*several(zip((name, *_OTHERS), logs, strict=False)), point(epsilon, math.log10(delta), 10)]
     power, step = "v => v === 0 ? '1' : '1e' + v", max(1, round(-floor / 4))
     y = axis("delta", shown=power, min=floor, max=0, interval=step, nameGap=44)
     value = "v => v === undefined ? '' : Math.pow(10, v).toExponential(3)"
     return chart(drawn, axis("epsilon", min=0), y, value=value)
 
 
-def tradeoff(lines: Sequence[Line], *, logarithmic: bool = False) -> Options:
+def tradeoff(lines: Sequence[Line], name: str, *, logarithmic: bool = False) -> Options:
     """Return the chart of the trade-off curve; the diagonal is a release that tells nothing."""
     low = 1e-6 if logarithmic else 0.0
     inside = [tuple(at for at in line if min(at) >= low) if logarithmic else line for line in lines]
-    drawn = several(zip(_CURVES, inside, strict=False))
+    drawn = several(zip((name, *_OTHERS), inside, strict=False))
     if not logarithmic:
         blind = {"width": 1, "type": "solid", "color": SOFT, "opacity": 0.6}
         no_use = ((0.0, 1.0), (1.0, 0.0))
@@ -215,12 +216,14 @@ def belief(line: Line, *, prior: float, value: int, posterior: float) -> Options
     return chart(drawn, x, y)
 
 
-def accuracy(mine: Line, bound: Line, *, prior: float, right: float | None) -> Options:
+def accuracy(
+    mine: Line, bound: Line, *, prior: float, right: float | None, main_path: bool = False
+) -> Options:
     """Return how often decisions are right against the prior: this adversary, any adversary, no release."""
     blind = tuple((p, max(p, 1 - p)) for p, _ in bound or mine)
     drawn = [
         *([series("this adversary", mine, 0)] if mine else []),
-        series("best of anyone", bound, 1),
+        series("best of anyone, main path" if main_path else "best of anyone", bound, 1),
         series("without the release", blind, 2),
         *([] if right is None else [point(prior, right)]),
     ]
@@ -255,7 +258,7 @@ def levels(pairs: Sequence[tuple[Risk, Risk]], *, overall: Risk) -> Options:
     x = axis("right decisions, averaged over the prior", shown=_DIGITS % 4, scale=True, **limits)
     x["axisLine"]["onZero"] = False
     x["axisLabel"] |= _NO_ENDS
-    names = [level_name(row.scope) for row in one]
+    names = [visible(level_name(row.scope)) for row in one]
     # not measured by the browser, which does it before the font is there
     room = max(24, min(260, 6.2 * max(map(len, names), default=0)))
     y = axis("", data=names, inverse=True) | {"type": "category"}

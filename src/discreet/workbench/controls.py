@@ -15,7 +15,7 @@ from nicegui.events import GenericEventArguments
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, visible
 from discreet.workbench.charts import Options
 from discreet.workbench.session import Question, Session
 from discreet.workbench.state import State
@@ -29,7 +29,7 @@ Drawn = tuple[Options, str] | None
 _SECONDS = 0.05  # between two values of a dragged slider
 _LONGEST = 5000  # characters that are read from a field
 _LONG_NUMBER = 10  # characters of a number with what it claims
-_EMIT = "(event) => emit(event.target.value)"
+_TELL, _SETTLE = (f"(event) => {name}(event, emit)" for name in ("tell", "settle"))  # of page.js
 
 
 class Setting(NamedTuple):
@@ -42,8 +42,16 @@ class Setting(NamedTuple):
 def box(classes: str = "", tag: str = "div", **properties: object) -> Element:
     """A plain element to put others into: `with box("wb-stack"):`."""
     made = ui.element(tag).classes(classes)
-    made.props.update({name.replace("_", "-"): value for name, value in properties.items()})
+    made.props.update(_attributes(properties))
     return made
+
+
+def _attributes(properties: Mapping[str, object]) -> dict[str, object]:
+    """What is read to someone is written out like what is seen; other values stay as they are."""
+    return {
+        name.replace("_", "-"): visible(value) if name == "aria_label" and isinstance(value, str) else value
+        for name, value in properties.items()
+    }
 
 
 def card(name: str = "", **properties: object) -> Element:
@@ -55,11 +63,11 @@ class Text(TextElement):
     """A text in an element of its own; nothing in it is read as HTML."""
 
     def __init__(self, text: str = "", tag: str = "span") -> None:
-        super().__init__(tag=tag, text=_kept_together(text))
+        super().__init__(tag=tag, text=_readable(text))
 
     def set(self, text: str) -> None:
         """Show another text."""
-        text = _kept_together(text)
+        text = _readable(text)
         if text != self.text:
             self.text = text
 
@@ -72,13 +80,13 @@ class Text(TextElement):
 def words(text: str, classes: str = "", tag: str = "span", **properties: object) -> Text:
     """A text that can be changed by `set`."""
     made = Text(text, tag).classes(classes)
-    made.props.update({name.replace("_", "-"): value for name, value in properties.items()})
+    made.props.update(_attributes(properties))
     return made
 
 
-def _kept_together(text: str) -> str:
-    """No line ends between a number and its sign."""
-    return text.replace(" %", "\u00a0%").replace("± ", "±\u00a0")
+def _readable(text: str) -> str:
+    """What turns the order of letters is written out; no line ends between a number and its sign."""
+    return visible(text).replace(" %", "\u00a0%").replace("± ", "±\u00a0")
 
 
 def gap(pixels: int = 12) -> None:
@@ -134,6 +142,13 @@ def file_button(
     def too_large() -> None:
         failed(f"The file is larger than {largest // 10**6} MB; nothing was changed.")
 
+    def unsent(event: GenericEventArguments) -> None:
+        why, name = event.args
+        if why == "large":
+            too_large()
+        elif why == "lost":
+            failed(f"{str(name)[:200]} could not be read and sent; nothing was changed. Open it again.")
+
     async def hear(name: str, content: bytes) -> None:
         with client:
             try:
@@ -147,7 +162,7 @@ def file_button(
 
     _files[key] = hear
     client.on_delete(lambda: _files.pop(key, None))
-    made.on("click", too_large, js_handler=f"() => sendFile('/file/{key}', {largest}, emit)", args=[])
+    made.on("click", unsent, js_handler=f"() => sendFile('/file/{key}', {largest}, emit)")
 
 
 def enable(element: Element, enabled: bool) -> None:
@@ -191,37 +206,38 @@ def slider(
     held: float | None = None
     with box("wb-label-row"):
         page.label(shown or name, term)
-        short = words("", "wb-now")
+        short = words("", "wb-now", data_of="")
     element = box("wb-range", "input", type="range", min=ends[0], max=ends[1], step=1, aria_label=name)
 
     def asked(step: float) -> State:
-        with element.props.suspend_updates():  # the browser shows it already
-            put(element, "data-value", str(int(step)))
         return setting.at(str(value(int(step))))
 
     def moved(event: GenericEventArguments) -> None:
         nonlocal held
+        step = page.hear(event)
         # the browser holds back the last of many moves, until after it was let go
-        if isinstance(event.args, int | float) and event.args != held:
+        if isinstance(step, int | float) and step != held:
             held = None
-            page.session.preview(asked(event.args))
+            page.session.preview(asked(step))
+        else:
+            page.session.notify()
 
     def let_go(event: GenericEventArguments) -> None:
         nonlocal held
-        if isinstance(event.args, int | float):
-            held = event.args
-            page.session.commit(asked(event.args), what or name.lower())
+        step = page.hear(event)
+        if isinstance(step, int | float):
+            held = step
+            page.session.commit(asked(step), what or name.lower())
 
     @page.draw
     def draw() -> None:
         step, *texts = said(setting.now())
-        short.set(texts[-1])
-        put(element, "aria-valuetext", texts[0])
+        page.write(short, texts[-1])
+        put(element, "aria-valuetext", visible(texts[0]))
         put(element, "data-value", str(step))
 
-    emit = "(event) => emit(Number(event.target.value))"
-    element.on("input", moved, throttle=_SECONDS, js_handler=emit)
-    element.on("change", let_go, js_handler=emit)
+    element.on("input", moved, throttle=_SECONDS, js_handler=_TELL)
+    element.on("change", let_go, js_handler=_SETTLE)
     return element
 
 
@@ -239,7 +255,6 @@ class Field(Generic[Value]):
         to: Setting | Callable[[Value], object],
         what: str = "",
         *,
-        typing: bool = False,
         shown: str = "",
         term: str = "",
         placeholder: str = "",
@@ -259,18 +274,19 @@ class Field(Generic[Value]):
             put(self.element, "placeholder", placeholder or None)
 
         def hear(event: GenericEventArguments) -> None:
-            text = str(event.args)[:_LONGEST]
+            text = str(page.hear(event))[:_LONGEST]
             put(self.element, "data-value", text)
             value, wrong = self._tried(text)
             self.say(wrong)
-            if wrong:
+            if not wrong and isinstance(to, Setting):
+                page.session.commit(to.at(self.value), what.format(self.value), typing=self)
                 return
-            if isinstance(to, Setting):
-                page.session.commit(to.at(self.value), what.format(self.value), typing=typing)
-            elif value is not None:
+            if not wrong and value is not None and not isinstance(to, Setting):
                 to(value)
+            page.session.notify()
 
-        self.element.on("input", hear, throttle=0.25, leading_events=False, js_handler=_EMIT)
+        self.element.on("input", hear, throttle=0.25, leading_events=False, js_handler=_TELL)
+        self.element.on("change", page.session.typed, args=[])
         if isinstance(to, Setting):
             page.draw(lambda: self.show(to.now()))
 
@@ -346,9 +362,12 @@ def choice(
         element = box("wb-input", "select", aria_label=name)
 
     def hear(event: GenericEventArguments) -> None:
-        put(element, "data-value", event.args)
-        if event.args in known:
-            page.session.commit(setting.at(event.args), what.format(known[event.args]))
+        value = str(page.hear(event))
+        put(element, "data-value", value)
+        if value in known:
+            page.session.commit(setting.at(value), what.format(known[value]))
+        else:
+            page.session.notify()
 
     @page.draw
     def draw() -> None:
@@ -362,7 +381,7 @@ def choice(
                     words(text, tag="option", value=value)
         put(element, "data-value", setting.now())
 
-    element.on("change", hear, js_handler=_EMIT)
+    element.on("change", hear, js_handler=_SETTLE)
 
 
 def check(
@@ -380,11 +399,12 @@ def check(
             element.props["checked"] = value
 
     def hear(event: GenericEventArguments) -> None:
+        ticked = bool(page.hear(event))
         with element.props.suspend_updates():
-            tick(bool(event.args))
-        changed(bool(event.args))
+            tick(ticked)
+        changed(ticked)
 
-    element.on("change", hear, js_handler="(event) => emit(event.target.checked)")
+    element.on("change", hear, js_handler=_TELL)
     page.draw(lambda: tick(now()))
 
 
@@ -392,27 +412,51 @@ class Tile:
     """One number with its name and a note."""
 
     def __init__(self, page: Page, name: str, term: str, *, first: bool = False) -> None:
+        self._page = page
         with box("wb-tile wb-first" if first else "wb-tile"):
             with box("wb-label"):
                 self._name = page.label(name, term)
-            self._value = words("…", "wb-value", aria_label=name)
-            self._note = words("", "wb-note")
+            self._value = words("…", "wb-value", aria_label=name, data_of="")
+            self._note = words("", "wb-note", data_of="")
 
     def set(self, value: str, note: str = "", name: str = "") -> None:
         """Show a number and its note, and above them a name that says more."""
-        self._value.set(value)
+        self._page.write(self._value, value)
         long = len(value) > _LONG_NUMBER
         self._value.classes(add="wb-long" if long else "", remove="" if long else "wb-long")
-        self._note.set(note)
+        self._page.write(self._note, note)
         if name:
             self._name.set(name)
 
 
-def table_head(columns: Iterable[str]) -> None:
-    """The first row of a table."""
-    with box("", "thead"), box("", "tr"):
-        for name in columns:
-            words(name, tag="th", scope="col")
+class Notice:
+    """What went wrong with something that changed nothing; it goes away with the next change."""
+
+    def __init__(self, page: Page, classes: str) -> None:
+        self._session, self._moment = page.session, 0
+        self._text = words("", f"{classes} wb-hidden", "div", role="alert")
+
+        @page.draw
+        def draw() -> None:
+            if self._session.moment != self._moment:
+                self._text.say("")
+
+    def say(self, text: str) -> None:
+        """Say what is wrong, or nothing."""
+        self._moment = self._session.moment
+        self._text.say(text)
+
+
+def table_head(columns: Iterable[str], groups: Iterable[tuple[str, int]] = ()) -> None:
+    """The first row of a table, below the names of groups of columns if there are such."""
+    with box("", "thead"):
+        if groups:
+            with box("wb-groups", "tr"):
+                for name, many in groups:
+                    words(name, tag="th", colspan=many, **({"scope": "colgroup"} if name else {}))
+        with box("", "tr"):
+            for name in columns:
+                words(name, tag="th", scope="col")
 
 
 # -- a page ------------------------------------------------------------------------------------------------
@@ -423,6 +467,9 @@ class Page:
 
     A page says in `look` what it asks for a state; each part registers what redraws it, and a control that
     is made here redraws itself from what `now` says. A `term` is one that `help.toml` explains.
+
+    What a part draws carries the number of the state that it is of, unless the part has read an answer about
+    another state, or has left what it had drawn as it was: this keeps its number, and the browser dims it.
     """
 
     def __init__(self, session: Session, name: str = "") -> None:
@@ -454,8 +501,29 @@ class Page:
 
     def redraw(self) -> None:
         """Draw all parts anew."""
-        for part in self._parts:
+        self._draw(self._parts)
+
+    def _draw(self, parts: Sequence[Callable[[], object]]) -> None:
+        for part in parts:
+            self.session.outdated = False
             part()
+
+    def hear(self, event: GenericEventArguments) -> object:
+        """Return what a control says, and remember the number of its word."""
+        said, word = event.args if isinstance(event.args, list) and len(event.args) == 2 else (event.args, 0)
+        if isinstance(word, int):
+            self.session.hear(word)
+        return said
+
+    def stamp(self, element: Element) -> None:
+        """Say of what is drawn in an element that it is of the present state, if it is."""
+        if not self.session.outdated:
+            put(element, "data-of", str(self.session.moment))
+
+    def write(self, element: Text, text: str) -> None:
+        """Show a text that follows from the state."""
+        element.set(text)
+        self.stamp(element)
 
     def _heard(self, anew: bool) -> None:
         if anew:
@@ -506,8 +574,15 @@ class Page:
         **more: object,
     ) -> Text:
         """A text that follows the state; one that `hides` is not there while it has nothing to say."""
-        made = words("", f"{classes} wb-hidden" if hides else classes, tag, **more)
-        self.draw(lambda: made.say(now()) if hides else made.set(now()))
+        made = words("", f"{classes} wb-hidden" if hides else classes, tag, data_of="", **more)
+
+        @self.draw
+        def draw() -> None:
+            text = now()
+            self.write(made, text)
+            if hides:
+                show(made, bool(text))
+
         return made
 
     def command(self, now: Callable[[], str]) -> Text:
@@ -520,28 +595,36 @@ class Page:
 
     def texts(self, most: int, now: Callable[[], Sequence[str] | None], style: str) -> None:
         """Paragraphs that follow the state; they stay as long as there are none."""
-        made = [words("", "wb-text", "p").style(style) for _ in range(most)]
+        made = [words("", "wb-text", "p", data_of="").style(style) for _ in range(most)]
 
         @self.draw
         def draw() -> None:
             said = now()
             if said:
                 for place, text in enumerate(made):
-                    text.set(said[place] if place < len(said) else "")
+                    self.write(text, said[place] if place < len(said) else "")
 
     def show(self, element: Element, now: Callable[[], bool]) -> None:
         """Show an element while something is so."""
         self.draw(lambda: show(element, now()))
 
     def rebuild(
-        self, place: Element, now: Callable[[], Value | None], build: Callable[[Value], None]
+        self,
+        place: Element,
+        now: Callable[[], Value | None],
+        build: Callable[[Value], None],
+        *,
+        dims: bool = False,
     ) -> None:
         """Build what is in a place anew whenever what it depends on has changed; None leaves it as it is.
+
+        One that `dims` holds what follows from the state, and not controls.
 
         The parts that are built register what redraws them, until others take their place.
         """
         built: Value | None = None
         parts: list[Callable[[], object]] = []
+        put(place, "data-of", "" if dims else None)
 
         @self.draw
         def draw() -> None:
@@ -555,8 +638,9 @@ class Page:
                 with place:
                     build(wanted)
                 self._parts = others
-            for part in parts:
-                part()
+            if dims and wanted is not None:
+                self.stamp(place)
+            self._draw(parts)
 
     def bar(self, now: Callable[[], tuple[str, int, int] | None]) -> None:
         """How far long work has come, (stage, done, total); hidden while there is none."""
@@ -574,7 +658,7 @@ class Page:
     def chart(self, name: str, now: Callable[[], Drawn], height: int = 0) -> Element:
         """A chart that is drawn as a whole, and said in words; what is drawn already is not sent again."""
         made = ui.echart({"series": []}, renderer="svg").classes("wb-chart")
-        made.props.update({"role": "img", "aria-label": name})
+        made.props.update({"role": "img", "aria-label": name, "data-of": ""})
         if height:
             made.style(f"height: {height}px")
 
@@ -583,6 +667,7 @@ class Page:
             found = now()
             if found is not None:
                 put(made, "options", found[0])
-                put(made, "aria-label", found[1] or name)
+                put(made, "aria-label", visible(found[1] or name))
+                self.stamp(made)
 
         return made

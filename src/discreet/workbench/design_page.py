@@ -146,7 +146,7 @@ def _costs(page: _DesignPage) -> None:
             added = c.Tile(page, "Epsilon, added", "unbounded", first=True)
             replaced = c.Tile(page, "Epsilon, replaced", "bounded")
             groups = c.Tile(page, "Groups a person is in", "stability")
-        note = c.words("", "wb-soft", "div").style("margin-top: 10px")
+        note = c.words("", "wb-soft", "div", data_of="").style("margin-top: 10px")
         page.words(lambda: str(page.quick.updates), "wb-alive", "span", data_design_updates="")
 
     @page.draw
@@ -158,7 +158,7 @@ def _costs(page: _DesignPage) -> None:
         if not numbers.costs:
             for tile in (rho, added, replaced, groups):
                 tile.set("–", "nothing is tabulated")
-            note.set("Switch on at least one geography and level.")
+            page.write(note, "Switch on at least one geography and level.")
             return
         for tile, cost in zip((added, replaced), exact or numbers.costs, strict=True):
             epsilon = say.claimed(numbers.claim.kind, cost.epsilon)
@@ -166,7 +166,7 @@ def _costs(page: _DesignPage) -> None:
         first, second = (plain(cost.budget) for cost in numbers.costs)
         rho.set(first, f"replaced {second}")
         groups.set(str(numbers.lines[0].stability), "of each geography and level")
-        note.set(f"{say.cost_text(page.state.delta, exact)} {numbers.claim}".strip())
+        page.write(note, f"{say.cost_text(page.state.delta, exact)} {numbers.claim}".strip())
 
 
 def _suppression(page: _DesignPage) -> None:
@@ -222,9 +222,10 @@ def _rows(page: _DesignPage) -> None:
         def draw() -> None:
             for cell, text in zip(cells, texts(page.line(place)), strict=True):
                 cell.set(text)
+            page.stamp(row)
 
         name = row_words(place)
-        with c.box("", "tr"):
+        with c.box("", "tr", data_of="") as row:
             with c.box("", "th").style("padding-top: 0"):
                 switch(name, [place])
             with c.box("", "td").style("width: 112px"):
@@ -298,7 +299,7 @@ def _margin(page: _DesignPage) -> None:
         field = c.Field(
             page, "Wanted margin", str, lambda _: page.redraw(), placeholder="a whole number of people"
         )
-        answer = c.words("", "wb-text", "p", role="status").style("margin: 10px 0")
+        answer = c.words("", "wb-text", "p", role="status", data_of="").style("margin: 10px 0")
         with c.box("wb-row"):
             buttons = (
                 c.button("Use the normal approximation", partial(take, 0)),
@@ -317,11 +318,12 @@ def _margin(page: _DesignPage) -> None:
         for button in buttons:
             c.enable(button, found is not None)
         if found is None:
-            answer.set(f"For {row}.")
+            page.write(answer, f"For {row}.")
             return
         normal, exact = (plain(rho) for rho in found)
         saved = percent(float(1 - found[1] / found[0]))
-        answer.set(f"{row}: rho {normal} by the normal approximation, {exact} exactly: {saved} less.")
+        said = f"rho {normal} by the normal approximation, {exact} exactly: {saved} less."
+        page.write(answer, f"{row}: {said}")
 
 
 def _rivals(page: _DesignPage) -> None:
@@ -332,26 +334,27 @@ def _rivals(page: _DesignPage) -> None:
         with c.box("wb-tiles"):
             gaussian = c.Tile(page, "Discrete Gaussian", "unbounded")
             geometric = c.Tile(page, "Geometric", "geometric")
-        text = c.words("", "wb-text", "p").style("margin: 12px 0 0")
+        text = c.words("", "wb-text", "p", data_of="").style("margin: 12px 0 0")
 
     @page.draw
     def draw() -> None:
         chosen = page.design.chosen
         line = page.line(chosen)
         if line is None:
-            text.set(f"{row_words(chosen)} is off.")
+            page.write(text, f"{row_words(chosen)} is off.")
             return
         if page.session.settled and page.quick.fresh:
             question.ask(((max(line.margin, 1), line.stability),), delta=page.state.delta)
         found = question.now
         if found is None:
-            text.set(question.trouble or text.text)
+            if question.trouble:
+                page.write(text, question.trouble)
             return
         variance, scale = (number(float(size[0]), 4) for size in (found.variances, found.scales))
         gaussian.set(number(found.gaussian_epsilon, 4), f"variance {variance}")
         geometric.set(number(found.geometric_epsilon, 4), f"scale {scale}")
         said = say.rival_text(*found.margins[0], found.gaussian_epsilon, found.geometric_epsilon)
-        text.set(f"{row_words(chosen)}. {said} For all rows together it may be the other way round.")
+        page.write(text, f"{row_words(chosen)}. {said} For all rows together it may be the other way round.")
 
 
 def _files(page: _DesignPage) -> None:
@@ -379,18 +382,11 @@ def _files(page: _DesignPage) -> None:
         page.use_design(opened, f"opening {name}")
 
     with c.card():
-        page.heading("This design on the command line")
+        page.heading("This design as a file")
         with c.box("wb-row").style("margin-bottom: 12px"):
             c.button("Save safetab.toml", save, "wb-primary")
             c.file_button(
                 "Open safetab.toml or config.json", uploaded, lambda text: message.say(text), largest=_LARGEST
             )
             c.button("Back to 2020", reset, "wb-quiet")
-        message = c.words("", "wb-bad wb-hidden", "div", role="alert").style(
-            "margin-bottom: 10px; white-space: pre-line"
-        )
-        command = "discreet safetab design PARAMS --delta"
-        page.command(lambda: f"{command} {exact_text(page.state.delta)}")
-        note = "PARAMS is a folder with the saved safetab.toml and the four files of the groups"
-        more = "; the numbers here are those of the groups of 2020."
-        c.words(note + more, "wb-soft", "div").style("margin-top: 8px")
+        message = c.Notice(page, "wb-bad wb-lines")

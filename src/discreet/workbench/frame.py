@@ -7,12 +7,14 @@ from collections.abc import Callable
 from functools import cache, partial
 from importlib import import_module
 from importlib.resources import files
+from urllib.parse import parse_qsl, urlsplit
 
 from nicegui import Client, background_tasks, ui
 from nicegui.element import Element
+from nicegui.events import GenericEventArguments
 
 from discreet.budget.release import LARGEST_FILE
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, visible
 from discreet.workbench import controls as c
 from discreet.workbench import words as say
 from discreet.workbench.session import Server, Session
@@ -44,8 +46,8 @@ async def build(server: Server, page: str, link: str) -> Session:
             trouble = str(error)
     session.numbers.recall()  # who comes after others sees their numbers with the page
     frame = Frame(session, client)
-    frame.banner.say(trouble)
     frame.open(page if page in PAGES else "budget")
+    frame.banner.say(trouble)
 
     def arrived() -> None:
         session.settle()
@@ -64,17 +66,29 @@ class Frame(c.Page):
         super().__init__(session)
         self.client = client
         self._shown: tuple[object, ...] = ()
+        self._place: tuple[object, ...] = ()
+        self._going_back = False
         self._arrived = False
         self._dark = ui.dark_mode(None)
         ui.add_head_html(_head())
         c.words("Skip to the content", "wb-skip", "a", href="#content")
         self._header()
-        with c.box("wb-main", "main", id="content"):
-            self.banner = c.words("", "wb-banner wb-hidden", "div", role="alert")
+        back = c.box("wb-hidden", "button", id="back", type="button", aria_label="Back")
+        back.on("click", self._went, js_handler="(event) => tell(event, emit)")
+        with c.box("wb-main", "main", id="content") as main:
+            self.banner = c.Notice(self, "wb-banner")
             self._compare(c.box("wb-compare wb-hidden", "section", aria_label="Before and after"))
             self._places: dict[str, Element] = {name: c.box("wb-page wb-hidden") for name in PAGES}
             self._commands()
+        c.box("wb-whose", id="whose", role="status")
         self.draw(self._keep_address)
+
+        @self.draw
+        def draw() -> None:
+            c.put(main, "data-now", str(session.moment))
+            c.put(main, "data-name", visible(say.state_name(session.state)))
+            if session.heard is not None:
+                c.put(main, "data-heard", str(session.heard))
 
     def _header(self) -> None:
         session = self.session
@@ -122,7 +136,7 @@ class Frame(c.Page):
                     c.words(text, tag="li")
 
         self.show(place, lambda: session.before is not None)
-        self.rebuild(place, differences, build)
+        self.rebuild(place, differences, build, dims=True)
 
     def _commands(self) -> None:
         session, name = self.session, "The same numbers on the command line"
@@ -130,17 +144,19 @@ class Frame(c.Page):
             with c.box("wb-between"):
                 c.words(name, "wb-h2", "h2")
                 c.button("Save release.toml", partial(self._save, "release.toml"), "wb-quiet")
-            command = c.words("", "wb-command", "code")
+            commands = [c.words("", "wb-command", "code", data_of="") for _ in range(say.MOST_COMMANDS)]
             note = c.words("", "wb-soft", "div").style("margin-top: 8px")
 
         @self.draw
         def draw() -> None:
             state = session.lasting
-            c.put(command, "data-step", str(session.steps))
-            accuracy = say.accuracy_command(state) if session.page == "accuracy" else ""
-            command.set(accuracy or say.command(state))
-            saved = say.target(state) != ["release.toml"]
-            note.set("" if saved else "release.toml is the release on this page: save it first.")
+            found = say.commands(state, session.page, session.pinned)
+            for place, command in enumerate(commands):
+                command.say(found[place] if place < len(found) else "")
+                if session.settled:  # else they are those of what was there before the slider moved
+                    self.stamp(command)
+            c.put(commands[0], "data-step", str(session.steps))
+            note.set(say.files_note(found))
 
     def _keep_address(self) -> None:
         """Keep the address in step, so that it can be sent or loaded again."""
@@ -150,7 +166,29 @@ class Frame(c.Page):
             self._shown = now
             link = to_link(session.lasting, session.pinned)
             address = f"/{session.page}" + (f"?s={link}" if len(link) <= LONGEST_LINK else "")
-            self.client.run_javascript(f"history.replaceState(history.state, '', '{address}')")
+            place = (session.page, session.lasting.base)
+            is_new = bool(self._place) and place != self._place and not self._going_back
+            self._place = place
+            self.client.run_javascript(f"keepAddress('{address}', {str(is_new).lower()})")
+
+    async def _went(self, event: GenericEventArguments) -> None:
+        """Follow the browser back or forward: to another page, or to a release that was open there.
+
+        What was decided about the same release stays decided.
+        """
+        asked = urlsplit(str(self.hear(event)))
+        page, link = asked.path.strip("/"), dict(parse_qsl(asked.query)).get("s", "")
+        try:
+            opened = await self.session.find(Task(from_link, 0.02, 20), link) if link else None
+        except DiscreetError:
+            opened = None
+        self._going_back = True
+        try:
+            if opened is not None and opened[0].base != self.session.lasting.base:
+                self.session.open(*opened, f"going to {opened[0].source}")
+            self.open(page if page in PAGES else "budget")
+        finally:
+            self._going_back = False
 
     def open(self, name: str) -> None:
         """Show a page, and build it if it is opened for the first time."""

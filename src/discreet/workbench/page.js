@@ -11,6 +11,64 @@ document.addEventListener('keydown', event => {
   }
 });
 
+// Every word of a control to the server has a number, and the server says on the page which it has heard
+// last. Whatever is drawn from a state carries the number of that state in data-of. It is dimmed, here and
+// not by the server, while it is of another state than the page, or while the server has not heard the last
+// word: also when there is no server any more.
+const names = new Map();
+let asked = 0, told;
+function tell(event, emit) {
+  const control = event.target;
+  const value = control.type === 'checkbox' ? control.checked
+    : control.type === 'range' ? Number(control.value) : control.value;
+  asked += 1;
+  emit(value, asked);
+  weigh();
+}
+function weigh() {
+  const page = document.getElementById('content');
+  if (!page) return;
+  const {now, heard, name} = page.dataset, waits = asked > Number(heard);
+  names.set(now, name);
+  let of = waits ? now : undefined;
+  document.body.toggleAttribute('data-waits', waits);
+  for (const drawn of document.querySelectorAll('[data-of]')) {
+    const stale = waits || drawn.dataset.of !== now;
+    drawn.toggleAttribute('data-stale', stale);
+    if (stale && names.has(drawn.dataset.of) && drawn.checkVisibility()) of = drawn.dataset.of;
+  }
+  sayWhose(names.get(of));
+}
+// Whose numbers are dimmed is said when that lasts, and not at every step of a slider.
+function sayWhose(name) {
+  const note = document.getElementById('whose');
+  const text = name ? `The dimmed numbers are those of ${name}.` : '';
+  if (!note || note.dataset.text === text) return;
+  note.dataset.text = text;
+  clearTimeout(told);
+  const write = () => { note.textContent = text; };
+  if (text) told = setTimeout(write, 400);
+  else write();
+}
+
+// While a key is held, a slider or a list moves step by step; it is let go once, with the key.
+let held = false, letGo;
+document.addEventListener('keydown', () => { held = true; }, true);
+for (const end of ['keyup', 'focusout', 'visibilitychange'])
+  document.addEventListener(end, () => {
+    held = false;
+    const act = letGo;
+    letGo = undefined;
+    act?.();
+  }, true);
+function settle(event, emit) {
+  const {target} = event;
+  if (!held) return tell(event, emit);
+  if (target.type !== 'range') asked += 1;  // nothing is heard of it until then; of a slider, every step
+  weigh();
+  letGo = () => tell({target}, emit);
+}
+
 // The server says in data-value what a control should show. While someone uses the control, what comes back
 // from the server is older than what is seen: it waits until the hand rests.
 const REST = 700;
@@ -25,23 +83,43 @@ function take(control) {
 }
 new MutationObserver(changes => {
   for (const change of changes) {
-    if (change.type === 'attributes') take(change.target);
+    if (change.type === 'attributes' && change.attributeName === 'data-value') take(change.target);
     for (const node of change.addedNodes)
       if (node instanceof HTMLElement) {
         if (node.dataset.value !== undefined) take(node);
         node.querySelectorAll('[data-value]').forEach(take);
       }
   }
-}).observe(document.documentElement, {subtree: true, childList: true, attributeFilter: ['data-value']});
+  weigh();
+}).observe(document.documentElement, {
+  subtree: true, childList: true, attributeFilter: ['data-value', 'data-of', 'data-now', 'data-heard'],
+});
 
-// A button that asks for a file sends it to the server, or says that it is too large.
-function sendFile(address, largest, tooLarge) {
+// Back and forward lead from page to page and from release to release, within the workbench.
+function keepAddress(address, isNew) {
+  if (isNew && location.pathname !== '/') history.pushState(null, '', address);
+  else history.replaceState(null, '', address);
+}
+window.addEventListener('popstate', () => {
+  const button = document.getElementById('back');
+  button.value = location.pathname + location.search;
+  button.click();
+});
+
+// A button that asks for a file sends it to the server, or says why it could not.
+function sendFile(address, largest, failed) {
   const asked = document.createElement('input');
   asked.type = 'file';
-  asked.onchange = () => {
+  asked.onchange = async () => {
     const file = asked.files[0];
-    if (file.size > largest) tooLarge();
-    else fetch(address, {method: 'POST', body: file, headers: {'X-Name': encodeURIComponent(file.name)}});
+    if (file.size > largest) return failed('large', file.name);
+    try {
+      const headers = {'X-Name': encodeURIComponent(file.name)};
+      const answer = await fetch(address, {method: 'POST', body: await file.arrayBuffer(), headers});
+      if (!answer.ok) failed('refused', file.name);
+    } catch {
+      failed('lost', file.name);
+    }
   };
   asked.click();
 }

@@ -120,7 +120,7 @@ def _making(page: _ReportPage) -> None:
         return page.get(name) != "no"
 
     def ticked(name: str, value: bool) -> None:
-        session.commit(page.at(name, "" if value else "no"), f"{name} in the report", typing=True)
+        session.commit(page.at(name, "" if value else "no"), f"{name} in the report")
 
     def save_before() -> None:
         if session.pinned is not None:
@@ -132,7 +132,7 @@ def _making(page: _ReportPage) -> None:
         c.words(text, "wb-soft", "p").style("margin: 0 0 14px")
         title = c.Setting(lambda: page.get("title")[: say.LONGEST_TITLE], partial(page.at, "title"))
         name, own = "Title", "the release's own"
-        c.Field(page, name, read_title, title, "the title", typing=True, shown=name, placeholder=own)
+        c.Field(page, name, read_title, title, "the title", shown=name, placeholder=own)
         for part, said in _PARTS.items():
             c.check(page, said, partial(is_ticked, part), partial(ticked, part), part)
         with c.box("wb-row").style("margin-top: 16px"):
@@ -151,7 +151,6 @@ def _making(page: _ReportPage) -> None:
             c.show(save, session.pinned is not None and say.target(session.pinned) == ["release.toml"])
 
         page.words(page.status, "wb-text", "p", role="status").style("margin: 12px 0 0")
-        page.command(lambda: say.report_command(page.state, session.pinned)).style("margin-top: 12px")
         save = c.button("Save before.toml", save_before, "wb-quiet")
 
 
@@ -160,7 +159,7 @@ def _contents(page: _ReportPage) -> None:
     with c.card():
         page.heading("What it will say")
         with c.box("wb-list", "ul"):
-            lines = [c.words("", tag="li") for _ in range(7)]
+            lines = [c.words("", tag="li", data_of="") for _ in range(7)]
 
     @page.draw
     def draw() -> None:
@@ -177,3 +176,4 @@ def _contents(page: _ReportPage) -> None:
         )
         for line, text in zip(lines, said, strict=True):
             line.say(text)
+            page.stamp(line)

@@ -58,13 +58,6 @@ class _RiskPage(c.Page):
         return self.state.with_settings(self.name, {key: text, **({"published": "0"} if below else {})})
 
     @property
-    def command_line(self) -> str:
-        return say.command(self.state, "risk release", "--prior", self.prior)
-
-    def command_of_one(self) -> str:
-        return self.asked.command if self.asked and self.counts else self.command_line
-
-    @property
     def counts(self) -> bool:
         """Whether the adversary looks at single counts, and not at everything published."""
         return self.asked is not None and self.asked.scenario != "whole"
@@ -102,10 +95,6 @@ def build(session: Session) -> None:
     with c.box("wb-stack"), c.box("wb-split"):
         with c.box("wb-stack"):
             _adversary(page)
-            with c.card():
-                page.heading("The same numbers on the command line")
-                page.command(page.command_of_one).style("margin-bottom: 8px")
-                page.command(lambda: page.command_line if page.counts else "")
         with c.box("wb-stack"):
             _answer(page)
             _pictures(page)
@@ -252,8 +241,9 @@ def _pictures(page: _RiskPage) -> None:
         (row,) = main.profile.overall
         right = found.right[2] if found is not None and found.right else None
         mine, prior = found.accuracy if found is not None else (), float(row.prior)
+        several = len(page.state.base.paths) > 1
         return (
-            charts.accuracy(mine, main.line, prior=prior, right=right),
+            charts.accuracy(mine, main.line, prior=prior, right=right, main_path=several),
             f"Right decisions against the prior; at prior {chance(prior)} someone who knows every "
             f"other record is right {row.right(percent=True)} % on the main path.",
         )

@@ -113,15 +113,15 @@ class Question(Generic[Answer]):
     def __init__(
         self, session: Session, task: Task[Answer], changed: Callable[[], None], *, long: bool = False
     ) -> None:
-        self.found: Answer | None = None
-        """The latest answer, of the request `of`."""
         self.of: Request | None = None
+        """The request of the latest answer."""
         self.asked: Request | None = None
         self.progress: tuple[str, int, int] | None = None
         self.trouble = ""
         self.updates = 0
         """How many answers came; for those who measure."""
         self._session, self._task, self._changed, self._long = session, task, changed, long
+        self._found: Answer | None = None
         self._next: Request | None = None
         self._running: asyncio.Task[None] | None = None
         session.questions.add(self)
@@ -152,9 +152,15 @@ class Question(Generic[Answer]):
         known = self._session.server.recall((self._task.work, request))
         if known is not None:
             self.asked = request
-            self.found = cast(Answer, known)  # the work is part of the key
-            self._took(request)
+            self.take(request, known)
         return known is not None
+
+    @property
+    def found(self) -> Answer | None:
+        """The latest answer; whoever reads one that is not of the latest request draws what is outdated."""
+        if self._found is not None and not self.fresh:
+            self._session.outdated = True
+        return self._found
 
     @property
     def fresh(self) -> bool:
@@ -164,7 +170,7 @@ class Question(Generic[Answer]):
     @property
     def now(self) -> Answer | None:
         """The answer of the latest request, or None while it is not there."""
-        return self.found if self.fresh else None
+        return self._found if self.fresh else None
 
     @property
     def at_work(self) -> bool:
@@ -216,11 +222,12 @@ class Question(Generic[Answer]):
         self._session.server.remember((self._task.work, request), found)
         # what a slider has passed is shown while nothing newer is there, and never in place of the present
         if request == self.asked or not (self._long or self.fresh):
-            self.found = found
-            self._took(request)
+            self.take(request, found)
             self._changed()
 
-    def _took(self, request: Request) -> None:
+    def take(self, request: Request, found: object) -> None:
+        """Have this answer to this request."""
+        self._found = cast(Answer, found)  # the work is part of what is remembered
         self.of, self.progress = request, None
         self.updates += 1
 
@@ -320,6 +327,10 @@ class Session:
         self.page = ""
         self.steps = 0
         """How many states have lasted; for those who must know whether a page has caught up."""
+        self.moment = 0
+        """How many states were shown, those of a slider on its way too: what is drawn says of which it is."""
+        self.outdated = False
+        """Whether what is being drawn was made from an answer about an earlier state (`controls.Page`)."""
         self.key = secrets.token_hex(8)
         """Whose work it is, for those who share out the processors."""
         self._past: list[tuple[State, str]] = []
@@ -328,6 +339,8 @@ class Session:
         self._server = server
         self._start = start
         self._held: State | None = None
+        self._last_word = 0
+        self._typing: object = None
         self._timer: asyncio.TimerHandle | None = None
         self._leaving: asyncio.TimerHandle | None = None
         self._next_look = 0.0
@@ -386,8 +399,9 @@ class Session:
             self._next_look = now + self._server.pace(self.key, now)
         if state is not None and state != self.state:
             self.state = state
+            self.moment += 1
             self.numbers.ask(state, settled=False)
-            self.notify(anew=True)
+        self.notify(anew=True)
 
     def _let_go(self) -> State | None:
         """Forget what was held back, and return it."""
@@ -401,16 +415,32 @@ class Session:
         if self._held is not None and not self.numbers.quick.busy and self._timer is None:
             self._show_held()
 
-    def commit(self, state: State, what: str, *, typing: bool = False) -> None:
+    def hear(self, word: int) -> None:
+        """Remember the number of a control's word; what is drawn next takes it into account."""
+        self._last_word = max(word, self._last_word)
+
+    @property
+    def heard(self) -> int | None:
+        """The last word that what is shown follows; None while one is held back."""
+        return self._last_word if self._held is None else None
+
+    def commit(self, state: State, what: str, *, typing: object = None) -> None:
         """Make a state the present one; `what` says in a few words what was done.
 
-        What is typed letter by letter is one step to undo.
+        What is typed into one field, letter by letter, is one step to undo.
         """
         if state != self.lasting:
-            if not (typing and self.undo_text == what):
+            if typing is not None and typing is self._typing and self._past:
+                self._past[-1] = (self._past[-1][0], what)
+            else:
                 self._past = [*self._past, (self.lasting, what)][-MOST_UNDO:]
             self._future = []
         self._settle(state)
+        self._typing = typing
+
+    def typed(self) -> None:
+        """A field was left: what is typed into it next is another step."""
+        self._typing = None
 
     def undo(self) -> str | None:
         """Go back by one step; return what was undone."""
@@ -431,6 +461,8 @@ class Session:
     def _settle(self, state: State) -> None:
         self._let_go()
         self.steps += 1
+        self.moment += 1
+        self._typing = None
         self.state = self.lasting = state
         self.numbers.ask(state, settled=True)
         self.notify(anew=True)

@@ -133,7 +133,13 @@ class State:
     @cached_property
     def release(self) -> Release:
         """The release as it is now; the base itself while nothing was changed."""
-        return self.base if self.changed is None else _rebuilt(self.base, self.changed)
+        return self.base if self.changed is None else _rebuilt(self.base, self.changed, self.release_name)
+
+    @property
+    def release_name(self) -> str:
+        """The name of the release as it is now, which need not be built for it."""
+        has_mark = self.changed is None or self.base.name.endswith(CHANGED)
+        return self.base.name if has_mark else self.base.name + CHANGED
 
     @property
     def relation(self) -> Neighbours:
@@ -243,7 +249,7 @@ def whole_weights(weights: Sequence[Fraction]) -> tuple[Fraction, ...]:
     return tuple(Fraction(number // divisor) for number in numbers)
 
 
-def _rebuilt(base: Release, budget: Budget) -> Release:
+def _rebuilt(base: Release, budget: Budget, name: str) -> Release:
     levels = []
     for place, level in enumerate(base.levels):
         if not budget.weights[place]:
@@ -255,7 +261,6 @@ def _rebuilt(base: Release, budget: Budget) -> Release:
         ]
         levels.append(Level(name=level.name, rho=budget.total * budget.parts[place], queries=queries))
     has_laplace = any(level.has_laplace for level in base.levels)
-    name = base.name if base.name.endswith(CHANGED) else base.name + CHANGED
     return replace(base, name=name, rho=None if has_laplace else budget.total, levels=tuple(levels))
 
 

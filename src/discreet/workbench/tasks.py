@@ -22,7 +22,7 @@ from discreet.budget import Release
 from discreet.budget.levels import Neighbours
 from discreet.estimation import accuracy
 from discreet.noise import DiscreteGaussian, Noise
-from discreet.report.tables import NoiseLine, noise_lines, zcdp_of
+from discreet.report.tables import MarginLine, margin_lines, zcdp_of
 from discreet.risk.profile import RiskProfile, best_accuracies, risk_profile
 
 Answer = TypeVar("Answer")
@@ -186,9 +186,9 @@ def saving(release: Release, *, delta: Fraction, neighbours: Neighbours, jobs: i
     return calibrate(release, zcdp=True, proof=False, delta=delta, neighbours=neighbours, jobs=jobs)
 
 
-def estimates(release: Release, tree: tuple[float, ...] | None) -> tuple[NoiseLine, ...]:
+def estimates(release: Release, tree: tuple[float, ...] | None) -> tuple[MarginLine, ...]:
     """Return the noise with the best estimates of `discreet accuracy` beside it."""
-    return noise_lines(release, accuracy(release, tree=tree))
+    return margin_lines(release, accuracy(release, tree=tree))
 
 
 def least_budget(

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from discreet.workbench.session import Numbers
 
 LONGEST_TITLE = 120
+MOST_COMMANDS = 3
+"""Of one page."""
+
 OWN_SIZE = "50"
 """The group size that is looked at until another is asked for."""
 
@@ -43,10 +46,90 @@ def command(state: State, verb: str = "account", *options: str) -> str:
     >>> command(State.of("dhc-2020"), "risk release", "--prior", "1/2")
     'discreet risk release dhc-2020-persons --prior 1/2'
     """
-    if verb in ("account", "calibrate"):
+    if verb in ("account", "calibrate", "report"):
         options = (*options, "--delta", exact_text(state.delta))
     relation = ("--neighbours", state.neighbours) if state.neighbours else ()
     return shlex.join(["discreet", *verb.split(), *target(state), *options, *relation])
+
+
+def commands(state: State, page: str, before: State | None = None) -> list[str]:
+    """Return the command lines that together give all numbers of a page.
+
+    >>> for line in commands(State.of("dhc-2020"), "budget"):
+    ...     print(line)
+    discreet account dhc-2020-persons --delta 1e-10
+    discreet calibrate dhc-2020-persons --zcdp --delta 1e-10
+    discreet report dhc-2020-persons --no-certify --no-savings --out report.html --delta 1e-10
+    """
+    whole = command(state, "report", "--no-certify", "--no-savings", "--out", "report.html")
+    if page == "accuracy":
+        return [one for one in (accuracy_command(state), whole) if one]
+    if page == "risk":
+        return risk_commands(state)
+    if page == "design":
+        return design_commands(state)
+    if page == "report":
+        return [report_command(state, before)]
+    return [command(state), command(state, "calibrate", "--zcdp"), whole]
+
+
+def files_note(lines: Sequence[str]) -> str:
+    """Say what the files are that commands name.
+
+    >>> files_note(commands(State.of("dhc-2020"), "budget"))
+    ''
+    """
+    said = {
+        "release.toml": "release.toml is the release on this page: save it first.",
+        "before.toml": "before.toml is the release that it is compared with: save it first.",
+        "PARAMS": "PARAMS is a folder with the saved safetab.toml and the four files of the groups; the "
+        "numbers are the same with the groups of 2020, or any that are paired like them.",
+    }
+    named = {part for line in lines for part in shlex.split(line)}
+    return " ".join(text for name, text in said.items() if name in named)
+
+
+def risk_commands(state: State) -> list[str]:
+    """Return the command lines of the Risk page; none while what was entered there cannot be used.
+
+    >>> risk_commands(State.of("sdhc-2020").with_settings("risk", {"prior": "1/3", "scenario": "whole"}))
+    ['discreet risk release sdhc-2020 --prior 1/3']
+    """
+    try:
+        asked = adversary(state)
+        prior = read_chance(state.setting("risk", "prior", "1/2"))
+    except DiscreetError:
+        return []
+    whole = command(state, "risk release", "--prior", prior)
+    return [whole] if asked is None or asked.scenario == "whole" else [asked.command, whole]
+
+
+def design_commands(state: State) -> list[str]:
+    """Return the command line of the design page; none while what was entered there cannot be used.
+
+    >>> design_commands(State.of("dhc-2020").with_settings("design", {"of": "total"}))
+    ['discreet safetab design PARAMS --of total --delta 1e-10']
+    """
+    from discreet.workbench.tabulation import Design
+
+    try:
+        design = Design.of_state(state)
+    except DiscreetError:
+        return []
+    error = ["--error", exact_text(design.target)] if design.target != Design().target else []
+    of = ["--of", design.of] if design.of != Design().of else []
+    delta = ["--delta", exact_text(state.delta)]
+    return [shlex.join(["discreet", "safetab", "design", "PARAMS", *error, *of, *delta])]
+
+
+def state_name(state: State) -> str:
+    """Name a state in a few words.
+
+    >>> state_name(State.of("dhc-2020"))
+    'dhc-2020-persons with rho 4.9622, at delta 1e-10, bounded neighbours'
+    """
+    rho = f" with rho {plain(state.budget.total)}" if state.budget.total else ""
+    return f"{state.release_name}{rho}, at delta {exact_text(state.delta)}, {state.relation} neighbours"
 
 
 def accuracy_command(state: State) -> str:
@@ -162,6 +245,18 @@ def epsilon_note(numbers: Numbers) -> str:
         which = f"worst of {numbers.overall.now.cases} {'pairs of paths' if bounded else 'paths'}"
     kind = numbers.state.base.claim.kind
     return f"{'a bound' if kind is AnswerKind.BOUND else kind.label}, {which}"
+
+
+def curve_name(state: State, *, least: bool = False) -> str:
+    """Name the curve of a release as what it is; one of rates of misses is a bound from below, at `least`.
+
+    >>> [curve_name(State.of(name)) for name in ("dhc-2022-08-25", "sdhc-2020", "dhc-2020")]
+    ['Exact', 'At most', 'Main path']
+    """
+    kind = state.base.claim.kind
+    if len(state.base.paths) > 1:
+        return "Main path"
+    return "At least" if least and kind is AnswerKind.BOUND else kind.label.capitalize()
 
 
 def claim_text(state: State) -> str:
@@ -363,12 +458,18 @@ def page_differences(old: State, new: State) -> list[str]:
         changed = [
             f"{page.capitalize()}: {start} {text}" + (f", before {then[start]}." if start in then else ".")
             for start, text in now.items()
-            if then.get(start) != text
+            if then.get(start, "open") != text  # a level that was not there had no wish
         ]
         more = len(changed) - _MOST_SAID
         found += changed[:_MOST_SAID]
         found += [f"{page.capitalize()}: {more} more settings are different."] if more > 0 else []
     return found
+
+
+def _usual_areas(state: State) -> str:
+    """What the areas below an area are while nobody has said so."""
+    several = len(state.base.levels) > 1
+    return "as in the United States" if several and has_usual_tree(state) else "not stated"
 
 
 def _accuracy_facts(state: State) -> dict[str, str]:
@@ -379,7 +480,8 @@ def _accuracy_facts(state: State) -> dict[str, str]:
             for level in state.base.levels
         },
         "the size of the group is": said.get("size", OWN_SIZE),
-        "the areas below an area are": said.get("tree", "as in the United States"),
+        "the query on view is": said.get("query", "not chosen"),
+        "the areas below an area are": said.get("tree") or _usual_areas(state),
     }
 
 

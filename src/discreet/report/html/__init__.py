@@ -29,7 +29,7 @@ from discreet.accounting.privacy_loss import read_probabilities
 from discreet.budget import Neighbours, Release, load_preset, preset_names
 from discreet.budget.levels import level_name
 from discreet.budget.toml import line as one_line
-from discreet.errors import InputError, PrecisionError
+from discreet.errors import InputError, PrecisionError, visible
 from discreet.numbers import Exact
 from discreet.report import tables
 from discreet.report.figures import DEEPEST, STYLE, Lines, Look, Sampled, draw_curves, figure_bytes, sampled
@@ -305,7 +305,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        finalize=lambda value: value if isinstance(value, Markup) else _UNFIT.sub("\ufffd", str(value)),
+        finalize=lambda text: text if isinstance(text, Markup) else visible(_UNFIT.sub("\ufffd", str(text))),
     )
     as_they_are = ("number", "plain", "percent", "about", "at_least", "percent_down")
     made.filters |= {name: getattr(numbers, name) for name in as_they_are}
