@@ -83,7 +83,7 @@ def files_note(lines: Sequence[str]) -> str:
         "release.toml": "release.toml is the release on this page: save it first.",
         "before.toml": "before.toml is the release that it is compared with: save it first.",
         "PARAMS": "PARAMS is a folder with the saved safetab.toml and the four files of the groups; the "
-        "numbers are the same with the groups of 2020, or any that are paired like them.",
+        "numbers here are those of the groups of 2020.",
     }
     named = {part for line in lines for part in shlex.split(line)}
     return " ".join(text for name, text in said.items() if name in named)
