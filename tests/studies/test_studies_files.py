@@ -17,7 +17,7 @@ from discreet.studies import Study, StudyEntry, Verdict, find, studies, sums
 
 ELSEWHERE = ("dhc-spine-tradeoff", "dhc-spines", "dhc-tradeoff", "nodes")
 """Studies of 43 spines, of which test_studies_results.py takes a few."""
-LONG = ("residuals", "risk-accuracy-rho", "risk-group-count", "risk-group-rho", "slope")
+LONG = ("dhc-reduction", "residuals", "risk-accuracy-rho", "risk-group-count", "risk-group-rho", "slope")
 """Studies of seconds: here in `make test-all`; their functions' examples take parts of them."""
 QUICK = [entry.name for entry in studies() if not entry.is_long and entry.name not in (*ELSEWHERE, *LONG)]
 PLAIN = (Verdict.CONFIRMED, Verdict.GIVEN)
