@@ -115,6 +115,17 @@ def test_command_on_own_counts_shows_their_errors(tmp_path: Path, capsys: pytest
     assert str(tmp_path) not in text
 
 
+def test_all_studies_leave_out_the_one_that_needs_a_file(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = tuple(find(name)[0] for name in ("risk-table-5", "dhc-tables", "variance-deficit"))
+    monkeypatch.setattr("discreet.studies.find", lambda _: few)
+    run("all", "--quiet")
+    text = capsys.readouterr().out
+    assert "together: 15 printed values: 14 confirmed, 1 wrong" in text
+    assert "left out, since it needs --from FILE: dhc-tables" in text
+
+
 def test_command_lists_without_writing(capsys: pytest.CaptureFixture[str]) -> None:
     run("--list")
     text = capsys.readouterr().out
