@@ -15,9 +15,11 @@ def each_study_once() -> Any:
     kept: dict[str, Study] = {}
     compute = StudyEntry.compute
 
-    def once(entry: StudyEntry, *, counts: Path | None = None, **more: Any) -> Study:
-        if counts is not None:
-            return compute(entry, counts=counts, **more)
+    def once(
+        entry: StudyEntry, *, counts: Path | None = None, tables: Path | None = None, **more: Any
+    ) -> Study:
+        if counts is not None or tables is not None or entry.takes_tables:
+            return compute(entry, counts=counts, tables=tables, **more)
         if entry.name not in kept:
             kept[entry.name] = compute(entry, **more)
         return kept[entry.name]

@@ -17,7 +17,15 @@ from discreet.studies import Study, StudyEntry, Verdict, find, studies, sums
 
 ELSEWHERE = ("dhc-spine-tradeoff", "dhc-spines", "dhc-tradeoff", "nodes")
 """Studies of 43 spines, of which test_studies_results.py takes a few."""
-LONG = ("residuals", "risk-accuracy-rho", "risk-group-count", "risk-group-rho", "slope", "edgeworth-pmf")
+LONG = (
+    "dhc-reduction",
+    "edgeworth-pmf",
+    "residuals",
+    "risk-accuracy-rho",
+    "risk-group-count",
+    "risk-group-rho",
+    "slope",
+)
 """Studies of seconds: here in `make test-all`; their functions' examples take parts of them."""
 QUICK = [entry.name for entry in studies() if not entry.is_long and entry.name not in (*ELSEWHERE, *LONG)]
 PLAIN = (Verdict.CONFIRMED, Verdict.GIVEN)
@@ -113,6 +121,17 @@ def test_command_on_own_counts_shows_their_errors(tmp_path: Path, capsys: pytest
     assert "non-negative" in text
     assert "Pennsylvania" not in text
     assert str(tmp_path) not in text
+
+
+def test_all_studies_leave_out_the_one_that_needs_a_file(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = tuple(find(name)[0] for name in ("risk-table-5", "dhc-tables", "variance-deficit"))
+    monkeypatch.setattr("discreet.studies.find", lambda _: few)
+    run("all", "--quiet")
+    text = capsys.readouterr().out
+    assert "together: 15 printed values: 14 confirmed, 1 wrong" in text
+    assert "left out, since it needs --from FILE: dhc-tables" in text
 
 
 def test_command_lists_without_writing(capsys: pytest.CaptureFixture[str]) -> None:
