@@ -121,7 +121,7 @@ def test_units_in_several_portions_have_the_same_margins(monkeypatch: pytest.Mon
     people = Attributes({"sex": ["f", "m"]})
     release = Release(name="small", neighbours="bounded", levels=levels, attributes=people)
     at_once = accuracy(release, tree=tree).as_dict()
-    monkeypatch.setattr("discreet.estimation.intervals.AT_ONCE", 1)
+    monkeypatch.setattr("discreet.estimation.weights.AT_ONCE", 1)
     assert accuracy(release, tree=tree).as_dict() == at_once
 
 

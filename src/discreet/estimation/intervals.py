@@ -55,9 +55,11 @@ class Shared:
         parts: Sequence[tuple[Floats, Noise, float]],
         left_out: tuple[float, float] = (0.0, 0.0),
         relative: float = np.inf,
+        others: Sequence[Noise] = (),
     ) -> Shared:
-        """Put noises together, those of equal weights as one: pairs of weights, law, how often each is."""
-        laws = tuple(dict.fromkeys(law for _, law, _ in parts))
+        """Put noises together, those of equal weights as one: pairs of weights, law, how often each is.
+        Noises that are left out may have `others` of the laws."""
+        laws = tuple(dict.fromkeys([law for _, law, _ in parts] + list(others)))
         place = {law: code for code, law in enumerate(laws)}
         rows = [
             np.column_stack([pairs, np.full(len(pairs), place[law]), np.broadcast_to(often, len(pairs))])
@@ -301,7 +303,8 @@ class View:
         return self._terms[query]
 
     def _parts(self, query: str) -> Iterator[Part]:
-        many = len(self.model.projection(query).class_sizes)
+        many, none = len(self.model.projection(query).class_sizes), np.zeros(0)
+        yield from ((none.astype(np.int64), none, law, none) for law in self.unknown.laws)
         for start in range(0, many, MOST_CLASSES):
             yield from self._find_terms(query, slice(start, min(start + MOST_CLASSES, many)))
 
@@ -360,7 +363,7 @@ class View:
                             parts[node].append((weights, law, times))
             for node, some in parts.items():
                 one, two = left_out[node].tolist()
-                found.append(Shared.of(some, (one, two), self.unknown.relative))
+                found.append(Shared.of(some, (one, two), self.unknown.relative, self.unknown.laws))
         return found
 
     def shared_of_sums(
@@ -401,7 +404,7 @@ class View:
                     weights = [seen.read(side).ravel() / size_of(law) for side in moved]
                     parts.append((np.column_stack(weights), law, 1.0))
             one, two = bounds[far].max(axis=0, initial=0.0).tolist()
-            found.append(Shared.of(parts, (one, two), self.unknown.relative))
+            found.append(Shared.of(parts, (one, two), self.unknown.relative, self.unknown.laws))
         return found
 
     @cached_property
@@ -417,7 +420,8 @@ class View:
             nodes = np.flatnonzero(self.shape.kind == kind)
             for query, size in told.variances:
                 most = max(most, float(self.variances(query, nodes).max(initial=0.0)) / size**2)
-        return Shared.unknown([law for told in self.told for _, law in told.laws], math.sqrt(most))
+        laws = dict.fromkeys(law for told in self.told for _, law in told.laws)
+        return Shared.unknown(list(laws), math.sqrt(most))
 
 
 MOST_WEIGHTS = 1 << 24

@@ -18,7 +18,7 @@ A chance that is left out anywhere is added to the level, so that P(|E| <= half-
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
@@ -174,7 +174,7 @@ class Terms:
 
 class Errors:
     """Errors of these variances, sums of the terms in `parts`. Weights of terms that are not listed are at
-    most `unlisted`, or else negligible.
+    most `unlisted`, or else negligible; a law that they may have is in `parts`, if without an entry.
 
     Terms are sorted into bins by their weight, so that those that are fine need not be kept.
 
@@ -187,6 +187,7 @@ class Errors:
 
     def __init__(self, variances: Floats, parts: Iterable[Part], unlisted: Floats | None = None) -> None:
         self._size = np.sqrt(np.maximum(variances, 0.0))
+        self._kept: tuple[Integers, Floats, Floats, Floats, Floats] | None = None
         rows = len(variances)
         listed, smooth, peaks = np.zeros(rows), np.zeros(rows * BINS), np.zeros(rows * BINS)
         kept: list[tuple[Integers, Floats, Noise, Floats]] = []
@@ -209,7 +210,8 @@ class Errors:
             kept.append((row[keep], np.abs(weights)[keep], law, np.asarray(often, dtype=np.float64)))
         rest = np.where((listed < 1 - 1e-9) & (self._size > 0), 1 - listed, 0.0)
         bound = np.full(rows, NEGLIGIBLE) if unlisted is None else unlisted * scale
-        bound = np.minimum(bound, np.sqrt(rest / least))
+        if least < np.inf:
+            bound = np.minimum(bound, np.sqrt(rest / least))
         self._divide(smooth.reshape(rows, BINS), peaks.reshape(rows, BINS), rest, bound, Terms.of(kept))
 
     def _divide(self, smooth: Floats, peaks: Floats, rest: Floats, bound: Floats, kept: Terms) -> None:
@@ -248,7 +250,9 @@ class Errors:
         plain = (many == 0) & (self._size > 0)
         found[plain] = normal_quantile(_padded(level, LEFT_OUT)) * self._size[plain]
         smoothed = (many > 0) & (fine >= 1e-3 * self._size)
-        _smoothed_widths(found, np.flatnonzero(smoothed), fine, terms, known, level)
+        target = _padded(level, LEFT_OUT)
+        for at, t, phi, step, reach in self._series(np.flatnonzero(smoothed)):
+            found[at] = _crossing(t, phi, step, reach, target)
         alike: dict[tuple[tuple[Noise, float], ...], list[int]] = {}
         for row in np.flatnonzero((many > 0) & ~smoothed).tolist():
             mine = slice(begin[row], begin[row + 1])
@@ -269,6 +273,43 @@ class Errors:
                     widths[key] = _lattice_width(entries, float(fine[row]), known, level)
                 found[row] = widths[key]
         return found + self._lattice / 2
+
+    def _series(self, rows: Integers) -> Iterator[tuple[Integers, Floats, Floats, Floats, Floats]]:
+        """Yield some of the errors of which part is Gaussian, with the frequencies t, the transform there,
+        their step, and the reach.
+
+        P(|E| <= x) is a Fourier series in x, of as many terms as the Gaussian lets through. If all are one
+        portion, it is kept for other levels."""
+        if not rows.size:
+            return
+        if self._kept is not None:
+            yield self._kept
+            return
+        terms, fine = self._terms, self._fine
+        reach = _reach(terms, self._known, SURE, len(fine)) + math.sqrt(2 * SURE) * fine
+        step = math.pi / reach[rows]
+        nodes = np.ceil(5.9 / (fine[rows] * step)).astype(np.int64)
+        begin = np.searchsorted(terms.row, np.arange(len(fine) + 1))
+        order = np.argsort(nodes, kind="stable")
+        while order.size:
+            wide = int(nodes[order[-1]])
+            many = max(1, AT_ONCE // wide)
+            some, order = order[-many:], order[:-many]
+            at = rows[some]
+            t = step[some, None] * np.arange(1, wide + 1)
+            logs = -0.5 * (fine[at, None] * t) ** 2
+            for place in range(int(np.max(begin[at + 1] - begin[at]))):
+                mine = np.flatnonzero(begin[at] + place < begin[at + 1])
+                entry = begin[at[mine]] + place
+                for law in np.unique(terms.law[entry]).tolist():
+                    of = terms.law[entry] == law
+                    angle = terms.weight[entry[of], None] * t[mine[of]]
+                    found = np.log(np.maximum(transform(terms.laws[law], angle), 1e-300))
+                    logs[mine[of]] += terms.times[entry[of], None] * found
+            portion = at, t, np.exp(logs), step[some], reach[at]
+            if len(at) == len(rows):
+                self._kept = portion
+            yield portion
 
 
 BINS = 64
@@ -321,40 +362,6 @@ def _reach(entries: Terms, known: _Known, nats: float, rows: int, leftover: Floa
     longest = np.zeros(rows)
     np.maximum.at(longest, entries.row, weight * known.scale[entries.law])
     return np.asarray(np.sqrt(2 * nats * proxy) + nats * longest, dtype=np.float64)
-
-
-def _smoothed_widths(
-    found: Floats, rows: Integers, fine: Floats, entries: Terms, known: _Known, level: float
-) -> None:
-    """Put in the half-widths of errors of which part is Gaussian, with these standard deviations.
-
-    P(|E| <= x) is a Fourier series in x, of as many terms as the Gaussian lets through.
-    """
-    if not rows.size:
-        return
-    reach = _reach(entries, known, SURE, len(found)) + math.sqrt(2 * SURE) * fine
-    step = math.pi / reach[rows]
-    nodes = np.ceil(5.9 / (fine[rows] * step)).astype(np.int64)
-    begin = np.searchsorted(entries.row, np.arange(len(found) + 1))
-    order = np.argsort(nodes, kind="stable")
-    while order.size:
-        wide = int(nodes[order[-1]])
-        many = max(1, AT_ONCE // wide)
-        some, order = order[-many:], order[:-many]
-        at = rows[some]
-        t = step[some, None] * np.arange(1, wide + 1)
-        logs = -0.5 * (fine[at, None] * t) ** 2
-        for place in range(int(np.max(begin[at + 1] - begin[at]))):
-            mine = np.flatnonzero(begin[at] + place < begin[at + 1])
-            entry = begin[at[mine]] + place
-            for law in np.unique(entries.law[entry]).tolist():
-                of = entries.law[entry] == law
-                angle = entries.weight[entry[of], None] * t[mine[of]]
-                logs[mine[of]] += entries.times[entry[of], None] * np.log(
-                    np.maximum(transform(entries.laws[law], angle), 1e-300)
-                )
-        phi = np.exp(logs)
-        found[at] = _crossing(t, phi, step[some], reach[at], _padded(level, LEFT_OUT))
 
 
 def _crossing(t: Floats, phi: Floats, step: Floats, reach: Floats, level: float) -> Floats:
