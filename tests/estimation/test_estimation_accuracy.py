@@ -8,14 +8,17 @@ import pytest
 from discreet.budget import Attributes, Level, Query, Release, load
 from discreet.errors import InputError
 from discreet.estimation import accuracy
-from discreet.estimation.intervals import Term, count_ends, half_widths
+from discreet.estimation.intervals import count_ends
+from discreet.estimation.laws import Terms, half_widths
 from discreet.estimation.tree import Tree
-from discreet.noise import GaussianNoise, LaplaceNoise, sample
+from discreet.noise import GaussianNoise, LaplaceNoise, Noise, sample
 from discreet.testing import NotPrivateSeededEntropy
 
 
-def half_width(variance: float, terms: list[Term], level: float) -> float:
-    return float(half_widths(np.array([variance]), [terms], level)[0])
+def half_width(variance: float, terms: list[tuple[float, Noise]], level: float) -> float:
+    row = np.zeros(1, dtype=np.int64)
+    listed = Terms.of([(row, np.array([weight]), law, 1.0) for weight, law in terms])
+    return float(half_widths(np.array([variance]), listed, level)[0])
 
 
 NOTE = {
@@ -118,7 +121,7 @@ def test_units_in_several_portions_have_the_same_margins(monkeypatch: pytest.Mon
     people = Attributes({"sex": ["f", "m"]})
     release = Release(name="small", neighbours="bounded", levels=levels, attributes=people)
     at_once = accuracy(release, tree=tree).as_dict()
-    monkeypatch.setattr("discreet.estimation.intervals.AT_ONCE", 1)
+    monkeypatch.setattr("discreet.estimation.weights.AT_ONCE", 1)
     assert accuracy(release, tree=tree).as_dict() == at_once
 
 
@@ -139,7 +142,7 @@ def test_intervals_cover(
     """200,000 draws: the share that is covered is at least the level, less four standard errors (a false
     alarm in 30,000), and without the terms' own law it is not in the first case."""
     source = NotPrivateSeededEntropy(11)
-    made = []
+    made: list[Noise] = []
     for law in laws:
         kind, size = law.split()
         made.append(GaussianNoise(size) if kind == "gaussian" else LaplaceNoise(size))
@@ -149,8 +152,7 @@ def test_intervals_cover(
     for weight, law in zip(weights, made, strict=True):
         error = error + weight * sample(law, draws, source=source)
         variance += weight**2 * law.true_variance()
-    terms = [Term(weight, law) for weight, law in zip(weights, made, strict=True)]
-    width = half_width(variance, terms, level)
+    width = half_width(variance, list(zip(weights, made, strict=True)), level)
     covered = float(np.mean(np.abs(error) <= width + 1e-9))
     slack = 4 * (level * (1 - level) / draws) ** 0.5
     assert covered >= level - slack
@@ -166,7 +168,7 @@ def test_a_plain_gaussian_would_not_cover() -> None:
     variance = 0.99**2 * law.true_variance() + 0.01
     plain = half_width(variance, [], 0.9)
     assert np.mean(np.abs(error) <= plain) < 0.87
-    assert np.mean(np.abs(error) <= half_width(variance, [Term(0.99, law)], 0.9)) > 0.897
+    assert np.mean(np.abs(error) <= half_width(variance, [(0.99, law)], 0.9)) > 0.897
 
 
 def test_ends_of_counts_are_whole_and_not_negative() -> None:

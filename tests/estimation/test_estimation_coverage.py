@@ -6,6 +6,7 @@ import csv
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from discreet.budget import Attributes, Level, Query, Release
 from discreet.errors import InputError
 from discreet.estimation import accuracy, intervals
 from discreet.estimation.estimates import Estimates, InMemory, Measurements, Moments
-from discreet.estimation.intervals import Term, half_widths
+from discreet.estimation.laws import Terms, half_widths
 from discreet.estimation.tree import Floats, Tree
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.numbers import bound, float_up
@@ -73,9 +74,9 @@ def test_noises_that_dominate_are_found(
 def test_wide_noises_of_different_weights_take_little_memory() -> None:
     """The points of two laws were multiplied: 12,000 by 12,000 of them."""
     law = DiscreteGaussian(1_000_000)
-    terms = [Term(1.0, law), Term(-0.7, law), Term(1.0, law)]
+    terms = Terms.of([(np.zeros(3, dtype=np.int64), np.array([1.0, -0.7, 1.0]), law, 1.0)])
     variance = (2 + 0.49) * law.true_variance()
-    (width,) = half_widths(np.array([variance]), [terms], 0.95)
+    (width,) = half_widths(np.array([variance]), terms, 0.95)
     assert width == pytest.approx(1.959964 * variance**0.5, rel=1e-3)
 
 
@@ -299,29 +300,31 @@ def test_ratios_of_lattices_side_by_side_cover_what_they_say(
 
 def test_equal_contrasts_are_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thousand units with the same noises have one law of their differences, and one width."""
-    laws: list[object] = []
-    law_of, one = intervals._law, DiscreteGaussian("1/2")
+    laws: list[int] = []
+    of_laws, one = intervals.half_widths, DiscreteGaussian("1/2")
 
-    def counted(terms: Sequence[Term]) -> tuple[Floats, Floats]:
-        laws.append(terms)
-        return law_of(terms)
+    def counted(variances: Floats, *more: Any) -> Floats:
+        laws.append(len(variances))
+        return of_laws(variances, *more)
 
-    monkeypatch.setattr(intervals, "_law", counted)
-    both = intervals.Shared.of([(np.array([[1.0, 0.0], [0.3, 0.9]]), one, 1)])
+    monkeypatch.setattr(intervals, "half_widths", counted)
+    both = intervals.Shared.of([(np.array([[1.0, 0.0], [0.3, 0.9]]), one, 1.0)])
     factors, of = np.ones((1000, 1)), np.zeros((1000, 1), dtype=np.int64)
     variances = np.full((1000, 1), (1.0 + 0.6**2) * one.true_variance() + 0.01)
     widths = intervals.shared_widths([both], of, factors, variances, 0.9)
-    assert len(laws) == 1
+    assert laws == [1]
     assert np.ptp(widths) == 0.0
 
 
-def test_ratios_of_large_tables_are_gaussian() -> None:
-    """A law of its own for each of thousands of ratios would take hours."""
+def test_ratios_of_large_tables_are_wider() -> None:
+    """A law of its own for each of thousands of ratios would take hours: half of the largest weight is added
+    to a Gaussian's half-width."""
     law = DiscreteGaussian(variance=1)
     noises = intervals.Shared.of([(np.array([[1.0, 0.0]]), law, 1), (np.array([[0.0, 1.0]]), law, 1)])
     a, b, size = np.full((1, 1), 9.0), np.full((1, 1), 20.0), np.full((1, 1), law.true_variance())
     exact = Moments(a, b, size, size, np.zeros((1, 1)), ([noises], np.zeros((1, 1), dtype=np.int64)))
-    normal = Moments(a, b, size, size, np.zeros((1, 1)))
     small, large = (exact.ratio_ends(b, a / b, 0.9, places) for places in (500, 501))
-    assert np.array_equal(large, normal.ratio_ends(b, a / b, 0.9, 1))
-    assert not np.array_equal(small, large)
+    for end in large:
+        deviation = np.sqrt(law.true_variance() * (1 + end**2))
+        assert np.abs(a - end * b) == pytest.approx(1.644854 * deviation + np.maximum(1, end) / 2, rel=1e-6)
+    assert large[0] < small[0] < small[1] < large[1]

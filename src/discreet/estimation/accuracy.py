@@ -148,7 +148,6 @@ def accuracy(release: Release, *, tree: Sequence[float] | Tree | None = None) ->
 
 def by_level(view: View, units: Floats, names: Sequence[str]) -> tuple[LevelAccuracy, ...]:
     """Return the accuracy of the queries of a model at each level; a node stands for so many `units`."""
-    view.terms(view.model.queries)
     levels = []
     for place, name in enumerate(names):
         nodes = np.flatnonzero(view.shape.kind == place)

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from discreet.budget import Attributes, Tabulation
 from discreet.errors import InputError
-from discreet.estimation.intervals import SMOOTH_CONTRAST, Shared, View, half_widths, shared_widths
+from discreet.estimation.intervals import Noises, View, independent_noises, shared_widths
+from discreet.estimation.laws import normal_quantile
 from discreet.estimation.model import ByComponent, Model, Told, size_of
 from discreet.estimation.tree import Floats, Integers, Numbers, Passes, Solution, Tree, sum_weights
 from discreet.noise import Noise
@@ -370,7 +371,7 @@ class UnitEstimates:
         by_node = found.model.covariances(query, its, [solution.P for solution in found.solutions])
         return by_node[found.node[self.units]]
 
-    def shared(self, query: str, its: str) -> tuple[list[Shared | None], Integers]:
+    def shared(self, query: str, its: str) -> Noises:
         """Return the noises in the cells of two queries, and which of them are in each unit and cell."""
         found = self.estimates
         cells = found.model.cell_pairs(query, its)
@@ -432,7 +433,7 @@ class Union:
         ]
         return self._estimates.model.covariances(query, its, between)
 
-    def shared(self, query: str, other: Union, its: str) -> tuple[list[Shared | None], Integers]:
+    def shared(self, query: str, other: Union, its: str) -> Noises:
         """Return the noises in the cells of a query here and those of another query elsewhere, and which of
         them are those of each cell."""
         found = self._estimates
@@ -461,16 +462,6 @@ class Union:
         return shared_widths(noises, classes[None], np.zeros_like(variances), variances, level)
 
 
-def gaussian_widths(variances: Floats, level: float) -> Floats:
-    """Return half-widths of intervals of errors that no term dominates; nan stays nan.
-
-    >>> gaussian_widths(np.array([100.0]), 0.95).round(4).tolist()
-    [19.5996]
-    """
-    flat = variances.ravel()
-    return half_widths(flat, [()] * len(flat), level).reshape(variances.shape)
-
-
 def inverse_variance_weights(variances: Floats) -> tuple[Floats, Floats]:
     """Return the weights of independent estimates (first axis) and the variance of their mean.
 
@@ -492,15 +483,22 @@ def inverse_variance_weights(variances: Floats) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True)
 class Moments:
-    """Two estimates in each unit and cell, their variances and covariance, and the noises in both, if few may
-    dominate: see `UnitEstimates.shared`."""
+    """Two estimates in each unit and cell, their variances and covariance, and the noises in both: see
+    `UnitEstimates.shared`. There are none where nothing is determined."""
 
     a: Floats
     b: Floats
     var_a: Floats
     var_b: Floats
     covariance: Floats
-    noises: tuple[Sequence[Shared | None], Integers] | None = None
+    noises: Noises | None = None
+
+    @classmethod
+    def change(cls, now: Moments, before: Moments) -> Moments:
+        """Return the first estimates of two releases, whose noises are independent."""
+        none = np.zeros_like(now.a)
+        noises = now.noises and before.noises and independent_noises(now.noises, before.noises)
+        return cls(now.a, before.a, now.var_a, before.var_a, none, noises)
 
     def variances(self, factors: Floats) -> Floats:
         """Return the variances of a - factor b, zero where nothing but rounding of the parts is left."""
@@ -509,42 +507,69 @@ class Moments:
         found = parts - np.where(sure, 0.0, 2 * factors * self.covariance)
         return np.where(found <= 1e-12 * parts, 0.0, found)
 
-    def widths(self, factors: Floats, level: float) -> Floats:
+    def widths(self, factors: Floats, level: float, *, quick: bool = False) -> Floats:
         """Return the half-widths of intervals of a - factor b."""
         variances = self.variances(factors)
         if self.noises is None:
-            return gaussian_widths(variances, level)
-        return shared_widths(*self.noises, factors, variances, level, smooth=SMOOTH_CONTRAST)
+            return np.full(variances.shape, np.nan)
+        return shared_widths(*self.noises, factors, variances, level, quick=quick)
 
     def ratio_ends(self, b: Floats, values: Floats, level: float, places: int) -> list[Floats]:
-        """Return the ends of intervals of the ratios `values`, a / b: the r at which a - r b is as far from
-        zero as its law allows. In standard deviations that hardly changes with r, so few steps find it.
+        """Return the ends of intervals of the ratios `values`, a / b: the outermost r at which a - r b is as
+        near to zero as its law allows.
 
-        Each ratio has a law of its own, which takes up to 0.1 s: in more than a few `places` it is Gaussian.
+        The quick half-widths are smooth in r, so few steps find where they are reached. The law itself is
+        not: as r leaves a simple fraction, a lattice dissolves. So it is asked at several r from there
+        inwards, until one is inside; the end is one step further out. A quantile changes by at most the bound
+        of b's noise times the change of r, and a - r b by b times it: what is b above its noise cannot be
+        inside unnoticed. In more than a few `places` the quick ends are kept: each law takes a millisecond.
         """
-        known = self if places * values.shape[1] <= MOST_RATIOS else replace(self, noises=None)
+        safe = self._quick_ends(b, values, level)
+        if places * values.shape[1] > MOST_RATIOS:
+            return safe
+        known = np.isfinite(safe[0]) & np.isfinite(safe[1])
+        ends = [end.copy() for end in safe]
+        here = replace(self, b=b)._some(known)
+        middle = values[known]
+        for side in (0, 1):
+            outer = safe[side][known]
+            inner = middle + NEAREST * (outer - middle)
+            for _ in range(2):  # coarse, then fine
+                outer, inner = here._between(outer, inner, level)
+            ends[side][known] = outer + (side - 0.5) * 2e-9 * np.abs(outer - middle)
+        return ends
+
+    def _between(self, outer: Floats, inner: Floats, level: float) -> tuple[Floats, Floats]:
+        """Return the first of some ratios from the outer to the inner ones that is inside, and the one beyond
+        it, which is not."""
+        last, found = outer.copy(), np.zeros(outer.shape, dtype=bool)
+        inside = inner.copy()
+        for step in range(1, STEPS):
+            live = np.flatnonzero(~found)
+            if not live.size:
+                break
+            ratio = (outer + (inner - outer) * step / STEPS)[live]
+            some = self._some(~found)
+            near = np.abs(some.a - ratio * some.b) <= some.widths(ratio, level) * (1 + 1e-9)
+            inside[live[near]] = ratio[near]
+            last[live[~near]] = ratio[~near]
+            found[live[near]] = True
+        return last, inside
+
+    def _quick_ends(self, b: Floats, values: Floats, level: float) -> list[Floats]:
+        """Return the ends for quick half-widths: in standard deviations these hardly change with r."""
+        here = replace(self, b=b)
         sure = (self.var_a == 0.0) | (self.var_b == 0.0)
-        covariance = np.where(sure, 0.0, self.covariance)
-        normal = gaussian_widths(np.ones(1), level)
+        parts = self.var_a, self.var_b, np.where(sure, 0.0, self.covariance)
         ends = []
         for side, outer in ((0, np.minimum), (1, np.maximum)):
-            end, late = values.copy(), []
-            moving = np.ones(values.shape, dtype=bool)
-            for step in range(STEPS):
-                here, last = replace(known, b=b)._some(moving), end[moving]
+            end = values.copy()
+            for _ in range(STEPS):
                 with np.errstate(divide="ignore", invalid="ignore"):
-                    factor = here.widths(last, level) / np.sqrt(here.variances(last))
-                factor = np.where(np.isfinite(factor), factor, normal)
-                parts = here.var_a, here.var_b, covariance[moving]
-                end[moving] = ratio_interval(here.a, here.b, parts, factor)[side]
-                moving[moving] = ~np.isclose(last, end[moving], rtol=1e-12, atol=0.0, equal_nan=True)
-                if step >= STEPS // 2 - 1:
-                    late.append(end.copy())
-                if not moving.any():
-                    break
-            # where it jumps to and fro, the outermost; and a truth at the very end is inside
-            end = np.where(moving, outer.reduce(late), end) if moving.any() else end
-            ends.append(end if known.noises is None else end + (side - 0.5) * 2e-9 * np.abs(end - values))
+                    factor = here.widths(end, level, quick=True) / np.sqrt(here.variances(end))
+                factor = np.where(np.isfinite(factor), factor, normal_quantile(level))
+                last, end = end, ratio_interval(self.a, b, parts, factor)[side]
+            ends.append(outer(last, end))
         lost = np.isnan(ends[0]) | np.isnan(ends[1])
         return [np.where(lost, np.nan, end) for end in ends]
 
@@ -556,8 +581,10 @@ class Moments:
         return Moments(a, b, var_a, var_b, covariance, noises)
 
 
-STEPS = 12
+STEPS = 8
 """Steps in which the ends of intervals of ratios are found."""
+NEAREST = 0.5
+"""Where the search for the end of a ratio's interval ends: half-way to the quick end."""
 MOST_RATIOS = 500
 """Ratios of a table whose intervals come from the law of the noise."""
 

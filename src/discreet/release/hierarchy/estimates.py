@@ -32,10 +32,16 @@ from discreet.estimation.estimates import (
     SharedWork,
     Union,
     UnitEstimates,
-    gaussian_widths,
     inverse_variance_weights,
 )
-from discreet.estimation.intervals import Shared, Term, count_ends, half_widths
+from discreet.estimation.intervals import (
+    FAR,
+    Noises,
+    close_ends,
+    count_ends,
+    mixed_noises,
+)
+from discreet.estimation.laws import Errors, Terms
 from discreet.estimation.model import as_written
 from discreet.estimation.tables import WholeTables
 from discreet.estimation.tree import Floats, Integers, Tree
@@ -256,22 +262,16 @@ class JointEstimates:
         # cells with the same law in every group have the same width
         flat_codes = codes.reshape(len(self.groups), -1)
         distinct, first, of = np.unique(flat_codes, axis=1, return_index=True, return_inverse=True)
-        terms = []
-        for column, cell in zip(distinct.T.tolist(), first.tolist(), strict=True):
-            some: list[Term] = []
-            for place, code in enumerate(column):
-                if code >= 0:
-                    model = self.groups[place].estimates
-                    node, one = divmod(code, len(model.model.projection(query).class_sizes))
-                    weight = float(weights[place].ravel()[cell])
-                    own_terms = model.view.terms([query])[query][one][node]
-                    some += [replace(term, weight=weight * term.weight) for term in own_terms]
-            terms.append(some)
-        flat = variance.ravel()[first]
-        widths = [
-            half_widths(np.nan_to_num(flat), terms, level)[of.ravel()].reshape(variance.shape)
-            for _, level in chances
-        ]
+        parts_of = []
+        for place, group in enumerate(self.groups):
+            rows = np.flatnonzero(distinct[place] >= 0)
+            if rows.size:
+                terms = group.estimates.view.terms(query)
+                scale = weights[place].ravel()[first[rows]]
+                parts_of.append(terms.picked(distinct[place, rows], rows, scale))
+        flat = np.nan_to_num(variance.ravel()[first])
+        errors = Errors(flat, Terms.together(parts_of).parts, FAR * np.sqrt(flat))
+        widths = [errors.half_widths(level)[of.ravel()].reshape(variance.shape) for _, level in chances]
         return estimate, np.sqrt(variance), [np.where(lost, np.nan, width) for width in widths]
 
     def union(self, members: Integers) -> Found:
@@ -286,19 +286,20 @@ class JointEstimates:
         return found
 
     def area_widths(self, unions: Sequence[Found], query: str, variances: Floats, level: float) -> Floats:
-        """Return half-widths of a query in unions; means of groups that differ are taken as Gaussian."""
-        if len(self.groups) > 1:
-            return gaussian_widths(variances, level)
+        """Return half-widths of a query in unions."""
         rows = []
-        for (one,) in unions:
-            assert one is not None
-            assert isinstance(one[0], Union)
-            rows.append(self.groups[0].turned(query, one[0].widths(query, level)))
+        for area in unions:
+            moments = self.moments(area, query, area, query) if len(self.groups) > 1 else None
+            if moments is not None:
+                rows.append(moments.widths(np.zeros_like(moments.a), level))
+            elif area[0] is not None:
+                rows.append(self.groups[0].turned(query, area[0][0].widths(query, level)))
         return np.concatenate(rows)
 
     def moments(self, one: Found, query: str, two: Found, its: str) -> Moments:
         """Return estimates of a query in units or a union, and of another query there or in another union."""
-        got, noises = [], None
+        got: list[list[Floats]] = []
+        noises: list[Noises] = []
         for group, here, there in zip(self.groups, one, two, strict=True):
             if here is None or there is None or not (group.answers(query) and group.answers(its)):
                 continue
@@ -308,22 +309,25 @@ class JointEstimates:
             rows += [turn(query, a.variances(query)), turn(its, b.variances(its))]
             if isinstance(a, Union) and isinstance(b, Union):
                 rows.append(a.covariances(query, b, its))
-                noises = a.shared(query, b, its) if len(self.groups) == 1 else None
+                mine, of = a.shared(query, b, its)
             else:  # both are the same units
                 assert isinstance(a, UnitEstimates)
                 rows.append(a.covariances(query, its))
-                noises = a.shared(query, its) if len(self.groups) == 1 else None
+                mine, of = a.shared(query, its)
             wide = [np.full((len(mask), row.shape[1]), np.nan) for row in rows]
             for block, row in zip(wide, rows, strict=True):
                 block[mask] = row
             got.append(wide)
+            every = np.full((len(mask), rows[0].shape[1]), -1)
+            every[mask] = of
+            noises.append((mine, every))
         if not got:  # no release tells it
             units = next(len(found[1]) for found in one if found is not None)
             x, y = (np.full((units, len(self.names(name))), np.nan) for name in (query, its))
             return Moments(x, y, x, y, x)
         if len(got) == 1:
             x, y, vx, vy, covariance = got[0]
-            return Moments(x, y, vx, vy, covariance, noises)
+            return Moments(x, y, vx, vy, covariance, noises[0])
         x, y, vx, vy, covariance = (np.stack(rows) for rows in zip(*got, strict=True))
         wx, vx = inverse_variance_weights(vx)
         wy, vy = inverse_variance_weights(vy)
@@ -331,7 +335,7 @@ class JointEstimates:
         # a sum of nothing is no estimate
         x = np.where(np.isnan(vx), np.nan, np.nansum(wx * x, axis=0))
         y = np.where(np.isnan(vy), np.nan, np.nansum(wy * y, axis=0))
-        return Moments(x, y, vx, vy, both)
+        return Moments(x, y, vx, vy, both, mixed_noises(noises, wx, wy))
 
 
 def _agree(some: Sequence[Published], one: Published) -> bool:
@@ -570,7 +574,8 @@ CONTRASTS = {
     "difference": "interval: as that of a count, not rounded and not cut at zero",
     "ratio": "interval: Fieller's, the ratios r that the error of numerator - r denominator allows; empty: "
     "the denominator is not clearly different from zero. sd: by the delta method",
-    "errors": "exact law where few measurements dominate; Gaussian if releases differ or tables are large",
+    "errors": "law of the sum of all noises, to the safe side; in large tables a Gaussian's half-width, and "
+    "half of the largest weight of a noise",
 }
 
 
@@ -786,9 +791,7 @@ def _compared(kind: str, found: Moments, chances: Chances, places: int) -> dict[
         columns = {"estimate": values, "sd": np.sqrt(found.variances(one))}
         for name, level in chances:
             width = found.widths(one, level)
-            # a truth at the very end is inside: it is a whole number
-            ends = np.round(values - width, 9), np.round(values + width, 9)
-            columns[f"lower{name}"], columns[f"upper{name}"] = ends
+            columns[f"lower{name}"], columns[f"upper{name}"] = close_ends(values, width)
         return columns
     b = np.where(np.abs(found.b) < 1e-9, 0.0, found.b)  # an exact zero, but for rounding
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -840,19 +843,6 @@ def _contrast_blocks(
         yield Layout.same(_flat(list(unions), "area"), cells), of(len(unions), *unions.values())
 
 
-def _independent(parts: Sequence[FoundUnits], query: str) -> tuple[Sequence[Shared | None], Integers] | None:
-    """Return the noises of a query in two releases, each of one group: they have none in common."""
-    if any(len(part) > 1 for part in parts):
-        return None
-    (now,), (before,) = parts
-    assert now is not None
-    assert before is not None
-    (one, of), (two, its) = (part[0].shared(query, query) for part in (now, before))
-    pairs, which = np.unique(np.stack([of, its]).reshape(2, -1), axis=1, return_inverse=True)
-    noises = [Shared.apart(one[a], two[b]) for a, b in pairs.T.tolist()]
-    return noises, which.reshape(of.shape)
-
-
 def _changes(
     now: JointEstimates,
     before: JointEstimates,
@@ -885,10 +875,12 @@ def _changes(
         parts = now.at(here), before.at(there)
         tables = []
         for query in queries:
-            a, sa, _w = now.numbers(parts[0], len(here), query, ())
-            b, sb, _w = before.numbers(parts[1], len(there), query, ())
-            table = {"now": a, "before": b}
-            both = Moments(a, b, sa**2, sb**2, np.zeros_like(a), _independent(parts, query))
+            one, two = (
+                found.moments(part, query, part, query)
+                for found, part in zip((now, before), parts, strict=True)
+            )
+            table = {"now": one.a, "before": two.a}
+            both = Moments.change(one, two)
             for kind, prefix in (("difference", ""), ("ratio", "ratio_")):
                 columns = _compared(kind, both, chances, shared.size)
                 table[kind] = columns.pop("estimate")

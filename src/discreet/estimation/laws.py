@@ -1,0 +1,496 @@
+"""Laws of errors: quantiles of sums of weighted integer noises, to the safe side.
+
+The error of an estimate is E = sum of w N over independent symmetric integer noises N. Its transform is the
+product of theirs, and P(|E| <= x) follows from it, exactly but for rounding, in two ways.
+
+*On a lattice.* If all weights are multiples of some d (two queries of equal variance: 2/3, 1/3, 1/3), so is
+E, and its law is one Fourier transform. Otherwise d is chosen so that all weights are nearly multiples. What
+is left over, D = sum of (w - p d) N, is small; its bound is added to the half-width.
+
+*With a Gaussian.* Terms that are many and fine are Gaussian together: either their weights are negligible
+(NEGLIGIBLE standard deviations of E; half of the largest is added to the half-width), or what is finer
+still has a standard deviation of SMOOTH times the weight: then every image of the lattice of the noise in
+the frequencies is below 1e-6. The other terms keep their own law. If there are none, E is Gaussian.
+
+A chance that is left out anywhere is added to the level, so that P(|E| <= half-width) >= level holds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from discreet.estimation.tree import Floats, Integers
+from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
+
+SMOOTH = 1.7
+"""What is finer has so many weights as its standard deviation: e^-(1.7 pi)^2/2 is 6e-7."""
+NEGLIGIBLE = 1 / 300
+"""Weights of so many standard deviations of the error are negligible: half of it is added to a width."""
+PEAKED = 1e-3
+"""Excess kurtosis up to which terms together are Gaussian: coverage changes by 1e-5."""
+LEFT_OUT = 1e-5
+"""Chance that is added to a level where part of an error is taken as Gaussian."""
+NATS = 14.0
+"""A leftover exceeds its bound with a chance of at most 2 e^-14, less than what is added to the level."""
+CLOSE = 1e-7
+"""How close to a level a quantile is taken; ten thousand times less than a percent."""
+SURE = 22.0
+"""The same for the end of a law: 2 e^-22 is 6e-10."""
+ROUNDING = 1e-8
+"""What is left over of weights that are multiples of a step, in standard deviations."""
+FEW, MOST_OUTCOMES = 4, 20_000
+"""Noises, and outcomes of them, that are looked at one by one."""
+MOST_POINTS = 1 << 16
+"""Points of a lattice on each side of zero."""
+MOST_STEPS = 4096
+"""Steps of a lattice in one weight that are tried."""
+WIDER = 5e-3
+"""A leftover of at most so many standard deviations is small enough."""
+AT_ONCE = 1 << 20
+"""Numbers that are held at once."""
+
+
+class Facts(NamedTuple):
+    """What is known of a noise: its variance, fourth cumulant, a variance that bounds its transform
+    (|transform(u)| <= e^-(smooth u^2/2) up to pi), and its tails: log E e^(sN) <= proxy s^2/2 for
+    |s| < 1/scale."""
+
+    variance: float
+    fourth: float
+    smooth: float
+    proxy: float
+    scale: float
+
+
+@lru_cache(maxsize=4096)
+def facts(law: Noise) -> Facts:
+    """Return what is known of a noise."""
+    variance = max(law.true_variance(), 1e-20)
+    flat = float(transform(law, np.array([math.pi]))[0])
+    # more than nothing, so that it is seen
+    smooth = max(min(-2 * math.log(max(flat, 1e-300)) / math.pi**2, variance), 1e-6 * variance)
+    if isinstance(law, DiscreteGaussian):
+        size = float(law.variance)
+        if size >= 4:  # like a Gaussian up to 1e-30
+            return Facts(variance, 0.0, size - 0.15, size, 0.0)
+        steps = np.arange(0.0, 40.0)
+        fourth = 2 * float(law.pmf(steps.astype(np.int64)) @ steps**4) - 3 * variance**2
+        return Facts(variance, abs(fourth), smooth, size, 0.0)
+    # Laplace: 2 p / (1 - p)^2 is the variance; cumulants are those of a difference of geometric noises
+    fourth = variance * (1 + 6 * variance / 2) if variance else 0.0
+    # log E e^(sN) <= s^2 variance/2 / (1 - |s| scale): Bernstein's bound, with |s| <= 1/(2 scale)
+    return Facts(variance, fourth, smooth, variance, max(1.0, math.sqrt(variance)))
+
+
+def transform(law: Noise, angle: Floats) -> Floats:
+    """Return E cos(angle N) of noise N; it is positive.
+
+    >>> transform(DiscreteGaussian(1), np.array([0.0, 1.0])).round(6).tolist()
+    [1.0, 0.606532]
+    """
+    turn = np.abs(angle - 2 * math.pi * np.rint(angle / (2 * math.pi)))
+    if isinstance(law, DiscreteGaussian):
+        size = float(law.variance)
+        if size >= 0.5:  # images of a Gaussian
+            found = np.exp(-0.5 * size * turn * turn) + np.exp(-0.5 * size * (2 * math.pi - turn) ** 2)
+            if size < 3.0:
+                found += np.exp(-0.5 * size * (2 * math.pi + turn) ** 2)
+                found /= 1 + 2 * math.exp(-2 * math.pi**2 * size)
+            return np.asarray(found, dtype=np.float64)
+        chances = law.pmf(np.arange(3 + int(math.sqrt(70 * size))))
+        return np.asarray(
+            np.polynomial.chebyshev.chebval(np.cos(turn), [chances[0], *(2 * chances[1:])]), dtype=np.float64
+        )
+    assert isinstance(law, DiscreteLaplace)
+    ratio = float(np.exp(law.log_pmf(1) - law.log_pmf(0)))
+    found = (1 - ratio) ** 2 / ((1 - ratio) ** 2 + 4 * ratio * np.sin(turn / 2) ** 2)
+    return np.asarray(found, dtype=np.float64)
+
+
+Part = tuple[Integers, Floats, Noise, Floats | float]
+"""Entries of one law: rows of the errors, weights, the law, how often each is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The noises in many errors: the row of the error, weight, law and how often, one entry each.
+
+    Entries of one row need not stand together.
+    """
+
+    row: Integers
+    weight: Floats
+    law: Integers
+    times: Floats
+    laws: tuple[Noise, ...]
+
+    @classmethod
+    def of(cls, parts: Sequence[Part]) -> Terms:
+        """Put entries together: rows, weights, their law, how often each is."""
+        laws = tuple(dict.fromkeys(law for _, _, law, _ in parts))
+        place = {law: code for code, law in enumerate(laws)}
+        columns = [
+            (rows, np.abs(weights), np.full(len(rows), place[law]), np.broadcast_to(times, rows.shape))
+            for rows, weights, law, times in parts
+        ] or [(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0))]
+        row, weight, code, times = (np.concatenate(one) for one in zip(*columns, strict=True))
+        return cls(row, weight, code, times.astype(np.float64), laws)
+
+    @classmethod
+    def together(cls, some: Sequence[Terms]) -> Terms:
+        """Put the entries of several together."""
+        return cls.of([part for one in some for part in one.parts])
+
+    @property
+    def parts(self) -> list[Part]:
+        """The entries, law by law."""
+        found: list[Part] = []
+        for code, law in enumerate(self.laws):
+            its = np.flatnonzero(self.law == code)
+            found.append((self.row[its], self.weight[its], law, self.times[its]))
+        return found
+
+    def picked(self, rows: Integers, new: Integers, scale: Floats) -> Terms:
+        """Return the entries of some rows, as those of new rows, with their weights times a scale."""
+        order = np.argsort(self.row, kind="stable")
+        begin, end = (np.searchsorted(self.row[order], rows, side=side) for side in ("left", "right"))
+        many = end - begin
+        which = order[np.repeat(begin - np.cumsum(many) + many, many) + np.arange(many.sum())]
+        found = self.some(which)
+        return Terms(
+            np.repeat(new, many), found.weight * np.repeat(scale, many), found.law, found.times, self.laws
+        )
+
+    def some(self, which: Integers) -> Terms:
+        """Return some of the entries."""
+        return Terms(self.row[which], self.weight[which], self.law[which], self.times[which], self.laws)
+
+
+class Errors:
+    """Errors of these variances, sums of the terms in `parts`. Weights of terms that are not listed are at
+    most `unlisted`, or else negligible; a law that they may have is in `parts`, if without an entry.
+
+    Terms are sorted into bins by their weight, so that those that are fine need not be kept.
+
+    >>> one = DiscreteGaussian(1)
+    >>> terms = (np.array([0, 1, 1]), np.array([1.0, 2 / 3, 1 / 3]), one, np.array([1, 1, 2]))
+    >>> found = Errors(one.true_variance() * np.array([1, 2 / 3]), [terms])
+    >>> found.half_widths(0.9).round(4).tolist()
+    [2.0, 1.3333]
+    """
+
+    def __init__(self, variances: Floats, parts: Iterable[Part], unlisted: Floats | None = None) -> None:
+        self._size = np.sqrt(np.maximum(variances, 0.0))
+        self._kept: tuple[Integers, Floats, Floats, Floats, Floats] | None = None
+        rows = len(variances)
+        listed, smooth, peaks = np.zeros(rows), np.zeros(rows * BINS), np.zeros(rows * BINS)
+        kept: list[tuple[Integers, Floats, Noise, Floats]] = []
+        least = np.inf
+        with np.errstate(divide="ignore"):
+            scale = np.where(self._size > 0, 1 / self._size, 0.0)
+        for row, weights, law, times in parts:
+            known = facts(law)
+            least = min(least, known.variance)
+            relative = np.abs(weights) * scale[row]
+            square = times * relative**2
+            listed += np.bincount(row, weights=square * known.variance, minlength=rows)
+            place = row * BINS + _bin(relative)
+            smooth += np.bincount(place, weights=square * known.smooth, minlength=rows * BINS)
+            fourth = square * relative**2 * known.fourth
+            if known.fourth:
+                peaks += np.bincount(place, weights=fourth, minlength=rows * BINS)
+            keep = np.flatnonzero((relative > NEGLIGIBLE) | (fourth > PEAKED**2))
+            often = np.broadcast_to(times, row.shape)[keep]
+            kept.append((row[keep], np.abs(weights)[keep], law, np.asarray(often, dtype=np.float64)))
+        rest = np.where((listed < 1 - 1e-9) & (self._size > 0), 1 - listed, 0.0)
+        bound = np.full(rows, NEGLIGIBLE) if unlisted is None else unlisted * scale
+        if least < np.inf:
+            bound = np.minimum(bound, np.sqrt(rest / least))
+        self._divide(smooth.reshape(rows, BINS), peaks.reshape(rows, BINS), rest, bound, Terms.of(kept))
+
+    def _divide(self, smooth: Floats, peaks: Floats, rest: Floats, bound: Floats, kept: Terms) -> None:
+        """Find the terms that keep their own law, and the step of the finest lattice that is not hidden.
+
+        Bins are looked at from the finest upwards, with what is not listed among them."""
+        every = np.arange(len(rest))
+        other = _bin(bound)
+        smooth[every, other] += 0.8 * rest
+        finer = np.cumsum(smooth, axis=1) - smooth
+        hidden = finer >= (SMOOTH * EDGES) ** 2
+        # what is not listed cannot be coarse, whatever its bound
+        full = (smooth > 0) & ((rest == 0)[:, None] | (np.arange(BINS) != other[:, None]))
+        bad = full & ~((hidden | (EDGES <= NEGLIGIBLE * 1.2)) & (np.cumsum(peaks, axis=1) <= PEAKED))
+        first = np.where(bad.any(axis=1), np.argmax(bad, axis=1), BINS)
+        shown = (smooth > 0) & ~hidden & (np.arange(BINS) < first[:, None])
+        lattice = np.where(shown.any(axis=1), EDGES[BINS - 1 - np.argmax(shown[:, ::-1], axis=1)], 0.0)
+        lattice = np.where(~hidden[every, other] & (rest > 0), np.maximum(lattice, bound), lattice)
+        self._lattice = lattice * self._size
+        relative = kept.weight / np.where(self._size > 0, self._size, 1.0)[kept.row]
+        coarse = np.flatnonzero((_bin(relative) >= first[kept.row]) & (relative > 0))
+        self._terms = kept.some(coarse[np.argsort(kept.row[coarse], kind="stable")])
+        self._known = _facts(kept.laws)
+        parts = self._terms.times * self._terms.weight**2 * self._known.variance[self._terms.law]
+        whole = self._size**2
+        fine = whole - np.bincount(self._terms.row, weights=parts, minlength=len(rest))
+        self._fine = np.sqrt(np.where(fine > 1e-9 * whole, fine, 0.0))
+
+    def half_widths(self, level: float) -> Floats:
+        """Return the w for which |error| <= w has at least the chance `level`."""
+        terms, known, fine = self._terms, self._known, self._fine
+        rows = len(fine)
+        found = np.zeros(rows)
+        begin = np.searchsorted(terms.row, np.arange(rows + 1))
+        many = np.diff(begin)
+        plain = (many == 0) & (self._size > 0)
+        found[plain] = normal_quantile(_padded(level, LEFT_OUT)) * self._size[plain]
+        smoothed = (many > 0) & (fine >= 1e-3 * self._size)
+        target = _padded(level, LEFT_OUT)
+        for at, t, phi, step, reach in self._series(np.flatnonzero(smoothed)):
+            found[at] = _crossing(t, phi, step, reach, target)
+        alike: dict[tuple[tuple[Noise, float], ...], list[int]] = {}
+        for row in np.flatnonzero((many > 0) & ~smoothed).tolist():
+            mine = slice(begin[row], begin[row + 1])
+            laws = [terms.laws[code] for code in terms.law[mine].tolist()]
+            alike.setdefault(tuple(zip(laws, terms.times[mine].tolist(), strict=True)), []).append(row)
+        for noises, some in alike.items():
+            at = np.array(some)
+            weights = terms.weight[begin[at][:, None] + np.arange(len(noises))]
+            outcomes = _outcomes(noises) if len(noises) <= FEW else None
+            if outcomes is not None:
+                found[at] = _outcome_widths(weights, *outcomes, level) + math.sqrt(4 * NATS) * fine[at]
+                continue
+            widths: dict[bytes, float] = {}
+            for row, its in zip(some, weights, strict=True):
+                key = np.round(np.append(its, fine[row]), 12).tobytes()
+                if key not in widths:
+                    entries = terms.some(np.arange(begin[row], begin[row + 1]))
+                    widths[key] = _lattice_width(entries, float(fine[row]), known, level)
+                found[row] = widths[key]
+        return found + self._lattice / 2
+
+    def _series(self, rows: Integers) -> Iterator[tuple[Integers, Floats, Floats, Floats, Floats]]:
+        """Yield some of the errors of which part is Gaussian, with the frequencies t, the transform there,
+        their step, and the reach.
+
+        P(|E| <= x) is a Fourier series in x, of as many terms as the Gaussian lets through. If all are one
+        portion, it is kept for other levels."""
+        if not rows.size:
+            return
+        if self._kept is not None:
+            yield self._kept
+            return
+        terms, fine = self._terms, self._fine
+        reach = _reach(terms, self._known, SURE, len(fine)) + math.sqrt(2 * SURE) * fine
+        step = math.pi / reach[rows]
+        nodes = np.ceil(5.9 / (fine[rows] * step)).astype(np.int64)
+        begin = np.searchsorted(terms.row, np.arange(len(fine) + 1))
+        order = np.argsort(nodes, kind="stable")
+        while order.size:
+            wide = int(nodes[order[-1]])
+            many = max(1, AT_ONCE // wide)
+            some, order = order[-many:], order[:-many]
+            at = rows[some]
+            t = step[some, None] * np.arange(1, wide + 1)
+            logs = -0.5 * (fine[at, None] * t) ** 2
+            for place in range(int(np.max(begin[at + 1] - begin[at]))):
+                mine = np.flatnonzero(begin[at] + place < begin[at + 1])
+                entry = begin[at[mine]] + place
+                for law in np.unique(terms.law[entry]).tolist():
+                    of = terms.law[entry] == law
+                    angle = terms.weight[entry[of], None] * t[mine[of]]
+                    found = np.log(np.maximum(transform(terms.laws[law], angle), 1e-300))
+                    logs[mine[of]] += terms.times[entry[of], None] * found
+            portion = at, t, np.exp(logs), step[some], reach[at]
+            if len(at) == len(rows):
+                self._kept = portion
+            yield portion
+
+
+BINS = 64
+"""Bins of weights: four for each power of two, up to 4 standard deviations; the last has the rest."""
+EDGES = np.append(2.0 ** ((np.arange(BINS - 1) - 54) / 4), np.inf)
+"""The upper ends of the bins."""
+
+
+def _bin(relative: Floats) -> Integers:
+    return np.searchsorted(EDGES, relative)
+
+
+def half_widths(variances: Floats, terms: Terms, level: float, unlisted: Floats | None = None) -> Floats:
+    """Return the half-widths of many errors, each with its variance and the terms in it; see `Errors`.
+
+    >>> half_widths(np.array([100.0]), Terms.of([]), 0.9).round(2).tolist()
+    [16.47]
+    """
+    return Errors(variances, terms.parts, unlisted).half_widths(level)
+
+
+def _padded(level: float, chance: float) -> float:
+    """Add a chance to a level, but for levels next to 1 no more than a tenth of what is missing."""
+    return level + min(chance, 0.1 * (1 - level))
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The facts of several laws as columns."""
+
+    variance: Floats
+    fourth: Floats
+    smooth: Floats
+    proxy: Floats
+    scale: Floats
+
+
+def _facts(laws: Sequence[Noise]) -> _Known:
+    columns = np.array([facts(law) for law in laws], dtype=np.float64).reshape(-1, 5).T
+    return _Known(*columns)
+
+
+def _reach(entries: Terms, known: _Known, nats: float, rows: int, leftover: Floats | None = None) -> Floats:
+    """Return by row what a sum exceeds with a chance of at most 2 e^-nats: Chernoff's bound, or Bernstein's
+    for Laplace noise."""
+    weight = entries.weight if leftover is None else np.abs(leftover)
+    proxy = np.bincount(
+        entries.row, weights=entries.times * weight**2 * known.proxy[entries.law], minlength=rows
+    )
+    longest = np.zeros(rows)
+    np.maximum.at(longest, entries.row, weight * known.scale[entries.law])
+    return np.asarray(np.sqrt(2 * nats * proxy) + nats * longest, dtype=np.float64)
+
+
+def _crossing(t: Floats, phi: Floats, step: Floats, reach: Floats, level: float) -> Floats:
+    """Return by row the x with P(|E| <= x) = level, by Newton's steps, or halving where they lead away."""
+    low, high = np.zeros(len(step)), reach.copy()
+    # a Gaussian's quantile to start with
+    x: Floats = np.minimum(normal_quantile(level) * np.sqrt(-2 * np.log(phi[:, 0])) / t[:, 0], reach / 2)
+    density, live = phi / t, np.arange(len(step))
+    for turn in range(80):
+        here, angle = x[live], x[live, None] * t[live]
+        over = step[live] / math.pi * (here + 2 * np.sum(density[live] * np.sin(angle), axis=1)) - level
+        slope = step[live] / math.pi * (1 + 2 * np.sum(phi[live] * np.cos(angle), axis=1))
+        low[live] = np.where(over < 0, here, low[live])
+        high[live] = np.where(over < 0, high[live], here)
+        done = (np.abs(over) < CLOSE) | (high[live] - low[live] < 1e-9 * reach[live])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            new = here - over / slope
+        inside = (new > low[live]) & (new < high[live]) & (turn % 4 < 3)
+        x[live] = np.where(
+            np.abs(over) < CLOSE,
+            here,
+            np.where(done, high[live], np.where(inside, new, (low + high)[live] / 2)),
+        )
+        live = live[~done]
+        if not live.size:
+            break
+    return x
+
+
+@lru_cache(maxsize=256)
+def _outcomes(noises: tuple[tuple[Noise, float], ...]) -> tuple[Floats, Floats] | None:
+    """Return all outcomes of few noises, each taken so often, one row each, with their chances; None if they
+    are many. What is left out has a chance of less than 1e-11."""
+    values, chances = np.zeros((1, 0)), np.ones(1)
+    for law, often in noises:
+        if often != round(often) or law.true_variance() * often > 100:
+            return None
+        far = math.ceil(14 * math.sqrt(law.true_variance())) + 8
+        one = law.pmf(np.arange(-far, far + 1))
+        total = np.ones(1)
+        for _ in range(round(often)):
+            total = np.convolve(total, one)
+        steps = np.arange(len(total)) - len(total) // 2
+        steps, total = steps[total > 1e-14], total[total > 1e-14]
+        if len(values) * len(steps) > MOST_OUTCOMES:
+            return None
+        values = np.column_stack([np.repeat(values, len(steps), axis=0), np.tile(steps, len(values))])
+        chances = np.outer(chances, total).ravel()
+    order = np.argsort(-chances, kind="stable")
+    values, chances = values[order], chances[order]
+    enough = int(np.searchsorted(np.cumsum(chances), 1 - 1e-11)) + 1
+    return values[:enough], chances[:enough]
+
+
+def _outcome_widths(weights: Floats, values: Floats, chances: Floats, level: float) -> Floats:
+    """Return the half-widths of errors with these weights (row, noise), from all outcomes of the noises."""
+    found = np.empty(len(weights))
+    many = max(1, AT_ONCE // len(values))
+    for start in range(0, len(weights), many):
+        far = np.abs(weights[start : start + many] @ values.T)
+        order = np.argsort(far, axis=1)
+        inside = np.cumsum(chances[order], axis=1)
+        last = np.minimum(np.sum(inside < level + 2e-11, axis=1), len(chances) - 1)
+        at = np.take_along_axis(order, last[:, None], axis=1)
+        found[start : start + many] = np.take_along_axis(far, at, axis=1)[:, 0]
+    return found
+
+
+def _lattice_width(entries: Terms, fine: float, known: _Known, level: float) -> float:
+    """Return the half-width of an error next to a lattice, with a Gaussian of this standard deviation that is
+    negligible."""
+    alone = replace(entries, row=np.zeros_like(entries.row))
+    reach = float(_reach(alone, known, SURE, 1)[0])
+    step, left = _best_step(alone, reach, known)
+    leftover = entries.weight - step * np.rint(entries.weight / step)
+    # next to nothing is left over of weights that are multiples, but for rounding: no chance need be added
+    nats, target = (2 * NATS, level + 2e-12) if left <= ROUNDING else (NATS, _padded(level, LEFT_OUT))
+    wider = float(_reach(alone, known, nats, 1, leftover)[0]) + math.sqrt(2 * nats) * fine
+    many = 2 * math.ceil(reach / step) + 2
+    many = 1 << max(1, (many - 1).bit_length())
+    steps = np.rint(entries.weight / step).astype(np.int64)
+    kinds, of = np.unique(np.column_stack([steps, entries.law]), axis=0, return_inverse=True)
+    often = np.bincount(of.ravel(), weights=entries.times)
+    turns, logs = np.arange(many // 2 + 1), np.zeros(many // 2 + 1)
+    for (multiple, law), times in zip(kinds.tolist(), often.tolist(), strict=True):
+        if multiple:
+            logs += times * _log_transform(entries.laws[law], many)[multiple * turns & (many - 1)]
+    chances = np.fft.irfft(np.exp(logs), many)[: many // 2]
+    inside = 2 * np.cumsum(chances) - chances[0]
+    return step * int(np.searchsorted(inside, target)) + wider
+
+
+@lru_cache(maxsize=32)
+def _log_transform(law: Noise, many: int) -> Floats:
+    """Return the logarithm of a noise's transform at so many angles once around."""
+    angle: Floats = 2 * math.pi / many * np.arange(many, dtype=np.float64)
+    return np.log(np.maximum(transform(law, angle), 1e-300))
+
+
+def _best_step(entries: Terms, reach: float, known: _Known) -> tuple[float, float]:
+    """Return the step of the coarsest lattice that all weights are near, and how far from it the error is in
+    standard deviations: the fewest steps in the strongest weight that leave next to nothing, or little."""
+    shares = entries.times * known.variance[entries.law]
+    size = math.sqrt(float(shares @ entries.weight**2))
+    strongest = float(entries.weight[np.argmax(shares * entries.weight**2)])
+    most = max(1, min(MOST_STEPS, int(MOST_POINTS * strongest / reach)))
+    steps = strongest / np.arange(1.0, most + 1)
+    proxies = entries.times * known.proxy[entries.law]
+    left = np.empty(most)
+    many = max(1, AT_ONCE // len(entries.weight))
+    for start in range(0, most, many):
+        some = steps[start : start + many, None]
+        over = entries.weight - some * np.rint(entries.weight / some)
+        left[start : start + many] = np.sqrt(over**2 @ proxies) / size
+    for enough in (ROUNDING, WIDER / math.sqrt(2 * NATS)):
+        near = np.flatnonzero(left <= enough)
+        if near.size:
+            return float(steps[near[0]]), float(left[near[0]])
+    best = int(np.argmin(left))
+    return float(steps[best]), float(left[best])
+
+
+@lru_cache(maxsize=64)
+def normal_quantile(level: float) -> float:
+    """Return the half-width of the interval that a standard Gaussian is in with this chance.
+
+    >>> round(normal_quantile(0.95), 4)
+    1.96
+    """
+    from statistics import NormalDist
+
+    return NormalDist().inv_cdf((1.0 + level) / 2)

@@ -1,0 +1,220 @@
+"""The weights of noises in estimates: which measurement enters an estimate, and by how much.
+
+An estimate at a unit is a weighted sum of the own beliefs of all units. The weights follow from the passes up
+and down the tree, taken backwards (`sum_weights`): from the unit up to the top, and from there into every
+other branch. Units that look the same, seen from the unit, share a node, and are told once with their number.
+A branch is left out where all that it can add to any noise's weight is negligible: if the sum of what lies
+below a unit contributes the variance r to an estimate, a noise there of variance s has a weight of at most
+sqrt(r / s).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from discreet.estimation.laws import facts
+from discreet.estimation.model import ByComponent, Told, size_of
+from discreet.estimation.tree import Floats, Integers, Solution, Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """Units that estimates depend on, one entry for each estimate and node: the place of the estimate, the
+    node, how many units there are of it, and by component the weights of their data h (entry, size, column).
+    """
+
+    place: Integers
+    node: Integers
+    times: Floats
+    weights: ByComponent
+
+    def some(self, which: Integers, places: Integers | None = None) -> Reached:
+        """Return some of the entries; their estimates may have other places."""
+        place = self.place[which] if places is None else places[self.place[which]]
+        return Reached(place, self.node[which], self.times[which], [one[which] for one in self.weights])
+
+    @classmethod
+    def together(cls, parts: Sequence[Reached]) -> Reached:
+        """Put the entries of several together."""
+        place, node, times = (
+            np.concatenate(one) for one in zip(*((p.place, p.node, p.times) for p in parts), strict=True)
+        )
+        weights = [np.concatenate(one) for one in zip(*(p.weights for p in parts), strict=True)]
+        return cls(place, node, times, weights)
+
+    def portions(self, cells: int) -> Iterator[Reached]:
+        """Yield portions of which each entry has so many numbers."""
+        step = max(1, AT_ONCE // max(1, cells))
+        if step >= len(self.place):
+            yield self
+            return
+        for start in range(0, len(self.place), step):
+            yield self.some(np.arange(start, min(start + step, len(self.place))))
+
+
+AT_ONCE = 1 << 21
+"""Weights that are held at once."""
+
+
+class Branches:
+    """A folded tree, as seen from any of its nodes."""
+
+    def __init__(self, shape: Tree, told: Sequence[Told], solutions: Sequence[Solution]) -> None:
+        self._shape, self._solutions = shape, list(solutions)
+        first = np.full(shape.size, 0)
+        below = np.flatnonzero(shape.parent >= 0)
+        parents, begin, many = np.unique(shape.parent[below], return_index=True, return_counts=True)
+        first[parents] = below[begin]
+        self._first, self._many = first, np.zeros(shape.size, dtype=np.int64)
+        self._many[parents] = many
+        least = np.array([least_noise(one) for one in told])[shape.kind]
+        self._below = np.full(shape.size, np.inf)
+        for part in reversed(shape.depths[1:]):
+            np.minimum.at(self._below, shape.parent[part], least[part])
+            np.minimum.at(least, shape.parent[part], least[part])
+        self._least = least
+        self._sums = []
+        for one in solutions:
+            total = np.zeros_like(one.V)
+            np.add.at(total, shape.parent[below], one.V[below] * shape.count[below, None, None])
+            self._sums.append(total)
+
+    def by_kind(
+        self, nodes: Integers, rows: ByComponent, lengths: Sequence[Floats], enough: Floats
+    ) -> Iterator[tuple[int, Reached]]:
+        """Yield kinds of units, and units of this kind that estimates at nodes depend on.
+
+        `rows` are the estimates by component (size, column). Their variances are sums of forms of the
+        columns by `lengths` (column, estimate); branches matter where a weight may exceed the root of
+        `enough` (node, estimate).
+        """
+        held: dict[int, list[Reached]] = {}
+        wide = sum(row.size for row in rows)
+        many, step = 0, max(1, AT_ONCE // (16 * wide))
+        depth = np.searchsorted(self._shape.starts, nodes, side="right")
+        for one in np.unique(depth).tolist():
+            places = np.flatnonzero(depth == one)
+            for some in (places[start : start + step] for start in range(0, len(places), step)):
+                for got in self._reached(nodes[some], rows, lengths, enough[some]):
+                    kinds = self._shape.kind[got.node]
+                    for kind in np.unique(kinds).tolist():
+                        held.setdefault(kind, []).append(got.some(np.flatnonzero(kinds == kind), some))
+                    many += len(got.node) * wide
+                if many > AT_ONCE:
+                    yield from ((kind, Reached.together(parts)) for kind, parts in held.items())
+                    held, many = {}, 0
+        yield from ((kind, Reached.together(parts)) for kind, parts in held.items())
+
+    def _reached(
+        self, nodes: Integers, rows: ByComponent, lengths: Sequence[Floats], enough: Floats
+    ) -> Iterator[Reached]:
+        """Yield the units that estimates at nodes of one depth depend on, from the top down."""
+        path = [nodes]
+        while self._shape.parent[path[0][0]] >= 0:
+            path.insert(0, self._shape.parent[path[0]])
+        along = [_along(one, path, row) for one, row in zip(self._solutions, rows, strict=True)]
+        start = np.arange(len(nodes))
+        place, node, times, sums = start[:0], start[:0], np.zeros(0), [one[1][0][:0] for one in along]
+        for depth, here in enumerate(path):
+            own = [one[0][depth] for one in along]
+            yield Reached(start, here, np.ones(len(here)), self._back(here, own))
+            # from the unit's own line, and from the branches
+            place, node = np.concatenate([start, place]), np.concatenate([here, node])
+            times = np.concatenate([np.ones(len(here)), times])
+            sums = [np.concatenate([one[1][depth], rest]) for one, rest in zip(along, sums, strict=True)]
+            line = np.full(len(place), -1)
+            if depth + 1 < len(path):
+                line[: len(here)] = path[depth + 1]
+            place, node, times, sums = self._children(place, node, times, sums, line, lengths, enough)
+            yield from self._told(place, node, times, sums)
+            sums = self._down(node, sums)
+        while place.size:
+            line = np.full(len(place), -1)
+            place, node, times, sums = self._children(place, node, times, sums, line, lengths, enough)
+            yield from self._told(place, node, times, sums)
+            sums = self._down(node, sums)
+
+    def _children(
+        self,
+        place: Integers,
+        node: Integers,
+        times: Floats,
+        sums: ByComponent,
+        line: Integers,
+        lengths: Sequence[Floats],
+        enough: Floats,
+    ) -> tuple[Integers, Integers, Floats, ByComponent]:
+        """Return the children that may matter, but for those in `line`, which the unit itself is in."""
+        forms = self._forms(sums, [one[node] for one in self._sums], lengths)
+        some = np.flatnonzero(np.any(forms > enough[place] * self._below[node, None], axis=1))
+        many = self._many[node[some]]
+        over = np.repeat(some, many)
+        child = np.repeat(self._first[node[some]] - np.cumsum(many) + many, many) + np.arange(len(over))
+        often = self._shape.count[child] - (child == line[over])
+        keep = np.flatnonzero(often > 1e-9)
+        over, child, often = over[keep], child[keep], often[keep]
+        place, times, sums = place[over], times[over] * often, [one[over] for one in sums]
+        forms = self._forms(sums, [one.V[child] for one in self._solutions], lengths)
+        keep = np.flatnonzero(np.any(forms > enough[place] * self._least[child, None], axis=1))
+        return place[keep], child[keep], times[keep], [one[keep] for one in sums]
+
+    @staticmethod
+    def _forms(sums: ByComponent, covariances: ByComponent, lengths: Sequence[Floats]) -> Floats:
+        total = np.zeros((len(sums[0]), lengths[0].shape[1]))
+        for one, V, length in zip(sums, covariances, lengths, strict=True):
+            total += np.sum(one * (V @ one), axis=1) @ length
+        return total
+
+    def _told(self, place: Integers, node: Integers, times: Floats, sums: ByComponent) -> Iterator[Reached]:
+        if place.size:
+            own = [_turned(one.up_own[node]) @ z for one, z in zip(self._solutions, sums, strict=True)]
+            yield Reached(place, node, times, self._back(node, own))
+
+    def _down(self, node: Integers, sums: ByComponent) -> ByComponent:
+        return [_turned(one.up_sum[node]) @ z for one, z in zip(self._solutions, sums, strict=True)]
+
+    def _back(self, node: Integers, own: ByComponent) -> ByComponent:
+        kind = self._shape.kind[node]
+        return [_turned(one.beliefs.h[kind]) @ A for one, A in zip(self._solutions, own, strict=True)]
+
+
+def least_noise(told: Told) -> float:
+    """Return the smallest variance of a noise. That of Laplace noise counts as 30 at most: a bound on its
+    share in a variance then makes its peak negligible, too."""
+    sizes = (min(size_of(law), 30.0 if facts(law).scale else np.inf) for _, law in told.laws)
+    return min(sizes, default=np.inf)
+
+
+def _along(solution: Solution, path: Sequence[Integers], row: Floats) -> tuple[list[Floats], list[Floats]]:
+    """Return the weights of own beliefs along the line of units, from the top down, and those with which the
+    sums of their children enter."""
+    many, shape = len(path), (len(path[-1]), *row.shape)
+    z, own, S = ([np.zeros(shape) for _ in path] for _ in range(3))
+    x, around = np.broadcast_to(row, shape), np.zeros(shape)
+    for depth in range(many - 1, 0, -1):
+        at = path[depth]
+        if solution.gain is not None:
+            z[depth] += x
+            back = x = _turned(solution.gain[at]) @ x
+        else:
+            outer = {name: _turned(one[at]) for name, one in solution.outer.items()}
+            back = outer["out"] @ (outer["x_out"] @ x + outer["around_out"] @ around)
+            own[depth] += outer["around_own"] @ around
+            z[depth] += outer["x_up"] @ x + back
+            x, around = np.zeros(shape), back
+        S[depth - 1] -= back
+    z[0] += x
+    own[0] += around
+    for depth, at in enumerate(path):
+        if depth:
+            z[depth] += S[depth - 1]
+        own[depth] += _turned(solution.up_own[at]) @ z[depth]
+        S[depth] += _turned(solution.up_sum[at]) @ z[depth]
+    return own, S
+
+
+def _turned(matrices: Floats) -> Floats:
+    return np.swapaxes(matrices, 1, 2)
