@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
-from discreet.accounting.all_pairs import AllPairs, both_errors
+from discreet.accounting.all_pairs import FARTHEST, AllPairs, both_errors
 from discreet.accounting.certified.intervals import Moduli, UpperBounds
 from discreet.accounting.contour import Kind
 from discreet.accounting.loss import Loss, TiltedTransform
@@ -120,6 +123,92 @@ def test_presets_within_their_bounds(name: str) -> None:
             assert abs(scan.value[k] - true) <= scan.error[k] + 2e-12 * true
             if scan.exact and math.isfinite(scan.exact[0][k]):
                 assert abs(scan.exact[0][k] - true) <= scan.exact[1][k] + 2e-12 * true
+
+
+@pytest.mark.parametrize("name", [name for name in ODD if name not in LONG])
+def test_a_case_stays_within_its_bound_octave_by_octave(name: str) -> None:
+    listed, threshold = cases(ODD[name], "bounded"), Fraction(3)
+    whole = AllPairs(listed)
+    (scan,) = whole.scan(Kind.DELTA, [threshold])
+    for place, (_, events) in enumerate(listed):
+        true = math.exp(compose(events).log_tails(Kind.DELTA, [threshold])[0] - scan.exponent)
+        value, error = scan.value[place], scan.error[place]
+        for octave in range(FARTHEST):
+            more = whole.outward(Kind.DELTA, threshold, place, octave)
+            if more is None:
+                break
+            value, error = value + more[0], error + more[1]
+            assert error >= 0
+            assert abs(value - true) <= error + 2e-12 * true
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", ["2", "17.5", "34"])
+def test_pairs_of_puerto_rico_stay_within_their_bounds_octave_by_octave(epsilon: str) -> None:
+    """Forty pairs without a coarse lattice, chosen at random with a fixed seed."""
+    listed, threshold = cases(load("dhc-2020-persons-pr"), "bounded"), Fraction(epsilon)
+    whole = AllPairs(listed)
+    (scan,) = whole.scan(Kind.DELTA, [threshold])
+    for place in np.random.default_rng(11).choice(len(listed), size=40, replace=False):
+        found = compose(listed[int(place)][1]).tails(Kind.DELTA, [threshold])
+        true = math.exp(found.log[0] - scan.exponent)
+        value, error = scan.value[place], scan.error[place]
+        for octave in range(FARTHEST):
+            more = whole.outward(Kind.DELTA, threshold, int(place), octave)
+            if more is None:
+                break
+            value, error = value + more[0], error + more[1]
+            assert abs(value - true) <= error + (2e-13 + found.error[0]) * true
+
+
+def test_pairs_that_agree_to_ten_digits_are_not_evaluated_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At delta 1e-5 135 pairs of Puerto Rico could be the worst, by what their two paths leave out.
+
+    They were 120 lists of events, evaluated in half a minute; octaves rule all of them out. The answer is
+    the one that evaluating each gave, to the last digit.
+    """
+    evaluated: list[int] = []
+    one_by_one = Account._evaluated
+
+    def counted(self: Account, places: Any, *rest: Any) -> list[Any]:
+        evaluated.append(len(places))
+        return one_by_one(self, places, *rest)
+
+    monkeypatch.setattr(Account, "_evaluated", counted)
+    (point,) = account(load("dhc-2020-persons-pr")).at_delta("1e-5")
+    assert sum(evaluated) < 10
+    assert (point.epsilon, point.worst) == (pytest.approx(17.768499640529573, rel=1e-15), (5, 21))
+
+
+def test_pairs_that_are_soon_evaluated_need_no_fine_grid(monkeypatch: pytest.MonkeyPatch) -> None:
+    # four pairs of 2 ms each got grids of two million points: seconds, and 0.4 GB
+    sizes: list[int] = []
+    on_grid = AllPairs.on_grid
+
+    def counted(self: AllPairs, threshold: Fraction, places: Any, size: int) -> Any:
+        sizes.append(size)
+        return on_grid(self, threshold, places, size)
+
+    monkeypatch.setattr(AllPairs, "on_grid", counted)
+    (point,) = account(load("pl94-2020-units")).at_delta("1e-15")
+    assert max(sizes, default=0) <= 2**14
+    assert (point.epsilon, point.worst) == (pytest.approx(2.999392198390016, rel=1e-15), (1, 1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", preset_names())
+def test_every_preset_costs_at_most_ten_seconds_and_300_megabytes(name: str) -> None:
+    """At each of the deltas that `discreet account` takes by default, and at all of them; processor time."""
+    from discreet.report.tables import DELTAS as DEFAULT
+
+    for deltas in ([], *([delta] for delta in DEFAULT)):
+        asked = [part for delta in deltas for part in ("--delta", delta)]
+        command = [sys.executable, "-m", "discreet", "account", name, *asked, "--jobs", "1"]
+        running = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        _, status, used = os.wait4(running.pid, 0)
+        assert status == 0
+        assert used.ru_utime + used.ru_stime < 10
+        assert used.ru_maxrss < 300 * 1024  # in kilobytes
 
 
 def test_cases_on_lattices_of_their_own_are_known_better() -> None:

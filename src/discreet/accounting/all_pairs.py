@@ -77,11 +77,13 @@ _MOST_NODES = 200_000
 FARTHEST = 6
 """Octaves beyond the core that are looked at for one case."""
 
+_PEAKS = 4  # as high as at the origin, which may come next
 _SINGLY = 50_000  # nodes of an octave of a case that are quicker than its evaluation
 _FEW = 4000  # values of terms that are split together
 _MOST_LATTICES = 12  # beyond so many a product for each takes longer than it saves
 _MOST_POINTS = 2**23  # of the grids of all paths together
 _ROWS = 64  # paths whose products are taken at a time
+_FREQUENCIES = 2**16  # of a grid, whose products are taken at a time
 _ROUNDING = 2.3e-16
 _MOST_TOGETHER = 2048  # nodes of cases whose errors are summed together
 _MOST_ROWS = 256
@@ -152,6 +154,7 @@ class AllPairs:
         self._far: dict[float | None, tuple[Floats, _Lattices | None]] = {}
         self._rests: dict[tuple[int, int, float | None], Rest] = {}
         self._joint: dict[int, Loss] = {}
+        self._beyond: dict[tuple[int, int, float], float] = {}
 
     # -- what all cases have in common ---------------------------------------------------------------
 
@@ -394,7 +397,10 @@ class AllPairs:
     ) -> tuple[float, float] | None:
         """What one octave beyond the core adds to a case, and by how much that changes its possible error.
 
-        In units of the scan at this threshold, which must come first. None where there is too much to add.
+        In units of the scan at this threshold, which must come first; octaves one after the other. None where
+        there is too much to add. What lies beyond is at most what its two paths leave out by the inequality
+        of Cauchy and Schwarz. Mostly it is far less: peaks of one path meet few of the other's, as the octave
+        itself shows.
         """
         line = next((line for line in reversed(self._lines) if line.serves(kind, threshold)), None)
         if line is None or line.count or len(self.paths) > 1:
@@ -402,12 +408,14 @@ class AllPairs:
         (chosen,) = self.cases.choice(place)
         rests = [self._rest(0, k, line.theta) for k in (chosen[0], chosen[-1])]
         before, after = (math.sqrt(rests[0].beyond(n) * rests[1].beyond(n)) for n in (octave_, octave_ + 1))
+        before = min(before, self._beyond.get((place, octave_, line.theta), math.inf))
         start = CORE * self.tilt * 8**octave_
         if place not in self._joint:
             self._joint[place] = Loss(self.cases[place][1])
         loss = self._joint[place]
         try:
-            nodes = _stretch(loss, start, 8 * start, line.theta, self.tilt).nodes(float(line.period), _SINGLY)
+            part = _stretch(loss, start, 8 * start, line.theta, self.tilt)
+            nodes = part.nodes(float(line.period), _SINGLY)
         except SieveOverflowError:
             return None
         # nodes at the border belong to the stretch before
@@ -415,7 +423,14 @@ class AllPairs:
         transform = TiltedTransform(loss, line.theta)
         angle = _TWO_PI * turns(nodes, (transform.centre - threshold) / line.period)
         z = _points(line.theta, nodes, line.period)
-        terms = np.exp(transform.log(nodes, line.period) + 1j * angle) / (z * (z + 1))
+        factor = np.exp(transform.log(nodes, line.period) + 1j * angle)
+        if is_typical(part, self.tilt):
+            seen = float(np.abs(factor).sum()) * _TWO_PI / float(line.period)
+            # and peaks of full height that may come next, such as the first one of a lattice
+            peak = math.sqrt(_TWO_PI) / loss.tilted_spread(line.theta) / (math.pi * (8 * start) ** 2)
+            after = min(after, beyond_octave(seen, start, 8 * start) + _PEAKS * peak)
+        self._beyond[place, octave_ + 1, line.theta] = after
+        terms = factor / (z * (z + 1))
         unit = float(line.scale[place])
         norm = (-2 if kind is Kind.REST else 2) * unit / float(line.period)
         lost = _ROUNDING * 4 * abs(norm) * float(np.abs(terms).sum())
@@ -444,7 +459,11 @@ class AllPairs:
             kernel = np.zeros(size)
             kernel[np.arange(first, first + size) % size] = np.exp(-theta * distance) * -np.expm1(-distance)
         weight = np.fft.rfft(kernel).conj() * np.where(np.arange(size // 2 + 1) % (size // 2) == 0, 1.0, 2.0)
-        square = _real_product(table * weight if self.sides == 2 else weight[None, :], table) / size
+        square = np.zeros((len(paths) if self.sides == 2 else 1, len(paths)))
+        for first in range(0, weight.size, _FREQUENCIES):
+            part = slice(first, first + _FREQUENCIES)
+            rows = table[:, part] * weight[part] if self.sides == 2 else weight[None, part]
+            square += _real_product(rows, table[:, part]) / size
         value = square[where[:, 0] if self.sides == 2 else 0, where[:, -1]] + missing[where].sum(axis=1)
         with working_bits(320):
             base = log_scale(self.main, theta)
@@ -567,6 +586,19 @@ def _stretch(
     return octave(loss, start, end, depth=_SHALLOW, theta=theta, falloff=1.0, scale=tilt, most=most)
 
 
+def is_typical(part: Sieve, tilt: float) -> bool:
+    """Whether what lies beyond an octave may be judged by it: it has many peaks, or one more would not count.
+
+    From 3e6 tilts on a peak of full height adds some 1e-13 of the value: the kernel falls with the square.
+    """
+    return part.low.size >= 50 or part.reach >= 3e6 * tilt
+
+
+def beyond_octave(seen: float, start: float, end: float) -> float:
+    """An estimate from above of (1/pi) int |Phi| / y^2 beyond an octave over which int |Phi| is `seen`."""
+    return 4 * seen / (end - start) / (math.pi * end)
+
+
 def rest_of_line(loss: Loss, theta: float, tilt: float, most: int = _MOST_NODES) -> Rest:
     """What a loss leaves out if its contour ends with the core.
 
@@ -608,9 +640,9 @@ def rest_of_line(loss: Loss, theta: float, tilt: float, most: int = _MOST_NODES)
             octaves.append(float((size / y**2).sum()) * per_node / math.pi)
             if end == whole:
                 break
-            beyond = 4 * float(size.sum()) * per_node / (end - start) / (math.pi * end)
+            beyond = beyond_octave(float(size.sum()) * per_node, start, end)
             small = 1e-15 * (sum(octaves) + 1e-3 / (math.pi * CORE * tilt))
-            if (part.low.size >= 50 or end >= 3e6 * tilt) and (beyond < small or seen > most):
+            if is_typical(part, tilt) and (beyond < small or seen > most):
                 return Rest(tuple(octaves), beyond, inner + beyond, near)
             if end >= 1e9 * tilt or seen > most:
                 return Rest(tuple(octaves), max(beyond, small), inner + max(beyond, small), near)

@@ -97,7 +97,7 @@ MOST_VALUES = 2_000_000
 _SHORT = 300_000  # lists of up to this many values keep even the least of them
 _NEGLIGIBLE = 1e-22
 _LIGHT = 1e-20  # values of so little weight, all together, hardly ever count
-_CONVOLVED = 6000  # laws of up to this many values are convolved directly
+_CONVOLVED = 16_000  # laws of up to this many values are convolved directly
 _SMALL = 50.0  # variances below are listed far into their tails
 _REMEMBERED = 4
 _SIZES = (2**16, 2**19, 2**21)
@@ -270,6 +270,11 @@ def _explore(loss: Loss, spread: float, kind: Kind, most: int = _MOST_NODES) -> 
     return None
 
 
+def has_short_contour(loss: Loss) -> bool:
+    """Whether a loss is soon evaluated: its contour has few nodes, up to where the rest is negligible."""
+    return _explore(loss, loss.spread, Kind.ALT, most=_SHORT_CONTOUR) is not None
+
+
 # -- lists of values -----------------------------------------------------------------------------------------
 
 
@@ -307,7 +312,10 @@ def window(term: Noise, theta: float, *, deep: bool = True) -> Window:
     size = 1 << math.ceil(math.log2(2 * term_width(term, variance) + 2 * u.size))
     # the powers through logarithms: times * log keeps its digits where a power of the transform would not
     angle = np.arange(size // 2 + 1, dtype=np.float64) * (2 * math.pi / size)
-    if angle.size * u.size > 1 << 26:
+    many = term.times
+    if term.is_dual:  # in closed form, for all of them at once
+        logs, many = term.log_transform(theta, angle / (2 * math.pi)), 1
+    elif angle.size * u.size > 1 << 26:
         # (times 1e-16 instead, for laws of very many values)
         whole = np.fft.rfft(p, size).conj() * np.exp(1j * (int(u[0]) * angle))
         logs = log1p_complex(whole - 1)
@@ -317,9 +325,7 @@ def window(term: Noise, theta: float, *, deep: bool = True) -> Window:
     # rotated so that the window starts at `first`; the angle is reduced exactly, in integers
     turn = (np.arange(size // 2 + 1) * (first % size)) % size
     with np.errstate(under="ignore"):
-        spectrum = np.exp(term.times * logs.real) * np.exp(
-            1j * (term.times * logs.imag - 2 * math.pi / size * turn)
-        )
+        spectrum = np.exp(many * logs.real) * np.exp(1j * (many * logs.imag - 2 * math.pi / size * turn))
     law = np.fft.irfft(np.conj(spectrum), size)
     # a transform knows each probability to some 1e-17 only: smaller ones are as good as none
     law = np.where(law > 1e-18, law, 0.0)
@@ -391,9 +397,11 @@ class Direct:
         """Lists at a tilt that suits the threshold: those of a neighbour, or new ones."""
         place = float(threshold)
         for lists in self._recent:
-            is_near = lists.place == place if anew else lists.low <= place <= lists.high
+            is_near = lists.place == place if anew else lists.serves(place)
             if lists.kind is kind and is_near:
                 return lists
+        if anew:  # those of the neighbour go first: both would take twice the memory
+            self._recent = [one for one in self._recent if one.kind is not kind or not one.serves(place)]
         lists = _Lists(self.loss, kind, place)
         self._recent = [lists, *self._recent[: _REMEMBERED - 1]]
         return lists
@@ -454,6 +462,10 @@ class _Lists:
         self.heavy = np.flatnonzero(self.left.p >= least)
         self._known: dict[bool, dict[int, Ints]] = {False: {}, True: {}}
 
+    def serves(self, place: float) -> bool:
+        """Whether the tilt suits a threshold."""
+        return self.low <= place <= self.high
+
     def _combine(self, laws: list[tuple[Noise, Window]]) -> _Half:
         index, p, missing = np.zeros(1, dtype=np.int64), np.ones(1), 0.0
         for term, law in laws:
@@ -476,24 +488,29 @@ class _Lists:
         index, grid = self.right.index, float(self.grid)
         count, ends = index.size, np.append(index, index[-1])
         length = 300 / (self.rate + 1)
-        block = np.floor((index - index[0]) * (grid / length))
-        starts = np.flatnonzero(np.diff(block, prepend=-1.0))
-        self.S, self.T = np.zeros(count + 1), np.zeros(count + 1)
-        self.origin = np.zeros(count + 1, dtype=np.int64)
+        starts = np.flatnonzero(np.diff(np.floor((index - index[0]) * (grid / length)), prepend=-1.0))
+        self.S, self.T, self.starts = np.zeros(count + 1), np.zeros(count + 1), starts
         s_next = t_next = 0.0
         for low, high in reversed(list(zip(starts, [*starts[1:], count], strict=True))):
             beyond = (index[high] - index[low]) * grid if high < count else 0.0
             if high < count:
                 move = math.exp(-self.rate * beyond) if self.rate * beyond < 700 else 0.0
                 s_next, t_next = s_next * move, t_next * move
+            # in place: of a million values each array counts
             part = (index[low:high] - index[low]) * grid
-            weight = self.right.p[low:high] * np.exp(-self.rate * part)
-            s = np.cumsum(weight[::-1])[::-1] + s_next
-            gaps = np.diff(ends[low : high + 1]) * grid
-            inner = np.exp(-part) * -np.expm1(-gaps) * np.append(s[1:], s_next)
+            weight = np.exp(-self.rate * part)
+            weight *= self.right.p[low:high]
+            s, t = self.S[low:high], self.T[low:high]
+            np.cumsum(weight[::-1], out=s[::-1])
+            s += s_next
+            inner = np.exp(-part, out=weight)
+            inner *= -np.expm1(np.diff(ends[low : high + 1]) * -grid)
+            inner[:-1] *= s[1:]
+            inner[-1] *= s_next
             last = math.exp(-min(beyond, 700.0)) * t_next if high < count else 0.0
-            t = np.exp(part) * (np.cumsum(inner[::-1])[::-1] + last)
-            self.S[low:high], self.T[low:high], self.origin[low:high] = s, t, index[low]
+            np.cumsum(inner[::-1], out=t[::-1])
+            t += last
+            t *= np.exp(part, out=part)
             s_next, t_next = float(s[0]), float(t[0])
 
     def _above(self, threshold: Fraction, among: Ints | slice) -> tuple[Ints, Ints, Floats, float]:
@@ -538,7 +555,8 @@ class _Lists:
         at, cut, p, gap = self._above(threshold, among)
         grid = float(self.grid)
         # from the origin of the block, which may lie on either side of the cut
-        lift = np.exp(-self.rate * ((self.origin[at] - cut - 1) * grid + gap))
+        origin = self.right.index[self.starts[np.searchsorted(self.starts, at, side="right") - 1]]
+        lift = np.exp(-self.rate * ((origin - cut - 1) * grid + gap))
         inner = self.S[at]
         if kind is Kind.DELTA:
             above = (self.right.index[at] - cut - 1) * grid + gap  # v0 - c > 0

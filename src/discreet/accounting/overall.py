@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 
 from discreet.accounting.all_pairs import FARTHEST, AllPairs, Scan, both_errors
 from discreet.accounting.contour import Kind, Tail
-from discreet.accounting.loss import Floats, log_fraction
+from discreet.accounting.evaluation import has_short_contour
+from discreet.accounting.loss import Floats, Loss, log_fraction
 from discreet.accounting.parallel import Progress, map_cases
 from discreet.accounting.privacy_loss import (
     COARSEST,
@@ -262,7 +263,7 @@ class Account(Curves):
         """Narrow down the cases that may be the extreme one by what is quicker than their evaluation.
 
         That is upper bounds from a grid that serves them all, and octaves of the contour beyond the core.
-        Where those have too many nodes a case takes seconds by itself: then the grid gets finer.
+        Where those have too many nodes a case may take seconds by itself: then the grid gets finer.
         """
         assert self.together is not None
         open_places = [doubt.open(likeliest=False) for doubt in doubts]
@@ -278,7 +279,9 @@ class Account(Curves):
             left = places.size
             for octave in range(FARTHEST):
                 before, left = left, doubt.open(likeliest=False).size
-                if octave > 1 and left == before > _HOPEFUL:
+                # what lies beyond falls to an eighth with every octave
+                is_far = doubt.excess() > _TIE * 8.0 ** (FARTHEST - octave)
+                if octave > 1 and is_far and left == before > _HOPEFUL:
                     break  # cases that are as good as equal: they are had sooner by themselves
                 for place in set(map(int, doubt.open(likeliest=False))) - given_up:
                     more = self.together.outward(kind, threshold, place, octave)
@@ -286,9 +289,12 @@ class Account(Curves):
                         given_up.add(place)
                     else:
                         doubt.add(place, *more)
+            if not is_bounded or len(given_up) < 2:
+                continue
+            hard = {place for place in given_up if not has_short_contour(Loss(self.cases[place][1]))}
             for size in _FINE_GRIDS:
-                places = np.array([k for k in doubt.open(likeliest=False) if int(k) in given_up])
-                if is_bounded and places.size > 1:
+                places = np.array([k for k in doubt.open(likeliest=False) if int(k) in hard])
+                if places.size > 1:
                     doubt.bound(places, *self.together.on_grid(threshold, places, size))
 
     def _evaluated(
@@ -602,6 +608,11 @@ class _Doubt:
         # one that could only be as large as the best, but for rounding, changes nothing
         best = float((self.log - self.slack).max())
         return self.places[unknown & (self.top > best + _TIE)]
+
+    def excess(self) -> float:
+        """By how much the open cases may exceed the best, the middle one of them."""
+        at = np.searchsorted(self.places, self.open(likeliest=False))
+        return float(np.median(self.top[at] - (self.log - self.slack).max())) if at.size else 0.0
 
     def add(self, place: int, value: float, error: float) -> None:
         """More of a case was summed: its value, and by how much its error changes."""
