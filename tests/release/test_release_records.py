@@ -395,6 +395,18 @@ def test_a_ledger_knows_counts_that_it_was_once_told_about(tmp_path: Path) -> No
     assert not (tmp_path / "ledger.json.secret").exists()  # nothing to remember yet
     assert measure(RELEASE, found["renamed.csv"], tmp_path / "b", at_most=2, **given).at_most == 2
     assert measure(RELEASE, found["by-pandas.parquet"], tmp_path / "c", **given).at_most == 2
+    # counts of records that were measured at once are known, too; a run that is refused leaves no key
+    direct = tmp_path / "direct.json"
+    create_ledger(direct, [Total(unit="person", neighbours="bounded", rho=spent(RELEASE))])
+    people = {"records": tmp_path / "records.csv", "units": units, "person": "id", "at_most": 3}
+    with pytest.raises(InputError, match="with a person in up to 3 records"):
+        measure(RELEASE, None, tmp_path / "d", ledger=direct, **people)
+    assert not (tmp_path / "direct.json.secret").exists()
+    other = tmp_path / "other.json"
+    create_ledger(other)
+    measure(RELEASE, None, tmp_path / "e", ledger=other, **people)
+    given["ledger"] = other
+    assert measure(RELEASE, found["mixed.csv"], tmp_path / "f", **given).at_most == 3
 
 
 def test_a_later_tabulation_has_looked_again(tmp_path: Path) -> None:

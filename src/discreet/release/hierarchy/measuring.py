@@ -300,16 +300,13 @@ def measure(
             release, records, units=units, geocodes=geocodes, person=person, at_most=at_most, excess=excess
         )
     layout = found.layout
-    most, inputs = at_most or 1, found.inputs
+    most, known = at_most or 1, None
     if counts is not None:
         secret = None if named is None else contents.read_secret(named)
         known = None if secret is None else secret.content(layout, found.read)
         most = contents.records_of_one(
             counts, found.at_most, at_most, content=known, ledger=before, where=named, secret=secret
         )
-        if named is not None and most > 1:
-            known = known or contents.make_secret(named).content(layout, found.read)
-            inputs = ({**inputs[0], "content": known}, *inputs[1:])
     entry = Entry(
         id="",
         time=now(),
@@ -318,12 +315,15 @@ def measure(
         release=release.for_people(most),
         at_most=most,
         rehearsal=rehearsal,
-        inputs=inputs,
+        inputs=found.inputs,
         tree=layout.tree.digest,
         exact=pairs,
     )
     if before is not None:
         before.allow(entry, where=str(named), again=spend_again)
+    if named is not None and most > 1:  # remembered by the run
+        known = known or contents.make_secret(named).content(layout, found.read)
+        entry = replace(entry, inputs=({**found.inputs[0], "content": known}, *found.inputs[1:]))
     run = _Run(release, most, found, pairs, _exact(found, pairs), laws_of(layout, table), source, post)
     if post == "consistent":  # what cannot be done is said before any noise is drawn
         check_whole(release, layout.tree, run.exact)
