@@ -558,8 +558,8 @@ def cap(
     races = configuration.max_race_codes
     if races >= MOST_CODES and codes_named is not None:
         raise InputError(
-            f"shares of people by codes named are given, but all {MOST_CODES} race codes count; they tell what "
-            "a smaller number leaves out"
+            f"shares of people by codes named are given, but all {MOST_CODES} race codes count; they tell "
+            "what a smaller number leaves out"
         )
     if races >= MOST_CODES:
         return None
