@@ -279,6 +279,8 @@ def test_one_epsilon_is_the_largest_total_that_the_exact_account_allows(epsilon:
         assert len(str(float(total)).replace(".", "").strip("0")) <= 4
     with pytest.raises(InputError, match="the total epsilon is 1000; it would take a total rho of more than"):
         design.changed(*PLAN, total_epsilon=1000)
+    with pytest.raises(InputError, match="delta is 0; it must lie strictly between 0 and 1"):
+        design.changed(*PLAN, total_epsilon=1, delta=0)
 
 
 def pure() -> Configuration:

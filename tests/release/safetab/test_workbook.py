@@ -295,6 +295,7 @@ def test_a_cap_is_told_on_the_command_line(capsys: pytest.CaptureFixture[str]) -
         (["--total-rho", "2", "--total-epsilon", "3"], "give one of them"),
         (["--epsilon", "USA:2=1"], "a budget is given as epsilon, but the privacy is zcdp: use rho"),
         (["--races", "2", "--codes-named", "0.5,0.2"], "that add up to 1"),
+        (["--codes-named", "0.9,0.1"], "all 8 race codes count"),
         (["--earlier", "nowhere.csv"], "there is no file nowhere.csv"),
         (["nowhere"], "nowhere"),
     ],

@@ -556,6 +556,11 @@ def cap(
     (0.956, [0.914, 0.0, 0.0])
     """
     races = configuration.max_race_codes
+    if races >= MOST_CODES and codes_named is not None:
+        raise InputError(
+            f"shares of people by codes named are given, but all {MOST_CODES} race codes count; they tell "
+            "what a smaller number leaves out"
+        )
     if races >= MOST_CODES:
         return None
     cut = lost = None
@@ -737,6 +742,8 @@ def with_total_epsilon(
     if configuration.privacy == "puredp":
         return with_total(configuration, epsilon)
     wanted, small = float(positive(epsilon, name="the total epsilon")), fraction(delta, name="delta")
+    if not 0 < small < 1:
+        raise InputError(f"delta is {plain(small)}; it must lie strictly between 0 and 1")
     for which in configuration.passes:
         total = _largest_rho(configuration, specification, which, wanted, small)
         configuration = with_total(configuration, total, [which])
