@@ -249,8 +249,7 @@ def measure(
 
     `counts` has the columns unit, parent, level, query, cell and count (a file, CSV or Parquet, or a pandas,
     polars or Arrow table, as are the other tables). `units` (unit, level, parent) may state the tree instead,
-    `cells` (query, cell) the cells, so that rows with zeros may be
-    left out. Instead of counts, `records` may be given with all `units`: they are counted as `tabulate`
+    `cells` (query, cell) the cells; with both, rows with zeros may be left out. Instead of counts, `records` may be given with all `units`: they are counted as `tabulate`
     does, with its `geocodes`, `person`, `at_most` and `excess`. A person with up to `at_most` records changes
     a count by as much: the noise stays as the release states it, and what is spent and noted is the cost for
     that many people. Counts that `tabulate` wrote say it in their column `at_most`, and the ledger knows them
