@@ -495,6 +495,57 @@ def test_counts_that_never_appear_are_remembered_at_no_cost(
     assert check_ledger(ledger).sound
 
 
+KILLED = """
+import os, signal, sys
+from discreet.budget import load
+from discreet.release import tabulate
+
+last, folder, place = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+release, seen = load(folder + "/r.toml"), 0
+
+def watch(event, arguments):
+    global seen
+    if event.startswith("os.") or (event == "open" and place in str(arguments[0])):
+        seen += 1
+        if seen == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+sys.addaudithook(watch)
+files = {"records": folder + "/records.csv", "units": folder + "/units.csv", "ledger": place + "/ledger.json"}
+tabulate(release, out_dir=place + "/out", person="id", at_most=3, **files)
+"""
+
+
+@pytest.mark.slow
+def test_a_tabulation_that_is_killed_leaves_a_sound_ledger(tmp_path: Path) -> None:
+    """At whatever call it ends: counts that are there are remembered, and the next run goes on."""
+    import subprocess
+    import sys
+
+    records, _, _ = files(tmp_path, 20)
+    lines = records.read_text().splitlines()
+    records.write_text("\n".join([*lines, lines[1], lines[1]]) + "\n")
+    (tmp_path / "r.toml").write_text(TEXT)
+    for last in range(1, 400, 6):
+        place = tmp_path / f"killed-{last}"
+        place.mkdir()
+        create_ledger(place / "ledger.json")
+        call = [sys.executable, "-c", KILLED, str(last), str(tmp_path), str(place)]
+        done = subprocess.run(call, check=False, capture_output=True)
+        assert done.returncode in (0, -9), done.stderr
+        remembered = list(read_ledger(place / "ledger.json").remembered.values())
+        assert check_ledger(place / "ledger.json").sound
+        assert remembered == [3] or not (place / "out").exists()
+        if not (place / "out").exists():
+            subprocess.run([*call[:3], "100000", *call[4:]], check=True, capture_output=True)
+        assert sorted(item.name for item in place.iterdir()) == ["ledger.json", "ledger.json.secret", "out"]
+        assert list(read_ledger(place / "ledger.json").remembered.values()) == [3]
+        if done.returncode == 0:
+            break
+    assert done.returncode == 0
+    assert last > 12
+
+
 def test_a_packed_file_that_is_damaged(tmp_path: Path) -> None:
     import gzip
 

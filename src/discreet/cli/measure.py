@@ -138,7 +138,7 @@ class Measuring:
         OptionalFile, option("All areas: columns unit, level, parent. Default: those of FILE.")
     ] = None
     cells: Annotated[
-        OptionalFile, option("All cells: query, cell. With it, rows with zeros may be left out.")
+        OptionalFile, option("All cells: query, cell. With it and --units, rows with zeros may be left out.")
     ] = None
     geocodes: Geocodes = None
     person: Person = None

@@ -58,9 +58,11 @@ def test_nobody_gives_zeros_and_noise(tmp_path: Path, kind: str) -> None:
     assert len({count for where, count in counts(tmp_path / "noisy") if where == "USA"}) > 2
 
 
-def test_the_rows_of_nobody_on_both_engines(tmp_path: Path, engine: Engine) -> None:
+@pytest.mark.slow
+@pytest.mark.xdist_group("spark")
+def test_both_engines_give_the_rows_of_nobody(tmp_path: Path, spark_engine: Engine) -> None:
     data = nobody(tmp_path, "txt")
-    run(noisy(tmp_path), data, tmp_path / "out", engine=engine, options=Options(rehearsal=1))
+    run(noisy(tmp_path), data, tmp_path / "out", engine=spark_engine, options=Options(rehearsal=1))
     run(noisy(tmp_path / "again"), data, tmp_path / "local", options=Options(rehearsal=1))
     assert counts(tmp_path / "out") == counts(tmp_path / "local") != []
 
