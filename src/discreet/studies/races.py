@@ -29,7 +29,7 @@ RACES = {
     "Asian": 0.060,
     "NH/PI": 0.002,
     "Other race": 0.084,
-    "Two or more": 0.103,
+    "Two or more": 0.102,
 }
 """National shares of the 2020 Census; AI/AN: American Indian and Alaska Native, NH/PI: Pacific Islander."""
 HISPANIC = 0.187
