@@ -19,10 +19,10 @@ SOURCE = Path(__file__).parents[1] / "src" / "discreet"
 MODULES = sorted(SOURCE.rglob("*.py"))
 LONGEST = 900
 
-# errors <- numbers, files <- noise <- budget <- accounting <- estimation <- release
+# errors <- numbers, files, memory <- noise <- budget <- accounting <- estimation <- release
 # accounting <- risk; release, risk <- report <- studies <- workbench <- cli
-BELOW: dict[str, set[str]] = {"errors": set(), "numbers": {"errors"}, "files": {"errors"}}
-BELOW["noise"] = {*BELOW["numbers"], "numbers", "files"}
+BELOW: dict[str, set[str]] = {"errors": set(), "numbers": {"errors"}, "files": {"errors"}, "memory": set()}
+BELOW["noise"] = {*BELOW["numbers"], "numbers", "files", "memory"}
 BELOW["testing"] = {*BELOW["noise"], "noise"}
 BELOW["budget"] = {*BELOW["noise"], "noise"}
 BELOW["accounting"] = {*BELOW["budget"], "budget"}

@@ -64,6 +64,7 @@ from discreet.accounting.loss import (
     turns,
 )
 from discreet.budget.levels import Cases
+from discreet.memory import Forgetful
 from discreet.noise.balls import working_bits
 from discreet.noise.distribution import Complexes
 from discreet.noise.gaussian import dual_log_ratio
@@ -135,7 +136,7 @@ class _Line:
         return self.kind is kind and self.low <= threshold <= self.high
 
 
-class AllPairs:
+class AllPairs(Forgetful):
     """Tails of all cases of a release, or of several together.
 
     >>> from discreet.budget import cases, load
@@ -150,11 +151,37 @@ class AllPairs:
         self.sides = 2 if cases.paired else 1
         self.paths = [[Loss(events) for events in group.events] for group in cases.groups]
         self.main = Loss(cases[cases.main][1])
-        self._lines: list[_Line] = []
-        self._far: dict[float | None, tuple[Floats, _Lattices | None]] = {}
-        self._rests: dict[tuple[int, int, float | None], Rest] = {}
-        self._joint: dict[int, Loss] = {}
-        self._beyond: dict[tuple[int, int, float], float] = {}
+
+    # -- what is remembered --------------------------------------------------------------------------
+
+    @cached_property
+    def _lines(self) -> list[_Line]:
+        return []
+
+    @cached_property
+    def _far(self) -> dict[float | None, tuple[Floats, _Lattices | None]]:
+        return {}
+
+    @cached_property
+    def _rests(self) -> dict[tuple[int, int, float | None], Rest]:
+        return {}
+
+    @cached_property
+    def _joint(self) -> dict[int, Loss]:
+        return {}
+
+    @cached_property
+    def _beyond(self) -> dict[tuple[int, int, float], float]:
+        """By case, octave and tilt what lies beyond the beginning of the octave."""
+        return {}
+
+    @cached_property
+    def _sieves(self) -> dict[tuple[int, int, float | None], Sieve]:
+        return {}
+
+    @cached_property
+    def _doubled(self) -> dict[tuple[int, int], Loss]:
+        return {}
 
     # -- what all cases have in common ---------------------------------------------------------------
 
@@ -314,14 +341,6 @@ class AllPairs:
                 loss, 0.0, CORE * self.tilt, depth=DEPTH, theta=theta, falloff=2.0, scale=self.tilt
             )
         return self._sieves[key]
-
-    @cached_property
-    def _sieves(self) -> dict[tuple[int, int, float | None], Sieve]:
-        return {}
-
-    @cached_property
-    def _doubled(self) -> dict[tuple[int, int], Loss]:
-        return {}
 
     def _alone(self, g: int, k: int) -> Loss:
         """The loss of the case in which all records follow this path."""

@@ -52,6 +52,7 @@ from numpy.typing import NDArray
 
 from discreet.accounting.loss import Floats, Loss
 from discreet.errors import InputError, PrecisionError
+from discreet.memory import Forgetful
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.noise.gaussian import erfcx
 from discreet.numbers import Exact, positive
@@ -90,7 +91,7 @@ def side_by_side(events: Iterable[Noise]) -> tuple[Comparison, ...]:
     return ZCDP(listed), TightZCDP(listed), RenyiDP(listed), GaussianDP(listed), Edgeworth(listed)
 
 
-class Comparison(ABC):
+class Comparison(Forgetful, ABC):
     """A curve to stand beside the exact one. Scalars give floats, arrays give arrays of the same shape.
 
     Guarantee

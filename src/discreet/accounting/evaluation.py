@@ -70,6 +70,7 @@ from discreet.accounting.loss import (
     is_coarse,
     log_scale,
 )
+from discreet.memory import Forgetful
 from discreet.noise import Noise
 from discreet.noise.distribution import Complexes, finite_transform, log1p_complex
 
@@ -106,7 +107,7 @@ _AIM = 1e-8
 _GRIDS_REMEMBERED = 2
 
 
-class Evaluations:
+class Evaluations(Forgetful):
     """The evaluations of one loss, each made when it is first needed.
 
     >>> from discreet.budget import DiscreteGaussian
@@ -360,12 +361,15 @@ def partition(loss: Loss, theta: float) -> tuple[list[Noise], list[Noise], float
     return halves[0], halves[1], sizes[0], sizes[1]
 
 
-class Direct:
+class Direct(Forgetful):
     """Evaluates tails of one loss by listing its values."""
 
     def __init__(self, loss: Loss) -> None:
         self.loss = loss
-        self._recent: list[_Lists] = []
+
+    @cached_property
+    def _recent(self) -> list[_Lists]:
+        return []
 
     def tail(self, kind: Kind, thresholds: list[Fraction]) -> Tail:
         """log of delta(t), P[L > t], P_null[L > t] or 1 - delta(t) at each threshold t."""
@@ -608,13 +612,16 @@ def _product(a: Ints, p: Floats, b: Ints, q: Floats) -> tuple[Ints, Floats, floa
 # -- grids ---------------------------------------------------------------------------------------------------
 
 
-class Grid:
+class Grid(Forgetful):
     """Bounds delta of one loss: the upper bound, and how far below the truth may lie."""
 
     def __init__(self, loss: Loss, aim: float = _AIM) -> None:
         """Bound delta of `loss`; a relative width of `aim` is enough."""
         self.loss, self.aim = loss, aim
-        self._recent: list[tuple[float, float, GridLaw]] = []
+
+    @cached_property
+    def _recent(self) -> list[tuple[float, float, GridLaw]]:
+        return []
 
     def tail(self, kind: Kind, thresholds: list[Fraction]) -> Tail:
         """log of delta(t) or 1 - delta(t) at each threshold t; other tails have an infinite error."""
@@ -656,7 +663,7 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class GridLaw:
+class GridLaw(Forgetful):
     """The law of a loss under a tilt, on a grid of `size` points `h` apart, as its Fourier transform."""
 
     theta: float

@@ -28,6 +28,7 @@ from flint import arb, fmpq
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
+from discreet.memory import Forgetful
 from discreet.noise import DiscreteGaussian, Noise, grouped
 from discreet.noise.balls import working_bits
 from discreet.noise.distribution import Complexes
@@ -60,7 +61,7 @@ def is_coarse(step: float, spread: float) -> bool:
     return 20 * max(spread, step) <= 4096 * step
 
 
-class Loss:
+class Loss(Forgetful):
     """The composed loss of a list of events, with its transform on the real axis.
 
     >>> from discreet.budget import DiscreteGaussian
@@ -114,9 +115,9 @@ class Loss:
         return common_step(t.step for t in self.terms)
 
     @cached_property
-    def multiples(self) -> dict[int, int]:
-        """Each term's step in units of the lattice step, by id: hashing a term costs more than its use."""
-        return {id(t): int(t.step / self.step) for t in self.terms}
+    def multiples(self) -> tuple[int, ...]:
+        """Each term's step in units of the lattice step."""
+        return tuple(int(t.step / self.step) for t in self.terms)
 
     @cached_property
     def largest(self) -> Fraction | None:
@@ -296,7 +297,7 @@ class TiltedTransform:
     def __init__(self, loss: Loss, theta: float) -> None:
         self.loss = loss
         self.theta = theta
-        steps = sum(t.times * loss.multiples[id(t)] * t.shift(theta) for t in loss.terms)
+        steps = sum(t.times * n * t.shift(theta) for t, n in zip(loss.terms, loss.multiples, strict=True))
         self.centre = loss.offset + steps * loss.step
 
     def log(self, nodes: Nodes, period: Fraction) -> Complexes:

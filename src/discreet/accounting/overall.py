@@ -15,7 +15,7 @@ alone bound nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -149,9 +149,13 @@ class Account(Curves):
         """The largest zCDP rho of a case, exactly."""
         from discreet.accounting.comparisons import zcdp_rho
 
+        return self.largest(zcdp_rho)
+
+    def largest(self, cost: Callable[[tuple[Noise, ...]], Fraction]) -> Fraction:
+        """The largest cost of a case, for a cost that adds up over events."""
         if isinstance(self.cases, Cases):
-            return self.cases.largest(zcdp_rho)
-        return max(zcdp_rho(events) for _, events in self.cases)
+            return self.cases.largest(cost)
+        return max(cost(events) for _, events in self.cases)
 
     @property
     def pairs(self) -> int:

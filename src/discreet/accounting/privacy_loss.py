@@ -27,6 +27,7 @@ from discreet.accounting.inversion import Inversion, full_epsilon
 from discreet.accounting.loss import Floats, Loss, log_fraction
 from discreet.accounting.tradeoff import Knots, TradeOff
 from discreet.errors import InputError, PrecisionError
+from discreet.memory import Forgetful
 from discreet.noise import Noise
 from discreet.numbers import Interval, brief, fraction, read_delta, share
 
@@ -63,7 +64,7 @@ class Proved(TypedDict, total=False):
     accuracy: float | None
 
 
-class Curves(ABC):
+class Curves(Forgetful, ABC):
     """The (epsilon, delta) curve and the trade-off curve, of one loss or as the worst of many.
 
     Each is asked for one number or for several at once, in floats or, with `certified=True` or with `digits`,

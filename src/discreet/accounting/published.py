@@ -64,6 +64,7 @@ from numpy.typing import NDArray
 
 from discreet.accounting.loss import Floats, Loss
 from discreet.errors import InputError, PrecisionError
+from discreet.memory import Forgetful
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.noise.balls import working_bits
 from discreet.numbers import Exact, positive
@@ -92,7 +93,7 @@ class WithBound(NamedTuple):
         return abs(self.value - truth) <= self.bound
 
 
-class PublishedMethod(ABC):
+class PublishedMethod(Forgetful, ABC):
     """A method that gives delta with a bound, from which epsilon with a bound follows by bisection."""
 
     @abstractmethod

@@ -5,10 +5,10 @@ That epsilon at some delta, or delta at some epsilon, lies between two ends hold
     delta(upper) <= delta of every case      and      delta(lower) >= delta of some case,
 
 and each of these is a question about delta of one case at one exact point. The makers of a certificate answer
-it on a contour or from a tilted list. `verify` answers it anew: for the cases that bind, by convolution from
-the definition (`certified.definition`) or, where that is too long, on another contour with more bits; for all
-others, which have room to spare, by Chernoff's bound or by a contour as coarse as the room allows, or all at
-once on another contour. Floats only choose the order.
+it on a contour or from a tilted list. `verify` answers it anew: far out by the bound of zCDP, for all cases;
+else for the cases that bind by convolution from the definition (`certified.definition`) or, where that is too
+long, on another contour with more bits; for all others, which have room to spare, by Chernoff's bound or by a
+contour as coarse as the room allows, or all at once on another contour. Floats only choose the order.
 
 A type II error is taken to the same question. With w = e^l every case has f(alpha) = sup over w of
 g(w) = 1 - delta(l) - w alpha, and the release has the supremum of the least g of all cases. Any one l thus
@@ -34,6 +34,7 @@ from discreet.accounting.certificate import Certificate, listed, number_text, re
 from discreet.accounting.certified.definition import defined_delta, seconds
 from discreet.accounting.certified.intervals import UpperBounds
 from discreet.accounting.certified.tails import log_mgf_ball, tail_ball
+from discreet.accounting.comparisons import zcdp_rho
 from discreet.accounting.contour import Kind, Quadrature, saddle
 from discreet.accounting.loss import Loss, is_coarse, log_fraction
 from discreet.accounting.parallel import Progress, map_cases
@@ -50,10 +51,14 @@ from discreet.numbers import Exact, Interval, decimal, shown, whole
 Verdict = Literal["proved", "refuted", "undecided"]
 
 DEFINITION = "convolution from the definition"
+ZCDP = "the bound of zCDP"
 CHERNOFF = "Chernoff's bound"
 COARSE = "a coarse contour"
 ANOTHER = "another contour"
 TOGETHER = "another contour for all"
+
+LEAST = Fraction(1, 10**400)
+"""Below every delta that can be claimed: no bound is written as a smaller number."""
 
 LEAN = 0.07
 """How far another contour lies from that of the makers, as a part of its distance from the pole."""
@@ -253,7 +258,15 @@ class _Check:
         return list(dict.fromkeys(found))
 
     def _each(self, epsilon: Fraction, level: Fraction) -> Iterator[_Found]:
-        """Every case, those with the same events as one: the likeliest first and anew, then the others."""
+        """Every case, those with the same events as one: the likeliest first and anew, then the others.
+
+        Where one bound for all of them is below the level, the main case stands for all.
+        """
+        bound = self._far_out(epsilon)
+        if bound < level:
+            self.roads[ZCDP] += self.account.pairs
+            yield _Found(self.account.main, epsilon, Interval(Fraction(0), bound), ZCDP)
+            return
         first = self._likeliest(epsilon)
         done = [self.account.events(label) for label in first]
         known = [_settle(_Task(events, epsilon, level, True)) for events in done]
@@ -269,7 +282,7 @@ class _Check:
         if (together := self.account.together) is not None:
             # upper bounds by one contour for all
             tops = UpperBounds(together).at(epsilon, self.account.case(first[0]).loss, lean=LEAN)
-            ends = {self.account.label(k): upper(top) for k, top in enumerate(tops) if top.is_finite()}
+            ends = {self.account.label(k): _above(top) for k, top in enumerate(tops) if top.is_finite()}
             for events, (label, *_) in list(waiting.items()):
                 if label in ends and ends[label] < level:
                     self.roads[TOGETHER] += 1
@@ -280,6 +293,29 @@ class _Check:
         for (label, *_), (box, road) in zip(waiting.values(), boxes, strict=True):
             self.roads[road] += 1
             yield _Found(label, epsilon, box, road)
+
+    def _far_out(self, epsilon: Fraction) -> Fraction:
+        """A bound of delta in every case, by zCDP: discrete Laplace noise as its part of rho, or as pure.
+
+        Of a loss that is at most `pure` but for a part that is rho-zCDP, delta(epsilon) is at most
+        e^-((epsilon - pure - rho)^2 / (4 rho)).
+        """
+        best = Fraction(1)
+        whole, gaussian, pure = (
+            self.account.largest(cost)
+            for cost in (
+                zcdp_rho,
+                lambda events: sum((e.precision for e in events), Fraction(0)) / 2,
+                lambda events: sum((e.times * (e.largest or 0) for e in events), Fraction(0)),
+            )
+        )
+        for rho, room in ((whole, epsilon - whole), (gaussian, epsilon - pure - gaussian)):
+            if rho == 0 and room >= 0:
+                return Fraction(0)
+            if room > 0:
+                with working_bits(96):
+                    best = min(best, _exp_above(-ball(room * room / (4 * rho))))
+        return best
 
     def _none_exceeds(self, epsilon: Fraction, level: Fraction) -> Verification:
         """Whether delta(epsilon) <= level in every case."""
@@ -538,14 +574,24 @@ def _by_little(task: _Task) -> Iterator[tuple[Interval, str]]:
         # (1 - e^-x) <= c e^(theta x), c = theta^theta / (1 + theta)^(1 + theta)
         t = ball(theta)
         log = log_mgf_ball(loss, theta) - t * ball(task.epsilon) + t * t.log() - (1 + t) * (1 + t).log()
-        bound = upper(log.exp()) if log < 0 else Fraction(1)
-    yield Interval(Fraction(0), min(bound, Fraction(1))), CHERNOFF
+        bound = _exp_above(log)
+    yield Interval(Fraction(0), bound), CHERNOFF
     for accuracy in (0.05, 0.002):
         with working_bits(96):
             yield (
                 interval(tail_ball(loss, Kind.DELTA, task.epsilon, h=_coarse_step(loss), accuracy=accuracy)),
                 COARSE,
             )
+
+
+def _exp_above(log: arb) -> Fraction:
+    """An upper bound of e^log, up to 1; of what is too small for a claim, the least that is written."""
+    return min(LEAST if log < -1000 else _above(log.exp()), Fraction(1)) if log < 0 else Fraction(1)
+
+
+def _above(value: arb) -> Fraction:
+    """The upper end of a ball, or the least number that is written."""
+    return LEAST if value < ball(LEAST) else upper(value)
 
 
 def _coarse_step(loss: Loss) -> Fraction | None:

@@ -16,6 +16,7 @@ from itertools import product
 from math import prod
 
 from discreet.budget.toml import FieldError, Place, a_table, hint, inside, line, no_repeats, quoted, whole
+from discreet.memory import Forgetful
 from discreet.numbers import shown
 
 TOTAL, DETAILED = "total", "detailed"
@@ -62,7 +63,7 @@ class Factor:
 
 
 @dataclass(frozen=True)
-class Tabulation:
+class Tabulation(Forgetful):
     """A query as a table: one factor for each attribute that it splits, in the order of writing.
 
     >>> sexes = Attributes({"sex": ["f", "m"], "age": ["0-17", "18+"]})
@@ -110,7 +111,7 @@ class Tabulation:
 
 
 @dataclass(frozen=True)
-class Attributes:
+class Attributes(Forgetful):
     """Attributes with their values, recodes of them, and combinations of values that no record can have.
 
     >>> people = Attributes({"sex": ["f", "m"], "age": ["0-17", "18-64", "65+"]},

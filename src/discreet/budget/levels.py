@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Literal, overload
 
 from discreet import numbers
 from discreet.budget.toml import FieldError, exact, hint, inside, line, no_repeats, one_of, whole
+from discreet.memory import Forgetful
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise, grouped
 from discreet.numbers import Exact, shown
 
@@ -438,7 +439,7 @@ class PathGroup:
 
 
 @dataclass(frozen=True, eq=False)
-class Cases(Sequence[Case]):
+class Cases(Forgetful, Sequence[Case]):
     """All cases that an accountant must compare, in the order of the paths, each made when it is asked for.
 
     A case takes one path (unbounded) or two (bounded) of each group, in every combination.
@@ -448,7 +449,10 @@ class Cases(Sequence[Case]):
     paired: bool
     single: bool = True
     """Whether labels are those of one release, not tuples of them."""
-    _made: dict[tuple[int, int], Noise] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def _made(self) -> dict[tuple[int, int], Noise]:
+        return {}
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:

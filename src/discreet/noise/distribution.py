@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import InputError, PrecisionError
+from discreet.memory import Forgetful
 from discreet.noise import balls
 from discreet.numbers import Exact, Interval, positive, share, shown, whole
 
@@ -38,7 +39,7 @@ RADII = np.concatenate([[0.0], math.pi * 1.01 ** np.arange(-2200.0, 1.0)])
 """Distances at which moduli are looked at that need not fall."""
 
 
-class Noise(ABC):
+class Noise(Forgetful, ABC):
     """Integer noise on a count that one person can change by `sensitivity`, `times` times over.
 
     The vectorised functions take integers (an array, or one) and return floats of the same shape. They are

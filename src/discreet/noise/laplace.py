@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import PrecisionError
+from discreet.memory import Forgetful
 from discreet.noise import balls
 from discreet.noise.distribution import RADII, BallFactor, Floats, Noise
 from discreet.numbers import Exact, shown
@@ -282,7 +283,7 @@ class DiscreteLaplace(Noise):
         return lead + (series / (1 + r)).log()
 
 
-class LaplaceFactor(BallFactor):
+class LaplaceFactor(Forgetful, BallFactor):
     """Characteristic function of the tilted loss of discrete Laplace noise: a finite sum."""
 
     def __init__(self, term: DiscreteLaplace, theta: Fraction) -> None:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -49,6 +50,7 @@ from discreet.accounting.parallel import map_cases
 from discreet.accounting.privacy_loss import UNSEEN, PrivacyLoss, compose
 from discreet.budget.levels import CaseLabel
 from discreet.errors import PrecisionError
+from discreet.memory import Forgetful
 from discreet.noise import Noise
 from discreet.noise.balls import ball, interval, lower, upper, working_bits
 from discreet.numbers import Interval, whole
@@ -706,7 +708,7 @@ class _Path:
             start = stop
 
 
-class UpperBounds:
+class UpperBounds(Forgetful):
     """Upper bounds of delta for all cases of a release, proved.
 
     >>> from discreet.budget import cases, load
@@ -717,9 +719,18 @@ class UpperBounds:
 
     def __init__(self, whole: AllPairs) -> None:
         self.whole = whole
-        self._tables: dict[Noise, Moduli] = {}
-        self._tilted: dict[Noise, Moduli] = {}
-        self._values: dict[tuple[Noise, Fraction], tuple[int, list[acb]]] = {}
+
+    @cached_property
+    def _tables(self) -> dict[Noise, Moduli]:
+        return {}
+
+    @cached_property
+    def _tilted(self) -> dict[Noise, Moduli]:
+        return {}
+
+    @cached_property
+    def _values(self) -> dict[tuple[Noise, Fraction], tuple[int, list[acb]]]:
+        return {}
 
     def unproved(self, epsilon: Fraction, bound: Fraction, worst: Loss) -> list[int]:
         """The places of the cases whose delta(epsilon) is not proved to lie at or below the bound."""

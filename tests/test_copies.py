@@ -1,0 +1,221 @@
+"""Every public object can be copied, pickled and sent to another process, whatever it has answered before."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import importlib
+import inspect
+import multiprocessing
+import pickle
+import pkgutil
+import random
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pytest
+
+import discreet
+from discreet.accounting.all_pairs import AllPairs
+from discreet.accounting.certified.intervals import UpperBounds
+from discreet.accounting.comparisons import Edgeworth
+from discreet.accounting.contour import Kind
+from discreet.accounting.evaluation import Direct, Evaluations, Grid
+from discreet.accounting.loss import Loss, TiltedTransform
+from discreet.accounting.published import LatticeNormal, SequentialSieve
+from discreet.budget import cases
+from discreet.estimation import accuracy
+from discreet.memory import Forgetful
+from discreet.noise import SystemEntropy
+from discreet.report import sample_profile, sample_tradeoff
+from discreet.report.tables import epsilon_rows
+from discreet.risk import (
+    Area,
+    Attack,
+    Poisson,
+    Table,
+    TwoLevels,
+    Uniform,
+    hierarchy_posterior,
+    risk_profile,
+    sequence,
+)
+from discreet.studies import printed, register
+
+Chance = random.Random
+Exact = str
+
+
+def number(chance: Chance, low: int = 1, high: int = 40) -> Exact:
+    return f"{chance.randint(low, high)}/{chance.randint(1, 8)}"
+
+
+def gaussian(chance: Chance) -> Any:
+    return discreet.DiscreteGaussian(
+        number(chance, 4), sensitivity=chance.randint(1, 3), times=chance.randint(1, 5)
+    )
+
+
+def laplace(chance: Chance) -> Any:
+    return discreet.DiscreteLaplace(number(chance, 3), times=chance.randint(1, 3))
+
+
+def events(chance: Chance) -> list[Any]:
+    return [chance.choice([gaussian, laplace])(chance) for _ in range(chance.randint(1, 3))]
+
+
+def release(chance: Chance) -> Any:
+    levels = [
+        discreet.Level(name=name, queries=[discreet.Query(name="total", variance=number(chance, 4))])
+        for name in ("Nation", "State", "County")
+    ]
+    spine = discreet.Spine(may_merge_up=["State", "County"])
+    return discreet.Release(name="small", neighbours="bounded", levels=levels, spine=spine)
+
+
+PRESETS = ("pl94-2020-units", "pl94-2020-units-pr", "sdhc-2020", "dhc-2022-08-25")
+
+
+def preset(chance: Chance) -> Any:
+    return discreet.load(chance.choice(PRESETS))
+
+
+def accuracy_of(chance: Chance) -> Any:
+    return accuracy(discreet.load("pl94-2020-units"), tree=[1, 2, 2, 2, 2, 2])
+
+
+def areas(chance: Chance) -> list[Area]:
+    block = Area(name="block", noisy=chance.randint(0, 5), rho="0.0992", siblings=27, siblings_noisy=-1)
+    return [block, Area(name="block group", noisy=chance.randint(0, 5), rho="0.2465")]
+
+
+def curve_answers(one: Any) -> Any:
+    return (
+        one.epsilon(delta=["1e-3", "1e-9"]).tolist(),
+        one.delta(epsilon=["1/2", "3"]).tolist(),
+        one.tradeoff(alpha="1/10"),
+        str(one.delta(epsilon="3/4", certified=True)),
+        repr(one),
+    )
+
+
+def account_answers(one: Any) -> Any:
+    point = one.at_delta("1e-9")[0]
+    return point, one.at_epsilon("2"), str(one.epsilon(delta="1e-6", certified=True)), one.rho, repr(one)
+
+
+def noise_answers(one: Any) -> Any:
+    values = np.arange(-3, 4)
+    return one.log_pmf(values).tolist(), one.sf(2), one.margin(), one.step, one.mean_loss, str(one), hash(one)
+
+
+def loss_answers(one: Loss) -> Any:
+    transform = TiltedTransform(one, 0.5)
+    return transform.centre, one.step, one.spread, one.log_mgf(np.array([0.5, 2.0])).tolist()
+
+
+def shown(one: Any) -> Any:
+    """All that an object of plain fields says of itself."""
+    return repr(one), str(one)
+
+
+def tails(one: Any) -> Any:
+    from fractions import Fraction
+
+    found = one.tail(Kind.DELTA, [Fraction(1, 2), Fraction(3)])
+    return found.log.tolist(), found.error.tolist()
+
+
+def evaluations(one: Evaluations) -> Any:
+    return tails(one.first), one.listed
+
+
+def scans(one: AllPairs) -> Any:
+    from fractions import Fraction
+
+    return [scan.value.tolist() for scan in one.scan(Kind.DELTA, [Fraction(2), Fraction(3)])]
+
+
+def bounds(one: UpperBounds) -> Any:
+    from fractions import Fraction
+
+    return [str(bound) for bound in one.at(Fraction(3), one.whole.main)]
+
+
+def comparison(one: Any) -> Any:
+    return float(one.epsilon(delta=1e-6)), float(one.delta(epsilon=2.0))
+
+
+def published(one: Any) -> Any:
+    return tuple(one.delta(epsilon=1.0))
+
+
+def certificate(chance: Chance) -> Any:
+    return discreet.Certificate.of([release(chance)], delta="1e-8")
+
+
+def two_levels(chance: Chance) -> Any:
+    return TwoLevels(rho=("0.0992", "0.2465"), siblings=chance.randint(2, 30), prior="1/2")
+
+
+Kinds = dict[str, tuple[Callable[[Chance], Any], Callable[[Any], Any]]]
+
+KINDS: Kinds = {
+    "DiscreteGaussian": (gaussian, noise_answers),
+    "DiscreteLaplace": (laplace, noise_answers),
+    "Interval": (lambda c: discreet.compose([gaussian(c)]).delta(epsilon=1, certified=True), shown),
+    "Value": (lambda c: discreet.compose([gaussian(c)]).epsilon(delta="1e-6"), lambda x: (x, x.accuracy)),
+    "PrivacyLoss": (lambda c: discreet.compose(events(c)), curve_answers),
+    "Loss": (lambda c: Loss(events(c)), loss_answers),
+    "Evaluations": (lambda c: Evaluations(Loss(events(c))), evaluations),
+    "Direct": (lambda c: Direct(Loss(events(c))), tails),
+    "Grid": (lambda c: Grid(Loss([gaussian(c)])), tails),
+    "AllPairs": (lambda c: AllPairs(cases(release(c), "bounded")), scans),
+    "UpperBounds": (lambda c: UpperBounds(AllPairs(cases(release(c), "bounded"))), bounds),
+    "Cases": (lambda c: cases(release(c), "bounded"), lambda x: [x[k] for k in range(len(x))]),
+    "Account": (lambda c: release(c).account(), account_answers),
+    "Account of a preset": (lambda c: preset(c).account(), account_answers),
+    "portfolio": (lambda c: discreet.portfolio([release(c), release(c)]), account_answers),
+    "Point": (lambda c: release(c).account().at_delta("1e-9")[0], shown),
+    "PrivacyRow": (lambda c: epsilon_rows(release(c).account(), ["1e-6"])[0], shown),
+    "Profile": (lambda c: sample_profile(release(c).account(), np.array([1.0, 2.0])), shown),
+    "TradeOffCurve": (lambda c: sample_tradeoff(release(c).account(), np.array([0.1, 0.5])), shown),
+    "ZCDP": (lambda c: discreet.ZCDP(events(c)), comparison),
+    "TightZCDP": (lambda c: discreet.TightZCDP(events(c)), comparison),
+    "RenyiDP": (lambda c: discreet.RenyiDP(events(c)), comparison),
+    "GaussianDP": (lambda c: discreet.GaussianDP([gaussian(c)]), comparison),
+    "Edgeworth": (lambda c: Edgeworth([gaussian(c)]), comparison),
+    "SequentialSieve": (lambda c: SequentialSieve([gaussian(c)]), published),
+    "LatticeNormal": (lambda c: LatticeNormal([discreet.DiscreteGaussian(5, times=10)]), published),
+    "Release": (release, lambda x: (x.paths, x.account().rho, repr(x), x == x)),
+    "Release of a preset": (preset, lambda x: (x.paths, x.account().rho, repr(x))),
+    "Level": (lambda c: release(c).levels[0], shown),
+    "Query": (lambda c: release(c).levels[0].queries[0], shown),
+    "Spine": (lambda c: release(c).spine, shown),
+    "Claim": (lambda c: preset(c).claim, shown),
+    "Calibration": (
+        lambda c: discreet.calibrate(release(c), epsilon=c.randint(2, 9), delta="1e-8"),
+        lambda x: (repr(x), x.release.account().rho),
+    ),
+    "Certificate": (certificate, lambda x: (x.to_text(), x.says)),
+    "Verification": (lambda c: discreet.verify(release(c), epsilon=100, delta="1e-8"), shown),
+    "Accuracy": (accuracy_of, shown),
+    "Attack": (lambda c: Attack(variance=c.randint(2, 9), known=3), lambda x: x.accuracy(prior="1/2")),
+    "Step": (lambda c: sequence([2, c.randint(0, 3)], variance=[5, 2], prior="1/2", known=0)[1], shown),
+    "TwoLevels": (two_levels, lambda x: (float(x.probability(2, 1, -1)), x.accuracy(group=1))),
+    "Uniform": (lambda c: Uniform(upper=c.randint(10, 500)), shown),
+    "Poisson": (lambda c: Poisson(number(c)), shown),
+    "Table": (lambda c: Table(["1/2", "1/4", "1/4"]), shown),
+    "Area": (lambda c: areas(c)[0], shown),
+    "HierarchyPosterior": (lambda c: hierarchy_posterior(areas(c), prior="1/2"), shown),
+    "RiskProfile": (lambda c: risk_profile({"block": number(c, 1, 3)}, prior="1/2"), shown),
+    "Risk": (lambda c: risk_profile({"block": number(c, 1, 3)}, prior="1/2").rows[0], shown),
+    "Printed": (lambda c: c.choice(list(printed("sieve", None, None).values()))
+                if False else c.choice(list(register())), shown),
+    "SystemEntropy": (lambda c: SystemEntropy(), lambda x: type(x).__name__),
+    "InputError": (lambda c: discreet.InputError("wrong"), shown),
+    "PrecisionError": (lambda c: discreet.PrecisionError("too much"), shown),
+}
