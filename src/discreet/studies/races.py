@@ -23,16 +23,16 @@ from discreet.studies.population import SEED, Uniforms, noises, population, sort
 from discreet.studies.register import Floats, Found, Integers, study
 
 RACES = {
-    "White": 0.616,
-    "Black": 0.124,
-    "AI/AN": 0.011,
-    "Asian": 0.060,
-    "NH/PI": 0.002,
-    "Other race": 0.084,
-    "Two or more": 0.102,
+    "White": 61.6,
+    "Black": 12.4,
+    "AI/AN": 1.1,
+    "Asian": 6.0,
+    "NH/PI": 0.2,
+    "Other race": 8.4,
+    "Two or more": 10.2,
 }
-"""National shares of the 2020 Census; AI/AN: American Indian and Alaska Native, NH/PI: Pacific Islander."""
-HISPANIC = 0.187
+"""National shares of 2020 in percent; AI/AN: American Indian, Alaska Native; NH/PI: Pacific Islander."""
+HISPANIC = 18.7
 SIZES = {"1 to 9": (1, 9), "10 to 49": (10, 49), "50 to 199": (50, 199), "200 up": (200, 10**9)}
 """Blocks by their number of people."""
 
@@ -70,7 +70,7 @@ def race_counts(seed: int = SEED) -> dict[str, Integers]:
     shares = draw.uniform(tracts * len(RACES)).reshape(-1, len(RACES)) ** 4 * national
     limits = np.cumsum(shares, axis=1) / shares.sum(axis=1, keepdims=True)
     races = sorted_into(draw, sizes, limits[:, :-1], tract)
-    chance = np.minimum(5 * HISPANIC * draw.uniform(tracts) ** 4, 1.0)
+    chance = np.minimum(5 * HISPANIC / 100 * draw.uniform(tracts) ** 4, 1.0)
     origin = sorted_into(draw, sizes, chance[:, None], tract)
     found = {name: races[:, place] for place, name in enumerate(RACES)}
     return found | {"Hispanic": origin[:, 0], "Not Hispanic": origin[:, 1]}
