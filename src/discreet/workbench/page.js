@@ -16,12 +16,13 @@ document.addEventListener('keydown', event => {
 // not by the server, while it is of another state than the page, or while the server has not heard the last
 // word: also when there is no server any more.
 const names = new Map();
-let asked = 0, told;
+let asked = 0, last = '', told;
 function tell(event, emit) {
   const control = event.target;
   const value = control.type === 'checkbox' ? control.checked
     : control.type === 'range' ? Number(control.value) : control.value;
   asked += 1;
+  last = control.ariaLabel;
   emit(value, asked);
   weigh();
 }
@@ -31,7 +32,8 @@ function weigh() {
   const {now, heard, name} = page.dataset, waits = asked > Number(heard);
   names.set(now, name);
   let of = waits ? now : undefined;
-  document.body.toggleAttribute('data-waits', waits);
+  if (waits) document.body.dataset.waits = last;
+  else delete document.body.dataset.waits;
   for (const drawn of document.querySelectorAll('[data-of]')) {
     const stale = waits || drawn.dataset.of !== now;
     drawn.toggleAttribute('data-stale', stale);
@@ -64,7 +66,10 @@ for (const end of ['keyup', 'focusout', 'visibilitychange'])
 function settle(event, emit) {
   const {target} = event;
   if (!held) return tell(event, emit);
-  if (target.type !== 'range') asked += 1;  // nothing is heard of it until then; of a slider, every step
+  if (target.type !== 'range') {  // of a slider every step is heard
+    asked += 1;
+    last = target.ariaLabel;
+  }
   weigh();
   letGo = () => tell({target}, emit);
 }
