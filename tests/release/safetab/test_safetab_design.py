@@ -266,7 +266,7 @@ def test_one_total_is_shared_out_in_the_proportions_of_the_budgets() -> None:
         design.changed(infinite, PLAN[1], total=1)
 
 
-@pytest.mark.parametrize("epsilon", ["0.5", "10"])
+@pytest.mark.parametrize("epsilon", ["0.5", pytest.param("10", marks=pytest.mark.slow)])
 def test_one_epsilon_is_the_largest_total_that_the_exact_account_allows(epsilon: str) -> None:
     found = design.changed(*PLAN, total_epsilon=epsilon, delta="1e-6")
     for which in ("US", "PR"):
