@@ -29,6 +29,7 @@ NEXT_TO_ONE = Fraction(9, 10)
 _REFINED = 1e-6  # tails that are asked for any accuracy are refined by balls where those are quick
 _CHORDS = np.array([1e-6, 1e-3, 0.1])  # in standard deviations of the loss, for slopes of delta
 _LONGEST_CHORD = 600.0
+_ROUNDING = 1e-15
 
 
 def full_epsilon(epsilon: float, delta: Fraction) -> float:
@@ -63,20 +64,30 @@ class Inversion:
             error[i] = max(error[i], full)
             if not error[i] <= max(accuracy, full):
                 raise PrecisionError(
-                    f"epsilon at delta {float(delta):.6g} is {value[i]:.6g} to an accuracy of {error[i]:.1g}, "
-                    f"not {accuracy:.1g}: {self.curve.why_hard()}"
+                    f"epsilon at delta {float(delta):.6g} is {value[i]:.6g} to an accuracy of "
+                    f"{error[i]:.1g}, not {accuracy:.1g}: {self.curve.why_hard()}"
                 )
         return value, error
 
     def _errors(
         self, deltas: list[Fraction], epsilons: Floats, accuracy: float = math.inf
     ) -> tuple[Floats, Floats]:
-        """How far delta (or where it is above one half what it lacks of 1) may be off, and so epsilon.
+        """How far delta (or, next to 1, what it lacks of it) may be off, relatively, and so epsilon."""
+        doubt, slope = self._slopes(deltas, epsilons, accuracy)
+        return doubt, (doubt + _ROUNDING) / slope + 4e-16 * np.abs(epsilons)
 
-        What the one is off by over its slope. In w = e^epsilon delta is convex, so that its slope is at least
-        that of any chord to the right, of which the steepest is taken.
+    def moves(self, deltas: list[Fraction], epsilons: Floats, off: float) -> Floats:
+        """By how much the epsilons of these deltas move if those are off by this much, relatively."""
+        with np.errstate(divide="ignore"):
+            return off / self._slopes(deltas, epsilons, math.inf)[1] if self.loss.terms else 0 * epsilons
+
+    def _slopes(self, deltas: list[Fraction], epsilons: Floats, accuracy: float) -> tuple[Floats, Floats]:
+        """The relative errors of delta (or, next to 1, of what it lacks of it) and at least its log-slope.
+
+        In w = e^epsilon delta is convex, so that its slope is at least that of any chord to the right, of
+        which the steepest is taken.
         """
-        doubt, error = np.zeros(len(deltas)), np.zeros(len(deltas))
+        doubt, slopes = np.zeros(len(deltas)), np.zeros(len(deltas))
         steps = np.minimum(_CHORDS * self.loss.spread, _LONGEST_CHORD)
         for kind in (Kind.DELTA, Kind.REST):
             which = [i for i, d in enumerate(deltas) if (d > NEXT_TO_ONE) == (kind is Kind.REST)]
@@ -88,19 +99,17 @@ class Inversion:
             tail = self.curve.tails(kind, points, accuracy)
             log, off = (row.reshape(len(which), -1) for row in (tail.log, tail.error))
             with np.errstate(all="ignore"):
-                off = np.where(log == -math.inf, 0.0, off) + 1e-15
+                noise = np.where(log == -math.inf, 0.0, off) + _ROUNDING
                 ratio = np.exp(log[:, 1:] - log[:, :1])
-                noise = off[:, :1] + ratio * off[:, 1:]
+                noise = noise[:, :1] + ratio * noise[:, 1:]
                 slope = np.nan_to_num((np.abs(ratio - 1) - noise) / np.expm1(steps)).max(axis=1)
                 # that of delta(-e) = 1 - e^-e + e^-e delta(e) is at least e^-e P_alt[L < 0], and twice this
                 # probability is at least 1 - delta(0)
                 is_turned = (kind is Kind.DELTA) & (epsilons[which] < 0)
                 lacks = np.array([float(1 - deltas[i]) for i in which])
                 slope = np.where(is_turned, 0.5 * lacks / np.exp(log[:, 0]), slope)
-                found = off[:, 0] / slope + 4e-16 * np.abs(place)
-            doubt[which] = tail.error.reshape(len(which), -1)[:, 0]
-            error[which] = np.where(slope > 0, found, math.inf)
-        return doubt, error
+            doubt[which], slopes[which] = off[:, 0], np.maximum(slope, 1e-300)
+        return doubt, slopes
 
     def _better(self, delta: Fraction, epsilon: float, error: float, accuracy: float) -> tuple[float, float]:
         """An epsilon whose error is too large once more: by its room, or by balls where those are quick."""

@@ -27,10 +27,12 @@ from numpy.typing import NDArray
 from discreet.accounting.all_pairs import FARTHEST, AllPairs, Scan, both_errors
 from discreet.accounting.contour import Kind, Tail
 from discreet.accounting.evaluation import has_short_contour
+from discreet.accounting.inversion import NEXT_TO_ONE
 from discreet.accounting.loss import Floats, Loss, log_fraction
 from discreet.accounting.parallel import Progress, map_cases
 from discreet.accounting.privacy_loss import (
     COARSEST,
+    F_ROUNDING,
     Curves,
     Many,
     Number,
@@ -326,18 +328,50 @@ class Account(Curves):
             for e, (log, label, error) in zip(epsilons, found, strict=True)
         ]
 
+    def _heights(
+        self, epsilons: list[Fraction], deltas: list[Fraction], *, only_likeliest: bool = False
+    ) -> list[tuple[float, CaseLabel, float]]:
+        """How far the overall delta at each epsilon lies above a given one, in logarithms; its case, error.
+
+        Next to 1 in logarithms of what both lack of it: 1 - delta(-e) = e^-e (1 - delta(e)).
+        """
+        found: list[tuple[float, CaseLabel, float]] = [(0.0, self.main, 0.0)] * len(deltas)
+        logs = self.extremes(Kind.DELTA, [abs(e) for e in epsilons], only_likeliest=only_likeliest)
+        lacking = []
+        for k, (log, label, error) in enumerate(logs):
+            delta, e = math.exp(log), min(float(epsilons[k]), 0.0)
+            if deltas[k] <= NEXT_TO_ONE:
+                whole = math.log(-math.expm1(e) + math.exp(e + log)) if e < 0 else log
+                found[k] = (whole - log_fraction(deltas[k]), label, error)
+            elif delta <= 0.5:
+                rest = log_fraction(1 - deltas[k]) - e - math.log1p(-delta)
+                found[k] = (rest, label, 2 * delta * error)
+            else:
+                lacking.append(k)
+        rests = self.extremes(Kind.REST, [epsilons[k] for k in lacking], only_likeliest=only_likeliest)
+        for k, (log, label, error) in zip(lacking, rests, strict=True):
+            found[k] = (log_fraction(1 - deltas[k]) - log, label, error)
+        return found
+
     def floats(
         self, quantity: Quantity, at: list[Fraction], accuracy: float | None
     ) -> tuple[Floats, Floats | None]:
-        """The values of the whole release; of delta and epsilon with how far each may be off."""
+        """The values of the whole release, and how far each may be off."""
         made = self if accuracy is None else self.with_accuracy(accuracy)
         if quantity == "beta":
-            from discreet.accounting.tradeoff import overall_tradeoff
-
-            return np.array([point.beta for point in overall_tradeoff(made, at)]), None
+            return made._tradeoffs(at)
         points = made.at_epsilon(at) if quantity == "delta" else made.at_delta(at)
         values = [p.delta if quantity == "delta" else p.epsilon for p in points]
         return np.array(values), np.array([p.accuracy for p in points])
+
+    def _tradeoffs(self, alphas: list[Fraction]) -> tuple[Floats, Floats]:
+        """f and its relative errors, rounded to the digits that hold."""
+        from discreet.accounting.tradeoff import overall_tradeoff
+
+        if len(self.cases) == 1:
+            return self.case(self.main, self.accuracy).floats("beta", alphas, None)
+        points = [replace(p, error=p.error + F_ROUNDING) for p in overall_tradeoff(self, alphas)]
+        return held(np.array([p.beta for p in points]), np.array([p.error for p in points]), "down")
 
     def intervals(self, quantity: Quantity, at: list[Fraction], digits: int | None) -> list[Interval]:
         """Intervals that provably contain the values of the whole release."""
@@ -368,7 +402,6 @@ class Account(Curves):
         none has a larger one. On the way the likeliest case will do; at the end all are compared.
         """
         wanted = read_probabilities(delta, name="delta").values
-        aims = [log_fraction(target) for target in wanted]
         start, off = self.case(self.main, self.accuracy).floats("epsilon", wanted, None)
         epsilons, errors = start.tolist(), off.tolist()
         worst = [self.main] * len(wanted)
@@ -376,10 +409,11 @@ class Account(Curves):
             open_ = list(range(len(wanted))) if len(self.cases) > 1 else []
             while open_:
                 here = [Fraction(epsilons[k]) for k in open_]
-                found = self._log_deltas(here, only_likeliest=only_likeliest)
+                targets = [wanted[k] for k in open_]
+                found = self._heights(here, targets, only_likeliest=only_likeliest)
                 raised = []
-                for k, (log, label, _) in zip(open_, found, strict=True):
-                    if log <= aims[k] + _TIE or label == worst[k]:
+                for k, (height, label, _) in zip(open_, found, strict=True):
+                    if height <= _TIE or label == worst[k]:
                         continue
                     better = self.case(label, self.accuracy).epsilon(delta=wanted[k])
                     if better > epsilons[k]:  # else equal to rounding
@@ -389,11 +423,19 @@ class Account(Curves):
         if self.accuracy is not None and len(self.cases) > 1:
             # deltas of other cases are known roughly: they are shown to be small enough a bit farther up
             room = self.accuracy / 20
-            beyond = self._log_deltas([Fraction(e) + Fraction(room) for e in epsilons])
-            if any(log + off > aim for (log, _, off), aim in zip(beyond, aims, strict=True)):
+            beyond = self._heights([Fraction(e) + Fraction(room) for e in epsilons], wanted)
+            if any(height + off > 0 for height, _, off in beyond):
                 return self.with_accuracy(None).at_delta(delta)
             above, off = rounded(np.array(epsilons), np.maximum(errors, room), np.zeros(len(wanted)), "up")
             epsilons, errors = above.tolist(), off.tolist()
+        elif len(self.cases) > 1:
+            # other cases may lie above by what counts as equal
+            for label in dict.fromkeys(worst):
+                which = [k for k, other in enumerate(worst) if other == label]
+                own, at = self.case(label, self.accuracy), np.array([epsilons[k] for k in which])
+                moves = own.epsilon_moves([wanted[k] for k in which], at, _TIE)
+                for k, move in zip(which, moves.tolist(), strict=True):
+                    errors[k] = max(errors[k], move)
         return [
             Point(epsilon, float(target), label, self.claim.kind, off)
             for epsilon, target, label, off in zip(epsilons, wanted, worst, errors, strict=True)

@@ -37,6 +37,9 @@ COARSEST = 1e-6
 F_ACCURACY = 2e-11
 """Relative accuracy of f that is as good as a float should be."""
 
+F_ROUNDING = 1e-13
+"""What an f is off by in any case: errors of long sums are estimated, not bounded."""
+
 UNSEEN = Fraction(1, 10**340)
 """The chance, at most, that next to no noise is any at all (e^-819 and a few)."""
 
@@ -420,6 +423,13 @@ class PrivacyLoss(Curves):
         """The epsilons at exact deltas, each good to `accuracy`, absolutely, or refused."""
         return self._epsilons_and_errors(deltas, accuracy)[0]
 
+    def epsilon_moves(self, deltas: list[Fraction], epsilons: Floats, off: float) -> Floats:
+        """By how much the epsilons of these deltas move if those are off by this much, relatively."""
+        if self.moved is not None:
+            return self.moved[1].epsilon_moves(deltas, epsilons - float(self.moved[0]), off)
+        with self._within_floats():
+            return Inversion(self).moves(deltas, epsilons, off)
+
     def _epsilons_and_errors(self, deltas: list[Fraction], accuracy: float) -> tuple[Floats, Floats]:
         """Epsilons and how far they may be off."""
         if self.moved is not None and all(log_fraction(d) > LOG_SMALLEST for d in deltas):
@@ -456,6 +466,7 @@ class PrivacyLoss(Curves):
         if self.moved is not None and all(a == 0 or log_fraction(a) > LOG_SMALLEST for a in alphas):
             return np.array([float(a == 0) for a in alphas]), np.array([float(a > 0) for a in alphas])
         value, error = self.curve.values(alphas)
+        error = np.where(error > 0, error + F_ROUNDING, 0.0)
         for i in np.flatnonzero(~(error <= F_ACCURACY)):
             try:
                 if not self.has_quick_balls:
@@ -476,6 +487,11 @@ class PrivacyLoss(Curves):
         if self.moved is not None:
             return [t - self.moved[0] for t in self.moved[1].tradeoff_thresholds(alphas)]
         return self.curve.thresholds(alphas)
+
+    @property
+    def has_exact_thresholds(self) -> bool:
+        """Whether `tradeoff_thresholds` are values of the loss, and not only close to one."""
+        return self.moved is None and self.curve.next_value is not None
 
     def knots(self, *, alpha: tuple[Number, Number] = (0, 1), most: int = 100_000) -> Knots:
         """The knots of f with alpha in the given range: losses, type I and type II errors.

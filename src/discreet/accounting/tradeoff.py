@@ -446,12 +446,14 @@ def heights(tails: Tails, thresholds: list[Fraction], alphas: list[Fraction]) ->
 
 @dataclass(frozen=True, slots=True)
 class EnvelopePoint:
-    """f(alpha), the threshold of the supporting line, and the case that attains it."""
+    """f(alpha), the threshold of the supporting line, the case that attains it, and how far off f may be."""
 
     alpha: Fraction
     beta: float
     threshold: Fraction
     worst: CaseLabel
+    error: float = 0.0
+    """Relative: f lies between the least height of all cases and the envelope over some of them."""
 
 
 def overall_tradeoff(account: Account, alphas: list[Fraction]) -> list[EnvelopePoint]:
@@ -465,16 +467,17 @@ def overall_tradeoff(account: Account, alphas: list[Fraction]) -> list[EnvelopeP
             break
         asked = [alphas[i] for i in open_]
         found = _on_subset(account, asked, chosen)
-        for i, point in zip(open_, found, strict=True):
-            points[i] = point
-        if len(account.cases) == 1:
-            break
-        lower = lowest_heights(account, [p.threshold for p in found], asked)
-        for i, (low, _) in zip(open_, lower, strict=True):  # of all cases: never above f
-            points[i] = replace(points[i], beta=min(points[i].beta, low))
-        short = [low < p.beta * (1 - settled) for (low, _), p in zip(lower, found, strict=True)]
+        lower = _lowest(account, [p.threshold for p in found], asked)
+        for i, point, (low, label, doubt) in zip(open_, found, lower, strict=True):
+            top = point.beta * (1 + point.error)
+            # of all cases: never above f. (The owner's own height is no news: it was known better.)
+            is_own = label == point.worst and low >= point.beta * (1 - _SETTLED)
+            beta = point.beta if is_own else min(point.beta, low)
+            error = (top - beta + doubt) / beta if beta > 0 else math.inf
+            points[i] = replace(point, beta=beta, error=error)
+        short = [low < p.beta * (1 - settled) for (low, _, _), p in zip(lower, found, strict=True)]
         wanted: dict[CaseLabel, int] = {}
-        for (_, label), is_short in zip(lower, short, strict=True):
+        for (_, label, _), is_short in zip(lower, short, strict=True):
             if is_short and label not in chosen:
                 wanted[label] = wanted.get(label, 0) + 1
         open_ = [i for i, is_short in zip(open_, short, strict=True) if is_short]
@@ -491,68 +494,161 @@ def _on_subset(account: Account, alphas: list[Fraction], labels: list[CaseLabel]
     starts = [loss.tradeoff_thresholds(alphas) for loss in losses]
     every = [threshold for row in starts for threshold in row]
     # table[case, start of case, alpha]
-    table = np.array([heights(loss.tails, every, alphas * len(labels))[0] for loss in losses])
-    table = table.reshape(len(labels), len(labels), count)
+    both = [heights(loss.tails, every, alphas * len(labels)) for loss in losses]
+    table, doubts = (np.array([pair[k] for pair in both]).reshape(len(labels), -1, count) for k in (0, 1))
     lowest, at = table.min(axis=0), table.argmin(axis=0)
     best = lowest.argmax(axis=0)
     points = []
     for k, alpha in enumerate(alphas):
         start, owner = int(best[k]), int(at[best[k], k])
-        threshold, value = starts[start][k], float(lowest[start, k])
-        own = table[start, start, k]
+        line = _Line(starts[start][k], float(lowest[start, k]), owner)
+        line = replace(line, top=line.value + float(doubts[owner, start, k]))
         # at its own threshold a case attains its own f: if no other is lower there, that is the supremum
-        if value < own * (1 - _SETTLED):
+        is_own = starts[owner][k] == line.threshold
+        if not is_own and line.value < table[start, start, k] * (1 - _SETTLED):
             ends = [row[k] for row in starts]
-            threshold, value, owner = _crossing(
-                [loss.tails for loss in losses], alpha, min(ends), max(ends), (threshold, value, owner)
-            )
-        points.append(EnvelopePoint(alpha, value, threshold, labels[owner]))
+            line = _crossing([loss.tails for loss in losses], alpha, min(ends), max(ends), line)
+        elif not losses[owner if is_own else start].has_exact_thresholds:
+            owner = owner if is_own else start
+            line = _summit(losses[owner].tails, alpha, replace(line, owner=owner), losses[owner].loss.spread)
+        error = line.top / line.value - 1 if line.value > 0 else math.inf
+        points.append(EnvelopePoint(alpha, line.value, line.threshold, labels[line.owner], error))
     return points
 
 
-def _crossing(
-    tails: list[Tails], alpha: Fraction, low: Fraction, high: Fraction, best: tuple[Fraction, float, int]
-) -> tuple[Fraction, float, int]:
-    """The largest minimum between two thresholds, where cases cross: by golden section, being concave."""
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A supporting line: threshold, height at alpha, the case it belongs to; and what f cannot exceed."""
+
+    threshold: Fraction
+    value: float
+    owner: int
+    top: float = math.inf
+
+
+def _summit(tails: Tails, alpha: Fraction, line: _Line, spread: float) -> _Line:
+    """The highest line of a case whose threshold is known roughly: by parabolas, and enclosed."""
+    point = float(line.threshold)
+    for step in (3e-4 * spread, 3e-6 * spread):
+        levels = [Fraction(point - step), Fraction(point), Fraction(point + step)]
+        height, doubt = heights(tails, levels, [alpha] * 3)
+        left, middle, right = height.tolist()
+        noise, bend = float(doubt.max()), left - 2 * middle + right
+        # concave in e^l: beyond the middle it lies below the chord from the other side
+        ahead, behind = math.expm1(step), -math.expm1(-step)
+        tops = middle + np.array([(middle - left) * ahead / behind, (middle - right) * behind / ahead])
+        if middle >= max(left, right) - 2 * noise:
+            top = max(float(tops.max()), middle) + 4 * noise
+            if middle > line.value or top < line.top:
+                line = _Line(levels[1], middle, line.owner, min(top, line.top))
+        point += min(max(0.5 * step * (left - right) / bend, -step), step) if bend < 0 else 0.0
+    return line
+
+
+def _crossing(tails: list[Tails], alpha: Fraction, low: Fraction, high: Fraction, best: _Line) -> _Line:
+    """The largest minimum between two thresholds, where cases cross.
+
+    By golden section, the minimum being concave, until one case is the lowest on the left and another on the
+    right; then where those two meet.
+    """
 
     def lowest(threshold: Fraction) -> tuple[float, int]:
         return min((float(heights(t, [threshold], [alpha])[0][0]), i) for i, t in enumerate(tails))
 
+    def better(line: _Line, threshold: Fraction, value: float, owner: int) -> _Line:
+        return _Line(threshold, value, owner) if value > line.value else line
+
     golden = Fraction(618034, 10**6)
     inner = [Fraction(float(high - golden * (high - low))), Fraction(float(low + golden * (high - low)))]
     found = [lowest(threshold) for threshold in inner]
+    ends: list[int | None] = [None, None]
+    best = replace(best, top=math.inf)
     for _ in range(44):
         if float(high - low) <= 1e-9 * (1 + abs(float(high))):
             break
+        if None not in ends and ends[0] != ends[1] and float(high - low) <= 1e-3 * (1 + abs(float(high))):
+            break
         for threshold, (value, at) in zip(inner, found, strict=True):
-            if value > best[1]:
-                best = (threshold, value, at)
+            best = better(best, threshold, value, at)
         if found[0][0] > found[1][0]:
-            high, inner[1], found[1] = inner[1], inner[0], found[0]
+            high, ends[1], inner[1], found[1] = inner[1], found[1][1], inner[0], found[0]
             inner[0] = Fraction(float(high - golden * (high - low)))
             found[0] = lowest(inner[0])
         else:
-            low, inner[0], found[0] = inner[0], inner[1], found[1]
+            low, ends[0], inner[0], found[0] = inner[0], found[0][1], inner[1], found[1]
             inner[1] = Fraction(float(low + golden * (high - low)))
             found[1] = lowest(inner[1])
-    return best
+    left, right = ends
+    if left is not None and right is not None and left != right:
+        best = _meeting(tails, alpha, (low, high), (left, right), best)
+    top = best.top if best.top < math.inf else best.value * (1 + 1e-9)
+    return replace(best, top=max(top, best.value))
+
+
+def _meeting(
+    tails: list[Tails],
+    alpha: Fraction,
+    span: tuple[Fraction, Fraction],
+    cases: tuple[int, int],
+    best: _Line,
+) -> _Line:
+    """Where the case that is lowest on the left, and rises, meets the one that is lowest on the right."""
+    low, high = span
+
+    def both(threshold: Fraction) -> tuple[Floats, float]:
+        pairs = [heights(tails[case], [threshold], [alpha]) for case in cases]
+        return np.array([float(value[0]) for value, _ in pairs]), max(float(doubt[0]) for _, doubt in pairs)
+
+    (at_low, _), (at_high, _) = both(low), both(high)
+    gap_low, gap_high = at_low[0] - at_low[1], at_high[0] - at_high[1]
+    here, values, noise = high, at_high, 0.0
+    for turn in range(60):
+        if not (gap_low < 0 < gap_high) or float(high - low) <= 4e-16 * (1 + abs(float(high))):
+            break
+        share = Fraction(1, 2) if turn % 4 == 3 else Fraction(float(gap_low / (gap_low - gap_high)))
+        here = Fraction(float(low + (high - low) * share))
+        if not low < here < high:
+            break
+        values, noise = both(here)
+        gap = float(values[0] - values[1])
+        if abs(gap) <= noise:
+            break
+        if gap < 0:
+            low, at_low, gap_low = here, values, gap
+        else:
+            high, at_high, gap_high = here, values, gap
+    value = min((float(heights(t, [here], [alpha])[0][0]), i) for i, t in enumerate(tails))
+    # left of the meeting the one rises, right of it the other falls: no point is higher than both there
+    top = float(max(values)) + noise
+    is_kink = value[1] in cases and at_low[0] <= values[0] + noise and at_high[1] <= values[1] + noise
+    if value[0] < best.value * (1 - 1e-9):
+        return best
+    return _Line(here, value[0], value[1], top if is_kink else math.inf)
 
 
 def lowest_heights(
     account: Account, thresholds: list[Fraction], alphas: list[Fraction]
 ) -> list[tuple[float, CaseLabel]]:
     """The least height of all cases at each threshold, and its case: that of the largest delta."""
-    found: list[tuple[float, CaseLabel]] = [(0.0, account.main)] * len(thresholds)
+    return [(value, label) for value, label, _ in _lowest(account, thresholds, alphas)]
+
+
+def _lowest(
+    account: Account, thresholds: list[Fraction], alphas: list[Fraction]
+) -> list[tuple[float, CaseLabel, float]]:
+    """The least height of all cases at each threshold, its case, and how far off it may be."""
+    found: list[tuple[float, CaseLabel, float]] = [(0.0, account.main, 0.0)] * len(thresholds)
     above = [_is_above(t, a) for t, a in zip(thresholds, alphas, strict=True)]
     for kind, chosen in ((Kind.REST, True), (Kind.DELTA, False)):
         places = [k for k, up in enumerate(above) if up is chosen]
         extremes = account.extremes(kind, [thresholds[k] if chosen else -thresholds[k] for k in places])
-        for k, (log, label, _) in zip(places, extremes, strict=True):
+        for k, (log, label, error) in zip(places, extremes, strict=True):
             level = math.exp(thresholds[k])
             if chosen:
-                found[k] = (math.exp(log) - level * float(alphas[k]), label)
+                found[k] = (math.exp(log) - level * float(alphas[k]), label, math.exp(log) * error)
             else:
-                found[k] = (level * (float(1 - alphas[k]) - math.exp(log)), label)
+                height = level * (float(1 - alphas[k]) - math.exp(log))
+                found[k] = (height, label, level * math.exp(log) * error)
     return found
 
 
