@@ -206,7 +206,7 @@ def slider(
     held: float | None = None
     with box("wb-label-row"):
         page.label(shown or name, term)
-        short = words("", "wb-now", data_of="")
+        short = words("", "wb-now")
     element = box("wb-range", "input", type="range", min=ends[0], max=ends[1], step=1, aria_label=name)
 
     def asked(step: float) -> State:
@@ -232,7 +232,7 @@ def slider(
     @page.draw
     def draw() -> None:
         step, *texts = said(setting.now())
-        page.write(short, texts[-1])
+        short.set(texts[-1])
         put(element, "aria-valuetext", visible(texts[0]))
         put(element, "data-value", str(step))
 

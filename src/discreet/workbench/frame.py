@@ -147,16 +147,23 @@ class Frame(c.Page):
             commands = [c.words("", "wb-command", "code", data_of="") for _ in range(say.MOST_COMMANDS)]
             note = c.words("", "wb-soft", "div").style("margin-top: 8px")
 
+        shown: tuple[object, ...] = ()
+
         @self.draw
         def draw() -> None:
-            state = session.lasting
-            found = say.commands(state, session.page, session.pinned)
-            for place, command in enumerate(commands):
-                command.say(found[place] if place < len(found) else "")
-                if session.settled:  # else they are those of what was there before the slider moved
-                    self.stamp(command)
+            nonlocal shown
+            if not session.settled:  # they are those of what was there before the slider moved
+                return
+            now = (session.steps, session.page, session.pinned)
+            if now != shown:
+                shown = now
+                found = say.commands(session.lasting, session.page, session.pinned)
+                for place, command in enumerate(commands):
+                    command.say(found[place] if place < len(found) else "")
+                note.set(say.files_note(found))
             c.put(commands[0], "data-step", str(session.steps))
-            note.set(say.files_note(found))
+            for command in commands:
+                self.stamp(command)
 
     def _keep_address(self) -> None:
         """Keep the address in step, so that it can be sent or loaded again."""
