@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.estimation.laws import NEGLIGIBLE, Errors, Part, Terms, facts, half_widths, normal_quantile
+from discreet.estimation.laws import NEGLIGIBLE, Errors, Part, Terms, half_widths, normal_quantile, traits
 from discreet.estimation.model import ByComponent, CellPairs, Model, Told, size_of
 from discreet.estimation.tree import Floats, Integers, Solution, Tree
 from discreet.estimation.weights import AT_ONCE, Branches, least_noise
@@ -189,7 +189,7 @@ def _safe_widths(sizes: Floats, weights: Floats, bound: Floats, noises: Shared, 
 
     A lattice hides half of its step. A sum of Laplace noises lies between one of them and a Gaussian. Of
     discrete Gaussian noise the parameter counts: it is at least the variance, and bounds the tails."""
-    known = [facts(law) for law in noises.laws]
+    known = [traits(law) for law in noises.laws]
     quantile = normal_quantile(level)
     if any(one.scale for one in known):
         quantile = max(quantile, -math.log(1 - level) / math.sqrt(2))

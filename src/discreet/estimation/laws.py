@@ -56,7 +56,7 @@ AT_ONCE = 1 << 20
 """Numbers that are held at once."""
 
 
-class Facts(NamedTuple):
+class Traits(NamedTuple):
     """What is known of a noise: its variance, fourth cumulant, a variance that bounds its transform
     (|transform(u)| <= e^-(smooth u^2/2) up to pi), and its tails: log E e^(sN) <= proxy s^2/2 for
     |s| < 1/scale."""
@@ -69,7 +69,7 @@ class Facts(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def facts(law: Noise) -> Facts:
+def traits(law: Noise) -> Traits:
     """Return what is known of a noise."""
     variance = max(law.true_variance(), 1e-20)
     flat = float(transform(law, np.array([math.pi]))[0])
@@ -78,14 +78,14 @@ def facts(law: Noise) -> Facts:
     if isinstance(law, DiscreteGaussian):
         size = float(law.variance)
         if size >= 4:  # like a Gaussian up to 1e-30
-            return Facts(variance, 0.0, size - 0.15, size, 0.0)
+            return Traits(variance, 0.0, size - 0.15, size, 0.0)
         steps = np.arange(0.0, 40.0)
         fourth = 2 * float(law.pmf(steps.astype(np.int64)) @ steps**4) - 3 * variance**2
-        return Facts(variance, abs(fourth), smooth, size, 0.0)
+        return Traits(variance, abs(fourth), smooth, size, 0.0)
     # Laplace: 2 p / (1 - p)^2 is the variance; cumulants are those of a difference of geometric noises
     fourth = variance * (1 + 6 * variance / 2) if variance else 0.0
     # log E e^(sN) <= s^2 variance/2 / (1 - |s| scale): Bernstein's bound, with |s| <= 1/(2 scale)
-    return Facts(variance, fourth, smooth, variance, max(1.0, math.sqrt(variance)))
+    return Traits(variance, fourth, smooth, variance, max(1.0, math.sqrt(variance)))
 
 
 def transform(law: Noise, angle: Floats) -> Floats:
@@ -195,7 +195,7 @@ class Errors:
         with np.errstate(divide="ignore"):
             scale = np.where(self._size > 0, 1 / self._size, 0.0)
         for row, weights, law, times in parts:
-            known = facts(law)
+            known = traits(law)
             least = min(least, known.variance)
             relative = np.abs(weights) * scale[row]
             square = times * relative**2
@@ -234,7 +234,7 @@ class Errors:
         relative = kept.weight / np.where(self._size > 0, self._size, 1.0)[kept.row]
         coarse = np.flatnonzero((_bin(relative) >= first[kept.row]) & (relative > 0))
         self._terms = kept.some(coarse[np.argsort(kept.row[coarse], kind="stable")])
-        self._known = _facts(kept.laws)
+        self._known = _columns(kept.laws)
         parts = self._terms.times * self._terms.weight**2 * self._known.variance[self._terms.law]
         whole = self._size**2
         fine = whole - np.bincount(self._terms.row, weights=parts, minlength=len(rest))
@@ -338,7 +338,7 @@ def _padded(level: float, chance: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The facts of several laws as columns."""
+    """The traits of several laws as columns."""
 
     variance: Floats
     fourth: Floats
@@ -347,8 +347,8 @@ class _Known:
     scale: Floats
 
 
-def _facts(laws: Sequence[Noise]) -> _Known:
-    columns = np.array([facts(law) for law in laws], dtype=np.float64).reshape(-1, 5).T
+def _columns(laws: Sequence[Noise]) -> _Known:
+    columns = np.array([traits(law) for law in laws], dtype=np.float64).reshape(-1, 5).T
     return _Known(*columns)
 
 

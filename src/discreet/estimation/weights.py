@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.estimation.laws import facts
+from discreet.estimation.laws import traits
 from discreet.estimation.model import ByComponent, Told, size_of
 from discreet.estimation.tree import Floats, Integers, Solution, Tree
 
@@ -184,7 +184,7 @@ class Branches:
 def least_noise(told: Told) -> float:
     """Return the smallest variance of a noise. That of Laplace noise counts as 30 at most: a bound on its
     share in a variance then makes its peak negligible, too."""
-    sizes = (min(size_of(law), 30.0 if facts(law).scale else np.inf) for _, law in told.laws)
+    sizes = (min(size_of(law), 30.0 if traits(law).scale else np.inf) for _, law in told.laws)
     return min(sizes, default=np.inf)
 
 
