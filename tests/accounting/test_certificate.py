@@ -308,7 +308,8 @@ def test_a_trade_off_is_undecided_where_no_road_is_left(
     assert verify(errors).verdict == "undecided"
     for road in ("_by_little", "_by_definition", "_by_another_contour"):
         monkeypatch.setattr(module, road, refused)
-    found = verify(small(), alpha="0.05", beta="0.1")
+    close = errors.interval.lower * Fraction(99, 100)  # too close for zCDP's bound
+    found = verify(small(), alpha=errors.given, beta=close)
     assert (found.verdict, found.reason.startswith("It could not be shown in every case")) == (
         "undecided",
         True,
@@ -473,7 +474,7 @@ def test_true_claims_far_out_are_proved(name: str) -> None:
         assert json.dumps(found.as_dict())
 
 
-QUICK = ("dhc-2022-08-25", "sdhc-2020", "pl94-2020-units")
+QUICK = ("dhc-2022-08-25", "pl94-2020-units")  # the others take up to a minute
 
 
 @pytest.mark.parametrize(
