@@ -14,6 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from fractions import Fraction
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from discreet.estimation import accuracy, plan
 from discreet.estimation.plan import read_goals
 from discreet.memory import Forgetful
 from discreet.noise import SystemEntropy
+from discreet.release import check_ledger, create_ledger, estimate, measure, read_ledger, tabulate
 from discreet.report import sample_profile, sample_tradeoff
 from discreet.report.tables import epsilon_rows
 from discreet.risk import (
@@ -44,6 +46,7 @@ from discreet.risk import (
     hierarchy_posterior,
     risk_profile,
     sequence,
+    table_risk,
 )
 from discreet.studies import register
 
@@ -204,7 +207,7 @@ KINDS: Kinds = {
     "Recode, Tabulation, Attributes": (lambda c: discreet.load("pl94-2020-persons").attributes, shown),
     "Attack": (lambda c: Attack(variance=c.randint(2, 9), known=3), lambda x: x.accuracy(prior="1/2")),
     "Step": (lambda c: sequence([2, c.randint(0, 3)], variance=[5, 2], prior="1/2", known=0)[1], shown),
-    "TwoLevels": (two_levels, lambda x: (float(x.probability(2, 1, -1)), x.accuracy(group=1))),
+    "TwoLevels": (two_levels, lambda x: (float(x.probability(2, 1, -1)), x.accuracy_given(group=1))),
     "Uniform": (lambda c: Uniform(upper=c.randint(10, 500)), shown),
     "Poisson": (lambda c: Poisson(number(c)), shown),
     "Table": (lambda c: Table(["1/2", "1/4", "1/4"]), shown),
@@ -246,6 +249,42 @@ def test_copies_answer_the_same_before_and_after(kind: str) -> None:
     assert answers((kind, later[1])) == said
     for protocol in PROTOCOLS:
         pickle.dumps(one, protocol)
+
+
+SURVEY = """
+name = "survey"
+neighbours = "bounded"
+[attributes]
+sex = ["f", "m"]
+[[levels]]
+name = "Nation"
+queries = { total = { variance = 3 }, sex = { variance = 3 } }
+"""
+
+
+def test_results_that_are_files_too(tmp_path: Path) -> None:
+    """What was tabulated, measured, estimated, recorded and checked; the risk of a table."""
+    survey = discreet.Release.from_toml(SURVEY)
+    units, people, ledger = (tmp_path / name for name in ("units.csv", "people.csv", "ledger.json"))
+    units.write_text("unit,level,parent\nN,Nation,\n")
+    people.write_text("unit,sex\n" + "N,f\n" * 9)
+    table = tmp_path / "table.csv"
+    table.write_text("unit,noisy,variance\n" + "".join(f"u{k},{k % 7},5\n" for k in range(50)))
+    create_ledger(ledger)
+    made: list[Any] = [
+        tabulate(survey, people, tmp_path / "counts", units=units),
+        measure(survey, None, tmp_path / "noisy", records=people, units=units, ledger=ledger),
+        estimate(tmp_path / "noisy", tmp_path / "best"),
+        read_ledger(ledger),
+        read_ledger(ledger).entries[0],
+        check_ledger(ledger),
+        table_risk(table, prior="1/10"),
+    ]
+    for one in made:
+        said = one.as_dict() if hasattr(one, "as_dict") else one
+        for other in copies(one):
+            assert type(other) is type(one)
+            assert (other.as_dict() if hasattr(one, "as_dict") else other) == said
 
 
 def test_other_processes_answer_the_same() -> None:
