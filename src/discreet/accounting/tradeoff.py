@@ -55,6 +55,7 @@ _HALF = Fraction(1, 2)
 _SETTLED = 1e-10
 _MOST_ROUNDS = 6
 _NEWCOMERS = 6
+_TIE = 2e-12  # cases whose deltas differ by less count as equal
 _MOST_RESIDUES = 4_000_000
 
 
@@ -643,7 +644,7 @@ def _lowest(
         places = [k for k, up in enumerate(above) if up is chosen]
         extremes = account.extremes(kind, [thresholds[k] if chosen else -thresholds[k] for k in places])
         for k, (log, label, error) in zip(places, extremes, strict=True):
-            level = math.exp(thresholds[k])
+            level, error = math.exp(thresholds[k]), error + _TIE
             if chosen:
                 found[k] = (math.exp(log) - level * float(alphas[k]), label, math.exp(log) * error)
             else:
