@@ -31,7 +31,7 @@ PLACES = (
 
 def test_every_entry_has_a_paper_and_a_place() -> None:
     entries = register()
-    assert len(entries) == 345
+    assert len(entries) == 346
     assert {entry.paper for entry in entries} == set(papers())
     for entry in entries:
         assert re.fullmatch(PLACES, entry.place), entry.place
