@@ -55,7 +55,7 @@ def test_the_intervals_of_d3_cover_everything_beyond_the_end() -> None:
 
 def test_moments_of_normal_sums() -> None:
     norm = sum(1000 * float(g.share) * math.sqrt(g.w) for g in bounds.groups())
-    for p, value in enumerate(bounds.moments(), start=1):
+    for p, value in enumerate(bounds.method().moments()[1:], start=1):
         normal = 2 ** (p / 2) * math.gamma((p + 1) / 2) / math.sqrt(math.pi) * norm**p
         assert value == pytest.approx(normal, rel=2e-3)  # the lattice changes the first by a thousandth
 

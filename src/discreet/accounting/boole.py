@@ -17,7 +17,7 @@ R/2; here B is at least 12 standard deviations of S, so that every epsilon has a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
@@ -136,10 +136,14 @@ class BooleSum(PublishedMethod):
 
     def union_bound(self, threshold: Fraction) -> float:
         """The paper's bound on nu beyond B: that one of the k groups alone exceeds its share B / k."""
+        return math.fsum(self.union_terms(threshold))
+
+    def union_terms(self, threshold: Fraction) -> list[float]:
+        """Return the terms of `union_bound`, one for each group."""
         _, last = self.ends(threshold)
         shares = [last / (len(self._terms) * multiple) for multiple in self._multiples]
         pairs = zip(shares, self._variances, strict=True)
-        return math.fsum(_nu_tail(share, float(variance)) for share, variance in pairs)
+        return [_nu_tail(share, float(variance)) for share, variance in pairs]
 
     def cut_error(self, threshold: Fraction) -> float:
         """The integral of |F| beyond `cut`: the number of lattice points times the product of the f_i."""
@@ -160,15 +164,8 @@ class BooleSum(PublishedMethod):
         return [total] + [total * math.fsum(row) ** p for p, row in enumerate(norms, start=1)]
 
     def sixth_derivative(self, threshold: Fraction) -> float:
-        """Return the bound on sup |F^(6)|: 1/pi sum over m and j of C(6, j) |m|^(6-j) E|M|^j."""
-        first, last = self.ends(threshold)
-        sums = [_power_sum(first, last, 6 - j) for j in range(7)]
-        return (
-            math.fsum(
-                math.comb(6, j) * s * e for j, (s, e) in enumerate(zip(sums, self.moments(), strict=True))
-            )
-            / math.pi
-        )
+        """Return `sixth_derivative_bound` for the lattice points of a tail, with `moments`."""
+        return sixth_derivative_bound(*self.ends(threshold), self.moments())
 
     def quadrature_error(self, threshold: Fraction) -> float:
         """The error of Boole's rule, 2/945 sup|F^(6)| h^6 (b - a)."""
@@ -301,6 +298,19 @@ class BooleSum(PublishedMethod):
             if 2 * reach * float(self._beyond[int(end / math.pi * _CELLS)]) < 1e-30:
                 return end
         return math.pi
+
+
+def sixth_derivative_bound(first: int, last: int, moments: Sequence[float]) -> float:
+    """Return the bound on sup |F^(6)|: 1/pi sum over m and j of C(6, j) |m|^(6-j) E|M|^j, m = first .. last.
+
+    `moments` has the bounds on E|M|^j for j = 0 to 6.
+
+    >>> round(math.pi * sixth_derivative_bound(1, 1, [1.0] + 6 * [0.0]), 3)    # the sum over m from above
+    18.143
+    """
+    sums = [_power_sum(first, last, 6 - j) for j in range(7)]
+    terms = enumerate(zip(sums, moments, strict=True))
+    return math.fsum(math.comb(6, j) * power * moment for j, (power, moment) in terms) / math.pi
 
 
 def boole_error(sixth: float, *, h: float, length: float) -> float:

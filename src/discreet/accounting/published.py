@@ -12,7 +12,8 @@ Each gives a value together with the error bound that its method states for it.
    reaches `tail`. What lies beyond is left out.
 3. *Quadrature.* N = 2U/h + 1 nodes y_j = 2 pi j / N of the trapezoidal rule: what wraps around comes from
    beyond U. The sum over the lattice points of a tail is a Dirichlet kernel.
-4. *Sieve.* Factor by factor, nodes are dropped once the product of the moduli is below `discard`.
+4. *Sieve.* Factor by factor, nodes are dropped once the product of the moduli is below `discard` (in the
+   paper: where one modulus alone is).
 
 Each tail then has the absolute error E = tail + discard (1 + log(N/2)) + rounding, and delta the error
 (1 + e^eps) E. That is the method's weakness: the second tail is multiplied by e^eps, and its error with it.
@@ -46,7 +47,7 @@ one integer, the same for all even and for all odd y:
 
 The theorem is printed with sqrt(2) sigma in these two constants, which would give a total mass of 2.
 
-*`BooleSum`, for groups of equal events, is in `discreet.accounting.boole`.
+`BooleSum`, for groups of equal events, is in `discreet.accounting.boole`.
 """
 
 from __future__ import annotations

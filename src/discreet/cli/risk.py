@@ -314,8 +314,8 @@ def _hierarchy_text(found: HierarchyPosterior, other: float | None) -> Iterator[
     yield Hanging(f"Target present: {found}.")
     if found.method == "gibbs-unconstrained":
         yield Hanging(
-            "Note: this chain lets the block count more than the group, as the program behind the paper's "
-            "tables did. Its limit is not the posterior of the stated model (method exact)."
+            "Note: this chain lets the block count more than the group, as the paper's tables suggest. "
+            "Its limit is not the posterior of the stated model (method exact)."
         )
     yield ""
     rows = [

@@ -29,9 +29,9 @@ their mean. With median 0 among the representatives, |u|^2 >= s (1 - min(s/d, 1/
 bounds e in closed form (`theta_bound`).
 
 *Samplers.* Both draw each count in turn given its neighbours. `constrained=False` draws the block's count
-without the condition that it does not exceed the group's, which the paper states and its tables lack. Then
-X1 > X2 can occur, the conditionals fit no joint law, and what the chain tends to is not the posterior of the
-stated model. `TwoLevels` has its stationary law.
+without the condition that it does not exceed the group's, which the paper states; its tables agree with
+draws without it. Then X1 > X2 can occur, the conditionals fit no joint law, and what the chain tends to is
+not the posterior of the stated model. `TwoLevels` has its stationary law.
 
 Draws come from a seeded NumPy generator. That is right here: they estimate a number for an analyst and are
 never added to anything that is released.

@@ -6,8 +6,8 @@ but known, at every d-th sum of the siblings. The posterior's log-odds are linea
 so for each pair (noisy group count, noisy sum of the siblings) there is one threshold, and the probability of
 being right is a sum over pairs of a tail of the block's noise.
 
-The tables of the paper are those of a sampler that lets the block count more than the group: its update of X1
-given X2 lacks the condition k1 <= k2 that the paper states. That chain has two states in X1; with T its
+The tables of the paper agree with a sampler that lets the block count more than the group: one whose update
+of X1 given X2 lacks the condition k1 <= k2 that the paper states. That chain has two states in X1; with T its
 transition matrix, its stationary law is T01 / (T01 + T10), computed here exactly.
 """
 

@@ -6,8 +6,8 @@ takes the normal density on the integers, X, whose transform is a sum of exp(-w 
 integers k. The overall tail is that of the sum of a X above t = 5 (epsilon / rho - 1), or of 1000 a X on the
 integers from 1000 t to 6000 t.
 
-Each function computes what a printed bound is said to bound, step by step as the paper does. The errors
-themselves are smaller.
+Each number is what a printed bound is said to bound, step by step as the paper does. Where the method of
+`discreet.accounting.boole` states the same bound, it is asked. The errors themselves are smaller.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from fractions import Fraction
 from functools import cache
 from typing import NamedTuple
 
-import numpy as np
 from flint import arb
 
+from discreet.accounting.boole import BOOLE_CUT, BOOLE_NODES, BooleSum, boole_error, sixth_derivative_bound
 from discreet.accounting.comparisons import ZCDP
 from discreet.accounting.published import LatticeNormal
 from discreet.noise import DiscreteGaussian
 from discreet.noise.balls import working_bits
 from discreet.studies.register import Compared, Found, Printed, Verdict, check, printed, study
 
-LATTICE, WIDE, FAR = 1000, 12, 6
-"""L: lattice points a unit; standard deviations kept of each group; where the sums end, in units of t."""
+LATTICE, WIDE = 1000, 12
+"""L: lattice points a unit; standard deviations kept of each group."""
 FAR_BELOW = 1e-3
 """A bound that is a thousand times too large is not drawn."""
 _BITS = 900  # residuals are differences of the order 1e-37 and less
@@ -56,22 +56,37 @@ def groups() -> list[EqualQueries]:
     """
     shares = printed("pnas", "Table 3", "share of the level, percent")
     queries = printed("pnas", "Table 3", "number of queries")
-    rho = Fraction(printed("pnas", "Table 3", "rho")["total"].text)
     found = []
     for name, entry in shares.items():
         share = Fraction(entry.text) / 100
-        found.append(EqualQueries(name, share, int(queries[name].text), Fraction(10) / (2 * share * rho)))
+        found.append(
+            EqualQueries(name, share, int(queries[name].text), Fraction(10) / (2 * share * budget()))
+        )
     return found
 
 
-def start() -> float:
-    """Return t at the printed epsilon.
+def budget() -> Fraction:
+    """Return the printed total rho.
 
-    >>> round(start(), 4)
-    25.0959
+    >>> budget()
+    Fraction(73, 20)
     """
-    rho = printed("pnas", "Table 3", "rho")["total"].value
-    return 5 * (printed("pnas", "appendix A.6, target", "epsilon")["target"].value / rho - 1)
+    return Fraction(printed("pnas", "appendix A.6, budget", "rho")["total"].text)
+
+
+@cache
+def method() -> BooleSum:
+    """Return the paper's method for the seven groups; its lattice points are those of 1000 (a X + ...)."""
+    return BooleSum(DiscreteGaussian(variance=group.variance, times=group.times) for group in groups())
+
+
+def threshold() -> Fraction:
+    """Return where the first tail begins at the printed epsilon, as a value of the privacy loss less R/2.
+
+    >>> threshold(), method().ends(threshold())
+    (Fraction(458, 25), (25096, 150576))
+    """
+    return Fraction(printed("pnas", "appendix A.6, target", "epsilon")["target"].text) - method().R / 2
 
 
 # -- the residual of equal queries: A.5 and C.1 ----------------------------------------------------------
@@ -121,24 +136,6 @@ def normal_for_each_group() -> float:
     return others * total
 
 
-def beyond_the_end() -> dict[str, float]:
-    """Return the terms of the union bound on E(1), by group: X above 6 t / (7 a).
-
-    >>> terms = beyond_the_end()
-    >>> f"{sum(terms.values()):.3g} {max(terms.values()):.3g}"
-    '5.8e-29 5.53e-29'
-    """
-    found = {}
-    for group in groups():
-        first = math.floor(FAR * start() / len(groups()) / float(group.share)) + 1
-        x = np.arange(first, first + math.ceil(12 * math.sqrt(group.w)), dtype=np.float64)
-        with np.errstate(under="ignore"):
-            found[group.name] = float(np.exp(-(x**2) / (2 * group.w)).sum()) / math.sqrt(
-                2 * math.pi * group.w
-            )
-    return found
-
-
 def largest_factor(group: EqualQueries, low: float, high: float) -> float:
     """Return the largest |transform| of a group on an interval of t, appendix D.3.
 
@@ -154,44 +151,13 @@ def largest_factor(group: EqualQueries, low: float, high: float) -> float:
     return math.exp(-group.w * distance**2 / 2)
 
 
-def moments() -> list[float]:
-    """Return bounds on E|X|^p of X = 1000 (a X + ...), p = 1 to 6, by the triangle inequality.
+def printed_moments() -> list[float]:
+    """Return the printed bounds on E|X|^p of X = 1000 (a X + ...), p = 0 to 6.
 
-    >>> [f"{value:.2e}" for value in moments()[:2]]
-    ['6.95e+03', '7.59e+07']
+    >>> all(mine <= theirs for mine, theirs in zip(method().moments()[1:], printed_moments()[1:]))
+    True
     """
-    found = []
-    for p in range(1, 7):
-        norm = 0.0
-        for group in groups():
-            x = np.arange(1, math.ceil(14 * math.sqrt(group.w)), dtype=np.float64)
-            mean = (
-                2 * float((x**p * np.exp(-(x**2) / (2 * group.w))).sum()) / math.sqrt(2 * math.pi * group.w)
-            )
-            norm += LATTICE * float(group.share) * mean ** (1 / p)
-        found.append(norm**p)
-    return found
-
-
-def sixth_derivative(low: int, high: int) -> float:
-    """Return pi times the bound on the sixth derivative of F, from sums over m = low .. high, with the
-    printed moments.
-
-    >>> f"{sixth_derivative(*ends()):.4g}"
-    '3.531e+35'
-    """
-    known = [1.0, *(entry.value for entry in printed("pnas", "appendix D.4", "bound on a moment").values())]
-    m = np.abs(np.arange(low, high + 1, dtype=np.float64))
-    return float(sum(math.comb(6, p) * known[p] * (m ** (6 - p)).sum() for p in range(7)))
-
-
-def ends() -> tuple[int, int]:
-    """Return the first and last m of the sums.
-
-    >>> ends()
-    (25096, 150576)
-    """
-    return math.ceil(start() * LATTICE), math.ceil(FAR * start() * LATTICE)
+    return [1.0, *(entry.value for entry in printed("pnas", "appendix D.4", "bound on a moment").values())]
 
 
 def boole(sixth: float) -> float:
@@ -200,7 +166,7 @@ def boole(sixth: float) -> float:
     >>> f"{boole(1.2e35):.4e}"
     '2.5397e-24'
     """
-    return 2 / 945 * sixth * 0.01 * 1e-54
+    return boole_error(sixth, h=float(BOOLE_CUT) / (BOOLE_NODES - 1), length=float(BOOLE_CUT))
 
 
 # -- the study -------------------------------------------------------------------------------------------
@@ -253,19 +219,19 @@ def _together() -> Iterator[Compared]:
     said = f"3.4e-29 and 14 times 5.4e-32 are {sum(terms):.4g}"
     sum_ = first + 2 * len(groups()) * far
     yield check(bounds["E0(0)+E1(0)+E2(0)"], sum_, explained=said)
-    union = beyond_the_end()
-    said = f"the union bound of appendix D.2; its largest term alone, State's, is {max(union.values()):.3g}"
-    yield check(bounds["E(1)"], sum(union.values()), explained=said)
-    low, high = ends()
+    union = method().union_terms(threshold())
+    said = f"the union bound of appendix D.2; its largest term alone, State's, is {max(union):.3g}"
+    yield check(bounds["E(1)"], sum(union), explained=said)
+    low, high = method().ends(threshold())
     kept = 1e-35 * (high - low)
     yield check(bounds["E(2)"], kept)
     sixth = _entries("appendix D.4")["max|F(6)|"].value
     yield check(bounds["E(3)"], boole(sixth), why="Boole's rule: 2/945 * 1.2e35 * 0.01 * 1e-54")
-    everything = sum_ + sum(union.values()) + kept + boole(sixth)
+    everything = sum_ + sum(union) + kept + boole(sixth)
     yield check(bounds["all errors"], everything)
     (target,) = _entries("appendix A.6", "what the second tail must keep below").values()
     epsilon = printed("pnas", "appendix A.6, target", "epsilon")["target"].value
-    label = ZCDP.from_rho(Fraction(printed("pnas", "Table 3", "rho")["total"].text)).epsilon(delta=1e-10)
+    label = ZCDP.from_rho(budget()).epsilon(delta=1e-10)
     said = f"{1e-10 * math.exp(-label):.3g} at zCDP's epsilon of rho = 3.65, {label:.3f}"
     yield check(target, 1e-10 * math.exp(-epsilon), explained=said)
     (riemann,) = _entries("appendix A.6", "nodes of a Riemann sum for an error of 1e-12").values()
@@ -275,13 +241,14 @@ def _together() -> Iterator[Compared]:
     overall = _entries("appendix A.7")
     edge = int(_entries("appendix A.7", "settings")["upper end U"].value)
     others = everything - boole(sixth)
-    alpha, beta = (others + boole(sixth_derivative(first, edge) / math.pi) for first in (0, -edge))
+    moments = printed_moments()
+    alpha, beta = (others + boole(sixth_derivative_bound(first, edge, moments)) for first in (0, -edge))
     yield check(overall["alpha"], alpha, why="for zeta of 0 and more; below, alpha is known by symmetry")
     yield check(overall["beta"], beta, why="with all lattice points from -U to U")
 
 
 def _integral() -> Iterator[Compared]:
-    bounds, (low, high) = _entries("appendix D.3"), ends()
+    bounds, (low, high) = _entries("appendix D.3"), method().ends(threshold())
     yield check(bounds["5 t L"], high - low + 1)
     # 2 exp(-2 pi^2 w), w at least 50: below the smallest float
     peak = max(2 * math.exp(max(-690.0, -2 * math.pi**2 * group.w)) for group in groups())
@@ -292,10 +259,11 @@ def _integral() -> Iterator[Compared]:
         name, _, interval = at.partition(", ")
         left, right = (math.pi if text == "pi" else float(text) for text in interval.split(" to "))
         yield check(entry, largest_factor(by_name[name], left, right))
-    for entry, value in zip(_entries("appendix D.4", "bound on a moment").values(), moments(), strict=True):
+    moments = _entries("appendix D.4", "bound on a moment").values()
+    for entry, value in zip(moments, method().moments()[1:], strict=True):
         yield check(entry, value)
-    bounds, sixth = _entries("appendix D.4"), sixth_derivative(low, high)
-    yield check(bounds["pi max|F(6)|"], sixth)
-    yield check(bounds["max|F(6)|"], sixth / math.pi)
-    said = "with the printed 1.2e35; with its own sum the bound is " + f"{boole(sixth / math.pi):.3g}"
+    bounds, sixth = _entries("appendix D.4"), sixth_derivative_bound(low, high, printed_moments())
+    yield check(bounds["pi max|F(6)|"], math.pi * sixth)
+    yield check(bounds["max|F(6)|"], sixth)
+    said = f"with the printed 1.2e35; with its own sum the bound is {boole(sixth):.3g}"
     yield check(bounds["E(3)"], boole(bounds["max|F(6)|"].value), why=said)

@@ -64,7 +64,7 @@ def where(study: StudyEntry) -> str:
 
     >>> from discreet.studies.register import find
     >>> where(find("dhc-spines")[0])
-    'Figure 4, number of pairs'
+    'Figure 4, section 2.2, introduction, pairs'
     """
     shown = {label for place in places(study.paper) for label in (place.label, place.journal)}
     return ", ".join([*places_of(study.name), *(text for text in study.shows if text not in shown)])

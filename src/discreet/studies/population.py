@@ -1,7 +1,7 @@
 """What reduced noise does to tables and to a regression: on a synthetic population or own counts.
 
-The confidential counts cannot be shipped, so that a population is made, all from one seed and uniform numbers
-alone, the same everywhere:
+The papers' counts are not shipped. A population is made instead, all from one seed and uniform numbers alone,
+the same everywhere:
 
 - 24 states; the number of counties in a state, tracts in a county and blocks in a tract is 1 plus the whole
   part of an exponential with mean 7, 5 and 18: many small areas, few large ones.
@@ -320,7 +320,7 @@ def accuracy(*, counts: Path | None = None, draws: int = DRAWS, seed: int = SEED
 
 
 def _printed_errors() -> Iterator[Compared]:
-    """Compare the printed reductions with what is known without the confidential counts.
+    """Compare the printed reductions with what is known without the counts.
 
     Without post-processing it follows from the noise. With non-negativity it depends on the counts; the
     reduction of a whole table lies between the smallest and the largest of its cells.

@@ -1,7 +1,7 @@
 """Errors of race counts by the size of a block, under old and reduced noise, on a synthetic population.
 
 The journal's version of the PNAS paper has a figure of nine race queries on blocks, after non-negativity.
-Counts of real blocks cannot be shipped: blocks are those of `discreet.studies.population`, with the seven
+Counts of real blocks are not shipped: blocks are those of `discreet.studies.population`, with the seven
 race groups of the census and Hispanic origin. A tract's shares of the groups are normalised fourth powers of
 uniform numbers times the national shares of 2020; its share of Hispanic people is 5 u^4 times the national
 one, u uniform, so that some groups are missing in most blocks.

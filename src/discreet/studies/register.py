@@ -97,7 +97,7 @@ class Printed:
     def beyond(self, value: float) -> float:
         """How far `value` lies from what rounds to the printed digits; not above zero if it does.
 
-        >>> entry = printed("pnas", "Table 3", "rho")["total"]
+        >>> entry = printed("pnas", "appendix A.6, budget", "rho")["total"]
         >>> entry.beyond(3.646) <= 0 < entry.beyond(3.656)
         True
         """
@@ -122,7 +122,7 @@ class Compared:
     def digits(self) -> str:
         """The computed value, with two digits more than were printed.
 
-        >>> check(printed("pnas", "Table 3", "rho")["total"], 3.6501).digits
+        >>> check(printed("pnas", "appendix A.6, budget", "rho")["total"], 3.6501).digits
         '3.6501'
         """
         if self.computed is None:
@@ -263,7 +263,7 @@ def compare(
 ) -> list[Compared]:
     """Compare all printed rows of one quantity with the computed ones.
 
-    >>> [one.verdict.value for one in compare("pnas", "Table 3", "rho", {"total": 3.65})]
+    >>> [one.verdict.value for one in compare("pnas", "appendix A.6, budget", "rho", {"total": 3.65})]
     ['confirmed']
     """
     found = []

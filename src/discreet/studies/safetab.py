@@ -50,7 +50,7 @@ def safetab_suppression() -> Found:
         assert threshold is not None
         yield check(entry, threshold)
         less, at_most = (float(100 * noise.cdf(edge)) for edge in (threshold - 1, threshold))
-        said = f'"less than T" in the text; equations (12), (13) keep what is above T: {at_most:.4f}'
+        said = f'"less than T" in the text; (12) and (13) drop T too: {at_most:.4f}'
         below.append(check(dropped[at], less, explained=said))
         found = shown(sizes, noise, threshold)
         by_size = zip(sizes, found.suppressed, found.bias, found.overall_bias, strict=True)

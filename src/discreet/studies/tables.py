@@ -1,7 +1,7 @@
 """The authors' tables of the 2020 DHC: all published deltas beside ours, and what tells them apart.
 
-The sieve paper (section 5.1, appendix E) publishes delta of all 946 pairs of paths at 42 epsilons in its
-repository. They are absolute sums: the second tail of
+The authors of the sieve paper publish delta of all 946 pairs of paths at 42 epsilons in their repository
+(appendix E). They are absolute sums: the second tail of
 
     delta(eps) = P[S > eps - R/2] - e^eps P[S > eps + R/2]
 
