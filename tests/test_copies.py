@@ -22,7 +22,7 @@ import pytest
 
 import discreet
 from discreet.accounting.all_pairs import AllPairs
-from discreet.accounting.certified.intervals import UpperBounds
+from discreet.accounting.certified.all_cases import UpperBounds
 from discreet.accounting.comparisons import Edgeworth
 from discreet.accounting.contour import Kind
 from discreet.accounting.evaluation import Direct, Evaluations, Grid

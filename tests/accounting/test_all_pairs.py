@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from discreet.accounting.all_pairs import FARTHEST, AllPairs, both_errors
-from discreet.accounting.certified.intervals import Moduli, UpperBounds
+from discreet.accounting.certified.all_cases import Moduli, UpperBounds
 from discreet.accounting.contour import Kind
 from discreet.accounting.loss import Loss, TiltedTransform
 from discreet.accounting.overall import Account, account, portfolio

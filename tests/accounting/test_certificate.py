@@ -32,8 +32,8 @@ from discreet import (
 from discreet.accounting import verification as module
 from discreet.accounting.certificate import _digest
 from discreet.accounting.certified import definition
+from discreet.accounting.certified.all_cases import UpperBounds
 from discreet.accounting.certified.definition import defined_delta
-from discreet.accounting.certified.intervals import UpperBounds
 from discreet.accounting.certified.tails import tail_ball
 from discreet.accounting.contour import Kind
 from discreet.accounting.loss import Loss

@@ -10,11 +10,11 @@ import pytest
 from health import RELEASE, records, truth
 
 from discreet.release import create_ledger, estimate, measure, tables, tabulate
-from discreet.release.hierarchy import estimates, measurements, measuring
+from discreet.release.hierarchy import counts, estimates, measurements, measuring
 
 PLACES: list[tuple[Any, str, int]] = [
-    (measuring, "read_table", 1),
-    (measuring, "_codes", 1),
+    (counts, "read_table", 1),
+    (counts, "_codes", 1),
     (measurements, "read_table", 1),
     (estimates, "count_ends", 3),
     (measuring, "add_noise", 1),

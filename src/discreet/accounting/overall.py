@@ -52,7 +52,7 @@ from discreet.noise import Noise
 from discreet.numbers import Interval, count_of_digits
 
 if TYPE_CHECKING:
-    from discreet.accounting.certified.intervals import UpperBounds
+    from discreet.accounting.certified.all_cases import UpperBounds
 
 MOST_COMBINATIONS = 200_000
 """Joint cases of several releases that are compared."""
@@ -195,7 +195,7 @@ class Account(Curves):
     @cached_property
     def upper_bounds(self) -> UpperBounds:
         """Proofs for all cases at once."""
-        from discreet.accounting.certified.intervals import UpperBounds
+        from discreet.accounting.certified.all_cases import UpperBounds
 
         assert self.together is not None
         return UpperBounds(self.together)

@@ -31,8 +31,8 @@ from typing import Literal, NamedTuple
 from flint import arb
 
 from discreet.accounting.certificate import Certificate, listed, number_text, read_json
+from discreet.accounting.certified.all_cases import UpperBounds
 from discreet.accounting.certified.definition import defined_delta, seconds
-from discreet.accounting.certified.intervals import UpperBounds
 from discreet.accounting.certified.tails import log_mgf_ball, tail_ball
 from discreet.accounting.comparisons import zcdp_rho
 from discreet.accounting.contour import Kind, Quadrature, saddle

@@ -27,7 +27,7 @@ from discreet.budget import Claim, Neighbours
 from discreet.budget.release import EXACTLY
 from discreet.errors import InputError
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
-from discreet.numbers import Exact, fraction, plain, positive
+from discreet.numbers import Exact, fraction, plain, positive, share
 from discreet.release.safetab import renamed
 from discreet.release.safetab.account import (
     LARGEST,
@@ -455,8 +455,9 @@ def sizing(
     for level in levels if exact else ():
         if level.margin > _LARGEST_MARGIN:
             name = ":".join(map(str, level.place))
+            budget = "epsilon" if configuration.privacy == "puredp" else "rho"
             raise InputError(
-                f"the budget of {name} is {plain(level.budget)}: the 95 % margin of its cells is "
+                f"{budget} of {name} is {plain(level.budget)}: the 95 % margin of its cells is "
                 f"{level.margin}, and at most {_LARGEST_MARGIN} is compared"
             )
     costs = [
@@ -741,9 +742,7 @@ def with_total_epsilon(
     """
     if configuration.privacy == "puredp":
         return with_total(configuration, epsilon)
-    wanted, small = float(positive(epsilon, name="the total epsilon")), fraction(delta, name="delta")
-    if not 0 < small < 1:
-        raise InputError(f"delta is {plain(small)}; it must lie strictly between 0 and 1")
+    wanted, small = float(positive(epsilon, name="the total epsilon")), share(delta, name="delta")
     for which in configuration.passes:
         total = _largest_rho(configuration, specification, which, wanted, small)
         configuration = with_total(configuration, total, [which])
