@@ -477,6 +477,40 @@ def test_a_ledger_without_its_key_says_so(tmp_path: Path) -> None:
     assert measure(RELEASE, bare, tmp_path / "again", spend_again=True, **given).at_most == 3
 
 
+def test_the_next_command_that_tabulate_names_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`measure --counts` alone was named, which is refused: counts do not say which area lies in which."""
+    records, units, _ = files(tmp_path, 20)
+    (tmp_path / "r.toml").write_text(TEXT)
+    given = ["--records", str(records), "--units", str(units), "--out", str(tmp_path / "t")]
+    assert run(["tabulate", str(tmp_path / "r.toml"), *given]) == 0
+    said = " ".join(capsys.readouterr().out.split()).removesuffix(".")
+    command, *options = said.split("Next: discreet ")[1].split()
+    assert run([command, str(tmp_path / "r.toml"), *options, "--out", str(tmp_path / "m")]) == 0
+
+
+def test_a_key_behind_a_link_is_never_replaced(tmp_path: Path) -> None:
+    """A key may lie on another disk. While that is away, its link was taken for no key, and a new key
+    replaced the link."""
+    from discreet.release import contents
+
+    ledger, away = tmp_path / "ledger.json", tmp_path / "away.secret"
+    create_ledger(ledger)
+    counts, units = three_of_one(tmp_path, ledger=ledger)
+    secret = contents.secret_file(ledger)
+    kept = secret.read_text()
+    secret.unlink()
+    secret.symlink_to(away)
+    with pytest.raises(InputError, match="cannot be read: No such file"):
+        measure(RELEASE, counts, tmp_path / "out", units=units, ledger=ledger)
+    assert secret.is_symlink()
+    assert not (tmp_path / "out").exists()
+    away.write_text(kept)
+    away.chmod(0o600)
+    assert measure(RELEASE, counts, tmp_path / "out", units=units, ledger=ledger).at_most == 3
+
+
 def test_counts_that_never_appear_are_remembered_at_no_cost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

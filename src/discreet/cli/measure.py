@@ -105,7 +105,9 @@ def _counted(done: Tabulated) -> Iterator[Block]:
         yield Hanging(f"The ledger {done.ledger} remembers that by their content. Nothing was spent.")
     if done.left_out:
         yield f"{done.left_out:,} of {done.records:,} records were left out, chosen at random."
-    yield Hanging(f"Files: {', '.join(done.files)}. Next: discreet measure --counts.")
+    counts, units, *_ = (done.out / name for name in done.files)
+    yield Hanging(f"Files: {', '.join(done.files)}.")
+    yield Hanging(f"Next: discreet measure --counts {counts} --units {units}.")
 
 
 # -- counts with noise ---------------------------------------------------------------------------------------

@@ -96,7 +96,7 @@ def read_secret(ledger: FilePath) -> Secret | None:
     """Return the key of a ledger; None if it has none."""
     file = secret_file(ledger)
     try:
-        if not file.exists():
+        if not os.path.lexists(file):  # a link to nothing is no reason for another key
             return None
         check_regular(file, f"the secret {file}", most=1 << 10)
         mode, text = os.stat(file).st_mode, file.read_text(encoding="ascii", errors="replace").strip()
