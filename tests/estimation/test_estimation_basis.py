@@ -80,8 +80,9 @@ def test_kinds_of_cells_have_the_weights_of_all_cells(seed: int) -> None:
         expected = sum(
             np.einsum("vsc,st,wtc->vw", v, M, w) for v, M, w in zip(left, moves, right, strict=True)
         )
-        rows = [(M @ its.vectors(part)[0].T)[None] for M, part in zip(moves, model.components, strict=True)]
-        found, counts = mine.weights(its, rows, slice(0, len(its.class_sizes)))
+        columns = its.columns(np.arange(len(its.class_sizes)))
+        rows = [(moves[part] @ row)[None] for part, row in zip(columns.components, columns.rows, strict=True)]
+        found, counts = mine.weights(its, rows, columns)
         for place in range(len(its.class_sizes)):
             cell = int(np.argmax(its.classes == place))
             spelled = np.repeat(found[0, place], counts[place].astype(int))

@@ -9,12 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from random_releases import drawn
 
-from discreet.budget import Attributes
+from discreet.budget import Attributes, load
+from discreet.estimation import laws
 from discreet.estimation.estimates import Estimates, InMemory, Measurements, Moments
-from discreet.estimation.intervals import Shared, close_ends, count_ends, shared_widths
-from discreet.estimation.laws import Terms, half_widths, transform
+from discreet.estimation.intervals import Shared, View, close_ends, count_ends, shared_widths
+from discreet.estimation.laws import Errors, Terms, half_widths, transform
+from discreet.estimation.model import Model, queries_of, told_by_level, uniform_tree
 from discreet.estimation.tree import Tree
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise, sample
 from discreet.release import estimate
@@ -259,3 +262,79 @@ def test_random_releases_cover_what_they_say(seed: int) -> None:
 @pytest.mark.parametrize("seed", [1, *range(3, 83)])
 def test_many_random_releases_cover_what_they_say(seed: int) -> None:
     assert short(seed, 20_000) == []
+
+
+@pytest.mark.parametrize("seed", [0, 2, 3, 6, 9])
+def test_the_largest_width_is_that_of_all_cells(seed: int) -> None:
+    """Cells that cannot have the largest half-width are left out, and no other."""
+    view = drawn(seed).estimates.view
+    for query in view.model.queries:
+        known = ~view.undetermined(query, np.arange(view.shape.size)).any(axis=1)
+        for level in LEVELS:
+            every, largest = view.widths(query, level)[known], view.largest_widths(query, level)[known]
+            assert largest == pytest.approx(every.max(axis=1), rel=1e-9)
+
+
+def test_noises_at_the_unit_settle_what_all_noises_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most estimates of PL 94-171 are Gaussian by the noises of their own unit, whatever the others are; the
+    half-widths are those from all noises."""
+    release = load("pl94-2020")
+    model, shape = Model(release.attributes, queries_of(release)), Tree.chain(uniform_tree(release, None))
+    told = told_by_level(release, [level.name for level in release.levels])
+    solutions = model.solve(shape, told)
+    rows = []
+    errors_of = View._errors_of
+
+    def counted(self: View, query: str, wanted: NDArray[np.bool_]) -> Errors:
+        rows.append((int(wanted.sum()), wanted.size))
+        return errors_of(self, query, wanted)
+
+    monkeypatch.setattr(View, "_errors_of", counted)
+    quick = View(model, shape, told, solutions)
+    found = {(query, level): quick.widths(query, level) for query in model.queries for level in LEVELS}
+    looked_at, every = np.sum(rows, axis=0)
+    assert looked_at < 0.6 * every
+    monkeypatch.setattr(laws, "SETTLED", -1.0)
+    slow = View(model, shape, told, solutions)
+    for (query, level), widths in found.items():
+        assert widths == pytest.approx(slow.widths(query, level), rel=5e-4)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_settled_errors_are_covered_whatever_is_not_listed(seed: int) -> None:
+    """Some noises are not listed, and their weights are drawn at random: where the others settle an error,
+    the law of the sum of all of them covers. (Taken as hidden by a tenth of what is needed, it does not.)"""
+    random = np.random.default_rng([31, seed])
+    law = DiscreteGaussian(int(random.integers(1, 12)))
+    size = law.true_variance()
+    listed = random.exponential(size=int(random.integers(20, 400))) ** float(random.choice([1, 2]))
+    other = random.exponential(size=int(random.integers(1, 4)))
+    share = float(random.choice([random.uniform(0.01, 0.5), random.uniform(0.9, 0.999)]))
+    listed *= np.sqrt((1 - share) / size / np.sum(listed**2))
+    other *= np.sqrt(share / size / np.sum(other**2))
+    row = np.zeros(len(listed), dtype=np.int64)
+    found = Errors(np.ones(1), [Terms.of([(row, listed, law, np.ones(len(listed)))])], np.ones(1))
+    if not found.settled[0]:
+        return
+    weights = np.append(listed, other)
+    # P(|E| <= x) from the transform of the sum, as a Fourier series of period 24 standard deviations
+    step = np.pi / 12
+    t = step * np.arange(1, 200_000)
+    phi = np.ones_like(t)
+    for weight in weights:
+        live = phi > 1e-15
+        phi[live] *= transform(law, weight * t[live])
+        phi[~live] = 0.0
+    for level in LEVELS:
+        x = found.settled_widths(level)[0]
+        inside = step / np.pi * (x + 2 * np.sum(phi * np.sin(t * x) / t))
+        assert inside >= level - 2e-6
+
+
+def test_some_errors_are_settled_and_some_are_not() -> None:
+    """The test above sees errors that are settled: many fine noises do, and few do not."""
+    law = DiscreteGaussian(9)
+    for many, expected in ((400, True), (2, False)):
+        weights = np.sqrt(0.9 / 9 / many) * np.ones(many) * np.linspace(0.001, np.sqrt(3), many)
+        terms = Terms.of([(np.zeros(many, dtype=np.int64), weights, law, np.ones(many))])
+        assert bool(Errors(np.ones(1), [terms], np.ones(1)).settled[0]) is expected

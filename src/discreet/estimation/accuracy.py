@@ -157,7 +157,7 @@ def by_level(view: View, units: Floats, names: Sequence[str]) -> tuple[LevelAccu
             noise_sd, sd, margin = None if noise is None else noise**0.5, None, None
             mean = mean_variance(view, query, nodes, units[nodes] / units[nodes].sum())
             if mean is not None:
-                sd, margin = mean**0.5, float(view.widths(query, 0.95)[nodes].max())
+                sd, margin = mean**0.5, float(view.largest_widths(query, 0.95)[nodes].max())
             found.append(QueryAccuracy(query, cells, noise_sd, sd, margin))
         levels.append(LevelAccuracy(name, float(units[nodes].sum()), tuple(found)))
     return tuple(levels)

@@ -3,7 +3,9 @@
 A Gaussian interval is wrong there: a State's total has weight 0.99 on one noise of variance 1.2, and its
 nominal 90 % interval covers 84.7 %; a total beside the counts of two sexes, all of variance 3/2, has weights
 2/3, 1/3 and 1/3, and covers 86.8 %. So every noise that enters an estimate is found, with its weight
-(`weights`), and the half-width comes from the law of their sum (`laws`).
+(`weights`), and the half-width comes from the law of their sum (`laws`). Often the noises at the unit itself,
+of which each weight is a covariance, settle that the sum is Gaussian whatever the others are; the rest of the
+tree is looked at only where they do not.
 
 Contrasts are errors e - r f of two estimates, r = 1 for a difference. A noise that is in both has a weight in
 each, so both weights are kept (`Shared`) until r is known.
@@ -12,17 +14,34 @@ each, so both weights are kept (`Shared`) until r is known.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.estimation.laws import NEGLIGIBLE, Errors, Part, Terms, half_widths, normal_quantile, traits
-from discreet.estimation.model import ByComponent, CellPairs, Model, Told, size_of
+from discreet.estimation.laws import (
+    NEGLIGIBLE,
+    Errors,
+    Terms,
+    half_widths,
+    normal_quantile,
+    safe_quantile,
+    traits,
+)
+from discreet.estimation.model import (
+    ApartProjection,
+    ByComponent,
+    CellPairs,
+    Columns,
+    Model,
+    Projection,
+    Told,
+    size_of,
+)
 from discreet.estimation.tree import Floats, Integers, Solution, Tree
-from discreet.estimation.weights import AT_ONCE, Branches, least_noise
+from discreet.estimation.weights import AT_ONCE, Branches, Reached, least_noise
 from discreet.noise import Noise
 
 
@@ -259,8 +278,9 @@ class View:
         self._nulls: ByComponent = [one.nulls() for one in solutions]
         self._uncertain: ByComponent = [one.uncertain() for one in solutions]
         self._widths: dict[tuple[str, float], Floats] = {}
+        self._largest: dict[tuple[str, float], Floats] = {}
         self._terms: dict[str, Terms] = {}
-        self._known_errors: dict[str, Errors] = {}
+        self._known_errors: dict[str, tuple[Errors, Integers, Errors]] = {}
         self._variances: dict[str, Floats] = {}
 
     def variances(self, query: str, nodes: Integers) -> Floats:
@@ -283,56 +303,168 @@ class View:
         """Return the half-width of the interval of each class of cells, one row a node; see `laws`."""
         key = (query, level)
         if key not in self._widths:
-            variances = self.variances(query, np.arange(self.shape.size))
-            self._widths[key] = self._errors(query).half_widths(level).reshape(variances.shape)
+            near, open_rows, far = self._errors(query)
+            found = near.settled_widths(level)
+            found[open_rows] = far.half_widths(level)
+            self._widths[key] = found.reshape(self.shape.size, -1)
         return self._widths[key]
 
-    def _errors(self, query: str) -> Errors:
-        """Return the errors of all classes of cells at all nodes; their row is node * classes + class."""
+    def largest_widths(self, query: str, level: float) -> Floats:
+        """Return the largest half-width of each node: that of the cells that may have it is looked for."""
+        key = (query, level)
+        if key not in self._largest:
+            self._largest[key] = self._find_largest(query, level)
+        return self._largest[key]
+
+    def _find_largest(self, query: str, level: float) -> Floats:
+        deviations = np.sqrt(self.variances(query, np.arange(self.shape.size)))
+        safe = (safe_quantile(self.unknown.laws, level) + self.unknown.relative / 2) * deviations
+        # the largest is hardly less than that of a Gaussian of the largest deviation
+        likely = 0.999 * normal_quantile(level) * deviations.max(axis=1, initial=0.0)
+        left, known = deviations > 0, np.where(deviations > 0, -np.inf, deviations)
+        some = np.flatnonzero(np.any(safe > likely[:, None], axis=0))
+        near = self._near_errors(query, some)
+        shape = len(deviations), len(some)
+        safe[:, some] = near.safe_widths(level).reshape(shape)
+        settled = near.settled.reshape(shape)
+        known[:, some] = np.where(settled, near.settled_widths(level).reshape(shape), known[:, some])
+        left[:, some] &= ~settled
+        for least in (likely, np.zeros_like(likely)):
+            wanted = left & (safe > np.maximum(known.max(axis=1, initial=0.0), least)[:, None])
+            if wanted.any():
+                known[wanted] = self._errors_of(query, wanted.ravel()).half_widths(level)
+                left &= ~wanted
+        found: Floats = known.max(axis=1, initial=0.0)
+        return found
+
+    def _near_errors(self, query: str, classes: Integers) -> Errors:
+        """Return the errors of some classes of cells at all nodes, node by node, of which the noises at the
+        node are listed."""
+        variances = self.variances(query, np.arange(self.shape.size))
+        wanted = np.zeros(variances.shape, dtype=bool)
+        wanted[:, classes] = True
+        return self._listed(query, wanted.ravel(), self._near(query, classes), self.unknown.relative)
+
+    def _errors_of(self, query: str, wanted: NDArray[np.bool_]) -> Errors:
+        """Return the errors of some of the rows (node * classes + class), of which all noises that matter are
+        listed."""
+        return self._listed(query, wanted, self._find_terms(query, wanted.reshape(self.shape.size, -1)), FAR)
+
+    def _listed(
+        self, query: str, wanted: NDArray[np.bool_], terms: Iterable[Terms], unlisted: float
+    ) -> Errors:
+        flat = self.variances(query, np.arange(self.shape.size)).ravel()[wanted]
+        place = np.cumsum(wanted) - 1
+        listed = (replace(one, row=place[one.row]) for one in terms)
+        return Errors(flat, listed, unlisted * np.sqrt(flat))
+
+    def _errors(self, query: str) -> tuple[Errors, Integers, Errors]:
+        """Return the errors of all rows from the noises at their nodes, the rows that this does not settle,
+        and their errors from all noises."""
         if query not in self._known_errors:
             self._known_errors.clear()  # one query at a time
-            variances = self.variances(query, np.arange(self.shape.size)).ravel()
-            self._known_errors[query] = Errors(variances, self._parts(query), FAR * np.sqrt(variances))
+            near = self._near_errors(query, np.arange(len(self.model.projection(query).class_sizes)))
+            far = self._errors_of(query, ~near.settled)
+            self._known_errors[query] = near, np.flatnonzero(~near.settled), far
         return self._known_errors[query]
 
     def terms(self, query: str) -> Terms:
         """Return the noises in all classes of cells at all nodes; their row is node * classes + class."""
         if query not in self._terms:
             self._terms.clear()  # they are many: one query at a time
-            self._terms[query] = Terms.of(list(self._parts(query)))
+            every = np.ones((self.shape.size, len(self.model.projection(query).class_sizes)), dtype=bool)
+            self._terms[query] = Terms.together(list(self._find_terms(query, every)))
         return self._terms[query]
 
-    def _parts(self, query: str) -> Iterator[Part]:
-        many, none = len(self.model.projection(query).class_sizes), np.zeros(0)
-        yield from ((none.astype(np.int64), none, law, none) for law in self.unknown.laws)
-        for start in range(0, many, MOST_CLASSES):
-            yield from self._find_terms(query, slice(start, min(start + MOST_CLASSES, many)))
-
-    def _find_terms(self, query: str, some: slice) -> Iterator[Part]:
-        """Yield the noises in some classes of cells of a query."""
+    def _near(self, query: str, some: Integers) -> Iterator[Terms]:
+        """Yield the noises at the node itself: the weight of one is the covariance of what it is added to
+        with the estimate, over the variance of the noise."""
+        yield self._no_terms
         projection = self.model.projection(query)
-        classes = len(projection.class_sizes)
-        rows, lengths = [], []
-        for one in self.model.components:
-            vector, length = projection.vectors(one)
-            sees = projection.sees(one)
-            rows.append(vector[some].T * sees)
-            lengths.append(np.diag(length[some] if len(length) == classes else np.ones(1)) * sees)
-        variances = self.variances(query, np.arange(self.shape.size))[:, some]
-        enough = FAR**2 * np.where(variances > 0, variances, np.inf)
-        least = np.where(variances > 0, LEAST * np.sqrt(variances), np.inf)
         every = np.arange(self.shape.size)
-        for kind, reached in self._branches.by_kind(every, rows, lengths, enough):
-            for measured, law in self.told[kind].laws:
-                seen = self.model.projections[measured]
-                for got in reached.portions((some.stop - some.start) * math.prod(seen.widths)):
-                    weights, counts = seen.weights(projection, got.weights, some)
-                    weights /= size_of(law)
-                    entry, rank, alike = np.nonzero(
-                        (np.abs(weights) > least[got.place][:, :, None]) & (counts > 0)
-                    )
-                    row = got.place[entry] * classes + some.start + rank
-                    yield row, weights[entry, rank, alike], law, got.times[entry] * counts[rank, alike]
+        for start in range(0, len(some), MOST_CLASSES):
+            columns = projection.columns(some[start : start + MOST_CLASSES])
+            wide = sum(row.size for row in columns.rows)
+            for nodes in np.array_split(every, 1 + len(every) * wide // AT_ONCE):
+                moved = [
+                    self._P[place][nodes] @ row
+                    for place, row in zip(columns.components, columns.rows, strict=True)
+                ]
+                own = Reached(nodes, nodes, np.ones(len(nodes)), moved)
+                yield from self._noises(projection, columns, own, None)
+
+    def _find_terms(self, query: str, wanted: NDArray[np.bool_]) -> Iterator[Terms]:
+        """Yield the noises that matter in classes of cells that are wanted (node, class)."""
+        yield self._no_terms
+        sets, of = np.unique(wanted, axis=0, return_inverse=True)
+        if len(sets) > MOST_SETS:
+            yield from self._find_some(query, wanted)
+            return
+        for place, one in enumerate(sets):
+            if one.any():
+                yield from self._find_some(query, wanted & (of.ravel() == place)[:, None])
+
+    def _find_some(self, query: str, wanted: NDArray[np.bool_]) -> Iterator[Terms]:
+        """Yield the same; all classes that are wanted at some node are looked at wherever one is."""
+        projection, some = self.model.projection(query), np.flatnonzero(wanted.any(axis=0))
+        for start in range(0, len(some), MOST_CLASSES):
+            columns = projection.columns(some[start : start + MOST_CLASSES])
+            nodes = np.flatnonzero(wanted[:, columns.classes].any(axis=1))
+            variances = self.variances(query, nodes)[:, columns.classes]
+            matters = (variances > 0) & wanted[np.ix_(nodes, columns.classes)]
+            enough = FAR**2 * np.where(matters, variances, np.inf)
+            least = np.full((self.shape.size, len(columns.classes)), np.inf)
+            least[nodes] = np.where(matters, LEAST * np.sqrt(variances), np.inf)
+            branches = self._branches.among(columns.components)
+            for reached in branches.reached(nodes, columns.rows, columns.lengths, enough):
+                found = replace(reached, place=nodes[reached.place])
+                yield from self._noises(projection, columns, found, least)
+
+    def _noises(
+        self,
+        projection: Projection | ApartProjection,
+        columns: Columns,
+        reached: Reached,
+        least: Floats | None,
+    ) -> Iterator[Terms]:
+        """Yield the noises of units that enter estimates at nodes, by more than the `least` weights."""
+        classes, laws = len(projection.class_sizes), self.unknown.laws
+        sizes = np.array([size_of(law) for law in laws])
+        for measured, codes in self._measured:
+            seen, code = self.model.projections[measured], codes[self.shape.kind[reached.node]]
+            has = np.flatnonzero(code >= 0)
+            if not has.size:
+                continue
+            every = reached if len(has) == len(code) else reached.some(has)
+            for got in every.portions(len(columns.classes) * math.prod(seen.widths)):
+                law = codes[self.shape.kind[got.node]]
+                weights, counts = seen.weights(projection, got.weights, columns)
+                weights /= sizes[law][:, None, None]
+                weights = np.abs(weights)
+                floor = 0.0 if least is None else least[got.place][:, :, None]
+                entry, rank, alike = np.nonzero((weights > floor) & (counts > 0))
+                row = got.place[entry] * classes + columns.classes[rank]
+                times = got.times[entry] * counts[rank, alike]
+                yield Terms(row, weights[entry, rank, alike], law[entry], times, laws)
+
+    @cached_property
+    def _measured(self) -> list[tuple[str, Integers]]:
+        """The queries that are measured, with the place of the law of the noise of each kind of units, -1 for
+        none. A query that a kind measures twice is there twice."""
+        found: dict[tuple[str, int], Integers] = {}
+        place = {law: code for code, law in enumerate(self.unknown.laws)}
+        for kind, told in enumerate(self.told):
+            asked: list[str] = []
+            for query, law in told.laws:
+                key = query, asked.count(query)
+                asked.append(query)
+                found.setdefault(key, np.full(len(self.told), -1))[kind] = place[law]
+        return [(query, codes) for (query, _), codes in found.items()]
+
+    @cached_property
+    def _no_terms(self) -> Terms:
+        none = np.zeros(0)
+        return Terms(none.astype(np.int64), none, none.astype(np.int64), none, self.unknown.laws)
 
     def shared(self, cells: CellPairs, nodes: Integers) -> list[Shared]:
         """Return the noises in pairs of cells at each of some nodes, pair by pair."""
@@ -427,7 +559,10 @@ class View:
 MOST_WEIGHTS = 1 << 24
 """Weights of noises in all pairs of cells that are looked at; of the others, only a bound is known."""
 
-MOST_CLASSES = 32
+MOST_SETS = 16
+"""Sets of classes that are looked at one by one, each at nodes of its own."""
+
+MOST_CLASSES = 256
 """Classes of cells that are looked at together."""
 
 FAR = 1 / 100

@@ -24,6 +24,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.estimation.tree import Floats, Integers
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
@@ -32,6 +33,8 @@ SMOOTH = 1.7
 """What is finer has so many weights as its standard deviation: e^-(1.7 pi)^2/2 is 6e-7."""
 NEGLIGIBLE = 1 / 300
 """Weights of so many standard deviations of the error are negligible: half of it is added to a width."""
+SETTLED = 1e-3
+"""Errors are settled if no lattice of a wider step can be seen, in standard deviations."""
 PEAKED = 1e-3
 """Excess kurtosis up to which terms together are Gaussian: coverage changes by 1e-5."""
 LEFT_OUT = 1e-5
@@ -145,6 +148,10 @@ class Terms:
     @classmethod
     def together(cls, some: Sequence[Terms]) -> Terms:
         """Put the entries of several together."""
+        if some and all(one.laws is some[0].laws for one in some):
+            columns = zip(*((one.row, one.weight, one.law, one.times) for one in some), strict=True)
+            row, weight, law, times = (np.concatenate(one) for one in columns)
+            return cls(row, weight, law, times, some[0].laws)
         return cls.of([part for one in some for part in one.parts])
 
     @property
@@ -173,54 +180,71 @@ class Terms:
 
 
 class Errors:
-    """Errors of these variances, sums of the terms in `parts`. Weights of terms that are not listed are at
-    most `unlisted`, or else negligible; a law that they may have is in `parts`, if without an entry.
+    """Errors of these variances, sums of the terms that are listed. Weights of terms that are not listed are
+    at most `unlisted`, or else negligible; a law that they may have is listed, if without an entry.
 
     Terms are sorted into bins by their weight, so that those that are fine need not be kept.
 
     >>> one = DiscreteGaussian(1)
-    >>> terms = (np.array([0, 1, 1]), np.array([1.0, 2 / 3, 1 / 3]), one, np.array([1, 1, 2]))
+    >>> terms = Terms.of([(np.array([0, 1, 1]), np.array([1.0, 2 / 3, 1 / 3]), one, np.array([1, 1, 2]))])
     >>> found = Errors(one.true_variance() * np.array([1, 2 / 3]), [terms])
     >>> found.half_widths(0.9).round(4).tolist()
     [2.0, 1.3333]
     """
 
-    def __init__(self, variances: Floats, parts: Iterable[Part], unlisted: Floats | None = None) -> None:
+    def __init__(self, variances: Floats, listed: Iterable[Terms], unlisted: Floats | None = None) -> None:
         self._size = np.sqrt(np.maximum(variances, 0.0))
         self._kept: tuple[Integers, Floats, Floats, Floats, Floats] | None = None
         rows = len(variances)
-        listed, smooth, peaks = np.zeros(rows), np.zeros(rows * BINS), np.zeros(rows * BINS)
-        kept: list[tuple[Integers, Floats, Noise, Floats]] = []
-        least = np.inf
+        whole, smooth, peaks = np.zeros(rows), np.zeros(rows * BINS), np.zeros(rows * BINS)
+        kept: list[Terms] = []
+        least, peak, share = np.inf, 0.0, 0.8
         with np.errstate(divide="ignore"):
             scale = np.where(self._size > 0, 1 / self._size, 0.0)
-        for row, weights, law, times in parts:
-            known = traits(law)
-            least = min(least, known.variance)
-            relative = np.abs(weights) * scale[row]
-            square = times * relative**2
-            listed += np.bincount(row, weights=square * known.variance, minlength=rows)
-            place = row * BINS + _bin(relative)
-            smooth += np.bincount(place, weights=square * known.smooth, minlength=rows * BINS)
-            fourth = square * relative**2 * known.fourth
-            if known.fourth:
+        laws: tuple[Noise, ...] | None = None
+        for terms in listed:
+            if terms.laws is not laws:
+                laws, known = terms.laws, _columns(terms.laws)
+            law = terms.law
+            least = min(least, known.variance.min(initial=np.inf))
+            peak = max(peak, (known.fourth / known.variance).max(initial=0.0))
+            share = min(share, (known.smooth / known.variance).min(initial=1.0))
+            if not law.size:
+                kept.append(terms)
+                continue
+            relative = terms.weight * scale[terms.row]
+            square = terms.times * relative**2
+            whole += np.bincount(terms.row, weights=square * known.variance[law], minlength=rows)
+            place = terms.row * BINS + _bin(relative)
+            smooth += np.bincount(place, weights=square * known.smooth[law], minlength=rows * BINS)
+            fourth = square * relative**2 * known.fourth[law]
+            if known.fourth.any():
                 peaks += np.bincount(place, weights=fourth, minlength=rows * BINS)
-            keep = np.flatnonzero((relative > NEGLIGIBLE) | (fourth > PEAKED**2))
-            often = np.broadcast_to(times, row.shape)[keep]
-            kept.append((row[keep], np.abs(weights)[keep], law, np.asarray(often, dtype=np.float64)))
-        rest = np.where((listed < 1 - 1e-9) & (self._size > 0), 1 - listed, 0.0)
+            kept.append(terms.some(np.flatnonzero((relative > NEGLIGIBLE) | (fourth > PEAKED**2))))
+        rest = np.where((whole < 1 - 1e-9) & (self._size > 0), 1 - whole, 0.0)
         bound = np.full(rows, NEGLIGIBLE) if unlisted is None else unlisted * scale
         if least < np.inf:
             bound = np.minimum(bound, np.sqrt(rest / least))
-        self._divide(smooth.reshape(rows, BINS), peaks.reshape(rows, BINS), rest, bound, Terms.of(kept))
+        by_bin = smooth.reshape(rows, BINS), peaks.reshape(rows, BINS)
+        calm = by_bin[1].sum(axis=1) + rest * bound**2 * peak <= PEAKED
+        self._divide(*by_bin, (rest, share * rest, bound), Terms.together(kept), calm)
 
-    def _divide(self, smooth: Floats, peaks: Floats, rest: Floats, bound: Floats, kept: Terms) -> None:
+    def _divide(
+        self,
+        smooth: Floats,
+        peaks: Floats,
+        unlisted: tuple[Floats, Floats, Floats],
+        kept: Terms,
+        calm: NDArray[np.bool_],
+    ) -> None:
         """Find the terms that keep their own law, and the step of the finest lattice that is not hidden.
 
-        Bins are looked at from the finest upwards, with what is not listed among them."""
+        Bins are looked at from the finest upwards, with what is not listed among them: its variance, how
+        smooth it is at least, and the bound of its weights."""
+        rest, least, bound = unlisted
         every = np.arange(len(rest))
         other = _bin(bound)
-        smooth[every, other] += 0.8 * rest
+        smooth[every, other] += least
         finer = np.cumsum(smooth, axis=1) - smooth
         hidden = finer >= (SMOOTH * EDGES) ** 2
         # what is not listed cannot be coarse, whatever its bound
@@ -230,6 +254,13 @@ class Errors:
         shown = (smooth > 0) & ~hidden & (np.arange(BINS) < first[:, None])
         lattice = np.where(shown.any(axis=1), EDGES[BINS - 1 - np.argmax(shown[:, ::-1], axis=1)], 0.0)
         lattice = np.where(~hidden[every, other] & (rest > 0), np.maximum(lattice, bound), lattice)
+        # what is not listed may have any weight up to its bound
+        doubtful = ~hidden & (np.arange(BINS) <= other[:, None]) & (rest > 0)[:, None]
+        doubt = np.where(doubtful.any(axis=1), EDGES[BINS - 1 - np.argmax(doubtful[:, ::-1], axis=1)], 0.0)
+        self.settled = (first == BINS) & calm & (np.maximum(lattice, doubt) <= SETTLED)
+        seen = (smooth > 0) & ~hidden | doubtful
+        self._coarsest = np.where(seen.any(axis=1), EDGES[BINS - 1 - np.argmax(seen[:, ::-1], axis=1)], 0.0)
+        lattice = np.where(self.settled, np.maximum(lattice, doubt), lattice)
         self._lattice = lattice * self._size
         relative = kept.weight / np.where(self._size > 0, self._size, 1.0)[kept.row]
         coarse = np.flatnonzero((_bin(relative) >= first[kept.row]) & (relative > 0))
@@ -239,6 +270,15 @@ class Errors:
         whole = self._size**2
         fine = whole - np.bincount(self._terms.row, weights=parts, minlength=len(rest))
         self._fine = np.sqrt(np.where(fine > 1e-9 * whole, fine, 0.0))
+
+    def settled_widths(self, level: float) -> Floats:
+        """Return the half-widths where the errors are `settled`: Gaussian, whatever is not listed."""
+        return normal_quantile(_padded(level, LEFT_OUT)) * self._size + self._lattice / 2
+
+    def safe_widths(self, level: float) -> Floats:
+        """Return half-widths that cover whatever the law is of weights that nothing finer hides: half of the
+        largest is added."""
+        return (safe_quantile(self._terms.laws, level) + self._coarsest / 2) * self._size
 
     def half_widths(self, level: float) -> Floats:
         """Return the w for which |error| <= w has at least the chance `level`."""
@@ -328,7 +368,7 @@ def half_widths(variances: Floats, terms: Terms, level: float, unlisted: Floats 
     >>> half_widths(np.array([100.0]), Terms.of([]), 0.9).round(2).tolist()
     [16.47]
     """
-    return Errors(variances, terms.parts, unlisted).half_widths(level)
+    return Errors(variances, [terms], unlisted).half_widths(level)
 
 
 def _padded(level: float, chance: float) -> float:
@@ -482,6 +522,21 @@ def _best_step(entries: Terms, reach: float, known: _Known) -> tuple[float, floa
             return float(steps[near[0]]), float(left[near[0]])
     best = int(np.argmin(left))
     return float(steps[best]), float(left[best])
+
+
+def safe_quantile(laws: Sequence[Noise], level: float) -> float:
+    """Return a half-width, in standard deviations, of any sum of fine noises of these laws. One of Laplace
+    noises lies between one of them and a Gaussian; of discrete Gaussian noise the parameter counts: it is at
+    least the variance, and bounds the tails.
+
+    >>> [round(safe_quantile([law], 0.95), 3) for law in (DiscreteGaussian(10), DiscreteLaplace(2))]
+    [1.96, 2.118]
+    """
+    known = _columns(laws)
+    quantile = normal_quantile(_padded(level, LEFT_OUT))
+    if known.scale.any():
+        quantile = max(quantile, -math.log(1 - level) / math.sqrt(2))
+    return quantile * math.sqrt((known.proxy / known.variance).max(initial=1.0))
 
 
 @lru_cache(maxsize=64)

@@ -96,6 +96,28 @@ class Components:
         return self._known[key]
 
 
+@dataclass(frozen=True)
+class Columns:
+    """Some classes of cells of a query, by each component that sees them: the place of the component, the
+    distinct rows of the classes (size, column), which column each class has, and their squared lengths along
+    the copies (column, class)."""
+
+    classes: Integers
+    components: list[int]
+    rows: ByComponent
+    of: list[Integers]
+    lengths: list[Floats]
+
+    def add(self, component: int, rows: Floats, of: Integers, length: Floats) -> None:
+        """Add a component: the columns, which each class has, and the length of each class."""
+        lengths = np.zeros((rows.shape[1], len(of)))
+        lengths[of, np.arange(len(of))] = length
+        self.components.append(component)
+        self.rows.append(rows)
+        self.of.append(of)
+        self.lengths.append(lengths)
+
+
 class Projection:
     """One query on all components: Gram matrices, data collected, cells read off, their variances."""
 
@@ -127,8 +149,10 @@ class Projection:
         self._vectors: dict[Component, tuple[Floats, Floats]] = {}
         self._weights: dict[tuple[tuple[Groups, ...], bytes, bytes], ByComponent] = {}
         self._known_kinds: dict[tuple[int, Groups], tuple[Floats, Floats]] = {}
-        self.widths = tuple(len(blocks) - 1 + blocks[0].shape[1] for blocks in self._blocks)
-        """By attribute the vectors of its main part and the number of its other parts."""
+        self._parts = [[part for part in range(1, len(seen)) if seen[part]] for seen in every]
+        sizes = zip(self._blocks, self._parts, strict=True)
+        self.widths = tuple(blocks[0].shape[1] + len(parts) for blocks, parts in sizes)
+        """By attribute the vectors of its main part and the number of its other parts that are seen."""
 
     def sees(self, component: Component) -> bool:
         """Whether the query says anything about a component."""
@@ -265,27 +289,46 @@ class Projection:
             ]
         return self._weights[key]
 
+    def columns(self, classes: Integers) -> Columns:
+        """Return the rows of some classes, on the components that see them."""
+        kinds = [len(one) for one in self._classes[0]]
+        ranks = np.unravel_index(classes, kinds)
+        found = Columns(classes, [], [], [], [])
+        for place, one in enumerate(self.components):
+            if not self.sees(one):
+                continue
+            # on contrasts all classes have the same row
+            code = np.zeros(len(classes), dtype=np.int64)
+            for rank, many, part in zip(ranks, kinds, one.parts, strict=True):
+                code = code if part else code * many + rank
+            _, at, of = np.unique(code, return_index=True, return_inverse=True)
+            vector, length = self.vectors(one)
+            found.add(place, vector[classes[at]].T, of.ravel(), length[classes])
+        return found
+
     def weights(
-        self, other: Projection | ApartProjection, moved: ByComponent, some: slice
+        self, other: Projection | ApartProjection, moved: ByComponent, columns: Columns
     ) -> tuple[Floats, Floats]:
         """Return v'Mw for each kind of cell v of this query and classes w of another, and how many cells of
-        the kind there are; `moved` are the M w by component (node, size, class).
+        the kind there are; `moved` are the M w of its columns (node, size, column).
 
         Cells that every component sees alike, as seen from w, are one kind: the arrays are (node, class,
         kind) and (class, kind).
         """
         assert isinstance(other, Projection)
-        classes = np.arange(*some.indices(len(other.class_sizes)))
+        classes = columns.classes
         ranks = np.unravel_index(classes, [len(one) for one in other._classes[0]])
         block = np.zeros((len(moved[0]), len(classes), *self.widths))
-        for one, M in zip(self.components, moved, strict=True):
-            if self.sees(one) and other.sees(one):
+        for component, M, of in zip(columns.components, moved, columns.of, strict=True):
+            one = self.components.all[component]
+            if self.sees(one):
                 where, shape = [], []
-                for blocks, part in zip(self._blocks, one.parts, strict=True):
+                for blocks, parts, part in zip(self._blocks, self._parts, one.parts, strict=True):
                     m = blocks[0].shape[1]
-                    where.append(slice(m + part - 1, m + part) if part else slice(m))
+                    at = m + parts.index(part) if part else 0
                     shape.append(1 if part else m)
-                block[:, :, *where] = np.swapaxes(M, 1, 2).reshape(*block.shape[:2], *shape)
+                    where.append(slice(at, at + shape[-1]))
+                block[:, :, *where] = np.swapaxes(M, 1, 2)[:, of].reshape(*block.shape[:2], *shape)
         counts: Floats = np.ones((len(classes), 1))
         for place, rank in enumerate(ranks):
             axes, many = self._kinds(place, other)
@@ -305,8 +348,8 @@ class Projection:
             blocks, first = self._blocks[place], other._classes[0][place]
             found = []
             for row in first:
-                products = [mine @ its[row] for mine, its in zip(blocks, other._blocks[place], strict=True)]
-                rows = np.column_stack([blocks[0], *products[1:]])
+                products = [blocks[part] @ other._blocks[place][part][row] for part in self._parts[place]]
+                rows = np.column_stack([blocks[0], *products])
                 _, at, many = np.unique(np.round(rows, 9), axis=0, return_index=True, return_counts=True)
                 found.append((rows[at], many))
             most = max(len(many) for _, many in found)
@@ -498,10 +541,16 @@ class ApartProjection:
         """Return 1 for the query's own component."""
         return np.ones((1, 1)) * self.sees(one), np.ones(1)
 
-    def weights(self, other: object, moved: ByComponent, some: slice) -> tuple[Floats, Floats]:
+    def columns(self, classes: Integers) -> Columns:
+        """Return 1 for the only class."""
+        found = Columns(classes, [], [], [], [])
+        found.add(self._place, np.ones((1, 1)), np.zeros(1, dtype=np.int64), np.ones(1))
+        return found
+
+    def weights(self, other: object, moved: ByComponent, columns: Columns) -> tuple[Floats, Floats]:
         """Return the product of a cell with itself; it has none with cells of other queries."""
         own = other is self
-        return moved[self._place] * own, np.ones((1, 1)) * own
+        return moved[0] * own, np.ones((1, 1)) * own
 
     def variances(self, covariances: ByComponent) -> Floats:
         """Return the variance, the same for all cells."""

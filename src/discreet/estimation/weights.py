@@ -11,7 +11,8 @@ sqrt(r / s).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,10 +32,10 @@ class Reached:
     times: Floats
     weights: ByComponent
 
-    def some(self, which: Integers, places: Integers | None = None) -> Reached:
-        """Return some of the entries; their estimates may have other places."""
-        place = self.place[which] if places is None else places[self.place[which]]
-        return Reached(place, self.node[which], self.times[which], [one[which] for one in self.weights])
+    def some(self, which: Integers) -> Reached:
+        """Return some of the entries."""
+        weights = [one[which] for one in self.weights]
+        return Reached(self.place[which], self.node[which], self.times[which], weights)
 
     @classmethod
     def together(cls, parts: Sequence[Reached]) -> Reached:
@@ -47,12 +48,14 @@ class Reached:
 
     def portions(self, cells: int) -> Iterator[Reached]:
         """Yield portions of which each entry has so many numbers."""
-        step = max(1, AT_ONCE // max(1, cells))
+        step = max(1, AT_ONCE // 8 // max(1, cells))
         if step >= len(self.place):
             yield self
             return
         for start in range(0, len(self.place), step):
-            yield self.some(np.arange(start, min(start + step, len(self.place))))
+            some = slice(start, start + step)
+            weights = [one[some] for one in self.weights]
+            yield Reached(self.place[some], self.node[some], self.times[some], weights)
 
 
 AT_ONCE = 1 << 21
@@ -82,16 +85,32 @@ class Branches:
             np.add.at(total, shape.parent[below], one.V[below] * shape.count[below, None, None])
             self._sums.append(total)
 
+    def among(self, components: Sequence[int]) -> Branches:
+        """Return the same tree with some of the components."""
+        found = copy(self)
+        found._solutions = [self._solutions[place] for place in components]
+        found._sums = [self._sums[place] for place in components]
+        return found
+
     def by_kind(
         self, nodes: Integers, rows: ByComponent, lengths: Sequence[Floats], enough: Floats
     ) -> Iterator[tuple[int, Reached]]:
-        """Yield kinds of units, and units of this kind that estimates at nodes depend on.
+        """Yield kinds of units, and units of this kind that estimates at nodes depend on; see `reached`."""
+        for found in self.reached(nodes, rows, lengths, enough):
+            kinds = self._shape.kind[found.node]
+            for kind in np.unique(kinds).tolist():
+                yield kind, found.some(np.flatnonzero(kinds == kind))
+
+    def reached(
+        self, nodes: Integers, rows: ByComponent, lengths: Sequence[Floats], enough: Floats
+    ) -> Iterator[Reached]:
+        """Yield the units that estimates at nodes depend on.
 
         `rows` are the estimates by component (size, column). Their variances are sums of forms of the
         columns by `lengths` (column, estimate); branches matter where a weight may exceed the root of
         `enough` (node, estimate).
         """
-        held: dict[int, list[Reached]] = {}
+        held: list[Reached] = []
         wide = sum(row.size for row in rows)
         many, step = 0, max(1, AT_ONCE // (16 * wide))
         depth = np.searchsorted(self._shape.starts, nodes, side="right")
@@ -99,14 +118,13 @@ class Branches:
             places = np.flatnonzero(depth == one)
             for some in (places[start : start + step] for start in range(0, len(places), step)):
                 for got in self._reached(nodes[some], rows, lengths, enough[some]):
-                    kinds = self._shape.kind[got.node]
-                    for kind in np.unique(kinds).tolist():
-                        held.setdefault(kind, []).append(got.some(np.flatnonzero(kinds == kind), some))
+                    held.append(replace(got, place=some[got.place]))
                     many += len(got.node) * wide
                 if many > AT_ONCE:
-                    yield from ((kind, Reached.together(parts)) for kind, parts in held.items())
-                    held, many = {}, 0
-        yield from ((kind, Reached.together(parts)) for kind, parts in held.items())
+                    yield Reached.together(held)
+                    held, many = [], 0
+        if held:
+            yield Reached.together(held)
 
     def _reached(
         self, nodes: Integers, rows: ByComponent, lengths: Sequence[Floats], enough: Floats

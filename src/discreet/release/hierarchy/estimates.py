@@ -270,7 +270,7 @@ class JointEstimates:
                 scale = weights[place].ravel()[first[rows]]
                 parts_of.append(terms.picked(distinct[place, rows], rows, scale))
         flat = np.nan_to_num(variance.ravel()[first])
-        errors = Errors(flat, Terms.together(parts_of).parts, FAR * np.sqrt(flat))
+        errors = Errors(flat, [Terms.together(parts_of)], FAR * np.sqrt(flat))
         widths = [errors.half_widths(level)[of.ravel()].reshape(variance.shape) for _, level in chances]
         return estimate, np.sqrt(variance), [np.where(lost, np.nan, width) for width in widths]
 
