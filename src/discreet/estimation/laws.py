@@ -184,6 +184,8 @@ class Errors:
     at most `unlisted`, or else negligible; a law that they may have is listed, if without an entry.
 
     Terms are sorted into bins by their weight, so that those that are fine need not be kept.
+    An error is `settled` if the terms that are listed make it Gaussian, whatever the others are: they hide
+    every step up to `unlisted`, but for the finest.
 
     >>> one = DiscreteGaussian(1)
     >>> terms = Terms.of([(np.array([0, 1, 1]), np.array([1.0, 2 / 3, 1 / 3]), one, np.array([1, 1, 2]))])
