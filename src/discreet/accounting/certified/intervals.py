@@ -19,6 +19,7 @@ import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property
+from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -856,8 +857,11 @@ class UpperBounds(Forgetful):
                 for j in range(i, many)
             ]
         groups = [self._choices(row) for row in tables]
-        sizes = [[_product(pair) for pair in self._choices_of(row)] for row in scales]
-        fars = [[_product(pair) for pair in self._choices_of(row)] for row in rests]
+        sides = self.whole.sides
+        sizes, fars = (
+            [[_product(some) for some in combinations_with_replacement(row, sides)] for row in rows]
+            for rows in (scales, rests)
+        )
         last = len(groups) - 1
         lead, lead_scale, lead_far = [weights], [arb(1)], [arb("inf")]
         for g in range(last):
@@ -873,19 +877,11 @@ class UpperBounds(Forgetful):
                 found.append((size * sizes[last][j] * (sums[i * width + j] + rest)).upper())
         return found
 
-    def _choices_of(self, row: Sequence[arb]) -> list[tuple[arb, ...]]:
-        if self.whole.sides == 1:
-            return [(one,) for one in row]
-        return [(row[i], row[j]) for i in range(len(row)) for j in range(i, len(row))]
-
     def _choices(self, row: list[list[acb]]) -> list[list[acb]]:
         if self.whole.sides == 1:
             return row
-        return [
-            [a * b for a, b in zip(row[i], row[j], strict=True)]
-            for i in range(len(row))
-            for j in range(i, len(row))
-        ]
+        pairs = combinations_with_replacement(row, 2)
+        return [[a * b for a, b in zip(one, two, strict=True)] for one, two in pairs]
 
 
 def _product(values: Sequence[arb]) -> arb:
