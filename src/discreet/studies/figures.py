@@ -60,14 +60,14 @@ def places_of(study: str) -> tuple[str, ...]:
 
 
 def where(study: StudyEntry) -> str:
-    """Return all places of a study: its figures and tables, and where else its printed numbers stand.
+    """Return where a study belongs: its figures and tables, or else where its printed numbers stand.
 
     >>> from discreet.studies.register import find
-    >>> where(find("dhc-spines")[0])
-    'Figure 4, section 2.2, introduction, pairs'
+    >>> where(find("dhc-spines")[0]), where(find("overall-reduction")[0])
+    ('Figure 4', 'section 3.3 ...')
     """
-    shown = {label for place in places(study.paper) for label in (place.label, place.journal)}
-    return ", ".join([*places_of(study.name), *(text for text in study.shows if text not in shown)])
+    others = [study.shows[0] + " ..." * (len(study.shows) > 1)] if study.shows else []
+    return "; ".join(places_of(study.name) or others)
 
 
 def page() -> str:
