@@ -312,7 +312,7 @@ def test_no_delta_exceeds_its_proved_bound(
 ) -> None:
     """Every case by itself, in floats that are good to 1e-12, against the bounds of all at once."""
     if name != "sensitive":  # the others also where it does not pay
-        monkeypatch.setattr("discreet.accounting.certified.intervals._EACH", 10**9)
+        monkeypatch.setattr("discreet.accounting.certified.all_cases._EACH", 10**9)
     listed = cases(ODD[name], neighbours)
     bounds = UpperBounds(AllPairs(listed))
     for epsilon in (Fraction(0), Fraction(1, 2), Fraction(3)):
