@@ -66,7 +66,7 @@ SLOW_CASES = {
     "test_fixed_draws.py::test_fixed_draws[180]",
     "test_studies_results.py::test_verdicts_are_as_the_errata_have_them[dhc-reduction]",
     "test_studies_results.py::test_curves_over_rho",
-    "test_estimation_coverage.py::test_ratios_of_lattices_side_by_side_cover_what_they_say[variances1-truth1]",  # noqa: E501
+    "test_estimation_coverage.py::test_ratios_of_lattices_side_by_side_cover_what_they_say[variances1-truth1]",
     "test_workbench_server.py::test_ended_in_the_midst_of_work_it_leaves_nothing[2]",
     "test_surfaces.py::test_every_surface_shows_the_same_numbers[next to no noise]",
     "test_surfaces.py::test_every_surface_shows_the_same_for_other_questions[next to no noise]",
