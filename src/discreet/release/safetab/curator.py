@@ -22,11 +22,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache, partial
 from math import ceil, nan, sqrt
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, get_args
+from typing import TYPE_CHECKING, Self, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,10 +90,23 @@ def size_name(place: int) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ErrorSums:
+class ReleasedSums:
     """Sums over released numbers; sums of several add up."""
 
     numbers: int = 0
+
+    def __add__(self, other: Self) -> Self:
+        return replace(self, **{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)})
+
+    def mean(self, name: str) -> float:
+        """Return a sum divided by how many numbers it has; NaN if it has none."""
+        return float(getattr(self, name)) / self.numbers if self.numbers else nan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorSums(ReleasedSums):
+    """Sums of errors over released numbers, and what is expected of them."""
+
     error: float = 0.0
     absolute: float = 0.0
     square: float = 0.0
@@ -102,13 +115,6 @@ class ErrorSums:
     expected_error: float = 0.0
     expected_square: float = 0.0
     expected_within: float = 0.0
-
-    def __add__(self, other: ErrorSums) -> ErrorSums:
-        return ErrorSums(**{name: getattr(self, name) + getattr(other, name) for name in ErrorSums.__slots__})
-
-    def mean(self, name: str) -> float:
-        """Return a sum divided by how many numbers it has; NaN if it has none."""
-        return float(getattr(self, name)) / self.numbers if self.numbers else nan
 
     def root(self, name: str) -> float:
         """Return the root of a mean."""
@@ -172,14 +178,13 @@ class GroupLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CapSums:
+class CapSums(ReleasedSums):
     """Sums over released totals, beside true counts with the cap on race codes and with all codes.
 
     `noise` sums released less capped counts, `cap` capped counts less those of all codes. `groups` are those
     with people if all codes count, `emptied` those of them that the cap leaves without any.
     """
 
-    numbers: int = 0
     noise: float = 0.0
     cap: float = 0.0
     noise_square: float = 0.0
@@ -188,13 +193,6 @@ class CapSums:
     within: float = 0.0
     groups: int = 0
     emptied: int = 0
-
-    def __add__(self, other: CapSums) -> CapSums:
-        return CapSums(**{name: getattr(self, name) + getattr(other, name) for name in CapSums.__slots__})
-
-    def mean(self, name: str) -> float:
-        """Return a sum divided by how many numbers it has; NaN if it has none."""
-        return float(getattr(self, name)) / self.numbers if self.numbers else nan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
