@@ -347,8 +347,11 @@ def test_a_group_of_a_million_million_people() -> None:
     one = compose([G(5, 1, 10)])  # its loss is 1 + X / 5
     above, at = one.tail(above=[1 + (round(steps) + s) / Fraction(5) for s in (0, Fraction(-1, 2))])
     assert above <= 1e-10 <= at
-    with pytest.raises(PrecisionError, match="leave the range of floating point"):
-        loss.tradeoff(alpha="0.05")
+    # f is below every float: the sign of the loss alone errs in e^(-2e24) of the cases
+    assert [float(f) for f in loss.tradeoff(alpha=["0", "1e-300", "0.05", "1"])] == [1, 0, 0, 0]
+    for ask in (loss.knots, lambda: loss.tradeoff(alpha="0.05", digits=5)):
+        with pytest.raises(PrecisionError, match="leave the range of floating point"):
+            ask()
 
 
 @pytest.mark.parametrize("scales", [("125/137", "125/863"), ("25/107", "25/93"), ("0.001", "0.0002")])

@@ -301,7 +301,8 @@ class PrivacyLoss(Curves):
             "epsilon": proofs.certified_epsilon,
             "beta": proofs.certified_tradeoff,
         }[quantity]
-        return [prove(self, x, digits=digits) for x in at]
+        with self._within_floats():
+            return [prove(self, x, digits=digits) for x in at]
 
     # -- the privacy profile ---------------------------------------------------------------------
 
@@ -463,13 +464,12 @@ class PrivacyLoss(Curves):
         """f and its relative errors: from ball arithmetic where floats are not enough, or refused."""
         from discreet.accounting.certified.intervals import certified_tradeoff
 
-        if self.moved is not None and all(a == 0 or log_fraction(a) > LOG_SMALLEST for a in alphas):
-            return np.array([float(a == 0) for a in alphas]), np.array([float(a > 0) for a in alphas])
         # the test that asks for the sign of the loss has errors of at most e^K(-1/2): if that is below every
         # float, so is f, and a ball so far down would have millions of bits
         half = float(self.loss.log_mgf(np.array([-0.5]))[0]) if self.loss.terms else 0.0
-        if half < LOG_SMALLEST - 1 and all(0 < a < 1 and log_fraction(a) > half for a in alphas):
-            return np.zeros(len(alphas)), np.ones(len(alphas))
+        lowest = LOG_SMALLEST if self.moved is not None else half if half < LOG_SMALLEST - 1 else math.inf
+        if all(a in (0, 1) or log_fraction(a) > lowest for a in alphas):
+            return np.array([float(a == 0) for a in alphas]), np.array([float(0 < a < 1) for a in alphas])
         value, error = self.curve.values(alphas)
         error = np.where(error > 0, error + F_ROUNDING, 0.0)
         for i in np.flatnonzero(~(error <= F_ACCURACY)):
