@@ -54,7 +54,7 @@ def test_an_export_is_complete(discreet, small, tmp_path):
 
 
 def test_the_tables_are_tidy_and_those_of_the_accountant(discreet, small, tmp_path):
-    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet = pytest.importorskip("pyarrow.parquet", reason="needs pyarrow: install the extra `test`")
     out = tmp_path / "out"
     assert discreet("account", small, "--delta", DELTA, "--export", out, "--quiet").status == 0
     account = load(small).account()
@@ -142,7 +142,8 @@ def test_a_certificate_is_proved(discreet, certificate):
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "status", "verdict"), [("2.3633", 0, "proved"), ("2.3632", 1, "refuted")]
+    ("epsilon", "status", "verdict"),
+    [pytest.param("2.3633", 0, "proved", marks=pytest.mark.slow), ("2.3632", 1, "refuted")],
 )
 def test_a_claim_on_the_command_line(discreet, epsilon, status, verdict):
     result = discreet("verify", "pl94-2020-units", "--epsilon", epsilon, "--delta", DELTA, "--json")

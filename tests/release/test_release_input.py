@@ -418,7 +418,7 @@ def test_outputs_are_never_overwritten(release: Release, country: Country) -> No
     assert sorted(path.name for path in out.iterdir()) == before
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write everywhere")
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere: run as another user")
 def test_a_directory_without_permission_is_refused(release: Release, country: Country) -> None:
     locked = country.folder / "locked"
     locked.mkdir(mode=0o500)

@@ -109,6 +109,7 @@ class Reader(HTMLParser):
         return " ".join("".join(self.words).split())
 
 
+@pytest.mark.slow
 def test_the_same_inputs_give_the_same_bytes(text):
     assert page(small()) == text
 
@@ -275,6 +276,7 @@ def test_hostile_names_stay_names():
     assert all("alert" not in str(value) for _, found in reader.elements for value in found.values())
 
 
+@pytest.mark.slow
 def test_two_states_side_by_side():
     before, after = small(), small().scaled(2, level="County")
     made = page(after, before=before, certify=False, savings=False)
