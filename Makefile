@@ -127,7 +127,7 @@ test-lowest: | $(BIN)/python
 	@$(BIN)/uv --quiet pip install --python $(VENV)-lowest/bin/python --resolution lowest-direct '.[release,workbench,spreadsheet]'
 	@$(BIN)/uv --quiet pip install --python $(VENV)-lowest/bin/python pytest pytest-xdist hypothesis mpmath
 	PYTHONPATH=src $(VENV)-lowest/bin/python -m pytest -q -p no:cacheprovider -n $(JOBS) -o filterwarnings=default -k "not spark and not engines" \
-	  tests/budget tests/noise tests/cli tests/release tests/accounting/test_published.py
+	  tests/bad tests/budget tests/noise tests/cli tests/release tests/accounting/test_published.py
 
 MINUTES ?= 10
 

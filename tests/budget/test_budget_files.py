@@ -73,13 +73,6 @@ def test_special_files() -> None:
         load("/dev/null")
 
 
-def test_files_that_are_not_utf8(tmp_path: Path) -> None:
-    file = tmp_path / "latin.toml"
-    file.write_bytes('name = "a"\ntitle = "Bevölkerung"\n'.encode("latin-1"))
-    with pytest.raises(InputError, match=re.escape(f"not UTF-8: byte 0xf6 (line 2 of {file})")):
-        load(file)
-
-
 def test_files_that_are_too_large(tmp_path: Path) -> None:
     file = tmp_path / "large.toml"
     file.write_bytes(b"#" * 10_000_001)
