@@ -134,8 +134,8 @@ class Quantity:
     def claimed(self) -> str:
         """The number with its kind beside it.
 
-        >>> [Quantity(31.5961, kind=kind, digits=4).claimed for kind in (NumberKind.MAIN_PATH, NumberKind.AT_MOST)]
-        ['31.60 (main path only)', 'at most 31.60']
+        >>> Quantity(31.5961, kind=NumberKind.MAIN_PATH, digits=4).claimed
+        '31.60 (main path only)'
         """
         if self.kind in (NumberKind.AT_MOST, NumberKind.AT_LEAST, NumberKind.ABOUT):
             return f"{self.kind.value} {self}"
