@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from discreet import numbers
+from discreet.accounting.calibration import calibrated_lines
 from discreet.accounting.overall import Account, account
 from discreet.budget import Level, Query, Release, Spine, load
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise
 from discreet.report.html import Facts, gather, page, render
-from discreet.report.tables import calibrated_lines
 from discreet.risk import risk_profile
 
 SMALL = """\

@@ -25,9 +25,9 @@ from discreet.report.figures import (
 
 @pytest.fixture
 def drawn():
+    from discreet.accounting.costs import zcdp_of
     from discreet.accounting.overall import account
     from discreet.budget import load
-    from discreet.report.tables import zcdp_of
 
     one = account(load("dhc-2022-08-25"))
     return sampled(one, zcdp_of(one))
