@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from discreet.answers import describe
 from discreet.budget import Release
 from discreet.cli import run
 from discreet.errors import InputError
@@ -28,6 +29,7 @@ from discreet.release import (
     spent,
     tabulate,
 )
+from discreet.release.composition import ledger_costs
 
 TEXT = """
 name = "survey"
@@ -241,7 +243,7 @@ def test_two_records_of_a_person_cost_as_two_people(tmp_path: Path, neighbours: 
     one = {"units": units, "person": "id", "at_most": 2, "ledger": ledger}
     done = measure(release, None, tmp_path / "out", records=records, **one)
     assert done.rho == 4 * spent(release)
-    assert done.as_dict()["at_most"] == 2
+    assert describe(done).objects["at_most"] == 2
     assert "a person in up to 2 records" in str(done)
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert (manifest["rho"], manifest["at_most"]) == (str(done.rho), 2)
@@ -249,7 +251,7 @@ def test_two_records_of_a_person_cost_as_two_people(tmp_path: Path, neighbours: 
     assert Release.from_toml((tmp_path / "out" / "release.toml").read_text()) == release
     noted = read_ledger(ledger)
     assert noted.left("person") == 0
-    assert noted.as_dict()["runs"][0]["at_most"] == 2
+    assert describe(ledger_costs(noted)).objects["runs"][0]["at_most"] == 2
     assert "a person in up to 2 records" in str(noted)
     assert check_ledger(ledger).sound
     # all the ways to ask give the number of two people, and the pure epsilon too

@@ -98,6 +98,8 @@ class Style(Enum):
     """A difference, with its sign: -1.8841."""
     COUNT = auto()
     """A whole number with separators: 12,345."""
+    DEVIATION = auto()
+    """A standard deviation or a margin of one, in three digits without ending zeros: 2.7, 12345."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,10 @@ class Quantity:
     24811/5000 = 4.9622 | 1/3
     >>> print(Quantity(0.20497, Style.PERCENT, NumberKind.AT_LEAST))
     20.49 %
+    >>> print(Quantity(Fraction(2, 3), Style.BRIEF, NumberKind.AT_MOST), Quantity(None, missing="not asked"))
+    0.666667 not asked
+    >>> print(Quantity(2.7, Style.DEVIATION), Quantity(12345.6, Style.DEVIATION))
+    2.7 12346
     """
 
     value: int | float | Fraction | Interval | None
@@ -121,10 +127,12 @@ class Quantity:
     digits: int | None = None
     accuracy: float = 0.0
     unit: str = ""
+    missing: str = "-"
+    """What people read where there is no value, such as "not asked"."""
 
     def __str__(self) -> str:
         if self.value is None:
-            return "-"
+            return self.missing
         if isinstance(self.value, Interval):
             return "{} to {}".format(*numbers.interval(self.value, self.digits))
         written = self._written(self.value)
@@ -168,6 +176,8 @@ class Quantity:
         match self.style:
             case Style.RESULT:
                 return self._result(float(value), up=up, down=down)
+            case Style.BRIEF if up:
+                return numbers.bound(Fraction(value), digits=self.digits or DIGITS)
             case Style.BRIEF:
                 return numbers.brief(value, self.digits or DIGITS)
             case Style.GIVEN:
@@ -188,6 +198,8 @@ class Quantity:
                 return self._change(float(value))
             case Style.COUNT:
                 return f"{value:,}"
+            case Style.DEVIATION:
+                return f"{float(value):.3g}" if value < 999.5 else f"{float(value):.0f}"
 
     def _result(self, value: float, *, up: bool, down: bool) -> str:
         digits = numbers.count_of_digits(value, self.accuracy, self.digits or DIGITS)

@@ -364,18 +364,6 @@ def write(text: str) -> None:
         raise DiscreetError(f"the output cannot be written: {error.strerror}") from None
 
 
-def about_ledger(ledger: Path | None, what: str, *, counted: bool) -> Iterator[Block]:
-    """Say where a run was noted; or that it was not, and what that means."""
-    if ledger is not None:
-        yield Hanging(f"Ledger: {ledger}. It holds a hash of the {what}: do not publish it.")
-    elif counted:
-        yield Hanging(
-            "No ledger: nothing keeps count of what is spent. Whoever repeats this run on the same people "
-            "spends again, and the noise of repeated runs can be averaged away. To make one, run `discreet "
-            "ledger new discreet-ledger.json` beside the input."
-        )
-
-
 def need_tables(command: str) -> None:
     """Raise unless the library that reads and writes tables is there."""
     if find_spec("pyarrow") is None:

@@ -5,24 +5,20 @@ from __future__ import annotations
 import csv
 import re
 import sys
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from discreet import numbers
-from discreet.answers.release import relation
 from discreet.budget import load
-from discreet.budget.levels import find_level, level_name
+from discreet.budget.levels import find_level
 from discreet.cli import console
-from discreet.cli.console import PLAIN, Block, Hanging, Screen, need_tables, option
+from discreet.cli.console import PLAIN, Screen, need_tables, option
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
     from discreet.budget import Release
-    from discreet.release import Estimated, Measured, Tabulated
 
 Out = Annotated[Path, option("A new directory for the output.", "DIR")]
 OptionalFile = Annotated[Path | None, Parameter(metavar="FILE")]
@@ -87,37 +83,15 @@ def tabulate(target: console.Target, /, *, chosen: Tabulating, screen: Screen = 
     """Count records for every query at every level, zeros included."""
     release = load(target)
     need_tables("tabulate")
+    from discreet.answers.measurements import tabulated_answer
     from discreet.release import tabulate as count
 
     with screen.working(f"Counting {chosen.records}"):
         done = count(release, **asdict(chosen))
-    screen.present(done.as_dict, _counted(done))
-
-
-def _counted(done: Tabulated) -> Iterator[Block]:
-    yield f"CONFIDENTIAL: {done.cells:,} exact counts of {done.units:,} areas, in {done.out}. No noise."
-    if done.at_most > 1:
-        yield Hanging(
-            f"A person may have {done.at_most} records: `measure` spends what `account --people "
-            f"{done.at_most}` says. The column at_most of the counts says so, and must stay with them."
-        )
-    if done.ledger:
-        yield Hanging(f"The ledger {done.ledger} remembers that by their content. Nothing was spent.")
-    if done.left_out:
-        yield f"{done.left_out:,} of {done.records:,} records were left out, chosen at random."
-    counts, units, *_ = (done.out / name for name in done.files)
-    yield Hanging(f"Files: {', '.join(done.files)}.")
-    yield Hanging(f"Next: discreet measure --counts {counts} --units {units}.")
+    screen.tell(tabulated_answer(done))
 
 
 # -- counts with noise ---------------------------------------------------------------------------------------
-
-ESTIMATES = {
-    "none": "No estimates were asked for; measurements are unbiased and may be negative.",
-    "nonnegative": "The estimates are the measurements, with negative values set to zero.",
-    "consistent": "The estimates are unbiased, with intervals. The column table has whole numbers, none "
-    "negative, that add up over areas, and over queries if the release states its attributes.",
-}
 
 
 @Parameter(name="*")
@@ -189,41 +163,12 @@ def measure(
     release = load(target)
     pairs = [_pair(release, text) for text in chosen.invariants or ()]
     need_tables("measure")
+    from discreet.answers.measurements import measured_answer
     from discreet.release import measure as add_noise
 
     with screen.working(f"Measuring {release.name}"):
         done = add_noise(release, out_dir=out, **{**asdict(chosen), "invariants": pairs})
-    screen.present(done.as_dict, _text(release, done), timed=True)
-
-
-def _text(release: Release, done: Measured) -> Iterator[Block]:
-    from discreet.release.ledger import several
-
-    if done.rehearsal is not None:
-        yield (
-            f"NOT PRIVATE: a rehearsal with seed {done.rehearsal}. Its noise can be repeated and protects "
-            "nobody; nothing was spent, and nothing of it may be published."
-        )
-    yield f"{release.name}: {cells_of_units(done.cells, done.units)} measured, in {done.out}."
-    if done.rehearsal is None:
-        who = relation(release.neighbours, release.unit)
-        who += f", {several(release.unit, done.at_most)}" if done.at_most > 1 else ""
-        yield Hanging(f"Spent: rho {numbers.with_fraction(done.rho)}; {who}.")
-    if done.exact:
-        pairs = ", ".join(f"{query} of {level_name(level)}" for level, query in done.exact)
-        yield Hanging(f"Published without noise, outside the guarantee: {pairs}.")
-    yield ESTIMATES[done.post]
-    yield Hanging(f"Files: {', '.join(done.files)}.")
-    yield from console.about_ledger(done.ledger, "counts", counted=done.rehearsal is None)
-
-
-def cells_of_units(cells: int, units: int) -> str:
-    """Write how many cells of how many areas.
-
-    >>> cells_of_units(1, 1200)
-    '1 cell of 1,200 areas'
-    """
-    return f"{cells:,} cell{'s' * (cells != 1)} of {units:,} area{'s' * (units != 1)}"
+    screen.tell(measured_answer(done), timed=True)
 
 
 def _pair(release: Release, text: str) -> tuple[str, str]:
@@ -332,6 +277,7 @@ def estimate(
 ) -> None:
     """Estimate every table in every area from all measurements together."""
     need_tables("estimate")
+    from discreet.answers.measurements import estimated_answer
     from discreet.release import estimate as find
 
     if not noisy:
@@ -350,32 +296,11 @@ def estimate(
     }
     with screen.working(f"Estimating from {' and '.join(str(one) for one in noisy)}"):
         done = find(noisy, out, **given)
-    screen.present(done.as_dict, _estimated(done))
+    screen.tell(estimated_answer(done))
 
 
 post_app = App(name="post", usage="Usage: discreet post MEASUREMENTS... --out DIR [OPTIONS]")
 post_app.default(estimate)
-
-
-def _estimated(done: Estimated) -> Iterator[Block]:
-    if any("NOT-PRIVATE" in name for name in done.files):
-        yield "NOT PRIVATE: made from a rehearsal; nothing of it may be published."
-    yield f"{done.cells:,} estimates of {done.units:,} areas, in {done.out}. Nothing was spent."
-    if not done.additive:
-        yield (
-            f"The {done.releases} releases differ in attributes or areas: each was estimated by itself, and "
-            "the means are weighted by inverse variances. They are unbiased, and NOT ADDITIVE."
-        )
-    else:
-        how, what = "each query by itself, because no attributes are stated", "children"
-        if done.together:
-            many = f" of {done.releases} releases" if done.releases > 1 else ""
-            how, what = f"all queries and levels{many} together", "cells and children"
-        yield f"Best linear unbiased estimates from {how}; {what} add up."
-    yield from (Hanging(f"Not used: {text}.") for text in done.left_out)
-    if done.undetermined:
-        yield f"No measurement determines {done.undetermined:,} of them; they are left empty."
-    yield Hanging(f"Files: {', '.join(done.files)}.")
 
 
 def _two(text: str, option: str) -> tuple[str, str]:

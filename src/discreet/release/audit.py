@@ -33,13 +33,6 @@ class LedgerCheck:
         """Whether no problem was found."""
         return not self.problems
 
-    def __str__(self) -> str:
-        entries = len(self.ledger.entries)
-        head = f"{entries} entr{'y' if entries == 1 else 'ies'}, {self.files} files with the recorded hash: "
-        head += "sound" if self.sound else f"{len(self.problems)} problem{'s' * (len(self.problems) > 1)}"
-        problems = (f"problem: {text}" for text in self.problems)
-        return "\n".join([head, *problems, *(f"remark: {text}" for text in self.remarks)])
-
 
 @dataclass(slots=True)
 class _Findings:

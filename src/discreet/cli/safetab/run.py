@@ -22,7 +22,6 @@ from discreet.cli.console import (
     Rehearsal,
     Screen,
     SpendAgain,
-    about_ledger,
     need_tables,
     option,
     text_table,
@@ -131,6 +130,8 @@ def _kept(out: Path, resume: bool) -> Iterator[None]:
 
 
 def _text(done: Summary) -> Iterator[Block]:
+    from discreet.answers.ledger import ledger_note
+
     if done.warning is not None:
         what = done.warning.partition(": ")[2]
         yield Hanging(f"NOT PRIVATE: {_short(what)}. Nothing of it may be published.")
@@ -156,7 +157,7 @@ def _text(done: Summary) -> Iterator[Block]:
             assert budget is not None
             yield f"Spent on one person of the {which} pass, added or removed: {kind} {plain(budget)}."
     yield from (Hanging(f"Note: {note}.") for note in done.notes)
-    yield from about_ledger(done.ledger, "records", counted=done.warning is None)
+    yield from ledger_note(done.ledger, "records", counted=done.warning is None)
 
 
 def _short(what: str) -> str:

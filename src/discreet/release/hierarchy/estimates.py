@@ -58,7 +58,6 @@ from discreet.release.tables import (
     Numbers,
     arrow,
     chunks,
-    json_fields,
     output_format,
     read_table,
     strings,
@@ -440,10 +439,6 @@ class Estimated:
     files: tuple[str, ...]
     left_out: tuple[str, ...] = ()
     """What the input had that was not used."""
-
-    def as_dict(self) -> dict[str, object]:
-        """Return what JSON shows."""
-        return json_fields(self, undetermined="not_determined")
 
     def __str__(self) -> str:
         lost = f", {self.undetermined} of them not determined" if self.undetermined else ""

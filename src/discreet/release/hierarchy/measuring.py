@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.budget import Release
+from discreet.budget import Neighbours, Release
 from discreet.errors import InputError
 from discreet.estimation.model import noises
 from discreet.estimation.tables import check_whole
@@ -53,7 +53,6 @@ from discreet.release.tables import (
     Folder,
     Numbers,
     TableSource,
-    json_fields,
     output_format,
     table_format,
 )
@@ -73,10 +72,6 @@ class Tabulated:
     at_most: int
     files: tuple[str, ...]
     ledger: Path | None
-
-    def as_dict(self) -> dict[str, object]:
-        """Return what JSON shows: sizes that the release determines, and what was left out."""
-        return json_fields(self)
 
     def __str__(self) -> str:
         return f"{self.cells} exact counts of {self.units} areas in {self.out}: confidential"
@@ -196,7 +191,7 @@ class Measured:
 
     name: str
     unit: str
-    neighbours: str
+    neighbours: Neighbours
     rho: Fraction
     at_most: int
     rehearsal: int | None
@@ -208,11 +203,6 @@ class Measured:
     out: Path
     files: tuple[str, ...]
     ledger: Path | None
-
-    def as_dict(self) -> dict[str, object]:
-        """Return what JSON says."""
-        pairs = [list(pair) for pair in self.exact]
-        return json_fields(self, name="release") | {"rho": str(self.rho), "exact": pairs}
 
     def __str__(self) -> str:
         cost = f"rho {self.rho}" if self.rehearsal is None else f"{NOT_PRIVATE}, seed {self.rehearsal}"

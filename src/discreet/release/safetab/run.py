@@ -512,7 +512,7 @@ class Summary:
             "files": list(self.files),
             "ledger": {
                 "file": None if self.ledger is None else str(self.ledger),
-                "entries": [entry.to_json() for entry in self.entries],
+                "entries": [entry.document() for entry in self.entries],
             },
             "seconds": {stage: round(spent, 3) for stage, spent in self.seconds.items()},
         }
