@@ -352,9 +352,8 @@ def main() -> None:
         by_room = Counter(one.split("/")[0] if "/" in one else "root" for one in ran)
         rooms_ran = ", ".join(f"{room} {many}" for room, many in sorted(by_room.items()))
         lines, statements = shares_executed(ran)
-        print(
-            f"  {name}: {len(ran)} ({rooms_ran}); {lines:.0%} of all lines, {statements:.0%} of those that can run"
-        )
+        executed = f"{lines:.0%} of all lines, {statements:.0%} of those that can run"
+        print(f"  {name}: {len(ran)} ({rooms_ran}); {executed}")
 
 
 if __name__ == "__main__":
