@@ -19,13 +19,14 @@ SOURCE = Path(__file__).parents[1] / "src" / "discreet"
 MODULES = sorted(SOURCE.rglob("*.py"))
 LONGEST = 900
 
-# errors <- numbers, files, memory <- noise <- budget <- accounting <- estimation <- release
+# errors <- numbers, files, memory <- noise <- budget <- options <- accounting <- estimation <- release
 # accounting <- risk; release, risk <- answers <- render <- report <- studies <- workbench <- cli
 BELOW: dict[str, set[str]] = {"errors": set(), "numbers": {"errors"}, "files": {"errors"}, "memory": set()}
 BELOW["noise"] = {*BELOW["numbers"], "numbers", "files", "memory"}
 BELOW["testing"] = {*BELOW["noise"], "noise"}
 BELOW["budget"] = {*BELOW["noise"], "noise"}
-BELOW["accounting"] = {*BELOW["budget"], "budget"}
+BELOW["options"] = {*BELOW["budget"], "budget"}
+BELOW["accounting"] = {*BELOW["options"], "options"}
 BELOW["risk"] = {*BELOW["accounting"], "accounting", "testing"}
 BELOW["estimation"] = {*BELOW["accounting"], "accounting"}
 BELOW["release"] = {*BELOW["estimation"], "estimation", "testing"}

@@ -126,7 +126,7 @@ def test_queries_written_in_another_order_are_compared_as_written(tmp_path: Path
         None,
         records=records,
         units=tmp_path / "units.csv",
-        out_dir=tmp_path / "m",
+        out=tmp_path / "m",
         rehearsal=1,
     )
     estimate(
@@ -154,7 +154,7 @@ def test_what_no_release_determines_is_no_number_in_areas(tmp_path: Path, record
             None,
             records=records,
             units=tmp_path / "units.csv",
-            out_dir=tmp_path / name,
+            out=tmp_path / name,
             rehearsal=len(name) + (name == "two"),
         )
     (tmp_path / "areas.csv").write_text("area,unit\nx,A\n")

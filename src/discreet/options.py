@@ -1,0 +1,275 @@
+"""Options: what a question can be asked with, declared once for Python and for the command line.
+
+A question is a frozen dataclass. Its fields are what it takes: each has a type, a default and, in an
+`Option`, the words that the command line shows. The function that answers it takes the fields as arguments
+(`asked_with`), and the command has its options from them (`discreet.cli.console.takes`), so that the two
+cannot differ. What is imported here is light, because `--help` needs it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
+from fractions import Fraction
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Literal, ParamSpec, TypeVar, get_args, get_origin
+
+from discreet.budget import Release
+from discreet.files import FilePath
+
+Table = object
+"""A file (CSV or Parquet), or a pandas, polars or Arrow table."""
+
+P = ParamSpec("P")
+Question = TypeVar("Question")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """What the command line shows of an option, and what it reads where Python has another type.
+
+    `metavar` stands for the value. `each` is the name of an option that is given once for each of several
+    values: `--query` for `queries`. `negative` turns a flag off. `reads` is what is typed: a path, or texts.
+    """
+
+    help: str
+    metavar: str = ""
+    each: str = ""
+    negative: str = ""
+    reads: object = None
+
+
+def file(help: str) -> Option:
+    """Return an option that names a file.
+
+    >>> file("The exact counts, CSV or Parquet.").metavar
+    'FILE'
+    """
+    return Option(help, "FILE", reads=Path | None)
+
+
+def several(help: str, metavar: str, each: str) -> Option:
+    """Return an option that is given once for each value.
+
+    >>> several("Tables that were not measured; may be repeated.", "QUERY", "query").each
+    'query'
+    """
+    return Option(help, metavar, each, reads=list[str] | None)
+
+
+def asked_with(
+    question: Callable[P, Question],
+) -> Callable[[Callable[[Question], Result]], Callable[P, Result]]:
+    """Let a function that answers a question take its fields as arguments.
+
+    >>> @dataclass(frozen=True)
+    ... class Adding:
+    ...     one: int
+    ...     two: int = 1
+    >>> @asked_with(Adding)
+    ... def add(asked: Adding) -> int:
+    ...     return asked.one + asked.two
+    >>> add(2, two=3), str(inspect.signature(add))
+    (5, '(one: int, two: int = 1) -> int')
+    """
+
+    shown = inspect.signature(question, eval_str=True)
+    bare = [
+        one.replace(annotation=get_args(one.annotation)[0]) if _is_annotated(one.annotation) else one
+        for one in shown.parameters.values()
+    ]
+
+    def made(function: Callable[[Question], Result]) -> Callable[P, Result]:
+        @wraps(function)
+        def answer(*arguments: P.args, **options: P.kwargs) -> Result:
+            shown.bind(*arguments, **options)  # what is missing or unknown is said of the function
+            return function(question(*arguments, **options))
+
+        returns = inspect.signature(function, eval_str=True).return_annotation
+        answer.__signature__ = shown.replace(parameters=bare, return_annotation=returns)  # type: ignore[attr-defined]
+        return answer
+
+    return made
+
+
+def _is_annotated(annotation: object) -> bool:
+    return get_origin(annotation) is Annotated
+
+
+# -- options that several questions have ---------------------------------------------------------------------
+
+Out = Annotated[FilePath, Option("A new directory for the output.", "DIR", reads=Path)]
+Format = Annotated[
+    Literal["csv", "parquet"] | None,
+    Option("Format of the output. Default: that of the input.", "csv|parquet"),
+]
+Geocodes = Annotated[
+    str | None,
+    Option("With records: the lowest areas are geocodes, nested by prefixes of these lengths.", "N,N"),
+]
+Identifier = Annotated[str | None, Option("With records: the column that identifies people.", "COLUMN")]
+AtMost = Annotated[
+    int | None,
+    Option("How many records one person may have; the cost is that of K people. Default: 1.", "K"),
+]
+Excess = Annotated[
+    Literal["refuse", "keep"], Option("If a person has more: refuse (default), or keep K at random.", "HOW")
+]
+LedgerFile = Annotated[
+    FilePath | None,
+    file(
+        "The ledger of the population; it must exist. Default: DISCREET_LEDGER, or discreet-ledger.json "
+        "beside the input."
+    ),
+]
+KeyFile = Annotated[FilePath | None, file("The key file of a signed ledger. Default: DISCREET_LEDGER_KEY.")]
+SpendAgain = Annotated[
+    bool, Option("Release an input again that the ledger has already counted, and spend again.")
+]
+Rehearsal = Annotated[
+    int | None, Option("Noise that can be repeated and protects nobody: NOT PRIVATE.", "SEED")
+]
+ForSpreadsheets = Annotated[
+    bool, Option("Put an apostrophe before names that a spreadsheet would read as a formula.")
+]
+
+
+# -- questions -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tabulating:
+    """What `tabulate` takes."""
+
+    release: Release
+    records: Annotated[
+        Table,
+        Option(
+            "One row per record: its lowest area (unit), and a column per attribute. CSV or Parquet.",
+            "FILE",
+            reads=Path,
+        ),
+    ]
+    out: Out
+    _: KW_ONLY
+    units: Annotated[Table, Option("All areas: columns unit, level, parent.", "FILE", reads=Path)]
+    geocodes: Geocodes = None
+    id: Identifier = None
+    at_most: AtMost = None
+    excess: Excess = "refuse"
+    ledger: LedgerFile = None
+    key: KeyFile = None
+    format: Format = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measuring:
+    """What `measure` takes."""
+
+    release: Release
+    counts: Annotated[Table, file("The exact counts, CSV or Parquet.")]
+    out: Out
+    _: KW_ONLY
+    records: Annotated[
+        Table,
+        file(
+            "Records instead of counts: the lowest area (unit), and a column per attribute. CSV or Parquet."
+        ),
+    ] = None
+    post: Annotated[
+        Literal["none", "nonnegative", "consistent"],
+        Option("Estimates beside the measurements: none (default), nonnegative or consistent.", "KIND"),
+    ] = "none"
+    units: Annotated[Table, file("All areas: columns unit, level, parent. Default: those of FILE.")] = None
+    cells: Annotated[
+        Table, file("All cells: query, cell. With it and --units, rows with zeros may be left out.")
+    ] = None
+    geocodes: Geocodes = None
+    id: Identifier = None
+    at_most: AtMost = None
+    excess: Excess = "refuse"
+    invariants: Annotated[
+        Sequence[tuple[str, str]],
+        several(
+            "Publish these counts without noise, outside the guarantee; may be repeated.",
+            "LEVEL/QUERY",
+            "invariant",
+        ),
+    ] = ()
+    additive: Annotated[
+        bool,
+        Option("Check that children add up to their parents (default), or not.", negative="not-additive"),
+    ] = True
+    ledger: LedgerFile = None
+    key: KeyFile = None
+    spend_again: SpendAgain = False
+    rehearsal: Rehearsal = None
+    format: Format = None
+    for_spreadsheets: ForSpreadsheets = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimating:
+    """What `estimate` takes."""
+
+    noisy: FilePath | Sequence[FilePath]
+    out: Out
+    _: KW_ONLY
+    queries: Annotated[
+        Sequence[str],
+        several(
+            'Tables that were not measured, such as "age * sex" or "adults = age[18-64 | 65+]"; '
+            "may be repeated.",
+            "QUERY",
+            "query",
+        ),
+    ] = ()
+    areas: Annotated[
+        FilePath | None, file("Your own areas as unions of those released: columns area, unit.")
+    ] = None
+    differences: Annotated[
+        Sequence[tuple[str, str]],
+        several("Differences between areas, or between queries; may be repeated.", "A,B", "difference"),
+    ] = ()
+    ratios: Annotated[
+        Sequence[tuple[str, str]],
+        several("Ratios of areas, or of queries; may be repeated.", "A,B", "ratio"),
+    ] = ()
+    since: Annotated[
+        FilePath | None,
+        Option("Changes since an earlier release: its measurements.", "EARLIER", reads=Path | None),
+    ] = None
+    levels: Annotated[
+        Sequence[str | Fraction],
+        several("Levels of the intervals; default: 0.9 and 0.95; may be repeated.", "P", "level"),
+    ] = ("0.9", "0.95")
+    down_to: Annotated[str | None, Option("The lowest level to write; default: all.", "LEVEL")] = None
+    tables: Annotated[bool, Option("Add whole numbers, not negative, consistent over tables and levels.")] = (
+        False
+    )
+    release: Annotated[
+        Release | None,
+        Option("The release, for a table without one: a preset or a TOML file.", "R", reads=str | None),
+    ] = None
+    units: Annotated[FilePath | None, file("All areas: columns unit, level, parent.")] = None
+    invariants: Annotated[
+        FilePath | None, file("Counts to keep exact: columns unit, query, cell, count.")
+    ] = None
+    zeros: Annotated[
+        FilePath | None, file("Combinations that some areas cannot have: unit, and columns of attributes.")
+    ] = None
+    within: Annotated[
+        str | None,
+        Option("Only the part of the Bureau's files within this area, such as a state.", "GEOCODE"),
+    ] = None
+    engine: Annotated[
+        Literal["local", "spark"],
+        Option("The engine for the lowest areas. Default: local.", "local|spark"),
+    ] = "local"
+    spark_master: Annotated[str | None, Option("Where Spark runs; default: this machine.", "URL")] = None
+    format: Format = None
+    for_spreadsheets: ForSpreadsheets = False
+    streamed: bool | None = None
