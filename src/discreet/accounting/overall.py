@@ -101,8 +101,8 @@ class Account(Curves):
     What that does and does not cover: docs, "What the guarantee covers".
 
     >>> from discreet.budget import load
-    >>> account = load("dhc-2022-08-25").account(neighbours="unbounded")
-    >>> round(account.epsilon(delta="1e-10"), 4)
+    >>> whole = account(load("dhc-2022-08-25"), neighbours="unbounded")
+    >>> round(whole.epsilon(delta="1e-10"), 4)
     20.3247
     """
 
@@ -178,7 +178,7 @@ class Account(Curves):
         """The same account for whom this accuracy is enough: it comes sooner.
 
         >>> from discreet.budget import load
-        >>> load("pl94-2020-units").account().with_accuracy(1e-3).epsilon(delta="1e-10")
+        >>> account(load("pl94-2020-units")).with_accuracy(1e-3).epsilon(delta="1e-10")
         2.3633
         """
         return replace(self, accuracy=accuracy)
@@ -462,8 +462,8 @@ class Account(Curves):
         Two arrays, a row a case in the order of `cases`.
 
         >>> from discreet.budget import load
-        >>> account = load("pl94-2020-units").account()
-        >>> alpha, beta = account.errors(threshold=[0, 1])
+        >>> whole = account(load("pl94-2020-units"))
+        >>> alpha, beta = whole.errors(threshold=[0, 1])
         >>> alpha.shape, alpha[0].round(6).tolist()
         ((36, 2), [0.423245, 0.002747])
         """

@@ -41,8 +41,6 @@ from discreet.numbers import DIGITS, Exact, brief, decimal, number, shown, whole
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-    from discreet.accounting.overall import ReleaseAccount
-
 
 class AnswerKind(StrEnum):
     """What a number claims, from the strongest claim to the weakest.
@@ -521,12 +519,6 @@ did you mean "bounded"? (line 2 of small.toml)
         "total" = { variance = "5/2" }
         """
         return "\n".join(_lines(self)) + "\n"
-
-    def account(self, neighbours: Neighbours | None = None, people: int = 1) -> ReleaseAccount:
-        """Return what the release costs, by default under the neighbours it was calibrated for."""
-        from discreet.accounting.overall import account
-
-        return account(self, neighbours=neighbours or self.neighbours, people=people)
 
     def __str__(self) -> str:
         total = "" if self.rho is None else f", rho {self.rho} = {brief(self.rho, 5)}"
