@@ -148,8 +148,8 @@ class Query:
         return self
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, init=False)
-class Level:
+@dataclass(frozen=True, kw_only=True, init=False)
+class Level(Forgetful):
     """A level and its queries. If they state shares, the level states the `rho` that they share.
 
     >>> queries = [Query(name="a", share="1/4"), Query(name="b", share="3/4")]
@@ -204,9 +204,16 @@ class Level:
         """
         return any(query.scale is not None for query in self.queries)
 
+    @cached_property
+    def _events(self) -> dict[Neighbours, tuple[Noise, ...]]:
+        return {}
+
     def events(self, neighbours: Neighbours) -> tuple[Noise, ...]:
         """Return one event a query, in the order of the queries."""
-        return tuple(query.event(neighbours, self.rho) for query in self.queries)
+        if neighbours not in self._events:
+            made = tuple(query.event(neighbours, self.rho) for query in self.queries)
+            self._events[neighbours] = made
+        return self._events[neighbours]
 
     def precision(self, neighbours: Neighbours) -> Fraction:
         """Return the sum of g s^2 / variance over the queries, Laplace noise left out.

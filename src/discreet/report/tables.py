@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from discreet import numbers
 from discreet.budget import AnswerKind, Neighbours, Release, Row, load_preset, preset_names
 from discreet.budget.levels import CaseLabel, level_name
-from discreet.budget.release import rows as all_rows
 from discreet.numbers import Exact, Interval, fraction
 
 if TYPE_CHECKING:
@@ -192,10 +191,7 @@ def levels_of(release: Release) -> dict[str, list[Row]]:
     >>> list(levels_of(load("pl94-2020-units")))[:2]
     ['US', 'State']
     """
-    found: dict[str, list[Row]] = {level.name: [] for level in release.levels}
-    for row in all_rows(release, tuple((level.name,) for level in release.levels)):
-        found[row.level].append(row)
-    return found
+    return {level.name: list(release.run_table((level.name,))) for level in release.levels}
 
 
 @dataclass(frozen=True, slots=True)
