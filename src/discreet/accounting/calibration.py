@@ -260,13 +260,13 @@ def lattice_unit(events: Iterable[Noise]) -> Fraction:
     return common_step(event.step for event in events) or Fraction(1)
 
 
-def short_above(value: Fraction, unit: Fraction, slack: Fraction = SLACK) -> tuple[Fraction, Fraction]:
+def multiple_above(value: Fraction, unit: Fraction, slack: Fraction = SLACK) -> tuple[Fraction, Fraction]:
     """Return the least multiple of unit / 10^k above the value, within `slack` of it, and that unit.
 
     Steps that are multiples of one short unit keep the losses on a lattice that can be accounted for; an
     arbitrary fraction would destroy it.
 
-    >>> short_above(Fraction(1, 7), Fraction(1, 12))
+    >>> multiple_above(Fraction(1, 7), Fraction(1, 12))
     (Fraction(17143, 120000), Fraction(1, 120000))
     """
     while unit > slack * value:
@@ -684,7 +684,7 @@ def widest(margin: int, unit: Fraction) -> Fraction:
     while high > low * (1 + 1e-12):
         middle = math.sqrt(low * high)
         low, high = (middle, high) if is_met(middle) else (low, middle)
-    step, place = short_above(1 / Fraction(low), unit)
+    step, place = multiple_above(1 / Fraction(low), unit)
     while DiscreteGaussian(1 / step).margin(LEVEL) > margin:  # certified, where floats were a digit off
         step += place
     return 1 / step

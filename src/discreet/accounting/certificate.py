@@ -21,7 +21,7 @@ from discreet.accounting.contour import Quadrature
 from discreet.accounting.evaluation import Direct
 from discreet.accounting.overall import Account, account, portfolio
 from discreet.accounting.privacy_loss import PrivacyLoss, Quantity, read_probabilities
-from discreet.accounting.tradeoff import overall_tradeoff
+from discreet.accounting.tradeoff import envelope
 from discreet.budget.levels import RELATIONS, CaseLabel, Neighbours
 from discreet.budget.release import Release
 from discreet.errors import InputError
@@ -131,7 +131,7 @@ class Certificate:
             fraction(decimal(interval.upper, digits=many, down=False)),
         )
         if worst is None and quantity == "beta":
-            worst = overall_tradeoff(account, [given])[0].worst
+            worst = envelope(account, [given])[0].worst
         elif worst is None:
             points = account.at_delta([given]) if quantity == "epsilon" else account.at_epsilon([given])
             worst = points[0].worst
@@ -283,7 +283,7 @@ class Certificate:
         discreet.errors.InputError: the format of a.json is 'discreet certificate 7'; \
 this program reads 'discreet certificate 1'
         """
-        data = read_json(text, where)
+        data = strict_json(text, where)
         if data.get("format") != FORMAT:
             raise InputError(
                 f"the format of {where} is {shown(data.get('format'))}; this program reads {shown(FORMAT)}"
@@ -362,7 +362,7 @@ def _digest(content: Mapping[str, object]) -> str:
     return f"sha256:{hashlib.sha256(canonical.encode()).hexdigest()}"
 
 
-def read_json(text: str, where: str) -> dict[str, Any]:
+def strict_json(text: str, where: str) -> dict[str, Any]:
     """JSON with nothing in it that could be read in two ways."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -533,7 +533,7 @@ class GaussianDP(Comparison):
         for _ in range(60):
             x = epsilon / mu - mu / 2
             log_now = log_gap(x, mu)
-            slope = -np.exp(log_density(x) + np.log(tail_ratio(x + mu)) - log_now)
+            slope = -np.exp(log_density(x) + np.log(mills_ratio(x + mu)) - log_now)
             step = (log_now - log_delta) / slope
             epsilon = np.maximum(epsilon - step, 0.0)
             if np.all(np.abs(step) <= 1e-15 * (1 + epsilon)):
@@ -641,7 +641,7 @@ class Edgeworth(Comparison):
         lead = log_gap(x, 2 * mean / sd)
         scale = np.where(x > 0, log_density(x), 0.0)
         with np.errstate(over="ignore", invalid="ignore"):  # so far out that there is no tail
-            rest = self._correction(x) - np.expm1(drift) * tail_ratio(y)
+            rest = self._correction(x) - np.expm1(drift) * mills_ratio(y)
             rest += np.exp(drift) * self._correction(-y)
             total = np.exp(lead - scale) + np.exp(log_density(x) - scale) * rest
         logs = np.full_like(total, -np.inf)
@@ -675,10 +675,10 @@ def log_density(x: Floats) -> Floats:
     return -x * x / 2 - _HALF_LOG_TWO_PI
 
 
-def tail_ratio(x: Floats) -> Floats:
+def mills_ratio(x: Floats) -> Floats:
     """Return P[Z > x] over the density at x, for x >= 0.
 
-    >>> tail_ratio(np.array([0.0, 1.0, 40.0])).round(9).tolist()
+    >>> mills_ratio(np.array([0.0, 1.0, 40.0])).round(9).tolist()
     [1.253314137, 0.655679542, 0.024984404]
     """
     return math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2))
@@ -690,7 +690,7 @@ def log_upper_tail(x: Floats) -> Floats:
     >>> log_upper_tail(np.array([-1.0, 0.0, 37.5])).round(6).tolist()
     [-0.172754, -0.693147, -707.668989]
     """
-    far = log_density(x) + np.log(tail_ratio(np.abs(x)))
+    far = log_density(x) + np.log(mills_ratio(np.abs(x)))
     return np.where(x >= 0, far, np.log1p(-np.exp(far)))
 
 
@@ -707,9 +707,9 @@ def log_gap(x: Floats, mu: float) -> Floats:
         z, weights = _nodes(x)  # positive terms: nothing cancels
         terms = weights * np.exp(-x[:, None] * z - z * z / 2) * -np.expm1(-mu * z)
         return np.asarray(log_density(x) + np.log(terms.sum(axis=1)))
-    second = tail_ratio(x + mu)
+    second = mills_ratio(x + mu)
     with np.errstate(divide="ignore", invalid="ignore"):  # each is taken where it holds
-        beyond = log_density(x) + np.log(tail_ratio(np.maximum(x, 0.0)) - second)
+        beyond = log_density(x) + np.log(mills_ratio(np.maximum(x, 0.0)) - second)
         before = np.log(-np.expm1(log_upper_tail(-x)) - np.exp(log_density(x)) * second)
     return np.where(x >= 0, beyond, before)
 

@@ -92,12 +92,12 @@ class Kind(Enum):
         return self in (Kind.DELTA, Kind.REST)
 
 
-def rounded(theta: float, bits: int = 20) -> float:
+def short_tilt(theta: float, bits: int = 20) -> float:
     """The tilt to 20 significant bits: products with small integers are then exact.
 
-    >>> rounded(1 / 3) * 3 == 1 - 2**-21
+    >>> short_tilt(1 / 3) * 3 == 1 - 2**-21
     False
-    >>> (rounded(1 / 3) * 2**22).is_integer()
+    >>> (short_tilt(1 / 3) * 2**22).is_integer()
     True
     """
     mantissa, exponent = math.frexp(theta)
@@ -163,7 +163,7 @@ def saddle(loss: Loss, kind: Kind, threshold: float, h: float) -> float:
     is_far = threshold > loss.tilted_moments(0.0)[0] + 1e4 * loss.spread
     room = 52 - max(term.sensitivity for term in loss.terms).bit_length()
     theta = pole + distance
-    return rounded(theta, max(20, min(room, 40)) if is_far else 20) if theta != 0 else theta
+    return short_tilt(theta, max(20, min(room, 40)) if is_far else 20) if theta != 0 else theta
 
 
 class Period(NamedTuple):
@@ -236,7 +236,7 @@ def sieve(loss: Loss, *, reach: float, depth: float, theta: float, falloff: floa
         if sum(part.low.size for part in parts) > MOST_INTERVALS:
             raise SieveOverflowError("too many intervals")
         start, end = end, 8 * end
-    return joined(parts)
+    return joined_sieves(parts)
 
 
 def octave(
@@ -267,7 +267,7 @@ def octave(
         return Sieve(low, high, end, here)
 
 
-def joined(parts: Sequence[Sieve]) -> Sieve:
+def joined_sieves(parts: Sequence[Sieve]) -> Sieve:
     """Consecutive stretches as one."""
     low = np.concatenate([part.low for part in parts])
     high = np.concatenate([part.high for part in parts])

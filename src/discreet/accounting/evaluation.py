@@ -54,7 +54,7 @@ from discreet.accounting.contour import (
     Strategy,
     Tail,
     falloff,
-    joined,
+    joined_sieves,
     kernel_size,
     octave,
     period,
@@ -256,7 +256,7 @@ def _explore(loss: Loss, spread: float, kind: Kind, most: int = _MOST_NODES) -> 
                 break
             parts.append(part)
             if end == whole:
-                return Strategy(loss.step, whole, joined(parts), serves)
+                return Strategy(loss.step, whole, joined_sieves(parts), serves)
             # worth a look only where the rest of the contour may be long
             if nodes > 30_000 or end >= 3e6 * tilt:
                 logs = TiltedTransform(loss, 0.0).log(part.nodes(float(period), most), period).real
@@ -267,7 +267,7 @@ def _explore(loss: Loss, spread: float, kind: Kind, most: int = _MOST_NODES) -> 
             break
         start, end = end, 8 * end
     if settled or (start >= 1e5 * tilt and remainder < enough * _REMAINDER):
-        return Strategy(None, start, joined(parts), serves, remainder=4 * remainder / size)
+        return Strategy(None, start, joined_sieves(parts), serves, remainder=4 * remainder / size)
     return None
 
 

@@ -366,11 +366,11 @@ class Account(Curves):
 
     def _tradeoffs(self, alphas: list[Fraction]) -> tuple[Floats, Floats]:
         """f and its relative errors, rounded to the digits that hold."""
-        from discreet.accounting.tradeoff import overall_tradeoff
+        from discreet.accounting.tradeoff import envelope
 
         if len(self.cases) == 1:
             return self.case(self.main, self.accuracy).floats("beta", alphas, None)
-        points = [replace(p, error=p.error + F_ROUNDING) for p in overall_tradeoff(self, alphas)]
+        points = [replace(p, error=p.error + F_ROUNDING) for p in envelope(self, alphas)]
         return held(np.array([p.beta for p in points]), np.array([p.error for p in points]), "down")
 
     def intervals(self, quantity: Quantity, at: list[Fraction], digits: int | None) -> list[Interval]:

@@ -132,10 +132,10 @@ class PublishedMethod(Forgetful, ABC):
         return WithBound(centre, width)
 
 
-def checked(epsilon: float) -> float:
+def checked_epsilon(epsilon: float) -> float:
     """Return `epsilon` if it lies in [0, 700], where e^epsilon is a float.
 
-    >>> checked(2.0)
+    >>> checked_epsilon(2.0)
     2.0
     """
     if not 0 <= epsilon <= 700:
@@ -269,7 +269,7 @@ class SequentialSieve(PublishedMethod):
 
     def delta(self, *, epsilon: float) -> WithBound:
         """Return delta at `epsilon`, and the method's error bound."""
-        exact = Fraction(checked(epsilon))
+        exact = Fraction(checked_epsilon(epsilon))
         thresholds = exact - self.R / 2, exact + self.R / 2
         error = (1 + math.exp(epsilon)) * self.tail_error()
         if self.digits is None:
@@ -392,7 +392,7 @@ class LatticeNormal(PublishedMethod):
         """The sum of phi_n(m) (1 - e^(eps - L(m))), a bound on its rounding, and the first m."""
         term = self._term
         step = term.step
-        at = Fraction(checked(epsilon)) - term.times * term.offset
+        at = Fraction(checked_epsilon(epsilon)) - term.times * term.offset
         first = math.floor(at / step) + 1
         variance = float(self.variance)
         lowest = -math.ceil(math.sqrt(120 * variance))
@@ -499,7 +499,7 @@ class TwoFold(PublishedMethod):
 
     def delta(self, *, epsilon: float) -> WithBound:
         """Return delta at `epsilon`: 1 less the least of e^epsilon alpha(t) + beta(t) over the knots t."""
-        checked(epsilon)
+        checked_epsilon(epsilon)
         with working_bits(self._bits):
             factor = arb(epsilon).exp()
             # the least is at the last knot whose slope is steeper than -e^epsilon: (t - mu) mu / v <= epsilon

@@ -457,7 +457,7 @@ class EnvelopePoint:
     """Relative: f lies between the least height of all cases and the envelope over some of them."""
 
 
-def overall_tradeoff(account: Account, alphas: list[Fraction]) -> list[EnvelopePoint]:
+def envelope(account: Account, alphas: list[Fraction]) -> list[EnvelopePoint]:
     """The envelope at each alpha."""
     points = [EnvelopePoint(a, float(1 - a), Fraction(0), account.main) for a in alphas]
     open_ = [i for i, a in enumerate(alphas) if 0 < a < 1]

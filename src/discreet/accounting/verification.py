@@ -30,7 +30,7 @@ from typing import Literal, NamedTuple
 
 from flint import arb
 
-from discreet.accounting.certificate import Certificate, listed, number_text, read_json
+from discreet.accounting.certificate import Certificate, listed, number_text, strict_json
 from discreet.accounting.certified.all_cases import UpperBounds
 from discreet.accounting.certified.definition import defined_delta, seconds
 from discreet.accounting.certified.tails import log_mgf_ball, tail_ball
@@ -39,9 +39,9 @@ from discreet.accounting.contour import Kind, Quadrature, saddle
 from discreet.accounting.loss import Loss, is_coarse, log_fraction
 from discreet.accounting.parallel import Progress, map_cases
 from discreet.accounting.privacy_loss import compose
-from discreet.accounting.tradeoff import heights, lowest_heights, overall_tradeoff
+from discreet.accounting.tradeoff import envelope, heights, lowest_heights
 from discreet.budget.levels import RELATIONS, CaseLabel, Neighbours
-from discreet.budget.release import Release, load, read_file
+from discreet.budget.release import Release, load, read_text_file
 from discreet.budget.toml import parse_toml
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import Noise
@@ -157,9 +157,9 @@ def verify(
 
 def read_statement(path: str | os.PathLike[str]) -> Certificate:
     """Read a certificate (JSON), or a claim (TOML or JSON) on `releases`: `epsilon` and `delta`, say."""
-    text, name = read_file(path, "certificate or claim")
+    text, name = read_text_file(path, "certificate or claim")
     if text.lstrip().startswith("{"):
-        data = read_json(text, name)
+        data = strict_json(text, name)
         if "format" in data:
             return Certificate.from_text(text, where=name)
     else:
@@ -365,7 +365,7 @@ class _Check:
             flat = f"is {number_text(1 - alpha)}, below {number_text(low)}"
             return self._answer("refuted", f"The type II error of a test that ignores the data {flat}.")
         try:
-            (point,) = overall_tradeoff(self.account, [alpha])
+            (point,) = envelope(self.account, [alpha])
             places = [*self._crossing(alpha, point.threshold), point.threshold]
             worst, about = point.worst, Fraction(point.beta)
         except PrecisionError as problem:

@@ -27,7 +27,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Literal, overload
 
 from discreet import numbers
-from discreet.budget.toml import FieldError, exact, hint, inside, line, no_repeats, one_of, whole
+from discreet.budget.toml import FieldError, exact, hint, inside, line, no_repeats, one_of, whole_number
 from discreet.memory import Forgetful
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise, grouped
 from discreet.numbers import Exact, shown
@@ -95,7 +95,7 @@ class Query:
             label = f"{way} of query {shown(name)}"
             put(self, way, None if value is None else exact(value, name=label, field=(way,)))
         for key, count in (("sensitivity", sensitivity), ("groups", groups)):
-            put(self, key, whole(count, name=f"{key} of query {shown(name)}", field=(key,)))
+            put(self, key, whole_number(count, name=f"{key} of query {shown(name)}", field=(key,)))
 
     @property
     def way(self) -> str:
@@ -267,7 +267,7 @@ class Spine:
     >>> Spine(paths={7: ["State", "Tract+Block"]}).resolve(levels)
     {7: (('State',), ('Tract', 'Block'))}
     >>> for number, runs in Spine(may_merge_up=["Tract", "Block"]).resolve(levels).items():
-    ...     print(number, written(runs))
+    ...     print(number, path_text(runs))
     1 State, Tract, Block
     2 State, Tract+Block
     3 State+Tract, Block
@@ -334,17 +334,17 @@ class Spine:
             yield tuple(runs)
 
 
-def written(runs: Runs) -> str:
+def path_text(runs: Runs) -> str:
     """Write the runs of a path on one line.
 
-    >>> written((("US",), ("State", "County")))
+    >>> path_text((("US",), ("State", "County")))
     'US, State+County'
     """
     return ", ".join("+".join(run) for run in runs)
 
 
 def _checked(number: int, runs: Sequence[str]) -> tuple[int, tuple[str, ...]]:
-    number = whole(number, name="number of a path", field=("paths",))
+    number = whole_number(number, name="number of a path", field=("paths",))
     with inside("paths", str(number)):
         if isinstance(runs, str) or not isinstance(runs, Sequence):
             raise FieldError(

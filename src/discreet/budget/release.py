@@ -19,7 +19,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from discreet.budget.attributes import Attributes, attribute_lines, read_attributes
-from discreet.budget.levels import RELATIONS, WAYS, Level, Neighbours, Query, Runs, Spine, find_level, written
+from discreet.budget.levels import (
+    RELATIONS,
+    WAYS,
+    Level,
+    Neighbours,
+    Query,
+    Runs,
+    Spine,
+    find_level,
+    path_text,
+)
 from discreet.budget.toml import (
     FieldError,
     a_list,
@@ -565,7 +575,7 @@ did you mean "bounded"? (line 2 of small.toml)
     def __str__(self) -> str:
         total = "" if self.rho is None else f", rho {self.rho} = {brief(self.rho, 5)}"
         queries = sum(len(level.queries) for level in self.levels)
-        main = f"(main {self.main}: {written(self.runs(self.main))})"
+        main = f"(main {self.main}: {path_text(self.runs(self.main))})"
         paths = "one path" if len(self.paths) == 1 else f"{len(self.paths)} paths {main}"
         lines = [
             f"{self.name}: {self.title}" if self.title else self.name,
@@ -717,10 +727,10 @@ def preset_names() -> tuple[str, ...]:
     )
 
 
-def presets() -> dict[str, str]:
+def preset_titles() -> dict[str, str]:
     """Return each preset's name and its title, a one-line description.
 
-    >>> presets()["dhc-2020-persons"]
+    >>> preset_titles()["dhc-2020-persons"]
     '2020 Census, Demographic and Housing Characteristics (DHC), persons, United States'
     """
     return {name: load_preset(name).title for name in preset_names()}
@@ -766,14 +776,14 @@ def load_file(path: str | os.PathLike[str]) -> Release:
     Traceback (most recent call last):
     discreet.errors.InputError: there is no file no-such-file.toml
     """
-    text, name = read_file(path)
+    text, name = read_text_file(path)
     return Release.from_toml(text, where=name)
 
 
-def read_file(path: str | os.PathLike[str], kind: str = "TOML file") -> tuple[str, str]:
+def read_text_file(path: str | os.PathLike[str], kind: str = "TOML file") -> tuple[str, str]:
     """Return the text of a file, and the name by which an error calls it; large ones are refused.
 
-    >>> read_file("no-such-file.json", "certificate")
+    >>> read_text_file("no-such-file.json", "certificate")
     Traceback (most recent call last):
     discreet.errors.InputError: there is no file no-such-file.json
     """

@@ -29,9 +29,9 @@ from discreet.accounting.contour import (
     Kind,
     Sieve,
     SieveOverflowError,
-    rounded,
     saddle,
     short_above,
+    short_tilt,
     sieved,
 )
 from discreet.accounting.loss import MOST_NODES, Floats, Loss, Nodes, turns
@@ -217,7 +217,7 @@ class UpperBounds(Forgetful):
         with working_bits(_BITS * (2 if lean else 1) + 2 * math.log2(1 + abs(float(epsilon)))):
             theta = saddle(worst, Kind.DELTA, float(epsilon), float(step or 0))
             if lean:
-                theta = rounded(theta + lean * (theta - Kind.DELTA.pole))
+                theta = short_tilt(theta + lean * (theta - Kind.DELTA.pole))
             tilt = Fraction(theta)
             length, _ = whole.alias_free(Kind.DELTA, theta, float(epsilon), float(epsilon))
             point, gap, count = epsilon, Fraction(0), 0

@@ -127,11 +127,11 @@ def delta_ball(loss: PrivacyLoss, epsilon: Fraction, accuracy: float) -> arb:
 
 def certified_delta(loss: PrivacyLoss, epsilon: Fraction, *, digits: int | None = None) -> Interval:
     """An interval that contains delta(epsilon)."""
-    found = padded(interval(delta_ball(loss, epsilon, default_accuracy(loss, digits))), digits)
+    found = around_floats(interval(delta_ball(loss, epsilon, default_accuracy(loss, digits))), digits)
     return Interval(max(found.lower, Fraction(0)), min(found.upper, Fraction(1)))
 
 
-def padded(found: Interval, digits: int | None) -> Interval:
+def around_floats(found: Interval, digits: int | None) -> Interval:
     """Widened by the accuracy of floats, so that the float returned for the same question lies inside.
 
     Aliases are all positive: the true value lies next to the upper end of what was found.
@@ -262,7 +262,7 @@ def certified_tradeoff(loss: PrivacyLoss, alpha: Fraction, *, digits: int | None
         return _by_duality(loss, alpha, accuracy if digits is not None else LINE_ACCURACY)
     fine = accuracy / 8
     for _ in range(5):  # where the two parts of f nearly cancel, each must be known better
-        found = padded(_by_points(loss, alpha, fine), digits)
+        found = around_floats(_by_points(loss, alpha, fine), digits)
         if found.relative_width <= 4 * accuracy:
             break
         fine /= 1000
@@ -467,10 +467,10 @@ def certified_tradeoffs(account: Account, alphas: list[Fraction], digits: int | 
     f is the supremum over w = e^l of the least g(w) = 1 - delta(l) - w alpha of all cases. Lower end: the
     least of all cases at one l. Upper end: f of any case, or where cases cross what `_crossing_top` proves.
     """
-    from discreet.accounting.tradeoff import overall_tradeoff
+    from discreet.accounting.tradeoff import envelope
 
     boxes = []
-    for alpha, point in zip(alphas, overall_tradeoff(account, alphas), strict=True):
+    for alpha, point in zip(alphas, envelope(account, alphas), strict=True):
         if alpha in (0, 1):
             boxes.append(Interval(1 - alpha, 1 - alpha))
             continue

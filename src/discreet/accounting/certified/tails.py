@@ -27,9 +27,9 @@ from discreet.accounting.contour import (
     SieveOverflowError,
     kernel_size,
     period,
-    rounded,
     saddle,
     short_above,
+    short_tilt,
     sieved,
 )
 from discreet.accounting.evaluation import partition
@@ -83,7 +83,7 @@ def tail_ball(
     place = float(point)
     theta = saddle(loss, kind, place, step)
     if lean:
-        theta = rounded(theta + lean * (theta - kind.pole))
+        theta = short_tilt(theta + lean * (theta - kind.pole))
     spread = loss.tilted_spread(theta)
     size = kernel_size(kind, theta, step) * min(1.0, (step or 1.0) / (2.5 * spread))
     if kind is Kind.DELTA and h is not None:
@@ -128,7 +128,7 @@ class _Contour:
         """An upper bound of sum_{n != 0} e^(theta n P) G(t + nP), by Chernoff's bound at two tilts."""
         total = arb(0)
         for other in (up, down):
-            t = Fraction(rounded(other)) if other not in (0.0, -1.0) else Fraction(int(other))
+            t = Fraction(short_tilt(other)) if other not in (0.0, -1.0) else Fraction(int(other))
             t = max(t, Fraction(-1 if self.kind is Kind.NULL else 0))
             ratio = (-ball(abs(t - self.theta) * self.spacing)).exp()
             total += self.log_scale(t).exp() * ratio / (1 - ratio)
