@@ -1,4 +1,4 @@
-"""Boole's rule for groups of equal events: a published method, to compare with; the package never uses it.
+"""Boole's rule for groups of equal events: a published method to compare with; the package never uses it.
 
 Su, Su and Wang (PNAS 2025, arXiv:2410.09296), Propositions A.12 and A.13, Facts A.14 and A.15. The law of
 each group's sum is replaced by the normal density on the integers, the measure nu; with M = S / h whole,
@@ -66,7 +66,7 @@ class BooleErrors(NamedTuple):
 
     @property
     def total(self) -> float:
-        """All of them."""
+        """The sum of all parts."""
         return math.fsum(self)
 
 
@@ -200,9 +200,9 @@ class BooleSum(PublishedMethod):
     def delta(self, *, epsilon: float) -> WithBound:
         """Return delta at `epsilon` from both tails, and the error bound."""
         exact, factor = Fraction(checked_epsilon(epsilon)), math.exp(epsilon)
-        (first, one), (second, other) = (self.tail(exact + side * self.R / 2) for side in (-1, 1))
+        (first, errors), (second, more) = (self.tail(exact + side * self.R / 2) for side in (-1, 1))
         rounding = 4 * _UNIT * (abs(first) + factor * abs(second))
-        return WithBound(first - factor * second, one.total + factor * other.total + rounding)
+        return WithBound(first - factor * second, errors.total + factor * more.total + rounding)
 
     # -- the sum ----------------------------------------------------------------------------------------
 

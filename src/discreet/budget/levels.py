@@ -267,7 +267,7 @@ class Spine:
     >>> Spine(paths={7: ["State", "Tract+Block"]}).resolve(levels)
     {7: (('State',), ('Tract', 'Block'))}
     >>> for number, runs in Spine(may_merge_up=["Tract", "Block"]).resolve(levels).items():
-    ...     print(number, path_text(runs))
+    ...     print(number, runs_text(runs))
     1 State, Tract, Block
     2 State, Tract+Block
     3 State+Tract, Block
@@ -334,10 +334,10 @@ class Spine:
             yield tuple(runs)
 
 
-def path_text(runs: Runs) -> str:
+def runs_text(runs: Runs) -> str:
     """Write the runs of a path on one line.
 
-    >>> path_text((("US",), ("State", "County")))
+    >>> runs_text((("US",), ("State", "County")))
     'US, State+County'
     """
     return ", ".join("+".join(run) for run in runs)

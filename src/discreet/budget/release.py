@@ -28,7 +28,7 @@ from discreet.budget.levels import (
     Runs,
     Spine,
     find_level,
-    path_text,
+    runs_text,
 )
 from discreet.budget.toml import (
     FieldError,
@@ -575,7 +575,7 @@ did you mean "bounded"? (line 2 of small.toml)
     def __str__(self) -> str:
         total = "" if self.rho is None else f", rho {self.rho} = {brief(self.rho, 5)}"
         queries = sum(len(level.queries) for level in self.levels)
-        main = f"(main {self.main}: {path_text(self.runs(self.main))})"
+        main = f"(main {self.main}: {runs_text(self.runs(self.main))})"
         paths = "one path" if len(self.paths) == 1 else f"{len(self.paths)} paths {main}"
         lines = [
             f"{self.name}: {self.title}" if self.title else self.name,
