@@ -8,7 +8,7 @@ JOBS ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-lowest fuzz torture times lock sbom licences bench bench-nation lint format house \
-  screenshot clean
+  changelog screenshot clean
 
 help:
 	@echo "make demo      account for the 2020 Census DHC: table, proof, plots, curves and a report in out/"
@@ -25,6 +25,7 @@ help:
 	@echo "make lint      ruff and mypy alone"
 	@echo "make format    rewrite the sources in the project's format"
 	@echo "make house     how large the package is, and where each idea lives"
+	@echo "make changelog  the next version in CHANGELOG.md, from changelog.d/; DATE=2026-12-01 releases it"
 	@echo "make screenshot  the picture in the README"
 	@echo "make clean     remove everything that can be made again"
 
@@ -158,6 +159,9 @@ bench: $(VENV)/.stamp-bench
 # NATION: sizes in millions, as many as the disk in PLACE holds (60 bytes a person)
 bench-nation: $(VENV)/.stamp-bench
 	$(BIN)/python -m benchmarks.bench_nation $(if $(NATION),--people $(NATION)) $(if $(PLACE),--place $(PLACE))
+
+changelog:
+	@$(PYTHON) changelog.d/assemble.py $(DATE)
 
 screenshot: $(VENV)/.stamp-test
 	$(BIN)/python docs/make_screenshot.py
