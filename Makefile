@@ -8,7 +8,7 @@ JOBS ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-lowest fuzz torture times lock sbom licences bench bench-nation lint format house \
-  changelog screenshot clean
+  changelog command-line screenshot clean
 
 help:
 	@echo "make demo      account for the 2020 Census DHC: table, proof, plots, curves and a report in out/"
@@ -26,6 +26,7 @@ help:
 	@echo "make format    rewrite the sources in the project's format"
 	@echo "make house     how large the package is, and where each idea lives"
 	@echo "make changelog  the next version in CHANGELOG.md, from changelog.d/; DATE=2026-12-01 releases it"
+	@echo "make command-line  docs/reference/command-line.md, from what --help prints"
 	@echo "make screenshot  the picture in the README"
 	@echo "make clean     remove everything that can be made again"
 
@@ -162,6 +163,9 @@ bench-nation: $(VENV)/.stamp-bench
 
 changelog:
 	@$(PYTHON) changelog.d/assemble.py $(DATE)
+
+command-line: $(VENV)/.stamp-run
+	$(BIN)/python docs/make_command_line.py
 
 screenshot: $(VENV)/.stamp-test
 	$(BIN)/python docs/make_screenshot.py
