@@ -17,7 +17,7 @@ help:
 	@echo "make fuzz      search with new seeds for MINUTES (10); what is found becomes a case of make test"
 	@echo "make torture   faults at every system call of a run, and a billion draws of the sampler"
 	@echo "make test-lowest  tests with the lowest versions of the dependencies that are allowed"
-	@echo "make lock      the lock files anew; UPGRADE=--upgrade takes newer versions"
+	@echo "make lock      rebuild the lock files; UPGRADE=--upgrade takes newer versions"
 	@echo "make sbom      a CycloneDX document of the dependencies, in out/"
 	@echo "make times     the tests, and which of them take most processor time"
 	@echo "make bench     time and accuracy against other accountants"
