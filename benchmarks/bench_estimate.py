@@ -77,7 +77,7 @@ def rows(blocks: int = BLOCKS) -> list[tuple[str, ...]]:
     found.append(
         (
             f"dense two-pass solve (2016 x 2016) of {DENSE_UNITS} units",
-            f"{dense:.0f} s: {ratio:,.0f} times as long a unit",
+            f"{dense:.0f} s: {ratio:,.0f} times as long per unit",
         )
     )
     return found

@@ -124,8 +124,8 @@ def page() -> str:
         for words, said in found.items()
         if len(words) == 1
     ]
-    parts = [HEAD, _table("command", listed), "## Options of several commands\n"]
-    parts.append(_table("option", [(f"`{name}`", meaning) for name, meaning in sorted(shared)]))
+    parts = [HEAD, _list(listed), "## Options of several commands\n"]
+    parts.append(_list([(f"`{name}`", meaning) for name, meaning in sorted(shared)]))
     shown: set[tuple[str, ...]] = set()
     first: dict[str, str] = {}
     for words, said in found.items():
@@ -141,7 +141,7 @@ def page() -> str:
         options = said.boxes.get("Parameters", {}).items()
         rows += [(f"`{row[0]}`", row[1]) for row in options if row not in shared]
         if rows:
-            parts.append(_table("argument or option", rows))
+            parts.append(_list(rows))
         if also := [f"`{row[0].split()[0]}`" for row in options if row in shared]:
             parts.append(f"Also {', '.join(also)}.\n")
         if said.examples and said.examples not in shown:
@@ -150,14 +150,8 @@ def page() -> str:
     return "\n".join(parts)
 
 
-def _table(first: str, rows: list[tuple[str, str]]) -> str:
-    lines = [f"| {first} | meaning |", "| --- | --- |"]
-    lines += [f"| {_cell(name)} | {_cell(meaning)} |" for name, meaning in rows]
-    return "\n".join(lines) + "\n"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+def _list(rows: list[tuple[str, str]]) -> str:
+    return "".join(f"- {name}: {meaning}\n" if meaning else f"- {name}\n" for name, meaning in rows)
 
 
 if __name__ == "__main__":
