@@ -198,6 +198,13 @@ def anchors(text: str) -> set[str]:
     return found
 
 
+def test_the_index_leads_to_every_page() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    linked = set(re.findall(r"\]\(([^)#\s]+)", index))
+    pages = {page.relative_to(ROOT / "docs").as_posix() for page in PAGES if ROOT / "docs" in page.parents}
+    assert pages - {"index.md"} == linked
+
+
 def test_pages_are_plain_and_portable() -> None:
     # no machine's paths in what people read
     for page in PAGES:
