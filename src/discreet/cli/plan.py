@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from discreet.budget import load
-from discreet.budget.release import read_file
+from discreet.budget.release import read_text_file
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, need_tables, option
 from discreet.errors import InputError
@@ -81,7 +81,7 @@ def plan(
     from discreet.estimation.plan import read_goals
 
     release = load(target)
-    goals = [] if goal is None else read_goals(read_file(goal)[0], goal.name)
+    goals = [] if goal is None else read_goals(read_text_file(goal)[0], goal.name)
     result = find(
         release,
         tree=_children([level.name for level in release.levels], read_tree(tree, release)),
