@@ -16,8 +16,9 @@ from functools import wraps
 from pathlib import Path
 from typing import Annotated, Literal, ParamSpec, TypeVar, get_args, get_origin
 
-from discreet.budget import Release
+from discreet.budget import Neighbours, Release
 from discreet.files import FilePath
+from discreet.numbers import Exact
 
 Table = object
 """A file (CSV or Parquet), or a pandas, polars or Arrow table."""
@@ -137,7 +138,60 @@ ForSpreadsheets = Annotated[
 ]
 
 
+Relation = Annotated[
+    Neighbours | None,
+    Option(
+        "bounded: one record is replaced; unbounded: one is added or removed. "
+        "Default: what the release was calibrated for.",
+        "bounded|unbounded",
+    ),
+]
+People = Annotated[int, Option("How many people change together.", "K")]
+Jobs = Annotated[int, Option("Processes; default: one for each CPU.", "N", reads=int | None)]
+Deltas = Annotated[
+    Sequence[Exact],
+    several("Epsilon at this delta, an exact number such as 1e-10; may be repeated.", "D", "delta"),
+]
+Accuracy = Annotated[
+    float | None,
+    Option(
+        "Trade accuracy for speed: how far an epsilon may be off, or what fraction of a delta.",
+        "A",
+        reads=str | None,
+    ),
+]
+
+
 # -- questions -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Accounting:
+    """What `privacy_table` takes, and `discreet account`."""
+
+    releases: Sequence[Release]
+    _: KW_ONLY
+    delta: Deltas = ()
+    epsilon: Annotated[
+        Sequence[Exact],
+        several("Delta at this epsilon, an exact number such as 4; may be repeated.", "E", "epsilon"),
+    ] = ()
+    pair: Annotated[tuple[int, int] | None, Option("Only this pair of paths (bounded).", "I J")] = None
+    path: Annotated[int | None, Option("Only this path (unbounded).", "I")] = None
+    all_pairs: Annotated[
+        bool,
+        Option(
+            "For several releases: every combination of their paths, or only the main paths.",
+            negative="main-path",
+        ),
+    ] = True
+    certify: Annotated[bool, Option("Add intervals that provably contain the values of the table.")] = False
+    digits: Annotated[int | None, Option("Significant digits of the results.", "N")] = None
+    accuracy: Accuracy = None
+    neighbours: Relation = None
+    people: People = 1
+    jobs: Jobs = 1
+    progress: Callable[[int, int], None] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

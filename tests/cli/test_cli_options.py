@@ -10,19 +10,23 @@ from pathlib import Path
 
 import pytest
 
-from discreet import release
+from discreet import account, portfolio, release
+from discreet.accounting.costs import privacy_table
 from discreet.budget import load
 from discreet.cli import run
-from discreet.options import Estimating, Measuring, Tabulating
+from discreet.options import Accounting, Estimating, Measuring, Tabulating
 
 COMMANDS: dict[str, tuple[Callable[..., object], set[str]]] = {
     # the function, and what it takes by place on the command line, or not at all
     "tabulate": (release.tabulate, {"release"}),
     "measure": (release.measure, {"release"}),
     "estimate": (release.estimate, {"noisy", "streamed"}),
+    "account": (privacy_table, {"releases", "progress"}),
 }
-OF_THE_SCREEN = {"--json", "--quiet", "--help", "--version"}
+ALONE = {"--json", "--quiet", "--help", "--version"}
 """What only a command line needs."""
+FILES = {"account": {"--unit", "--curve", "--tradeoff", "--plot", "--export"}}
+"""The files that `account` writes of its curves, and the unit of a ledger that is named."""
 
 
 def option_of(parameter: str, known: set[str]) -> str:
@@ -38,8 +42,8 @@ def test_the_options_of_a_command_are_the_parameters_of_its_function(
 ) -> None:
     function, others = COMMANDS[command]
     assert run([command, "--help"]) == 0
-    shown = re.findall(r"^│ +[*]? +(--[a-z-]+)", capsys.readouterr().out, re.MULTILINE)
-    known = set(shown) - OF_THE_SCREEN
+    shown = re.findall(r"^│ (?:[* ]  )?(--[a-z-]+)", capsys.readouterr().out, re.MULTILINE)
+    known = set(shown) - ALONE - FILES.get(command, set())
     assert len(known) >= 10
     taken = inspect.signature(function).parameters
     assert known == {option_of(name, known) for name in taken if name not in others}
@@ -48,7 +52,12 @@ def test_the_options_of_a_command_are_the_parameters_of_its_function(
 
 @pytest.mark.parametrize(
     ("question", "function"),
-    [(Tabulating, release.tabulate), (Measuring, release.measure), (Estimating, release.estimate)],
+    [
+        (Tabulating, release.tabulate),
+        (Measuring, release.measure),
+        (Estimating, release.estimate),
+        (Accounting, privacy_table),
+    ],
 )
 def test_a_function_takes_the_fields_of_its_question(question: type, function: Callable[..., object]) -> None:
     taken = inspect.signature(function).parameters
@@ -57,6 +66,16 @@ def test_a_function_takes_the_fields_of_its_question(question: type, function: C
     needed = {name: "x" for name, one in taken.items() if one.default is inspect.Parameter.empty}
     with pytest.raises(TypeError, match="got an unexpected keyword argument 'out_folder'"):
         function(**needed, out_folder="y")
+
+
+@pytest.mark.parametrize("function", [account, portfolio])
+def test_an_account_takes_what_its_table_takes(function: Callable[..., object]) -> None:
+    """`discreet.account` and `portfolio` give the curve of which the command shows some points."""
+    table = inspect.signature(privacy_table).parameters
+    taken = dict(inspect.signature(function).parameters)
+    taken.pop("release" if function is account else "releases")
+    assert len(taken) >= 3
+    assert {name: one.default for name, one in taken.items()} == {name: table[name].default for name in taken}
 
 
 def test_a_repeated_option_that_is_not_given_is_the_default_of_python(

@@ -109,23 +109,11 @@ def takes(question: type) -> Callable[[Callable[..., None]], Callable[..., None]
 
 Targets = Annotated[str, option("A preset's name or a TOML file; several make a portfolio.")]
 Target = Annotated[str, option("A preset's name or a TOML file.")]
-Relation = Annotated[
-    Neighbours | None,
-    option(
-        "bounded: one record is replaced; unbounded: one is added or removed. "
-        "Default: what the release was calibrated for.",
-        "bounded|unbounded",
-    ),
-]
-Deltas = Annotated[
-    list[str] | None, option("Epsilon at this delta, an exact number such as 1e-10; may be repeated.", "D")
-]
-People = Annotated[int, option("How many people change together.", "K")]
-Accuracy = Annotated[
-    str | None,
-    option("Trade accuracy for speed: how far an epsilon may be off, or what fraction of a delta.", "A"),
-]
-Jobs = Annotated[int | None, option("Processes; default: one for each CPU.", "N")]
+Relation = Annotated[Neighbours | None, declared(options.Relation)]
+Deltas = Annotated[list[str] | None, declared(options.Deltas)]
+People = Annotated[int, declared(options.People)]
+Accuracy = Annotated[str | None, declared(options.Accuracy)]
+Jobs = Annotated[int | None, declared(options.Jobs)]
 Json = Annotated[bool, option("Print one JSON object.")]
 Quiet = Annotated[bool, option("No progress bar and no time.")]
 
