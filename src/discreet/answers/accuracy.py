@@ -62,8 +62,8 @@ def accuracy_answer(found: Accuracy) -> Answer:
 def _sizes(query: QueryAccuracy) -> tuple[Cell, ...]:
     return (
         query.cells,
-        Quantity(query.noise_sd, Style.DEVIATION, missing="not asked"),
-        *(Quantity(size, Style.DEVIATION, missing=_UNKNOWN) for size in (query.sd, query.margin95)),
+        Quantity(query.noise_sd, Style.MARGIN, missing="not asked"),
+        *(Quantity(size, Style.MARGIN, missing=_UNKNOWN) for size in (query.sd, query.margin95)),
     )
 
 

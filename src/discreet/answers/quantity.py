@@ -93,13 +93,11 @@ class Style(Enum):
     OFTEN = auto()
     """A rare chance in round numbers: 3 times in 10,000."""
     MARGIN = auto()
-    """A margin of error: 3.92, 98,000."""
+    """A margin of error or a standard deviation, in three digits: 3.92, 98,000."""
     CHANGE = auto()
     """A difference, with its sign: -1.8841."""
     COUNT = auto()
     """A whole number with separators: 12,345."""
-    DEVIATION = auto()
-    """A standard deviation or a margin of one, in three digits without ending zeros: 2.7, 12345."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +115,6 @@ class Quantity:
     20.49 %
     >>> print(Quantity(Fraction(2, 3), Style.BRIEF, NumberKind.AT_MOST), Quantity(None, missing="not asked"))
     0.666667 not asked
-    >>> print(Quantity(2.7, Style.DEVIATION), Quantity(12345.6, Style.DEVIATION))
-    2.7 12346
     """
 
     value: int | float | Fraction | Interval | None
@@ -198,8 +194,6 @@ class Quantity:
                 return self._change(float(value))
             case Style.COUNT:
                 return f"{value:,}"
-            case Style.DEVIATION:
-                return f"{float(value):.3g}" if value < 999.5 else f"{float(value):.0f}"
 
     def _result(self, value: float, *, up: bool, down: bool) -> str:
         digits = numbers.count_of_digits(value, self.accuracy, self.digits or DIGITS)
