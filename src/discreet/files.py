@@ -179,15 +179,6 @@ def open_bytes(path: Path) -> gzip.GzipFile | io.FileIO:
     return gzip.GzipFile(path) if path.suffix.lower() == ".gz" else path.open("rb", buffering=0)
 
 
-def csv_header(path: Path, delimiters: str = ",") -> tuple[list[str], str]:
-    """Return the names in the first line of a CSV file, and which of some delimiters makes most of them."""
-    with open_bytes(path) as stream:
-        line = stream.readline(1 << 20).removeprefix(b"\xef\xbb\xbf").decode("utf-8")
-    # a name in quotes may hold another sign, so the one that makes more columns is the delimiter
-    found = [(next(csv.reader([line], delimiter=sign), []), sign) for sign in delimiters]
-    return max(found, key=lambda pair: len(pair[0]))
-
-
 def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Return a table as CSV, every float with all its digits and None as an empty field.
 
@@ -215,6 +206,7 @@ def sha256(file: Path, stop: Event | None = None) -> str:
 ArrowTable = Any
 ArrowArray = Any
 ArrowSchema = Any
+ArrowType = Any
 """What PyArrow gives: it has no types of its own that a checker could use."""
 
 
