@@ -14,6 +14,7 @@ import io
 import os
 import secrets
 import stat
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import fields
@@ -172,6 +173,22 @@ def json_fields(result: DataclassInstance, **names: str) -> dict[str, object]:
         value = list(value) if isinstance(value, tuple) else str(value) if isinstance(value, Path) else value
         found[names.get(one.name, one.name)] = value
     return found
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Say which file it was, if it cannot be opened, or unpacked, or read to its end.
+
+    >>> with readable(Path("no-such-file")):
+    ...     _ = open("no-such-file")
+    Traceback (most recent call last):
+    discreet.errors.InputError: no-such-file cannot be read: No such file or directory
+    """
+    try:
+        yield
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", "") or "it is damaged"
+        raise InputError(f"{path} cannot be read: {reason}") from None
 
 
 def open_bytes(path: Path) -> gzip.GzipFile | io.FileIO:

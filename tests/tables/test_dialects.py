@@ -461,3 +461,12 @@ def test_missing_numbers_in_memory_are_all_named(tmp_path: Path) -> None:
         "  2. value is not a whole number (row 3 of the table, field value)",
         "  3. a value is missing (row 4 of the table, field variance)",
     ]
+
+
+def test_a_packed_file_that_is_damaged(tmp_path: Path) -> None:
+    content = gzip.compress(b"value,variance\n" + b"".join(b"%d,5\n" % n for n in range(5000)))
+    file = tmp_path / "t.csv.gz"
+    for wrong in (content[:-30], content[:3000] + bytes(60) + content[3060:]):
+        file.write_bytes(wrong)
+        with pytest.raises(InputError, match="cannot be read: it is damaged"):
+            table_risk(file, prior="1/2", known=0)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.errors import InputError
-from discreet.files import ArrowTable, ArrowType, arrow, open_bytes
+from discreet.files import ArrowTable, ArrowType, arrow, open_bytes, readable
 from discreet.tables.columns import PLACEHOLDER, Kind, Kinds, empty_lines, find_columns
 from discreet.tables.problems import Problems
 
@@ -166,21 +166,23 @@ class Delimited:
         reported, and nothing more comes.
         """
         rows = 0
-        for careful in (False, True):
-            types = _types(kinds, coded=coded)
-            if careful:
-                types |= _types({name: "text" for name, kind in kinds.items() if kind in NUMERIC}, coded=True)
-            reading = _Pass(self, types, skip=rows, hashed=hashed)
-            for batch in reading:
-                yield _with_numbers(batch, kinds, problems, rows) if careful else batch
-                rows += batch.num_rows
-            if reading.complete:
-                self.sha256, self.size = reading.sha256, reading.size
-                return
-        self.complete = False
-        self._report_lines(kinds, problems, rows)
+        with readable(self.path):
+            for careful in (False, True):
+                types = _types(kinds, coded=coded)
+                if careful:
+                    texts: Kinds = {name: "text" for name, kind in kinds.items() if kind in NUMERIC}
+                    types |= _types(texts, coded=True)
+                reading = _Pass(self, types, skip=rows, hashed=hashed)
+                for batch in reading:
+                    yield _with_numbers(batch, kinds, problems, rows) if careful else batch
+                    rows += batch.num_rows
+                if reading.complete:
+                    self.sha256, self.size = reading.sha256, reading.size
+                    return
+            self.complete = False
+            self.report_lines(kinds, problems, done=rows)
 
-    def _report_lines(self, kinds: Kinds, problems: Problems, done: int) -> None:
+    def report_lines(self, kinds: Kinds, problems: Problems, *, done: int = 0) -> None:
         """Read the file line by line to find what is no row, and in rows from `done` on what is no number."""
         before, header = problems.count, self.names
         places = [(header.index(name), name, kind) for name, kind in kinds.items() if kind in NUMERIC]

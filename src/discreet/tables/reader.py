@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -21,7 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from discreet.errors import InputError
-from discreet.files import ArrowSchema, ArrowTable, FilePath, arrow
+from discreet.files import ArrowSchema, ArrowTable, FilePath, arrow, readable
 from discreet.tables.columns import (
     Kind,
     Kinds,
@@ -139,18 +138,8 @@ def open_table(source: TableSource, *, wanted: Sequence[str] = (), name: str = "
     path, kind = Path(source), table_format(source)
     if not path.is_file():
         raise InputError(f"{path} is a directory" if path.is_dir() else f"there is no file {path}")
-    with _readable(path):
+    with readable(path):
         return Delimited.open(path, wanted) if kind == "csv" else _Columnar.open(path, kind)
-
-
-@contextmanager
-def _readable(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(
-            f"{path} cannot be read: {getattr(error, 'strerror', '') or 'it is damaged'}"
-        ) from None
 
 
 @dataclass(slots=True)
@@ -203,7 +192,7 @@ class _Columnar:
 
     def batches(self, kinds: Kinds, problems: Problems, *, coded: bool = True) -> Iterator[ArrowTable]:
         start = 0
-        with _arrow_only(self.path, self.kind), _readable(self.path):
+        with _arrow_only(self.path, self.kind), readable(self.path):
             for batch in self._raw(list(kinds)):
                 table = arrow().Table.from_batches([batch])
                 if not start and not _fits(table, kinds, problems):
@@ -424,7 +413,7 @@ def _read(
     if any(one not in written for one in needed):
         return ReadTable(path, opened.format, "", 0, 0, {}, {}, problems, usable=False)
     problems.written = written
-    with _readable(path):
+    with readable(path):
         table = opened.table({written[one]: kinds[one] for one in written}, problems)
     columns = dict(zip(written, table.columns, strict=True)) if opened.complete else {}
     numbers = {one: column.to_numpy() for one, column in columns.items() if kinds[one] != "text"}
