@@ -101,6 +101,7 @@ class _Stream(io.RawIOBase):
             last = self._file.read(step) + last[:2]
         rest = last.rstrip(b"\r\n")
         self._end += len(rest) + (2 if last[len(rest) :].startswith(b"\r\n") else 1)
+        self.as_it_is = path.suffix.lower() != ".gz" and self._end == os.stat(path).st_size
         self._file.seek(0)
 
     def readable(self) -> bool:
@@ -228,8 +229,9 @@ class _Pass:
         try:
             # Arrow's own error repeats what it found, so it must not even be the context of another one.
             with suppress(pa.ArrowInvalid):
+                plain = stream.as_it_is and not self._hashed  # then Arrow reads the file without Python
                 reader = text.open_csv(
-                    pa.PythonFile(stream, "r"),
+                    pa.OSFile(str(self._file.path)) if plain else pa.PythonFile(stream, "r"),
                     read_options=text.ReadOptions(block_size=BLOCK, skip_rows_after_names=self._skip),
                     parse_options=text.ParseOptions(delimiter=self._file.sign, ignore_empty_lines=False),
                     convert_options=text.ConvertOptions(
