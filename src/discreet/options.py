@@ -19,9 +19,7 @@ from typing import Annotated, Literal, ParamSpec, TypeVar, get_args, get_origin
 from discreet.budget import Neighbours, Release
 from discreet.files import FilePath
 from discreet.numbers import Exact
-
-Table = object
-"""A file (CSV or Parquet), or a pandas, polars or Arrow table."""
+from discreet.tables import TableSource
 
 P = ParamSpec("P")
 Question = TypeVar("Question")
@@ -200,7 +198,7 @@ class Tabulating:
 
     release: Release
     records: Annotated[
-        Table,
+        TableSource,
         Option(
             "One row per record: its lowest area (unit), and a column per attribute. CSV or Parquet.",
             "FILE",
@@ -209,7 +207,7 @@ class Tabulating:
     ]
     out: Out
     _: KW_ONLY
-    units: Annotated[Table, Option("All areas: columns unit, level, parent.", "FILE", reads=Path)]
+    units: Annotated[TableSource, Option("All areas: columns unit, level, parent.", "FILE", reads=Path)]
     geocodes: Geocodes = None
     id: Identifier = None
     at_most: AtMost = None
@@ -224,11 +222,11 @@ class Measuring:
     """What `measure` takes."""
 
     release: Release
-    counts: Annotated[Table, file("The exact counts, CSV or Parquet.")]
+    counts: Annotated[TableSource, file("The exact counts, CSV or Parquet.")]
     out: Out
     _: KW_ONLY
     records: Annotated[
-        Table,
+        TableSource,
         file(
             "Records instead of counts: the lowest area (unit), and a column per attribute. CSV or Parquet."
         ),
@@ -237,9 +235,11 @@ class Measuring:
         Literal["none", "nonnegative", "consistent"],
         Option("Estimates beside the measurements: none (default), nonnegative or consistent.", "KIND"),
     ] = "none"
-    units: Annotated[Table, file("All areas: columns unit, level, parent. Default: those of FILE.")] = None
+    units: Annotated[TableSource, file("All areas: columns unit, level, parent. Default: those of FILE.")] = (
+        None
+    )
     cells: Annotated[
-        Table, file("All cells: query, cell. With it and --units, rows with zeros may be left out.")
+        TableSource, file("All cells: query, cell. With it and --units, rows with zeros may be left out.")
     ] = None
     geocodes: Geocodes = None
     id: Identifier = None

@@ -401,8 +401,8 @@ def prove(
     progress: Progress | None,
 ) -> Interval:
     """Return the certified delta of all cases at the target."""
-    workers = account(release, neighbours=relation).with_workers(jobs, progress)
-    proof: Interval = workers.delta(epsilon=target, certified=True)
+    cost = account(release, neighbours=relation).with_workers(jobs, progress)
+    proof: Interval = cost.delta(epsilon=target, certified=True)
     if proof.upper > delta:
         raise PrecisionError(
             f"epsilon {float(target):.6g} was found for delta {float(delta):.3g}, but the proof gives {proof}"

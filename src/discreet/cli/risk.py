@@ -8,7 +8,6 @@ words. `table`: every row of a released table, and a summary by level.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -249,9 +248,6 @@ def hierarchy(
 
     outputs = Outputs(csv=csv, plot=plot)
     method, siblings = method.lower(), siblings.lower()
-    if method == "gibbs-as-published":
-        method = "gibbs-unconstrained"
-        print("discreet: --method gibbs-as-published is now gibbs-unconstrained", file=sys.stderr)
     if seed is not None and seed < 0:
         raise InputError(f"seed is {seed}; it must be zero or more")
     areas = [read_area(text) for text in area or ()]

@@ -56,13 +56,12 @@ from discreet.release.tables import (
     ArrowArray,
     Columns,
     Folder,
-    Numbers,
     arrow,
     chunks,
     output_format,
-    read_table,
     strings,
 )
+from discreet.tables import Numbers, read_table
 
 # -- joint estimates ---------------------------------------------------------------------------------------
 

@@ -50,12 +50,8 @@ from discreet.release.ledger import (
     spent,
 )
 from discreet.release.signing import read_key
-from discreet.release.tables import (
-    Folder,
-    Numbers,
-    output_format,
-    table_format,
-)
+from discreet.release.tables import Folder, output_format
+from discreet.tables import Numbers, table_format
 
 # -- counts ------------------------------------------------------------------------------------------------
 
@@ -250,9 +246,8 @@ def measure(asked: Measuring) -> Measured:
         raise InputError("geocodes and id (--geocodes, --id) need records; counts have neither")
     origin = records if counts is None else counts
     origin = origin if isinstance(origin, str | os.PathLike) else Path("records.parquet")
-    kind = output_format(
-        asked.format, "" if asked.format else table_format(origin), for_spreadsheets=asked.for_spreadsheets
-    )
+    like = "csv" if asked.format is None and table_format(origin) == "csv" else "parquet"
+    kind = output_format(asked.format, like, for_spreadsheets=asked.for_spreadsheets)
     pairs = level_pairs(release, asked.invariants)
     source = rehearsal_entropy(rehearsal)
     if post == "consistent" and not asked.additive:
