@@ -50,10 +50,10 @@ def file(help: str) -> Option:
     return Option(help, "FILE", reads=Path | None)
 
 
-def several(help: str, metavar: str, each: str) -> Option:
+def repeated(help: str, metavar: str, each: str) -> Option:
     """Return an option that is given once for each value.
 
-    >>> several("Tables that were not measured; may be repeated.", "QUERY", "query").each
+    >>> repeated("Tables that were not measured; may be repeated.", "QUERY", "query").each
     'query'
     """
     return Option(help, metavar, each, reads=list[str] | None)
@@ -148,7 +148,7 @@ People = Annotated[int, Option("How many people change together.", "K")]
 Jobs = Annotated[int, Option("Processes; default: one for each CPU.", "N", reads=int | None)]
 Deltas = Annotated[
     Sequence[Exact],
-    several("Epsilon at this delta, an exact number such as 1e-10; may be repeated.", "D", "delta"),
+    repeated("Epsilon at this delta, an exact number such as 1e-10; may be repeated.", "D", "delta"),
 ]
 Accuracy = Annotated[
     float | None,
@@ -172,7 +172,7 @@ class Accounting:
     delta: Deltas = ()
     epsilon: Annotated[
         Sequence[Exact],
-        several("Delta at this epsilon, an exact number such as 4; may be repeated.", "E", "epsilon"),
+        repeated("Delta at this epsilon, an exact number such as 4; may be repeated.", "E", "epsilon"),
     ] = ()
     pair: Annotated[tuple[int, int] | None, Option("Only this pair of paths (bounded).", "I J")] = None
     path: Annotated[int | None, Option("Only this path (unbounded).", "I")] = None
@@ -247,7 +247,7 @@ class Measuring:
     excess: Excess = "refuse"
     invariants: Annotated[
         Sequence[tuple[str, str]],
-        several(
+        repeated(
             "Publish these counts without noise, outside the guarantee; may be repeated.",
             "LEVEL/QUERY",
             "invariant",
@@ -274,7 +274,7 @@ class Estimating:
     _: KW_ONLY
     queries: Annotated[
         Sequence[str],
-        several(
+        repeated(
             'Tables that were not measured, such as "age * sex" or "adults = age[18-64 | 65+]"; '
             "may be repeated.",
             "QUERY",
@@ -286,11 +286,11 @@ class Estimating:
     ] = None
     differences: Annotated[
         Sequence[tuple[str, str]],
-        several("Differences between areas, or between queries; may be repeated.", "A,B", "difference"),
+        repeated("Differences between areas, or between queries; may be repeated.", "A,B", "difference"),
     ] = ()
     ratios: Annotated[
         Sequence[tuple[str, str]],
-        several("Ratios of areas, or of queries; may be repeated.", "A,B", "ratio"),
+        repeated("Ratios of areas, or of queries; may be repeated.", "A,B", "ratio"),
     ] = ()
     since: Annotated[
         FilePath | None,
@@ -298,7 +298,7 @@ class Estimating:
     ] = None
     levels: Annotated[
         Sequence[str | Fraction],
-        several("Levels of the intervals; default: 0.9 and 0.95; may be repeated.", "P", "level"),
+        repeated("Levels of the intervals; default: 0.9 and 0.95; may be repeated.", "P", "level"),
     ] = ("0.9", "0.95")
     down_to: Annotated[str | None, Option("The lowest level to write; default: all.", "LEVEL")] = None
     tables: Annotated[bool, Option("Add whole numbers, not negative, consistent over tables and levels.")] = (
