@@ -41,19 +41,19 @@ class Option:
     reads: object = None
 
 
-def file(help: str) -> Option:
+def file_option(help: str) -> Option:
     """Return an option that names a file.
 
-    >>> file("The exact counts, CSV or Parquet.").metavar
+    >>> file_option("The exact counts, CSV or Parquet.").metavar
     'FILE'
     """
     return Option(help, "FILE", reads=Path | None)
 
 
-def repeated(help: str, metavar: str, each: str) -> Option:
+def repeated_option(help: str, metavar: str, each: str) -> Option:
     """Return an option that is given once for each value.
 
-    >>> repeated("Tables that were not measured; may be repeated.", "QUERY", "query").each
+    >>> repeated_option("Tables that were not measured; may be repeated.", "QUERY", "query").each
     'query'
     """
     return Option(help, metavar, each, reads=list[str] | None)
@@ -119,12 +119,14 @@ Excess = Annotated[
 ]
 LedgerFile = Annotated[
     FilePath | None,
-    file(
+    file_option(
         "The ledger of the population; it must exist. Default: DISCREET_LEDGER, or discreet-ledger.json "
         "beside the input."
     ),
 ]
-KeyFile = Annotated[FilePath | None, file("The key file of a signed ledger. Default: DISCREET_LEDGER_KEY.")]
+KeyFile = Annotated[
+    FilePath | None, file_option("The key file of a signed ledger. Default: DISCREET_LEDGER_KEY.")
+]
 SpendAgain = Annotated[
     bool, Option("Release an input again that the ledger has already counted, and spend again.")
 ]
@@ -148,7 +150,7 @@ People = Annotated[int, Option("How many people change together.", "K")]
 Jobs = Annotated[int, Option("Processes; default: one for each CPU.", "N", reads=int | None)]
 Deltas = Annotated[
     Sequence[Exact],
-    repeated("Epsilon at this delta, an exact number such as 1e-10; may be repeated.", "D", "delta"),
+    repeated_option("Epsilon at this delta, an exact number such as 1e-10; may be repeated.", "D", "delta"),
 ]
 Accuracy = Annotated[
     float | None,
@@ -172,7 +174,7 @@ class Accounting:
     delta: Deltas = ()
     epsilon: Annotated[
         Sequence[Exact],
-        repeated("Delta at this epsilon, an exact number such as 4; may be repeated.", "E", "epsilon"),
+        repeated_option("Delta at this epsilon, an exact number such as 4; may be repeated.", "E", "epsilon"),
     ] = ()
     pair: Annotated[tuple[int, int] | None, Option("Only this pair of paths (bounded).", "I J")] = None
     path: Annotated[int | None, Option("Only this path (unbounded).", "I")] = None
@@ -222,12 +224,12 @@ class Measuring:
     """What `measure` takes."""
 
     release: Release
-    counts: Annotated[TableSource, file("The exact counts, CSV or Parquet.")]
+    counts: Annotated[TableSource, file_option("The exact counts, CSV or Parquet.")]
     out: Out
     _: KW_ONLY
     records: Annotated[
         TableSource,
-        file(
+        file_option(
             "Records instead of counts: the lowest area (unit), and a column per attribute. CSV or Parquet."
         ),
     ] = None
@@ -235,11 +237,12 @@ class Measuring:
         Literal["none", "nonnegative", "consistent"],
         Option("Estimates beside the measurements: none (default), nonnegative or consistent.", "KIND"),
     ] = "none"
-    units: Annotated[TableSource, file("All areas: columns unit, level, parent. Default: those of FILE.")] = (
-        None
-    )
+    units: Annotated[
+        TableSource, file_option("All areas: columns unit, level, parent. Default: those of FILE.")
+    ] = None
     cells: Annotated[
-        TableSource, file("All cells: query, cell. With it and --units, rows with zeros may be left out.")
+        TableSource,
+        file_option("All cells: query, cell. With it and --units, rows with zeros may be left out."),
     ] = None
     geocodes: Geocodes = None
     id: Identifier = None
@@ -247,7 +250,7 @@ class Measuring:
     excess: Excess = "refuse"
     invariants: Annotated[
         Sequence[tuple[str, str]],
-        repeated(
+        repeated_option(
             "Publish these counts without noise, outside the guarantee; may be repeated.",
             "LEVEL/QUERY",
             "invariant",
@@ -274,7 +277,7 @@ class Estimating:
     _: KW_ONLY
     queries: Annotated[
         Sequence[str],
-        repeated(
+        repeated_option(
             'Tables that were not measured, such as "age * sex" or "adults = age[18-64 | 65+]"; '
             "may be repeated.",
             "QUERY",
@@ -282,15 +285,17 @@ class Estimating:
         ),
     ] = ()
     areas: Annotated[
-        FilePath | None, file("Your own areas as unions of those released: columns area, unit.")
+        FilePath | None, file_option("Your own areas as unions of those released: columns area, unit.")
     ] = None
     differences: Annotated[
         Sequence[tuple[str, str]],
-        repeated("Differences between areas, or between queries; may be repeated.", "A,B", "difference"),
+        repeated_option(
+            "Differences between areas, or between queries; may be repeated.", "A,B", "difference"
+        ),
     ] = ()
     ratios: Annotated[
         Sequence[tuple[str, str]],
-        repeated("Ratios of areas, or of queries; may be repeated.", "A,B", "ratio"),
+        repeated_option("Ratios of areas, or of queries; may be repeated.", "A,B", "ratio"),
     ] = ()
     since: Annotated[
         FilePath | None,
@@ -298,7 +303,7 @@ class Estimating:
     ] = None
     levels: Annotated[
         Sequence[str | Fraction],
-        repeated("Levels of the intervals; default: 0.9 and 0.95; may be repeated.", "P", "level"),
+        repeated_option("Levels of the intervals; default: 0.9 and 0.95; may be repeated.", "P", "level"),
     ] = ("0.9", "0.95")
     down_to: Annotated[str | None, Option("The lowest level to write; default: all.", "LEVEL")] = None
     tables: Annotated[bool, Option("Add whole numbers, not negative, consistent over tables and levels.")] = (
@@ -308,12 +313,13 @@ class Estimating:
         Release | None,
         Option("The release, for a table without one: a preset or a TOML file.", "R", reads=str | None),
     ] = None
-    units: Annotated[FilePath | None, file("All areas: columns unit, level, parent.")] = None
+    units: Annotated[FilePath | None, file_option("All areas: columns unit, level, parent.")] = None
     invariants: Annotated[
-        FilePath | None, file("Counts to keep exact: columns unit, query, cell, count.")
+        FilePath | None, file_option("Counts to keep exact: columns unit, query, cell, count.")
     ] = None
     zeros: Annotated[
-        FilePath | None, file("Combinations that some areas cannot have: unit, and columns of attributes.")
+        FilePath | None,
+        file_option("Combinations that some areas cannot have: unit, and columns of attributes."),
     ] = None
     within: Annotated[
         str | None,
