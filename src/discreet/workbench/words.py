@@ -11,6 +11,8 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from discreet.answers.account import label
+from discreet.answers.quantity import NumberKind
+from discreet.answers.release import claim_text as reading
 from discreet.answers.release import only_path, path_text, relation
 from discreet.budget import AnswerKind
 from discreet.budget.levels import CHILDREN_2020, level_name
@@ -233,7 +235,8 @@ def epsilon_text(numbers: Numbers) -> str:
 
 def claimed(kind: AnswerKind, epsilon: float) -> str:
     """Write an epsilon, "at most" before one that is a bound."""
-    return f"{'at most ' if kind is AnswerKind.BOUND else ''}{kind.number(epsilon)}"
+    quantity = NumberKind.of(kind).quantity(epsilon)
+    return quantity.claimed if quantity.kind is NumberKind.AT_MOST else str(quantity)
 
 
 def epsilon_note(numbers: Numbers) -> str:
@@ -267,7 +270,7 @@ def claim_text(state: State) -> str:
     ('', 'An upper bound: the true value may be smaller.')
     """
     claim = state.base.claim
-    return "" if claim.kind is AnswerKind.EXACT else str(claim)
+    return "" if claim.kind is AnswerKind.EXACT else reading(claim)
 
 
 def comparing(progress: tuple[str, int, int] | None) -> str:
@@ -433,9 +436,10 @@ def _about_epsilon(state: State, then: float, now: float, where: str) -> str:
     kind = state.base.claim.kind
     names = {AnswerKind.EXACT: "The exact epsilon", AnswerKind.BOUND: "The bound on epsilon"}
     what, change = names.get(kind, "Epsilon as modelled"), against(now, then)
+    written = NumberKind.of(kind).quantity
     if change == "the same":
-        return f"{what}{where} stays {kind.number(now)}."
-    return f"{what}{where} is {kind.number(now)}, {change} than {kind.number(then)}."
+        return f"{what}{where} stays {written(now)}."
+    return f"{what}{where} is {written(now)}, {change} than {written(then)}."
 
 
 def page_differences(old: State, new: State) -> list[str]:
