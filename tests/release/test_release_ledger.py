@@ -87,6 +87,7 @@ def test_an_entry_says_what_was_spent_on_what(release: Release, country: Country
     assert not is_ledger(done.out / "release.toml")
     check = check_ledger(ledger)
     assert check.sound
+    assert "sound" in str(check)
     assert check.files == len(found.files) == 4
     assert "total for one person, bounded neighbours: rho 3" in str(read_ledger(ledger))
 

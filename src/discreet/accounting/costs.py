@@ -12,6 +12,7 @@ from discreet.accounting.overall import Account, account, portfolio
 from discreet.budget import Neighbours, Release
 from discreet.budget.levels import CaseLabel
 from discreet.errors import InputError
+from discreet.faces import Displayed
 from discreet.numbers import Exact, Interval, fraction
 from discreet.options import Accounting, asked_with
 
@@ -123,7 +124,7 @@ def _rows(
 
 
 @dataclass(frozen=True, slots=True)
-class PrivacyTable:
+class PrivacyTable(Displayed):
     """What one release, or several together, cost: rows by delta and by epsilon."""
 
     releases: Sequence[Release]
@@ -192,7 +193,7 @@ def _account_of(asked: Accounting) -> Account:
 
 
 @dataclass(frozen=True, slots=True)
-class TwoReleases:
+class TwoReleases(Displayed):
     """Two releases at the same deltas."""
 
     a: PrivacyTable

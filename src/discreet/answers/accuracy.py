@@ -6,7 +6,17 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 
-from discreet.answers.answer import Answer, AnswerTable, Cell, Column, Fact, Paragraph, Part, sentence
+from discreet.answers.answer import (
+    Answer,
+    AnswerTable,
+    Cell,
+    Column,
+    Fact,
+    Paragraph,
+    Part,
+    Sentence,
+    sentence,
+)
 from discreet.answers.describing import describes
 from discreet.answers.quantity import NumberKind, Quantity, Style
 from discreet.budget.levels import level_name
@@ -54,9 +64,18 @@ def accuracy_answer(found: Accuracy) -> Answer:
         "levels": levels,
     }
     every = AnswerTable((*_LEVELS, *_SIZES), tuple(lines))
-    body = tuple(_accuracy_body(found, every))
-    command = f"discreet accuracy {found.release}"
-    return Answer(f"{found.release}: accuracy", record, body, tables={"accuracy": every}, command=command)
+    lines_of = (
+        f"  {level}, {query}: sd {sd}, within {margin} 95 % of the time (noise alone {noise})"
+        for level, query, noise, sd, margin in every.cells
+    )
+    return Answer(
+        f"{found.release}: accuracy",
+        record,
+        tuple(_accuracy_body(found, every)),
+        tables={"accuracy": every},
+        command=f"discreet accuracy {found.release}",
+        summary="\n".join([f"{found.release}: {_TOGETHER[found.together]}", *lines_of]),
+    )
 
 
 def _sizes(query: QueryAccuracy) -> tuple[Cell, ...]:
@@ -135,12 +154,32 @@ def plan_answer(found: Plan, *, of: str = "") -> Answer:
     }
     facts = (Fact("rho", rho, f"before: {before}"), Fact("epsilon", epsilon, f"at delta {delta}"))
     name = of or found.before.release
-    body = tuple(_plan_body(found, name, epsilon, delta, every))
-    return Answer(f"{name}: best plan", record, body, facts, (), {"plan": every}, f"discreet plan {name}")
+    return Answer(
+        f"{name}: best plan",
+        record,
+        tuple(_plan_body(found, name, epsilon, delta, every)),
+        facts,
+        tables={"plan": every},
+        command=f"discreet plan {name}",
+        summary=_plan_summary(found, epsilon, delta),
+    )
+
+
+def _plan_summary(found: Plan, epsilon: Quantity, delta: Quantity) -> Sentence:
+    missed = Quantity(math.sqrt(found.ratio), Style.BRIEF, digits=3)
+    return sentence(
+        "{name}: rho {rho} (before {before}), epsilon {epsilon} at delta {delta}{missed}",
+        name=found.release.name,
+        rho=Quantity(found.rho, Style.BRIEF),
+        before=Quantity(found.rho_before, Style.BRIEF),
+        epsilon=epsilon,
+        delta=delta,
+        missed="" if found.possible else f", standard deviations up to {missed} times the goals",
+    )
 
 
 def _bound(value: Fraction, digits: int | None = None) -> Quantity:
-    return Quantity(value, Style.BRIEF, NumberKind.AT_MOST, digits)
+    return Quantity(value, Style.GIVEN, NumberKind.AT_MOST, digits)
 
 
 def _budget(rho: Fraction | None) -> Quantity | str:

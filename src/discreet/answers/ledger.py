@@ -43,7 +43,11 @@ def ledger_answer(found: LedgerCosts, *, file: FilePath = "ledger") -> Answer:
     ledger.json: 0 runs.
     """
     ledger = found.ledger
-    record = {"ledger": str(file), **_record(ledger), "costs": [_cost_record(cost) for cost in found.costs]}
+    record = {
+        "ledger": str(file),
+        **_record(ledger),
+        "costs": [cost_answer(cost).record for cost in found.costs],
+    }
     runs, totals = _runs(ledger), _totals(ledger)
     facts = tuple(Fact(f"epsilon of one {cost.unit}", _epsilon(cost)) for cost in found.costs)
     tables = {"runs": runs, "totals": totals}
@@ -55,14 +59,30 @@ def _epsilon(cost: Cost) -> Quantity:
     return Quantity(cost.epsilon, kind=NumberKind.of(cost.kind))
 
 
-def _cost_record(cost: Cost) -> dict[str, object]:
-    return {
+@describes(Cost)
+def cost_answer(cost: Cost) -> Answer:
+    """Say what the runs of a ledger cost one record together.
+
+    >>> from discreet.release import Ledger, ledger_cost
+    >>> print(cost_answer(ledger_cost(Ledger.new(), unit="person", neighbours="bounded")).summary)
+    All runs together cost one person (bounded neighbours) epsilon 0 (exact) at delta 1e-10
+    """
+    epsilon = _epsilon(cost)
+    record = {
         "unit": cost.unit,
         "neighbours": cost.neighbours,
         "delta": float(cost.delta),
-        "epsilon": _epsilon(cost),
+        "epsilon": epsilon,
         "kind": str(cost.kind),
     }
+    said = sentence(
+        "All runs together cost one {unit} ({neighbours} neighbours) epsilon {epsilon} at delta {delta}",
+        unit=cost.unit,
+        neighbours=cost.neighbours,
+        epsilon=epsilon.claimed,
+        delta=Quantity(float(cost.delta), Style.BRIEF),
+    )
+    return Answer(f"One {cost.unit}", record, (said,), (Fact("epsilon", epsilon),), summary=said)
 
 
 def _record(ledger: Ledger) -> dict[str, object]:
@@ -145,17 +165,7 @@ def _body(found: LedgerCosts, file: str, runs: AnswerTable, totals: AnswerTable)
             f"Counts of {one['release']}, tabulated {one['time']}, have at most {one['at_most']} records of "
             f"one person: measuring them costs what {one['at_most']} people cost."
         )
-    for cost in found.costs:
-        yield Paragraph(
-            sentence(
-                "All runs together cost one {unit} ({neighbours} neighbours) epsilon {epsilon} "
-                "at delta {delta}.",
-                unit=cost.unit,
-                neighbours=cost.neighbours,
-                epsilon=_epsilon(cost).claimed,
-                delta=Quantity(float(cost.delta), Style.BRIEF),
-            )
-        )
+    yield from (Paragraph(f"{cost_answer(cost).summary}.") for cost in found.costs)
     for unit, reason in found.failed:
         yield Paragraph(f"The epsilon of one {unit} could not be computed: {reason}")
     if any(entry.counted for entry in ledger.entries):
@@ -181,6 +191,9 @@ def ledger_check_answer(found: LedgerCheck, *, file: FilePath = "ledger") -> Ans
     lines += [f"problem: {text}" for text in found.problems]
     lines += [f"remark: {text}" for text in found.remarks]
     body = tuple(Paragraph(" ".join(line.split()), wraps=False) for line in lines)
+    entries = (
+        f"{runs} entr{'y' if runs == 1 else 'ies'}, {found.files} files with the recorded hash: {verdict}"
+    )
     record = {
         "ledger": str(file),
         "sound": found.sound,
@@ -189,7 +202,8 @@ def ledger_check_answer(found: LedgerCheck, *, file: FilePath = "ledger") -> Ans
         "problems": list(found.problems),
         "remarks": list(found.remarks),
     }
-    return Answer(str(file), record, body, command=f"discreet ledger check {file}")
+    summary = "\n".join([entries, *lines[1:]])
+    return Answer(str(file), record, body, command=f"discreet ledger check {file}", summary=summary)
 
 
 # -- words of other answers ----------------------------------------------------------------------------------

@@ -47,8 +47,14 @@ def _files(names: tuple[str, ...]) -> Paragraph:
 def tabulated_answer(done: Tabulated) -> Answer:
     """Say what a tabulation wrote, and that it is confidential."""
     facts = (Fact("exact counts", _count(done.cells), "confidential"), Fact("areas", _count(done.units)))
-    body = tuple(_tabulated_body(done))
-    return Answer("Exact counts", json_fields(done), body, facts, command="discreet tabulate")
+    return Answer(
+        "Exact counts",
+        json_fields(done),
+        tuple(_tabulated_body(done)),
+        facts,
+        command="discreet tabulate",
+        summary=f"{done.cells} exact counts of {done.units} areas in {done.out}: confidential",
+    )
 
 
 def _tabulated_body(done: Tabulated) -> Iterator[Part]:
@@ -86,7 +92,23 @@ def measured_answer(done: Measured) -> Answer:
     record = {**json_fields(done, name="release"), "rho": rho, "exact": done.exact}
     spent = "" if done.rehearsal is None else NOT_PRIVATE
     facts = (Fact("rho spent", rho, spent), Fact("cells", _count(done.cells)))
-    return Answer(done.name, record, tuple(_measured_body(done, rho)), facts, command="discreet measure")
+    return Answer(
+        done.name,
+        record,
+        tuple(_measured_body(done, rho)),
+        facts,
+        command="discreet measure",
+        summary=_measured_summary(done),
+    )
+
+
+def _measured_summary(done: Measured) -> str:
+    cost = f"rho {done.rho}" if done.rehearsal is None else f"{NOT_PRIVATE}, seed {done.rehearsal}"
+    cost += f", {several(done.unit, done.at_most)}" if done.at_most > 1 else ""
+    return (
+        f"{done.name}: {done.cells} noisy cells of {done.units} areas in {done.out}, {cost}\n"
+        f"  {', '.join(done.files)}\n  {f'ledger {done.ledger}' if done.ledger else 'no ledger'}"
+    )
 
 
 def _measured_body(done: Measured, rho: Quantity) -> Iterator[Part]:
@@ -116,8 +138,15 @@ def _measured_body(done: Measured, rho: Quantity) -> Iterator[Part]:
 def estimated_answer(done: Estimated) -> Answer:
     """Say what a run of `estimate` wrote, and what kind of estimates they are."""
     facts = (Fact("estimates", _count(done.cells)), Fact("areas", _count(done.units)))
-    record = json_fields(done, undetermined="not_determined")
-    return Answer("Estimates", record, tuple(_estimated_body(done)), facts, command="discreet estimate")
+    lost = f", {done.undetermined} of them not determined" if done.undetermined else ""
+    return Answer(
+        "Estimates",
+        json_fields(done, undetermined="not_determined"),
+        tuple(_estimated_body(done)),
+        facts,
+        command="discreet estimate",
+        summary=f"{done.cells} estimates of {done.units} areas{lost}, in {done.out}: {', '.join(done.files)}",
+    )
 
 
 def _estimated_body(done: Estimated) -> Iterator[Part]:

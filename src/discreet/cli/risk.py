@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from cyclopts import App, Parameter
 
-from discreet.answers.release import relation
+from discreet.answers.release import claim_text, relation
 from discreet.budget import AnswerKind, load
 from discreet.budget.levels import level_name
 from discreet.cli import console
@@ -418,7 +418,7 @@ def _release_text(profile: RiskProfile) -> Iterator[Block]:
     cases = f"{profile.compared} cases compared" if profile.compared > 1 else "one case"
     yield Hanging(f"{profile.name}: {who}; {cases}.")
     if profile.claim.kind is not AnswerKind.EXACT:
-        yield Hanging(str(profile.claim))
+        yield Hanging(claim_text(profile.claim))
     for prior in profile.priors:
         part = profile.at(prior)
         base = part.overall[0].baseline

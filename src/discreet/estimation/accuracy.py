@@ -17,6 +17,7 @@ from discreet.errors import InputError
 from discreet.estimation.intervals import View
 from discreet.estimation.model import Model, queries_of, told_by_level, uniform_tree
 from discreet.estimation.tree import Floats, Integers, Tree
+from discreet.faces import Summarised
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class LevelAccuracy:
 
 
 @dataclass(frozen=True, slots=True)
-class Accuracy:
+class Accuracy(Summarised):
     """The accuracy of the estimates of a release: every query at every level.
 
     Guarantee. Assumed: noise as the release says, estimates by least squares over all measurements together

@@ -43,6 +43,7 @@ from discreet.estimation.accuracy import Accuracy, accuracy, by_level
 from discreet.estimation.intervals import View
 from discreet.estimation.model import Model, Told, told_by_level, uniform_tree
 from discreet.estimation.tree import SMALL, Evidence, Floats, Tree, solve
+from discreet.faces import Summarised
 from discreet.numbers import Exact, Interval, positive, share
 
 NORMAL95 = 1.959963984540054
@@ -82,7 +83,7 @@ class Goal:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Summarised):
     """The best plan: its release, what it costs, its proof, which goals bind, and accuracy before and after.
 
     Guarantee. If there is a proof, `proof.upper <= delta`: the release is (epsilon, delta)-differentially

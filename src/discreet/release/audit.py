@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from discreet.errors import InputError
+from discreet.faces import Summarised
 from discreet.files import FilePath
 from discreet.release import contents
 from discreet.release.commit import contradiction, outputs_of, read_manifest, read_receipt
@@ -20,7 +21,7 @@ RUNS = ("discreet measurements 1", "discreet safetab 1")
 
 
 @dataclass(frozen=True, slots=True)
-class LedgerCheck:
+class LedgerCheck(Summarised):
     """What a check found: `problems` need an answer, `remarks` should be known."""
 
     ledger: Ledger

@@ -14,6 +14,7 @@ from discreet.budget import Level, Neighbours, Release, Spine
 from discreet.budget.levels import MOST_PATHS, Runs
 from discreet.budget.release import AnswerKind, Claim
 from discreet.errors import DiscreetError, InputError
+from discreet.faces import Displayed, Summarised
 from discreet.files import FilePath
 from discreet.release.ledger import Entry, Ledger, Total, read_ledger, spent, sum_epsilon
 
@@ -46,7 +47,7 @@ def ledger_release(
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(Summarised):
     """What the runs of a ledger cost one record together: exactly, but for paths that are not known.
 
     `epsilon` holds at `delta`, and `kind` says what it is: exact, a bound where runs over different trees of
@@ -79,7 +80,7 @@ def ledger_cost(ledger: Ledger, *, unit: str, neighbours: Neighbours, delta: Fra
 
 
 @dataclass(frozen=True, slots=True)
-class LedgerCosts:
+class LedgerCosts(Displayed):
     """What the runs of a ledger cost together: each unit, all units, and for each total of an epsilon."""
 
     ledger: Ledger

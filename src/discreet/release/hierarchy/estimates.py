@@ -45,6 +45,7 @@ from discreet.estimation.laws import Errors, Terms
 from discreet.estimation.model import as_written
 from discreet.estimation.tables import WholeTables
 from discreet.estimation.tree import Floats, Integers, Tree
+from discreet.faces import Summarised
 from discreet.files import FilePath
 from discreet.numbers import fraction
 from discreet.options import Estimating, asked_with
@@ -425,7 +426,7 @@ def _join_exact(query: str, one: Rows | None, two: Rows) -> Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimated:
+class Estimated(Summarised):
     """What a run of `estimate` wrote."""
 
     out: Path
@@ -439,10 +440,6 @@ class Estimated:
     files: tuple[str, ...]
     left_out: tuple[str, ...] = ()
     """What the input had that was not used."""
-
-    def __str__(self) -> str:
-        lost = f", {self.undetermined} of them not determined" if self.undetermined else ""
-        return f"{self.cells} estimates of {self.units} areas{lost}, in {self.out}: {', '.join(self.files)}"
 
 
 @asked_with(Estimating)

@@ -22,6 +22,7 @@ from discreet.errors import InputError
 from discreet.estimation.model import noises
 from discreet.estimation.tables import check_whole
 from discreet.estimation.tree import Floats, Integers
+from discreet.faces import Summarised
 from discreet.files import FilePath, sha256
 from discreet.noise import Entropy, sample
 from discreet.numbers import whole
@@ -46,7 +47,6 @@ from discreet.release.ledger import (
     now,
     read_ledger,
     rehearsal_entropy,
-    several,
     spent,
 )
 from discreet.release.signing import read_key
@@ -57,7 +57,7 @@ from discreet.tables import Numbers, table_format
 
 
 @dataclass(frozen=True, slots=True)
-class Tabulated:
+class Tabulated(Summarised):
     """What a tabulation wrote: exact counts, which are confidential."""
 
     out: Path
@@ -68,9 +68,6 @@ class Tabulated:
     at_most: int
     files: tuple[str, ...]
     ledger: Path | None
-
-    def __str__(self) -> str:
-        return f"{self.cells} exact counts of {self.units} areas in {self.out}: confidential"
 
 
 @asked_with(Tabulating)
@@ -182,7 +179,7 @@ POSTS = ("none", "nonnegative", "consistent")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class Measured(Summarised):
     """What a run wrote, and what it spent."""
 
     name: str
@@ -199,14 +196,6 @@ class Measured:
     out: Path
     files: tuple[str, ...]
     ledger: Path | None
-
-    def __str__(self) -> str:
-        cost = f"rho {self.rho}" if self.rehearsal is None else f"{NOT_PRIVATE}, seed {self.rehearsal}"
-        cost += f", {several(self.unit, self.at_most)}" if self.at_most > 1 else ""
-        return (
-            f"{self.name}: {self.cells} noisy cells of {self.units} areas in {self.out}, {cost}\n"
-            f"  {', '.join(self.files)}\n  {f'ledger {self.ledger}' if self.ledger else 'no ledger'}"
-        )
 
 
 @asked_with(Measuring)
