@@ -20,7 +20,7 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 LONGEST = 900
 
 # errors <- numbers, files, memory <- noise <- budget <- accounting <- estimation <- release
-# accounting <- risk; release, risk <- report <- studies <- workbench <- cli
+# accounting <- risk; release, risk <- answers <- render <- report <- studies <- workbench <- cli
 BELOW: dict[str, set[str]] = {"errors": set(), "numbers": {"errors"}, "files": {"errors"}, "memory": set()}
 BELOW["noise"] = {*BELOW["numbers"], "numbers", "files", "memory"}
 BELOW["testing"] = {*BELOW["noise"], "noise"}
@@ -29,7 +29,9 @@ BELOW["accounting"] = {*BELOW["budget"], "budget"}
 BELOW["risk"] = {*BELOW["accounting"], "accounting", "testing"}
 BELOW["estimation"] = {*BELOW["accounting"], "accounting"}
 BELOW["release"] = {*BELOW["estimation"], "estimation", "testing"}
-BELOW["report"] = {*BELOW["release"], "release", "risk"}
+BELOW["answers"] = {*BELOW["release"], "release", "risk"}
+BELOW["render"] = {*BELOW["answers"], "answers"}
+BELOW["report"] = {*BELOW["render"], "render"}
 BELOW["studies"] = {*BELOW["report"], "report"}
 BELOW["workbench"] = {*BELOW["studies"], "studies"}
 BELOW["cli"] = {*BELOW["workbench"], "workbench"}  # the command that starts it

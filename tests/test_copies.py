@@ -25,6 +25,7 @@ from discreet.accounting.all_pairs import AllPairs
 from discreet.accounting.certified.all_cases import UpperBounds
 from discreet.accounting.comparisons import Edgeworth
 from discreet.accounting.contour import Kind
+from discreet.accounting.costs import epsilon_rows
 from discreet.accounting.evaluation import Direct, Evaluations, Grid
 from discreet.accounting.loss import Loss, TiltedTransform
 from discreet.accounting.published import LatticeNormal, SequentialSieve
@@ -35,7 +36,6 @@ from discreet.memory import Forgetful
 from discreet.noise import SystemEntropy
 from discreet.release import check_ledger, create_ledger, estimate, measure, read_ledger, tabulate
 from discreet.report import sample_profile, sample_tradeoff
-from discreet.report.tables import epsilon_rows
 from discreet.risk import (
     Area,
     Attack,

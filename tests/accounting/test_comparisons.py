@@ -151,7 +151,13 @@ def test_rho_is_exact() -> None:
 # -- bounds bound, in the right order ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", COMPOSITIONS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name == "two variances, sensitivity 2" else ())
+        for name in COMPOSITIONS
+    ],
+)
 def test_bounds_bound_and_are_ordered(name: str) -> None:
     events = COMPOSITIONS[name]
     for epsilon in (0.0, 0.3, 1.0, 2.5, 5.0, 12.0, 40.0):
@@ -190,6 +196,7 @@ def compositions(draw: st.DrawFn) -> tuple[Noise, ...]:
     return tuple(draw(st.lists(st.one_of(gaussian, gaussian, laplace), min_size=1, max_size=4)))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(events=compositions())
 def test_order_monotony_and_round_trip(events: tuple[Noise, ...]) -> None:

@@ -245,7 +245,7 @@ def test_an_account_is_short_in_print_and_makes_no_case_that_is_not_asked_for() 
             whole.events(wrong)
 
 
-@pytest.mark.parametrize("alpha", ["0.05", "0.7"])
+@pytest.mark.parametrize("alpha", [pytest.param("0.05", marks=pytest.mark.slow), "0.7"])
 def test_a_certified_envelope_is_as_narrow_as_asked_where_cases_cross(alpha: str) -> None:
     """The upper end was f of one case: 0.9 % above the envelope, without a word."""
     sizes = (("A", 3), ("B", 4), ("C", 6))

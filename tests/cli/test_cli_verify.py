@@ -54,7 +54,7 @@ def test_an_export_is_complete(discreet, small, tmp_path):
 
 
 def test_the_tables_are_tidy_and_those_of_the_accountant(discreet, small, tmp_path):
-    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet = pytest.importorskip("pyarrow.parquet", reason="needs pyarrow: install the extra `test`")
     out = tmp_path / "out"
     assert discreet("account", small, "--delta", DELTA, "--export", out, "--quiet").status == 0
     whole = account(load(small))
@@ -142,7 +142,8 @@ def test_a_certificate_is_proved(discreet, certificate):
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "status", "verdict"), [("2.3633", 0, "proved"), ("2.3632", 1, "refuted")]
+    ("epsilon", "status", "verdict"),
+    [pytest.param("2.3633", 0, "proved", marks=pytest.mark.slow), ("2.3632", 1, "refuted")],
 )
 def test_a_claim_on_the_command_line(discreet, epsilon, status, verdict):
     result = discreet("verify", "pl94-2020-units", "--epsilon", epsilon, "--delta", DELTA, "--json")
@@ -227,13 +228,7 @@ def test_bad_input_is_refused_in_one_line(refused, certificate, small, tmp_path)
     assert "was changed" in refused("verify", file(whole.replace("1/10000000000", "1/1000000000")))
     assert "was changed" in refused("verify", file(whole.replace('"housing unit"', '"person"', 1)))
     assert "certificate 9" in refused("verify", file(whole.replace("certificate 1", "certificate 9")))
-    assert "NaN" in refused("verify", file('{"epsilon": NaN}'))
-    assert "not UTF-8" in refused("verify", file(b"\xff\xfe{}"))
     assert "neither a certificate nor a claim" in refused("verify", small)
-    assert "has no delta" in refused("verify", file('{"releases": ["dhc-2020"], "epsilon": 1}'))
-    assert "neighbours" in refused(
-        "verify", file('{"releases": ["dhc-2020"], "epsilon": 1, "delta": "1e-9", "neighbours": "near"}')
-    )
     assert "larger than" in refused("verify", file(b" " * 10_000_001))
     assert "is a directory" in refused("verify", tmp_path)
     assert "there is no file" in refused("verify", tmp_path / "none.json")

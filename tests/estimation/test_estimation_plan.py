@@ -37,7 +37,10 @@ def small(**levels: str) -> Release:
 
 @pytest.mark.parametrize(
     ("keep", "rho"),
-    [(["State", "County", "Tract"], 1.8852), (["State", "County", "Tract", "Block_Group"], 2.3936)],
+    [
+        (["State", "County", "Tract"], 1.8852),
+        pytest.param(["State", "County", "Tract", "Block_Group"], 2.3936, marks=pytest.mark.slow),
+    ],
 )
 def test_figures_of_the_note(keep: list[str], rho: float) -> None:
     """PL 94-171 on the tree of the note; all six levels: see the slow test."""

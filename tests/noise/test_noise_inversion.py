@@ -85,6 +85,7 @@ def test_balls_alone_give_what_the_table_gives() -> None:
     assert table.tolist() == [settle_draw(law, int(word), source) for word in words]
 
 
+@pytest.mark.slow
 def test_a_law_of_too_many_thresholds_is_drawn_by_balls_alone() -> None:
     noise = GaussianNoise(10**14)
     law = Above(noise, 10**7)

@@ -648,34 +648,10 @@ def test_nobody_is_counted_as_nobody(tmp_path: Path) -> None:
         assert run.cells == 44
     texts = {(tmp_path / f"m{one}" / "measurements.NOT-PRIVATE.csv").read_bytes() for one in range(4)}
     assert len(texts) == 1
-    # its columns must be known, which no person decides
-    (tmp_path / "nothing.csv").write_text("")
-    with pytest.raises(InputError, match="no column unit"):
-        tabulate(RELEASE, tmp_path / "nothing.csv", tmp_path / "t", units=units)
-    # and so must the areas
+    # its areas must be known, which no person decides
     (tmp_path / "areas.csv").write_text("unit,level,parent\n")
     with pytest.raises(InputError, match="there are no areas"):
         tabulate(RELEASE, tmp_path / "r.csv", tmp_path / "t", units=tmp_path / "areas.csv")
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("11,x,0-17,p", "a value that attribute 'sex' does not have (line 3 of records.csv, field sex)"),
-        ("99,f,0-17,p", "an area that is not among the areas (line 3 of records.csv, field unit)"),
-        ("1,f,0-17,p", "an area with others below it: records are in the lowest areas (line 3"),
-        ("11,m,65+,p", "a combination of values that the release declares impossible (line 3"),
-        ("11,f,p", "3 fields, 4 expected"),
-        ("11,,0-17,p", "a text is missing (line 3 of records.csv, field sex)"),
-    ],
-)
-def test_records_that_cannot_be(line: str, said: str, tmp_path: Path) -> None:
-    records, units, _ = files(tmp_path, 1)
-    records.write_text(records.read_text() + line + "\n")
-    with pytest.raises(InputError) as error:
-        tabulate(RELEASE, records, tmp_path / "t", units=units)
-    assert said in str(error.value)
-    assert not (tmp_path / "t").exists()
 
 
 def test_what_is_needed(tmp_path: Path) -> None:

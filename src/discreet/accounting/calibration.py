@@ -20,6 +20,7 @@ from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import Number, PrivacyLoss, compose, read, read_probabilities
 from discreet.budget.levels import Level, Neighbours, main_case, one_case
+from discreet.budget.noise_table import levels_of
 from discreet.budget.release import Claim, Release
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import DiscreteGaussian, Noise
@@ -400,8 +401,8 @@ def prove(
     progress: Progress | None,
 ) -> Interval:
     """Return the certified delta of all cases at the target."""
-    workers = account(release, neighbours=relation).with_workers(jobs, progress)
-    proof: Interval = workers.delta(epsilon=target, certified=True)
+    cost = account(release, neighbours=relation).with_workers(jobs, progress)
+    proof: Interval = cost.delta(epsilon=target, certified=True)
     if proof.upper > delta:
         raise PrecisionError(
             f"epsilon {float(target):.6g} was found for delta {float(delta):.3g}, but the proof gives {proof}"
@@ -538,8 +539,8 @@ def _least_overall(
         solved = solve_factor(epsilon, float(target), least=ends[0], most=ends[1], tolerance=tolerance)
         factor = max(factor, solved)
         after = short_scales(family(factor))
-        workers = account(after, neighbours=relation).with_workers(jobs, progress)
-        worst = workers.with_accuracy(accuracy).at_delta(delta)[0]
+        cost = account(after, neighbours=relation).with_workers(jobs, progress)
+        worst = cost.with_accuracy(accuracy).at_delta(delta)[0]
         if Fraction(worst.epsilon) <= target:
             return factor, after
         if worst.paths == label:  # rounding: one unit in the last place is enough
@@ -718,11 +719,60 @@ def reached(
     relation = neighbours or release.neighbours
     (small,) = read_probabilities(delta, name="delta").values
     after = margins(release, wanted)
-    workers = account(after, neighbours=relation).with_workers(jobs, progress)
+    cost = account(after, neighbours=relation).with_workers(jobs, progress)
     # rounded up, so that the promise holds; zero if delta alone is enough
-    free = workers.delta(epsilon=0) <= float(small)
-    epsilon = Fraction(0) if free else Fraction(math.ceil(workers.at_delta(small)[0].epsilon * 10**6), 10**6)
+    free = cost.delta(epsilon=0) <= float(small)
+    epsilon = Fraction(0) if free else Fraction(math.ceil(cost.at_delta(small)[0].epsilon * 10**6), 10**6)
     proved = prove(after, relation, epsilon, small, jobs, progress) if proof else None
     notes = ("The cheapest noise with the margins of error you want.",)
     after = named(release, after, "Noise set from margins of error.")
     return Calibration(after, relation, None, epsilon, small, proved, changes(release, after), None, notes)
+
+
+def matching_noise(first: Release, second: Release) -> list[tuple[str, NoiseChange]]:
+    """Return levels and noise of all queries that stand under the same names in both releases.
+
+    >>> from discreet.budget import load
+    >>> level, query = matching_noise(load("dhc-2020-persons"), load("dhc-2020-persons-pr"))[0]
+    >>> level, query.name, str(query.before), str(query.after)
+    ('State', 'age_18_64_116 * relgq_4_groups', '10000/999', '10000/1009')
+    """
+    other = {(level, row.query): row for level, rows in levels_of(second).items() for row in rows}
+    return [
+        (level, NoiseChange(row.query, (row.event, match.event)))
+        for level, rows in levels_of(first).items()
+        for row in rows
+        if (match := other.get((level, row.query))) is not None
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class VarianceLine:
+    """Queries of a level whose noise changes alike: variances and 95 % margins before and after."""
+
+    level: str
+    queries: tuple[str, ...]
+    before: Fraction
+    after: Fraction
+    margins: tuple[int, int]
+
+    @property
+    def change(self) -> float:
+        """By what part the variance changes; negative if it becomes smaller."""
+        return float(self.after / self.before - 1)
+
+
+def variance_lines(changes: Iterable[tuple[str, NoiseChange]]) -> tuple[VarianceLine, ...]:
+    """Return changes, each with its level, with queries that change alike together."""
+    alike: dict[tuple[str, Fraction, Fraction, tuple[int, int]], list[str]] = {}
+    for level, one in changes:
+        alike.setdefault((level, one.before, one.after, one.margins), []).append(one.name)
+    return tuple(
+        VarianceLine(level, tuple(names), before, after, margins)
+        for (level, before, after, margins), names in alike.items()
+    )
+
+
+def calibrated_lines(found: Calibration) -> tuple[VarianceLine, ...]:
+    """Return the noise of a calibration before and after."""
+    return variance_lines((level.name, query) for level in found.levels for query in level.queries)

@@ -25,7 +25,7 @@ from discreet.release.safetab.census2020 import configuration_2020, specificatio
 from discreet.release.safetab.design import Sizing, changed, sizing
 from discreet.release.safetab.specification import Iteration, Kind, Specification
 
-pytest.importorskip("xlsxwriter")
+pytest.importorskip("xlsxwriter", reason="needs XlsxWriter: install the extra `test`")
 SPECIFICATION = specification_2020()
 SPACE = {"x": "http://schemas.openxmlformats.org/spreadsheetml/2006/main"}
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
+from discreet.answers.release import relation as words_of
 from discreet.budget.levels import RELATIONS, Neighbours
 from discreet.cli import console
 from discreet.cli.console import (
@@ -19,15 +20,14 @@ from discreet.cli.console import (
     Hanging,
     Outputs,
     Screen,
-    TextTable,
-    json_text,
     need_tables,
     option,
+    text_table,
 )
 from discreet.cli.safetab import Params
 from discreet.errors import InputError
 from discreet.numbers import change, number, percent, plain, with_fraction
-from discreet.report.tables import relation as words_of
+from discreet.render.json import json_text
 
 if TYPE_CHECKING:
     from discreet.release.safetab.account import PassAccount, TabulationAccount
@@ -283,11 +283,11 @@ def _one_pass(found: Sizing) -> Iterator[Block]:
         )
         for one in found.levels
     ]
-    yield TextTable((*columns, "thresholds", "T"), rows)
+    yield text_table((*columns, "thresholds", "T"), rows)
     yield ""
     kind, zcdp = found.claim.kind, found.configuration.privacy == "zcdp"
     sums = ("rho", "zCDP epsilon") if zcdp else ("sum of epsilons",)
-    yield TextTable(
+    yield text_table(
         ("neighbours", sums[0], kind.titled("epsilon"), *sums[1:]),
         [
             (
@@ -321,7 +321,7 @@ def _cap(found: Cap) -> Iterator[Block]:
     yield Hanging(f"A cap of {found.races} race codes: less noise, but people are missing from their groups")
     yield ""
     sizes = [f"of {size:,}" for size in CAP_SIZES] if found.lost is not None else []
-    yield TextTable(
+    yield text_table(
         ("geography", "L", "MOE, 8 codes", "MOE", "harm from", "% within", *sizes),
         [
             (
@@ -364,7 +364,7 @@ def _total_only(found: TotalOnlyGroups) -> Iterator[Block]:
     )
     yield ""
     if found.groups:
-        yield TextTable(
+        yield text_table(
             ("group", "L", "kind", "name", "largest", "total only", "below states", "again"),
             [
                 (
@@ -476,7 +476,7 @@ def _account_text(answer: TabulationAccount) -> Iterator[Block]:
         yield ""
         names = ("stage 1", "stage 2", "total", "MOE", "thresholds", "T")
         columns = ("geography", "L", "s", answer.word, *names)
-        yield TextTable(columns, [_account_row(part) for part in one.mechanisms])
+        yield text_table(columns, [_account_row(part) for part in one.mechanisms])
         yield ""
         yield from _totals(answer, one)
     yield ""
@@ -537,7 +537,7 @@ def _totals(answer: TabulationAccount, one: PassAccount) -> Iterator[Block]:
         if zcdp:
             row.append("-" if cost.reduction is None else f"{100 * cost.reduction:.3f} %")
         rows.append(row)
-    yield TextTable([*columns, "variance to spare"][: len(columns) + zcdp], rows, (0, 1))
+    yield text_table([*columns, "variance to spare"][: len(columns) + zcdp], rows, (0, 1))
 
 
 def _account_remarks(answer: TabulationAccount) -> list[str]:

@@ -22,10 +22,10 @@ from discreet.cli.console import (
     Rehearsal,
     Screen,
     SpendAgain,
-    TextTable,
     about_ledger,
     need_tables,
     option,
+    text_table,
 )
 from discreet.cli.safetab import DUCKDB, FORMATS, Counting, Data, Format, Params
 from discreet.errors import InputError
@@ -136,7 +136,7 @@ def _text(done: Summary) -> Iterator[Block]:
         yield Hanging(f"NOT PRIVATE: {_short(what)}. Nothing of it may be published.")
     rows = ", ".join(f"{count:,} {name}" for name, count in done.rows.items())
     yield Hanging(f"{sum(done.rows.values()):,} rows in {done.out}: {rows}.")
-    yield TextTable(
+    yield text_table(
         ["geography", "level", *done.groups, "suppressed"],
         [
             [
@@ -396,7 +396,7 @@ def _report_text(found: Curated, outputs: Outputs) -> Iterator[Block]:
     for sheet in curator.sheets(found):
         yield ""
         yield f"{sheet.title}. {sheet.note}"
-        yield TextTable(sheet.columns, sheet.rows, range(sheet.left))
+        yield text_table(sheet.columns, sheet.rows, range(sheet.left))
         marked |= sheet.marked
     yield ""
     if marked:
