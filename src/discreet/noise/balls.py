@@ -120,11 +120,11 @@ def dyadic(point: arb) -> Fraction:
     return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
 
 
-def interval(value: arb) -> Interval:
+def as_interval(value: arb) -> Interval:
     """Return the ends of a ball as fractions.
 
     >>> from flint import arb
-    >>> Fraction(1, 3) in interval(arb(1) / 3)
+    >>> Fraction(1, 3) in as_interval(arb(1) / 3)
     True
     """
     return Interval(lower(value), upper(value))

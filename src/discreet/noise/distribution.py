@@ -256,7 +256,7 @@ class Noise(Forgetful, ABC):
             with balls.working_bits(working):
                 value = compute()
             if value.rel_accuracy_bits() > bits + 2:
-                return balls.interval(value)
+                return balls.as_interval(value)
             working *= 2
         raise PrecisionError(f"{bits} bits were asked for; {balls.MAX_BITS} bits of work did not reach them")
 
