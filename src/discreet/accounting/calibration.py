@@ -605,10 +605,10 @@ def calibrate_levels(
     notes = ["Each level by itself keeps its own promise; nothing is said about all levels together."]
     if len(release.paths) > 1:
         notes.append("Spines with merged levels are not covered.")
-    made = named(release, result, f"Each level calibrated by itself at delta {float(delta):.3g}.")
+    renamed = named(release, result, f"Each level calibrated by itself at delta {float(delta):.3g}.")
     known = [value for value in prices if value is not None]
     return Calibration(
-        made,
+        renamed,
         relation,
         None,
         target,
