@@ -1,4 +1,4 @@
-"""How fast exact accounting is: each figure in a process of its own, cold unless it says warm."""
+"""How fast exact accounting is: each figure from a separate process, cold unless marked warm."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ PEERS = {"dp-accounting": DP_ACCOUNTING, "prv-accountant": PRV_ACCOUNTANT, "risk
 
 @dataclass(frozen=True)
 class Run:
-    """What one process took and said."""
+    """What one process took and printed."""
 
     said: dict[str, object]
     wall: float
@@ -205,8 +205,8 @@ class Run:
 
 
 def run(body: str, *, jobs: int = 2, limit: float | None = None) -> Run:
-    """Run a script in a fresh process and measure it, its workers included; `limit` is in seconds."""
-    # a file, not -c: spawned workers must be able to import the main module
+    """Run a script in a fresh process and measure it, including its workers; `limit` is in seconds."""
+    # a file, not -c, since spawned workers must be able to import the main module
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "job.py"
         script.write_text(PREAMBLE + body)
@@ -226,7 +226,7 @@ def run(body: str, *, jobs: int = 2, limit: float | None = None) -> Run:
 
 
 def import_seconds(command: list[str]) -> float:
-    """The best of five cold starts."""
+    """Return the best of five cold starts."""
     best = float("inf")
     for _ in range(5):
         start = time.perf_counter()
@@ -236,19 +236,19 @@ def import_seconds(command: list[str]) -> float:
 
 
 GROWN = (3, 4, 5, 6, 7, 8, 9, 10)
-"""Levels that may merge up: 8 to 1,024 paths."""
+"""Numbers of levels that may merge up: 8 to 1,024 paths."""
 
 LIMIT = 240.0
-"""Seconds for one size; where it is passed, larger ones are left out."""
+"""Seconds allowed for one size; once it is exceeded, larger sizes are left out."""
 
 
 def command(*arguments: str) -> str:
-    """A script that runs a command of discreet in a folder of its own."""
+    """Return a script that runs a command of discreet in a temporary folder."""
     return f"ARGUMENTS = {list(arguments)!r}\n" + COMMAND
 
 
 def growth(file: Path) -> list[tuple[int, Run]]:
-    """Accounts of releases of more and more paths, drawn, as far as each ends within the limit."""
+    """Account for releases with more and more paths, until one exceeds the limit, and draw the times."""
     from matplotlib.figure import Figure
 
     from discreet.report.figures import figure_bytes
@@ -269,7 +269,7 @@ def growth(file: Path) -> list[tuple[int, Run]]:
 
 
 def rows(figure: Path) -> list[tuple[str, str]]:
-    """(what, measured) for each figure."""
+    """Return (what, measured) for each figure."""
     found: list[tuple[str, str]] = []
 
     def add(what: str, measured: str) -> None:
@@ -328,7 +328,7 @@ def rows(figure: Path) -> list[tuple[str, str]]:
 
 
 def peers() -> list[tuple[str, str, str, str, str]]:
-    """(package, one pair, off by, the whole release, times ours): epsilon at 1e-10 of pair (13, 13)."""
+    """Return (package, one pair, off by, whole release, times ours) for epsilon at 1e-10 of pair (13, 13)."""
     ours = run(PAIR, jobs=1)
     true, whole = float(str(ours.said["true"])), run(OVERALL, jobs=1).cpu
     seconds = float(str(ours.said["seconds"]))

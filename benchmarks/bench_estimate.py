@@ -22,7 +22,7 @@ DENSE_UNITS = 20
 
 
 class Random:
-    """Noisy counts that are made up as they are read, so that only the estimates are timed."""
+    """Noisy counts generated as they are read, so that only the estimates are timed."""
 
     in_order = True
 
@@ -31,7 +31,7 @@ class Random:
         self.cells = {query: attributes.tabulation(query).cells for one in laws for query in one}
 
     def read(self, units: slice) -> Iterator[tuple[str, NDArray[np.int64], NDArray[Any]]]:
-        """Yield rows of some units at a time."""
+        """Yield the rows of some units at a time."""
         rng = np.random.default_rng(1)
         for first in range(units.start, units.stop, 1000):
             who = np.arange(first, min(first + 1000, units.stop))

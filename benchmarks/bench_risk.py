@@ -2,8 +2,8 @@
 
     python -m benchmarks.bench_risk
 
-Times are processor time of this process. Work of the sampler beyond what was run is extrapolated: its
-standard error falls with the root of the number of draws, its time grows in proportion.
+Times are processor time of this process. The sampler's work beyond what was run is extrapolated: its standard
+error falls with the square root of the number of draws, its time grows in proportion to it.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ BLOCK = Area(name="block", noisy=2, rho="0.0992", siblings=27, siblings_noisy=-1
 GROUP = Area(name="block group", noisy=1, rho="0.2465")
 DRAWS = 1_000_000
 PAPER = 10**6 * 10**3
-"""Data sets times draws for each, as in the paper's study of accuracy."""
+"""Data sets times draws per data set, as in the paper's study of accuracy."""
 
 
 def seconds(work: Callable[[], Any], repeat: int = 1) -> tuple[float, Any]:
-    """Processor time of one call, the best of five runs of `repeat` calls, and its result."""
+    """Return the processor time of one call, the best of five runs of `repeat` calls, and its result."""
     best, found = float("inf"), None
     for _ in range(5 if repeat > 1 else 1):
         start = time.process_time()
@@ -35,7 +35,7 @@ def seconds(work: Callable[[], Any], repeat: int = 1) -> tuple[float, Any]:
 
 
 def rows() -> list[tuple[str, str]]:
-    """(what, measured) for each figure."""
+    """Return (what, measured) for each figure."""
     found: list[tuple[str, str]] = []
 
     def add(what: str, measured: str) -> None:

@@ -2,10 +2,10 @@
 
     python -m benchmarks.bench_safetab [--people 1 3 10] [--spark 1] [--fifty] [--figure FILE.svg]
 
-Each line is a process of its own from a cold start: interpreter, reading, validation, counting, noise,
-post-processing, writing, hashing, ledger. The toy is that of the tests; all other people are synthetic, CSV,
-with the groups of 2020. Memory is that of the process and of its children, Spark's among them,
-summed, ten times a second; processor seconds likewise. `--fifty` also runs fifty million.
+Each line is a separate process from a cold start: interpreter, reading, validation, counting, noise,
+post-processing, writing, hashing, ledger. The toy is that of the tests; all other people are synthetic, in
+CSV, with the groups of 2020. Memory is the sum over the process and its children, Spark's included, sampled
+ten times a second; processor seconds likewise. `--fifty` also runs fifty million.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TICK = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One measurement; without seconds, why there is none."""
+    """One measurement, or the reason why there is none."""
 
     what: str
     engine: str
@@ -47,11 +47,11 @@ class Fit:
     start: float
     slope: float
     worst: float
-    """Largest deviation of a measurement from the line, as a part of it."""
+    """Largest relative deviation of a measurement from the line."""
 
 
 def measured(arguments: Sequence[str]) -> tuple[float, float, float]:
-    """Run one command of `discreet`; seconds, processor seconds and bytes at the peak."""
+    """Run one command of `discreet`; return seconds, processor seconds and peak bytes."""
     command = [sys.executable, "-m", "discreet", *arguments]
     began = time.perf_counter()
     with tempfile.TemporaryFile("w+") as output:
@@ -77,7 +77,7 @@ def measured(arguments: Sequence[str]) -> tuple[float, float, float]:
 
 
 def _tree(pid: int) -> list[int]:
-    """Return a process and all that it started, as far as the system tells."""
+    """Return a process and its descendants, as far as the system shows them."""
     found = [pid]
     for one in found:
         with suppress(OSError):
@@ -144,7 +144,7 @@ def rows(
 
 
 def words(people: int) -> str:
-    """Say how many people.
+    """Write a number of people in words.
 
     >>> words(10_000_000), words(20_000)
     ('10 million', '20,000')
@@ -153,7 +153,7 @@ def words(people: int) -> str:
 
 
 def fit(lines: Sequence[Line]) -> Fit | None:
-    """Fit seconds of the DuckDB runs by people; None with fewer than three sizes.
+    """Fit a line to the seconds of the DuckDB runs by people; None for fewer than three sizes.
 
     >>> fit([Line("run, x", "duckdb", n * MILLION, seconds=2.0 + 3.0 * n) for n in (1, 3, 10)])
     Fit(start=2.0, slope=3.0, worst=0.0)
@@ -174,7 +174,7 @@ def _is_run(line: Line) -> bool:
 
 
 def markdown(lines: Sequence[Line]) -> str:
-    """Return the table, and what the measurements say about growth and engines."""
+    """Return the table, with sentences on growth and engines."""
     text = ["| " + " | ".join(HEADER) + " |", "| --- | --- | ---: | ---: | ---: |"]
     for one in lines:
         numbers = (
@@ -202,7 +202,7 @@ def markdown(lines: Sequence[Line]) -> str:
 
 
 def figure(lines: Sequence[Line], file: Path) -> None:
-    """Draw seconds and memory by people, with the straight line."""
+    """Draw seconds and memory by people, with the fitted line."""
     import numpy as np
     from matplotlib.figure import Figure
 

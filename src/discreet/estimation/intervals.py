@@ -1,14 +1,14 @@
-"""Honest intervals: the error of an estimate is a sum of discrete noises, often of few that share a lattice.
+"""Honest intervals: an estimate's error is a sum of discrete noises, often of a few that share a lattice.
 
 A Gaussian interval is wrong there: a State's total has weight 0.99 on one noise of variance 1.2, and its
 nominal 90 % interval covers 84.7 %; a total beside the counts of two sexes, all of variance 3/2, has weights
 2/3, 1/3 and 1/3, and covers 86.8 %. So every noise that enters an estimate is found, with its weight
 (`weights`), and the half-width comes from the law of their sum (`laws`). Often the noises at the unit itself,
-of which each weight is a covariance, settle that the sum is Gaussian whatever the others are; the rest of the
-tree is looked at only where they do not.
+whose weights are covariances, already make the sum Gaussian whatever the others are; the rest of the tree is
+examined only where they do not.
 
-Contrasts are errors e - r f of two estimates, r = 1 for a difference. A noise that is in both has a weight in
-each, so both weights are kept (`Shared`) until r is known.
+Contrasts are errors e - r f of two estimates, r = 1 for a difference. A noise that enters both has a weight
+in each, so both weights are kept (`Shared`) until r is known.
 """
 
 from __future__ import annotations
@@ -47,24 +47,25 @@ from discreet.noise import Noise
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """The noises in two estimates: the weights of each in the one and the other, its law, how often it is.
+    """The noises in two estimates: for each its weights in the first and the second, its law, and how many
+    such noises there are.
 
-    Noises that are not among them have weights of at most `left_out`, and of at most `relative` standard
-    deviations of any contrast.
+    Noises not listed have weights of at most `left_out`, and of at most `relative` standard deviations of
+    any contrast.
     """
 
     weights: Floats
-    """One row a noise, two columns."""
+    """A row for each noise, two columns."""
     laws: tuple[Noise, ...]
     law: Integers
-    """The place of the law of each noise."""
+    """The index of the law of each noise."""
     times: Floats
     left_out: tuple[float, float] = (0.0, 0.0)
     relative: float = np.inf
 
     @classmethod
     def unknown(cls, laws: Sequence[Noise], relative: float) -> Shared:
-        """Return noises of which nothing is known but their laws, and a bound of their weights."""
+        """Return noises of which only the laws are known, and a bound on their weights."""
         none = np.zeros(0)
         return cls(np.zeros((0, 2)), tuple(laws), none.astype(np.int64), none, (np.inf, np.inf), relative)
 
@@ -76,8 +77,8 @@ class Shared:
         relative: float = np.inf,
         others: Sequence[Noise] = (),
     ) -> Shared:
-        """Put noises together, those of equal weights as one: pairs of weights, law, how often each is.
-        Noises that are left out may have `others` of the laws."""
+        """Collect noises given as pairs of weights, law and multiplicity, merging those of equal weights.
+        Noises left out may have the laws `others`."""
         laws = tuple(dict.fromkeys([law for _, law, _ in parts] + list(others)))
         place = {law: code for code, law in enumerate(laws)}
         rows = [
@@ -97,7 +98,7 @@ class Shared:
 
     @classmethod
     def mixed(cls, parts: Sequence[tuple[Shared, float, float]]) -> Shared:
-        """Put independent noises together, with factors for their weights in the one and the other."""
+        """Combine independent noises, with factors for their weights in the first and second estimate."""
         laws = tuple(law for one, _, _ in parts for law in one.laws)
         first = np.cumsum([0, *(len(one.laws) for one, _, _ in parts)])
         factors = [np.array(pair) for _, *pair in parts]
@@ -115,28 +116,28 @@ class Shared:
         return cls(np.concatenate(weights), laws, np.concatenate(law), times, bound, relative)
 
     def turned(self) -> Shared:
-        """Return the same noises with the one and the other estimate exchanged."""
+        """Return the same noises with the two estimates exchanged."""
         return replace(self, weights=self.weights[:, ::-1], left_out=self.left_out[::-1])
 
     def contrast(self, factors: Floats) -> Floats:
-        """Return the weights of all noises in the one less so many times the other, one row a factor."""
+        """Return the weights of all noises in first minus factor times second, a row for each factor."""
         found: Floats = np.abs(self.weights[:, 0] - factors[:, None] * self.weights[:, 1])
         return found
 
     def bound(self, factors: Floats, sizes: Floats) -> Floats:
-        """Return what no weight of a noise that is not known exceeds, in contrasts of these deviations."""
+        """Return a bound on the weights of unknown noises, in contrasts with these standard deviations."""
         with np.errstate(invalid="ignore"):
             most = self.left_out[0] + np.where(factors == 0, 0.0, np.abs(factors) * self.left_out[1])
             return np.minimum(most, np.where(sizes > 0, self.relative * sizes, 0.0))
 
 
 Noises = tuple[Sequence[Shared], Integers]
-"""Noises in pairs of estimates, and which of them are in each unit and cell."""
+"""Noises in pairs of estimates, and which of them enter each unit and cell."""
 
 
 def mixed_noises(noises: Sequence[Noises], wx: Floats, wy: Floats) -> Noises:
-    """Return the noises in means of pairs of estimates, one of each group, which have none in common; their
-    weights in the one and the other mean are (group, unit, cell)."""
+    """Return the noises in weighted means of pairs of estimates, one from each group; groups share no noise.
+    The weights in the first and the second mean are (group, unit, cell)."""
     wide = np.broadcast_to(wy, wx.shape)
     asked = [np.where(weights > 0, of, -1.0) for (_, of), weights in zip(noises, wx + wide, strict=True)]
     table = np.stack([*asked, *wx, *wide]).reshape(3 * len(noises), -1)
@@ -154,8 +155,7 @@ def mixed_noises(noises: Sequence[Noises], wx: Floats, wy: Floats) -> Noises:
 
 
 def independent_noises(now: Noises, before: Noises) -> Noises:
-    """Return the noises in the first estimates of pairs, and in those of other pairs: they have none in
-    common."""
+    """Return the noises in the first estimates of two sets of pairs, which share no noise."""
     (one, of), (two, its) = now, before
     pairs, which = np.unique(np.stack([of, its]).reshape(2, -1), axis=1, return_inverse=True)
     noises = [Shared.mixed([(one[a], 1.0, 0.0), (two[b].turned(), 0.0, 1.0)]) for a, b in pairs.T.tolist()]
@@ -171,12 +171,12 @@ def shared_widths(
     *,
     quick: bool = False,
 ) -> Floats:
-    """Return half-widths of many contrasts e - factor f: `of` says which noises are in each.
+    """Return half-widths of many contrasts e - factor f: `of` says which noises enter each.
 
-    `quick`: half of the largest weight is added to a Gaussian's, in place of the law of the noise.
+    With `quick`, half of the largest weight is added to a Gaussian half-width instead of using the law.
     """
     asked = [one.ravel() for one in np.broadcast_arrays(of, np.nan_to_num(factors), np.nan_to_num(variances))]
-    # cells with the same noises and factor have the same width
+    # cells with the same noises, factor and variance have the same width
     distinct, same = np.unique(np.column_stack(asked), axis=0, return_inverse=True)
     whose, known, flat = distinct[:, 0].astype(np.int64), distinct[:, 1], distinct[:, 2]
     sizes, found, bounds = np.sqrt(np.maximum(flat, 0.0)), np.zeros(len(flat)), np.zeros(len(flat))
@@ -204,10 +204,11 @@ def shared_widths(
 
 
 def _safe_widths(sizes: Floats, weights: Floats, bound: Floats, noises: Shared, level: float) -> Floats:
-    """Return half-widths that cover whatever lattice the weights make, without its law.
+    """Return half-widths that cover whatever lattice the weights form, without computing its law.
 
-    A lattice hides half of its step. A sum of Laplace noises lies between one of them and a Gaussian. Of
-    discrete Gaussian noise the parameter counts: it is at least the variance, and bounds the tails."""
+    A lattice costs at most half of its step. The law of a sum of Laplace noises lies between a single one
+    and a Gaussian. For discrete Gaussian noise the parameter is used: it is at least the variance, and bounds
+    the tails."""
     known = [traits(law) for law in noises.laws]
     quantile = normal_quantile(level)
     if any(one.scale for one in known):
@@ -223,7 +224,7 @@ def _safe_widths(sizes: Floats, weights: Floats, bound: Floats, noises: Shared, 
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Ends of intervals, and where nothing was left of one but the nearest number that can be."""
+    """Ends of intervals, and which intervals were empty and became the nearest possible number."""
 
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
@@ -231,10 +232,10 @@ class Ends:
 
 
 def count_ends(estimate: Floats, width: Floats) -> Ends:
-    """Return intervals of counts: ends rounded inwards to whole numbers, none below zero.
+    """Return intervals for counts: ends rounded inwards to whole numbers, none below zero.
 
-    Where nothing is left, it is the nearest whole number that is not negative. A count at the very end is
-    inside, also where rounding of floats puts it next to it.
+    An interval that becomes empty is replaced by the nearest non-negative whole number. A count at the very
+    end is inside, even if floating-point rounding puts it just outside.
 
     >>> ends = count_ends(np.array([4.3, -3.0]), np.array([1.5, 1.0]))
     >>> ends.lower.tolist(), ends.upper.tolist(), ends.moved.tolist()
@@ -249,7 +250,7 @@ def count_ends(estimate: Floats, width: Floats) -> Ends:
 
 
 def close_ends(estimate: Floats, width: Floats) -> tuple[Floats, Floats]:
-    """Return intervals of differences of counts: an end that is whole but for rounding is whole.
+    """Return intervals for differences of counts; an end that is whole up to rounding is made whole.
 
     >>> [end.tolist() for end in close_ends(np.array([2.25]), np.array([1.25 - 1e-9]))]
     [[1.0], [3.499999999]]
@@ -263,12 +264,12 @@ def close_ends(estimate: Floats, width: Floats) -> tuple[Floats, Floats]:
 
 
 def _rounding(estimate: Floats) -> Floats:
-    """Return what floats may be off in an end: counts add up to more than the estimate, up to a nation's."""
+    """Return the possible rounding error in an end: sums behind an estimate may be as large as a nation."""
     return 1e-7 + 1e-12 * np.abs(estimate)
 
 
 class View:
-    """The covariances of a model on a tree, as variances and laws of cells of queries at nodes."""
+    """The covariances of a model on a tree, as variances and laws of the cells of queries at nodes."""
 
     def __init__(
         self, model: Model, shape: Tree, told: Sequence[Told], solutions: Sequence[Solution]
@@ -284,10 +285,10 @@ class View:
         self._variances: dict[str, Floats] = {}
 
     def variances(self, query: str, nodes: Integers) -> Floats:
-        """Return the variance of each class of cells of a query, one row a node."""
+        """Return the variance of each class of cells of a query, a row for each node."""
         if query not in self._variances:
             found = np.maximum(self.model.projection(query).variances(self._P), 0.0)
-            # what is exact would come out as rounding of the other variances
+            # exact cells would otherwise get the rounding error of the other variances
             self._variances[query] = np.where(self.exact(query, np.arange(self.shape.size)), 0.0, found)
         return self._variances[query][nodes]
 
@@ -296,11 +297,11 @@ class View:
         return self.model.projection(query).reaches([one[nodes] for one in self._nulls])
 
     def exact(self, query: str, nodes: Integers) -> NDArray[np.bool_]:
-        """Return which classes of cells have no error, from counts that are held exact."""
+        """Return which classes of cells have no error, because of counts held exact."""
         return ~self.model.projection(query).reaches([one[nodes] for one in self._uncertain])
 
     def widths(self, query: str, level: float) -> Floats:
-        """Return the half-width of the interval of each class of cells, one row a node; see `laws`."""
+        """Return the half-width of the interval of each class of cells, a row for each node; see `laws`."""
         key = (query, level)
         if key not in self._widths:
             near, open_rows, far = self._errors(query)
@@ -310,7 +311,7 @@ class View:
         return self._widths[key]
 
     def largest_widths(self, query: str, level: float) -> Floats:
-        """Return the largest half-width of each node: that of the cells that may have it is looked for."""
+        """Return the largest half-width at each node, computed only for the cells that may attain it."""
         key = (query, level)
         if key not in self._largest:
             self._largest[key] = self._find_largest(query, level)
@@ -319,7 +320,7 @@ class View:
     def _find_largest(self, query: str, level: float) -> Floats:
         deviations = np.sqrt(self.variances(query, np.arange(self.shape.size)))
         safe = (safe_quantile(self.unknown.laws, level) + self.unknown.relative / 2) * deviations
-        # the largest is hardly less than that of a Gaussian of the largest deviation
+        # the largest half-width is hardly below a Gaussian's with the largest deviation
         likely = 0.999 * normal_quantile(level) * deviations.max(axis=1, initial=0.0)
         left, known = deviations > 0, np.where(deviations > 0, -np.inf, deviations)
         some = np.flatnonzero(np.any(safe > likely[:, None], axis=0))
@@ -338,16 +339,15 @@ class View:
         return found
 
     def _near_errors(self, query: str, classes: Integers) -> Errors:
-        """Return the errors of some classes of cells at all nodes, node by node, of which the noises at the
-        node are listed."""
+        """Return the errors of some classes of cells at all nodes, node by node, listing only the noises at
+        the node itself."""
         variances = self.variances(query, np.arange(self.shape.size))
         wanted = np.zeros(variances.shape, dtype=bool)
         wanted[:, classes] = True
         return self._listed(query, wanted.ravel(), self._near(query, classes), self.unknown.relative)
 
     def _errors_of(self, query: str, wanted: NDArray[np.bool_]) -> Errors:
-        """Return the errors of some of the rows (node * classes + class), of which all noises that matter are
-        listed."""
+        """Return the errors of some rows (node * classes + class), listing all noises that matter."""
         return self._listed(query, wanted, self._find_terms(query, wanted.reshape(self.shape.size, -1)), FAR)
 
     def _listed(
@@ -359,26 +359,26 @@ class View:
         return Errors(flat, listed, unlisted * np.sqrt(flat))
 
     def _errors(self, query: str) -> tuple[Errors, Integers, Errors]:
-        """Return the errors of all rows from the noises at their nodes, the rows that this does not settle,
-        and their errors from all noises."""
+        """Return the errors of all rows from the noises at their nodes, the rows that these do not settle,
+        and the errors of those rows from all noises."""
         if query not in self._known_errors:
-            self._known_errors.clear()  # one query at a time
+            self._known_errors.clear()  # keep one query at a time
             near = self._near_errors(query, np.arange(len(self.model.projection(query).class_sizes)))
             far = self._errors_of(query, ~near.settled)
             self._known_errors[query] = near, np.flatnonzero(~near.settled), far
         return self._known_errors[query]
 
     def terms(self, query: str) -> Terms:
-        """Return the noises in all classes of cells at all nodes; their row is node * classes + class."""
+        """Return the noises in all classes of cells at all nodes; the row is node * classes + class."""
         if query not in self._terms:
-            self._terms.clear()  # they are many: one query at a time
+            self._terms.clear()  # they need much memory: keep one query at a time
             every = np.ones((self.shape.size, len(self.model.projection(query).class_sizes)), dtype=bool)
             self._terms[query] = Terms.together(list(self._find_terms(query, every)))
         return self._terms[query]
 
     def _near(self, query: str, some: Integers) -> Iterator[Terms]:
-        """Yield the noises at the node itself: the weight of one is the covariance of what it is added to
-        with the estimate, over the variance of the noise."""
+        """Yield the noises at the node itself: the weight of a noise is the covariance of the measured cell
+        with the estimate, divided by the variance of the noise."""
         yield self._no_terms
         projection = self.model.projection(query)
         every = np.arange(self.shape.size)
@@ -394,7 +394,7 @@ class View:
                 yield from self._noises(projection, columns, own, None)
 
     def _find_terms(self, query: str, wanted: NDArray[np.bool_]) -> Iterator[Terms]:
-        """Yield the noises that matter in classes of cells that are wanted (node, class)."""
+        """Yield the noises that matter in the wanted classes of cells (node, class)."""
         yield self._no_terms
         sets, of = np.unique(wanted, axis=0, return_inverse=True)
         if len(sets) > MOST_SETS:
@@ -405,7 +405,7 @@ class View:
                 yield from self._find_some(query, wanted & (of.ravel() == place)[:, None])
 
     def _find_some(self, query: str, wanted: NDArray[np.bool_]) -> Iterator[Terms]:
-        """Yield the same; all classes that are wanted at some node are looked at wherever one is."""
+        """Yield the same; a class wanted at some node is examined at every node that wants any class."""
         projection, some = self.model.projection(query), np.flatnonzero(wanted.any(axis=0))
         for start in range(0, len(some), MOST_CLASSES):
             columns = projection.columns(some[start : start + MOST_CLASSES])
@@ -427,7 +427,7 @@ class View:
         reached: Reached,
         least: Floats | None,
     ) -> Iterator[Terms]:
-        """Yield the noises of units that enter estimates at nodes, by more than the `least` weights."""
+        """Yield the noises of units that enter estimates at nodes with more than the `least` weights."""
         classes, laws = len(projection.class_sizes), self.unknown.laws
         sizes = np.array([size_of(law) for law in laws])
         for measured, codes in self._measured:
@@ -449,8 +449,8 @@ class View:
 
     @cached_property
     def _measured(self) -> list[tuple[str, Integers]]:
-        """The queries that are measured, with the place of the law of the noise of each kind of units, -1 for
-        none. A query that a kind measures twice is there twice."""
+        """The measured queries, with the index of the noise law for each kind of unit, -1 for none. A query
+        that a kind measures twice is listed twice."""
         found: dict[tuple[str, int], Integers] = {}
         place = {law: code for code, law in enumerate(self.unknown.laws)}
         for kind, told in enumerate(self.told):
@@ -467,7 +467,7 @@ class View:
         return Terms(none.astype(np.int64), none, none.astype(np.int64), none, self.unknown.laws)
 
     def shared(self, cells: CellPairs, nodes: Integers) -> list[Shared]:
-        """Return the noises in pairs of cells at each of some nodes, pair by pair."""
+        """Return the noises in pairs of cells at some nodes, pair by pair."""
         found: list[Shared] = []
         room = MOST_WEIGHTS // max(1, len(cells.distinct))
         for pair in cells.distinct:
@@ -503,7 +503,7 @@ class View:
     ) -> list[Shared]:
         """Return the noises in pairs of cells of two sums of units, with these weights of own beliefs.
 
-        They are those of the units that matter; the strongest of them, if there is no room for all."""
+        Only the units that matter are listed, and only the strongest of them if they are too many."""
         back = [np.swapaxes(solution.beliefs.h[kinds], 1, 2) for solution in self.solutions]
         by_side = [[turn @ A for turn, A in zip(back, one, strict=True)] for one in sums]
         asked = np.array(
@@ -513,7 +513,7 @@ class View:
         room = MOST_WEIGHTS // max(1, 2 * len(cells.distinct))
         found: list[Shared] = []
         for pair in cells.distinct:
-            # what the own belief of each unit contributes to the variance bounds the weights of its noises
+            # the share of a unit's own belief in the variance bounds the weights of its noises
             shares = np.zeros((len(kinds), 2))
             for place, (side, rows) in enumerate(zip(sums, pair, strict=True)):
                 for A, row, solution in zip(side, rows, self.solutions, strict=True):
@@ -545,7 +545,7 @@ class View:
 
     @cached_property
     def unknown(self) -> Shared:
-        """Noises of which nothing is known but a bound of their weights: the weight a of a noise has
+        """Noises of which only a bound on the weights is known: the weight a of a noise satisfies
         a^2 <= var(estimate) var(measured cell) / s^2, with s the variance of the noise."""
         most = 0.0
         for kind, told in enumerate(self.told):
@@ -557,16 +557,16 @@ class View:
 
 
 MOST_WEIGHTS = 1 << 24
-"""Weights of noises in all pairs of cells that are looked at; of the others, only a bound is known."""
+"""The most weights of noises computed for all pairs of cells; for the rest only a bound is known."""
 
 MOST_SETS = 16
-"""Sets of classes that are looked at one by one, each at nodes of its own."""
+"""Sets of classes examined one by one, each at its own nodes."""
 
 MOST_CLASSES = 256
-"""Classes of cells that are looked at together."""
+"""Classes of cells examined together."""
 
 FAR = 1 / 100
-"""Branches of the tree where no weight can exceed so many standard deviations are left out."""
+"""Branches of the tree where no weight can exceed this many standard deviations are left out."""
 
 LEAST = 1e-5
-"""Weights that are kept, in standard deviations of the estimate."""
+"""The smallest weights kept, in standard deviations of the estimate."""

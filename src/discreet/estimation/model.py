@@ -1,13 +1,13 @@
-"""What is measured where, and how least squares over many queries comes apart into small problems.
+"""What is measured where, and how least squares over many queries splits into small problems.
 
 For each attribute take the common refinement of the recodes in use: m groups of its n values. On contrasts
-within a group every recode acts as 0, and a query that has the attribute in full as 1. Groups of one size
-that every recode treats alike (each by itself, or all in one) are an *orbit*, such as the ages 3 to 14,
-single years in one recode and together in another: on contrasts within an orbit, too, a recode acts as a
+within a group every recode acts as 0, and a query that has the attribute in full acts as 1. Groups of one
+size that every recode treats alike (each separately, or all together) are an *orbit*, such as the ages 3 to
+14, single years in one recode and together in another: on contrasts within an orbit, too, a recode acts as a
 number, the size of the groups or 0. So an attribute has a *main part*, spanned by the indicators of its
-orbits, and parts of contrasts on which each query acts as a number. For each choice of a part for every
-attribute there is a *component*: a problem whose size is the product of the orbits of the main parts chosen,
-the same one for as many *copies* as the product of the contrasts says. PL 94-171 with its 2,016 cells has 16
+orbits, and parts of contrasts on which each query acts as a number. Each choice of a part for every attribute
+gives a *component*: a problem whose size is the product of the numbers of orbits of the main parts chosen,
+shared by as many *copies* as the product of the numbers of contrasts. PL 94-171 with its 2,016 cells has 16
 components, 8 of size 3 and 8 of size 1; the DHC with 1,227,744 cells has 144, the largest of size 156 (13
 orbits of relationships by 12 of ages; with groups instead of orbits it would be 1,160).
 """
@@ -35,18 +35,18 @@ ByComponent = list[Floats]
 """One array for each component."""
 
 MOST_VALUES = 5000
-"""Values of one attribute: its basis is a square matrix."""
+"""The most values of one attribute: its basis is a square matrix."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Component:
     """One small problem: the part of each attribute, its size, and how many columns share it.
 
-    It is itself only: components of two queries without attributes may look the same.
+    Components are compared by identity: those of two queries without attributes may look the same.
     """
 
     parts: tuple[int, ...]
-    """By attribute 0 for its main part, else the number of its contrasts."""
+    """For each attribute 0 if its main part is chosen, else the number of its part of contrasts."""
     size: int
     copies: int
 
@@ -57,8 +57,8 @@ class Components:
     >>> from discreet.budget import load
     >>> pl94 = load("pl94-2020")
     >>> tables = [pl94.attributes.tabulation(query.name) for query in pl94.levels[1].queries]
-    >>> found = Components(pl94.attributes.sizes, tables)
-    >>> sorted((one.size, one.copies) for one in found)[-1], len(found)
+    >>> components = Components(pl94.attributes.sizes, tables)
+    >>> sorted((component.size, component.copies) for component in components)[-1], len(components)
     ((3, 62), 16)
     """
 
@@ -97,9 +97,9 @@ class Components:
 
 @dataclass(frozen=True)
 class Columns:
-    """Some classes of cells of a query, by each component that sees them: the place of the component, the
-    distinct rows of the classes (size, column), which column each class has, and their squared lengths along
-    the copies (column, class)."""
+    """Some classes of cells of a query, for each component that sees them: the index of the component, the
+    distinct rows of the classes (size, column), the column of each class, and the squared lengths along the
+    copies (column, class)."""
 
     classes: Integers
     components: list[int]
@@ -108,7 +108,7 @@ class Columns:
     lengths: list[Floats]
 
     def add(self, component: int, rows: Floats, of: Integers, length: Floats) -> None:
-        """Add a component: the columns, which each class has, and the length of each class."""
+        """Add a component: its columns, the column of each class, and the length of each class."""
         lengths = np.zeros((rows.shape[1], len(of)))
         lengths[of, np.arange(len(of))] = length
         self.components.append(component)
@@ -118,15 +118,15 @@ class Columns:
 
 
 class Projection:
-    """One query on all components: Gram matrices, data collected, cells read off, their variances."""
+    """One query on all components: its Gram matrices, and how data, cells and variances are converted."""
 
     def __init__(self, components: Components, groups: Sequence[Groups]) -> None:
         self.components = components
         self.groups = tuple(groups)
         self.shape = tuple(len(one) for one in groups)
         self.cells = prod(self.shape)
-        # Row g of a block is the indicator of group g in a part of the basis. An axis has the blocks that
-        # are not zero.
+        # Row g of a block is the indicator of group g in a part of the basis. An axis joins the non-zero
+        # blocks.
         self._blocks: list[list[Floats]] = []
         for n, basis, rows in zip(components.sizes, components.bases, groups, strict=True):
             indicator = np.zeros((len(rows), n))
@@ -151,14 +151,14 @@ class Projection:
         self._parts = [[part for part in range(1, len(seen)) if seen[part]] for seen in every]
         sizes = zip(self._blocks, self._parts, strict=True)
         self.widths = tuple(blocks[0].shape[1] + len(parts) for blocks, parts in sizes)
-        """By attribute the vectors of its main part and the number of its other parts that are seen."""
+        """For each attribute the number of vectors in its main part and of the other parts seen."""
 
     def sees(self, component: Component) -> bool:
         """Whether the query says anything about a component."""
         return component in self._sees
 
     def gram(self, component: Component) -> Floats:
-        """Return the query's Gram matrix on a component, for queries that the components were made for."""
+        """Return the query's Gram matrix on a component, if the components were made for the query."""
         if not self.sees(component):
             return np.zeros((component.size, component.size))
         main, number = [], 1.0
@@ -172,7 +172,7 @@ class Projection:
         return number * _product(main)
 
     def collect(self, values: Numbers | NDArray[np.bool_]) -> ByComponent:
-        """Return Q'y in the basis: rows of cells in, arrays (row, size, copies) out."""
+        """Convert rows of cells to Q'y in the basis: arrays (row, size, copies) by component."""
         rows = len(values)
         block = values.reshape(rows, *self.shape).astype(np.float64, copy=False)
         for place, axis in enumerate(self._axes):
@@ -187,7 +187,7 @@ class Projection:
         return found
 
     def read(self, estimates: ByComponent) -> Floats:
-        """Return the cells of the query, one row a unit, from arrays (row, size, copies)."""
+        """Return the cells of the query, a row for each unit, from arrays (row, size, copies)."""
         rows = len(estimates[0])
         block = np.zeros((rows, *(axis.shape[1] for axis in self._axes)))
         for one, values in zip(self.components, estimates, strict=True):
@@ -211,8 +211,8 @@ class Projection:
     # -- classes of cells that look the same to every component ---------------------------------------------
 
     def _find_classes(self) -> tuple[list[NDArray[np.int64]], list[Floats], NDArray[np.int64], Floats]:
-        """Return by axis the first group of each distinct kind and squared lengths of its contrasts, the
-        class of each cell, and how many cells each class has."""
+        """Return for each axis the first group of each distinct kind and the squared lengths of its
+        contrasts; and the class of each cell, and the number of cells in each class."""
         firsts, lengths, codes = [], [], []
         for blocks in self._blocks:
             squares = np.column_stack([np.sum(block**2, axis=1) for block in blocks])
@@ -235,11 +235,11 @@ class Projection:
 
     @property
     def class_sizes(self) -> Floats:
-        """How many cells each class has."""
+        """The number of cells in each class."""
         return self._classes[3]
 
     def vectors(self, one: Component) -> tuple[Floats, Floats]:
-        """Return for each class its row on a component and the squared length along the copies."""
+        """Return for each class its row on a component and its squared length along the copies."""
         if one not in self._vectors:
             firsts, lengths = self._classes[:2]
             vector: Floats = np.ones((1, 1))
@@ -262,8 +262,9 @@ class Projection:
     def covariances(
         self, other: Projection, covariances: ByComponent, cells: Integers, its: Integers
     ) -> Floats:
-        """Return the covariance of `cells` with cells `its` of another query (or with its only one), one by
-        one, one row a node, from covariances (node, size, size) by component, which need not be symmetric."""
+        """Return the covariances of `cells` with cells `its` of another query (or with its only cell), pair
+        by pair, a row for each node, from covariances (node, size, size) by component, which need not be
+        symmetric."""
         if len(its) not in (1, len(cells)):
             raise ValueError("queries of different numbers of cells have no covariance cell by cell")
         if self.same(other) and np.array_equal(cells, its):
@@ -278,7 +279,7 @@ class Projection:
         return self.groups == other.groups
 
     def products(self, other: Projection, cells: Integers, its: Integers) -> ByComponent:
-        """Return by component the products of the rows of `cells` and of cells `its` of another query."""
+        """Return by component the products of the rows of `cells` with those of `its` of another query."""
         key = (other.groups, cells.tobytes(), its.tobytes())
         if key not in self._weights:
             one, two = self.collect(np.eye(self.cells)[cells]), other.collect(np.eye(other.cells)[its])
@@ -308,11 +309,11 @@ class Projection:
     def weights(
         self, other: Projection | ApartProjection, moved: ByComponent, columns: Columns
     ) -> tuple[Floats, Floats]:
-        """Return v'Mw for each kind of cell v of this query and classes w of another, and how many cells of
-        the kind there are; `moved` are the M w of its columns (node, size, column).
+        """Return v'Mw for each kind of cell v of this query and each class w of another, and the number of
+        cells of each kind; `moved` are the M w of its columns (node, size, column).
 
-        Cells that every component sees alike, as seen from w, are one kind: the arrays are (node, class,
-        kind) and (class, kind).
+        Cells that look alike from w to every component are of one kind. The arrays are (node, class, kind)
+        and (class, kind).
         """
         assert isinstance(other, Projection)
         classes = columns.classes
@@ -331,7 +332,7 @@ class Projection:
         counts: Floats = np.ones((len(classes), 1))
         for place, rank in enumerate(ranks):
             axes, many = self._kinds(place, other)
-            # the axis in question comes first, is replaced, and goes to the end: after all, the old order
+            # the current axis comes first, is replaced, and goes to the end: after all axes, the old order
             block = np.moveaxis(block, 2, -1)
             shape = block.shape
             block = block.reshape(*shape[:2], -1, shape[-1]) @ np.swapaxes(axes[rank], 1, 2)
@@ -341,7 +342,7 @@ class Projection:
 
     def _kinds(self, place: int, other: Projection) -> tuple[Floats, Floats]:
         """Return the kinds of groups of an attribute as seen from each kind of another query: main rows with
-        products of contrasts, and how many groups they are; filled up with none."""
+        products of contrasts, and how many groups each kind has, padded with zeros."""
         key = (place, other.groups[place])
         if key not in self._known_kinds:
             blocks, first = self._blocks[place], other._classes[0][place]
@@ -359,7 +360,7 @@ class Projection:
         return self._known_kinds[key]
 
     def reaches(self, spaces: ByComponent) -> NDArray[np.bool_]:
-        """Return which classes have a part in the spaces of these projectors (node, size, size)."""
+        """Return which classes have a component in the ranges of these projectors (node, size, size)."""
         total, scale = np.zeros((len(spaces[0]), len(self.class_sizes))), np.zeros(len(self.class_sizes))
         for one, N in zip(self.components, spaces, strict=True):
             if self.sees(one):
@@ -369,7 +370,7 @@ class Projection:
         return total > 1e-9 * scale
 
     def mean_weights(self, component: Component) -> Floats:
-        """Return A with trace(A P) summed over components = the mean variance over the cells."""
+        """Return A such that trace(A P), summed over components, is the mean variance of the cells."""
         if not self.sees(component):
             return np.zeros((component.size, component.size))
         vector, length = self.vectors(component)
@@ -391,13 +392,13 @@ def _product(factors: Sequence[Floats]) -> Floats:
 
 
 def _forms(vectors: Floats, matrices: Floats) -> Floats:
-    """Return v'Mv, one row a matrix, one column a vector."""
+    """Return v'Mv, a row for each matrix, a column for each vector."""
     found: Floats = np.sum((vectors @ matrices) * vectors, axis=2)
     return found
 
 
 def _refinement(size: int, splits: Sequence[Groups]) -> Groups:
-    """Return the coarsest partition of the values that every split can be made of."""
+    """Return the coarsest partition of the values that refines every split."""
     label = np.zeros(size, dtype=np.int64)
     for groups in splits:
         own = np.full(size, -1, dtype=np.int64)
@@ -420,7 +421,7 @@ class Basis:
         for group in groups:
             treated = tuple(_treatment(group, split) for split in splits)
             orbits.setdefault((len(group), treated), []).append(group)
-        # contrasts by the numbers that the splits are on them; within a group they are all 0
+        # contrasts grouped by the numbers as which the splits act on them; within a group all are 0
         contrasts: dict[tuple[int, ...], list[Floats]] = {}
         for (many, treated), members in orbits.items():
             numbers = tuple(many if how == ALONE else 0 for how in treated)
@@ -438,16 +439,16 @@ class Basis:
         self.parts = tuple(slice(a, b) for a, b in pairwise(edges))
 
     def width(self, part: int) -> int:
-        """How many vectors a part has."""
+        """The number of vectors in a part."""
         return len(self.vectors[self.parts[part]])
 
 
 ALONE = "alone"
-"""How a split treats a group of the refinement that is one of its own groups."""
+"""Marks a group of the refinement that is also a group of the split."""
 
 
 def _treatment(group: tuple[int, ...], split: Groups) -> str | int | None:
-    """Return whether a group is by itself, in which group of the split it is, or None if in none."""
+    """Return ALONE if a group is also a group of the split, else the index of the group it is in, or None."""
     for place, one in enumerate(split):
         if group[0] in one:
             return ALONE if len(one) == len(group) else place
@@ -455,7 +456,7 @@ def _treatment(group: tuple[int, ...], split: Groups) -> str | int | None:
 
 
 def _contrasts(size: int, members: Sequence[tuple[int, ...]]) -> list[Floats]:
-    """Return Helmert contrasts between groups of one size, each vector the same within a group."""
+    """Return Helmert contrasts between groups of one size; each vector is constant within a group."""
     found = []
     for k in range(1, len(members)):
         row = np.zeros(size)
@@ -476,7 +477,7 @@ Noises = Mapping[tuple[str, str], Noise]
 def noises(release: Release, levels: Sequence[str] | None = None) -> dict[tuple[str, str], Noise]:
     """Return the noise of each query, for each level and for each run of merged levels on some path.
 
-    `levels` are those that are wanted, or all.
+    `levels` restricts the result to some levels.
 
     A merged run such as "State+County" asks the queries of its top level with the budget of all its levels.
 
@@ -502,13 +503,13 @@ def queries_of(release: Release) -> tuple[str, ...]:
 
 
 def size_of(law: Noise) -> float:
-    """Return the variance of noise; that of a very small parameter is 0 to a float, and is taken as 1e-20."""
+    """Return the variance of noise; for a very small parameter it underflows, and 1e-20 is used instead."""
     return max(law.true_variance(), 1e-20)
 
 
 class ApartProjection:
-    """One query of a release without attributes: nothing is known to tie it to others, so it is a component
-    of its own, at a place among all."""
+    """One query of a release without attributes: nothing ties it to other queries, so it is a separate
+    component, at index `place`."""
 
     widths = (1,)
 
@@ -557,13 +558,13 @@ class ApartProjection:
         return covariances[self._place][:, 0, :]
 
     def reaches(self, spaces: ByComponent) -> NDArray[np.bool_]:
-        """Return where the query has a part in the spaces of these projectors."""
+        """Return where the query has a component in the ranges of these projectors."""
         return spaces[self._place][:, 0, :] > 0.5
 
 
 @dataclass(frozen=True)
 class CellPairs:
-    """Cells of two queries, one by one: which of the distinct pairs each is, and both rows of those by
+    """Pairs of cells of two queries: the index of each among the distinct pairs, and both rows of these by
     component (size, copies)."""
 
     of: Integers
@@ -572,19 +573,19 @@ class CellPairs:
 
 @dataclass(frozen=True)
 class Told:
-    """What units of one kind answer: the law of the noise of each query, and queries held exact."""
+    """What is known about units of one kind: the noise law of each query, and the queries held exact."""
 
     laws: tuple[tuple[str, Noise], ...]
     exact: tuple[str, ...] = ()
 
     @cached_property
     def variances(self) -> tuple[tuple[str, float], ...]:
-        """The variance of the noise of each measurement; two releases may measure one query."""
+        """The noise variance of each measurement; two releases may measure the same query."""
         return tuple((query, size_of(law)) for query, law in self.laws)
 
 
 class Model:
-    """Queries of a release with their components; `cells` are needed where there are no attributes.
+    """Queries of a release with their components; `cells` are needed if there are no attributes.
 
     >>> from discreet.budget import load
     >>> len(Model(load("pl94-2020").attributes, ["total", "cenrace", "detailed"]).components)
@@ -599,7 +600,7 @@ class Model:
         cells: Mapping[str, int] | None = None,
         blocks: Mapping[str, Tabulation] | None = None,
     ) -> None:
-        """`blocks` are further tables by name, such as cells of some units that are held at zero."""
+        """`blocks` are further tables by name, such as cells held at zero in some units."""
         self.attributes = attributes
         self.queries = tuple(queries)
         self.impossible: tuple[str, ...] = ()
@@ -620,7 +621,7 @@ class Model:
         self.projections = {query: together.projection(table) for query, table in tables.items()}
 
     def projection(self, query: str) -> Projection | ApartProjection:
-        """Return a query on the components: one that is measured, or with attributes any other."""
+        """Return a query on the components: a measured one or, if there are attributes, any other."""
         if query in self.projections:
             return self.projections[query]
         if self.attributes is None or not isinstance(self.components, Components):
@@ -631,8 +632,8 @@ class Model:
         return self.components.projection(self.attributes.tabulation(query, sums=True))
 
     def covariances(self, one: str, two: str, by_component: ByComponent) -> Floats:
-        """Return the covariance of each cell of a query with the same, or the only, cell of another one, both
-        in the order in which they are written."""
+        """Return the covariance of each cell of a query with the same, or the only, cell of another query,
+        both in the order in which the queries are written."""
         first, second = self.projection(one), self.projection(two)
         if isinstance(first, Projection) and isinstance(second, Projection):
             return first.covariances(second, by_component, *self._as_written(one, two))
@@ -642,7 +643,7 @@ class Model:
         return np.repeat(first.variances(by_component), first.cells, axis=1)
 
     def _as_written(self, *queries: str) -> list[Integers]:
-        """Return where the cells of queries, as they are written, stand in the order of the attributes."""
+        """Return the indices, in the order of the attributes, of the cells of queries as written."""
         cells = [np.arange(self.projection(query).cells) for query in queries]
         if self.attributes is None:
             return cells
@@ -650,7 +651,7 @@ class Model:
         return [as_written(self.attributes, query, row[None])[0] for query, row in pairs]
 
     def cell_pairs(self, one: str, two: str) -> CellPairs:
-        """Pair the cells of a query with the same, or the only, cells of another one, as they are written."""
+        """Pair the cells of a query with the same, or the only, cell of another query, as written."""
         first, second = self.projection(one), self.projection(two)
         cells, its = self._as_written(one, two)
         its = np.broadcast_to(its, cells.shape)
@@ -677,7 +678,7 @@ class Model:
         return self._grams[key]
 
     def kind(self, told: Told, one: Component) -> Evidence:
-        """Return what units of one kind are told in a component."""
+        """Return what is known in a component about units of one kind."""
         sums = [np.zeros((one.size, one.size)) for _ in range(3)]
         for query, size in told.variances:
             gram = self._gram(query, one)
@@ -689,7 +690,7 @@ class Model:
         return Evidence(sums[0], sums[1], sums[2] if exact else None)
 
     def solve(self, shape: Tree, kinds: Sequence[Told]) -> list[Solution]:
-        """Return covariances and operators of every component on a tree."""
+        """Return the covariances and operators of every component on a tree."""
         return [solve(shape, [self.kind(told, one) for told in kinds]) for one in self.components]
 
 
@@ -697,7 +698,7 @@ Cell = TypeVar("Cell", bound=np.generic)
 
 
 def as_written(attributes: Attributes, query: str, rows: NDArray[Cell]) -> NDArray[Cell]:
-    """Turn rows of cells in the order of the attributes into that in which the query is written."""
+    """Reorder rows of cells from the order of the attributes to that in which the query is written."""
     table = attributes.tabulation(query, sums=True)
     if not table.factors:
         return rows
@@ -708,9 +709,9 @@ def as_written(attributes: Attributes, query: str, rows: NDArray[Cell]) -> NDArr
 
 
 def uniform_tree(release: Release, children: Sequence[float] | None) -> tuple[float, ...]:
-    """Return how many children a unit has, for each level below the top.
+    """Return the average number of children of a unit, for each level below the top.
 
-    Without numbers, those of the United States in 2020 are taken where the levels are named so.
+    Without numbers, those of the United States in 2020 are used if the levels have their names.
 
     >>> from discreet.budget import load
     >>> uniform_tree(load("pl94-2020"), None)
@@ -740,7 +741,7 @@ def uniform_tree(release: Release, children: Sequence[float] | None) -> tuple[fl
 
 
 def told_by_level(release: Release, levels: Sequence[str]) -> list[Told]:
-    """Return what units of each level, or run of merged levels, answer."""
+    """Return what is known about units of each level, or run of merged levels."""
     laws = noises(release, levels)
     return [
         Told(tuple((query, law) for (level, query), law in laws.items() if level == run)) for run in levels

@@ -1,10 +1,10 @@
 """The weights of noises in estimates: which measurement enters an estimate, and by how much.
 
-An estimate at a unit is a weighted sum of the own beliefs of all units. The weights follow from the passes up
-and down the tree, taken backwards (`sum_weights`): from the unit up to the top, and from there into every
-other branch. Units that look the same, seen from the unit, share a node, and are told once with their number.
-A branch is left out where all that it can add to any noise's weight is negligible: if the sum of what lies
-below a unit contributes the variance r to an estimate, a noise there of variance s has a weight of at most
+An estimate at a unit is a weighted sum of the own beliefs of all units. The weights follow from running the
+passes up and down the tree backwards (`sum_weights`): from the unit up to the top, and from there into every
+other branch. Units that are equal as seen from the unit share a node, and are listed once with their number.
+A branch is left out if no noise in it can have more than a negligible weight: if the sum of what lies below a
+unit contributes the variance r to an estimate, a noise of variance s there has a weight of at most
 sqrt(r / s).
 """
 
@@ -23,8 +23,8 @@ from discreet.estimation.tree import Floats, Integers, Solution, Tree
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """Units that estimates depend on, one entry for each estimate and node: the place of the estimate, the
-    node, how many units there are of it, and by component the weights of their data h (entry, size, column).
+    """Units that estimates depend on, with an entry for each estimate and node: the index of the estimate,
+    the node, its number of units, and by component the weights of their data h (entry, size, column).
     """
 
     place: Integers
@@ -39,7 +39,7 @@ class Reached:
 
     @classmethod
     def together(cls, parts: Sequence[Reached]) -> Reached:
-        """Put the entries of several together."""
+        """Join the entries of several."""
         place, node, times = (
             np.concatenate(one) for one in zip(*((p.place, p.node, p.times) for p in parts), strict=True)
         )
@@ -47,7 +47,7 @@ class Reached:
         return cls(place, node, times, weights)
 
     def portions(self, cells: int) -> Iterator[Reached]:
-        """Yield portions of which each entry has so many numbers."""
+        """Yield portions that fit in memory if each entry needs `cells` numbers."""
         step = max(1, AT_ONCE // 8 // max(1, cells))
         if step >= len(self.place):
             yield self
@@ -59,7 +59,7 @@ class Reached:
 
 
 AT_ONCE = 1 << 21
-"""Weights that are held at once."""
+"""Weights held in memory at once."""
 
 
 class Branches:
@@ -86,7 +86,7 @@ class Branches:
             self._sums.append(total)
 
     def among(self, components: Sequence[int]) -> Branches:
-        """Return the same tree with some of the components."""
+        """Return the same tree, restricted to some of the components."""
         found = copy(self)
         found._solutions = [self._solutions[place] for place in components]
         found._sums = [self._sums[place] for place in components]
@@ -95,7 +95,7 @@ class Branches:
     def by_kind(
         self, nodes: Integers, rows: ByComponent, lengths: Sequence[Floats], enough: Floats
     ) -> Iterator[tuple[int, Reached]]:
-        """Yield kinds of units, and units of this kind that estimates at nodes depend on; see `reached`."""
+        """Yield each kind with the units of this kind that estimates at nodes depend on; see `reached`."""
         for found in self.reached(nodes, rows, lengths, enough):
             kinds = self._shape.kind[found.node]
             for kind in np.unique(kinds).tolist():
@@ -106,9 +106,9 @@ class Branches:
     ) -> Iterator[Reached]:
         """Yield the units that estimates at nodes depend on.
 
-        `rows` are the estimates by component (size, column). Their variances are sums of forms of the
-        columns by `lengths` (column, estimate); branches matter where a weight may exceed the root of
-        `enough` (node, estimate).
+        `rows` are the estimates by component (size, column). Their variances are sums of quadratic forms of
+        the columns, weighted by `lengths` (column, estimate); a branch matters if a weight in it may exceed
+        the square root of `enough` (node, estimate).
         """
         held: list[Reached] = []
         wide = sum(row.size for row in rows)
@@ -139,7 +139,7 @@ class Branches:
         for depth, here in enumerate(path):
             own = [one[0][depth] for one in along]
             yield Reached(start, here, np.ones(len(here)), self._back(here, own))
-            # from the unit's own line, and from the branches
+            # from the unit's own line of ancestors, and from the branches
             place, node = np.concatenate([start, place]), np.concatenate([here, node])
             times = np.concatenate([np.ones(len(here)), times])
             sums = [np.concatenate([one[1][depth], rest]) for one, rest in zip(along, sums, strict=True)]
@@ -165,7 +165,7 @@ class Branches:
         lengths: Sequence[Floats],
         enough: Floats,
     ) -> tuple[Integers, Integers, Floats, ByComponent]:
-        """Return the children that may matter, but for those in `line`, which the unit itself is in."""
+        """Return the children that may matter, except those in `line`, which contain the unit itself."""
         forms = self._forms(sums, [one[node] for one in self._sums], lengths)
         some = np.flatnonzero(np.any(forms > enough[place] * self._below[node, None], axis=1))
         many = self._many[node[some]]
@@ -200,15 +200,15 @@ class Branches:
 
 
 def least_noise(told: Told) -> float:
-    """Return the smallest variance of a noise. That of Laplace noise counts as 30 at most: a bound on its
-    share in a variance then makes its peak negligible, too."""
+    """Return the smallest noise variance. Laplace noise counts as 30 at most: then a bound on its share in a
+    variance makes its peak negligible, too."""
     sizes = (min(size_of(law), 30.0 if traits(law).scale else np.inf) for _, law in told.laws)
     return min(sizes, default=np.inf)
 
 
 def _along(solution: Solution, path: Sequence[Integers], row: Floats) -> tuple[list[Floats], list[Floats]]:
-    """Return the weights of own beliefs along the line of units, from the top down, and those with which the
-    sums of their children enter."""
+    """Return the weights of own beliefs along the line of units, from the top down, and the weights of the
+    sums of their children."""
     many, shape = len(path), (len(path[-1]), *row.shape)
     z, own, S = ([np.zeros(shape) for _ in path] for _ in range(3))
     x, around = np.broadcast_to(row, shape), np.zeros(shape)

@@ -1,13 +1,13 @@
-"""The authors' tables of the 2020 DHC: all published deltas beside ours, and what tells them apart.
+"""The authors' tables of the 2020 DHC: all published deltas beside ours, and why they differ.
 
-The authors of the sieve paper publish delta of all 946 pairs of paths at 42 epsilons in their repository
-(appendix E). They are absolute sums: the second tail of
+The authors of the sieve paper publish the delta of all 946 pairs of paths at 42 epsilons in their repository
+(appendix E). These are truncated sums: the second tail of
 
     delta(eps) = P[S > eps - R/2] - e^eps P[S > eps + R/2]
 
-ends at U, so that e^eps P[S > U] is missing from what is subtracted. `Cut` is that end, by the settings of
-the authors' program (Code/eps_delta_curve.py): the tolerance 1e-35, and lattice points rounded up to the next
-10,000. Where the threshold lies beyond U their sum runs backwards, and the same formula holds.
+ends at U, so e^eps P[S > U] is not subtracted. `Cut` is that end, from the settings of the authors' program
+(Code/eps_delta_curve.py): the tolerance 1e-35, and lattice points rounded up to the next 10,000. Where the
+threshold lies beyond U their sum runs backwards, and the same formula holds.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from discreet.studies.register import Study, made
 
 PRESET = "dhc-2020"
 TOLERANCE, MULTIPLE = 1e-35, 10_000
-"""Settings of the authors' program: the tolerance, and of how many lattice points U is a multiple."""
+"""Settings of the authors' program: the tolerance, and the lattice points of which U is a multiple."""
 
 COLUMNS = ("path", "other", "delta_zcdp", "epsilon", "delta")
 OWN_COLUMNS = ("delta_zcdp", "epsilon", "delta_fdp")
-"""Columns of the authors' own files, one a pair."""
+"""Columns of the authors' own files, one file for each pair."""
 _OWN_FILE = re.compile(r"eps_delta_curve_path_(\d+)_to_(\d+)\.csv")
 _NUMBER = re.compile(r"\d{1,4}(\.\d{0,400})?([eE][+-]?\d{1,3})?")
 
-_TELLS = 1e-13  # floats tell a published delta from ours beyond this
+_TELLS = 1e-13  # beyond this floats can tell a published delta from ours
 _SHALLOW, _DEEP = 1e-10, 1e-15
 
 
@@ -84,7 +84,7 @@ class Cut:
         return math.exp(log)
 
     def published(self, epsilon: float, delta: float) -> float:
-        """Return what the cut makes of a true delta."""
+        """Return a true delta as changed by the cut."""
         return delta + math.expm1(epsilon) * self.mass
 
     def second_term(self, epsilon: float) -> tuple[float, float]:
@@ -184,12 +184,12 @@ class _Beside(NamedTuple):
 
     @property
     def excess(self) -> float:
-        """By how much the published delta exceeds ours, relatively."""
+        """The relative excess of the published delta over ours."""
         return self.published / self.mine - 1
 
 
 def _of_pair(task: tuple[tuple[Noise, ...], list[Fraction]]) -> list[tuple[float, float]]:
-    """Our deltas of one pair, without and with the cut."""
+    """Return our deltas of one pair, without and with the cut."""
     events, epsilons = task
     cut = Cut.of(events)
     mine = np.exp(compose(events).log_deltas(epsilons)).tolist()
@@ -197,7 +197,7 @@ def _of_pair(task: tuple[tuple[Noise, ...], list[Fraction]]) -> list[tuple[float
 
 
 def dhc_tables(*, tables: Path, jobs: int = 1, progress: Progress | None = None) -> Study:
-    """Compare published deltas of the 2020 DHC with ours, by the zCDP delta whose epsilon they are at."""
+    """Compare published deltas of the 2020 DHC with ours, by the zCDP delta that fixes the epsilon."""
     published = read_deltas(tables)
     whole = account(load(PRESET))
     tasks = [(whole.events(pair), [one.epsilon for one in rows]) for pair, rows in published.items()]
@@ -221,7 +221,7 @@ def dhc_tables(*, tables: Path, jobs: int = 1, progress: Progress | None = None)
 def _summary(zcdp: float, epsilon: Fraction, found: dict[Pair, _Beside]) -> tuple[float | None, ...]:
     excess = [one.excess for one in found.values()]
     main = found.get((13, 13))
-    # the part of the excess that e^epsilon has multiplied, where floats can tell it
+    # the excess divided by e^epsilon, where floats can resolve it
     missing = [(one.published - one.mine) / math.exp(epsilon) for one in found.values()]
     shown = min(excess) > _TELLS
     return (
@@ -240,7 +240,7 @@ def _summary(zcdp: float, epsilon: Fraction, found: dict[Pair, _Beside]) -> tupl
 
 
 def _classes(groups: dict[tuple[float, Fraction], dict[Pair, _Beside]]) -> dict[str, str]:
-    """What the notes say: where both agree, what the excess is, and what the cut explains."""
+    """Return the text of the notes: where both agree, what the excess is, and what the cut explains."""
     shallow = [one for (zcdp, _), row in groups.items() if zcdp >= _SHALLOW for one in row.values()]
     deep = {
         (zcdp, epsilon, pair): one

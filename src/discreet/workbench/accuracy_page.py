@@ -49,7 +49,7 @@ class _AccuracyPage(c.Page):
 
     @property
     def query(self) -> str:
-        """The query whose relative error is drawn: the chosen one, the total, or one of most levels."""
+        """The query whose relative error is drawn: the chosen one, or one that most levels ask."""
         known, chosen = self.margins.by_query if self.margins else {}, self.get("query")
         most = max(map(len, known.values()), default=0)
         common = [query for query, levels in known.items() if len(levels) == most]
@@ -86,9 +86,9 @@ def build(session: Session) -> None:
 
 
 class Margins(NamedTuple):
-    """Margins of levels and queries: of the noise, and of the estimates if there are any or will be.
+    """Margins by level and query: of the noise, and of the estimates unless there will be none.
 
-    `together` says whether estimates use all queries together; `has_none` that there will be no estimates.
+    `together` says that estimates use all queries together; `has_none` that there will be no estimates.
     """
 
     lines: tuple[MarginLine, ...]
@@ -97,13 +97,13 @@ class Margins(NamedTuple):
 
     @property
     def what(self) -> str:
-        """What the margins are of that relative errors are made from."""
+        """What relative errors are computed from: the noise, an estimate or the best estimate."""
         if self.has_none:
             return "noise"
         return "best estimate" if self.together else "estimate"
 
     def best(self, line: MarginLine) -> float | None:
-        """The margin that relative errors are made from; None while it is not known, or not determined."""
+        """The margin for relative errors; None while it is unknown, or if it is not determined."""
         if self.has_none:
             return None if line.noise is None else float(line.noise[1])
         return None if line.estimate is None else line.estimate[1]
@@ -140,7 +140,7 @@ def read_size(text: str) -> int:
 
 
 def read_tree(text: str) -> tuple[float, ...] | None:
-    """Return how many areas an area of each level has on average; None for those of the United States.
+    """Return the average number of areas below an area of each level; None for the United States.
 
     >>> read_tree("51, 61.6"), read_tree("")
     ((51.0, 61.6), None)
@@ -187,7 +187,7 @@ def _margins(page: _AccuracyPage) -> None:
         areas = " An area has as many areas below it as in the United States on average." if usual else ""
         if page.state.release.attributes is not None:
             return f"Best estimates use all queries and levels together.{areas}"
-        return "Estimates use each query by itself, at all levels: the release states no attributes."
+        return "Each query is estimated separately, from all levels: the release states no attributes."
 
     with c.card():
         with c.box("wb-between wb-top"):
@@ -212,11 +212,11 @@ def _margins(page: _AccuracyPage) -> None:
 
 
 def _table(margins: Margins, own: int) -> None:
-    """One row a level and query, with those that are alike in one."""
+    """A row for each level and query; equal queries share a row."""
     waits = "–" if margins.has_none else "…"
 
     def estimated(line: MarginLine) -> list[str]:
-        """The estimate, if it is known by now, or can be."""
+        """The estimate, if it is known yet and determined."""
         if line.estimate is None:
             return [waits, waits]
         deviation, margin = line.estimate
@@ -248,7 +248,7 @@ def _table(margins: Margins, own: int) -> None:
         with c.box("", "tbody"):
             for above, (level, queries, texts) in pairwise([("", (), []), *rows]):
                 with c.box("", "tr"):
-                    c.words("" if level == above[0] else level, tag="th")  # a level is named once
+                    c.words("" if level == above[0] else level, tag="th")  # name each level once
                     with c.box("", "td"):
                         _names(queries)
                     for text in texts:
@@ -256,7 +256,7 @@ def _table(margins: Margins, own: int) -> None:
 
 
 def _names(queries: tuple[str, ...]) -> None:
-    """The queries of a row: many are named when that is asked for."""
+    """The queries of a row; a long list unfolds on request."""
     if len(queries) == 1:
         c.words(queries[0])
         return
@@ -367,7 +367,7 @@ def _wanted(page: _AccuracyPage) -> None:
 
 
 def _calibration(page: _AccuracyPage) -> None:
-    """What calibration buys, and its proof."""
+    """What calibration saves, and its proof."""
     session, question = page.session, page.calibrated
 
     def ask(*, begin: bool) -> None:
