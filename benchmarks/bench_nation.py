@@ -43,7 +43,7 @@ def nation(sizes: list[int], place: Path, memory: str) -> list[tuple[int, float,
     """Measure each size: people, seconds to generate them, seconds, processor seconds, memory, disk."""
     from discreet.release.safetab.census2020 import write_parameters
 
-    found = []
+    lines = []
     with tempfile.TemporaryDirectory(prefix="discreet-nation-", dir=place) as name:
         folder = Path(name)
         write_parameters(folder / "params")
@@ -67,10 +67,10 @@ def nation(sizes: list[int], place: Path, memory: str) -> list[tuple[int, float,
             del os.environ["TMPDIR"]
             over.set()
             watcher.join()
-            found.append((people, made, seconds, processor, peak, most[0]))
+            lines.append((people, made, seconds, processor, peak, most[0]))
             for used in (data, spill, folder / "out"):
                 shutil.rmtree(used)
-    return found
+    return lines
 
 
 def main() -> None:

@@ -25,21 +25,21 @@ PAPER = 10**6 * 10**3
 
 def seconds(work: Callable[[], Any], repeat: int = 1) -> tuple[float, Any]:
     """Return the processor time of one call, the best of five runs of `repeat` calls, and its result."""
-    best, found = float("inf"), None
+    best, result = float("inf"), None
     for _ in range(5 if repeat > 1 else 1):
         start = time.process_time()
         for _ in range(repeat):
-            found = work()
+            result = work()
         best = min(best, (time.process_time() - start) / repeat)
-    return best, found
+    return best, result
 
 
 def rows() -> list[tuple[str, str]]:
     """Return (what, measured) for each figure."""
-    found: list[tuple[str, str]] = []
+    lines: list[tuple[str, str]] = []
 
     def add(what: str, measured: str) -> None:
-        found.append((what, measured))
+        lines.append((what, measured))
         print(f"  {what}: {measured}", file=sys.stderr, flush=True)
 
     def exact() -> Any:
@@ -79,7 +79,7 @@ def rows() -> list[tuple[str, str]]:
         "the same by 10^6 data sets of 10^3 draws, over exact time",
         f"{total:.0f} CPU-s, ratio {total / whole:.2g} (extrapolated), standard error {spread:.0e}",
     )
-    return found
+    return lines
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ def measured(*arguments: str) -> tuple[float, float, float]:
 
 def rows(count: int = ROWS) -> list[tuple[str, ...]]:
     """Measure all cases."""
-    found = []
+    lines = []
     with tempfile.TemporaryDirectory() as folder:
         make(Path(folder), count)
         for what, file, more in (
@@ -80,8 +80,8 @@ def rows(count: int = ROWS) -> list[tuple[str, ...]]:
                 "risk", "table", f"{folder}/{file}", "--prior", "1/10", "--quiet", *more
             )
             name = f"{count:,} rows of {what}"
-            found.append((name, f"{seconds:.1f}", f"{processor:.1f}", f"{memory:.0f} MB"))
-    return found
+            lines.append((name, f"{seconds:.1f}", f"{processor:.1f}", f"{memory:.0f} MB"))
+    return lines
 
 
 def markdown(lines: list[tuple[str, ...]]) -> str:

@@ -148,7 +148,7 @@ class Estimates:
         self.shape, self.node = self.tree.folded()
         self.solutions = self.model.solve(self.shape, told)
         self.view = View(self.model, self.shape, told, self.solutions)
-        self.width = sum(one.size * one.copies for one in self.model.components)
+        self.width = sum(component.size * component.copies for component in self.model.components)
         in_order = all(source.in_order for source in given.sources)
         small = given.size * self.width <= (MOST_HELD if in_order else 10 * MOST_HELD)
         self.cut = given.size if (small if held is None else held) else given.tree.starts[-1]
@@ -197,14 +197,14 @@ class Estimates:
                 else self._shared(workers, last, kind, family)
             )
             below = []
-            for one, part in zip(own, sums, strict=True):
-                total = np.zeros_like(one)
+            for beliefs, part in zip(own, sums, strict=True):
+                total = np.zeros_like(beliefs)
                 begin = np.flatnonzero(np.diff(parents, prepend=-1))
                 total[parents[begin]] = np.add.reduceat(part, begin, axis=0)
                 below.append(total)
         return [
-            Passes(solution, self.tree, self.node, one, None if below is None else below[place])
-            for place, (solution, one) in enumerate(zip(self.solutions, own, strict=True))
+            Passes(solution, self.tree, self.node, beliefs, None if below is None else below[place])
+            for place, (solution, beliefs) in enumerate(zip(self.solutions, own, strict=True))
         ]
 
     def _shared(self, workers: SharedWork, units: slice, kind: Integers, family: Integers) -> ByComponent:
@@ -221,21 +221,27 @@ class Estimates:
             mine = family[part.start - units.start : part.stop - units.start]
             first = int(mine.min())
             own = self._own(part, kind[first : int(mine.max()) + 1], mine - first)
-            return {str(place): one.ravel() for place, one in enumerate(own)}
+            return {str(place): beliefs.ravel() for place, beliefs in enumerate(own)}
 
-        total = [np.zeros((len(kind), one.size, one.copies)) for one in self.model.components]
-        for part, found in zip(parts, workers.map(subtree, parts), strict=True):
+        total = [
+            np.zeros((len(kind), component.size, component.copies)) for component in self.model.components
+        ]
+        for part, sums in zip(parts, workers.map(subtree, parts), strict=True):
             first = int(family[part.start - units.start : part.stop - units.start].min())
-            for place, one in enumerate(total):
-                rows = found[str(place)].reshape(-1, *one.shape[1:])
-                one[first : first + len(rows)] += rows
+            for place, into in enumerate(total):
+                rows = sums[str(place)].reshape(-1, *into.shape[1:])
+                into[first : first + len(rows)] += rows
         return total
 
     def _own(self, units: slice, kind: Integers, row: Integers) -> ByComponent:
         """Return the own beliefs of some units, summed by `row`; the units of a row are of one kind."""
         many, model = len(kind), self.model
-        h = [np.zeros((many, one.size, one.copies)) for one in model.components]
-        t = [np.zeros((many, one.size, one.copies)) for one in model.components] if self.given.exact else None
+        h = [np.zeros((many, component.size, component.copies)) for component in model.components]
+        t = (
+            [np.zeros((many, component.size, component.copies)) for component in model.components]
+            if self.given.exact
+            else None
+        )
         for source in self.given.sources:
             # a kind that was split by its exact counts keeps the laws of the original kind
             first = np.unique(self.tree.kind, return_index=True)[1]
@@ -244,7 +250,7 @@ class Estimates:
             for query, who, values in source.read(units):
                 self._add(sums, query, row[who - units.start], values, many)
             for query, total in sums.items():
-                sizes = [size_of(one[query]) if query in one else np.inf for one in laws]
+                sizes = [size_of(by_query[query]) if query in by_query else np.inf for by_query in laws]
                 self._project(h, query, total / np.array(sizes)[kind][:, None])
         for query, (who, values) in self.given.exact.items():
             inside = (who >= units.start) & (who < units.stop)
@@ -253,8 +259,8 @@ class Estimates:
                 self._add(sums, query, row[who[inside] - units.start], values[inside], many)
                 self._project(t, query, sums[query])
         return [
-            solution.own(kind, one, None if t is None else t[place])
-            for place, (solution, one) in enumerate(zip(self.solutions, h, strict=True))
+            solution.own(kind, data, None if t is None else t[place])
+            for place, (solution, data) in enumerate(zip(self.solutions, h, strict=True))
         ]
 
     @staticmethod
@@ -272,8 +278,8 @@ class Estimates:
         step = max(1, PIECE // max(1, projection.cells))
         for start in range(0, len(values), step):
             part = slice(start, start + step)
-            for one, found in zip(into, projection.collect(values[part]), strict=True):
-                one[part] += found
+            for target, collected in zip(into, projection.collect(values[part]), strict=True):
+                target[part] += collected
 
     def at(self, units: slice | Sequence[int] | Integers | None = None) -> UnitEstimates:
         """Return the estimates of some units, or of all."""
@@ -281,10 +287,10 @@ class Estimates:
         who = (
             who if units is None else who[units] if isinstance(units, slice) else np.asarray(units, np.int64)
         )
-        x = [np.zeros((len(who), one.size, one.copies)) for one in self.model.components]
+        x = [np.zeros((len(who), component.size, component.copies)) for component in self.model.components]
         inside = np.flatnonzero(who < self.cut)
-        for one, passes in zip(x, self._passes, strict=True):
-            one[inside] = passes.x[who[inside]]
+        for estimates, passes in zip(x, self._passes, strict=True):
+            estimates[inside] = passes.x[who[inside]]
         outside = np.flatnonzero(who >= self.cut)
         outside = outside[np.argsort(who[outside], kind="stable")]
         step = max(1, PIECE // self.width)
@@ -301,9 +307,9 @@ class Estimates:
     def _below(self, units: slice, who: Integers, rows: Integers, into: ByComponent) -> None:
         """Read some units of the last depth again, and write their estimates into rows of `into`."""
         own = self._own(units, self.tree.kind[units], np.arange(units.stop - units.start))
-        for one, passes, mine in zip(into, self._passes, own, strict=True):
+        for estimates, passes, mine in zip(into, self._passes, own, strict=True):
             z = mine[who - units.start]
-            one[rows] = passes.down(self.tree.parent[who], self.node[who], z, z)
+            estimates[rows] = passes.down(self.tree.parent[who], self.node[who], z, z)
 
     def values(self, query: str) -> Floats:
         """Return the estimates, a row for each unit, a column for each cell; nan if not determined."""
@@ -334,15 +340,15 @@ class UnitEstimates:
 
     def values(self, query: str) -> Floats:
         """Return the estimates, a row for each unit, a column for each cell; nan if not determined."""
-        found, view = self.estimates, self.estimates.view
-        projection = found.model.projection(query)
+        estimates, view = self.estimates, self.estimates.view
+        projection = estimates.model.projection(query)
         values = projection.read(self.x)
-        unknown = view.undetermined(query, np.arange(found.shape.size))
+        unknown = view.undetermined(query, np.arange(estimates.shape.size))
         if unknown.any():
-            values = np.where(unknown[found.node[self.units]][:, projection.classes], np.nan, values)
-        exact = view.variances(query, np.arange(found.shape.size)) == 0.0
+            values = np.where(unknown[estimates.node[self.units]][:, projection.classes], np.nan, values)
+        exact = view.variances(query, np.arange(estimates.shape.size)) == 0.0
         if exact.any():  # a whole count, up to rounding
-            sure = exact[found.node[self.units]][:, projection.classes]
+            sure = exact[estimates.node[self.units]][:, projection.classes]
             values = np.where(sure, np.rint(values) + 0.0, values)
         return values
 
@@ -357,9 +363,9 @@ class UnitEstimates:
 
     def _of_classes(self, query: str, table: Floats) -> Floats:
         """Look up each unit and cell in a table by node and class."""
-        found = self.estimates
-        known = np.where(found.view.undetermined(query, np.arange(len(table))), np.nan, table)
-        return known[found.node[self.units]][:, found.model.projection(query).classes]
+        estimates = self.estimates
+        known = np.where(estimates.view.undetermined(query, np.arange(len(table))), np.nan, table)
+        return known[estimates.node[self.units]][:, estimates.model.projection(query).classes]
 
     def variances(self, query: str) -> Floats:
         """Return the variance of each estimate."""
@@ -367,16 +373,16 @@ class UnitEstimates:
 
     def covariances(self, query: str, its: str) -> Floats:
         """Return the covariance of the cells of two queries in each unit, cell by cell."""
-        found = self.estimates
-        by_node = found.model.covariances(query, its, [solution.P for solution in found.solutions])
-        return by_node[found.node[self.units]]
+        estimates = self.estimates
+        by_node = estimates.model.covariances(query, its, [solution.P for solution in estimates.solutions])
+        return by_node[estimates.node[self.units]]
 
     def shared(self, query: str, its: str) -> Noises:
         """Return the noises in the cells of two queries, and which of them enter each unit and cell."""
-        found = self.estimates
-        cells = found.model.cell_pairs(query, its)
-        nodes, at = np.unique(found.node[self.units], return_inverse=True)
-        return found.view.shared(cells, nodes), at.reshape(-1, 1) + len(nodes) * cells.of
+        estimates = self.estimates
+        cells = estimates.model.cell_pairs(query, its)
+        nodes, at = np.unique(estimates.node[self.units], return_inverse=True)
+        return estimates.view.shared(cells, nodes), at.reshape(-1, 1) + len(nodes) * cells.of
 
 
 class Union:
@@ -389,27 +395,30 @@ class Union:
         self._estimates = estimates
         # replace a whole family by its parent, which may be determined even if its children are not
         self._units = estimates.tree.merged(units)
-        self._x = [one.sum(axis=0)[None] for one in estimates.at(self._units).x]
+        self._x = [values.sum(axis=0)[None] for values in estimates.at(self._units).x]
 
     @cached_property
     def _weights(self) -> ByComponent:
-        found = self._estimates
-        return [sum_weights(one, found.tree, found.node, self._units) for one in found.solutions]
+        estimates = self._estimates
+        return [
+            sum_weights(solution, estimates.tree, estimates.node, self._units)
+            for solution in estimates.solutions
+        ]
 
-    def _noise(self, one: Solution) -> Floats:
+    def _noise(self, solution: Solution) -> Floats:
         """Return the covariance of the own belief of each unit in a component."""
-        return one.beliefs.V[self._estimates.tree.kind]
+        return solution.beliefs.V[self._estimates.tree.kind]
 
     @cached_property
     def _uncertain(self) -> ByComponent:
         """The projectors on what is not exact: where own beliefs with an error have a weight."""
-        found = []
+        projectors = []
         for A, solution in zip(self._weights, self._estimates.solutions, strict=True):
             rows = solution.open()[self._estimates.tree.kind] @ A
             sizes, directions = np.linalg.svd(np.linalg.qr(rows.reshape(-1, A.shape[2]), mode="r"))[1:]
             kept = directions[: len(sizes)][sizes > 1e-8]
-            found.append((kept.T @ kept)[None])
-        return found
+            projectors.append((kept.T @ kept)[None])
+        return projectors
 
     def _exact(self, query: str) -> NDArray[np.bool_]:
         """Which classes of cells have no error: held exact, or computed from exact counts, such as a parent
@@ -418,9 +427,10 @@ class Union:
 
     def values(self, query: str) -> Floats:
         """Return the estimates of the cells of a query, in one row; nan if not determined."""
-        found = self._estimates
-        projection = found.model.projection(query)
-        lost = found.view.undetermined(query, np.unique(found.node[self._units]))[:, projection.classes]
+        estimates = self._estimates
+        projection = estimates.model.projection(query)
+        nodes = np.unique(estimates.node[self._units])
+        lost = estimates.view.undetermined(query, nodes)[:, projection.classes]
         values = projection.read(self._x)
         values = np.where(self._exact(query)[:, projection.classes], np.rint(values) + 0.0, values)
         return np.where(lost.any(axis=0), np.nan, values)
@@ -436,10 +446,10 @@ class Union:
     def shared(self, query: str, other: Union, its: str) -> Noises:
         """Return the noises in the cells of a query here and of another query elsewhere, and which of them
         enter each cell."""
-        found = self._estimates
-        cells = found.model.cell_pairs(query, its)
+        estimates = self._estimates
+        cells = estimates.model.cell_pairs(query, its)
         sums = self._weights, other._weights
-        return found.view.shared_of_sums(cells, sums, found.tree.kind), cells.of[None]
+        return estimates.view.shared_of_sums(cells, sums, estimates.tree.kind), cells.of[None]
 
     def variances(self, query: str) -> Floats:
         """Return the variances of the cells of a query; nan if not determined."""
@@ -448,17 +458,17 @@ class Union:
             np.sum(np.swapaxes(A, 1, 2) @ self._noise(solution) @ A, axis=0)[None]
             for A, solution in zip(self._weights, self._estimates.solutions, strict=True)
         ]
-        found = np.where(self._exact(query), 0.0, np.maximum(projection.variances(own), 0.0))
-        return np.where(np.isnan(self.values(query)), np.nan, found[:, projection.classes])
+        variances = np.where(self._exact(query), 0.0, np.maximum(projection.variances(own), 0.0))
+        return np.where(np.isnan(self.values(query)), np.nan, variances[:, projection.classes])
 
     def widths(self, query: str, level: float) -> Floats:
         """Return the half-widths of intervals; nan if not determined. A union of a single unit has that
         unit's interval."""
-        found = self._estimates
+        estimates = self._estimates
         if len(self._units) == 1:
-            return found.at(self._units).widths(query, level)
+            return estimates.at(self._units).widths(query, level)
         noises, _ = self.shared(query, self, query)
-        variances, classes = self.variances(query), found.model.projection(query).classes
+        variances, classes = self.variances(query), estimates.model.projection(query).classes
         return shared_widths(noises, classes[None], np.zeros_like(variances), variances, level)
 
 
@@ -504,8 +514,8 @@ class Moments:
         """Return the variances of a - factor b; zero if only rounding error is left."""
         parts = self.var_a + factors**2 * self.var_b
         sure = (self.var_a == 0.0) | (self.var_b == 0.0)
-        found = parts - np.where(sure, 0.0, 2 * factors * self.covariance)
-        return np.where(found <= 1e-12 * parts, 0.0, found)
+        variances = parts - np.where(sure, 0.0, 2 * factors * self.covariance)
+        return np.where(variances <= 1e-12 * parts, 0.0, variances)
 
     def widths(self, factors: Floats, level: float, *, quick: bool = False) -> Floats:
         """Return the half-widths of intervals for a - factor b."""
@@ -542,18 +552,18 @@ class Moments:
 
     def _between(self, outer: Floats, inner: Floats, level: float) -> tuple[Floats, Floats]:
         """Going from outer to inner ratios, return the first that is inside, and the last that is not."""
-        last, found = outer.copy(), np.zeros(outer.shape, dtype=bool)
+        last, settled = outer.copy(), np.zeros(outer.shape, dtype=bool)
         inside = inner.copy()
         for step in range(1, STEPS):
-            live = np.flatnonzero(~found)
+            live = np.flatnonzero(~settled)
             if not live.size:
                 break
             ratio = (outer + (inner - outer) * step / STEPS)[live]
-            some = self._some(~found)
+            some = self._some(~settled)
             near = np.abs(some.a - ratio * some.b) <= some.widths(ratio, level) * (1 + 1e-9)
             inside[live[near]] = ratio[near]
             last[live[~near]] = ratio[~near]
-            found[live[near]] = True
+            settled[live[near]] = True
         return last, inside
 
     def _quick_ends(self, b: Floats, values: Floats, level: float) -> list[Floats]:
@@ -576,7 +586,7 @@ class Moments:
     def _some(self, which: NDArray[np.bool_]) -> Moments:
         """Return some of the cells, in one row."""
         columns = (self.a, self.b, self.var_a, self.var_b, self.covariance)
-        a, b, var_a, var_b, covariance = (one[which] for one in np.broadcast_arrays(*columns))
+        a, b, var_a, var_b, covariance = (column[which] for column in np.broadcast_arrays(*columns))
         noises = self.noises and (self.noises[0], np.broadcast_to(self.noises[1], which.shape)[which])
         return Moments(a, b, var_a, var_b, covariance, noises)
 

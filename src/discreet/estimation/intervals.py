@@ -99,19 +99,21 @@ class Shared:
     @classmethod
     def mixed(cls, parts: Sequence[tuple[Shared, float, float]]) -> Shared:
         """Combine independent noises, with factors for their weights in the first and second estimate."""
-        laws = tuple(law for one, _, _ in parts for law in one.laws)
-        first = np.cumsum([0, *(len(one.laws) for one, _, _ in parts)])
+        laws = tuple(law for noises, _, _ in parts for law in noises.laws)
+        first = np.cumsum([0, *(len(noises.laws) for noises, _, _ in parts)])
         factors = [np.array(pair) for _, *pair in parts]
-        weights = [one.weights * factor for (one, _, _), factor in zip(parts, factors, strict=True)]
-        law = [one.law + start for (one, _, _), start in zip(parts, first, strict=False)]
+        weights = [noises.weights * factor for (noises, _, _), factor in zip(parts, factors, strict=True)]
+        law = [noises.law + start for (noises, _, _), start in zip(parts, first, strict=False)]
         with np.errstate(invalid="ignore"):
             left = [
-                np.nan_to_num(np.abs(factor) * one.left_out, nan=0.0, posinf=np.inf)
-                for (one, _, _), factor in zip(parts, factors, strict=True)
+                np.nan_to_num(np.abs(factor) * noises.left_out, nan=0.0, posinf=np.inf)
+                for (noises, _, _), factor in zip(parts, factors, strict=True)
             ]
-        relative = max((one.relative for one, _, _ in parts if max(one.left_out) > 0), default=np.inf)
+        relative = max(
+            (noises.relative for noises, _, _ in parts if max(noises.left_out) > 0), default=np.inf
+        )
         most = np.max(left, axis=0)
-        times = np.concatenate([one.times for one, _, _ in parts])
+        times = np.concatenate([noises.times for noises, _, _ in parts])
         bound = float(most[0]), float(most[1])
         return cls(np.concatenate(weights), laws, np.concatenate(law), times, bound, relative)
 
@@ -121,8 +123,8 @@ class Shared:
 
     def contrast(self, factors: Floats) -> Floats:
         """Return the weights of all noises in first minus factor times second, a row for each factor."""
-        found: Floats = np.abs(self.weights[:, 0] - factors[:, None] * self.weights[:, 1])
-        return found
+        weights: Floats = np.abs(self.weights[:, 0] - factors[:, None] * self.weights[:, 1])
+        return weights
 
     def bound(self, factors: Floats, sizes: Floats) -> Floats:
         """Return a bound on the weights of unknown noises, in contrasts with these standard deviations."""
@@ -142,23 +144,25 @@ def mixed_noises(noises: Sequence[Noises], wx: Floats, wy: Floats) -> Noises:
     asked = [np.where(weights > 0, of, -1.0) for (_, of), weights in zip(noises, wx + wide, strict=True)]
     table = np.stack([*asked, *wx, *wide]).reshape(3 * len(noises), -1)
     distinct, of = np.unique(table, axis=1, return_inverse=True)
-    found = []
+    mixed = []
     for column in distinct.T:
-        which, one, two = column.reshape(3, -1)
+        which, first, second = column.reshape(3, -1)
         some = [
-            (noises[place][0][int(code)], float(one[place]), float(two[place]))
+            (noises[place][0][int(code)], float(first[place]), float(second[place]))
             for place, code in enumerate(which)
             if code >= 0
         ]
-        found.append(Shared.mixed(some) if some else Shared.of([]))
-    return found, of.reshape(wx.shape[1:])
+        mixed.append(Shared.mixed(some) if some else Shared.of([]))
+    return mixed, of.reshape(wx.shape[1:])
 
 
 def independent_noises(now: Noises, before: Noises) -> Noises:
     """Return the noises in the first estimates of two sets of pairs, which share no noise."""
-    (one, of), (two, its) = now, before
+    (first, of), (second, its) = now, before
     pairs, which = np.unique(np.stack([of, its]).reshape(2, -1), axis=1, return_inverse=True)
-    noises = [Shared.mixed([(one[a], 1.0, 0.0), (two[b].turned(), 0.0, 1.0)]) for a, b in pairs.T.tolist()]
+    noises = [
+        Shared.mixed([(first[a], 1.0, 0.0), (second[b].turned(), 0.0, 1.0)]) for a, b in pairs.T.tolist()
+    ]
     return noises, which.reshape(of.shape)
 
 
@@ -175,31 +179,33 @@ def shared_widths(
 
     With `quick`, half of the largest weight is added to a Gaussian half-width instead of using the law.
     """
-    asked = [one.ravel() for one in np.broadcast_arrays(of, np.nan_to_num(factors), np.nan_to_num(variances))]
+    asked = [
+        column.ravel() for column in np.broadcast_arrays(of, np.nan_to_num(factors), np.nan_to_num(variances))
+    ]
     # cells with the same noises, factor and variance have the same width
     distinct, same = np.unique(np.column_stack(asked), axis=0, return_inverse=True)
     whose, known, flat = distinct[:, 0].astype(np.int64), distinct[:, 1], distinct[:, 2]
-    sizes, found, bounds = np.sqrt(np.maximum(flat, 0.0)), np.zeros(len(flat)), np.zeros(len(flat))
+    sizes, half, bounds = np.sqrt(np.maximum(flat, 0.0)), np.zeros(len(flat)), np.zeros(len(flat))
     parts = []
     for some in np.split(np.arange(len(flat)), np.flatnonzero(np.diff(whose)) + 1):
         if not some.size:
             continue
-        one = noises[int(whose[some[0]])]
-        bounds[some] = one.bound(known[some], sizes[some])
-        for mine in np.array_split(some, 1 + len(some) * len(one.law) // AT_ONCE):
-            weights = one.contrast(known[mine])
-            if quick or not len(one.law):
-                found[mine] = _safe_widths(sizes[mine], weights, bounds[mine], one, level)
+        shared = noises[int(whose[some[0]])]
+        bounds[some] = shared.bound(known[some], sizes[some])
+        for mine in np.array_split(some, 1 + len(some) * len(shared.law) // AT_ONCE):
+            weights = shared.contrast(known[mine])
+            if quick or not len(shared.law):
+                half[mine] = _safe_widths(sizes[mine], weights, bounds[mine], shared, level)
                 continue
-            for code, law in enumerate(one.laws):
-                its = one.law == code
+            for code, law in enumerate(shared.laws):
+                its = shared.law == code
                 rows = np.repeat(mine, int(its.sum()))
-                parts.append((rows, weights[:, its].ravel(), law, np.tile(one.times[its], len(mine))))
+                parts.append((rows, weights[:, its].ravel(), law, np.tile(shared.times[its], len(mine))))
     if parts:
         terms = Terms.of(parts)
         listed, row = np.unique(terms.row, return_inverse=True)
-        found[listed] = half_widths(flat[listed], replace(terms, row=row.ravel()), level, bounds[listed])
-    widths = found[same.ravel()].reshape(variances.shape)
+        half[listed] = half_widths(flat[listed], replace(terms, row=row.ravel()), level, bounds[listed])
+    widths = half[same.ravel()].reshape(variances.shape)
     return np.where(np.isnan(variances), np.nan, widths)
 
 
@@ -211,14 +217,14 @@ def _safe_widths(sizes: Floats, weights: Floats, bound: Floats, noises: Shared, 
     the tails."""
     known = [traits(law) for law in noises.laws]
     quantile = normal_quantile(level)
-    if any(one.scale for one in known):
+    if any(trait.scale for trait in known):
         quantile = max(quantile, -math.log(1 - level) / math.sqrt(2))
     coarsest = np.maximum(weights.max(axis=1, initial=0.0), bound)
     if weights.shape[1]:
-        more = np.array([one.proxy - one.variance for one in known])[noises.law] * noises.times
+        more = np.array([trait.proxy - trait.variance for trait in known])[noises.law] * noises.times
         wide = np.sqrt(sizes**2 + weights**2 @ more)
     else:
-        wide = sizes * math.sqrt(max((one.proxy / one.variance for one in known), default=1.0))
+        wide = sizes * math.sqrt(max((trait.proxy / trait.variance for trait in known), default=1.0))
     return np.where(sizes > 0, quantile * wide + coarsest / 2, 0.0)
 
 
@@ -275,9 +281,9 @@ class View:
         self, model: Model, shape: Tree, told: Sequence[Told], solutions: Sequence[Solution]
     ) -> None:
         self.model, self.shape, self.told, self.solutions = model, shape, tuple(told), list(solutions)
-        self._P: ByComponent = [one.P for one in solutions]
-        self._nulls: ByComponent = [one.nulls() for one in solutions]
-        self._uncertain: ByComponent = [one.uncertain() for one in solutions]
+        self._P: ByComponent = [solution.P for solution in solutions]
+        self._nulls: ByComponent = [solution.nulls() for solution in solutions]
+        self._uncertain: ByComponent = [solution.uncertain() for solution in solutions]
         self._widths: dict[tuple[str, float], Floats] = {}
         self._largest: dict[tuple[str, float], Floats] = {}
         self._terms: dict[str, Terms] = {}
@@ -287,27 +293,27 @@ class View:
     def variances(self, query: str, nodes: Integers) -> Floats:
         """Return the variance of each class of cells of a query, a row for each node."""
         if query not in self._variances:
-            found = np.maximum(self.model.projection(query).variances(self._P), 0.0)
+            variances = np.maximum(self.model.projection(query).variances(self._P), 0.0)
             # exact cells would otherwise get the rounding error of the other variances
-            self._variances[query] = np.where(self.exact(query, np.arange(self.shape.size)), 0.0, found)
+            self._variances[query] = np.where(self.exact(query, np.arange(self.shape.size)), 0.0, variances)
         return self._variances[query][nodes]
 
     def undetermined(self, query: str, nodes: Integers) -> NDArray[np.bool_]:
         """Return which classes of cells no measurement determines."""
-        return self.model.projection(query).reaches([one[nodes] for one in self._nulls])
+        return self.model.projection(query).reaches([projectors[nodes] for projectors in self._nulls])
 
     def exact(self, query: str, nodes: Integers) -> NDArray[np.bool_]:
         """Return which classes of cells have no error, because of counts held exact."""
-        return ~self.model.projection(query).reaches([one[nodes] for one in self._uncertain])
+        return ~self.model.projection(query).reaches([projectors[nodes] for projectors in self._uncertain])
 
     def widths(self, query: str, level: float) -> Floats:
         """Return the half-width of the interval of each class of cells, a row for each node; see `laws`."""
         key = (query, level)
         if key not in self._widths:
             near, open_rows, far = self._errors(query)
-            found = near.settled_widths(level)
-            found[open_rows] = far.half_widths(level)
-            self._widths[key] = found.reshape(self.shape.size, -1)
+            widths = near.settled_widths(level)
+            widths[open_rows] = far.half_widths(level)
+            self._widths[key] = widths.reshape(self.shape.size, -1)
         return self._widths[key]
 
     def largest_widths(self, query: str, level: float) -> Floats:
@@ -335,8 +341,8 @@ class View:
             if wanted.any():
                 known[wanted] = self._errors_of(query, wanted.ravel()).half_widths(level)
                 left &= ~wanted
-        found: Floats = known.max(axis=1, initial=0.0)
-        return found
+        largest: Floats = known.max(axis=1, initial=0.0)
+        return largest
 
     def _near_errors(self, query: str, classes: Integers) -> Errors:
         """Return the errors of some classes of cells at all nodes, node by node, listing only the noises at
@@ -355,7 +361,7 @@ class View:
     ) -> Errors:
         flat = self.variances(query, np.arange(self.shape.size)).ravel()[wanted]
         place = np.cumsum(wanted) - 1
-        listed = (replace(one, row=place[one.row]) for one in terms)
+        listed = (replace(part, row=place[part.row]) for part in terms)
         return Errors(flat, listed, unlisted * np.sqrt(flat))
 
     def _errors(self, query: str) -> tuple[Errors, Integers, Errors]:
@@ -400,8 +406,8 @@ class View:
         if len(sets) > MOST_SETS:
             yield from self._find_some(query, wanted)
             return
-        for place, one in enumerate(sets):
-            if one.any():
+        for place, chosen in enumerate(sets):
+            if chosen.any():
                 yield from self._find_some(query, wanted & (of.ravel() == place)[:, None])
 
     def _find_some(self, query: str, wanted: NDArray[np.bool_]) -> Iterator[Terms]:
@@ -417,8 +423,8 @@ class View:
             least[nodes] = np.where(matters, LEAST * np.sqrt(variances), np.inf)
             branches = self._branches.among(columns.components)
             for reached in branches.reached(nodes, columns.rows, columns.lengths, enough):
-                found = replace(reached, place=nodes[reached.place])
-                yield from self._noises(projection, columns, found, least)
+                there = replace(reached, place=nodes[reached.place])
+                yield from self._noises(projection, columns, there, least)
 
     def _noises(
         self,
@@ -451,15 +457,15 @@ class View:
     def _measured(self) -> list[tuple[str, Integers]]:
         """The measured queries, with the index of the noise law for each kind of unit, -1 for none. A query
         that a kind measures twice is listed twice."""
-        found: dict[tuple[str, int], Integers] = {}
+        codes_of: dict[tuple[str, int], Integers] = {}
         place = {law: code for code, law in enumerate(self.unknown.laws)}
         for kind, told in enumerate(self.told):
             asked: list[str] = []
             for query, law in told.laws:
                 key = query, asked.count(query)
                 asked.append(query)
-                found.setdefault(key, np.full(len(self.told), -1))[kind] = place[law]
-        return [(query, codes) for (query, _), codes in found.items()]
+                codes_of.setdefault(key, np.full(len(self.told), -1))[kind] = place[law]
+        return [(query, codes) for (query, _), codes in codes_of.items()]
 
     @cached_property
     def _no_terms(self) -> Terms:
@@ -468,7 +474,7 @@ class View:
 
     def shared(self, cells: CellPairs, nodes: Integers) -> list[Shared]:
         """Return the noises in pairs of cells at some nodes, pair by pair."""
-        found: list[Shared] = []
+        noises: list[Shared] = []
         room = MOST_WEIGHTS // max(1, len(cells.distinct))
         for pair in cells.distinct:
             parts: dict[int, list[tuple[Floats, Noise, float]]] = {int(node): [] for node in nodes}
@@ -495,8 +501,8 @@ class View:
                             parts[node].append((weights, law, times))
             for node, some in parts.items():
                 one, two = left_out[node].tolist()
-                found.append(Shared.of(some, (one, two), self.unknown.relative, self.unknown.laws))
-        return found
+                noises.append(Shared.of(some, (one, two), self.unknown.relative, self.unknown.laws))
+        return noises
 
     def shared_of_sums(
         self, cells: CellPairs, sums: tuple[ByComponent, ByComponent], kinds: Integers
@@ -505,13 +511,13 @@ class View:
 
         Only the units that matter are listed, and only the strongest of them if they are too many."""
         back = [np.swapaxes(solution.beliefs.h[kinds], 1, 2) for solution in self.solutions]
-        by_side = [[turn @ A for turn, A in zip(back, one, strict=True)] for one in sums]
+        by_side = [[turn @ A for turn, A in zip(back, by_component, strict=True)] for by_component in sums]
         asked = np.array(
             [sum(self.model.projections[query].cells for query, _ in told.laws) for told in self.told]
         )
         least = np.array([least_noise(told) for told in self.told])
         room = MOST_WEIGHTS // max(1, 2 * len(cells.distinct))
-        found: list[Shared] = []
+        noises: list[Shared] = []
         for pair in cells.distinct:
             # the share of a unit's own belief in the variance bounds the weights of its noises
             shares = np.zeros((len(kinds), 2))
@@ -536,8 +542,8 @@ class View:
                     weights = [seen.read(side).ravel() / size_of(law) for side in moved]
                     parts.append((np.column_stack(weights), law, 1.0))
             one, two = bounds[far].max(axis=0, initial=0.0).tolist()
-            found.append(Shared.of(parts, (one, two), self.unknown.relative, self.unknown.laws))
-        return found
+            noises.append(Shared.of(parts, (one, two), self.unknown.relative, self.unknown.laws))
+        return noises
 
     @cached_property
     def _branches(self) -> Branches:

@@ -101,19 +101,19 @@ def transform(law: Noise, angle: Floats) -> Floats:
     if isinstance(law, DiscreteGaussian):
         size = float(law.variance)
         if size >= 0.5:  # images of a Gaussian
-            found = np.exp(-0.5 * size * turn * turn) + np.exp(-0.5 * size * (2 * math.pi - turn) ** 2)
+            value = np.exp(-0.5 * size * turn * turn) + np.exp(-0.5 * size * (2 * math.pi - turn) ** 2)
             if size < 3.0:
-                found += np.exp(-0.5 * size * (2 * math.pi + turn) ** 2)
-                found /= 1 + 2 * math.exp(-2 * math.pi**2 * size)
-            return np.asarray(found, dtype=np.float64)
+                value += np.exp(-0.5 * size * (2 * math.pi + turn) ** 2)
+                value /= 1 + 2 * math.exp(-2 * math.pi**2 * size)
+            return np.asarray(value, dtype=np.float64)
         chances = law.pmf(np.arange(3 + int(math.sqrt(70 * size))))
         return np.asarray(
             np.polynomial.chebyshev.chebval(np.cos(turn), [chances[0], *(2 * chances[1:])]), dtype=np.float64
         )
     assert isinstance(law, DiscreteLaplace)
     ratio = float(np.exp(law.log_pmf(1) - law.log_pmf(0)))
-    found = (1 - ratio) ** 2 / ((1 - ratio) ** 2 + 4 * ratio * np.sin(turn / 2) ** 2)
-    return np.asarray(found, dtype=np.float64)
+    value = (1 - ratio) ** 2 / ((1 - ratio) ** 2 + 4 * ratio * np.sin(turn / 2) ** 2)
+    return np.asarray(value, dtype=np.float64)
 
 
 Part = tuple[Integers, Floats, Noise, Floats | float]
@@ -142,26 +142,26 @@ class Terms:
             (rows, np.abs(weights), np.full(len(rows), place[law]), np.broadcast_to(times, rows.shape))
             for rows, weights, law, times in parts
         ] or [(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0))]
-        row, weight, code, times = (np.concatenate(one) for one in zip(*columns, strict=True))
+        row, weight, code, times = (np.concatenate(column) for column in zip(*columns, strict=True))
         return cls(row, weight, code, times.astype(np.float64), laws)
 
     @classmethod
     def together(cls, some: Sequence[Terms]) -> Terms:
         """Join the entries of several."""
-        if some and all(one.laws is some[0].laws for one in some):
-            columns = zip(*((one.row, one.weight, one.law, one.times) for one in some), strict=True)
-            row, weight, law, times = (np.concatenate(one) for one in columns)
+        if some and all(terms.laws is some[0].laws for terms in some):
+            columns = zip(*((terms.row, terms.weight, terms.law, terms.times) for terms in some), strict=True)
+            row, weight, law, times = (np.concatenate(column) for column in columns)
             return cls(row, weight, law, times, some[0].laws)
-        return cls.of([part for one in some for part in one.parts])
+        return cls.of([part for terms in some for part in terms.parts])
 
     @property
     def parts(self) -> list[Part]:
         """The entries, law by law."""
-        found: list[Part] = []
+        entries: list[Part] = []
         for code, law in enumerate(self.laws):
             its = np.flatnonzero(self.law == code)
-            found.append((self.row[its], self.weight[its], law, self.times[its]))
-        return found
+            entries.append((self.row[its], self.weight[its], law, self.times[its]))
+        return entries
 
     def picked(self, rows: Integers, new: Integers, scale: Floats) -> Terms:
         """Return the entries of some rows under new row numbers, with their weights scaled."""
@@ -169,9 +169,9 @@ class Terms:
         begin, end = (np.searchsorted(self.row[order], rows, side=side) for side in ("left", "right"))
         many = end - begin
         which = order[np.repeat(begin - np.cumsum(many) + many, many) + np.arange(many.sum())]
-        found = self.some(which)
+        picked = self.some(which)
         return Terms(
-            np.repeat(new, many), found.weight * np.repeat(scale, many), found.law, found.times, self.laws
+            np.repeat(new, many), picked.weight * np.repeat(scale, many), picked.law, picked.times, self.laws
         )
 
     def some(self, which: Integers) -> Terms:
@@ -286,15 +286,15 @@ class Errors:
         """Return the w for which |error| <= w has probability at least `level`."""
         terms, known, fine = self._terms, self._known, self._fine
         rows = len(fine)
-        found = np.zeros(rows)
+        half = np.zeros(rows)
         begin = np.searchsorted(terms.row, np.arange(rows + 1))
         many = np.diff(begin)
         plain = (many == 0) & (self._size > 0)
-        found[plain] = normal_quantile(_padded(level, LEFT_OUT)) * self._size[plain]
+        half[plain] = normal_quantile(_padded(level, LEFT_OUT)) * self._size[plain]
         smoothed = (many > 0) & (fine >= 1e-3 * self._size)
         target = _padded(level, LEFT_OUT)
         for at, t, phi, step, reach in self._series(np.flatnonzero(smoothed)):
-            found[at] = _crossing(t, phi, step, reach, target)
+            half[at] = _crossing(t, phi, step, reach, target)
         alike: dict[tuple[tuple[Noise, float], ...], list[int]] = {}
         for row in np.flatnonzero((many > 0) & ~smoothed).tolist():
             mine = slice(begin[row], begin[row + 1])
@@ -305,7 +305,7 @@ class Errors:
             weights = terms.weight[begin[at][:, None] + np.arange(len(noises))]
             outcomes = _outcomes(noises) if len(noises) <= FEW else None
             if outcomes is not None:
-                found[at] = _outcome_widths(weights, *outcomes, level) + math.sqrt(4 * NATS) * fine[at]
+                half[at] = _outcome_widths(weights, *outcomes, level) + math.sqrt(4 * NATS) * fine[at]
                 continue
             widths: dict[bytes, float] = {}
             for row, its in zip(some, weights, strict=True):
@@ -313,8 +313,8 @@ class Errors:
                 if key not in widths:
                     entries = terms.some(np.arange(begin[row], begin[row + 1]))
                     widths[key] = _lattice_width(entries, float(fine[row]), known, level)
-                found[row] = widths[key]
-        return found + self._lattice / 2
+                half[row] = widths[key]
+        return half + self._lattice / 2
 
     def _series(self, rows: Integers) -> Iterator[tuple[Integers, Floats, Floats, Floats, Floats]]:
         """Yield portions of the errors that are partly Gaussian, with frequencies t, the transform there,
@@ -346,8 +346,8 @@ class Errors:
                 for law in np.unique(terms.law[entry]).tolist():
                     of = terms.law[entry] == law
                     angle = terms.weight[entry[of], None] * t[mine[of]]
-                    found = np.log(np.maximum(transform(terms.laws[law], angle), 1e-300))
-                    logs[mine[of]] += terms.times[entry[of], None] * found
+                    log = np.log(np.maximum(transform(terms.laws[law], angle), 1e-300))
+                    logs[mine[of]] += terms.times[entry[of], None] * log
             portion = at, t, np.exp(logs), step[some], reach[at]
             if len(at) == len(rows):
                 self._kept = portion
@@ -374,7 +374,7 @@ def half_widths(variances: Floats, terms: Terms, level: float, unlisted: Floats 
 
 
 def _padded(level: float, chance: float) -> float:
-    """Add a probability to a level, but never more than a tenth of what is missing to 1."""
+    """Add a probability to a level, but never more than a tenth of the distance to 1."""
     return level + min(chance, 0.1 * (1 - level))
 
 
@@ -442,10 +442,10 @@ def _outcomes(noises: tuple[tuple[Noise, float], ...]) -> tuple[Floats, Floats] 
         if often != round(often) or law.true_variance() * often > 100:
             return None
         far = math.ceil(14 * math.sqrt(law.true_variance())) + 8
-        one = law.pmf(np.arange(-far, far + 1))
+        single = law.pmf(np.arange(-far, far + 1))
         total = np.ones(1)
         for _ in range(round(often)):
-            total = np.convolve(total, one)
+            total = np.convolve(total, single)
         steps = np.arange(len(total)) - len(total) // 2
         steps, total = steps[total > 1e-14], total[total > 1e-14]
         if len(values) * len(steps) > MOST_OUTCOMES:
@@ -460,7 +460,7 @@ def _outcomes(noises: tuple[tuple[Noise, float], ...]) -> tuple[Floats, Floats] 
 
 def _outcome_widths(weights: Floats, values: Floats, chances: Floats, level: float) -> Floats:
     """Return the half-widths of errors with these weights (row, noise), from all outcomes of the noises."""
-    found = np.empty(len(weights))
+    half = np.empty(len(weights))
     many = max(1, AT_ONCE // len(values))
     for start in range(0, len(weights), many):
         far = np.abs(weights[start : start + many] @ values.T)
@@ -468,8 +468,8 @@ def _outcome_widths(weights: Floats, values: Floats, chances: Floats, level: flo
         inside = np.cumsum(chances[order], axis=1)
         last = np.minimum(np.sum(inside < level + 2e-11, axis=1), len(chances) - 1)
         at = np.take_along_axis(order, last[:, None], axis=1)
-        found[start : start + many] = np.take_along_axis(far, at, axis=1)[:, 0]
-    return found
+        half[start : start + many] = np.take_along_axis(far, at, axis=1)[:, 0]
+    return half
 
 
 def _lattice_width(entries: Terms, fine: float, known: _Known, level: float) -> float:

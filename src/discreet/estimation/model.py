@@ -123,7 +123,7 @@ class Projection:
     def __init__(self, components: Components, groups: Sequence[Groups]) -> None:
         self.components = components
         self.groups = tuple(groups)
-        self.shape = tuple(len(one) for one in groups)
+        self.shape = tuple(len(members) for members in groups)
         self.cells = prod(self.shape)
         # Row g of a block is the indicator of group g in a part of the basis. An axis joins the non-zero
         # blocks.
@@ -135,7 +135,9 @@ class Projection:
             self._blocks.append([indicator @ basis.vectors[part].T for part in basis.parts])
         every = [[bool(np.any(np.abs(block) > SMALL)) for block in blocks] for blocks in self._blocks]
         self._sees = {
-            one for one in components if all(seen[part] for seen, part in zip(every, one.parts, strict=True))
+            component
+            for component in components
+            if all(seen[part] for seen, part in zip(every, component.parts, strict=True))
         }
         self._axes: list[Floats] = []
         self._slices: list[list[slice]] = []
@@ -177,22 +179,24 @@ class Projection:
         block = values.reshape(rows, *self.shape).astype(np.float64, copy=False)
         for place, axis in enumerate(self._axes):
             block = np.moveaxis(np.tensordot(block, axis, axes=(1 + place, 0)), -1, 1 + place)
-        found = []
-        for one in self.components:
-            if not self.sees(one):
-                found.append(np.zeros((rows, one.size, one.copies)))
+        collected = []
+        for component in self.components:
+            if not self.sees(component):
+                collected.append(np.zeros((rows, component.size, component.copies)))
                 continue
-            part = block[self._where(one)]
-            found.append(np.transpose(part, self._order(one)).reshape(rows, one.size, one.copies))
-        return found
+            part = block[self._where(component)]
+            collected.append(
+                np.transpose(part, self._order(component)).reshape(rows, component.size, component.copies)
+            )
+        return collected
 
     def read(self, estimates: ByComponent) -> Floats:
         """Return the cells of the query, a row for each unit, from arrays (row, size, copies)."""
         rows = len(estimates[0])
         block = np.zeros((rows, *(axis.shape[1] for axis in self._axes)))
-        for one, values in zip(self.components, estimates, strict=True):
-            if self.sees(one):
-                where, order = self._where(one), self._order(one)
+        for component, values in zip(self.components, estimates, strict=True):
+            if self.sees(component):
+                where, order = self._where(component), self._order(component)
                 shape = [where[place].stop - where[place].start for place in order[1:]]
                 part = values.reshape(rows, *shape)
                 block[where] = np.transpose(part, np.argsort(order))
@@ -200,13 +204,16 @@ class Projection:
             block = np.moveaxis(np.tensordot(block, axis, axes=(1 + place, 1)), -1, 1 + place)
         return block.reshape(rows, self.cells)
 
-    def _where(self, one: Component) -> tuple[slice, ...]:
-        return (slice(None), *(slices[part] for slices, part in zip(self._slices, one.parts, strict=True)))
+    def _where(self, component: Component) -> tuple[slice, ...]:
+        return (
+            slice(None),
+            *(slices[part] for slices, part in zip(self._slices, component.parts, strict=True)),
+        )
 
     @staticmethod
-    def _order(one: Component) -> list[int]:
-        main = [1 + place for place, part in enumerate(one.parts) if not part]
-        return [0, *main, *(1 + place for place, part in enumerate(one.parts) if part)]
+    def _order(component: Component) -> list[int]:
+        main = [1 + place for place, part in enumerate(component.parts) if not part]
+        return [0, *main, *(1 + place for place, part in enumerate(component.parts) if part)]
 
     # -- classes of cells that look the same to every component ---------------------------------------------
 
@@ -217,8 +224,8 @@ class Projection:
         for blocks in self._blocks:
             squares = np.column_stack([np.sum(block**2, axis=1) for block in blocks])
             key = np.column_stack([blocks[0], squares[:, 1:]])
-            found, code = np.unique(np.round(key, 9), axis=0, return_inverse=True)
-            first = np.array([int(np.argmax(code == one)) for one in range(len(found))])
+            distinct, code = np.unique(np.round(key, 9), axis=0, return_inverse=True)
+            first = np.array([int(np.argmax(code == number)) for number in range(len(distinct))])
             firsts.append(first)
             lengths.append(squares[first])
             codes.append(code.ravel())
@@ -238,24 +245,26 @@ class Projection:
         """The number of cells in each class."""
         return self._classes[3]
 
-    def vectors(self, one: Component) -> tuple[Floats, Floats]:
+    def vectors(self, component: Component) -> tuple[Floats, Floats]:
         """Return for each class its row on a component and its squared length along the copies."""
-        if one not in self._vectors:
+        if component not in self._vectors:
             firsts, lengths = self._classes[:2]
             vector: Floats = np.ones((1, 1))
             length: Floats = np.ones(1)
-            for blocks, first, squares, part in zip(self._blocks, firsts, lengths, one.parts, strict=True):
+            for blocks, first, squares, part in zip(
+                self._blocks, firsts, lengths, component.parts, strict=True
+            ):
                 length = _product([length, squares[:, part] if part else np.ones(len(first))])
                 vector = _product([vector, np.ones((len(first), 1)) if part else blocks[0][first]])
-            self._vectors[one] = vector, length
-        return self._vectors[one]
+            self._vectors[component] = vector, length
+        return self._vectors[component]
 
     def variances(self, covariances: ByComponent) -> Floats:
         """Return the variance of each class of cells, from covariances (node, size, size) by component."""
         total = np.zeros((len(covariances[0]), len(self.class_sizes)))
-        for one, P in zip(self.components, covariances, strict=True):
-            if self.sees(one):
-                vector, length = self.vectors(one)
+        for component, P in zip(self.components, covariances, strict=True):
+            if self.sees(component):
+                vector, length = self.vectors(component)
                 total += _forms(vector, P) * length
         return total
 
@@ -269,10 +278,10 @@ class Projection:
             raise ValueError("queries of different numbers of cells have no covariance cell by cell")
         if self.same(other) and np.array_equal(cells, its):
             return self.variances(covariances)[:, self.classes[cells]]
-        found = np.zeros((len(covariances[0]), len(cells)))
+        sums = np.zeros((len(covariances[0]), len(cells)))
         for C, weights in zip(covariances, self.products(other, cells, its), strict=True):
-            found += C.reshape(len(C), -1) @ weights.T
-        return found
+            sums += C.reshape(len(C), -1) @ weights.T
+        return sums
 
     def same(self, other: Projection) -> bool:
         """Whether another query has the same cells."""
@@ -282,29 +291,29 @@ class Projection:
         """Return by component the products of the rows of `cells` with those of `its` of another query."""
         key = (other.groups, cells.tobytes(), its.tobytes())
         if key not in self._weights:
-            one, two = self.collect(np.eye(self.cells)[cells]), other.collect(np.eye(other.cells)[its])
+            rows, others = self.collect(np.eye(self.cells)[cells]), other.collect(np.eye(other.cells)[its])
             self._weights[key] = [
                 (mine @ np.swapaxes(theirs, 1, 2)).reshape(len(cells), -1)
-                for mine, theirs in zip(one, two, strict=True)
+                for mine, theirs in zip(rows, others, strict=True)
             ]
         return self._weights[key]
 
     def columns(self, classes: Integers) -> Columns:
         """Return the rows of some classes, on the components that see them."""
-        kinds = [len(one) for one in self._classes[0]]
+        kinds = [len(firsts) for firsts in self._classes[0]]
         ranks = np.unravel_index(classes, kinds)
-        found = Columns(classes, [], [], [], [])
-        for place, one in enumerate(self.components):
-            if not self.sees(one):
+        columns = Columns(classes, [], [], [], [])
+        for place, component in enumerate(self.components):
+            if not self.sees(component):
                 continue
             # on contrasts all classes have the same row
             code = np.zeros(len(classes), dtype=np.int64)
-            for rank, many, part in zip(ranks, kinds, one.parts, strict=True):
+            for rank, many, part in zip(ranks, kinds, component.parts, strict=True):
                 code = code if part else code * many + rank
             _, at, of = np.unique(code, return_index=True, return_inverse=True)
-            vector, length = self.vectors(one)
-            found.add(place, vector[classes[at]].T, of.ravel(), length[classes])
-        return found
+            vector, length = self.vectors(component)
+            columns.add(place, vector[classes[at]].T, of.ravel(), length[classes])
+        return columns
 
     def weights(
         self, other: Projection | ApartProjection, moved: ByComponent, columns: Columns
@@ -317,7 +326,7 @@ class Projection:
         """
         assert isinstance(other, Projection)
         classes = columns.classes
-        ranks = np.unravel_index(classes, [len(one) for one in other._classes[0]])
+        ranks = np.unravel_index(classes, [len(firsts) for firsts in other._classes[0]])
         block = np.zeros((len(moved[0]), len(classes), *self.widths))
         for component, M, of in zip(columns.components, moved, columns.of, strict=True):
             one = self.components.all[component]
@@ -346,15 +355,15 @@ class Projection:
         key = (place, other.groups[place])
         if key not in self._known_kinds:
             blocks, first = self._blocks[place], other._classes[0][place]
-            found = []
+            kinds = []
             for row in first:
                 products = [blocks[part] @ other._blocks[place][part][row] for part in self._parts[place]]
                 rows = np.column_stack([blocks[0], *products])
                 _, at, many = np.unique(np.round(rows, 9), axis=0, return_index=True, return_counts=True)
-                found.append((rows[at], many))
-            most = max(len(many) for _, many in found)
-            axes, counts = np.zeros((len(found), most, self.widths[place])), np.zeros((len(found), most))
-            for axis, count, (rows, many) in zip(axes, counts, found, strict=True):
+                kinds.append((rows[at], many))
+            most = max(len(many) for _, many in kinds)
+            axes, counts = np.zeros((len(kinds), most, self.widths[place])), np.zeros((len(kinds), most))
+            for axis, count, (rows, many) in zip(axes, counts, kinds, strict=True):
                 axis[: len(rows)], count[: len(rows)] = rows, many
             self._known_kinds[key] = axes, counts
         return self._known_kinds[key]
@@ -362,9 +371,9 @@ class Projection:
     def reaches(self, spaces: ByComponent) -> NDArray[np.bool_]:
         """Return which classes have a component in the ranges of these projectors (node, size, size)."""
         total, scale = np.zeros((len(spaces[0]), len(self.class_sizes))), np.zeros(len(self.class_sizes))
-        for one, N in zip(self.components, spaces, strict=True):
-            if self.sees(one):
-                vector, length = self.vectors(one)
+        for component, N in zip(self.components, spaces, strict=True):
+            if self.sees(component):
+                vector, length = self.vectors(component)
                 scale += np.sum(vector**2, axis=1) * length
                 total += _forms(vector, N) * length
         return total > 1e-9 * scale
@@ -381,20 +390,20 @@ class Projection:
 
 def _product(factors: Sequence[Floats]) -> Floats:
     """Return the Kronecker product of matrices, or of vectors."""
-    found: Floats = np.ones([1] * (factors[0].ndim if factors else 2))
-    for one in factors:
-        if one.ndim == 1:
-            found = np.multiply.outer(found, one).ravel()
+    product: Floats = np.ones([1] * (factors[0].ndim if factors else 2))
+    for factor in factors:
+        if factor.ndim == 1:
+            product = np.multiply.outer(product, factor).ravel()
         else:
-            block = found[:, None, :, None] * one[None, :, None, :]
-            found = block.reshape(len(found) * len(one), -1)
-    return found
+            block = product[:, None, :, None] * factor[None, :, None, :]
+            product = block.reshape(len(product) * len(factor), -1)
+    return product
 
 
 def _forms(vectors: Floats, matrices: Floats) -> Floats:
     """Return v'Mv, a row for each matrix, a column for each vector."""
-    found: Floats = np.sum((vectors @ matrices) * vectors, axis=2)
-    return found
+    forms: Floats = np.sum((vectors @ matrices) * vectors, axis=2)
+    return forms
 
 
 def _refinement(size: int, splits: Sequence[Groups]) -> Groups:
@@ -405,7 +414,7 @@ def _refinement(size: int, splits: Sequence[Groups]) -> Groups:
         for place, group in enumerate(groups):
             own[list(group)] = place
         label = np.unique(label * (size + 2) + own, return_inverse=True)[1].ravel()
-    return tuple(tuple(np.flatnonzero(label == one).tolist()) for one in range(int(label.max()) + 1))
+    return tuple(tuple(np.flatnonzero(label == number).tolist()) for number in range(int(label.max()) + 1))
 
 
 class Basis:
@@ -433,9 +442,9 @@ class Basis:
         for row, members in zip(main, orbits.values(), strict=True):
             values = [value for group in members for value in group]
             row[values] = len(values) ** -0.5
-        found = [main, *(np.array(rows) for rows in contrasts.values() if rows)]
-        edges = np.cumsum([0, *(len(rows) for rows in found)]).tolist()
-        self.vectors: Floats = np.vstack(found)
+        parts = [main, *(np.array(rows) for rows in contrasts.values() if rows)]
+        edges = np.cumsum([0, *(len(rows) for rows in parts)]).tolist()
+        self.vectors: Floats = np.vstack(parts)
         self.parts = tuple(slice(a, b) for a, b in pairwise(edges))
 
     def width(self, part: int) -> int:
@@ -449,23 +458,23 @@ ALONE = "alone"
 
 def _treatment(group: tuple[int, ...], split: Groups) -> str | int | None:
     """Return ALONE if a group is also a group of the split, else the index of the group it is in, or None."""
-    for place, one in enumerate(split):
-        if group[0] in one:
-            return ALONE if len(one) == len(group) else place
+    for place, members in enumerate(split):
+        if group[0] in members:
+            return ALONE if len(members) == len(group) else place
     return None
 
 
 def _contrasts(size: int, members: Sequence[tuple[int, ...]]) -> list[Floats]:
     """Return Helmert contrasts between groups of one size; each vector is constant within a group."""
-    found = []
+    rows = []
     for k in range(1, len(members)):
         row = np.zeros(size)
         norm = (k * (k + 1) * len(members[0])) ** -0.5
         for group in members[:k]:
             row[list(group)] = norm
         row[list(members[k])] = -k * norm
-        found.append(row)
-    return found
+        rows.append(row)
+    return rows
 
 
 # -- laws and kinds of units -----------------------------------------------------------------------------
@@ -530,23 +539,23 @@ class ApartProjection:
 
     def collect(self, values: Numbers | NDArray[np.bool_]) -> ByComponent:
         """Return the values at the query's own component."""
-        found = [np.zeros((len(values), 1, one.copies)) for one in self.components]
-        found[self._place] = values.astype(np.float64)[:, None, :]
-        return found
+        collected = [np.zeros((len(values), 1, component.copies)) for component in self.components]
+        collected[self._place] = values.astype(np.float64)[:, None, :]
+        return collected
 
     def read(self, estimates: ByComponent) -> Floats:
         """Return the cells."""
         return estimates[self._place][:, 0, :]
 
-    def vectors(self, one: Component) -> tuple[Floats, Floats]:
+    def vectors(self, component: Component) -> tuple[Floats, Floats]:
         """Return 1 for the query's own component."""
-        return np.ones((1, 1)) * self.sees(one), np.ones(1)
+        return np.ones((1, 1)) * self.sees(component), np.ones(1)
 
     def columns(self, classes: Integers) -> Columns:
         """Return 1 for the only class."""
-        found = Columns(classes, [], [], [], [])
-        found.add(self._place, np.ones((1, 1)), np.zeros(1, dtype=np.int64), np.ones(1))
-        return found
+        columns = Columns(classes, [], [], [], [])
+        columns.add(self._place, np.ones((1, 1)), np.zeros(1, dtype=np.int64), np.ones(1))
+        return columns
 
     def weights(self, other: object, moved: ByComponent, columns: Columns) -> tuple[Floats, Floats]:
         """Return the product of a cell with itself; it has none with cells of other queries."""
@@ -671,27 +680,27 @@ class Model:
         ]
         return CellPairs(of.ravel(), list(zip(*rows, strict=True)))
 
-    def _gram(self, query: str, one: Component) -> Floats:
-        key = (query, one)
+    def _gram(self, query: str, component: Component) -> Floats:
+        key = (query, component)
         if key not in self._grams:
-            self._grams[key] = self.projections[query].gram(one)
+            self._grams[key] = self.projections[query].gram(component)
         return self._grams[key]
 
-    def kind(self, told: Told, one: Component) -> Evidence:
+    def kind(self, told: Told, component: Component) -> Evidence:
         """Return what is known in a component about units of one kind."""
-        sums = [np.zeros((one.size, one.size)) for _ in range(3)]
+        sums = [np.zeros((component.size, component.size)) for _ in range(3)]
         for query, size in told.variances:
-            gram = self._gram(query, one)
+            gram = self._gram(query, component)
             sums[0] += gram / size
             sums[1] += gram
         exact = (*told.exact, *self.impossible)
         for query in exact:
-            sums[2] += self._gram(query, one)
+            sums[2] += self._gram(query, component)
         return Evidence(sums[0], sums[1], sums[2] if exact else None)
 
     def solve(self, shape: Tree, kinds: Sequence[Told]) -> list[Solution]:
         """Return the covariances and operators of every component on a tree."""
-        return [solve(shape, [self.kind(told, one) for told in kinds]) for one in self.components]
+        return [solve(shape, [self.kind(told, component) for told in kinds]) for component in self.components]
 
 
 Cell = TypeVar("Cell", bound=np.generic)
@@ -728,16 +737,16 @@ def uniform_tree(release: Release, children: Sequence[float] | None) -> tuple[fl
                 "(--tree)"
             )
         return tuple(CHILDREN_2020.values())
-    found = tuple(float(one) for one in children)
-    if len(found) != len(names) - 1:
+    averages = tuple(float(number) for number in children)
+    if len(averages) != len(names) - 1:
         raise InputError(
-            f"the tree has {len(found)} numbers; the levels {', '.join(names)} need {len(names) - 1}, "
+            f"the tree has {len(averages)} numbers; the levels {', '.join(names)} need {len(names) - 1}, "
             "one for each step down"
         )
-    for one in found:
-        if not 1.0 <= one <= 1e9:
-            raise InputError(f"an area has {one:g} children; it must be a number from 1 to a billion")
-    return found
+    for average in averages:
+        if not 1.0 <= average <= 1e9:
+            raise InputError(f"an area has {average:g} children; it must be a number from 1 to a billion")
+    return averages
 
 
 def told_by_level(release: Release, levels: Sequence[str]) -> list[Told]:

@@ -48,12 +48,12 @@ class WholeTables:
     """Non-negative whole numbers for every unit. With attributes every query is a sum of the same detailed
     cells; without them each query is settled over the tree separately, where it is determined."""
 
-    def __init__(self, found: Estimates) -> None:
-        self._attributes = found.model.attributes
+    def __init__(self, estimates: Estimates) -> None:
+        self._attributes = estimates.model.attributes
         if self._attributes is None:
-            self._by_query = {query: _whole_query(found, query) for query in found.model.queries}
+            self._by_query = {query: _whole_query(estimates, query) for query in estimates.model.queries}
         else:
-            self._cells = _whole_cells(found, self._attributes)
+            self._cells = _whole_cells(estimates, self._attributes)
 
     def rows(self, query: str, units: Integers) -> Integers:
         """Return the cells of a query in some units, in the order of the attributes; -1 if not determined."""
@@ -66,10 +66,10 @@ class WholeTables:
         return block.reshape(len(units), -1)
 
 
-def _whole_query(found: Estimates, query: str) -> Integers:
+def _whole_query(estimates: Estimates, query: str) -> Integers:
     """Settle one query over the tree; a family with an undetermined member is not tied to its parent."""
-    parent = found.tree.parent
-    values = found.values(query)
+    parent = estimates.tree.parent
+    values = estimates.values(query)
     table = np.full(values.shape, -1, dtype=np.int64)
     known = ~np.isnan(values[:, 0])
     units = np.flatnonzero(known)
@@ -80,9 +80,9 @@ def _whole_query(found: Estimates, query: str) -> Integers:
     at = np.full(len(parent) + 1, -1, dtype=np.int64)
     at[units] = np.arange(units.size)
     above = np.where(lost[parent[units]], -1, at[parent[units]])
-    solution = found.solutions[found.model.queries.index(query)]
-    weight = (solution.P if solution.gain is None else solution.V)[found.node[units], 0, 0]
-    who, counts = found.given.exact.get(query, (np.empty(0, dtype=np.int64), None))
+    solution = estimates.solutions[estimates.model.queries.index(query)]
+    weight = (solution.P if solution.gain is None else solution.V)[estimates.node[units], 0, 0]
+    who, counts = estimates.given.exact.get(query, (np.empty(0, dtype=np.int64), None))
     held = np.zeros(units.size, dtype=bool)
     held[at[who]] = True
     step = max(1, BLOCK // units.size)
@@ -96,16 +96,16 @@ def _whole_query(found: Estimates, query: str) -> Integers:
     return table
 
 
-def _whole_cells(found: Estimates, attributes: Attributes) -> Integers:
+def _whole_cells(estimates: Estimates, attributes: Attributes) -> Integers:
     """Return whole detailed cells that keep exact tables and impossible cells."""
-    cells = found.values("detailed")
+    cells = estimates.values("detailed")
     lost = int(np.isnan(cells).any(axis=1).sum())
     if lost:
         raise InputError(
             f"whole-number tables are made of detailed cells, and no measurement determines those in {lost} "
             f"area{'s' * (lost > 1)}; ask for estimates without tables, or measure the query detailed"
         )
-    given = found.given
+    given = estimates.given
     fixed = np.full(given.size, -1, dtype=np.int64)
     measured = {query: rows for query, rows in given.exact.items() if query not in given.blocks}
     _check_nested(attributes, measured)
@@ -120,7 +120,7 @@ def _whole_cells(found: Estimates, attributes: Attributes) -> Integers:
         possible = possible.copy()
         for query, block in given.blocks.items():
             possible[np.ix_(given.exact[query][0], block_cells(attributes, block))] = False
-    return whole_tables(cells, attributes.sizes, found.tree.parent, fixed, possible, exact)
+    return whole_tables(cells, attributes.sizes, estimates.tree.parent, fixed, possible, exact)
 
 
 def check_whole(release: Release, tree: Tree, exact: Iterable[str]) -> None:
@@ -145,7 +145,7 @@ def check_whole(release: Release, tree: Tree, exact: Iterable[str]) -> None:
 def _check_nested(attributes: Attributes, exact: Iterable[str]) -> None:
     """Refuse exact tables that do not nest: whole tables are settled along one chain."""
     tables = [(query, detailed_cells(attributes, query)) for query in exact]
-    tables.sort(key=lambda one: int(one[1].max()))
+    tables.sort(key=lambda table: int(table[1].max()))
     for (coarse, one), (fine, two) in pairwise(tables):
         if len(np.unique(np.column_stack([one, two]), axis=0)) > len(np.unique(two)):
             raise InputError(
@@ -183,17 +183,19 @@ def detailed_cells(attributes: Attributes, query: str, *, written: bool = False)
     """
     table = attributes.tabulation(query)
     axes = (
-        [(one.attribute, one.groups) for one in table.factors] if written else enumerate(table.by_attribute)
+        [(factor.attribute, factor.groups) for factor in table.factors]
+        if written
+        else enumerate(table.by_attribute)
     )
-    found = np.zeros(attributes.sizes, dtype=np.int64)
+    cell = np.zeros(attributes.sizes, dtype=np.int64)
     for place, groups in axes:
         label = np.zeros(attributes.sizes[place], dtype=np.int64)
         for number, group in enumerate(groups):
             label[list(group)] = number
         shape = [1] * len(attributes.sizes)
         shape[place] = -1
-        found = found * len(groups) + label.reshape(shape)
-    return found.ravel()
+        cell = cell * len(groups) + label.reshape(shape)
+    return cell.ravel()
 
 
 def shared_cells(attributes: Attributes, one: str, two: str) -> Integers:
@@ -204,7 +206,7 @@ def shared_cells(attributes: Attributes, one: str, two: str) -> Integers:
     ([0, 1, 0, 1], [0, 0, 0, 0])
     """
     first, second = (attributes.tabulation(query).by_attribute for query in (one, two))
-    found = np.zeros(attributes.sizes, dtype=np.int64)
+    cell = np.zeros(attributes.sizes, dtype=np.int64)
     for place, size in enumerate(attributes.sizes):
         label = np.zeros(size, dtype=np.int64)
         for number, group in enumerate(first[place]):
@@ -215,8 +217,8 @@ def shared_cells(attributes: Attributes, one: str, two: str) -> Integers:
         names, label = np.unique(label, return_inverse=True)
         shape = [1] * len(attributes.sizes)
         shape[place] = -1
-        found = found * len(names) + label.reshape(shape)
-    return found.ravel()
+        cell = cell * len(names) + label.reshape(shape)
+    return cell.ravel()
 
 
 def whole_tables(
@@ -244,7 +246,7 @@ def whole_tables(
     for unit, above in enumerate(parent.tolist()):
         children.setdefault(above, []).append(unit)
     chain = _chain(exact, shape, parent, children, held)
-    found = np.zeros((units, many), dtype=np.int64)
+    whole = np.zeros((units, many), dtype=np.int64)
     may = np.broadcast_to(True if possible is None else possible, cells.shape)
     if not may.all():
         may = may.copy()
@@ -260,7 +262,7 @@ def whole_tables(
         families = [children[above]] if above >= 0 else [[unit] for unit in children[above]]
         for family in families:
             who = np.array(family)
-            own = None if above < 0 else found[above]
+            own = None if above < 0 else whole[above]
             split = _split(cells[who], chain, who, totals[who], own, may[who])
             decided[who] = True
             if split is None:
@@ -274,8 +276,8 @@ def whole_tables(
                 # keep what is already settled; the units below follow
                 counts = np.where(decided, totals, 0)[:, None]
                 totals = settle(sums, parent, held=decided | (held >= 0), counts=counts)[:, 0]
-            found[who] = split
-    return found
+            whole[who] = split
+    return whole
 
 
 class _Step:
@@ -298,7 +300,7 @@ def _chain(
     """
     steps: list[_Step] = []
     label = np.zeros(int(np.prod(shape)), dtype=np.int64)
-    for of_cell, units, rows in sorted(exact, key=lambda one: one[2].shape[1]):
+    for of_cell, units, rows in sorted(exact, key=lambda table: table[2].shape[1]):
         groups = np.unique(of_cell)
         finer = np.unique(np.column_stack([label, of_cell]), axis=0)
         if len(finer) > len(groups):
@@ -389,12 +391,12 @@ def _families(parent: Integers) -> list[tuple[Integers, Integers, Integers]]:
         if np.array_equal(deeper, depth[linked]):
             break
         depth[linked] = deeper
-    found = []
+    families = []
     for level in range(1, int(depth.max(initial=0)) + 1):
         nodes = np.flatnonzero(depth == level)
         begin = np.flatnonzero(np.diff(parent[nodes], prepend=-1))
-        found.append((nodes, begin, parent[nodes[begin]]))
-    return found
+        families.append((nodes, begin, parent[nodes[begin]]))
+    return families
 
 
 def _project(wish: Floats, weight: Floats, total: Integers, begin: Integers, of: Integers) -> Floats:
@@ -505,20 +507,20 @@ def _split(
 
 def _shared_out(cells: Floats, above: Integers, possible: NDArray[np.bool_]) -> Integers:
     """Distribute each cell of a unit among the children where it is possible, whatever totals result."""
-    found = np.zeros(cells.shape, dtype=np.int64)
+    shares = np.zeros(cells.shape, dtype=np.int64)
     for cell, total in enumerate(above.tolist()):
         who = np.flatnonzero(possible[:, cell])
         if total:
             near = _simplex(cells[who, cell][None], np.array([float(total)]))[0]
-            found[who, cell] = _round_row(near, total)
-    return found
+            shares[who, cell] = _round_row(near, total)
+    return shares
 
 
 def _sums(values: Numbers, label: Integers, many: int) -> Floats:
     """Sum columns by their label."""
-    found = np.zeros((many, len(values)))
-    np.add.at(found, label, values.T)
-    return found.T
+    sums = np.zeros((many, len(values)))
+    np.add.at(sums, label, values.T)
+    return sums.T
 
 
 def _simplex(wish: Floats, sums: Floats) -> Floats:
@@ -582,15 +584,15 @@ def _round_table(
     fractional = part.ravel() > 0
     for most in (np.where(fractional, 1.0, 0.0), np.where(possible.ravel(), np.inf, 0.0)):
         # try neighbouring numbers first; if an inexact fit rules them out, any numbers, as near as possible
-        found = linprog(
+        solution = linprog(
             1.0 - 2.0 * part.ravel(),
             A_eq=matrix.tocsr(),
             b_eq=sums,
             bounds=np.column_stack([-down.ravel() * np.isinf(most).any(), most]),
             method="highs-ds",
         )
-        if found.status == 0:
-            return np.asarray(down + np.rint(found.x).reshape(part.shape), dtype=np.int64)
+        if solution.status == 0:
+            return np.asarray(down + np.rint(solution.x).reshape(part.shape), dtype=np.int64)
     if not possible.all():
         return None
     raise DiscreetError("no whole table with these sums was found")

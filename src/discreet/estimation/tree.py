@@ -83,10 +83,10 @@ class Tree:
     @cached_property
     def totals(self) -> Floats:
         """How many units each node stands for."""
-        found = self.count.copy()
+        totals = self.count.copy()
         for part in self.depths[1:]:
-            found[part] *= found[self.parent[part]]
-        return found
+            totals[part] *= totals[self.parent[part]]
+        return totals
 
     @property
     def digest(self) -> str:
@@ -98,7 +98,7 @@ class Tree:
 
     def first(self, units: int) -> Tree:
         """Return the tree of the first `units` units, which must be whole depths."""
-        starts = tuple(one for one in self.starts if one < units)
+        starts = tuple(start for start in self.starts if start < units)
         names = self.names.slice(0, units)
         return Tree(self.parent[:units], self.kind[:units], starts, self.levels, names)
 
@@ -150,7 +150,7 @@ class Tree:
                 for unit, a, b in zip(above[edges].tolist(), edges.tolist(), ends, strict=True):
                     below[unit] = seen[a:b].tobytes() + many[a:b].tobytes()
         node = np.zeros(self.size, dtype=np.int64)
-        made: list[tuple[Integers, Integers, Floats]] = []
+        nodes: list[tuple[Integers, Integers, Floats]] = []
         first, firsts = 0, []
         for part in depths:
             # units without a parent are not siblings
@@ -163,12 +163,12 @@ class Tree:
             if part.start:
                 upper = pairs // most
                 copies = np.bincount(node[: part.start], minlength=first)[upper]
-                made.append((upper, kind[part][at], many / copies))
+                nodes.append((upper, kind[part][at], many / copies))
             else:
-                made.append((np.full(len(pairs), -1), kind[part][at], np.ones(len(pairs))))
+                nodes.append((np.full(len(pairs), -1), kind[part][at], np.ones(len(pairs))))
             firsts.append(first)
             first += len(pairs)
-        parents, kinds, counts = (np.concatenate(one) for one in zip(*made, strict=True))
+        parents, kinds, counts = (np.concatenate(column) for column in zip(*nodes, strict=True))
         return Tree(parents, kinds, tuple(firsts), self.levels, count=counts), node
 
     def unfolded(self) -> tuple[Tree, Integers]:
@@ -180,8 +180,8 @@ class Tree:
         ([-1, 0, 0, 0], [0, 1, 1, 2])
         """
         below: dict[int, list[int]] = {}
-        for one, above in enumerate(self.parent.tolist()):
-            below.setdefault(above, []).extend([one] * round(float(self.count[one])))
+        for child, above in enumerate(self.parent.tolist()):
+            below.setdefault(above, []).extend([child] * round(float(self.count[child])))
         node, parent, starts = below[-1], [-1] * len(below[-1]), [0]
         while any(one in below for one in node[starts[-1] :]):
             families = [(unit, below.get(node[unit], [])) for unit in range(starts[-1], len(node))]
@@ -198,13 +198,13 @@ class Tree:
         >>> Tree(np.array([-1, 0, 0, 1]), np.zeros(4, dtype=int), (0, 1, 3)).shared_depth(3).tolist()
         [0, 1, 0, 2]
         """
-        found = np.full(self.size + 1, -1, dtype=np.int64)
+        shared = np.full(self.size + 1, -1, dtype=np.int64)
         while unit >= 0:
-            found[unit] = np.searchsorted(self.starts, unit, side="right") - 1
+            shared[unit] = np.searchsorted(self.starts, unit, side="right") - 1
             unit = int(self.parent[unit])
         for part in self.depths:
-            found[part] = np.maximum(found[part], found[self.parent[part]])
-        return found[:-1]
+            shared[part] = np.maximum(shared[part], shared[self.parent[part]])
+        return shared[:-1]
 
 
 class Spaces:
@@ -241,7 +241,7 @@ class Spaces:
         if len(numbers) == 1:
             return next(iter(numbers))
         if numbers not in self._meets:
-            missing = sum((np.eye(self.size) - self.projectors[one] for one in numbers), np.zeros(()))
+            missing = sum((np.eye(self.size) - self.projectors[number] for number in numbers), np.zeros(()))
             values, vectors = np.linalg.eigh(missing)
             inside = vectors[:, values < 1e-8]
             self._meets[numbers] = self.number(inside @ inside.T)
@@ -299,8 +299,8 @@ def _inverse(matrices: Floats, exact: Floats) -> Floats:
     if not np.any(exact):
         return np.asarray(np.linalg.inv(matrices), dtype=np.float64)
     Q = _rows(np.eye(len(exact)) - exact).T
-    found: Floats = Q @ np.linalg.inv(Q.T @ matrices @ Q) @ Q.T
-    return found
+    inverse: Floats = Q @ np.linalg.inv(Q.T @ matrices @ Q) @ Q.T
+    return inverse
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,16 +348,16 @@ class Solution:
 
     def own(self, kind: Integers, h: Floats, t: Floats | None = None) -> Floats:
         """Return the own beliefs of units of these kinds from their data h, and t of exact rows."""
-        found: Floats = self.beliefs.h[kind] @ h
+        beliefs: Floats = self.beliefs.h[kind] @ h
         if t is not None:
-            found += self.beliefs.t[kind] @ t
-        return found
+            beliefs += self.beliefs.t[kind] @ t
+        return beliefs
 
     def open(self) -> Floats:
         """Return by kind the projectors on what the own belief determines with an error."""
         every = np.stack(self.spaces.projectors)
-        found: Floats = every[self.beliefs.space] - every[self.beliefs.exact]
-        return found
+        projectors: Floats = every[self.beliefs.space] - every[self.beliefs.exact]
+        return projectors
 
     def nulls(self) -> Floats:
         """Return at each node the projector on what is not determined."""
@@ -368,8 +368,8 @@ class Solution:
         return self._without(self.held)
 
     def _without(self, space: Integers) -> Floats:
-        found = np.stack([np.eye(self.spaces.size) - one for one in self.spaces.projectors])
-        return found[space]
+        complements = np.stack([np.eye(self.spaces.size) - projector for projector in self.spaces.projectors])
+        return complements[space]
 
 
 def combine(
@@ -419,11 +419,11 @@ def solve(shape: Tree, kinds: Sequence[Evidence]) -> Solution:
             )
             up_own[at], up_sum[at] = X1, X2 @ through
     held = _held(shape, spaces, own.exact[shape.kind], exact)
-    found = Solution(V.copy(), space, spaces, own, V, up_own, up_sum, held)
+    solution = Solution(V.copy(), space, spaces, own, V, up_own, up_sum, held)
     if not np.all(space == spaces.everything):
-        _from_outside(shape, found, exact)
-        return found
-    P, K = found.P, np.zeros_like(V)
+        _from_outside(shape, solution, exact)
+        return solution
+    P, K = solution.P, np.zeros_like(V)
     for part in shape.depths[1:]:
         above = shape.parent[part]
         for both in np.unique(sums_exact[above]):
@@ -431,8 +431,8 @@ def solve(shape: Tree, kinds: Sequence[Evidence]) -> Solution:
             up = shape.parent[at]
             K[at] = V[at] @ _inverse(W[up], spaces.projectors[both])
             P[at] = V[at] - K[at] @ (W[up] - P[up]) @ np.swapaxes(K[at], 1, 2)
-    found.gain = K
-    return found
+    solution.gain = K
+    return solution
 
 
 def _own(kinds: Sequence[Evidence], spaces: Spaces) -> Own:
@@ -449,10 +449,10 @@ def _own(kinds: Sequence[Evidence], spaces: Spaces) -> Own:
             A = _rows(spaces.projectors[held]).T
             reach = A @ np.linalg.inv(A.T @ kind.exact @ A) @ A.T
             none = np.zeros((1, size, size))
-            space[place], exact[place], X1, X2, found = combine(
+            space[place], exact[place], X1, X2, covariance = combine(
                 spaces, int(space[place]), spaces.nothing, V[None], held, held, none
             )
-            own_cov[place], of_h[place], of_t[place] = found[0], X1[0] @ V, X2[0] @ reach
+            own_cov[place], of_h[place], of_t[place] = covariance[0], X1[0] @ V, X2[0] @ reach
     return Own(space, exact, of_h, of_t, own_cov)
 
 
@@ -480,7 +480,7 @@ def _held(shape: Tree, spaces: Spaces, own: Integers, below: Integers) -> Intege
         for node in family:
             often[int(below[node])] = often.get(int(below[node]), 0.0) + float(shape.count[node])
         for node in family:
-            others = {one for one, many in often.items() if many > (one == below[node])}
+            others = {space for space, many in often.items() if many > (space == below[node])}
             outside = spaces.meet(frozenset([int(around[above]), *others]))
             held[node] = spaces.join(int(below[node]), outside)
             around[node] = spaces.join(int(own[node]), outside)
@@ -508,15 +508,15 @@ def _from_outside(shape: Tree, solution: Solution, exact: Integers) -> None:
             Pi = spaces.projectors[through]
             out = Pi @ (around[u] + sum((many * V[j] for j, many in others), np.zeros(()))) @ Pi
             outer["out"][i] = Pi
-            known[i], _, x_up, x_out, found = combine(
+            known[i], _, x_up, x_out, covariance = combine(
                 spaces, int(space[i]), int(exact[i]), V[i][None], through, held, out[None]
             )
-            outer["x_up"][i], outer["x_out"][i], P[i] = x_up[0], x_out[0], found[0]
+            outer["x_up"][i], outer["x_out"][i], P[i] = x_up[0], x_out[0], covariance[0]
             k = shape.kind[i]
-            around_space[i], around_exact[i], by_own, by_out, found = combine(
+            around_space[i], around_exact[i], by_own, by_out, covariance = combine(
                 spaces, int(own.space[k]), int(own.exact[k]), own.V[k][None], through, held, out[None]
             )
-            outer["around_own"][i], outer["around_out"][i], around[i] = by_own[0], by_out[0], found[0]
+            outer["around_own"][i], outer["around_out"][i], around[i] = by_own[0], by_out[0], covariance[0]
     solution.known, solution.outer = known, outer
 
 
@@ -568,8 +568,8 @@ class Passes:
         out = outer["out"][node] @ (self._around[above] - (self.S[above] - z))
         if units is not None:
             self._around[units] = outer["around_own"][node] @ own + outer["around_out"][node] @ out
-        found: Floats = outer["x_up"][node] @ z + outer["x_out"][node] @ out
-        return found
+        estimates: Floats = outer["x_up"][node] @ z + outer["x_out"][node] @ out
+        return estimates
 
 
 def estimate(solution: Solution, tree: Tree, node: Integers, h: Floats, t: Floats | None = None) -> Floats:
@@ -596,7 +596,7 @@ def sum_weights(solution: Solution, tree: Tree, node: Integers, units: Integers)
             back = _turned(solution.gain[at]) @ x[part]
             x[above] += np.add.reduceat(back, begin, axis=0)
         else:
-            outer = {name: _turned(one[at]) for name, one in solution.outer.items()}
+            outer = {name: _turned(matrices[at]) for name, matrices in solution.outer.items()}
             back = outer["x_out"] @ x[part] + outer["around_out"] @ around[part]
             back = outer["out"] @ back
             own[part] += outer["around_own"] @ around[part]

@@ -34,16 +34,17 @@ class Reached:
 
     def some(self, which: Integers) -> Reached:
         """Return some of the entries."""
-        weights = [one[which] for one in self.weights]
+        weights = [array[which] for array in self.weights]
         return Reached(self.place[which], self.node[which], self.times[which], weights)
 
     @classmethod
     def together(cls, parts: Sequence[Reached]) -> Reached:
         """Join the entries of several."""
         place, node, times = (
-            np.concatenate(one) for one in zip(*((p.place, p.node, p.times) for p in parts), strict=True)
+            np.concatenate(arrays)
+            for arrays in zip(*((p.place, p.node, p.times) for p in parts), strict=True)
         )
-        weights = [np.concatenate(one) for one in zip(*(p.weights for p in parts), strict=True)]
+        weights = [np.concatenate(arrays) for arrays in zip(*(p.weights for p in parts), strict=True)]
         return cls(place, node, times, weights)
 
     def portions(self, cells: int) -> Iterator[Reached]:
@@ -54,7 +55,7 @@ class Reached:
             return
         for start in range(0, len(self.place), step):
             some = slice(start, start + step)
-            weights = [one[some] for one in self.weights]
+            weights = [array[some] for array in self.weights]
             yield Reached(self.place[some], self.node[some], self.times[some], weights)
 
 
@@ -73,33 +74,33 @@ class Branches:
         first[parents] = below[begin]
         self._first, self._many = first, np.zeros(shape.size, dtype=np.int64)
         self._many[parents] = many
-        least = np.array([least_noise(one) for one in told])[shape.kind]
+        least = np.array([least_noise(kind) for kind in told])[shape.kind]
         self._below = np.full(shape.size, np.inf)
         for part in reversed(shape.depths[1:]):
             np.minimum.at(self._below, shape.parent[part], least[part])
             np.minimum.at(least, shape.parent[part], least[part])
         self._least = least
         self._sums = []
-        for one in solutions:
-            total = np.zeros_like(one.V)
-            np.add.at(total, shape.parent[below], one.V[below] * shape.count[below, None, None])
+        for solution in solutions:
+            total = np.zeros_like(solution.V)
+            np.add.at(total, shape.parent[below], solution.V[below] * shape.count[below, None, None])
             self._sums.append(total)
 
     def among(self, components: Sequence[int]) -> Branches:
         """Return the same tree, restricted to some of the components."""
-        found = copy(self)
-        found._solutions = [self._solutions[place] for place in components]
-        found._sums = [self._sums[place] for place in components]
-        return found
+        chosen = copy(self)
+        chosen._solutions = [self._solutions[place] for place in components]
+        chosen._sums = [self._sums[place] for place in components]
+        return chosen
 
     def by_kind(
         self, nodes: Integers, rows: ByComponent, lengths: Sequence[Floats], enough: Floats
     ) -> Iterator[tuple[int, Reached]]:
         """Yield each kind with the units of this kind that estimates at nodes depend on; see `reached`."""
-        for found in self.reached(nodes, rows, lengths, enough):
-            kinds = self._shape.kind[found.node]
+        for reached in self.reached(nodes, rows, lengths, enough):
+            kinds = self._shape.kind[reached.node]
             for kind in np.unique(kinds).tolist():
-                yield kind, found.some(np.flatnonzero(kinds == kind))
+                yield kind, reached.some(np.flatnonzero(kinds == kind))
 
     def reached(
         self, nodes: Integers, rows: ByComponent, lengths: Sequence[Floats], enough: Floats
@@ -114,8 +115,8 @@ class Branches:
         wide = sum(row.size for row in rows)
         many, step = 0, max(1, AT_ONCE // (16 * wide))
         depth = np.searchsorted(self._shape.starts, nodes, side="right")
-        for one in np.unique(depth).tolist():
-            places = np.flatnonzero(depth == one)
+        for level in np.unique(depth).tolist():
+            places = np.flatnonzero(depth == level)
             for some in (places[start : start + step] for start in range(0, len(places), step)):
                 for got in self._reached(nodes[some], rows, lengths, enough[some]):
                     held.append(replace(got, place=some[got.place]))
@@ -133,7 +134,7 @@ class Branches:
         path = [nodes]
         while self._shape.parent[path[0][0]] >= 0:
             path.insert(0, self._shape.parent[path[0]])
-        along = [_along(one, path, row) for one, row in zip(self._solutions, rows, strict=True)]
+        along = [_along(solution, path, row) for solution, row in zip(self._solutions, rows, strict=True)]
         start = np.arange(len(nodes))
         place, node, times, sums = start[:0], start[:0], np.zeros(0), [one[1][0][:0] for one in along]
         for depth, here in enumerate(path):
@@ -166,7 +167,7 @@ class Branches:
         enough: Floats,
     ) -> tuple[Integers, Integers, Floats, ByComponent]:
         """Return the children that may matter, except those in `line`, which contain the unit itself."""
-        forms = self._forms(sums, [one[node] for one in self._sums], lengths)
+        forms = self._forms(sums, [total[node] for total in self._sums], lengths)
         some = np.flatnonzero(np.any(forms > enough[place] * self._below[node, None], axis=1))
         many = self._many[node[some]]
         over = np.repeat(some, many)
@@ -174,29 +175,33 @@ class Branches:
         often = self._shape.count[child] - (child == line[over])
         keep = np.flatnonzero(often > 1e-9)
         over, child, often = over[keep], child[keep], often[keep]
-        place, times, sums = place[over], times[over] * often, [one[over] for one in sums]
-        forms = self._forms(sums, [one.V[child] for one in self._solutions], lengths)
+        place, times, sums = place[over], times[over] * often, [array[over] for array in sums]
+        forms = self._forms(sums, [solution.V[child] for solution in self._solutions], lengths)
         keep = np.flatnonzero(np.any(forms > enough[place] * self._least[child, None], axis=1))
-        return place[keep], child[keep], times[keep], [one[keep] for one in sums]
+        return place[keep], child[keep], times[keep], [array[keep] for array in sums]
 
     @staticmethod
     def _forms(sums: ByComponent, covariances: ByComponent, lengths: Sequence[Floats]) -> Floats:
         total = np.zeros((len(sums[0]), lengths[0].shape[1]))
-        for one, V, length in zip(sums, covariances, lengths, strict=True):
-            total += np.sum(one * (V @ one), axis=1) @ length
+        for columns, V, length in zip(sums, covariances, lengths, strict=True):
+            total += np.sum(columns * (V @ columns), axis=1) @ length
         return total
 
     def _told(self, place: Integers, node: Integers, times: Floats, sums: ByComponent) -> Iterator[Reached]:
         if place.size:
-            own = [_turned(one.up_own[node]) @ z for one, z in zip(self._solutions, sums, strict=True)]
+            own = [
+                _turned(solution.up_own[node]) @ z for solution, z in zip(self._solutions, sums, strict=True)
+            ]
             yield Reached(place, node, times, self._back(node, own))
 
     def _down(self, node: Integers, sums: ByComponent) -> ByComponent:
-        return [_turned(one.up_sum[node]) @ z for one, z in zip(self._solutions, sums, strict=True)]
+        return [_turned(solution.up_sum[node]) @ z for solution, z in zip(self._solutions, sums, strict=True)]
 
     def _back(self, node: Integers, own: ByComponent) -> ByComponent:
         kind = self._shape.kind[node]
-        return [_turned(one.beliefs.h[kind]) @ A for one, A in zip(self._solutions, own, strict=True)]
+        return [
+            _turned(solution.beliefs.h[kind]) @ A for solution, A in zip(self._solutions, own, strict=True)
+        ]
 
 
 def least_noise(told: Told) -> float:
@@ -218,7 +223,7 @@ def _along(solution: Solution, path: Sequence[Integers], row: Floats) -> tuple[l
             z[depth] += x
             back = x = _turned(solution.gain[at]) @ x
         else:
-            outer = {name: _turned(one[at]) for name, one in solution.outer.items()}
+            outer = {name: _turned(matrices[at]) for name, matrices in solution.outer.items()}
             back = outer["out"] @ (outer["x_out"] @ x + outer["around_out"] @ around)
             own[depth] += outer["around_own"] @ around
             z[depth] += outer["x_up"] @ x + back

@@ -56,13 +56,13 @@ def groups() -> list[EqualQueries]:
     """
     shares = printed("pnas", "Table 3", "share of the level, percent")
     queries = printed("pnas", "Table 3", "number of queries")
-    found = []
+    equal = []
     for name, entry in shares.items():
         share = Fraction(entry.text) / 100
-        found.append(
+        equal.append(
             EqualQueries(name, share, int(queries[name].text), Fraction(10) / (2 * share * budget()))
         )
-    return found
+    return equal
 
 
 def budget() -> Fraction:
@@ -102,9 +102,11 @@ def omegas(variance: Fraction = Fraction(5), times: int = 10) -> dict[str, float
     with working_bits(_BITS):
         end = arb.pi() * (arb(times) * variance.numerator / variance.denominator).sqrt()
         whole = math.floor(float(end))
-        one = DiscreteGaussian(variance=variance).factor_ball(Fraction(0))
+        factor = DiscreteGaussian(variance=variance).factor_ball(Fraction(0))
         # ratios of the transforms of the scaled sum and of the normal law; end is half a turn
-        ratios = [one.at(arb(t) / end / 2).real ** times * (arb(t) ** 2 / 2).exp() for t in range(whole + 1)]
+        ratios = [
+            factor.at(arb(t) / end / 2).real ** times * (arb(t) ** 2 / 2).exp() for t in range(whole + 1)
+        ]
         steps = [(-(arb(j - 1) ** 2) / 2).exp() * abs(ratios[j] - 1) for j in range(1, whole + 1)]
         last = (-(arb(whole) ** 2) / 2).exp()
         rest = (end - whole) / end
@@ -179,13 +181,13 @@ def error_bounds() -> Found:
     >>> [one.printed.at for one in error_bounds().checks if one.verdict is Verdict.WRONG]
     ['Omega5', 'E0(0)+E1(0)+E2(0)', 'E(1)', '1e-10/e^21.97']
     """
-    for one in (*_equal_queries(), *_together(), *_integral()):
-        yield one
-        said = one.printed
-        if one.computed is not None and said.what != "smallest":
+    for compared in (*_equal_queries(), *_together(), *_integral()):
+        yield compared
+        said = compared.printed
+        if compared.computed is not None and said.what != "smallest":
             name = f"{said.place.removeprefix('appendix ')}:{said.at.partition(',')[0]}"
-            ratio = one.computed / said.value
-            yield name, said.at, said.value, one.computed, ratio if ratio > FAR_BELOW else None
+            ratio = compared.computed / said.value
+            yield name, said.at, said.value, compared.computed, ratio if ratio > FAR_BELOW else None
 
 
 def _entries(place: str, what: str = "bound") -> dict[str, Printed]:

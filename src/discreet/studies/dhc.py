@@ -49,19 +49,19 @@ Curve = PrivacyLoss | ZCDP | GaussianDP
 def epsilons(deltas: Sequence[str], *curves: Curve) -> Iterator[tuple[float, ...]]:
     """Return rows of a delta and the epsilon of each curve there, at least zero."""
     small = np.array([float(delta) for delta in deltas])
-    found = [
-        one.epsilon(delta=deltas) if isinstance(one, PrivacyLoss) else one.epsilon(delta=small)
-        for one in curves
+    columns = [
+        curve.epsilon(delta=deltas) if isinstance(curve, PrivacyLoss) else curve.epsilon(delta=small)
+        for curve in curves
     ]
-    return zip(small, *(np.maximum(values, 0.0) for values in found), strict=True)
+    return zip(small, *(np.maximum(values, 0.0) for values in columns), strict=True)
 
 
 def tradeoffs(alphas: Sequence[float], *curves: Curve) -> list[tuple[float, ...]]:
     """Return rows of a type I error and the type II error of each curve there."""
     # if a factor of the transform vanishes exactly NumPy warns of inf * 0; the accountant handles it
     with np.errstate(invalid="ignore"):
-        found = [one.tradeoff(alpha=np.array(alphas)) for one in curves]
-    return list(zip(alphas, *found, strict=True))
+        errors = [curve.tradeoff(alpha=np.array(alphas)) for curve in curves]
+    return list(zip(alphas, *errors, strict=True))
 
 
 # -- the levels of 2022, one by one ----------------------------------------------------------------------
@@ -73,11 +73,11 @@ def level_events() -> dict[str, DiscreteGaussian]:
     >>> str(level_events()["US"].variance)
     '5000/73'
     """
-    found = {}
+    events = {}
     for level in load(ALLOCATION).levels:
         (event,) = compose(level.events("unbounded")).events
-        found[level.name] = DiscreteGaussian(event.size, times=event.times)
-    return found
+        events[level.name] = DiscreteGaussian(event.size, times=event.times)
+    return events
 
 
 @cache
@@ -88,7 +88,7 @@ def reduced_events() -> dict[str, DiscreteGaussian]:
     343.27
     """
     levels = calibrate(load(ALLOCATION), zcdp=True, delta=DELTA, by="level").levels
-    return {one.name: DiscreteGaussian(variance=one.after, times=10) for one in levels}
+    return {level.name: DiscreteGaussian(variance=level.after, times=10) for level in levels}
 
 
 def _of_levels() -> Iterator[tuple[str, tuple[PrivacyLoss, PrivacyLoss, ZCDP]]]:
@@ -146,7 +146,7 @@ def level_improvement() -> Found:
             if delta == float(DELTA):
                 saved.append(100 * (1 - mine / zcdp))
                 of_labels.append(100 * (1 - round(mine, 2) / round(zcdp, 2)))
-    ends, labels = ({"smallest": min(one), "largest": max(one)} for one in (saved, of_labels))
+    ends, labels = ({"smallest": min(values), "largest": max(values)} for values in (saved, of_labels))
     what = "epsilon saved at delta 1e-11, percent"
     other = (
         "the ratio of two epsilons as Figure 3 labels them, to two decimals; section 3.1 has 8.50 to 13.76"
@@ -267,9 +267,9 @@ def _reduced() -> list[PrivacyLoss]:
     """All levels with their noise, with the paper's reduction, and reduced as far as both tails allow."""
     what = "reduction of all variances together, percent"
     stated = printed("pnas", "section 3.3", what)["first tail"]
-    found = calibrate(load(ALLOCATION), zcdp=True, delta=OVERALL_DELTA).factor
-    assert found is not None
-    return [_whole(factor) for factor in (Fraction(1), 1 - Fraction(stated.text) / 100, found)]
+    smallest = calibrate(load(ALLOCATION), zcdp=True, delta=OVERALL_DELTA).factor
+    assert smallest is not None
+    return [_whole(factor) for factor in (Fraction(1), 1 - Fraction(stated.text) / 100, smallest)]
 
 
 @study("delta epsilon first_tail_epsilon reduced_as_printed_epsilon reduced_epsilon zcdp_epsilon")
@@ -396,9 +396,9 @@ def dhc_reduction() -> Found:
     >>> [(row[0], round(row[1], 4), row[4], round(row[5], 4)) for row in dhc_reduction().rows]
     [('1e-10', 11.4457, '(6, 6)', 11.4461), ('1e-11', 10.7973, '(6, 6)', 10.7977)]
     """
-    found = {delta: _reduction(delta) for delta in (OVERALL_DELTA, DELTA)}
-    yield from ((delta, *row) for delta, row in found.items())
-    saved = found[DELTA][0]
+    reductions = {delta: _reduction(delta) for delta in (OVERALL_DELTA, DELTA)}
+    yield from ((delta, *row) for delta, row in reductions.items())
+    saved = reductions[DELTA][0]
     levels = [
         100 * (1 - float(after.variance / before.variance))
         for before, after in zip(level_events().values(), reduced_events().values(), strict=True)
@@ -423,15 +423,15 @@ def _reduction(delta: str) -> tuple[float, float, float, str, float]:
         whole = account(release.scaled(size))
         return float(whole.case(whole.main).epsilon(delta=delta))
 
-    found = calibrate(release, zcdp=True, delta=delta)
-    assert found.factor is not None
-    assert found.epsilon is not None
-    assert found.proof is not None
-    (point,) = account(found.release).at_epsilon([found.epsilon])
-    alone = solve_factor(of_main, float(found.epsilon))
-    saved, main = (float(100 * (1 - factor)) for factor in (found.factor, alone))
-    upper = float_up(found.proof.upper)
-    return saved, float(found.epsilon), upper, "({}, {})".format(*point.worst), main
+    calibrated = calibrate(release, zcdp=True, delta=delta)
+    assert calibrated.factor is not None
+    assert calibrated.epsilon is not None
+    assert calibrated.proof is not None
+    (point,) = account(calibrated.release).at_epsilon([calibrated.epsilon])
+    alone = solve_factor(of_main, float(calibrated.epsilon))
+    saved, main = (float(100 * (1 - factor)) for factor in (calibrated.factor, alone))
+    upper = float_up(calibrated.proof.upper)
+    return saved, float(calibrated.epsilon), upper, "({}, {})".format(*point.worst), main
 
 
 def dhc_sensitivity_tradeoff(

@@ -100,8 +100,8 @@ def draw_figure(
 
 def _cases(study: Study, columns: list[str]) -> list[tuple[Value, ...]]:
     """The combinations of values that occur in these columns, the first column outermost."""
-    found = set(zip(*map(study.column, columns), strict=True))
-    return [case for case in product(*map(study.distinct, columns)) if case in found]
+    cases = set(zip(*map(study.column, columns), strict=True))
+    return [case for case in product(*map(study.distinct, columns)) if case in cases]
 
 
 def _panel_title(columns: list[str], case: tuple[Value, ...], name: str) -> str:
@@ -123,11 +123,11 @@ def _lines(
     marks: tuple[str, ...] = (),
 ) -> None:
     parts = [(str(v), part.where(**{by: v})) for v in part.distinct(by)] if by else [("", part)]
-    for k, (value, one) in enumerate(parts):
+    for k, (value, line) in enumerate(parts):
         # at the values of x, or at 0, 1, ... if these are names
-        across = np.arange(len(one.rows)) if isinstance(one.column(x)[0], str) else one.numbers(x)
+        across = np.arange(len(line.rows)) if isinstance(line.column(x)[0], str) else line.numbers(x)
         for j, (column, label) in enumerate(y.items()):
-            up = one.numbers(column)
+            up = line.numbers(column)
             style = dict(LINES[(k if by else j) % 8])
             # few values of a dense curve, or a column listed in `marks`, are drawn as marks
             if kind == "marks" or column in marks or np.isnan(up).any():
@@ -145,14 +145,14 @@ def _bars(ax: Axes, part: Study, x: str, y: dict[str, str], by: str, errors: str
         else [(label, part, column) for column, label in y.items()]
     )
     width = 0.76 / len(series)
-    for k, (label, one, column) in enumerate(series):
-        place = np.arange(len(one.rows)) + (k - (len(series) - 1) / 2) * width
-        spread = 2 * one.numbers(errors) if errors else None
+    for k, (label, line, column) in enumerate(series):
+        place = np.arange(len(line.rows)) + (k - (len(series) - 1) / 2) * width
+        spread = 2 * line.numbers(errors) if errors else None
         bars = ax.bar(
-            place, one.numbers(column), 0.94 * width, yerr=spread, color=LINES[k]["color"], label=label
+            place, line.numbers(column), 0.94 * width, yerr=spread, color=LINES[k]["color"], label=label
         )
-        if len(one.rows) * len(series) <= 16 and not errors and ax.get_yscale() == "linear":
-            heights = one.numbers(column)
+        if len(line.rows) * len(series) <= 16 and not errors and ax.get_yscale() == "linear":
+            heights = line.numbers(column)
             # bars too low to be seen are too close together for labels
             texts = [f"{v:.3g}" if abs(v) > 0.03 * np.abs(heights).max() else "" for v in heights]
             ax.bar_label(bars, texts, padding=2, fontsize=7)
@@ -193,15 +193,15 @@ def _show_printed(
     rows = [str(value) for value in part.column(x)]
     is_number = not isinstance(part.column(x)[0], str)
     points = []
-    for one in part.checks:
-        at = one.printed.at
-        if not one.printed.what.startswith(names):
+    for check in part.checks:
+        at = check.printed.at
+        if not check.printed.what.startswith(names):
             continue
         if at in rows and (kind == "bars" or not is_number):
-            points.append((float(rows.index(at)), one.printed.value))
+            points.append((float(rows.index(at)), check.printed.value))
         elif is_number:
             with suppress(ValueError):
-                points.append((float(at), one.printed.value))
+                points.append((float(at), check.printed.value))
     if points:
         ax.plot(*zip(*points, strict=True), "kD", label="printed", markersize=4.5, mfc="none")
 

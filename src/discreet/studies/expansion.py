@@ -64,11 +64,13 @@ def noise_parameters() -> dict[Fraction, int]:
     >>> str(min(parameters)), sum(parameters.values())
     ('2500/999', 80)
     """
-    found: dict[Fraction, int] = {}
+    parameters: dict[Fraction, int] = {}
     for event in account(load(PRESET)).events((MAIN, MAIN)):
         assert isinstance(event, DiscreteGaussian)
-        found[event.variance] = found.get(event.variance, 0) + event.times // 2  # both people of the pair
-    return found
+        parameters[event.variance] = (
+            parameters.get(event.variance, 0) + event.times // 2
+        )  # both people of the pair
+    return parameters
 
 
 @study("sigma2 of_2020_dhc variance_deficit fourth_cumulant excess_kurtosis log10_kappa4 log10_leading_term")

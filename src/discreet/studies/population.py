@@ -194,11 +194,11 @@ def read_counts(path: Path) -> dict[str, Integers]:
 
     Errors name lines and columns, never a value.
     """
-    found: dict[str, list[int]] = {}
+    by_level: dict[str, list[int]] = {}
     for line, row in _rows(path, ("level", "count")):
         level = _level(path, line, row["level"])
-        found.setdefault(level, []).append(_whole(path, line, "count", row["count"]))
-    return {level: np.array(counts, dtype=np.int64) for level, counts in found.items()}
+        by_level.setdefault(level, []).append(_whole(path, line, "count", row["count"]))
+    return {level: np.array(counts, dtype=np.int64) for level, counts in by_level.items()}
 
 
 def read_education(path: Path) -> tuple[dict[str, Integers], dict[str, Floats], dict[str, str]]:
@@ -362,8 +362,8 @@ def cut_reductions(before: Fraction, after: Fraction, measure: str) -> tuple[flo
     x = np.arange(-reach, reach + 1)
     errors = np.abs(np.maximum(x, -np.arange(reach + 1)[:, None])).astype(np.float64) ** MEASURES[measure]
     old, new = (errors @ DiscreteGaussian(variance).pmf(x) for variance in (before, after))
-    found = 100 * (1 - new / old)
-    return float(found.min()), float(found.max())
+    reductions = 100 * (1 - new / old)
+    return float(reductions.min()), float(reductions.max())
 
 
 def _errors(
@@ -414,8 +414,8 @@ def slope(*, counts: Path | None = None, repeats: int = REPEATS, seed: int = SEE
         # at most a few hundred million counts are drawn
         often = max(10, min(repeats, 40_000_000 // people.size))
         (old, spread), (new, spread_new) = (
-            (float(one.mean()), float(one.std() / math.sqrt(often)))
-            for one in (
+            (float(errors.mean()), float(errors.std() / math.sqrt(often)))
+            for errors in (
                 np.abs(_noisy_slopes(people, paid, variance, often, source) - truth)
                 for variance in found_noises[levels[kind]]
             )
@@ -539,8 +539,8 @@ def _noisy_slopes(
     counts: Integers, earnings: Floats, variance: Fraction, often: int, source: Entropy
 ) -> Floats:
     law, most = DiscreteGaussian(variance), max(1, 4_000_000 // counts.size)
-    found = []
+    slopes = []
     for start in range(0, often, most):
         noise = sample(law, (min(most, often - start), *counts.shape), source=source)
-        found.append(_slopes(np.maximum(counts + noise, 0), earnings))
-    return np.concatenate(found)
+        slopes.append(_slopes(np.maximum(counts + noise, 0), earnings))
+    return np.concatenate(slopes)

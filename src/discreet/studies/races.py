@@ -72,8 +72,8 @@ def race_counts(seed: int = SEED) -> dict[str, Integers]:
     races = sorted_into(draw, sizes, limits[:, :-1], tract)
     chance = np.minimum(5 * HISPANIC / 100 * draw.uniform(tracts) ** 4, 1.0)
     origin = sorted_into(draw, sizes, chance[:, None], tract)
-    found = {name: races[:, place] for place, name in enumerate(RACES)}
-    return found | {"Hispanic": origin[:, 0], "Not Hispanic": origin[:, 1]}
+    counts = {name: races[:, place] for place, name in enumerate(RACES)}
+    return counts | {"Hispanic": origin[:, 0], "Not Hispanic": origin[:, 1]}
 
 
 def cut_errors(variance: Fraction, most: int) -> Floats:

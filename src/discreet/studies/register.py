@@ -139,8 +139,8 @@ class Compared:
         """Return what JSON and CSV show."""
         entry = self.printed
         about = (entry.paper, entry.place, entry.what, entry.at, entry.text)
-        found = (*about, self.computed, self.difference, self.verdict.value, self.why)
-        return dict(zip(PRINTED_COLUMNS, found, strict=True))
+        values = (*about, self.computed, self.difference, self.verdict.value, self.why)
+        return dict(zip(PRINTED_COLUMNS, values, strict=True))
 
 
 @cache
@@ -150,12 +150,12 @@ def register() -> tuple[Printed, ...]:
     >>> {entry.paper for entry in register()} == {"pnas", "sieve", "safetab", "risk"}
     True
     """
-    found = []
+    entries = []
     for entry in _file()["printed"]:
         for at, text in zip(entry["at"], entry["value"], strict=True):
             kind, draws = entry.get("kind", "rounded"), entry.get("draws")
-            found.append(Printed(entry["paper"], entry["place"], entry["what"], at, text, kind, draws))
-    return tuple(found)
+            entries.append(Printed(entry["paper"], entry["place"], entry["what"], at, text, kind, draws))
+    return tuple(entries)
 
 
 @cache
@@ -179,10 +179,10 @@ def printed(paper: str, place: str, what: str) -> dict[str, Printed]:
     >>> [entry.text for entry in printed("safetab", "Table 6", "suppression threshold T").values()]
     ['93', '21', '11']
     """
-    found = {e.at: e for e in register() if (e.paper, e.place, e.what) == (paper, place, what)}
-    if not found:
+    entries = {e.at: e for e in register() if (e.paper, e.place, e.what) == (paper, place, what)}
+    if not entries:
         raise InputError(f"the register has no {what!r} for {place!r} of {paper!r}")
-    return found
+    return entries
 
 
 Reading = tuple[Verdict, float]
@@ -266,11 +266,11 @@ def compare(
     >>> [check.verdict.value for check in compare("pnas", "appendix A.6, budget", "rho", {"total": 3.65})]
     ['confirmed']
     """
-    found = []
+    compared = []
     for at, entry in printed(paper, place, what).items():
         reading = None if otherwise is None or at not in otherwise[1] else (otherwise[0], otherwise[1][at])
-        found.append(check(entry, float(mine[at]), otherwise=reading, **more))  # type: ignore[arg-type]
-    return found
+        compared.append(check(entry, float(mine[at]), otherwise=reading, **more))  # type: ignore[arg-type]
+    return compared
 
 
 # -- studies ---------------------------------------------------------------------------------------------
@@ -316,13 +316,13 @@ class Study:
 
     def printed_csv(self) -> str:
         """Return the printed values beside the computed ones as CSV, with verdict and reason."""
-        return csv_text(PRINTED_COLUMNS, [list(one.as_dict().values()) for one in self.checks])
+        return csv_text(PRINTED_COLUMNS, [list(check.as_dict().values()) for check in self.checks])
 
     def as_dict(self) -> dict[str, object]:
         """Return what JSON shows: the printed values and the notes; the table itself is in the CSV."""
-        found = [one.as_dict() for one in self.checks]
+        checks = [check.as_dict() for check in self.checks]
         about = {"name": self.name, "title": self.title, "source": self.source}
-        return {**about, "printed": found, "notes": list(self.notes)}
+        return {**about, "printed": checks, "notes": list(self.notes)}
 
     def column(self, name: str) -> list[Value]:
         """Return the values of one column."""
@@ -352,11 +352,11 @@ def verdicts(checks: Iterable[Compared]) -> str:
     >>> verdicts([])
     'no printed values'
     """
-    found = Counter(one.verdict for one in checks)
-    total = sum(found.values())
+    counts = Counter(check.verdict for check in checks)
+    total = sum(counts.values())
     if not total:
         return "no printed values"
-    parts = ", ".join(f"{many} {verdict.value}" for verdict, many in sorted(found.items()))
+    parts = ", ".join(f"{many} {verdict.value}" for verdict, many in sorted(counts.items()))
     return f"{total} printed value{'s' * (total > 1)}: {parts}"
 
 
@@ -405,7 +405,7 @@ class StudyEntry:
         """Compute the tables; `counts` and `tables` are a user's files, for the studies that take one."""
         if self.of:
             whole = find(self.of)[0].compute(jobs=jobs, progress=progress).where(**self.where)
-            mine = tuple(one for one in whole.checks if one.printed in self.printed)
+            mine = tuple(check for check in whole.checks if check.printed in self.printed)
             return replace(whole, name=self.name, title=self.title, notes=self.notes, checks=mine)
         work = getattr(import_module(f"discreet.studies.{self.module}"), self.name.replace("-", "_"))
         if counts is not None and not self.takes_counts:
@@ -432,9 +432,9 @@ class StudyEntry:
 
         figure = self.draw(study)
         tables = {".csv": study.csv(), "-printed.csv": study.printed_csv()}
-        made = {f"{self.name}{ending}": text.encode() for ending, text in tables.items()}
-        made |= {f"{self.name}.{kind}": figure_bytes(figure, kind) for kind in ("png", "svg")}
-        return {name: made[name] for name in self.file_names}
+        files = {f"{self.name}{ending}": text.encode() for ending, text in tables.items()}
+        files |= {f"{self.name}.{kind}": figure_bytes(figure, kind) for kind in ("png", "svg")}
+        return {name: files[name] for name in self.file_names}
 
     @property
     def file_names(self) -> tuple[str, ...]:
@@ -446,11 +446,11 @@ class StudyEntry:
 @cache
 def studies() -> tuple[StudyEntry, ...]:
     """Return all studies, in the order of the papers."""
-    found = []
+    entries = []
     for name, fields in _file("studies.toml").items():
         fields |= {key: tuple(fields.get(key, ())) for key in ("shows", "notes")}
-        found.append(StudyEntry(name=name, **fields))
-    return tuple(found)
+        entries.append(StudyEntry(name=name, **fields))
+    return tuple(entries)
 
 
 def find(name: str) -> tuple[StudyEntry, ...]:
@@ -481,17 +481,17 @@ def made(
     the title.
     """
     (entry,) = find(name)
-    found = [one for part in checks for one in part]
-    known = {one.printed for one in found}
-    for one in entry.printed:
-        if one not in known:
-            if one.kind != "input":
-                raise LookupError(f"study {name} has no value for {one}")
-            found.append(check(one, None))
+    compared = [item for part in checks for item in part]
+    known = {item.printed for item in compared}
+    for expected in entry.printed:
+        if expected not in known:
+            if expected.kind != "input":
+                raise LookupError(f"study {name} has no value for {expected}")
+            compared.append(check(expected, None))
     notes = tuple(filter(None, (note.format(**facts) for note in entry.notes)))
     title = entry.title.format(**facts) if facts else entry.title
     table = cast("tuple[tuple[Value, ...], ...]", tuple(map(tuple, rows)))
-    return Study(name, title, entry.source, tuple(columns.split()), table, notes, tuple(found))
+    return Study(name, title, entry.source, tuple(columns.split()), table, notes, tuple(compared))
 
 
 def study(columns: str) -> Callable[[Callable[P, Found]], Callable[P, Study]]:
@@ -500,9 +500,9 @@ def study(columns: str) -> Callable[[Callable[P, Found]], Callable[P, Study]]:
     def decorate(function: Callable[P, Found]) -> Callable[P, Study]:
         @wraps(function)
         def compute(*args: P.args, **kwargs: P.kwargs) -> Study:
-            found = list(function(*args, **kwargs))
-            checks = [one for one in found if isinstance(one, Compared)]
-            rows = [one for one in found if not isinstance(one, Compared)]
+            items = list(function(*args, **kwargs))
+            checks = [item for item in items if isinstance(item, Compared)]
+            rows = [item for item in items if not isinstance(item, Compared)]
             return made(function.__name__.replace("_", "-"), columns, rows, checks)
 
         return compute

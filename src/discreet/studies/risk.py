@@ -201,11 +201,11 @@ def risk_priors_rho() -> Found:
     yield from _by_prior(rhos, *(partial(of, rho=rhos) for of in (expected_posterior, expected_ratio)))
     place, ends = "text on Figure 2", {"low": 0.25, "high": 5.0}
     ratios = {prior: float(expected_ratio(rho=ends["low"], prior=prior)) for prior in PRIORS}
-    said = "said of all priors; this is the ratio at rho = 0.25 for this one"
+    said = "stated for all priors; this is the ratio at rho = 0.25 for this one"
     yield from compare("risk", place, "ratio below rho = 0.25: approximately", ratios, explained=said)
     beliefs = {prior: float(expected_posterior(rho=ends["high"], prior=prior)) for prior in PRIORS}
     at_end = expected_ratio(rho=ends["high"], prior=PRIORS[-1])
-    said = f"said of all priors, with a ratio of 1/p; for this one the ratio at rho = 5 is {at_end:.0f}"
+    said = f"stated for all priors, with a ratio of 1/p; for this one the ratio at rho = 5 is {at_end:.0f}"
     yield from compare("risk", place, "posterior above rho = 5: approximately", beliefs, explained=said)
 
 
@@ -320,7 +320,7 @@ def risk_two_levels() -> Found:
         drawn = hierarchy_posterior(areas(1), prior="1/2", method=method, draws=100_000, seed=2020)  # type: ignore[arg-type]
         yield name, drawn.probability, drawn.standard_error
     yield "exact, real noise 1/rho", hierarchy_posterior(areas(2), prior="1/2").probability, None
-    laws = [(one.block, one.block_variance) for one in (exact, limit)]
+    laws = [(limits.block, limits.block_variance) for limits in (exact, limit)]
     yield from _sampled("Table 7", "posterior of the block's count, percent", laws)
     what = "posterior from the block alone, percent"
     yield from compare("risk", "text on Table 7", what, {"1": 100 * alone.probability})
@@ -333,7 +333,9 @@ def risk_table_8() -> Found:
     >>> [round(row[1], 1) for row in risk_table_8().rows][:4]
     [12.9, 38.7, 29.8, 13.9]
     """
-    laws = [(one.group, one.group_variance) for one in (sampler(condition=True), sampler(condition=False))]
+    laws = [
+        (chain.group, chain.group_variance) for chain in (sampler(condition=True), sampler(condition=False))
+    ]
     checks = list(_sampled("Table 8", "posterior of the group's count, percent", laws))
     columns = [100 * law for law, _ in laws] + [100 * np.sqrt(variance / 10_000) for _, variance in laws]
     yield from zip(map(str, range(len(checks))), *columns, strict=False)
@@ -404,8 +406,8 @@ def risk_group_rho() -> Found:
     for rho in np.geomspace(0.01, largest, 7):
         two = _two((RHO, Fraction(f"{rho:.6g}")))
         yield from ((float(f"{rho:.6g}"), group, *_right(two, group)) for group in groups)
-    found = with_draws(_two((RHO, Fraction(largest))), groups[1])
-    yield _drawn("text on Figure 6", "right decisions, percent", found)
+    accuracy = with_draws(_two((RHO, Fraction(largest))), groups[1])
+    yield _drawn("text on Figure 6", "right decisions, percent", accuracy)
     alone = {"block alone": 100 * float(decision_accuracy(rho=RHO, prior="1/2", given="present"))}
     what = "right decisions from the block alone, percent"
     yield from compare("risk", "text on Figure 6", what, alone)

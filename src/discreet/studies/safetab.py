@@ -52,8 +52,8 @@ def safetab_suppression() -> Found:
         less, at_most = (float(100 * noise.cdf(edge)) for edge in (threshold - 1, threshold))
         said = f'"less than T" in the text; (12) and (13) drop T too: {at_most:.4f}'
         below.append(check(dropped[at], less, explained=said))
-        found = shown(sizes, noise, threshold)
-        by_size = zip(sizes, found.suppressed, found.bias, found.overall_bias, strict=True)
+        effects = shown(sizes, noise, threshold)
+        by_size = zip(sizes, effects.suppressed, effects.bias, effects.overall_bias, strict=True)
         yield from ((float(rho), float(variance_of(noise)), threshold, *row) for row in by_size)
     yield from below
 
@@ -128,7 +128,7 @@ def _claims() -> Iterator[Compared]:
     )
     yield check(roughly, None, why=other)
     (all_,) = printed("safetab", "section 2", "number of iterations").values()
-    yield check(all_, sum(one.level > 0 for one in specification_2020().iterations))
+    yield check(all_, sum(iteration.level > 0 for iteration in specification_2020().iterations))
 
 
 @cache

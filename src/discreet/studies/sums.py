@@ -73,9 +73,13 @@ def variance_deficit() -> Found:
     lowest = [float(at.removeprefix("above ").split(" to ")[0]) for at in ranges]
     bounds = dict(zip(lowest, ranges.values(), strict=True))
     sigma2 = [quarters / 4 for quarters in range(1, 45)]
-    deficits = {one: DiscreteGaussian(Fraction(one)).variance_deficit() for one in sigma2}
-    yield from ((one, deficits[one], bounds[one].value if one in bounds else None) for one in sigma2)
-    yield from (check(entry, deficits[one], why="largest at the lower end") for one, entry in bounds.items())
+    deficits = {value: DiscreteGaussian(Fraction(value)).variance_deficit() for value in sigma2}
+    yield from (
+        (value, deficits[value], bounds[value].value if value in bounds else None) for value in sigma2
+    )
+    yield from (
+        check(entry, deficits[value], why="largest at the lower end") for value, entry in bounds.items()
+    )
 
 
 @study("sigma2 delta epsilon gaussian_dp_epsilon zcdp_epsilon")
@@ -160,11 +164,11 @@ def _counts(events: tuple[Noise, ...]) -> tuple[int, int | None, int, int]:
     total = 2 * (math.floor(reach) + 1) + 1
     sequential = SequentialSieve(events).survivors if total <= _MOST else None
     # a falloff of 0 asks for the same depth everywhere
-    found = sieve(
+    survivors = sieve(
         loss, reach=math.pi / h, depth=-math.log(DISCARD), theta=0.0, falloff=0.0, scale=1 / math.sqrt(loss.R)
     )
-    kept = found.nodes(float(Fraction(total) * loss.step), 10**7)
-    return total, sequential, 2 * int(kept.size) - 1, int(found.low.size)
+    kept = survivors.nodes(float(Fraction(total) * loss.step), 10**7)
+    return total, sequential, 2 * int(kept.size) - 1, int(survivors.low.size)
 
 
 # -- the Edgeworth gap -------------------------------------------------------------------------------------
@@ -187,10 +191,10 @@ def edgeworth() -> Found:
     True
     """
     for variance in SMALL_VARIANCES:
-        one = cumulants([DiscreteGaussian(variance=variance)])
+        law = cumulants([DiscreteGaussian(variance=variance)])
         # the loss is X / sigma^2: convert to X
         size = float(DiscreteGaussian(variance).variance)
-        kappa2, kappa4 = one.variance * size**2, one.fourth * size**4
+        kappa2, kappa4 = law.variance * size**2, law.fourth * size**4
         for n in TIMES:
             jump, half, second = gaps(variance, n, kappa2, kappa4)
             bound = second_order_bound(variance, n, kappa2, kappa4)

@@ -107,19 +107,19 @@ Pair = tuple[int, int]
 
 def read_deltas(path: Path) -> dict[Pair, list[PublishedDelta]]:
     """Read published deltas by pair: from one CSV (or .csv.gz), or from a folder of the authors' files."""
-    found: dict[Pair, list[PublishedDelta]] = {}
+    deltas: dict[Pair, list[PublishedDelta]] = {}
     if path.is_dir():
         files = [(one, match) for one in sorted(path.iterdir()) if (match := _OWN_FILE.fullmatch(one.name))]
         for file, match in files:
             pair = _pair(file, 0, match[1], match[2])
-            found[pair] = [_delta(file, line, row, OWN_COLUMNS) for line, row in _rows(file, OWN_COLUMNS)]
+            deltas[pair] = [_delta(file, line, row, OWN_COLUMNS) for line, row in _rows(file, OWN_COLUMNS)]
         if not files:
             raise InputError(f"{path} has no file eps_delta_curve_path_I_to_J.csv of the authors' repository")
-        return found
+        return deltas
     for line, row in _rows(path, COLUMNS):
         pair = _pair(path, line, row["path"], row["other"])
-        found.setdefault(pair, []).append(_delta(path, line, row, COLUMNS[2:]))
-    return found
+        deltas.setdefault(pair, []).append(_delta(path, line, row, COLUMNS[2:]))
+    return deltas
 
 
 def _rows(path: Path, needed: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str | None]]]:
@@ -200,15 +200,15 @@ def dhc_tables(*, tables: Path, jobs: int = 1, progress: Progress | None = None)
     """Compare published deltas of the 2020 DHC with ours, by the zCDP delta that fixes the epsilon."""
     published = read_deltas(tables)
     whole = account(load(PRESET))
-    tasks = [(whole.events(pair), [one.epsilon for one in rows]) for pair, rows in published.items()]
+    tasks = [(whole.events(pair), [row.epsilon for row in rows]) for pair, rows in published.items()]
     results = map_cases(_of_pair, tasks, jobs=jobs, progress=progress)
     groups: dict[tuple[float, Fraction], dict[Pair, _Beside]] = {}
     for (pair, rows), mine in zip(published.items(), results, strict=True):
-        for one, (delta, with_cut) in zip(rows, mine, strict=True):
-            group = groups.setdefault((one.zcdp, one.epsilon), {})
+        for row, (delta, with_cut) in zip(rows, mine, strict=True):
+            group = groups.setdefault((row.zcdp, row.epsilon), {})
             if pair in group:
-                raise InputError(f"{tables} has pair {pair} twice at epsilon {float(one.epsilon):.6g}")
-            group[pair] = _Beside(one.delta, delta, with_cut)
+                raise InputError(f"{tables} has pair {pair} twice at epsilon {float(row.epsilon):.6g}")
+            group[pair] = _Beside(row.delta, delta, with_cut)
     table = [_summary(*at, groups[at]) for at in sorted(groups, reverse=True)]
     columns = (
         "zcdp_delta epsilon pairs least_excess largest_excess main_gap least_c largest_c "
@@ -218,53 +218,53 @@ def dhc_tables(*, tables: Path, jobs: int = 1, progress: Progress | None = None)
     return made("dhc-tables", columns, table, many=many, **_classes(groups))
 
 
-def _summary(zcdp: float, epsilon: Fraction, found: dict[Pair, _Beside]) -> tuple[float | None, ...]:
-    excess = [one.excess for one in found.values()]
-    main = found.get((13, 13))
+def _summary(zcdp: float, epsilon: Fraction, by_pair: dict[Pair, _Beside]) -> tuple[float | None, ...]:
+    excess = [delta.excess for delta in by_pair.values()]
+    main = by_pair.get((13, 13))
     # the excess divided by e^epsilon, where floats can resolve it
-    missing = [(one.published - one.mine) / math.exp(epsilon) for one in found.values()]
+    missing = [(delta.published - delta.mine) / math.exp(epsilon) for delta in by_pair.values()]
     shown = min(excess) > _TELLS
     return (
         zcdp,
         float(epsilon),
-        len(found),
+        len(by_pair),
         min(excess),
         max(excess),
         None if main is None else abs(main.excess),
         min(missing) if shown else None,
         max(missing) if shown else None,
-        max(abs(one.published / one.with_cut - 1) for one in found.values()),
-        max(one.published for one in found.values()),
-        max(one.mine for one in found.values()),
+        max(abs(delta.published / delta.with_cut - 1) for delta in by_pair.values()),
+        max(delta.published for delta in by_pair.values()),
+        max(delta.mine for delta in by_pair.values()),
     )
 
 
 def _classes(groups: dict[tuple[float, Fraction], dict[Pair, _Beside]]) -> dict[str, str]:
     """Return the text of the notes: where both agree, what the excess is, and what the cut explains."""
-    shallow = [one for (zcdp, _), row in groups.items() if zcdp >= _SHALLOW for one in row.values()]
+    shallow = [delta for (zcdp, _), row in groups.items() if zcdp >= _SHALLOW for delta in row.values()]
     deep = {
-        (zcdp, epsilon, pair): one
+        (zcdp, epsilon, pair): delta
         for (zcdp, epsilon), row in groups.items()
         if zcdp < _DEEP
-        for pair, one in row.items()
+        for pair, delta in row.items()
     }
     said = {"shallow": "It has none where zCDP's delta is 1e-10 or more.", "deep": "", "cut": ""}
     if shallow:
-        gap = max(abs(one.excess) for one in shallow)
+        gap = max(abs(delta.excess) for delta in shallow)
         said["shallow"] = (
             f"Where zCDP's delta is 1e-10 or more they agree with ours to {gap:.1e} ({len(shallow):,})."
         )
     if deep:
-        lost = [(one.published - one.mine) / math.exp(epsilon) for (_, epsilon, _), one in deep.items()]
+        lost = [(delta.published - delta.mine) / math.exp(epsilon) for (_, epsilon, _), delta in deep.items()]
         (_, _, pair), worst = max(deep.items(), key=lambda item: item[1].excess)
         said["deep"] = (
             f"Below 1e-15 they exceed ours by c e^epsilon, c from {min(lost):.3g} to {max(lost):.3g}: pair "
             f"{pair} is {1 + worst.excess:.1f} times too large at the deepest."
         )
-        main = [one.excess for (_, _, pair), one in deep.items() if pair == (13, 13)]
+        main = [delta.excess for (_, _, pair), delta in deep.items() if pair == (13, 13)]
         if main:
             said["deep"] += f" The main pair, at most {1 + max(main):.1f} times, is among the mildest."
-    gap = max(abs(one.published / one.with_cut - 1) for row in groups.values() for one in row.values())
+    gap = max(abs(delta.published / delta.with_cut - 1) for row in groups.values() for delta in row.values())
     said["cut"] = (
         f"With the sum cut at U, where the authors' program ends it, all agree to {gap:.1e}: c is P[S > U]. "
         "What is left is far below their tolerance, 1e-35 times e^epsilon."

@@ -117,14 +117,14 @@ class Margins(NamedTuple):
         >>> "US" in known["total"], known["total"]["State"], known["cenrace"]["US"]
         (False, 2.0, 68.0)
         """
-        found: dict[str, dict[str, float]] = {}
+        margins: dict[str, dict[str, float]] = {}
         for line in self.lines:
             margin = self.best(line)
             for query in line.queries:
-                levels = found.setdefault(query, {})
+                levels = margins.setdefault(query, {})
                 if margin is not None:
                     levels[line.level] = margin
-        return found
+        return margins
 
 
 def read_size(text: str) -> int:
@@ -148,12 +148,12 @@ def read_tree(text: str) -> tuple[float, ...] | None:
     if not text.strip():
         return None
     try:
-        found = tuple(float(part) for part in text.split(","))
+        averages = tuple(float(part) for part in text.split(","))
     except ValueError:
-        found = ()
-    if not found or not all(1 <= one <= 1e6 for one in found):
+        averages = ()
+    if not averages or not all(1 <= average <= 1e6 for average in averages):
         raise InputError(f"the tree is {text.strip()!r}; it must be numbers from 1 on, such as 51, 61.6")
-    return found
+    return averages
 
 
 def read_margin(text: str) -> str:
@@ -302,7 +302,7 @@ def _sizes(page: _AccuracyPage) -> None:
                 setting = c.Setting(lambda: page.query, lambda text: page.at("query", text))
                 c.choice(page, "Query", setting, queries, "looking at {}", bare=True)
         page.words(note).style("margin-bottom: 6px")
-        page.chart("Relative error against the size of a group, one line a level", drawn, 370)
+        page.chart("Relative error against the size of a group, a line for each level", drawn, 370)
 
 
 def _wanted(page: _AccuracyPage) -> None:
@@ -329,11 +329,13 @@ def _wanted(page: _AccuracyPage) -> None:
     def said() -> str:
         if question.now is None:
             return question.trouble
-        made, zcdp = question.now
-        total = sum((level.spent(made.release.neighbours) for level in made.release.levels), Fraction(0))
+        cheapest, zcdp = question.now
+        total = sum(
+            (level.spent(cheapest.release.neighbours) for level in cheapest.release.levels), Fraction(0)
+        )
         return (
             f"rho {plain(total)} (now {plain(session.state.budget.total)}): "
-            f"{made.claim.kind.states('epsilon', float(made.epsilon or 0))}, zCDP {number(zcdp)}."
+            f"{cheapest.claim.kind.states('epsilon', float(cheapest.epsilon or 0))}, zCDP {number(zcdp)}."
         )
 
     with c.card():
@@ -382,19 +384,19 @@ def _calibration(page: _AccuracyPage) -> None:
             session.commit(session.state.with_release(question.now.release), "calibration")
 
     def promise() -> str:
-        found, quick = session.numbers.saving.now, session.numbers.quick.found
+        saving, quick = session.numbers.saving.now, session.numbers.quick.found
         if session.numbers.saving.trouble:
             return f"No saving is stated: {session.numbers.saving.trouble}."
-        if found is None or quick is None:
+        if saving is None or quick is None:
             return "Finding how little noise is enough …"
         said = (
-            f"With zCDP's epsilon of {number(quick.zcdp)} as the promise, noise with {found.saved} "
+            f"With zCDP's epsilon of {number(quick.zcdp)} as the promise, noise with {saving.saved} "
             f"is enough. "
         )
-        lines = calibrated_lines(found)
+        lines = calibrated_lines(saving)
         if lines:
-            alike = [one for one in lines if one.level == lines[-1].level]
-            common = max(alike, key=lambda one: len(one.queries))
+            alike = [line for line in lines if line.level == lines[-1].level]
+            common = max(alike, key=lambda line: len(line.queries))
             before, after = common.margins
             queries = common.queries[0] if len(common.queries) == 1 else f"{len(common.queries)} queries"
             would = (
@@ -404,13 +406,13 @@ def _calibration(page: _AccuracyPage) -> None:
         return f"{said}The button gives the proof."
 
     def proved() -> str:
-        found = question.now
-        if found is None or found.proof is None or found.factor is None:
+        answer = question.now
+        if answer is None or answer.proof is None or answer.factor is None:
             return question.trouble or ("Calibrating …" if question.progress else "")
-        low, high = interval(found.proof, 6)
+        low, high = interval(answer.proof, 6)
         return (
-            f"All {scaled_sizes(found.release)} times {plain(found.factor)}: {found.saved}. Proved: at "
-            f"epsilon {number(float(found.epsilon or 0))} the true delta lies between {low} and {high}."
+            f"All {scaled_sizes(answer.release)} times {plain(answer.factor)}: {answer.saved}. Proved: at "
+            f"epsilon {number(float(answer.epsilon or 0))} the true delta lies between {low} and {high}."
         )
 
     with c.card():

@@ -127,12 +127,12 @@ class Frame(c.Page):
         def differences() -> list[str] | None:
             return say.differences(session.before, session.numbers) if session.before else None
 
-        def build(found: list[str]) -> None:
+        def build(texts: list[str]) -> None:
             c.words("Before and after", "wb-h2", "h2")
-            if not found:
+            if not texts:
                 c.words("Nothing has changed.", "wb-soft")
             with c.box("wb-list", "ul"):
-                for text in found:
+                for text in texts:
                     c.words(text, tag="li")
 
         self.show(place, lambda: session.before is not None)
@@ -157,10 +157,10 @@ class Frame(c.Page):
             now = (session.steps, session.page, session.pinned)
             if now != shown:
                 shown = now
-                found = say.commands(session.lasting, session.page, session.pinned)
+                lines = say.commands(session.lasting, session.page, session.pinned)
                 for place, command in enumerate(commands):
-                    command.say(found[place] if place < len(found) else "")
-                note.set(say.files_note(found))
+                    command.say(lines[place] if place < len(lines) else "")
+                note.set(say.files_note(lines))
             c.put(commands[0], "data-step", str(session.steps))
             for command in commands:
                 self.stamp(command)

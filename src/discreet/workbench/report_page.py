@@ -63,13 +63,13 @@ class _ReportPage(c.Page):
         """Print the report if a PDF is wanted, and download what is ready."""
         if self.wanted == "pdf" and self.html.now is not None:
             self.pdf.ask(self.html.now)
-        found = {"html": self.html.now, "pdf": self.pdf.now}.get(self.wanted)
-        if found is not None:
-            content = found.encode() if isinstance(found, str) else found
+        report = {"html": self.html.now, "pdf": self.pdf.now}.get(self.wanted)
+        if report is not None:
+            content = report.encode() if isinstance(report, str) else report
             name = file_name(self.state.release, self.wanted)
             self.ready = f"{name} is ready: {len(content) / 1000:,.0f} kB."
             ui.download.content(content, name, "text/html" if self.wanted == "html" else "application/pdf")
-        if found is not None or self.html.trouble or self.pdf.trouble:
+        if report is not None or self.html.trouble or self.pdf.trouble:
             self.wanted = ""
 
     def status(self) -> str:

@@ -140,10 +140,10 @@ class Guard:
         headers, hosts = asked.headers, asked.headers.getlist("host")
         if len(hosts) > 1:
             return 400, "The request names two hosts.\n", {}
-        found = _HOST.fullmatch("".join(hosts))
-        if found is None or int(found[3] or 0) > 65535:
+        host = _HOST.fullmatch("".join(hosts))
+        if host is None or int(host[3] or 0) > 65535:
             return 400, "The Host of the request cannot be read.\n", {}
-        if self._place.is_private and not self._place.socket and not is_loopback(found[1] or found[2]):
+        if self._place.is_private and not self._place.socket and not is_loopback(host[1] or host[2]):
             return 421, "This server answers to the names of this machine only.\n", {}
         # browsers say where a request comes from; other programs do not
         origin = headers.get("origin")
@@ -245,16 +245,16 @@ def open_socket(path: str) -> int:
                 probe.connect(path)
                 raise InputError(f"{path} is the socket of a server that is running")
             os.unlink(path)  # its server is gone
-        made = socket.socket(socket.AF_UNIX)
+        listening = socket.socket(socket.AF_UNIX)
         old = os.umask(0o177)
         try:
-            made.bind(path)
+            listening.bind(path)
         finally:
             os.umask(old)
     except OSError as error:
         raise InputError(f"{path} cannot be used: {error.strerror or error}") from None
-    made.listen(2048)
-    return made.detach()
+    listening.listen(2048)
+    return listening.detach()
 
 
 def use_system_allocator() -> None:
@@ -353,7 +353,7 @@ def _tidily(path: str = "") -> Iterator[None]:
 
     from discreet.workbench.workers import kill_children
 
-    get_temp_dir()  # made now, it is removed at the very end, when nobody needs its sockets any more
+    get_temp_dir()  # made first, so it is removed last, when its sockets are no longer needed
     # Killed work leaves semaphores behind; Python's tracker removes them, and need not warn about it.
     known = (os.environ.get("PYTHONWARNINGS"), "ignore:resource_tracker:UserWarning")
     os.environ["PYTHONWARNINGS"] = ",".join(filter(None, known))

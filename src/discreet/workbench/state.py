@@ -58,7 +58,7 @@ class Budget:
             rho = Fraction(0) if level.has_laplace else level.spent(relation)
             spent.append(rho)
             whole = rho * (1 if relation == "bounded" else 2)
-            shares.append(tuple(one.precision / whole for one in level.events(relation)) if rho else ())
+            shares.append(tuple(event.precision / whole for event in level.events(relation)) if rho else ())
         return cls(sum(spent, Fraction(0)), whole_weights(spent), tuple(shares))
 
     @cached_property
@@ -168,7 +168,9 @@ class State:
                 factor = Fraction(1)
                 if stated.weights[place]:  # these levels have no Laplace noise
                     factor = stated.total * stated.parts[place] / (budget.total * budget.parts[place])
-                scaled += [one.resized(one.size * factor) if one.is_gaussian else one for one in noise]
+                scaled += [
+                    event.resized(event.size * factor) if event.is_gaussian else event for event in noise
+                ]
             events = grouped(scaled)
         return (*events, *events) if self.relation == "bounded" else events
 
@@ -185,7 +187,9 @@ class State:
 
         A budget describes everything except Laplace noise: if that differs, the release is a new base.
         """
-        old, new = ([level for level in one.levels if level.has_laplace] for one in (self.base, release))
+        old, new = (
+            [level for level in source.levels if level.has_laplace] for source in (self.base, release)
+        )
         if old == new:
             return self.with_budget(Budget.of(release))
         state = State(release, f"{release.name}.toml", False, delta=self.delta, settings=self.settings)
@@ -475,8 +479,8 @@ def _release(text: str, where: str) -> Release:
 def _checked(state: State, where: str) -> State:
     """Refuse what the pages cannot draw, here, where only this visitor waits."""
     if len(state.settings) > _MOST_SETTINGS:
-        found = len(state.settings)
-        raise InputError(f"pages has {found} settings; at most {_MOST_SETTINGS} are read ({where})")
+        many = len(state.settings)
+        raise InputError(f"pages has {many} settings; at most {_MOST_SETTINGS} are read ({where})")
     for page, name, text in state.settings:
         size = max(map(len, (page, name, text)))
         if size > _LONGEST_SETTING:
@@ -518,8 +522,8 @@ def _budget(state: State, data: Mapping[str, object], where: str) -> Budget:
 def _text(table: Mapping[str, object], key: str, where: str) -> str:
     value = table.get(key)
     if not isinstance(value, str):
-        found = "missing" if value is None else f"of type {type(value).__name__}"
-        raise InputError(f"{key} is {found}; it must be a string in quotes ({where})")
+        problem = "missing" if value is None else f"of type {type(value).__name__}"
+        raise InputError(f"{key} is {problem}; it must be a string in quotes ({where})")
     return value
 
 

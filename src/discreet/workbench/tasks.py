@@ -63,14 +63,14 @@ class Task(NamedTuple, Generic[Answer]):
         True
         """
         seconds = self.seconds
-        for one in arguments:
-            if isinstance(one, Release):
-                many = len(one.paths)
-                cases = many * (many + 1) / 2 if one.neighbours == "bounded" else many
-                kinds = len(set(one.path_events(one.main)))
+        for argument in arguments:
+            if isinstance(argument, Release):
+                many = len(argument.paths)
+                cases = many * (many + 1) / 2 if argument.neighbours == "bounded" else many
+                kinds = len(set(argument.path_events(argument.main)))
                 seconds *= max(1.0, kinds / 10) * (cases if self.all_cases else 1)
-            elif isinstance(one, tuple):
-                seconds *= max(1.0, len(set(one)) / 10)
+            elif isinstance(argument, tuple):
+                seconds *= max(1.0, len(set(argument)) / 10)
         return seconds
 
 

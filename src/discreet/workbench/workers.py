@@ -88,7 +88,7 @@ class Lane:
 
 @dataclass(eq=False)
 class Job:
-    """One piece of work that someone waits for."""
+    """One piece of work that a visitor waits for."""
 
     owner: str
     work: Callable[..., object]
@@ -167,12 +167,12 @@ class Workers:
         if progress is not None:
             progress("" if job.worker else "waiting", 0, 0)
         try:
-            found = await future
+            answer = await future
             if kind:
                 self._took[owner, kind] = job.seconds
                 while len(self._took) > _REMEMBERED:
                     self._took.popitem(last=False)
-            return cast(Answer, found)  # as the process was told
+            return cast(Answer, answer)  # as the process was told
         finally:
             self._leave(job)
 
@@ -222,7 +222,7 @@ class Workers:
             owners = [owner for owner, jobs in waiting.items() if jobs]
             if not owners:
                 return
-            owner = min(owners, key=lambda one: self._used[one])
+            owner = min(owners, key=lambda visitor: self._used[visitor])
             self._clock = max(self._clock, self._used[owner])
             self._begin(waiting[owner].pop(0), lane)
 
@@ -276,7 +276,7 @@ class Workers:
             self._used[job.owner] = self._used.get(job.owner, self._clock) + spent + _EACH
             self._running[job.lane].discard(job)
             worker, job.worker = job.worker, None
-            alike = sum(one.nice == worker.nice for one in self._idle)
+            alike = sum(idle.nice == worker.nice for idle in self._idle)
             gone = worker not in self._all
             if gone or worker.job is job or alike > self.lanes[job.lane].at_once or self._stopped:
                 self._end(worker)  # it is still computing, or there are enough idle ones
@@ -298,7 +298,7 @@ class Workers:
         """Replace used processes: their memory returns to the system only when they end."""
         if self._stopped or any(self._running):
             return
-        for worker in [one for one in self._idle if one.has_worked]:
+        for worker in [idle for idle in self._idle if idle.has_worked]:
             self._end(worker)
         self.warm_up()
 

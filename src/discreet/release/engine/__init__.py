@@ -43,7 +43,7 @@ FULL_MEMORY = "there is not enough memory; give more with --memory"
 FULL_DISK = "the disk with the temporary files is full; make room, or name another place in TMPDIR"
 
 Relation = Any
-"""An Ibis table expression; Ibis has no types of its own that a checker could use."""
+"""An Ibis table expression; Ibis offers no types that a checker could use."""
 
 
 class EngineError(DiscreetError):
