@@ -7,6 +7,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from discreet.accounting.calibration import Calibration, calibrate, calibrated_lines
+from discreet.answers.calibration import saved_text
+from discreet.answers.quantity import NumberKind
 from discreet.answers.release import scaled_sizes
 from discreet.budget.levels import level_name
 from discreet.errors import DiscreetError, InputError
@@ -329,13 +331,12 @@ def _wanted(page: _AccuracyPage) -> None:
     def said() -> str:
         if question.now is None:
             return question.trouble
-        cheapest, zcdp = question.now
-        total = sum(
-            (level.spent(cheapest.release.neighbours) for level in cheapest.release.levels), Fraction(0)
-        )
+        best, zcdp = question.now
+        epsilon = NumberKind.of(best.claim.kind).quantity(float(best.epsilon or 0))
+        total = sum((level.spent(best.release.neighbours) for level in best.release.levels), Fraction(0))
         return (
             f"rho {plain(total)} (now {plain(session.state.budget.total)}): "
-            f"{cheapest.claim.kind.states('epsilon', float(cheapest.epsilon or 0))}, zCDP {number(zcdp)}."
+            f"{epsilon.states('epsilon')}, zCDP {number(zcdp)}."
         )
 
     with c.card():
@@ -390,7 +391,7 @@ def _calibration(page: _AccuracyPage) -> None:
         if saving is None or quick is None:
             return "Finding how little noise is enough …"
         said = (
-            f"With zCDP's epsilon of {number(quick.zcdp)} as the promise, noise with {saving.saved} "
+            f"With zCDP's epsilon of {number(quick.zcdp)} as the promise, noise with {saved_text(saving)} "
             f"is enough. "
         )
         lines = calibrated_lines(saving)
@@ -411,8 +412,8 @@ def _calibration(page: _AccuracyPage) -> None:
             return question.trouble or ("Calibrating …" if question.progress else "")
         low, high = interval(answer.proof, 6)
         return (
-            f"All {scaled_sizes(answer.release)} times {plain(answer.factor)}: {answer.saved}. Proved: at "
-            f"epsilon {number(float(answer.epsilon or 0))} the true delta lies between {low} and {high}."
+            f"All {scaled_sizes(answer.release)} times {plain(answer.factor)}: {saved_text(answer)}. Proved: "
+            f"at epsilon {number(float(answer.epsilon or 0))} the true delta lies between {low} and {high}."
         )
 
     with c.card():
