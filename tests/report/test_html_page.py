@@ -14,7 +14,7 @@ import pytest
 from discreet import numbers
 from discreet.accounting.calibration import calibrate, calibrated_lines
 from discreet.accounting.overall import Account, account
-from discreet.answers import NumberKind
+from discreet.answers import NumberKind, Quantity, Style
 from discreet.answers.calibration import saved_text
 from discreet.budget import Level, Query, Release, Spine, load
 from discreet.errors import InputError
@@ -431,8 +431,8 @@ def test_what_is_only_modelled_is_called_no_bound():
 def test_the_saving_is_the_one_that_calibration_finds():
     found = calibrate(small(), zcdp=True, delta="1e-10", proof=False)
     prose = Reader(page(small(), certify=False)).prose
-    assert f"times {numbers.plain(found.factor)}, {saved_text(found)}." in prose
-    assert f"Variance that could be saved{numbers.percent(found.reduction)}" in prose.replace(
+    assert f"times {Quantity(found.factor, Style.GIVEN)}, {saved_text(found)}." in prose
+    assert f"Variance that could be saved{Quantity(found.reduction, Style.PERCENT)}" in prose.replace(
         "saved ", "saved"
     )
 

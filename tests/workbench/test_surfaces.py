@@ -20,11 +20,12 @@ from browsing import settled, value
 from discreet.accounting.calibration import calibrate
 from discreet.accounting.comparisons import GaussianDP
 from discreet.accounting.overall import account
+from discreet.answers import NumberKind, Quantity, Style
 from discreet.budget import Release, load, preset_names
 from discreet.budget.levels import level_name
 from discreet.cli import run
 from discreet.errors import InputError
-from discreet.numbers import fraction, number, percent, percent_down
+from discreet.numbers import fraction
 from discreet.report.html import gather, render
 from discreet.workbench.state import State, to_link
 
@@ -110,7 +111,7 @@ def test_every_surface_shows_the_same_numbers(
         delta, prior = "1.2345678e-6", "1/10"
         relation = "unbounded" if relation == "bounded" else "bounded"
     whole = account(release, neighbours=relation)
-    gaussian = number(float(GaussianDP(whole.events(whole.main)).epsilon(delta=float(delta))))
+    gaussian = str(Quantity(float(GaussianDP(whole.events(whole.main)).epsilon(delta=float(delta)))))
 
     # the command line
     target = (str(file), "--neighbours", relation)
@@ -147,7 +148,8 @@ def test_every_surface_shows_the_same_numbers(
     assert {tile: value(tab, tile).split()[-1] for tile in tiles} == tiles
     if release.kind.value != "model":  # of all pairs of paths, and not of the main one
         read = tab.inner_text("body").replace("\u00a0", " ")
-        assert f"misses at least {percent_down(whole.tradeoff(alpha='1/20'))}" in read
+        missed = Quantity(whole.tradeoff(alpha="1/20"), Style.PERCENT, NumberKind.AT_LEAST)
+        assert f"misses {missed.claimed}" in read
         assert "For the main path only" not in read
     assert value(tab, "Noise to save").replace("\u00a0", " ") == saved(release, delta, relation)
     tab.get_by_role("button", name="Risk", exact=True).click()
@@ -168,4 +170,4 @@ def saved(release: Release, delta: str, relation: Any) -> str:
         found = calibrate(release, zcdp=True, delta=delta, neighbours=relation, proof=False)
     except InputError:
         return "–"
-    return percent(found.savings[0])
+    return str(Quantity(found.savings[0], Style.PERCENT))
