@@ -35,15 +35,15 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from discreet.budget import AnswerKind, Neighbours, Release
+from discreet import numbers
+from discreet.budget import Neighbours, Release
 from discreet.budget.levels import RELATIONS
-from discreet.budget.release import UNITS
+from discreet.budget.release import UNITS, AnswerKind
 from discreet.budget.toml import exact, line, one_of
 from discreet.errors import InputError
 from discreet.files import FilePath, check_regular, sha256
 from discreet.noise import Entropy
-from discreet.numbers import DIGITS, SMALLEST, Exact, decimal, fraction, whole
-from discreet.numbers import number as digits_of
+from discreet.numbers import SMALLEST, Exact, fraction, whole
 
 if TYPE_CHECKING:
     from discreet.release.signing import Key
@@ -513,11 +513,9 @@ class Ledger:
                 from discreet.release.composition import ledger_cost
 
                 cost = ledger_cost(self, unit=total.unit, neighbours=total.neighbours, delta=total.delta)
-                spent = f"{digits_of(cost.epsilon)} ({cost.kind.label})"
-                if cost.kind is AnswerKind.BOUND:  # rounded up, so that it stays one
-                    most = decimal(Fraction(cost.epsilon), digits=DIGITS, down=False)
-                    spent = f"{cost.kind.label} {digits_of(float(most))}"
-                found = f"epsilon {spent} at delta {_short(total.delta)}"
+                is_bound = cost.kind is AnswerKind.BOUND  # then it is rounded up, and stays one
+                spent = numbers.bound(Fraction(cost.epsilon)) if is_bound else numbers.number(cost.epsilon)
+                found = f"epsilon {spent} ({cost.kind.label}) at delta {_short(total.delta)}"
             raise InputError(
                 f"the runs have spent {found} on one {total.unit} ({total.neighbours} neighbours), more than "
                 f"a total of {total.limit}; the ledger was not changed"
