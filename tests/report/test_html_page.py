@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from discreet import numbers
-from discreet.accounting.calibration import calibrated_lines
+from discreet.accounting.calibration import calibrate, calibrated_lines
 from discreet.accounting.overall import Account, account
-from discreet.answers import NumberKind
+from discreet.answers import NumberKind, Quantity, Style
+from discreet.answers.calibration import saved_text
 from discreet.budget import Level, Query, Release, Spine, load
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise
@@ -425,6 +426,23 @@ def test_what_is_only_modelled_is_called_no_bound():
     head = made[made.index("Everything in this") : made.index("Parameters The noise")]
     assert "at most" not in head
     assert "whatever method" not in head
+
+
+def test_the_saving_is_the_one_that_calibration_finds():
+    found = calibrate(small(), zcdp=True, delta="1e-10", proof=False)
+    prose = Reader(page(small(), certify=False)).prose
+    assert f"times {Quantity(found.factor, Style.GIVEN)}, {saved_text(found)}." in prose
+    assert f"Variance that could be saved{Quantity(found.reduction, Style.PERCENT)}" in prose.replace(
+        "saved ", "saved"
+    )
+
+
+def test_a_saving_that_is_not_found_is_explained():
+    level = Level(name="A", queries=[Query(name="q", variance="1/1000"), Query(name="r", variance="1/300")])
+    release = Release(name="bare", neighbours="bounded", levels=[level])
+    with pytest.raises(InputError):
+        calibrate(release, zcdp=True, delta="1e-10")
+    assert "No saving is stated here" in Reader(page(release, certify=False)).prose
 
 
 def test_levels_are_written_as_people_do():

@@ -35,14 +35,15 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from discreet import numbers
 from discreet.budget import Neighbours, Release
 from discreet.budget.levels import RELATIONS
-from discreet.budget.release import UNITS
+from discreet.budget.release import UNITS, AnswerKind
 from discreet.budget.toml import exact, line, one_of
 from discreet.errors import InputError
 from discreet.files import FilePath, check_regular, sha256
 from discreet.noise import Entropy
-from discreet.numbers import DIGITS, SMALLEST, Exact, decimal, fraction, whole
+from discreet.numbers import SMALLEST, Exact, fraction, whole
 
 if TYPE_CHECKING:
     from discreet.release.signing import Key
@@ -512,7 +513,8 @@ class Ledger:
                 from discreet.release.composition import ledger_cost
 
                 cost = ledger_cost(self, unit=total.unit, neighbours=total.neighbours, delta=total.delta)
-                spent = decimal(Fraction(cost.epsilon), digits=DIGITS, down=False)
+                is_bound = cost.kind is AnswerKind.BOUND  # then it is rounded up, and stays one
+                spent = numbers.bound(Fraction(cost.epsilon)) if is_bound else numbers.number(cost.epsilon)
                 found = f"epsilon {spent} ({cost.kind.label}) at delta {_short(total.delta)}"
             raise InputError(
                 f"the runs have spent {found} on one {total.unit} ({total.neighbours} neighbours), more than "
