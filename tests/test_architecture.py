@@ -39,8 +39,9 @@ BELOW["cli"] = {*BELOW["workbench"], "workbench"}  # the command that starts it
 EXCEPTIONS = {
     ("budget/release.py", "Release.account", "accounting"),
     ("budget/release.py", "", "accounting"),  # its type, for checkers
+    ("risk/__init__.py", "explain_profile", "answers"),
 }
-"""(module, where in it, part imported): `release.account()` reads well, so one method looks up."""
+"""(module, where in it, part imported): `release.account()` and the page of a profile are asked for there."""
 
 ANY = {
     "accounting/certificate.py": "JSON, until it is checked",
@@ -55,7 +56,8 @@ ANY = {
     "release/tables.py": "PyArrow, which has no types; pandas and polars; NumPy numbers of any kind",
     "report/figures.py": "settings of Matplotlib, and options passed on to it",
     "report/html/__init__.py": "settings of Matplotlib, and options that `page` passes on to `gather`",
-    "risk/attack.py": "one number gives a float, several give an array; options passed on to a method",
+    "risk/attack.py": "options passed on to a method",
+    "risk/inputs.py": "one number gives a float, several give an array",
     "risk/table.py": "PyArrow, which has no types",
     "studies/register.py": "TOML, until it is checked",
     "workbench/charts.py": "ECharts, whose options are JSON",

@@ -14,6 +14,7 @@ import pytest
 from discreet import numbers
 from discreet.accounting.calibration import calibrated_lines
 from discreet.accounting.overall import Account, account
+from discreet.answers.risk import right_percent
 from discreet.budget import Level, Query, Release, Spine, load
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise
@@ -465,7 +466,7 @@ def test_the_best_guess_has_the_same_digits_everywhere(noise: str, certify: bool
     release = Release.from_toml(f'name = "one"\nneighbours = "unbounded"\n[[levels]]\n{level}\n')
     facts = gather(release, prior="1/100", certify=certify, savings=False)
     prose = Reader(render(facts)).prose
-    wanted = facts.guess.right(percent=True)
+    wanted = str(right_percent(facts.guess))
     assert re.findall(r"right\s+at most ([\d.]+) times in 100", prose) == [wanted] * 2
     assert re.findall(r"Best guess of any adversary\s*([\d.]+) %", prose) == [wanted]
     assert re.findall(r"Everything published––([\d.]+)", prose) == [wanted]

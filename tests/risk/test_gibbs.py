@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from discreet.answers.risk_hierarchy import hierarchy_answer
 from discreet.errors import InputError
 from discreet.noise import DiscreteGaussian
-from discreet.risk.hierarchy import Area, hierarchy_posterior
+from discreet.risk import Area, hierarchy_posterior
 from discreet.risk.two_levels import TwoLevels
 
 BLOCK = Area(name="block", noisy=2, rho="0.0992", siblings=27, siblings_noisy=-1)
@@ -69,7 +70,7 @@ def test_seeds_repeat_and_words_say_what_it_is() -> None:
         for _ in range(2)
     )
     assert one.probability == two.probability
-    assert "not the posterior of the stated model" in str(one)
+    assert "not the posterior of the stated model" in str(hierarchy_answer(one).body[0].text)  # type: ignore[union-attr]
 
 
 def test_the_published_chain_has_two_levels() -> None:

@@ -23,6 +23,7 @@ from browsing import settled, upload, value, wait_for_text
 from discreet.accounting.calibration import calibrate
 from discreet.accounting.comparisons import GaussianDP
 from discreet.accounting.overall import account
+from discreet.answers.risk import belief_sentence, right_percent, right_sentence, risk_answer, times_right
 from discreet.budget import Release, load, preset_names
 from discreet.budget.levels import level_name
 from discreet.cli import run
@@ -33,7 +34,6 @@ from discreet.numbers import bound, fraction, number, percent, percent_down
 from discreet.numbers import margin as margin_text
 from discreet.report.html import gather, render
 from discreet.risk import risk_profile
-from discreet.risk.profile import belief_sentence, right_sentence
 from discreet.workbench.state import State, to_link
 
 pytestmark = pytest.mark.xdist_group("workbench")  # one server and one browser for all
@@ -136,7 +136,7 @@ def test_every_surface_shows_the_same_numbers(
     assert told["results"][0]["epsilon"] == point.epsilon
     assert told["answer"]["kind"] == point.kind.value
     risks = json.loads(printed("risk", "release", target, "--prior", "1/2", "--json"))
-    assert risks["rows"] == json.loads(json.dumps([row.as_dict() for row in profile.rows]))
+    assert risks["rows"] == json.loads(json.dumps(risk_answer(profile).objects["rows"]))
 
     # text
     text = printed("account", target, "--delta", "1e-10", "--quiet")
@@ -177,7 +177,7 @@ def test_every_surface_shows_the_same_numbers(
     if profile.is_bound:  # of all pairs of paths, and not of the main one
         read = tab.inner_text("body").replace("\u00a0", " ")
         assert f"misses at least {percent_down(whole_account.tradeoff(alpha='1/20'))}" in read
-        assert f"is right at most {best.times}" in read
+        assert f"is right at most {times_right(best)}" in read
         assert "For the main path only" not in read
     found = calibration_or_none(release)
     assert value(tab, "Noise to save") == ("–" if found is None else percent(found).replace(" ", "\u00a0"))
@@ -190,7 +190,7 @@ def test_every_surface_shows_the_same_numbers(
     assert value(tab, "Mean belief if there, all") == mean
     main = risk_profile(release, prior="1/2", pairs="main").overall[0]
     said = tab.locator("[aria-label^='Right decisions against the prior']").get_attribute("aria-label")
-    assert f"is right {main.right(percent=True)} % on the main path" in said
+    assert f"is right {right_percent(main)} % on the main path" in said
     # each level by one count and by all its counts, as the chart tells those who cannot see it
     said = tab.locator("[aria-label^='Right decisions from one count']").get_attribute("aria-label")
     for row, pair in zip(profile.levels, by_level, strict=True):
@@ -242,7 +242,7 @@ def test_every_surface_shows_the_same_for_other_questions(
     assert (told["epsilon"], told["accuracy"]) == (found, best.accuracy)
     page = words(html.read_text())
     assert all(shown in page for shown in (epsilon, row[2], f"{as_percent(right)} %"))
-    for sentence in (right_sentence(profile), belief_sentence(profile)):
+    for sentence in (str(right_sentence(profile)), str(belief_sentence(profile))):
         assert sentence.replace('"', "&#34;") in page
         assert sentence in explained
 
@@ -256,8 +256,8 @@ def test_every_surface_shows_the_same_for_other_questions(
     assert value(tab, "Advantage") == advantage
     assert value(tab, "Mean belief if there, all") == mean
     read = tab.inner_text("body").replace("\u00a0", " ")
-    assert right_sentence(profile) in read
-    assert belief_sentence(profile) in read
+    assert str(right_sentence(profile)) in read
+    assert str(belief_sentence(profile)) in read
 
 
 @pytest.mark.parametrize("people", [2, 5])

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from browsing import value, wait_for_text, wait_for_value
 
+from discreet.answers.risk import belief_sentence, right_sentence
 from discreet.budget import load
 from discreet.errors import InputError
 from discreet.numbers import at_most, chance, percent
-from discreet.risk import decision_accuracy, posterior
-from discreet.risk.profile import belief_sentence, explain_profile, right_sentence, risk_profile
+from discreet.risk import decision_accuracy, explain_profile, posterior, risk_profile
 from discreet.workbench import adversary as plan
 from discreet.workbench import words as say
 from discreet.workbench.state import State
@@ -108,7 +108,7 @@ def test_bounds_are_the_profile() -> None:
 
 def test_what_is_said_of_everything_is_what_explain_says() -> None:
     profile = risk_profile(load("pl94-2020-persons"), neighbours="bounded", prior="1/2")
-    right, belief = right_sentence(profile), belief_sentence(profile)
+    right, belief = str(right_sentence(profile)), str(belief_sentence(profile))
     page = explain_profile(profile)
     assert right in page
     assert belief in page
@@ -179,7 +179,7 @@ def test_controls_change_the_numbers_to_those_of_the_functions(visit: Callable[.
     best = profile.overall[0].accuracy
     wait_for_value(page, "Right decisions, all", bound(best))
     # the tiles have the digits of the sentence below them
-    sentence = belief_sentence(profile)
+    sentence = str(belief_sentence(profile))
     wait_for_text(page, sentence)
     assert f"of at most {value(page, 'Mean belief if there, all')} on average" in sentence
     assert f" {value(page, 'Median belief')} or less for at least half" in sentence

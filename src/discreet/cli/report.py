@@ -84,10 +84,12 @@ def report(
 
 
 def _text(facts: Facts, files: list[str]) -> Iterator[Block]:
+    from discreet.answers.risk import times_right
+
     row = facts.headline
     yield (
         f"{facts.account.name}: epsilon {facts.account.claim.kind.beside(row.epsilon)} at delta "
         f"{plain(row.delta)}; the best guess is right {'at most ' if facts.risk.is_bound else ''}"
-        f"{facts.guess.times}{'' if facts.certified else ' (not certified)'}."
+        f"{times_right(facts.guess)}{'' if facts.certified else ' (not certified)'}."
     )
     yield f"Written: {', '.join(files)}"
