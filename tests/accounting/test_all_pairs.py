@@ -295,7 +295,7 @@ def test_a_release_of_many_paths() -> None:
     assert whole.case(point.worst).delta(epsilon=point.epsilon) == pytest.approx(1e-10, rel=1e-11)
     # ... and by no other: bounded from above by a grid
     for k in np.random.default_rng(5).choice(whole.pairs, size=24, replace=False):
-        loss = compose(whole.cases[int(k)][1]).hurried(1e-3)
+        loss = compose(whole.cases[int(k)][1]).with_accuracy(1e-3)
         assert loss.delta(epsilon=point.epsilon, accuracy=1e-3) <= 1.001e-10
 
 

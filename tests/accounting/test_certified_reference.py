@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from reference import Reference, mpf
 from test_engine_reference import thresholds
 
+import discreet
 from discreet.accounting.certified import intervals, tails
 from discreet.accounting.contour import Quadrature
 from discreet.accounting.evaluation import Direct
@@ -196,7 +197,7 @@ def test_line_to_a_millionth(name: str) -> None:
 
 def test_redistricting_data_to_a_millionth() -> None:
     # PL 94-171: the lattice step is 9e-15, so the line is cut
-    account = load("pl94-2020-persons").account()
+    account = discreet.account(load("pl94-2020-persons"))
     loss = account.case(account.main)
     for epsilon in (0, 5, "16.46515537605287", 30):
         box = loss.delta(epsilon=epsilon, certified=True)
@@ -208,7 +209,7 @@ def test_redistricting_data_to_a_millionth() -> None:
 
 
 def test_main_pair_of_the_census() -> None:
-    account = load("dhc-2020").account()
+    account = discreet.account(load("dhc-2020"))
     loss = account.case(account.main)
     box = loss.delta(epsilon=10, certified=True)
     assert box.relative_width <= 1e-10

@@ -22,9 +22,9 @@ from discreet.accounting.comparisons import (
     TightZCDP,
     cumulants,
     log_upper_tail,
+    mills_ratio,
     quantile,
     side_by_side,
-    tail_ratio,
     zcdp_rho,
 )
 from discreet.accounting.privacy_loss import compose
@@ -367,7 +367,7 @@ def test_normal_helpers_against_scipy() -> None:
     x = np.linspace(-30, 37, 135)
     np.testing.assert_allclose(log_upper_tail(x), special.log_ndtr(-x), rtol=1e-12)
     np.testing.assert_allclose(
-        tail_ratio(x[x >= 0]), special.erfcx(x[x >= 0] / math.sqrt(2)) * math.sqrt(math.pi / 2), rtol=5e-14
+        mills_ratio(x[x >= 0]), special.erfcx(x[x >= 0] / math.sqrt(2)) * math.sqrt(math.pi / 2), rtol=5e-14
     )
     p = np.array([1e-300, 1e-20, 0.3, 0.999])
     np.testing.assert_allclose(quantile(p), special.ndtri(p), rtol=1e-13)

@@ -14,6 +14,7 @@ import pytest
 from compositions import G, L
 from reference import mpf
 
+import discreet
 from discreet.accounting.comparisons import GaussianDP
 from discreet.accounting.contour import Kind
 from discreet.accounting.evaluation import Direct, Grid, window
@@ -30,7 +31,7 @@ PRINTED = printed("sieve", "tables of all pairs, authors' repository", "delta of
 
 @pytest.fixture(scope="module")
 def main_pair() -> PrivacyLoss:
-    account = load("dhc-2020").account()
+    account = discreet.account(load("dhc-2020"))
     assert account.main == (13, 13)
     return account.case((13, 13))
 

@@ -11,6 +11,7 @@ from compositions import LARGE, G, L, small
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+import discreet
 from discreet.accounting.contour import Kind, Quadrature, Strategy
 from discreet.accounting.evaluation import Direct
 from discreet.accounting.loss import Loss
@@ -151,7 +152,7 @@ def test_lattice_and_listing_agree(events: tuple[Noise, ...], kind: Kind) -> Non
 
 @pytest.fixture(scope="module")
 def redistricting() -> Loss:
-    account = load("pl94-2020-persons").account()
+    account = discreet.account(load("pl94-2020-persons"))
     return account.case(account.main).loss
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from discreet import Certificate, load
+from discreet import Certificate, account, load
 from discreet.report import export as export_module
 
 DELTA = "1e-10"
@@ -57,7 +57,7 @@ def test_the_tables_are_tidy_and_those_of_the_accountant(discreet, small, tmp_pa
     parquet = pytest.importorskip("pyarrow.parquet", reason="needs pyarrow: install the extra `test`")
     out = tmp_path / "out"
     assert discreet("account", small, "--delta", DELTA, "--export", out, "--quiet").status == 0
-    account = load(small).account()
+    whole = account(load(small))
     profiles = parquet.read_table(out / "profiles.parquet")
     assert [str(field.type).split("<")[0] for field in profiles.schema] == [
         "dictionary",
@@ -73,8 +73,8 @@ def test_the_tables_are_tidy_and_those_of_the_accountant(discreet, small, tmp_pa
     curves: dict[str, list[dict[str, Any]]] = {}
     for row in parquet.read_table(out / "tradeoffs.parquet").to_pylist():
         curves.setdefault(row["pair"], []).append(row)
-    for label, _ in account.cases:
-        loss = account.case(label)
+    for label, _ in whole.cases:
+        loss = whole.case(label)
         rows = by_pair[str(label)]
         assert [row["delta"] for row in rows] == pytest.approx(
             list(loss.delta(epsilon=[row["epsilon"] for row in rows])), rel=1e-12
@@ -125,7 +125,7 @@ def test_refused_points_are_empty_not_wrong(small, tmp_path, monkeypatch):
         return ask(self, alpha=alpha)
 
     monkeypatch.setattr(PrivacyLoss, "tradeoff", hard)
-    export_module.write_export(load(small).account(), [load(small)], tmp_path / "out", {})
+    export_module.write_export(account(load(small)), [load(small)], tmp_path / "out", {})
     files = json.loads((tmp_path / "out" / "manifest.json").read_text())["files"]
     assert [one["refused"] for one in files] == [0, 3]
 
@@ -173,7 +173,7 @@ def test_a_claim_in_a_file(discreet, small, tmp_path, name, text):
 
 
 def test_a_claim_of_errors(discreet, refused, small, tmp_path):
-    truth = load(small).account().tradeoff(alpha="0.05")
+    truth = account(load(small)).tradeoff(alpha="0.05")
     for beta, status, verdict in ((0.999 * truth, 0, "proved"), (1.001 * truth, 1, "refuted")):
         result = discreet("verify", small, "--alpha", "0.05", "--beta", f"{beta:.12f}", "--json")
         assert (result.status, result.json["verdict"]) == (status, verdict)
@@ -198,7 +198,7 @@ def test_an_export_without_a_certified_trade_off_says_so(small, tmp_path, monkey
         raise PrecisionError("too hard")
 
     monkeypatch.setattr(Account, "tradeoff", hard)
-    export_module.write_export(load(small).account(), [load(small)], tmp_path / "out", {})
+    export_module.write_export(account(load(small)), [load(small)], tmp_path / "out", {})
     assert "could not be certified: too hard" in (tmp_path / "out" / "README.md").read_text()
     assert not list((tmp_path / "out" / "certificates").iterdir())
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+import discreet
 from discreet.budget import Attributes, Level, Query, Release, Spine, load
 from discreet.cli import run
 from discreet.errors import InputError
@@ -222,7 +223,7 @@ def test_goals_out_of_reach(goals: list[Goal], epsilon: int | None, said: str) -
 
 
 def account_epsilon(release: Release) -> float:
-    return float(release.account().epsilon(delta="1e-10"))
+    return float(discreet.account(release).epsilon(delta="1e-10"))
 
 
 def test_weights() -> None:

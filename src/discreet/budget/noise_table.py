@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.budget.release import Release, Row
-from discreet.budget.release import rows as all_rows
 
 
 def rho_total(release: Release) -> Fraction | None:
@@ -28,10 +27,7 @@ def levels_of(release: Release) -> dict[str, list[Row]]:
     >>> list(levels_of(load("pl94-2020-units")))[:2]
     ['US', 'State']
     """
-    found: dict[str, list[Row]] = {level.name: [] for level in release.levels}
-    for row in all_rows(release, tuple((level.name,) for level in release.levels)):
-        found[row.level].append(row)
-    return found
+    return {level.name: list(release.run_table((level.name,))) for level in release.levels}
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from discreet.budget import load
 from discreet.budget.levels import level_name
-from discreet.budget.release import read_file
+from discreet.budget.release import read_text_file
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Block, Hanging, Outputs, Screen, need_tables, option, text_table
 from discreet.errors import InputError
@@ -85,7 +85,7 @@ def plan(
     from discreet.estimation.plan import read_goals
 
     release = load(target)
-    goals = [] if goal is None else read_goals(read_file(goal)[0], goal.name)
+    goals = [] if goal is None else read_goals(read_text_file(goal)[0], goal.name)
     result = find(
         release,
         tree=_children([level.name for level in release.levels], read_tree(tree, release)),

@@ -29,7 +29,7 @@ from discreet.accounting.privacy_loss import Number
 from discreet.errors import InputError, PrecisionError
 from discreet.files import ArrowArray, ArrowTable, FilePath, arrow, csv_header, whole_file
 from discreet.noise.gaussian import DiscreteGaussian
-from discreet.risk.attack import grouped
+from discreet.risk.attack import rows_of_equal
 from discreet.risk.inputs import LARGEST, VARIANCES, read_known, read_prior
 from discreet.risk.odds import Floats, Prior
 from discreet.risk.rows import Averages, Histogram, RowRisk, SomeRows, known_risk
@@ -360,7 +360,7 @@ class Batch:
         every = np.arange(self.noisy.size)
         for name, rows in self.by_level():
             here = every[rows]
-            for (variance,), some in grouped(self.variance[here]):
+            for (variance,), some in rows_of_equal(self.variance[here]):
                 yield (name, variance), here[some]
 
 

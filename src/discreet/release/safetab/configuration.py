@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal, TypeVar, cast
 
 from discreet.budget.toml import Place as Where
-from discreet.budget.toml import hint, key_lines, line_of, parse_toml
+from discreet.budget.toml import hint, key_lines, nearest_line, parse_toml
 from discreet.errors import InputError
 from discreet.numbers import fraction, shown
 from discreet.release.safetab.specification import GEOGRAPHIES, LEVELS, PASSES, PUERTO_RICO, STATES, Pass
@@ -411,7 +411,7 @@ def read_toml(text: str, where: str = TOML_FILE) -> Configuration:
     text = text.replace("\r\n", "\n")
     data = parse_toml(text, where, parse_float=Number)
     lines = key_lines(text)
-    reader = _Reader(data, where, lambda place: line_of(lines, place), quoted=True)
+    reader = _Reader(data, where, lambda place: nearest_line(lines, place), quoted=True)
     reader.known(_TOML_KEYS)
     kind: Privacy = reader.get("privacy", _privacy, "zcdp")
     budgets, thresholds = _levels(reader, BUDGET_WORDS[kind])
