@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 from browsing import value, wait_for_text, wait_for_value
 
+from discreet.answers import NumberKind, Quantity, Style
 from discreet.answers.risk import belief_sentence, right_sentence
 from discreet.budget import load
 from discreet.errors import InputError
-from discreet.numbers import at_most, chance, percent
+from discreet.numbers import percent
 from discreet.risk import decision_accuracy, explain_profile, posterior, risk_profile
 from discreet.workbench import adversary as plan
 from discreet.workbench import words as say
@@ -39,9 +40,14 @@ def shown(part: float) -> str:
     return percent(part, 2).replace(" ", "\xa0")
 
 
+def belief(part: float) -> str:
+    """A belief as the page writes it."""
+    return str(Quantity(part, Style.CHANCE))
+
+
 def bound(part: float) -> str:
     """A bound as the page writes it."""
-    return f"{at_most(part, percent=True)}\xa0%"
+    return f"{Quantity(part, Style.HUNDRED, NumberKind.AT_MOST)}\xa0%"
 
 
 def run(command: str) -> Any:
@@ -170,7 +176,7 @@ def test_controls_change_the_numbers_to_those_of_the_functions(visit: Callable[.
     page.get_by_role("textbox", name="Prior, exact", exact=True).fill("1/5")
     question = asked(level="State", published="6", known="2", prior="1/5")
     variance = question.counts[0].variance
-    wait_for_value(page, "Belief afterwards", chance(posterior(6, variance=variance, prior="1/5", known=2)))
+    wait_for_value(page, "Belief afterwards", belief(posterior(6, variance=variance, prior="1/5", known=2)))
     right = decision_accuracy(variance=variance, prior="1/5", given="prior")
     wait_for_value(page, "Right decisions", shown(right))
     wait_for_text(page, question.command)
@@ -193,7 +199,7 @@ def test_controls_change_the_numbers_to_those_of_the_functions(visit: Callable[.
     step = max(1, -(-question.reach // 24))
     seen = 2 + step * (round((6 - 2) / step) + 4)
     wait_for_value(
-        page, "Belief afterwards", chance(posterior(seen, variance=variance, prior="1/5", known=2))
+        page, "Belief afterwards", belief(posterior(seen, variance=variance, prior="1/5", known=2))
     )
     assert int(page.locator("[data-risk-updates]").text_content()) > updates
     page.get_by_role("combobox", name="What the adversary sees").select_option("whole")
@@ -223,7 +229,7 @@ def test_wrong_input_is_said_beside_it_and_the_page_lives_on(visit: Callable[...
         beside = page.locator(".wb-field", has=field).locator("[role=alert]")
         beside.filter(has_text=message).wait_for(state="visible")
     question = asked(scenario="unsure")
-    wait_for_value(page, "Belief afterwards", chance(plan.attacked(question).posterior))
+    wait_for_value(page, "Belief afterwards", belief(plan.attacked(question).posterior))
     page.get_by_role("textbox", name="others known", exact=True).fill("5")
     question = asked(scenario="unsure", known="5")
-    wait_for_value(page, "Belief afterwards", chance(plan.attacked(question).posterior))
+    wait_for_value(page, "Belief afterwards", belief(plan.attacked(question).posterior))

@@ -183,7 +183,8 @@ class Quantity:
             case Style.RESULT:
                 return self._result(float(value), up=up, down=down)
             case Style.BRIEF:
-                return numbers.brief(value, self.digits or DIGITS)
+                digits = self.digits or DIGITS
+                return numbers.bound(Fraction(value), digits=digits) if up else numbers.brief(value, digits)
             case Style.GIVEN:
                 return numbers.exact_text(value) if isinstance(value, Fraction) else numbers.plain(value)
             case Style.FRACTION:
@@ -191,11 +192,11 @@ class Quantity:
             case Style.PERCENT:
                 return numbers.percent_down(float(value)) if down else numbers.percent(value, self.digits)
             case Style.CHANCE:
-                return numbers.at_most(float(value)) if up else numbers.chance(float(value))
+                return _at_most(float(value)) if up else _chance(float(value))
             case Style.TIMES:
                 if self.digits is not None:
                     return _in_hundred(float(value), self.digits)
-                return numbers.times(float(value), upper=up)
+                return _times(float(value), upper=up)
             case Style.OFTEN:
                 return (numbers.at_least if down else numbers.about)(float(value))
             case Style.MARGIN:
@@ -205,11 +206,11 @@ class Quantity:
             case Style.COUNT:
                 return f"{value:,}"
             case Style.PLACES:
-                return (numbers.at_most if up else _nearest)(float(value))
+                return (_at_most if up else _nearest)(float(value))
             case Style.HUNDRED:
-                return (numbers.at_most if up else _nearest)(float(value), percent=True)
+                return (_at_most if up else _nearest)(float(value), percent=True)
             case Style.BELIEF:
-                return _up(float(value), 4) if up else numbers.chance(float(value))
+                return _up(float(value), 4) if up else _chance(float(value))
             case Style.FACTOR:
                 return _factor(float(value), up=up)
             case Style.PRIOR:
@@ -286,7 +287,7 @@ def _people(value: float) -> str:
     ('3.1 in 100', '2 in 100,000', '99.96 in 100')
     """
     if value >= 0.995:
-        return numbers.times(value).replace(" times", "")
+        return _times(value).replace(" times", "")
     for whole in (100, 1000, 10_000, 100_000):
         if value * whole >= 1:
             return f"{value * whole:.2g} in {whole:,}"
@@ -318,3 +319,52 @@ def _power(value: float, digits: int, *, up: bool) -> str:
     if up and math.isfinite(value):
         value = float(numbers.decimal(Fraction(value * (1.0 - 1e-12)), digits=digits, down=False))
     return f"{value:.{digits - 1}e}" if math.isfinite(value) else f"{value}"
+
+
+def _chance(value: float) -> str:
+    """A chance so that neither it nor its complement is rounded away.
+
+    >>> _chance(0.5), _chance(0.58882), _chance(0.0012774), _chance(1 - 2e-9), _chance(1.234e-7)
+    ('0.5000', '0.5888', '0.00128', '1 - 2.0e-09', '1.23e-07')
+    """
+    if 0.0 < value < 0.01:
+        return f"{value:.3g}"
+    if 0.9995 < value < 1.0:
+        return f"1 - {1.0 - value:.1e}"
+    return f"{value:.4f}"
+
+
+def _times(chance: float, *, upper: bool = False) -> str:
+    """A chance as so many times in 100; an upper bound is rounded up, so that it stays true.
+
+    >>> _times(0.56277), _times(0.94239, upper=True), _times(0.0012), _times(0.99999)
+    ('56 times in 100', '94.3 times in 100', '0.12 times in 100', '99.999 times in 100')
+    """
+    hundred = 100.0 * chance
+    near = min(hundred, 100.0 - hundred)
+    places = 0 if near >= 1 else min(12, 1 + math.ceil(-math.log10(max(near, 1e-12))))
+    if upper:
+        places = max(1, places)
+        scaled = hundred * 10**places
+        hundred = math.ceil(scaled - 1e-9) / 10**places
+    text = f"{hundred:.{places}f}"
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return f"{text} times in 100"
+
+
+def _at_most(chance: float, *, percent: bool = False) -> str:
+    """A bound with four digits, rounded up so that it stays one; more where it would become certainty.
+
+    >>> _at_most(0.61511), _at_most(0.61511, percent=True), _at_most(0.99999123), _at_most(1.0)
+    ('0.6152', '61.52', '0.999992', '1.0000')
+    """
+    places = 4
+    while True:
+        rounded = math.ceil(10**places * chance - 1e-9)  # the margin is for rounding in the last digit
+        if rounded < 10**places or places == 12 or chance >= 1 - 1e-12:
+            break
+        places += 1
+    places = places if rounded < 10**places else 4
+    value = min(rounded / 10**places, 1.0)
+    return f"{100 * value:.{places - 2}f}" if percent else f"{value:.{places}f}"

@@ -63,7 +63,7 @@ times in 100 if absent, and 58.9 times in 100 averaged over the prior; without t
     }
     first = found.beliefs[0]
     facts = (
-        Fact("posterior", _chance(first.posterior), f"prior {first.prior}"),
+        Fact("posterior", _belief(first.posterior), f"prior {first.prior}"),
         Fact("ratio", _brief(first.ratio), "posterior over prior"),
     )
     body = tuple(_one_body(found, beliefs, means, of_rho=of_rho))
@@ -72,7 +72,7 @@ times in 100 if absent, and 58.9 times in 100 averaged over the prior; without t
     )
 
 
-def _chance(value: float) -> Quantity:
+def _belief(value: float) -> Quantity:
     return Quantity(value, Style.CHANCE)
 
 
@@ -97,7 +97,7 @@ def _beliefs(found: OneCount) -> AnswerTable:
                 one.variance,
                 one.prior,
                 one.known,
-                _chance(one.posterior),
+                _belief(one.posterior),
                 _brief(one.ratio),
                 one.log_odds,
                 _DECISIONS[one.decides_present],
@@ -154,9 +154,9 @@ def _one_body(
             "With prior {prior}, this adversary's posterior is {present} on average if the target is present "
             "({ratio} times the prior), and {absent} if absent.",
             prior=str(prior),
-            present=_chance(mean["expected_posterior_given_present"]),
+            present=_belief(mean["expected_posterior_given_present"]),
             ratio=_brief(mean["expected_ratio_given_present"]),
-            absent=_chance(mean["expected_posterior_given_absent"]),
+            absent=_belief(mean["expected_posterior_given_absent"]),
         )
         yield sentence(
             "{rule}, this adversary is right {present} if the target is present, {absent} if absent, and "
@@ -199,7 +199,7 @@ the prior.
     tables = {"steps": AnswerTable(tuple(Column(key=key) for key in _SAVED), tuple(saved))}
     first = each[0][1][-1]
     facts = (
-        Fact("posterior", _chance(first.posterior), f"prior {found.priors[0]}"),
+        Fact("posterior", _belief(first.posterior), f"prior {found.priors[0]}"),
         Fact("ratio", _brief(first.total_ratio), "posterior over prior"),
     )
     command = "discreet risk single --together"
@@ -214,8 +214,8 @@ def _steps(found: SeveralCounts, steps: Sequence[Step]) -> AnswerTable:
                 _count(step.noisy),
                 _brief(step.variance, 6),
                 _count(known),
-                _chance(step.prior),
-                _chance(step.posterior),
+                _belief(step.prior),
+                _belief(step.posterior),
                 _brief(step.ratio),
                 step.ratio if math.isfinite(step.ratio) else None,
             )
@@ -229,7 +229,7 @@ def _together(prior: Number, last: Step, many: int, right: Mapping[str, float]) 
         "After all of them this adversary, with prior {prior}, gives “present” a probability of {posterior}, "
         "{ratio} times the prior.",
         prior=str(prior),
-        posterior=_chance(last.posterior),
+        posterior=_belief(last.posterior),
         ratio=_brief(last.total_ratio),
     )
     if right:

@@ -209,7 +209,7 @@ def _answer(page: _RiskPage) -> None:
         found = page.learned
         if found is None:
             return
-        posterior.set(_chance(found.posterior), f"before: {_chance(float(Fraction(found.asked.prior)))}")
+        posterior.set(_belief(found.posterior), f"before: {_belief(float(Fraction(found.asked.prior)))}")
         ratio.set(str(Quantity(found.ratio, digits=4)), "belief afterwards over prior")
         if found.right is None:
             right.set("–", "not computed; the bound below holds")
@@ -219,7 +219,7 @@ def _answer(page: _RiskPage) -> None:
         if found.mean_present is None or found.mean_absent is None:
             mean.set("–", "not computed here")
         else:
-            mean.set(_chance(found.mean_present), f"if not there {_chance(found.mean_absent)}")
+            mean.set(_belief(found.mean_present), f"if not there {_belief(found.mean_absent)}")
 
 
 def _pictures(page: _RiskPage) -> None:
@@ -232,8 +232,8 @@ def _pictures(page: _RiskPage) -> None:
         value, prior = found.asked.published, float(Fraction(found.asked.prior))
         return (
             charts.belief(found.curve, prior=prior, value=value, posterior=found.posterior),
-            f"Belief against the published count; {_chance(found.posterior)} at {value}, "
-            f"{_chance(prior)} before.",
+            f"Belief against the published count; {_belief(found.posterior)} at {value}, "
+            f"{_belief(prior)} before.",
         )
 
     def accuracy() -> c.Drawn:
@@ -246,7 +246,7 @@ def _pictures(page: _RiskPage) -> None:
         several = len(page.state.base.paths) > 1
         return (
             charts.accuracy(mine, main.line, prior=prior, right=right, main_path=several),
-            f"Right decisions against the prior; at prior {_chance(prior)} someone who knows every "
+            f"Right decisions against the prior; at prior {_belief(prior)} someone who knows every "
             f"other record is right {right_percent(row, unit='%')} on the main path.",
         )
 
@@ -310,5 +310,5 @@ def _everything(page: _RiskPage) -> None:
             tile.set(str(fact.value), fact.note)
 
 
-def _chance(value: float) -> str:
+def _belief(value: float) -> str:
     return str(Quantity(value, Style.CHANCE))
