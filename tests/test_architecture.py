@@ -21,13 +21,15 @@ LONGEST = 900
 
 # errors <- numbers, files, memory <- noise <- budget <- accounting <- estimation <- release
 # accounting <- risk; release, risk <- answers <- render <- report <- studies <- workbench <- cli
+# files <- tables <- estimation, release, risk
 BELOW: dict[str, set[str]] = {"errors": set(), "numbers": {"errors"}, "files": {"errors"}, "memory": set()}
+BELOW["tables"] = {"errors", "files"}
 BELOW["noise"] = {*BELOW["numbers"], "numbers", "files", "memory"}
 BELOW["testing"] = {*BELOW["noise"], "noise"}
 BELOW["budget"] = {*BELOW["noise"], "noise"}
 BELOW["accounting"] = {*BELOW["budget"], "budget"}
-BELOW["risk"] = {*BELOW["accounting"], "accounting", "testing"}
-BELOW["estimation"] = {*BELOW["accounting"], "accounting"}
+BELOW["risk"] = {*BELOW["accounting"], "accounting", "testing", "tables"}
+BELOW["estimation"] = {*BELOW["accounting"], "accounting", "tables"}
 BELOW["release"] = {*BELOW["estimation"], "estimation", "testing"}
 BELOW["answers"] = {*BELOW["release"], "release", "risk"}
 BELOW["render"] = {*BELOW["answers"], "answers"}
@@ -49,12 +51,13 @@ ANY = {
     "release/ledger.py": "JSON, until it is checked",
     "release/safetab/counts.py": "NumPy integers of any width",
     "release/safetab/workbook.py": "XlsxWriter, which has no types",
-    "release/tables.py": "PyArrow, which has no types; pandas and polars; NumPy numbers of any kind",
     "report/figures.py": "settings of Matplotlib, and options passed on to it",
     "report/html/__init__.py": "settings of Matplotlib, and options that `page` passes on to `gather`",
     "risk/attack.py": "options passed on to a method",
     "risk/inputs.py": "one number gives a float, several give an array",
     "risk/table.py": "PyArrow, which has no types",
+    "tables/columns.py": "NumPy numbers of any kind",
+    "tables/reader.py": "PyArrow, which has no types; pandas and polars",
     "studies/register.py": "TOML, until it is checked",
     "workbench/charts.py": "ECharts, whose options are JSON",
 }
