@@ -40,7 +40,7 @@ in 100.
         factor = f"{Quantity(10 ** (exponent % 1), digits=2)}e{int(exponent)}"
     power = Quantity(epsilon, digits=4)
     if is_bound:
-        power = Quantity(epsilon, Style.BRIEF, NumberKind.AT_MOST, digits=4)
+        power = Quantity(epsilon, Style.GIVEN, NumberKind.AT_MOST, digits=4)
     said = [
         sentence(
             "If two databases differ by {who}, the probabilities of any published result differ by {most}a "

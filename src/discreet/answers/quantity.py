@@ -60,6 +60,19 @@ class NumberKind(StrEnum):
             return f"exact {name}"
         return f"{name}{',' if self is NumberKind.MAIN_PATH else ''} {self.value}"
 
+    def quantity(
+        self,
+        value: int | float | Fraction | Interval | None,
+        digits: int | None = None,
+        accuracy: float = 0.0,
+    ) -> Quantity:
+        """Return a result of this kind; an upper bound is rounded up, so that it stays one.
+
+        >>> print(NumberKind.AT_MOST.quantity(10.94372), NumberKind.EXACT.quantity(10.94372))
+        10.9438 10.9437
+        """
+        return Quantity(value, kind=self, digits=digits, accuracy=accuracy)
+
 
 _SENTENCES = {
     NumberKind.EXACT: "Exact: no smaller value holds for this release.",
@@ -96,9 +109,15 @@ class Style(Enum):
     """A margin of error: 3.92, 98,000."""
     CHANGE = auto()
     """A difference, with its sign: -1.8841."""
+    PERCENT_CHANGE = auto()
+    """A change as a part of what was there, with its sign: -12.28 %."""
+    PLACES = auto()
+    """With `digits` places after the point: 3.6501."""
+    POWER = auto()
+    """With a power of ten, and `digits` places before it: 5.802e-34."""
     COUNT = auto()
     """A whole number with separators: 12,345."""
-    PLACES = auto()
+    SHARE = auto()
     """A chance in four places, or as many as tell it from none and from certainty: 0.5888, 0.999999."""
     HUNDRED = auto()
     """The same as so many of 100: 58.88, 99.9999."""
@@ -110,8 +129,6 @@ class Style(Enum):
     """A chance that somebody begins with, in six digits: 0.333333, 1 - 1e-09."""
     PEOPLE = auto()
     """A part of some people: 3.1 in 100, 2 in 100,000."""
-    POWER = auto()
-    """A tiny number as a power of ten, of one digit or so many: 5e-24."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +200,9 @@ class Quantity:
             case Style.RESULT:
                 return self._result(float(value), up=up, down=down)
             case Style.BRIEF:
-                digits = self.digits or DIGITS
-                return numbers.bound(Fraction(value), digits=digits) if up else numbers.brief(value, digits)
+                return numbers.brief(value, self.digits or DIGITS)
+            case Style.GIVEN if up:
+                return numbers.bound(Fraction(value), digits=self.digits or DIGITS)
             case Style.GIVEN:
                 return numbers.exact_text(value) if isinstance(value, Fraction) else numbers.plain(value)
             case Style.FRACTION:
@@ -201,11 +219,17 @@ class Quantity:
                 return (numbers.at_least if down else numbers.about)(float(value))
             case Style.MARGIN:
                 return numbers.margin(float(value))
+            case Style.PERCENT_CHANGE:
+                return f"{100 * float(value):+.2f} %" if value else "0 %"
             case Style.CHANGE:
                 return self._change(float(value))
+            case Style.PLACES:
+                return f"{float(value):.{self.digits or 0}f}"
+            case Style.POWER:
+                return _power(float(value), self.digits or 0, up=up)
             case Style.COUNT:
                 return f"{value:,}"
-            case Style.PLACES:
+            case Style.SHARE:
                 return (_at_most if up else _nearest)(float(value))
             case Style.HUNDRED:
                 return (_at_most if up else _nearest)(float(value), percent=True)
@@ -217,8 +241,6 @@ class Quantity:
                 return _prior(float(value))
             case Style.PEOPLE:
                 return _people(float(value))
-            case Style.POWER:
-                return _power(float(value), self.digits or 1, up=up)
 
     def _result(self, value: float, *, up: bool, down: bool) -> str:
         digits = numbers.count_of_digits(value, self.accuracy, self.digits or DIGITS)
@@ -308,17 +330,17 @@ def _in_hundred(value: float, places: int) -> str:
     return f"{100 * value:.{places}f} times in 100"
 
 
-def _power(value: float, digits: int, *, up: bool) -> str:
+def _power(value: float, places: int, *, up: bool) -> str:
     """A number as a power of ten; a bound is rounded up so that it stays one.
 
-    >>> _power(4.41e-24, 1, up=True), _power(1e-15, 1, up=True), _power(2.64e-40, 2, up=True)
+    >>> _power(4.41e-24, 0, up=True), _power(1e-15, 0, up=True), _power(2.64e-40, 1, up=True)
     ('5e-24', '1e-15', '2.7e-40')
-    >>> _power(0.0, 1, up=True), _power(2.64e-40, 2, up=False)
+    >>> _power(0.0, 0, up=True), _power(2.64e-40, 1, up=False)
     ('0e+00', '2.6e-40')
     """
     if up and math.isfinite(value):
-        value = float(numbers.decimal(Fraction(value * (1.0 - 1e-12)), digits=digits, down=False))
-    return f"{value:.{digits - 1}e}" if math.isfinite(value) else f"{value}"
+        value = float(numbers.decimal(Fraction(value * (1.0 - 1e-12)), digits=places + 1, down=False))
+    return f"{value:.{places}e}"
 
 
 def _chance(value: float) -> str:

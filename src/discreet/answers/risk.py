@@ -174,7 +174,7 @@ def right_of(row: Risk) -> Quantity:
     >>> [str(right_of(row)) for row in profile.rows]
     ['0.6401', '0.5888', '0.6401', '0.5889', '0.6614']
     """
-    return Quantity(row.accuracy, Style.PLACES, _kind(row))
+    return Quantity(row.accuracy, Style.SHARE, _kind(row))
 
 
 def right_percent(row: Risk, *, unit: str = "") -> Quantity:
@@ -205,7 +205,7 @@ def advantage_of(row: Risk) -> Quantity:
     >>> [f"{advantage_of(row)} of {row.advantage:.6f}" for row in profile.rows[::2]]
     ['0.2801 of 0.280113', '0.2802 of 0.280113', '0.3227 of 0.322630']
     """
-    return Quantity(row.advantage, Style.PLACES, _kind(row))
+    return Quantity(row.advantage, Style.SHARE, _kind(row))
 
 
 def belief_of(row: Risk, value: float) -> Quantity:

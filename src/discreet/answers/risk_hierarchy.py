@@ -52,7 +52,13 @@ def hierarchy_answer(found: HierarchyPosterior, *, other: float | None = None) -
     )
     body = tuple(_body(found, areas, other))
     return Answer(
-        "A hierarchy", record, body, facts, tables={"areas": areas}, command="discreet risk hierarchy"
+        "A hierarchy",
+        record,
+        body,
+        facts,
+        tables={"areas": areas},
+        command="discreet risk hierarchy",
+        summary=_summary(found),
     )
 
 
@@ -92,16 +98,18 @@ def _belief(value: float) -> Quantity:
     return _brief(value, 6) if value < 0.9995 else Quantity(value, Style.CHANCE)
 
 
-def _body(found: HierarchyPosterior, areas: AnswerTable, other: float | None) -> Iterator[Part]:
-    yield Paragraph(
-        sentence(
-            "Target present: posterior {posterior}, {ratio} times the prior {prior} ({how}).",
-            posterior=_belief(found.probability),
-            ratio=_brief(found.ratio, 4),
-            prior=_belief(found.prior),
-            how=_how(found),
-        )
+def _summary(found: HierarchyPosterior) -> Sentence:
+    return sentence(
+        "posterior {posterior}, {ratio} times the prior {prior} ({how})",
+        posterior=_belief(found.probability),
+        ratio=_brief(found.ratio, 4),
+        prior=_belief(found.prior),
+        how=_how(found),
     )
+
+
+def _body(found: HierarchyPosterior, areas: AnswerTable, other: float | None) -> Iterator[Part]:
+    yield Paragraph(sentence("Target present: {summary}.", summary=_summary(found)))
     if found.method == "gibbs-unconstrained":
         yield Paragraph(
             "Note: this chain lets the block count more than the group, as the paper's tables suggest. "
@@ -112,7 +120,7 @@ def _body(found: HierarchyPosterior, areas: AnswerTable, other: float | None) ->
     if other is not None:
         there = "one discrete Gaussian" if found.siblings == "exact" else "the exact sum"
         off = abs(other - found.probability)
-        gap = f"a difference of {Quantity(off, Style.POWER, digits=2)}" if off else "the same to every digit"
+        gap = f"a difference of {Quantity(off, Style.POWER, digits=1)}" if off else "the same to every digit"
         yield ""
         yield Paragraph(
             sentence(
@@ -121,7 +129,7 @@ def _body(found: HierarchyPosterior, areas: AnswerTable, other: float | None) ->
                 there=there,
                 other=_brief(other, 6),
                 gap=gap,
-                bound=Quantity(found.sibling_error, Style.POWER, NumberKind.AT_MOST, digits=2),
+                bound=Quantity(found.sibling_error, Style.POWER, NumberKind.AT_MOST, digits=1),
             )
         )
 
@@ -138,6 +146,6 @@ def _how(found: HierarchyPosterior) -> Sentence:
         "Gibbs sampler{which}, {draws} draws, standard error {error}{end}",
         which=" that lets the block count more than the group" if free else "",
         draws=str(found.draws),
-        error=Quantity(found.standard_error or 0.0, Style.POWER, digits=2),
+        error=Quantity(found.standard_error or 0.0, Style.POWER, digits=1),
         end="; not the posterior of the stated model" if free else "",
     )

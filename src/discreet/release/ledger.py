@@ -42,7 +42,7 @@ from discreet.budget.toml import exact, line, one_of
 from discreet.errors import InputError
 from discreet.files import FilePath, check_regular, sha256
 from discreet.noise import Entropy
-from discreet.numbers import SMALLEST, Exact, fraction, whole
+from discreet.numbers import DIGITS, SMALLEST, Exact, decimal, fraction, whole
 
 if TYPE_CHECKING:
     from discreet.release.signing import Key
@@ -512,7 +512,8 @@ class Ledger:
                 from discreet.release.composition import ledger_cost
 
                 cost = ledger_cost(self, unit=total.unit, neighbours=total.neighbours, delta=total.delta)
-                found = f"epsilon {cost.kind.beside(cost.epsilon)} at delta {_short(total.delta)}"
+                spent = decimal(Fraction(cost.epsilon), digits=DIGITS, down=False)
+                found = f"epsilon {spent} ({cost.kind.label}) at delta {_short(total.delta)}"
             raise InputError(
                 f"the runs have spent {found} on one {total.unit} ({total.neighbours} neighbours), more than "
                 f"a total of {total.limit}; the ledger was not changed"

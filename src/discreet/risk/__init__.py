@@ -5,6 +5,7 @@
 [0.525, 0.574, 0.621, 0.667, 0.709]
 """
 
+from discreet.faces import page_in_words
 from discreet.risk.areas import Area, Poisson, Table, Uniform
 from discreet.risk.attack import (
     Attack,
@@ -62,6 +63,4 @@ def explain_profile(profile: RiskProfile, *, title: str = "") -> str:
     >>> "is right 58.88 times in 100" in page
     True
     """
-    from discreet.answers.risk_explain import explain_answer
-
-    return str(explain_answer(profile, title=title).record["page"])
+    return page_in_words(profile, title=title)

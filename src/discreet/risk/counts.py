@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from discreet.accounting.privacy_loss import Number
 from discreet.errors import InputError
+from discreet.faces import Displayed
 from discreet.risk.attack import Attack, independent_others
 from discreet.risk.decisions import Costs
 from discreet.risk.inputs import Numbers, read_known, read_prior, read_variance, read_whole
@@ -35,7 +36,7 @@ class Belief:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OneCount:
+class OneCount(Displayed):
     """One attack at some noisy values, for some priors, with what decisions cost."""
 
     attack: Attack
@@ -120,7 +121,7 @@ def one_count(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SeveralCounts:
+class SeveralCounts(Displayed):
     """Several counts of the same person: what each adds, and all together."""
 
     noisy: tuple[int, ...]

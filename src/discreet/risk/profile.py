@@ -29,6 +29,7 @@ from discreet.accounting.privacy_loss import Number, Numbers, PrivacyLoss, compo
 from discreet.budget.levels import CaseLabel, Neighbours
 from discreet.budget.release import EXACTLY, AnswerKind, Claim, Release
 from discreet.errors import InputError
+from discreet.faces import Displayed
 from discreet.noise import DiscreteGaussian, Noise, grouped
 from discreet.numbers import Interval
 from discreet.numbers import prior as read_prior
@@ -99,7 +100,7 @@ class Risk:
 
 
 @dataclass(frozen=True, slots=True)
-class RiskProfile:
+class RiskProfile(Displayed):
     """The risk of one count of each level, of each level, and of the whole release, by prior.
 
     `one_count` is the paper's attack: its adversary knows everyone else in the area and looks at the most

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from discreet.accounting.privacy_loss import Number
 from discreet.errors import InputError, PrecisionError
+from discreet.faces import Displayed
 from discreet.files import ArrowArray, ArrowTable, FilePath, arrow, whole_file
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.risk.attack import rows_of_equal
@@ -69,7 +70,7 @@ class LevelRisk:
 
 
 @dataclass(frozen=True, slots=True)
-class TableRisk:
+class TableRisk(Displayed):
     """The risk of a table: what the adversary knows, and a summary for each level and for all rows.
 
     How many others are known is `known` in every row, or what `known_column` says; without either each row is

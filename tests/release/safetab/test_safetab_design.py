@@ -14,11 +14,12 @@ from discreet.accounting.privacy_loss import compose
 from discreet.budget import load
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise, sample
-from discreet.release.safetab import design, tables, workbook
+from discreet.release.safetab import design, tables
 from discreet.release.safetab.account import account_pass
 from discreet.release.safetab.census2020 import configuration_2020, specification_2020
 from discreet.release.safetab.configuration import Configuration, read_toml, write_toml
 from discreet.release.safetab.mechanism import noise_for
+from discreet.report import workbook
 from discreet.studies import printed
 from discreet.testing import NotPrivateSeededEntropy
 

@@ -20,10 +20,10 @@ import pytest
 from safetab_params import write_params
 
 from discreet.cli import run
-from discreet.release.safetab import workbook
 from discreet.release.safetab.census2020 import configuration_2020, specification_2020, write_parameters
 from discreet.release.safetab.design import Sizing, changed, sizing
 from discreet.release.safetab.specification import Iteration, Kind, Specification
+from discreet.report import workbook
 
 pytest.importorskip("xlsxwriter", reason="needs XlsxWriter: install the extra `test`")
 SPECIFICATION = specification_2020()
