@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import house
@@ -104,8 +105,14 @@ def package_of(path: Path) -> str:
     return ".".join(("discreet", *path.relative_to(SOURCE).parent.parts))
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
 def found_in(path: Path) -> set[Found]:
-    return set(imports(ast.parse(path.read_text(encoding="utf-8")), package_of(path)))
+    return set(imports(tree_of(path), package_of(path)))
 
 
 def name_of(path: Path) -> str:
@@ -170,7 +177,7 @@ def test_seeded_randomness_is_never_imported_by_a_module(path: Path) -> None:
 def test_no_import_is_hidden_in_a_string(path: Path) -> None:
     if name_of(path) == "__init__.py":  # the lazy public names, checked in test_public_names.py
         return
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(path)):
         if not isinstance(node, ast.Call):
             continue
         called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
@@ -186,14 +193,14 @@ def test_no_import_is_hidden_in_a_string(path: Path) -> None:
 def test_modules_are_short_and_say_what_they_are(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= LONGEST
-    assert not text.strip() or ast.get_docstring(ast.parse(text)), f"{path} has no docstring"
+    assert not text.strip() or ast.get_docstring(tree_of(path)), f"{path} has no docstring"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
 def test_any_stays_at_the_borders(path: Path) -> None:
     lines = [
         n.lineno
-        for n in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for n in ast.walk(tree_of(path))
         if getattr(n, "id", "") == "Any"
     ]
     if name_of(path) in ANY:
