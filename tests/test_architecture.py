@@ -198,11 +198,7 @@ def test_modules_are_short_and_say_what_they_are(path: Path) -> None:
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
 def test_any_stays_at_the_borders(path: Path) -> None:
-    lines = [
-        n.lineno
-        for n in ast.walk(tree_of(path))
-        if getattr(n, "id", "") == "Any"
-    ]
+    lines = [n.lineno for n in ast.walk(tree_of(path)) if getattr(n, "id", "") == "Any"]
     if name_of(path) in ANY:
         assert lines, f"{name_of(path)} is listed in ANY and has none"
     else:

@@ -57,18 +57,34 @@ def table_risk_answer(found: TableRisk, *, table: str = "") -> Answer:
         "all": total.objects[0],
     }
     whole = found.total
-    facts = (
-        Fact("odds doubled", _in_percent(whole.share_doubled), "of the rows"),
-        Fact(
-            "largest ratio",
-            Quantity(whole.maximum, kind=NumberKind.AT_MOST, digits=4),
-            "posterior over prior",
-        ),
-        Fact("mean posterior", _brief(whole.mean_posterior), f"prior {Quantity(found.prior, Style.BRIEF)}"),
+    doubled, largest = (
+        _in_percent(whole.share_doubled),
+        Quantity(whole.maximum, kind=NumberKind.AT_MOST, digits=4),
     )
-    command = f"discreet risk table {table or 'FILE'} --prior {Quantity(found.prior, Style.BRIEF)}"
-    body = tuple(_body(found, table))
-    return Answer(table or "A table", record, body, facts, tables={"levels": levels}, command=command)
+    prior = Quantity(found.prior, Style.BRIEF)
+    return Answer(
+        table or "A table",
+        record,
+        tuple(_body(found, table)),
+        (
+            Fact("odds doubled", doubled, "of the rows"),
+            Fact("largest ratio", largest, "posterior over prior"),
+            Fact("mean posterior", _brief(whole.mean_posterior), f"prior {prior}"),
+        ),
+        tables={"levels": levels},
+        command=f"discreet risk table {table or 'FILE'} --prior {prior}",
+        summary=sentence(
+            "{rows}, odds doubled in {doubled}, ratio at most {largest}; {adversary}",
+            rows=_rows(found),
+            doubled=doubled,
+            largest=largest,
+            adversary=table_adversary(found),
+        ),
+    )
+
+
+def _rows(found: TableRisk) -> str:
+    return f"{Quantity(found.rows, Style.COUNT)} row{'s' * (found.rows != 1)}"
 
 
 def _brief(value: float) -> Quantity:
@@ -126,8 +142,7 @@ def table_adversary(found: TableRisk) -> str:
 
 
 def _body(found: TableRisk, table: str) -> Iterator[Part]:
-    rows = f"{Quantity(found.rows, Style.COUNT)} row{'s' * (found.rows != 1)}."
-    yield f"{table}: {rows}" if table else rows
+    yield f"{table}: {_rows(found)}." if table else f"{_rows(found)}."
     yield Paragraph(f"Adversary: {table_adversary(found)}.")
     yield ""
     yield _summary((*found.levels, found.total))

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from discreet.accounting.privacy_loss import Number
 from discreet.errors import InputError, PrecisionError
-from discreet.faces import Displayed
+from discreet.faces import Summarised
 from discreet.files import ArrowArray, ArrowTable, FilePath, arrow, whole_file
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.risk.attack import rows_of_equal
@@ -70,7 +70,7 @@ class LevelRisk:
 
 
 @dataclass(frozen=True, slots=True)
-class TableRisk(Displayed):
+class TableRisk(Summarised):
     """The risk of a table: what the adversary knows, and a summary for each level and for all rows.
 
     How many others are known is `known` in every row, or what `known_column` says; without either each row is
@@ -116,6 +116,9 @@ def table_risk(
     ...     file = Path(folder, "table.csv")
     ...     _ = file.write_text("level,value,variance\\nBlock,8,5\\nBlock,1,5\\nState,70,5\\n")
     ...     found = table_risk(file, prior="1/10", known=0)
+    >>> print(found)
+    3 rows, odds doubled in 66.7 %, ratio at most 10.00; someone who knows everyone else in the row, 0 with \
+the characteristics, and gives the target a chance of 0.1
     >>> [(level.level, level.share_doubled, round(level.maximum, 3)) for level in found.levels]
     [('Block', 0.5, 3.324), ('State', 1.0, 10.0)]
     """
