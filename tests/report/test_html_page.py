@@ -16,6 +16,7 @@ from discreet.accounting.calibration import calibrate, calibrated_lines
 from discreet.accounting.overall import Account, account
 from discreet.answers import NumberKind, Quantity, Style
 from discreet.answers.calibration import saved_text
+from discreet.answers.risk import right_percent
 from discreet.budget import Level, Query, Release, Spine, load
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise
@@ -486,7 +487,7 @@ def test_the_best_guess_has_the_same_digits_everywhere(noise: str, certify: bool
     release = Release.from_toml(f'name = "one"\nneighbours = "unbounded"\n[[levels]]\n{level}\n')
     facts = gather(release, prior="1/100", certify=certify, savings=False)
     prose = Reader(render(facts)).prose
-    wanted = facts.guess.right(percent=True)
+    wanted = str(right_percent(facts.guess))
     assert re.findall(r"right\s+at most ([\d.]+) times in 100", prose) == [wanted] * 2
     assert re.findall(r"Best guess of any adversary\s*([\d.]+) %", prose) == [wanted]
     assert re.findall(r"Everything published––([\d.]+)", prose) == [wanted]
