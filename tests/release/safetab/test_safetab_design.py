@@ -373,16 +373,6 @@ def test_what_a_cap_misses_is_what_people_lose() -> None:
     assert found.lost == 1 - Fraction(int(capped), int(whole))
 
 
-def test_old_names_still_work() -> None:
-    found = design.sizing(*PLAN, "US", exact=False)
-    with pytest.warns(DeprecationWarning, match="rho is now called budget"):
-        assert found.levels[0].rho == found.levels[0].budget
-    with pytest.warns(DeprecationWarning, match="rho is now called budget"):
-        assert found.costs[0].rho == found.costs[0].budget
-    with pytest.warns(DeprecationWarning, match="zcdp_epsilon is now called converted"):
-        assert found.costs[0].zcdp_epsilon == found.costs[0].converted
-
-
 def test_it_follows_a_slider() -> None:
     """Each call takes less than 50 ms of processor time, the least of three."""
     noise = GaussianNoise(625)

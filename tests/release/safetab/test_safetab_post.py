@@ -231,12 +231,6 @@ def test_choices_that_there_are_not() -> None:
         Corrections(negative="keep")  # type: ignore[arg-type]
 
 
-def test_what_was_true_or_false_is_understood() -> None:
-    for old, new in ((True, "both"), (False, None)):
-        with pytest.warns(DeprecationWarning, match=f"tabulation suppression {old} is now called {new!r}"):
-            assert Options(tabulation_suppression=old).corrections == Corrections(new)  # type: ignore[arg-type]
-
-
 def test_parts_join_and_sort() -> None:
     first, second = part("TRACT", [(5, 1, 1), (0, 3, 0)], 1), part("TRACT", [(0, 2, 2)], 2)
     both = joined([first, second])

@@ -578,15 +578,3 @@ def test_progress_of_counting_rises_to_its_end(tmp_path: Path, params: Callable[
     assert counting == sorted(counting)
     assert counting[-1] == 1
     assert 0.5 in counting
-
-
-def test_old_names_go_on_with_a_warning() -> None:
-    from importlib import import_module
-
-    from discreet.release.safetab import configuration
-
-    homes = (("running", "run", run), ("safetab_toml", "write_toml", configuration.write_toml))
-    for old, name, home in homes:
-        module = import_module(f"discreet.release.safetab.{old}")
-        with pytest.warns(DeprecationWarning, match="is now discreet.release.safetab"):
-            assert getattr(module, name) is home

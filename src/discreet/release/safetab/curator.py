@@ -21,7 +21,7 @@ there is a cap, totals are compared with people who have all their codes as well
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache, partial
 from math import ceil, nan, sqrt
@@ -711,14 +711,12 @@ def _notes(
         )
     if options.get("coterminous"):
         yield "Regions of the same blocks share their numbers, so that errors come more than once."
-    suppressed = options.get("tabulation_suppression")
-    if suppressed:
+    if options.get("tabulation_suppression"):
         yield (
             "Groups whose alone count exceeded the combination count were dropped; "
             "the expectations ignore this."
         )
-    # version 0.2 says "tabulation_suppression": true, which set negative counts to zero
-    if not configuration.allow_negative_counts or options.get("negative") == "zero" or suppressed is True:
+    if not configuration.allow_negative_counts or options.get("negative") == "zero":
         yield "Counts below zero were set to zero, which raises small ones; the expectations ignore this."
     if options.get("negative") == "drop":
         yield (
@@ -734,10 +732,5 @@ def _notes(
         for one in read_ledger(ledger).entries:
             if one.id == receipt["entry"]:
                 said |= {str(item["sha256"]) for item in one.inputs}
-    # outputs of version 0.1 have a ledger of their own inside
-    for file in out.glob("ledger*.json"):
-        with suppress(OSError):
-            text = file.read_text(encoding="utf-8")
-            said |= {word for word in text.replace('"', " ").split() if len(word) == 64}
     if said and not {one["sha256"] for one in counts.origins()} <= said:
         yield "WARNING: the ledger says that the output was made from other files than these."

@@ -28,7 +28,6 @@ from discreet.budget.release import EXACTLY
 from discreet.errors import InputError
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from discreet.numbers import Exact, fraction, plain, positive, share
-from discreet.release.safetab import renamed
 from discreet.release.safetab.account import (
     LARGEST,
     claim,
@@ -222,16 +221,6 @@ class DesignCost:
     neighbours: Neighbours = "unbounded"
     cases: int = 1
 
-    @property
-    def rho(self) -> Fraction:
-        """Deprecated: see `budget`."""
-        return renamed("rho", "budget", self.budget)
-
-    @property
-    def zcdp_epsilon(self) -> float:
-        """Deprecated: see `converted`."""
-        return renamed("zcdp_epsilon", "converted", self.converted)
-
 
 def cost(
     configuration: Configuration,
@@ -335,11 +324,6 @@ class SizedLevel:
             thresholds=one.thresholds,
             suppression=one.suppression,
         )
-
-    @property
-    def rho(self) -> Fraction:
-        """Deprecated: see `budget`."""
-        return renamed("rho", "budget", self.budget)
 
     def as_dict(self) -> dict[str, object]:
         """Return what JSON says."""

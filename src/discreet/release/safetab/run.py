@@ -51,7 +51,6 @@ from discreet.files import sha256
 from discreet.noise import Noise
 from discreet.release.commit import RECEIPT, free, open_ledger, read_manifest, read_receipt, staging
 from discreet.release.ledger import NOT_PRIVATE, Entry, find_ledger, now, rehearsal_entropy
-from discreet.release.safetab import renamed
 from discreet.release.safetab.account import budget_release, mechanisms, spent
 from discreet.release.safetab.configuration import JSON_FILE, TOML_FILE, Configuration, read_configuration
 from discreet.release.safetab.mechanism import Mechanism
@@ -202,13 +201,6 @@ class Corrections:
     negative: Negative | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.suppression, bool):
-            chosen: Suppression | None = "both" if self.suppression else None
-            object.__setattr__(
-                self,
-                "suppression",
-                renamed(f"tabulation suppression {self.suppression}", repr(chosen), chosen),
-            )
         for name, value, allowed in (
             ("tabulation suppression", self.suppression, get_args(Suppression)),
             ("negative", self.negative, get_args(Negative)),
