@@ -48,7 +48,7 @@ ANY = {
     "release/engine/__init__.py": "Ibis, which has no types that a checker could use",
     "release/engine/spark.py": "Spark, which need not be installed",
     "release/ledger.py": "JSON, until it is checked",
-    "release/safetab/counts.py": "NumPy integers of any width",
+    "release/mechanism/counts.py": "NumPy integers of any width",
     "release/safetab/workbook.py": "XlsxWriter, which has no types",
     "release/tables.py": "PyArrow, which has no types; pandas and polars; NumPy numbers of any kind",
     "report/figures.py": "settings of Matplotlib, and options passed on to it",

@@ -1,17 +1,12 @@
-"""Exact counts of people by region and group: one pass over the records, then state by state.
+"""Exact counts of people by region and group: one pass over the records, then part by part.
 
-*Regions.* The United States and Puerto Rico (state 72) are two passes over disjoint people. Blocks of the
-same tract, place and tribal area (AIANNH) are never told apart by a table: together they are an *atom*. Every
-region is a union of atoms, of which the nation has some hundred thousand against eight million blocks, so
-people are counted by atom and regions are sums over atoms.
-
-*Records* are coded as they are read, apart for each state: a record becomes its atom, its cell of sex and
-age, and its codes as three integers of three codes each. The expressions run on any engine. They avoid what
+*Records* are coded as they are read, apart for each part of the country: a record becomes its atom, its
+finest cell, and its codes as integers of three codes each. The expressions run on any engine. They avoid what
 engines do differently: nothing is cast that may fail, codes are taken apart by shifting bits (a quotient may
 be a float), and sums are narrowed by the engine (DuckDB makes them 128 bits wide).
 
-*Counts.* A state at a time the records are summed by atom, cell and combination of codes, combinations are
-mapped to their groups, and totals by atom and group come out; regions, the nation and areas that cross states
+*Counts.* A part at a time the records are summed by atom, cell and combination of codes, combinations are
+mapped to their groups, and totals by atom and group come out; regions, also those that cross parts,
 are sums of those, in arrays. Cells are asked for later, for the groups that need them. So memory grows with
 regions and groups, not with people.
 
@@ -32,7 +27,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import reduce
-from itertools import pairwise
+from itertools import pairwise, product
 from operator import add, and_, or_
 from pathlib import Path
 from types import TracebackType
@@ -45,195 +40,74 @@ from discreet.errors import DiscreetError, InputError
 from discreet.files import sync, whole_file
 from discreet.release.commit import try_lock
 from discreet.release.engine import DuckDB, Engine, Relation, connect
-from discreet.release.safetab.configuration import Configuration
-from discreet.release.safetab.specification import (
-    BELOW_STATE,
-    CODE_FILE,
-    GEOGRAPHIES,
-    LEVELS,
-    NULL,
-    PASSES,
-    PR_GEOGRAPHIES,
-    PUERTO_RICO,
-    STATES,
-    US_GEOGRAPHIES,
-    Specification,
-)
-from discreet.release.safetab.tables import RANGES, TOP_AGE
+from discreet.release.mechanism.configuration import Configuration
+from discreet.release.mechanism.groups import Specification
+from discreet.release.mechanism.regions import Geography
+from discreet.release.mechanism.tabulation import AdaptiveTabulation
 from discreet.release.tables import ArrowSchema, ArrowTable, arrow, strings
 
 if TYPE_CHECKING:
-    from discreet.release.safetab.records import Hashes
-
-# -- regions -----------------------------------------------------------------------------------------------
-
-NO_PLACE, NO_AREA = "99999", "9999"
-"""Codes for land outside any place, and outside any tribal area."""
-
-OUTSIDE = -1
-"""The atom of all blocks that no pass tabulates."""
-
-Classes = Sequence[Sequence[tuple[str, int]]]
-"""Regions made of the same blocks, each a geography and an index."""
-
-
-@dataclass(frozen=True)
-class Geography:
-    """The regions of each geography, sorted, and for each atom the index of its region or -1."""
-
-    regions: Mapping[str, tuple[str, ...]]
-    atoms: Mapping[str, NDArray[np.int32]]
-    keys: ArrowTable
-    """Arrow table: the five codes of GRF-C that make an atom, the atom (or OUTSIDE), and the state's number
-    (`part`)."""
-    tracts: tuple[str, ...]
-    notes: tuple[str, ...] = ()
-
-    def from_atoms(self, geography: str) -> ArrowTable:
-        """Return an Arrow table: `part`, an atom, and its `region`."""
-        region = self.atoms[geography]
-        inside = np.flatnonzero(region >= 0).astype(np.int32)
-        return _pairs(inside, region[inside])
-
-    def coterminous(self, water: frozenset[str] = frozenset()) -> Classes:
-        """Return the classes of two and more regions of one pass that are made of the same blocks.
-
-        Blocks of the tracts in `water` are left out of the comparison: nobody lives there, and they only
-        make regions differ on paper. The nation is not compared.
-        """
-        dry = np.array([tract not in water for tract in self.tracts], dtype=bool)
-        found: dict[bytes, list[tuple[str, int]]] = {}
-        for geography in (name for names in PASSES.values() for name in names if name != "USA"):
-            if not self.regions[geography]:
-                continue
-            region = self.atoms[geography]
-            atoms = np.flatnonzero((region >= 0) & dry)
-            order = np.argsort(region[atoms], kind="stable")
-            ends = np.searchsorted(region[atoms][order], np.arange(len(self.regions[geography]) + 1))
-            for index, (start, end) in enumerate(pairwise(ends)):
-                if end > start:
-                    key = atoms[order[start:end]].tobytes()
-                    found.setdefault(key, []).append((geography, index))
-        return tuple(tuple(members) for members in found.values() if len(members) > 1)
-
-
-def build(codes: ArrowTable, configuration: Configuration) -> Geography:
-    """Build from the distinct codes of GRF-C: an Arrow table of state, county, tract, place and area."""
-    pa = arrow()
-    columns = {name: np.asarray(codes.column(name).to_pylist(), dtype=str) for name in codes.column_names}
-    states = columns["state"]
-    us = np.isin(states, configuration.state_filter_us) & configuration.run_us
-    puerto = (states == PUERTO_RICO) & configuration.run_pr
-    inside = us | puerto
-    if not inside.any():
-        wanted = ["no state of state_filter_us"] * configuration.run_us
-        wanted += [f"not Puerto Rico ({PUERTO_RICO})"] * configuration.run_pr
-        raise InputError(f"GRF-C has {' and '.join(wanted)}, so nothing would be tabulated")
-    # a filter of all states, as in production, fits any GRF-C; one that names some and finds none is wrong
-    some = set(configuration.state_filter_us) != set(STATES)
-    if configuration.run_us and some and not us.any():
-        raise InputError(
-            "GRF-C has no state of state_filter_us, so nothing of the United States would be tabulated; "
-            "name other states, or set run_us to false"
-        )
-    atom = np.full(states.size, OUTSIDE, dtype=np.int32)
-    atom[inside] = np.arange(int(inside.sum()), dtype=np.int32)
-    state, county, tract, place, area = (columns[name][inside] for name in AREAS if name != "block")
-    county = np.char.add(state, county)
-    tract = np.char.add(county, tract)
-    place = np.where(place == NO_PLACE, "", np.char.add(state, place))
-    area = np.where(area == NO_AREA, "", area)
-    # an empty name is no region
-    names = [np.full(state.size, "1"), state, county, tract, place, area]
-    regions: dict[str, tuple[str, ...]] = {}
-    atoms: dict[str, NDArray[np.int32]] = {}
-    for geographies, chosen, own in ((US_GEOGRAPHIES, us, names), (PR_GEOGRAPHIES, puerto, names[1:5])):
-        for geography, texts in zip(geographies, own, strict=True):
-            there = chosen[inside] & (texts != "")
-            found, index = np.unique(texts[there], return_inverse=True)
-            regions[geography] = tuple(found.tolist())
-            atoms[geography] = np.full(texts.size, -1, dtype=np.int32)
-            atoms[geography][there] = index
-    keys = codes.append_column("atom", pa.array(atom))
-    keys = keys.append_column("part", pa.array(states.astype(np.int8)))
-    return Geography(regions, atoms, keys, tuple(tract.tolist()), _notes(configuration, set(states.tolist())))
-
-
-def _notes(configuration: Configuration, found: set[str]) -> tuple[str, ...]:
-    def many(states: Sequence[str]) -> str:
-        return f"{len(states)} state{'s' * (len(states) != 1)}"
-
-    notes = []
-    absent = [state for state in configuration.state_filter_us if state not in found]
-    if configuration.run_us and absent:
-        notes.append(f"state_filter_us names {many(absent)} not in GRF-C: {', '.join(absent)}")
-    outside = sorted(found - {*configuration.state_filter_us, PUERTO_RICO})
-    if configuration.run_us and outside:
-        notes.append(f"GRF-C has {many(outside)} that state_filter_us leaves out: {', '.join(outside)}")
-    if configuration.run_pr and PUERTO_RICO not in found:
-        notes.append(f"run_pr is true, but GRF-C has no block of Puerto Rico ({PUERTO_RICO})")
-    return tuple(notes)
-
+    from discreet.release.mechanism.records import Hashes
 
 # -- records -----------------------------------------------------------------------------------------------
-
-BLOCK_COLUMNS = ("TABBLKST", "TABBLKCOU", "TABTRACTCE", "TABBLK")
-AREA_COLUMNS = (*BLOCK_COLUMNS, "PLACEFP", "AIANNHCE")
-WIDTHS = dict(zip(AREA_COLUMNS, (2, 3, 6, 4, 5, 4), strict=True))
-"""Digits of the codes of GRF-C."""
-AREAS = dict(zip(("state", "county", "tract", "block", "place", "area"), AREA_COLUMNS, strict=True))
-"""What the columns of GRF-C are called here."""
-RACE_COLUMNS = tuple(f"QRACE{place}" for place in range(1, 9))
-CODE_COLUMNS = (*RACE_COLUMNS, "QSPAN")
-PERSON_COLUMNS = ("QAGE", "QSEX", *BLOCK_COLUMNS, *CODE_COLUMNS)
-IDENTIFIER = "RECORD_ID"
-"""A column that names each record once, if there is one: no two records may have the same."""
-UNUSED_COLUMNS = ("HOUSEHOLDER", "CENRACE")
-"""Columns of the format that no table needs: they must be there, and are not read."""
-AGES = len(RANGES[-1])
-"""The finest age ranges; a cell is (sex - 1) * AGES + age range."""
 
 BITS = 21
 """Bits of a code: two million of them, and three codes fit into 63 bits."""
 
-CODES = ("first", "second", "third")
-"""The columns of a combination: races 1 to 3, 4 to 6, and 7, 8 and the origin; 0 is no code."""
+TOGETHER = 3
+"""Codes that are packed into one integer."""
 
 NOWHERE = -1
-"""The state of a record whose block is not known."""
+"""The part of the country of a record whose area is not known."""
 
 
-def blocks(engine: Engine, areas: Relation, geography: Geography) -> Relation:
-    """Return `tract` (eleven digits), `block`, `atom` and `part` (the number of the state) of every block."""
+def packed(tabulation: AdaptiveTabulation) -> tuple[str, ...]:
+    """Return the columns of a combination of codes, three to a column; 0 is no code."""
+    many = -(-len(tabulation.answers.columns) // TOGETHER)
+    return tuple(f"codes{place}" for place in range(many))
+
+
+def keyed(rows: Relation, tabulation: AdaptiveTabulation) -> dict[str, Relation]:
+    """Return the columns that name an area: all codes but the last as one text, and the last.
+
+    Where the widths of the codes are known, a text of others is null: shifted digits could name another area.
+    """
+    import ibis  # type: ignore[import-untyped]
+
+    *first, last = tabulation.areas.key
+    widths = tabulation.areas.widths
+    if not first:
+        return {"last": rows[last]}
+    if not all(widths[name] for name in first):
+        return {**{f"key{place}": rows[name] for place, name in enumerate(first)}, "last": rows[last]}
+    right = reduce(and_, (rows[name].length() == widths[name] for name in first[:-1] or first))
+    whole = reduce(add, (rows[name] for name in first))
+    return {"first": ibis.ifelse(right, whole, ibis.null("string")), "last": rows[last]}
+
+
+def area_table(engine: Engine, areas: Relation, geography: Geography) -> Relation:
+    """Return the key of every area, its `atom` and its `part` (the number of the part of the country)."""
+    tabulation = geography.tabulation
     keys = engine.upload(geography.keys)
-    named = areas.select(**{short: areas[column] for short, column in AREAS.items()})
-    joined = named.inner_join(keys, ["state", "county", "tract", "place", "area"])
-    atoms = joined.select(
-        tract=joined.state + joined.county + joined.tract,
-        block=joined.block,
-        atom=joined.atom,
-        part=joined.part,
-    )
-    # a block that comes twice is reported, but must not make people count twice while other checks go on
-    once = atoms.group_by(["tract", "block"]).agg(atom=atoms.atom.min(), part=atoms.part.min())
+    joined = areas.inner_join(keys, list(geography.columns))
+    key = keyed(joined, tabulation)
+    atoms = joined.select(**key, atom=joined.atom, part=joined.part)
+    # an area that comes twice is reported, but must not make people count twice while other checks go on
+    once = atoms.group_by(list(key)).agg(atom=atoms.atom.min(), part=atoms.part.min())
     return engine.keep(once)
 
 
-def cells() -> ArrowTable:
-    """Return an Arrow table of all ways to write age and sex, with the cell they mean."""
+def cells(tabulation: AdaptiveTabulation) -> ArrowTable:
+    """Return an Arrow table of all ways to write the attributes, with the finest cell that they mean."""
     pa = arrow()
-    rows: dict[tuple[str, str], int] = {}
-    for age in range(TOP_AGE + 1):
-        place = max(place for place, (start, _) in enumerate(RANGES[-1]) if start <= age)
-        for sex in (1, 2):
-            rows |= {(f"{age:0{width}}", str(sex)): (sex - 1) * AGES + place for width in (1, 2, 3)}
-    return pa.table(
-        {
-            "age": strings([age for age, _ in rows]),
-            "sex": strings([sex for _, sex in rows]),
-            "cell": pa.array(list(rows.values()), pa.int8()),
-        }
-    )
+    attributes = tabulation.attributes
+    sizes = [len(one.parts) for one in attributes]
+    texts, found = [], []
+    for written in product(*(one.texts.items() for one in attributes)):
+        texts.append([text for text, _ in written])
+        found.append(int(np.ravel_multi_index([part for _, part in written], sizes)))
+    columns = {f"value{place}": strings([row[place] for row in texts]) for place in range(len(attributes))}
+    return pa.table({**columns, "cell": pa.array(found, pa.int32())})
 
 
 def numbers(specification: Specification) -> ArrowTable:
@@ -242,129 +116,131 @@ def numbers(specification: Specification) -> ArrowTable:
     return pa.table({"code": strings(codes), "number": pa.array(range(1, len(codes) + 1), pa.int64())})
 
 
-def tract(people: Relation) -> Relation:
-    """Return state, county and tract as one text, or null if the widths of the parts are wrong.
-
-    Without the widths, shifted digits could make another tract's name.
-    """
-    import ibis  # type: ignore[import-untyped]
-
-    right = (people.TABBLKST.length() == 2) & (people.TABBLKCOU.length() == 3)
-    return ibis.ifelse(right, people.TABBLKST + people.TABBLKCOU + people.TABTRACTCE, ibis.null("string"))
-
-
-def described(
-    engine: Engine, people: Relation, block_table: Relation, specification: Specification
-) -> Relation:
+def described(engine: Engine, people: Relation, areas: Relation, specification: Specification) -> Relation:
     """Return each record with what its fields mean: part and atom, cell, and the numbers of its codes.
 
-    What a field means is null if it means nothing; its own columns (`code0` to `code8`, of the eight races
-    and the origin) stay beside it.
+    What a field means is null if it means nothing; its own columns (`value0`, `code0` and so on) stay beside.
     """
-    fields = {f"code{place}": people[name].nullif(NULL) for place, name in enumerate(CODE_COLUMNS)}
-    kept = [name for name in ("row", IDENTIFIER) if name in people.columns]
-    found = people.select(
-        *kept, tract=tract(people), block=people.TABBLK, age=people.QAGE, sex=people.QSEX, **fields
-    )
-    kept += ["age", "sex", *fields, "part", "atom"]
-    found = found.left_join(block_table, ["tract", "block"]).select(*kept)
+    tabulation = specification.tabulation
+    null, identifier = tabulation.record_file.null, tabulation.record_file.identifier
+    codes = {f"code{place}": people[name] for place, name in enumerate(tabulation.answers.columns)}
+    if null:
+        codes = {name: column.nullif(null) for name, column in codes.items()}
+    values = {f"value{place}": people[one.column] for place, one in enumerate(tabulation.attributes)}
+    kept = [name for name in ("row", identifier) if name and name in people.columns]
+    key = keyed(people, tabulation)
+    found = people.select(*kept, **key, **values, **codes)
+    kept += [*values, *codes, "part", "atom"]
+    found = found.left_join(areas, list(key)).select(*kept)
     kept.append("cell")
-    found = found.left_join(engine.upload(cells()), ["age", "sex"]).select(*kept)
+    found = found.left_join(engine.upload(cells(tabulation)), list(values)).select(*kept)
     known = engine.upload(numbers(specification))
-    for place, field in enumerate(fields):
+    for place, field in enumerate(codes):
         own = known.select(**{f"key{place}": known.code, f"number{place}": known.number})
         kept.append(f"number{place}")
         found = found.left_join(own, found[field] == own[f"key{place}"]).select(*kept)
     return found
 
 
-def broken_rules(found: Relation) -> dict[tuple[str, str], Relation]:
+def broken_rules(found: Relation, tabulation: AdaptiveTabulation) -> dict[tuple[str, str], Relation]:
     """Return which described records break a rule, by what is said of it and the field it is said of.
 
-    Ages and sexes are not among them: together they have no cell.
+    The values of attributes are not among them: together they have no cell.
     """
-    given = [found[f"code{place}"].notnull() for place in range(len(CODE_COLUMNS))]
-    number = [found[f"number{place}"] for place in range(len(CODE_COLUMNS))]
-    races, unknown = given[:-1], f"a code is not in {CODE_FILE}"
-    none = reduce(and_, (~there for there in races))
-    return {
-        ("a block is not in GRF-C", "TABBLK"): found.atom.isnull(),
-        ("a person has no race code; at least one is required", RACE_COLUMNS[0]): none,
-        **{
-            ("a race code follows an empty one", name): ~before & after
-            for name, (before, after) in zip(RACE_COLUMNS[1:], pairwise(races), strict=True)
-        },
-        **{
-            (unknown, name): there & number[place].isnull()
-            for place, (name, there) in enumerate(zip(RACE_COLUMNS, races, strict=True))
-        },
-        (unknown, CODE_COLUMNS[-1]): number[-1].isnull(),
+    answers, areas = tabulation.answers, tabulation.areas
+    several, word, unknown = answers.several, answers.word, f"a code is not in {answers.codes}"
+    rules = {
+        (f"a {areas.one} is not in {tabulation.area_file.name}", areas.key[-1]): found.atom.isnull(),
     }
+    given = [found[f"code{place}"].notnull() for place in range(len(answers.columns))]
+    number = [found[f"number{place}"] for place in range(len(answers.columns))]
+    several_given = given[: len(several)]
+    if several:
+        none = reduce(and_, (~there for there in several_given))
+        rules[f"a {tabulation.unit} has no {word} code; at least one is required", several[0]] = none
+    for name, (before, after) in zip(several[1:], pairwise(several_given), strict=True):
+        rules[f"a {word} code follows an empty one", name] = ~before & after
+    for place, (name, there) in enumerate(zip(several, several_given, strict=True)):
+        rules[unknown, name] = there & number[place].isnull()
+    if answers.one:
+        rules[unknown, answers.one] = number[-1].isnull()
+    return rules
 
 
-def coded(engine: Engine, people: Relation, block_table: Relation, specification: Specification) -> Relation:
+def coded(engine: Engine, people: Relation, areas: Relation, specification: Specification) -> Relation:
     """Return each record as integers: part, atom, cell, codes, whether it breaks a rule, and that it is one.
 
     This is not computed yet; whoever stores it reads the file, once.
     """
     import ibis
 
-    found = described(engine, people, block_table, specification)
-    wrong = reduce(or_, (found.cell.isnull(), *broken_rules(found).values()))
+    tabulation = specification.tabulation
+    found = described(engine, people, areas, specification)
+    wrong = reduce(or_, (found.cell.isnull(), *broken_rules(found, tabulation).values()))
     shifted = [
-        found[f"number{place}"].fill_null(0) * (1 << BITS * (place % 3)) for place in range(len(CODE_COLUMNS))
+        found[f"number{place}"].fill_null(0) * (1 << BITS * (place % TOGETHER))
+        for place in range(len(tabulation.answers.columns))
     ]
     return found.select(
         part=found.part.fill_null(NOWHERE),
         atom=found.atom,
         cell=found.cell,
-        **{name: reduce(add, shifted[3 * k : 3 * k + 3]) for k, name in enumerate(CODES)},
+        **{
+            name: reduce(add, shifted[TOGETHER * place : TOGETHER * (place + 1)])
+            for place, name in enumerate(packed(tabulation))
+        },
         wrong=ibis.ifelse(wrong, ibis.literal(1, "int8"), ibis.literal(0, "int8")),
         people=ibis.literal(1, "int64"),
     )
 
 
-def combinations(engine: Engine, people: Relation) -> Relation:
+def combinations(engine: Engine, people: Relation, codes: Sequence[str]) -> Relation:
     """Number the distinct combinations of codes."""
     import ibis
 
-    distinct = people.select(*CODES).distinct()
+    distinct = people.select(*codes).distinct()
     # ordered, for an engine that computes it twice must find the same numbers
-    number = ibis.row_number().over(order_by=[distinct[name] for name in CODES])
+    number = ibis.row_number().over(order_by=[distinct[name] for name in codes])
     return engine.keep(distinct.mutate(combination=number.cast("int32")))
 
 
 def _code(combined: Relation, place: int) -> Relation:
     """The number of a code of a combination, 0 if there is none."""
-    packed = combined[CODES[place // 3]]
-    return (packed >> (BITS * (place % 3))) & ((1 << BITS) - 1)
+    column = combined[f"codes{place // TOGETHER}"]
+    return (column >> (BITS * (place % TOGETHER))) & ((1 << BITS) - 1)
 
 
 def members(engine: Engine, combined: Relation, specification: Specification, most: int) -> Relation:
     """Return the groups of each combination, each once: however many codes lead to a group, it counts once.
 
-    Alone: groups that all codes share. In combination: groups that any code has. Ethnicity: those of QSPAN.
+    Of several codes: groups that all share, and groups that any has. Of the one code: those that it has.
     """
     import ibis
 
+    answers = specification.tabulation.answers
+    every, some, one = answers.kinds
     known = engine.upload(mapping(specification))
-    race, ethnicity = known.filter(known.kind != "ethnicity"), known.filter(known.kind == "ethnicity")
-    each = [combined.select("combination", number=_code(combined, place)) for place in range(most)]
-    codes = ibis.union(*each, distinct=True) if most > 1 else each[0]
-    codes = codes.filter(codes.number > 0)
-    many = codes.group_by("combination").agg(many=codes.count())
-    found = codes.inner_join(race, "number").select("combination", "iteration", "kind")
-    shared = (
-        found.filter(found.kind == "alone")
-        .group_by(["combination", "iteration"])
-        .agg(sharing=lambda t: t.count())
-    )
-    alone = shared.inner_join(many, "combination")
-    alone = alone.filter(alone.sharing == alone.many).select("combination", "iteration")
-    some = found.filter(found.kind == "combination").select("combination", "iteration").distinct()
-    origin = combined.select("combination", number=_code(combined, len(RACE_COLUMNS)))
-    spanish = origin.inner_join(ethnicity, "number").select("combination", "iteration")
-    return engine.keep(alone.union(some, distinct=False).union(spanish, distinct=False))
+    found = []
+    if answers.several:
+        own = known.filter(known.kind != one)
+        each = [combined.select("combination", number=_code(combined, place)) for place in range(most)]
+        codes = ibis.union(*each, distinct=True) if most > 1 else each[0]
+        codes = codes.filter(codes.number > 0)
+        many = codes.group_by("combination").agg(many=codes.count())
+        joined = codes.inner_join(own, "number").select("combination", "iteration", "kind")
+        shared = (
+            joined.filter(joined.kind == every)
+            .group_by(["combination", "iteration"])
+            .agg(sharing=lambda t: t.count())
+        )
+        alone = shared.inner_join(many, "combination")
+        found.append(alone.filter(alone.sharing == alone.many).select("combination", "iteration"))
+        found.append(joined.filter(joined.kind == some).select("combination", "iteration").distinct())
+    if answers.one:
+        own = known.filter(known.kind == one)
+        single = combined.select("combination", number=_code(combined, len(answers.several)))
+        found.append(single.inner_join(own, "number").select("combination", "iteration"))
+    return engine.keep(reduce(lambda left, right: left.union(right, distinct=False), found))
 
 
 def mapping(specification: Specification) -> ArrowTable:
@@ -461,7 +337,7 @@ class CodedRecords:
     def write(self, records: Relation, progress: Callable[[float], None] | None = None) -> None:
         """Compute and store the records; this reads their file."""
         if self._reader is not self.engine:
-            keys = ["part", "atom", "cell", *CODES, "wrong"]
+            keys = [name for name in records.columns if name != "people"]
             alike = records.group_by(keys).agg(people=records.people.sum())
             records = self.engine.upload(self._reader.fetch(alike))
         self.engine.store(records, self._folder / "coded", by="part", progress=progress)
@@ -548,18 +424,20 @@ class GroupCounts:
         self.specification, self._hashes = specification, hashes
         engine = self._engine = parts.engine
         self._parts = parts
+        self.tabulation = specification.tabulation
+        self._codes = packed(self.tabulation)
         self._levels = np.array([one.level for one in specification.iterations], dtype=np.int8)
         self._below, self._above = (
-            np.array([one.tabulated(name) for one in specification.iterations], dtype=bool)
-            for name in ("COUNTY", "STATE")
+            np.array([one.tabulated(below=below) for one in specification.iterations], dtype=bool)
+            for below in (True, False)
         )
         batches = parts.batches()
-        self._sums: dict[str, list[Sums]] = {name: [] for name in GEOGRAPHIES}
+        self._sums: dict[str, list[Sums]] = {name: [] for name in self.tabulation.geographies}
         self._kept: list[Relation] = []
         self._base: Relation | None = None
         if batches:
             records = parts.of(*(state for batch in batches for state in batch))
-            combined = combinations(engine, records)
+            combined = combinations(engine, records, self._codes)
             self._members = members(engine, combined, specification, configuration.max_race_codes)
             self._kept += [combined, self._members]
             self._check_members(configuration)
@@ -568,7 +446,7 @@ class GroupCounts:
                 if progress is not None:
                     progress(STEPS // 2 + STEPS * done // (2 * len(batches)), STEPS)
         # taken apart as they are summed up: both at once would be the most memory of the run
-        self._totals = {name: summed(self._sums.pop(name)) for name in GEOGRAPHIES}
+        self._totals = {name: summed(self._sums.pop(name)) for name in self.tabulation.geographies}
         self.seconds = 0.0
         """How long the engine was asked for cells."""
 
@@ -593,11 +471,12 @@ class GroupCounts:
             below=found.below.cast("int64").sum(), above=found.above.cast("int64").sum()
         )
         most = many.group_by("level").agg(below=many.below.max(), above=many.above.max())
-        for row in self._engine.fetch(most).to_pylist():
-            for side, geography in (("below", "COUNTY"), ("above", "STATE")):
-                bound = self.specification.stability(
-                    row["level"], configuration.max_race_codes, geography
-                ).value
+        of_groups = {one.groups: level for level, one in self.tabulation.workloads.items()}
+        for row, below in product(self._engine.fetch(most).to_pylist(), (True, False)):
+            geography, side = self.tabulation.side(below=below), "below" if below else "above"
+            if geography is not None and row["level"] in of_groups:
+                level = of_groups[row["level"]]
+                bound = self.specification.stability(level, configuration.max_race_codes, geography).value
                 if row[side] > bound:
                     raise DiscreetError(
                         f"a person is in {row[side]} groups of level {row['level']}, but the noise is scaled "
@@ -609,8 +488,8 @@ class GroupCounts:
         """Sum up some states: their base, kept for cells, and their totals by atom and group."""
         engine, records = self._engine, self._parts.of(*batch)
         inside = records.filter(records.atom >= 0)
-        base = inside.group_by(["atom", "cell", *CODES]).agg(people=inside.people.sum())
-        base = base.inner_join(combined, list(CODES)).select("atom", "combination", "cell", "people")
+        base = inside.group_by(["atom", "cell", *self._codes]).agg(people=inside.people.sum())
+        base = base.inner_join(combined, list(self._codes)).select("atom", "combination", "cell", "people")
         if apart:
             (state,) = batch
             engine.store(base, self._parts.place("atoms", state))
@@ -625,7 +504,7 @@ class GroupCounts:
         some = some.group_by(["atom", "iteration"]).agg(count=some.people.sum())
         table = engine.fetch(some)
         atom, iteration, count = (table.column(name).to_numpy() for name in ("atom", "iteration", "count"))
-        for name in GEOGRAPHIES:
+        for name in self.tabulation.geographies:
             region = self.geography.atoms[name][atom]
             inside = region >= 0
             if inside.any():
@@ -635,23 +514,19 @@ class GroupCounts:
             self._roll_up(engine, base, state)
             engine.drop(base)
 
-    def _roll_up(self, engine: DuckDB, base: Relation, state: int) -> None:
-        """Store the people of a state by county, combination and cell, and by state, for cells of those."""
-        prefix = "PR-" if f"{state:02}" == PUERTO_RICO else ""
-        county, whole = f"{prefix}COUNTY", f"{prefix}STATE"
-        region = self.geography.atoms
-        pairs = {county: self.geography.from_atoms(county)}
-        both = (region[county] >= 0) & (region[whole] >= 0)
-        inside, first = np.unique(region[county][both], return_index=True)
-        pairs[whole] = _pairs(inside, region[whole][both][first])
-        source = base.rename(part="atom")
-        for name, table in pairs.items():
-            parents = engine.upload(table)
+    def _roll_up(self, engine: DuckDB, base: Relation, part: int) -> None:
+        """Store the people of a part by region, combination and cell, from small regions up."""
+        which = self.geography.passes.get(part)
+        if which is None:  # no pass takes this part
+            return
+        source, below = base.rename(part="atom"), None
+        for name in self.tabulation.passes[which].rolled_up:
+            parents = engine.upload(self.geography.sums(name, below))
             rows = source.inner_join(parents, "part")
             rows = rows.group_by(["region", "combination", "cell"]).agg(people=rows.people.sum())
-            engine.store(rows, self._parts.place(name, state))
+            engine.store(rows, self._parts.place(name, part))
             engine.drop(parents)
-            source = engine.stored(self._parts.place(name, state)).rename(part="region")
+            source, below = engine.stored(self._parts.place(name, part)).rename(part="region"), name
 
     def __enter__(self) -> GroupCounts:
         return self
@@ -674,24 +549,26 @@ class GroupCounts:
         return self._hashes.origins()
 
     def regions(self, geography: str) -> tuple[str, ...]:
-        """Return the regions of GRF-C, sorted, with or without people."""
-        return self.geography.regions[_known(geography)]
+        """Return the regions of the file of areas, sorted, with or without people."""
+        return self.geography.regions[self.tabulation.known(geography)]
 
     def totals(self, geography: str, level: int) -> ArrowTable:
         """Return an Arrow table of region, iteration and count: groups with people, sorted."""
-        if level not in LEVELS:
-            raise InputError(f"level is {level}; it must be one of {', '.join(map(str, LEVELS))}")
-        key, count = self._totals[_known(geography)]
-        shown = self._below if geography in BELOW_STATE else self._above
+        if level not in self.tabulation.workloads:
+            levels = ", ".join(map(str, self.tabulation.levels))
+            raise InputError(f"level is {level}; it must be one of {levels}")
+        key, count = self._totals[self.tabulation.known(geography)]
+        shown = self._below if self.tabulation.is_below(geography) else self._above
         size = np.uint32(self._levels.size)  # a wider one would widen the keys
-        here = ((self._levels == level) & shown)[key % size]
+        here = ((self._levels == self.tabulation.workloads[level].groups) & shown)[key % size]
         region, iteration = np.divmod(key[here], size)
         columns = {"region": region, "iteration": iteration, "count": count[here]}
         return arrow().table(columns).cast(_schema(_TOTALS))
 
     def cells(self, geography: str, level: int, groups: ArrowTable) -> ArrowTable:
-        """Return region, iteration, sex, age range and count of cells with people, for groups of `totals`."""
-        if not groups.num_rows or not self._totals[_known(geography)][0].size:  # nobody is counted here
+        """Return region, iteration, finest cell and count of cells with people, for some groups."""
+        counted = self._totals[self.tabulation.known(geography)][0]
+        if not groups.num_rows or not counted.size:  # nobody is counted here
             return _schema(_CELLS).empty_table()
         start = time.perf_counter()
         engine, groups = self._engine, groups.select(["region", "iteration"]).cast(_schema(_TOTALS[:2]))
@@ -704,14 +581,8 @@ class GroupCounts:
         found = rows.inner_join(members, "combination").select("region", "iteration", "cell", "people")
         found = found.semi_join(asked, ["region", "iteration"])
         found = found.group_by(["region", "iteration", "cell"]).agg(count=found.people.sum())
-        found = found.select(
-            region=found.region,
-            iteration=found.iteration,
-            sex=(found.cell // AGES + 1).cast("int8"),
-            age=(found.cell % AGES).cast("int8"),
-            count=found["count"],
-        )
-        table = engine.fetch(found, sort=["region", "iteration", "sex", "age"])
+        found = found.select("region", "iteration", "cell", "count")
+        table = engine.fetch(found, sort=["region", "iteration", "cell"])
         engine.drop(asked)
         engine.drop(parents)
         self.seconds += time.perf_counter() - start
@@ -721,19 +592,12 @@ class GroupCounts:
         """Return people by part, combination and cell, and which parts make which regions."""
         if self._base is not None:
             return self._base.rename(part="atom"), self.geography.from_atoms(geography)
-        if geography == "USA":
-            states = np.arange(len(self.regions("STATE")), dtype=np.int32)
-            pairs, own, part = _pairs(states, np.zeros_like(states)), "STATE", "region"
-        elif geography.endswith(("STATE", "COUNTY")):
-            every = np.arange(len(self.regions(geography)), dtype=np.int32)
-            pairs, own, part = _pairs(every, every), geography, "region"
-        else:
-            pairs, own, part = self.geography.from_atoms(geography), "atoms", "atom"
-        return self._parts.every(own).rename(part=part), pairs
-
-
-def _pairs(part: NDArray[np.int32], region: NDArray[np.int32]) -> ArrowTable:
-    return arrow().table({"part": part, "region": region})
+        one = self.tabulation.geographies[geography]
+        rolled = {name for own in self.tabulation.passes.values() for name in own.rolled_up}
+        own = geography if geography in rolled else one.sums_of
+        if own in rolled:
+            return self._parts.every(own).rename(part="region"), self.geography.sums(geography, own)
+        return self._parts.every("atoms").rename(part="atom"), self.geography.from_atoms(geography)
 
 
 def summed(parts: Sequence[Sums]) -> Sums:
@@ -758,15 +622,9 @@ def summed(parts: Sequence[Sums]) -> Sums:
 
 
 _TOTALS = (("region", "int32"), ("iteration", "int32"), ("count", "int64"))
-_CELLS = (("region", "int32"), ("iteration", "int32"), ("sex", "int8"), ("age", "int8"), ("count", "int64"))
+_CELLS = (("region", "int32"), ("iteration", "int32"), ("cell", "int32"), ("count", "int64"))
 
 
 def _schema(columns: tuple[tuple[str, str], ...]) -> ArrowSchema:
     pa = arrow()
     return pa.schema([(name, getattr(pa, kind)()) for name, kind in columns])
-
-
-def _known(geography: str) -> str:
-    if geography not in GEOGRAPHIES:
-        raise InputError(f"geography is {geography!r}; it must be one of {', '.join(GEOGRAPHIES)}")
-    return geography
