@@ -8,7 +8,7 @@ JOBS ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-lowest fuzz torture times lock sbom licences bench bench-nation lint format house \
-  screenshot clean
+  changelog command-line screenshot clean
 
 help:
 	@echo "make demo      account for the 2020 Census DHC: table, proof, plots, curves and a report in out/"
@@ -17,7 +17,7 @@ help:
 	@echo "make fuzz      search with new seeds for MINUTES (10); what is found becomes a case of make test"
 	@echo "make torture   faults at every system call of a run, and a billion draws of the sampler"
 	@echo "make test-lowest  tests with the lowest versions of the dependencies that are allowed"
-	@echo "make lock      the lock files anew; UPGRADE=--upgrade takes newer versions"
+	@echo "make lock      rebuild the lock files; UPGRADE=--upgrade takes newer versions"
 	@echo "make sbom      a CycloneDX document of the dependencies, in out/"
 	@echo "make times     the tests, and which of them take most processor time"
 	@echo "make bench     time and accuracy against other accountants"
@@ -25,6 +25,8 @@ help:
 	@echo "make lint      ruff and mypy alone"
 	@echo "make format    rewrite the sources in the project's format"
 	@echo "make house     how large the package is, and where each idea lives"
+	@echo "make changelog  the next version in CHANGELOG.md, from changelog.d/; DATE=2026-12-01 releases it"
+	@echo "make command-line  docs/reference/command-line.md, from what --help prints"
 	@echo "make screenshot  the picture in the README"
 	@echo "make clean     remove everything that can be made again"
 
@@ -127,7 +129,7 @@ test-lowest: | $(BIN)/python
 	@$(BIN)/uv --quiet pip install --python $(VENV)-lowest/bin/python --resolution lowest-direct '.[release,workbench,spreadsheet]'
 	@$(BIN)/uv --quiet pip install --python $(VENV)-lowest/bin/python pytest pytest-xdist hypothesis mpmath
 	PYTHONPATH=src $(VENV)-lowest/bin/python -m pytest -q -p no:cacheprovider -n $(JOBS) -o filterwarnings=default -k "not spark and not engines" \
-	  tests/budget tests/noise tests/cli tests/release tests/accounting/test_published.py
+	  tests/bad tests/budget tests/noise tests/cli tests/release tests/accounting/test_published.py
 
 MINUTES ?= 10
 
@@ -158,6 +160,12 @@ bench: $(VENV)/.stamp-bench
 # NATION: sizes in millions, as many as the disk in PLACE holds (60 bytes a person)
 bench-nation: $(VENV)/.stamp-bench
 	$(BIN)/python -m benchmarks.bench_nation $(if $(NATION),--people $(NATION)) $(if $(PLACE),--place $(PLACE))
+
+changelog:
+	@$(PYTHON) changelog.d/assemble.py $(DATE)
+
+command-line: $(VENV)/.stamp-run
+	$(BIN)/python docs/make_command_line.py
 
 screenshot: $(VENV)/.stamp-test
 	$(BIN)/python docs/make_screenshot.py

@@ -34,11 +34,11 @@ def table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 
 
 def accounting() -> str:
-    figures = table(("what", "aim", "before", "now"), bench_accounting.rows(PATHS))
+    figures = table(("what", "measured"), bench_accounting.rows(PATHS))
     header = ("package", "one pair (13, 13)", "off by", "all 946 pairs", "times ours: one, all")
     compared = table(header, bench_accounting.peers())
     return (
-        f"Before: each pair by itself.\n\n{figures}\n\n![Processor seconds by paths]({PATHS.name})\n\n"
+        f"{figures}\n\n![Processor seconds by paths]({PATHS.name})\n\n"
         f"Other accountants in the same run: epsilon at 1e-10, all pairs extrapolated.\n\n{compared}"
     )
 
@@ -53,7 +53,7 @@ def measure() -> str:
 
 
 def estimate() -> str:
-    return table(("what, PL 94-171", "measured", "aim"), bench_estimate.rows())
+    return table(("what, PL 94-171", "measured"), bench_estimate.rows())
 
 
 def safetab() -> str:
@@ -63,7 +63,7 @@ def safetab() -> str:
 
 
 def risk() -> str:
-    exact = table(("what", "measured", "aim"), bench_risk.rows())
+    exact = table(("what", "measured"), bench_risk.rows())
     return f"{exact}\n\n{bench_risk_table.markdown(bench_risk_table.rows())}"
 
 

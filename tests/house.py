@@ -70,31 +70,32 @@ import sys, json, threading
 import discreet
 from discreet.cli import run
 package = discreet.__path__[0] + "/"
-seen = set()
+seen = {}
 def importing(frame):
     while frame is not None:
         if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
             return True
         frame = frame.f_back
     return False
-def profile(frame, event, arg):
+def trace(frame, event, arg):
     code = frame.f_code
-    inside = code.co_filename.startswith(package) and code.co_flags & 1  # not the bodies of classes
-    if event != "call" or not inside:
-        return
-    name = code.co_filename.removeprefix(package)
-    if name not in seen and not importing(frame):
-        seen.add(name)
+    if not (code.co_filename.startswith(package) and code.co_flags & 1) or importing(frame):
+        return None  # not the bodies of classes, nor what only runs because a module is imported
+    lines = seen.setdefault(code.co_filename.removeprefix(package), set())
+    def line(frame, event, arg):
+        lines.add(frame.f_lineno)
+        return line
+    return line
 *before, last = json.loads(sys.argv[1])
 for command in before:
     assert run(command) == 0, command
-threading.setprofile(profile)
-sys.setprofile(profile)
+threading.settrace(trace)
+sys.settrace(trace)
 status = run(last)
-sys.setprofile(None)
-print("\\n" + json.dumps([status, sorted(seen)]))
+sys.settrace(None)
+print("\\n" + json.dumps([status, {name: sorted(lines) for name, lines in sorted(seen.items())}]))
 """
-"""Notes the files whose functions are called, but not what only runs because a module is imported."""
+"""Notes the lines of functions that run, but not what only runs because a module is imported."""
 
 
 def modules() -> Trees:
@@ -182,6 +183,20 @@ def classes_with_two_meanings(trees: Trees) -> dict[str, list[str]]:
     return {name: where for name, where in sorted(places.items()) if len(where) > 1}
 
 
+def names_defined_twice(trees: Trees) -> dict[str, list[str]]:
+    """Names of public functions that more than one module defines at its top.
+
+    A command is named after the one question that it asks, so that `cli` may repeat the name of a function.
+    """
+    places: dict[str, list[str]] = defaultdict(list)
+    for path, tree in trees.items():
+        names = {n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)}
+        for name in names:
+            if not name.startswith("_"):
+                places[name].append(name_of(path))
+    return {name: where for name, where in sorted(places.items()) if len(where) > 1}
+
+
 def foreign_private_attributes(trees: Trees, within: str = "") -> Iterator[str]:
     """Uses of `thing._name` where the module itself defines no `_name`."""
     for path, tree in trees.items():
@@ -230,8 +245,31 @@ def once_called(trees: Trees) -> int:
 # -- what a journey executes -------------------------------------------------------------------------------
 
 
-def journey(commands: list[list[str]]) -> list[str]:
-    """The modules whose functions the last of some commands executes, in its own process and threads."""
+def statement_lines(path: Path) -> set[int]:
+    """The lines inside functions on which a statement begins, or an expression that can be traced."""
+    found: set[int] = set()
+    codes = [compile(path.read_text(encoding="utf-8"), str(path), "exec")]
+    while codes:
+        code = codes.pop()
+        if code.co_flags & 1:  # a function, not a module nor the body of a class
+            found |= {line for _, _, line in code.co_lines() if line and line != code.co_firstlineno}
+        codes += [const for const in code.co_consts if hasattr(const, "co_code")]
+    return found
+
+
+def shares_executed(ran: dict[str, list[int]]) -> tuple[float, float]:
+    """How much a journey executes of the files that it opens: of all their lines, and of those that can run.
+
+    Half of the lines of a file are documentation, examples, signatures and blank, which nothing executes.
+    """
+    can_run = {name: statement_lines(SOURCE / name) for name in ran}
+    texts = sum(len((SOURCE / name).read_text(encoding="utf-8").splitlines()) for name in ran)
+    done = sum(len(can_run[name].intersection(lines)) for name, lines in ran.items())
+    return done / texts, done / sum(map(len, can_run.values()))
+
+
+def journey(commands: list[list[str]]) -> dict[str, list[int]]:
+    """The lines that the last of some commands executes, by module, in its own process and threads."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "release.toml").write_text(RELEASE, encoding="utf-8")
         (Path(folder) / "counts.csv").write_text(COUNTS, encoding="utf-8")
@@ -244,10 +282,10 @@ def journey(commands: list[list[str]]) -> list[str]:
             env={**os.environ, "PYTHONPATH": str(SOURCE.parent)},
         )
     last = done.stdout.strip().splitlines()[-1:]
-    status, found = json.loads(last[0]) if last and last[0].startswith("[") else (None, [])
+    status, found = json.loads(last[0]) if last and last[0].startswith("[") else (None, {})
     if status != 0:
         raise RuntimeError(f"{' '.join(commands[-1])} ended with {status}: {done.stderr.strip()[-500:]}")
-    return list(found)
+    return {name: lines for name, lines in found.items() if name.endswith(".py")}
 
 
 def figures(*, journeys: bool = False) -> dict[str, object]:
@@ -270,6 +308,7 @@ def figures(*, journeys: bool = False) -> dict[str, object]:
         "one importer": sum(many == 1 for many in importers(trees).values()),
         "one caller": once_called(trees),
         "two meanings": classes_with_two_meanings(trees),
+        "two definitions": names_defined_twice(trees),
         "private attributes": list(foreign_private_attributes(trees)),
         "ideas": ideas(trees),
     }
@@ -297,18 +336,24 @@ def main() -> None:
     print(f"\nClass names with two meanings: {len(two)}")
     for name, places in two.items():
         print(f"  {name}: {', '.join(places)}")
+    twice = found["two definitions"]
+    assert isinstance(twice, dict)
+    print(f"\nPublic function names with two definitions: {len(twice)}")
+    for name, places in twice.items():
+        print(f"  {name}: {', '.join(places)}")
     print(f"\nUses of other objects' private attributes: {len(private)}")
     for place in private:
         print(f"  {place}")
     print("\nIdeas, and where they live:")
     for name, places in where.items():
         print(f"  {name}: {', '.join(places) or 'nowhere'}")
-    print("\nFiles that a journey executes:")
+    print("\nFiles that a journey opens, and how much of them it executes:")
     for name, ran in journeys.items():
         by_room = Counter(one.split("/")[0] if "/" in one else "root" for one in ran)
-        print(
-            f"  {name}: {len(ran)} ({', '.join(f'{room} {many}' for room, many in sorted(by_room.items()))})"
-        )
+        rooms_ran = ", ".join(f"{room} {many}" for room, many in sorted(by_room.items()))
+        lines, statements = shares_executed(ran)
+        executed = f"{lines:.0%} of all lines, {statements:.0%} of those that can run"
+        print(f"  {name}: {len(ran)} ({rooms_ran}); {executed}")
 
 
 if __name__ == "__main__":

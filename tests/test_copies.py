@@ -25,6 +25,7 @@ from discreet.accounting.all_pairs import AllPairs
 from discreet.accounting.certified.all_cases import UpperBounds
 from discreet.accounting.comparisons import Edgeworth
 from discreet.accounting.contour import Kind
+from discreet.accounting.costs import epsilon_rows
 from discreet.accounting.evaluation import Direct, Evaluations, Grid
 from discreet.accounting.loss import Loss, TiltedTransform
 from discreet.accounting.published import LatticeNormal, SequentialSieve
@@ -35,7 +36,6 @@ from discreet.memory import Forgetful
 from discreet.noise import SystemEntropy
 from discreet.release import check_ledger, create_ledger, estimate, measure, read_ledger, tabulate
 from discreet.report import sample_profile, sample_tradeoff
-from discreet.report.tables import epsilon_rows
 from discreet.risk import (
     Area,
     Attack,
@@ -175,13 +175,16 @@ KINDS: Kinds = {
     "AllPairs": (lambda c: AllPairs(cases(release(c), "bounded")), scans),
     "UpperBounds": (lambda c: UpperBounds(AllPairs(cases(release(c), "bounded"))), bounds),
     "Cases": (lambda c: cases(release(c), "bounded"), lambda x: [x[k] for k in range(len(x))]),
-    "Account": (lambda c: release(c).account(), account_answers),
-    "Account of a preset": (lambda c: preset(c).account(), lambda x: (x.at_delta("1e-9"), x.rho, repr(x))),
+    "Account": (lambda c: discreet.account(release(c)), account_answers),
+    "Account of a preset": (
+        lambda c: discreet.account(preset(c)),
+        lambda x: (x.at_delta("1e-9"), x.rho, repr(x)),
+    ),
     "portfolio": (lambda c: discreet.portfolio([release(c), release(c)]), lambda x: x.at_delta("1e-9")),
-    "Point": (lambda c: release(c).account().at_delta("1e-9")[0], shown),
-    "PrivacyRow": (lambda c: epsilon_rows(release(c).account(), ["1e-6"])[0], shown),
-    "Profile": (lambda c: sample_profile(release(c).account(), np.array([1.0, 2.0])), shown),
-    "TradeOffCurve": (lambda c: sample_tradeoff(release(c).account(), np.array([0.1, 0.5])), shown),
+    "Point": (lambda c: discreet.account(release(c)).at_delta("1e-9")[0], shown),
+    "PrivacyRow": (lambda c: epsilon_rows(discreet.account(release(c)), ["1e-6"])[0], shown),
+    "Profile": (lambda c: sample_profile(discreet.account(release(c)), np.array([1.0, 2.0])), shown),
+    "TradeOffCurve": (lambda c: sample_tradeoff(discreet.account(release(c)), np.array([0.1, 0.5])), shown),
     "ZCDP": (lambda c: discreet.ZCDP(events(c)), comparison),
     "TightZCDP": (lambda c: discreet.TightZCDP(events(c)), comparison),
     "RenyiDP": (lambda c: discreet.RenyiDP(events(c)), comparison),
@@ -189,15 +192,15 @@ KINDS: Kinds = {
     "Edgeworth": (lambda c: Edgeworth([gaussian(c)]), comparison),
     "SequentialSieve": (lambda c: SequentialSieve([gaussian(c)]), published),
     "LatticeNormal": (lambda c: LatticeNormal([discreet.DiscreteGaussian(5, times=10)]), published),
-    "Release": (release, lambda x: (x.paths, x.account().rho, repr(x), x == x)),
-    "Release of a preset": (preset, lambda x: (x.paths, x.account().rho, repr(x))),
+    "Release": (release, lambda x: (x.paths, discreet.account(x).rho, repr(x), x == x)),
+    "Release of a preset": (preset, lambda x: (x.paths, discreet.account(x).rho, repr(x))),
     "Level": (lambda c: release(c).levels[0], shown),
     "Query": (lambda c: release(c).levels[0].queries[0], shown),
     "Spine": (lambda c: release(c).spine, shown),
     "Claim": (lambda c: preset(c).claim, shown),
     "Calibration": (
         lambda c: discreet.calibrate(release(c), epsilon=c.randint(2, 9), delta="1e-8"),
-        lambda x: (repr(x), x.release.account().rho),
+        lambda x: (repr(x), discreet.account(x.release).rho),
     ),
     "Certificate": (certificate, lambda x: (x.to_text(), x.says)),
     "Verification": (lambda c: discreet.verify(release(c), epsilon=100, delta="1e-8"), shown),
@@ -352,7 +355,7 @@ def test_whoever_remembers_is_forgetful() -> None:
 
 
 def test_a_copy_carries_nothing_that_was_remembered() -> None:
-    account = release(random.Random(3)).account()
+    account = discreet.account(release(random.Random(3)))
     size = len(pickle.dumps(account))
     account_answers(account)
     assert len(pickle.dumps(account)) == size

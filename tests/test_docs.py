@@ -198,12 +198,40 @@ def anchors(text: str) -> set[str]:
     return found
 
 
+def test_the_index_leads_to_every_page() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    linked = set(re.findall(r"\]\(([^)#\s]+)", index))
+    pages = {page.relative_to(ROOT / "docs").as_posix() for page in PAGES if ROOT / "docs" in page.parents}
+    assert pages - {"index.md"} == linked
+
+
 def test_pages_are_plain_and_portable() -> None:
     # no machine's paths in what people read
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         assert not re.search(r"(?<![\w.])/(work|tmp|home|root|Users)/", text), page
         assert text.startswith("# "), f"{page} must start with its title"
+
+
+def test_the_page_on_the_command_line_is_what_the_help_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    import make_command_line
+
+    assert not doctest.testmod(make_command_line).failed
+    written = make_command_line.PAGE.read_text(encoding="utf-8")
+    assert make_command_line.page() == written, "the help has changed; run `make command-line`"
+    assert len(re.findall(r"^##+ `discreet ", written, re.MULTILINE)) > 30  # every command, and its parts
+
+
+def test_sharp_edges_name_tests_that_exist() -> None:
+    page = (ROOT / "docs" / "explanation" / "sharp-edges.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(test_\w+)`", page))
+    files = (ROOT / "tests").rglob("test_*.py")
+    there = {name for file in files for name in re.findall(r"^def (test_\w+)", file.read_text("utf-8"), re.M)}
+    assert len(named) >= 40
+    assert not named - there, f"there are no tests {', '.join(sorted(named - there))}"
+    for row in re.findall(r"^\| \*\*.+$", page, re.MULTILINE):
+        assert "`test_" in row.rsplit("|", 2)[1], f"no test is named for {row[:60]}"
 
 
 def test_benchmarks_keep_what_was_measured_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:

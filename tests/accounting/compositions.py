@@ -141,8 +141,9 @@ LARGE: dict[str, tuple[Noise, ...]] = {
 }
 
 
-def tricky() -> pytest.MarkDecorator:
-    """Parametrise a test over the names of `TRICKY`."""
+def tricky(*slow: str) -> pytest.MarkDecorator:
+    """Parametrise a test over the names of `TRICKY`; those of `SLOW`, and `slow` of this test, are marked."""
     return pytest.mark.parametrize(
-        "name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in TRICKY]
+        "name",
+        [pytest.param(name, marks=pytest.mark.slow if name in (*SLOW, *slow) else ()) for name in TRICKY],
     )

@@ -15,6 +15,7 @@ from compositions import SCALES, VARIANCES, G, L, cost, total_precision
 from reference import Reference
 from test_overall_release import hull
 
+import discreet
 from discreet import DiscreteGaussian, Level, Query, Release, compose, load
 from discreet.accounting.certified.intervals import delta_ball, lower, upper, working_bits
 from discreet.accounting.contour import Tail
@@ -52,7 +53,7 @@ def test_a_grid_comes_first_only_where_it_is_sooner() -> None:
 
 @pytest.mark.parametrize("accuracy", [1e-2, 1e-4, 1e-6])
 def test_less_of_a_whole_release(accuracy: float) -> None:
-    account = load("pl94-2020-units").account()
+    account = discreet.account(load("pl94-2020-units"))
     quick = account.with_accuracy(accuracy)
     for delta in ("1e-5", "1e-10"):
         truth, found = account.epsilon(delta=delta), quick.epsilon(delta=delta)
@@ -73,7 +74,7 @@ def test_one_rule_for_rounding(error: float, monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(PrivacyLoss, "tails", coarse)
     level = Level(name="all", queries=[Query(name="a", variance=5)])
-    account = Release(name="one", neighbours="unbounded", levels=[level]).account()
+    account = discreet.account(Release(name="one", neighbours="unbounded", levels=[level]))
     whole, single = account.delta(epsilon=1), compose(account.events((1,))).delta(epsilon=1)
     assert whole == single
     assert whole.accuracy == pytest.approx(single.accuracy, rel=1e-3)
@@ -162,7 +163,7 @@ def drawn_release(draw: random.Random) -> Release:
             levels=levels,
             spine=Spine(may_merge_up=merging) if merging else None,
         )
-        cases = [events for _, events in release.account().cases]
+        cases = [events for _, events in discreet.account(release).cases]
         if len(cases) <= 6 and all(cost(e) < 20_000 and total_precision(e) < 60 for e in cases):
             return release
 
@@ -171,7 +172,7 @@ def drawn_release(draw: random.Random) -> Release:
 def test_no_f_of_a_release_is_outside_its_accuracy(count: int) -> None:
     draw = random.Random(count)
     for _ in range(count):
-        account = drawn_release(draw).account()
+        account = discreet.account(drawn_release(draw))
         alphas = [Fraction(draw.randint(1, 999), 1000) for _ in range(5)]
         alphas += [Fraction(draw.randint(1, 99), 10 ** draw.randint(3, 12)) for _ in range(3)]
         found = account.tradeoff(alpha=alphas)

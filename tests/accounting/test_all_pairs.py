@@ -206,11 +206,13 @@ print(status, time.process_time(), peak, file=sys.stderr)
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the peak of memory from /proc")
+@pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="reads the peak of memory from /proc: run on Linux"
+)
 @pytest.mark.parametrize("name", preset_names())
 def test_every_preset_costs_at_most_ten_seconds_and_300_megabytes(name: str) -> None:
     """At each of the deltas that `discreet account` takes by default, and at all of them; processor time."""
-    from discreet.report.tables import DELTAS as DEFAULT
+    from discreet.accounting.costs import DELTAS as DEFAULT
 
     for deltas in ([], *([delta] for delta in DEFAULT)):
         asked = [part for delta in deltas for part in ("--delta", delta)]
@@ -284,6 +286,7 @@ def test_octaves_beyond_the_core_lead_to_the_value() -> None:
         assert error < 0.01 * scan.error[place]
 
 
+@pytest.mark.slow
 def test_a_release_of_many_paths() -> None:
     """64 paths, 2,080 pairs: 24 of them, chosen at random with a fixed seed, cost no more than the worst."""
     whole = account(growing(6))
@@ -292,7 +295,7 @@ def test_a_release_of_many_paths() -> None:
     assert whole.case(point.worst).delta(epsilon=point.epsilon) == pytest.approx(1e-10, rel=1e-11)
     # ... and by no other: bounded from above by a grid
     for k in np.random.default_rng(5).choice(whole.pairs, size=24, replace=False):
-        loss = compose(whole.cases[int(k)][1]).hurried(1e-3)
+        loss = compose(whole.cases[int(k)][1]).with_accuracy(1e-3)
         assert loss.delta(epsilon=point.epsilon, accuracy=1e-3) <= 1.001e-10
 
 

@@ -17,6 +17,7 @@ import pytest
 from fuzz_compositions import draw
 from reference import Reference, mpf
 
+import discreet
 from discreet import (
     Certificate,
     InputError,
@@ -103,7 +104,7 @@ def test_a_leaning_contour_encloses_the_same_value(h: str) -> None:
 
 
 def test_upper_bounds_hold_on_a_leaning_contour_too() -> None:
-    account = load("pl94-2020-units").account()
+    account = discreet.account(load("pl94-2020-units"))
     assert account.together is not None
     worst = account.case(account.main).loss
     bounds = [UpperBounds(account.together).at(Fraction(2), worst, lean=lean) for lean in (0.0, module.LEAN)]
@@ -162,7 +163,7 @@ def test_a_refutation_names_a_witness() -> None:
 def test_every_case_counts() -> None:
     # the worst case is named wrongly: it is found all the same
     release = small()
-    account = release.account()
+    account = discreet.account(release)
     worst = account.at_delta(["1e-10"])[0].worst
     other = next(label for label, _ in account.cases if label != worst)
     epsilon = account.case(other).epsilon(delta="1e-10", certified=True).upper
@@ -211,7 +212,7 @@ def test_random_claims_beside_the_truth(thorough: bool) -> None:
     for _ in range(4 if thorough else 1):
         release = small(state=Fraction(rng.randint(500, 9000), 1000))
         delta = Fraction(1, 10 ** rng.randint(3, 30))
-        truth = release.account().epsilon(delta=delta)
+        truth = discreet.account(release).epsilon(delta=delta)
         for factor, verdict in (("1.000001", "proved"), ("0.999999", "refuted")):
             claim = Fraction(truth) * Fraction(factor)
             assert verify(release, epsilon=claim, delta=delta).verdict == verdict
@@ -230,7 +231,7 @@ def errors() -> Certificate:
 )
 def test_a_certified_trade_off_is_proved(alpha: str, relation: Any) -> None:
     made = Certificate.of([small()], alpha=alpha, neighbours=relation)
-    truth = small().account(neighbours=relation).tradeoff(alpha=alpha)
+    truth = discreet.account(small(), neighbours=relation).tradeoff(alpha=alpha)
     assert made.interval.lower <= Fraction(truth) * Fraction("1.000000001")
     assert made.interval.upper >= Fraction(truth) * Fraction("0.999999999")
     assert made.interval.relative_width < 1e-9
@@ -260,7 +261,7 @@ def test_a_trade_off_from_two_cases_that_cross() -> None:
         for name, v in zip("ABC", (3, 4, 6), strict=True)
     ]
     release = Release(name="cross", neighbours="bounded", levels=levels, spine=Spine(may_merge_up=["B", "C"]))
-    account = release.account()
+    account = discreet.account(release)
     made = Certificate.of([release], alpha="0.16")
     least = min(account.case(label).tradeoff(alpha=0.16) for label, _ in account.cases)
     assert made.interval.upper < Fraction(least) * Fraction("0.999")
@@ -275,7 +276,7 @@ def test_a_trade_off_from_two_cases_that_cross() -> None:
 
 def test_claims_of_errors_beside_the_truth() -> None:
     release = small(spine=None)
-    truth = Fraction(release.account().tradeoff(alpha="0.05"))
+    truth = Fraction(discreet.account(release).tradeoff(alpha="0.05"))
     for factor, verdict in (("0.9999999", "proved"), ("1.0000001", "refuted"), ("0", "proved")):
         found = verify(release, alpha="0.05", beta=truth * Fraction(factor))
         assert found.verdict == verdict, found
@@ -483,7 +484,7 @@ QUICK = ("dhc-2022-08-25", "pl94-2020-units")  # the others take up to a minute
 )
 def test_false_claims_far_out_are_refuted(name: str) -> None:
     release = load(name)
-    epsilon = Fraction(release.account().epsilon(delta="1e-290")).limit_denominator(10**6)
+    epsilon = Fraction(discreet.account(release).epsilon(delta="1e-290")).limit_denominator(10**6)
     assert verify(release, epsilon=epsilon, delta="1e-293").verdict == "refuted"
 
 
@@ -504,7 +505,7 @@ def test_the_bound_of_zcdp_holds(seed: int) -> None:
         size = str(Fraction(chance.randint(1, 400), 20))
         queries.append(Query(name=f"q{k}", **{chance.choice(["variance", "scale"]): size}))
     release = Release(name="any", neighbours="unbounded", levels=[Level(name="All", queries=queries)])
-    account = release.account()
+    account = discreet.account(release)
     for _ in range(3):
         epsilon = Fraction(chance.randint(0, 3000), 100)
         stated = Certificate.claim([release], epsilon=epsilon, delta="1e-10")

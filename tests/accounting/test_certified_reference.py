@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from reference import Reference, mpf
 from test_engine_reference import thresholds
 
+import discreet
 from discreet.accounting.certified import intervals, tails
 from discreet.accounting.contour import Quadrature
 from discreet.accounting.evaluation import Direct
@@ -66,6 +67,7 @@ def check_tradeoff(events: tuple[Noise, ...], alpha: Fraction) -> None:
         assert loss.tradeoff(alpha=alpha) in box
 
 
+@pytest.mark.slow
 @given(events=small, delta=st.sampled_from(DELTAS))
 @settings(max_examples=2)
 def test_delta(events: tuple[Noise, ...], delta: Fraction) -> None:
@@ -84,7 +86,7 @@ def test_tradeoff(events: tuple[Noise, ...], alpha: Fraction, mirrored: bool) ->
     check_tradeoff(events, 1 - alpha if mirrored and alpha > Fraction(1, 10**25) else alpha)
 
 
-@tricky()
+@tricky("middle node of a sieved period")
 def test_tricky_deltas(name: str) -> None:
     for target in DELTAS[::2]:
         check_delta(TRICKY[name], target, digits=None)
@@ -96,7 +98,7 @@ def test_tricky_epsilons(name: str) -> None:
         check_epsilon(TRICKY[name], delta)
 
 
-@tricky()
+@tricky("middle node of a sieved period")
 def test_tricky_tradeoffs(name: str) -> None:
     for alpha in (*DELTAS[::2], 1 - DELTAS[2]):
         check_tradeoff(TRICKY[name], alpha)
@@ -139,11 +141,11 @@ NARROW = [
     "1e6 events of variance 1e6",
     "1e6 events of variance 0.05",
     "1e6 events of variance 1",
-    "one of variance 1e6",
+    pytest.param("one of variance 1e6", marks=pytest.mark.slow),
     "sensitivity 30, 1e6 events",
     "sensitivity 30, variance 0.05",
     "0.06 and 0.07, a thousand each",
-    "0.05 and 1e6 times 1e6",
+    pytest.param("0.05 and 1e6 times 1e6", marks=pytest.mark.slow),
     "two without lattice",
     "three without lattice",
     "six small ones without lattice",
@@ -177,7 +179,12 @@ def test_float_inside_certified_between_extremes(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["six large ones without lattice", "300 distinct variances", "300 distinct small variances"]
+    "name",
+    [
+        "six large ones without lattice",
+        "300 distinct variances",
+        pytest.param("300 distinct small variances", marks=pytest.mark.slow),
+    ],
 )
 def test_line_to_a_millionth(name: str) -> None:
     loss = compose(LARGE[name])
@@ -190,7 +197,7 @@ def test_line_to_a_millionth(name: str) -> None:
 
 def test_redistricting_data_to_a_millionth() -> None:
     # PL 94-171: the lattice step is 9e-15, so the line is cut
-    account = load("pl94-2020-persons").account()
+    account = discreet.account(load("pl94-2020-persons"))
     loss = account.case(account.main)
     for epsilon in (0, 5, "16.46515537605287", 30):
         box = loss.delta(epsilon=epsilon, certified=True)
@@ -202,7 +209,7 @@ def test_redistricting_data_to_a_millionth() -> None:
 
 
 def test_main_pair_of_the_census() -> None:
-    account = load("dhc-2020").account()
+    account = discreet.account(load("dhc-2020"))
     loss = account.case(account.main)
     box = loss.delta(epsilon=10, certified=True)
     assert box.relative_width <= 1e-10

@@ -14,6 +14,7 @@ import pytest
 from compositions import G, L
 from reference import mpf
 
+import discreet
 from discreet.accounting.comparisons import GaussianDP
 from discreet.accounting.contour import Kind
 from discreet.accounting.evaluation import Direct, Grid, window
@@ -30,7 +31,7 @@ PRINTED = printed("sieve", "tables of all pairs, authors' repository", "delta of
 
 @pytest.fixture(scope="module")
 def main_pair() -> PrivacyLoss:
-    account = load("dhc-2020").account()
+    account = discreet.account(load("dhc-2020"))
     assert account.main == (13, 13)
     return account.case((13, 13))
 
@@ -121,7 +122,7 @@ def test_dp_accounting_agrees_where_it_is_sound(variance: int, times: int) -> No
     # Google's dp-accounting, PLD accounting with connect-the-dots (Doroshenko et al. 2022): pessimistic, of
     # discretisation interval 1e-4; its discrete Gaussian is truncated, so only for delta well above 1e-12
     pld = pytest.importorskip(
-        "dp_accounting.pld.privacy_loss_distribution", reason="dp-accounting is not installed (extra `bench`)"
+        "dp_accounting.pld.privacy_loss_distribution", reason="needs dp-accounting: install the extra `bench`"
     )
     interval = 1e-4
     one = pld.from_discrete_gaussian_mechanism(
@@ -184,6 +185,7 @@ def test_noise_that_is_hardly_any(variance: str) -> None:
     assert loss.delta(epsilon=top - Fraction(1, 10**9)) == pytest.approx(-math.expm1(-1e-9), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_a_pair_of_puerto_rico_whose_sieve_comes_in_pieces() -> None:
     # 7 million intervals on the way to a few thousand; close to its neighbour (4, 13), which needs no pieces
     cases = dict(account(load("dhc-2020-persons-pr")).cases)

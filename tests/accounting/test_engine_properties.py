@@ -11,6 +11,7 @@ from compositions import LARGE, G, L, small
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+import discreet
 from discreet.accounting.contour import Kind, Quadrature, Strategy
 from discreet.accounting.evaluation import Direct
 from discreet.accounting.loss import Loss
@@ -42,14 +43,17 @@ def test_round_trip(name: str) -> None:
         assert low >= float(delta) * (1 - 1e-12)
 
 
-@pytest.mark.parametrize("name", ["300 distinct variances", "300 distinct small variances"])
+@pytest.mark.parametrize(
+    "name",
+    ["300 distinct variances", pytest.param("300 distinct small variances", marks=pytest.mark.slow)],
+)
 def test_hundreds_of_distinct_variances(name: str) -> None:
     loss = compose(LARGE[name])
     for delta in DELTAS:
         assert loss.delta(epsilon=loss.epsilon(delta=delta)) == pytest.approx(float(delta), rel=1e-9)
 
 
-@pytest.mark.parametrize("name", ["lap 1e6", "lap of large steps"])
+@pytest.mark.parametrize("name", [pytest.param("lap 1e6", marks=pytest.mark.slow), "lap of large steps"])
 def test_epsilon_never_passes_the_largest_loss(name: str) -> None:
     events = {"lap 1e6": (L("0.1", 1, 10**6),), "lap of large steps": (L("0.1", 7),)}[name]
     loss = compose(events)
@@ -148,7 +152,7 @@ def test_lattice_and_listing_agree(events: tuple[Noise, ...], kind: Kind) -> Non
 
 @pytest.fixture(scope="module")
 def redistricting() -> Loss:
-    account = load("pl94-2020-persons").account()
+    account = discreet.account(load("pl94-2020-persons"))
     return account.case(account.main).loss
 
 

@@ -46,7 +46,7 @@ def test_a_script_without_a_main_guard_works(tmp_path: Path) -> None:
     assert (done.stdout.split(), done.stderr, done.returncode) == (["begun", "True"], "", 0)
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc: run on Linux")
 @pytest.mark.parametrize("wait", [0.0, 0.15, 0.4])
 def test_an_interrupt_while_workers_start_leaves_no_traceback(tmp_path: Path, wait: float) -> None:
     script = tmp_path / "script.py"

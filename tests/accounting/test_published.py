@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from fractions import Fraction
 
@@ -97,9 +98,17 @@ def error(found: WithBound, exact: mp.mpf) -> mp.mpf:
 # -- the sieve paper ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", COMPOSITIONS)
-@pytest.mark.parametrize("digits", [None, 30, 50])
-def test_sieve_is_within_its_own_bound(name: str, digits: int | None) -> None:
+SLOWEST = (None, "three variances, sensitivity 2 and 3")
+
+
+@pytest.mark.parametrize(
+    ("digits", "name"),
+    [
+        pytest.param(*case, marks=pytest.mark.slow if case == SLOWEST else ())
+        for case in itertools.product([None, 30, 50], COMPOSITIONS)
+    ],
+)
+def test_sieve_is_within_its_own_bound(digits: int | None, name: str) -> None:
     events = COMPOSITIONS[name]
     method = SequentialSieve(events, digits=digits)
     for epsilon in (0.0, 0.4, 1.0, 2.5, 6.0, 11.0, 17.5, 25.0):

@@ -74,13 +74,14 @@ def test_tricky_curves(name: str) -> None:
     check_curve(TRICKY[name], [*ALPHAS, *(1 - a for a in ALPHAS if a > Fraction(1, 10**30))])
 
 
+@pytest.mark.slow
 @given(events=small)
 @settings(max_examples=5)
 def test_at_knots_beside_them_and_between(events: tuple[Noise, ...]) -> None:
     check_curve(events, near_knots(events, 8))
 
 
-@tricky()
+@tricky("one of each kind")
 def test_tricky_knots(name: str) -> None:
     check_curve(TRICKY[name], near_knots(TRICKY[name], 10))
 
@@ -164,8 +165,8 @@ SYMMETRIC = [
     "1e6 events of variance 1e6",
     "one of variance 1e6",
     "three without lattice",
-    "six small ones without lattice",
-    "six large ones without lattice",
+    pytest.param("six small ones without lattice", marks=pytest.mark.slow),
+    pytest.param("six large ones without lattice", marks=pytest.mark.slow),
     "sensitivity 30, 1e6 events",
     "a thousand Laplace",
     "Laplace and Gaussians without lattice",

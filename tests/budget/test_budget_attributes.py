@@ -15,53 +15,6 @@ def release(attributes: str, query: str = "total") -> Release:
     return Release.from_toml(HEAD + attributes + LEVEL.format(query), where="x.toml")
 
 
-@pytest.mark.parametrize(
-    ("attributes", "query", "said"),
-    [
-        ('age = ["a", "b"]', "aeg", "query 'aeg' names 'aeg', which is neither .* mean \"age\""),
-        ('age = ["a", "b"]', "age * age", "splits attribute 'age' twice"),
-        ('age = ["a", "a"]', "total", "attribute 'age' has 'a' twice; .*line 4 of x.toml"),
-        ("age = []", "total", "attribute 'age' has no values"),
-        ("age = 0", "total", "attribute 'age' is 0; it must be a whole number above zero"),
-        ('age = "a"', "total", "attribute 'age' is 'a'; it must be a list of values"),
-        ('total = ["a"]', "total", "an attribute is called 'total', which is a reserved name"),
-        ('age = ["a*b"]', "total", "value of attribute 'age' is 'a\\*b'"),
-        ("", "total", "attributes has no attribute"),
-        (
-            'age = ["a", "b"]\nold = { of = "age", groups = { x = ["a"] } }',
-            "old",
-            "recode 'old' leaves out \"b\" of 'age'; each value must be in one group .*line 5",
-        ),
-        (
-            'age = ["a", "b"]\nold = { of = "age", groups = { x = ["a", "b"], y = ["b"] } }',
-            "old",
-            "recode 'old' has the value 'b' in 'x' and in 'y'",
-        ),
-        (
-            'age = ["a", "b"]\nold = { of = "age", groups = { x = ["a", "c"] } }',
-            "old",
-            "recode 'old' has the value 'c', which 'age' does not have",
-        ),
-        ('age = ["a", "b"]\nold = { of = "sex", groups = {} }', "old", "is of 'sex', which is not"),
-        ('age = ["a", "b"]\nold = { groups = {} }', "old", "must name its attribute"),
-        ('age = ["a", "b"]\nold = { of = "age", group = {} }', "old", "unknown key 'group'"),
-        (
-            'age = ["a"]\nimpossible = [{ age = ["b"] }]',
-            "age",
-            "has the value 'b', which 'age' does not have",
-        ),
-        ('age = ["a"]\nimpossible = [{ sex = ["b"] }]', "age", "names 'sex', which is not an attribute"),
-        ('age = ["a", "b"]\nimpossible = [{ age = [] }]', "age", "combination has no values of 'age'"),
-        ('age = ["a"]\nimpossible = [3]', "age", "impossible is of type list; it must be a list of tables"),
-    ],
-)
-def test_errors_are_one_line_that_says_where(attributes: str, query: str, said: str) -> None:
-    with pytest.raises(InputError, match=said) as error:
-        release(attributes, query)
-    assert "\n" not in str(error.value)
-    assert "x.toml" in str(error.value)
-
-
 def test_toml_comes_back() -> None:
     text = 'sex = ["f", "m"]\nage = 4\nimpossible = [{ age = ["0"], sex = ["m"] }]\n'
     text += '[attributes.old]\nof = "age"\n[attributes.old.groups]\nx = ["0", "3"]\ny = ["1", "2"]\n'

@@ -63,7 +63,7 @@ def test_frozen_and_hashable_and_without_a_price() -> None:
 
 
 def test_numpy_integers_serve_as_counts() -> None:
-    numpy = pytest.importorskip("numpy")
+    numpy = pytest.importorskip("numpy", reason="needs NumPy: install the extra `test`")
     event = DiscreteGaussian(variance=5, sensitivity=numpy.int64(2))
     assert type(event.sensitivity) is int
 

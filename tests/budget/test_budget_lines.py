@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.budget import load_preset, preset_names
-from discreet.budget.toml import Place, key_lines, line_of
+from discreet.budget.toml import Place, key_lines, nearest_line
 
 HARD = (
     """# a comment with [brackets] = "and quotes
@@ -134,6 +134,6 @@ def test_random_text_has_every_key_on_its_line(data: dict[str, Any], gap: str) -
 
 def test_the_nearest_place_around_is_taken() -> None:
     lines = key_lines('a = 1\n[b]\nc = "x"\n')
-    assert line_of(lines, ("b", "missing", 3)) == 2
-    assert line_of(lines, ("b", "c")) == 3
-    assert line_of(lines, ("nowhere",)) is None
+    assert nearest_line(lines, ("b", "missing", 3)) == 2
+    assert nearest_line(lines, ("b", "c")) == 3
+    assert nearest_line(lines, ("nowhere",)) is None

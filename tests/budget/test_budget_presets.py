@@ -19,7 +19,7 @@ from discreet.budget import (
     load,
     load_preset,
     preset_names,
-    presets,
+    preset_titles,
 )
 
 FACTS = tomllib.loads((Path(__file__).parent / "facts.toml").read_text(encoding="utf-8"))
@@ -56,7 +56,7 @@ def test_the_list_of_presets() -> None:
 def test_each_preset_says_what_it_is(name: str) -> None:
     release = load_preset(name)
     assert release.name == name
-    assert release.title == presets()[name]
+    assert release.title == preset_titles()[name]
     assert 20 < len(release.title) <= 110
     assert release.sources
     assert release.notes
@@ -67,7 +67,7 @@ def test_each_preset_says_what_it_is(name: str) -> None:
 
 
 def test_titles_tell_presets_apart() -> None:
-    assert len(set(presets().values())) == len(preset_names())
+    assert len(set(preset_titles().values())) == len(preset_names())
 
 
 def test_every_dhc_path_spends_the_total() -> None:

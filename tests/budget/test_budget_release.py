@@ -25,7 +25,6 @@ from discreet.budget import (
     load,
 )
 from discreet.budget.levels import main_case, one_case
-from discreet.budget.release import rows
 from discreet.errors import InputError
 
 
@@ -207,7 +206,7 @@ def test_the_widest_numbers_have_a_face() -> None:
 def test_noise_that_cannot_be_drawn_names_its_query() -> None:
     level = Level(name="State", queries=[Query(name="total", variance="1e50")])
     release = Release(name="r", neighbours="bounded", levels=[level])
-    (row,) = rows(release, release.runs(release.main))
+    (row,) = release.variance_table()
     with pytest.raises(InputError, match=r"variance is 1e.50; it must lie .* .query 'total', level 'State'."):
         row.single()
 

@@ -49,6 +49,7 @@ def test_rho_becomes_variance_by_relation_sensitivity_and_groups() -> None:
         assert release.levels[0].spent(release.neighbours) == Fraction(1, 10)
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.lists(

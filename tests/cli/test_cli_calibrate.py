@@ -164,7 +164,7 @@ def test_delta_is_needed_and_checked(refused, small):
     assert "strictly between 0 and 1" in refused("calibrate", small, "--zcdp", "--delta", "0")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere: run as another user")
 def test_directory_that_is_not_writable(refused, small, tmp_path):
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o500)

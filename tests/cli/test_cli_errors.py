@@ -30,31 +30,6 @@ def test_no_target(refused):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ('rho = "3/4"', "rho = 3/4", "(line 4, column"),
-        ('title = "Two levels"', 'titel = "Two levels"', "unknown key 'titel'; did you mean \"title\"?"),
-        ('name = "small"', "", "the release has no name"),
-        ('variance = "8"', 'variance = "-8"', "variance of query 'total' is -8; it must be above zero"),
-        ('variance = "8"', 'variance = "0"', "is 0; it must be above zero"),
-        ('variance = "8"', "variance = inf", "it must be a finite number above zero"),
-        ('variance = "8"', "variance = nan", "it must be a finite number above zero"),
-        ('variance = "8"', 'variance = "eight"', "an exact number such as"),
-        ('variance = "8"', "variance = 8.5", "which is not exactly what it looks like"),
-        ('rho = "3/4"', 'rho = "4/5"', "its levels add up to 3/4; both must agree (line 4 of"),
-        ('"age by sex" = "4/5"', '"age by sex" = "3/5"', "add up to 4/5; they must add up to 1"),
-    ],
-)
-def test_release_file(refused, small, old, new, message):
-    assert old in small.read_text()
-    small.write_text(small.read_text().replace(old, new))
-    line = refused("account", small, "--curve", small.with_name("curve.csv"))
-    assert message in line
-    assert "line " in line or "no name" in line
-    assert not small.with_name("curve.csv").exists()
-
-
-@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--delta", "0"], "delta is 0; it must lie strictly between 0 and 1"),

@@ -197,31 +197,6 @@ def test_what_cannot_be_used(refused, here, arguments, message):
     assert _names(".") == before
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("A,N,State,total,all,360", "A,N,State,total,all,-360", "below zero (line 4 of counts.csv"),
-        ("A,N,State,total,all,360", "A,N,State,total,all,360.5", "count is not a whole number"),
-        ("A,N,State,total,all,360", "A,N,Town,total,all,360", "line 4 of counts.csv"),
-        ("A2,A,County", "A2,X,County", "counts.csv"),
-        ("A,N,State,sex,m,47", "A,N,State,sex,x,47", "counts.csv"),
-    ],
-)
-def test_bad_counts(refused, here, old, new, message):
-    assert old in COUNTS
-    Path("counts.csv").write_text(COUNTS.replace(old, new))
-    line = refused("measure", "release.toml", "--counts", "counts.csv", "--out", "published")
-    assert message in line
-    assert "360" not in line
-    assert _names(".") == ["counts.csv", "release.toml"]
-
-
-def test_several_problems_are_one_line(refused, here):
-    Path("counts.csv").write_text(COUNTS.replace(",47", ",many"))
-    line = refused("measure", "release.toml", "--counts", "counts.csv", "--out", "published")
-    assert "count is not a whole number (lines 3 and 6 of counts.csv, field count)" in line
-
-
 def test_counts_and_out_are_needed(refused, here):
     assert "give either counts or records; neither is given" in refused(
         "measure", "release.toml", "--out", "published"

@@ -175,7 +175,7 @@ def test_broken_pipe_is_quiet():
     os.close(writer)
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full: run on Linux")
 def test_full_disk_behind_standard_output():
     with open("/dev/full", "w") as full:
         done = _run("presets", stdout=full)
@@ -208,8 +208,8 @@ def _session(leader: int) -> list[str]:
     return found
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc: run on Linux")
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_a_signal_leaves_nothing_behind(tmp_path, number):
     command = [*PROGRAM, "account", "dhc-2020", "--jobs", "2", "--people", "2", "--certify"]
     command += ["--curve", str(tmp_path / "curve.csv"), "--plot", str(tmp_path / "plot.svg")]
@@ -243,7 +243,7 @@ def _wait(done, seconds):
 
 
 def test_progress_shows_on_a_terminal_only(tmp_path):
-    pty = pytest.importorskip("pty")
+    pty = pytest.importorskip("pty", reason="needs a terminal: run on Linux or macOS")
     main, side = pty.openpty()
     done = _run("account", "pl94-2020-units", "--delta", "1e-5", stderr=side)
     os.close(side)

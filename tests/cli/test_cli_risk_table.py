@@ -83,27 +83,21 @@ def test_detailed_groups(discreet: Callable[..., Any], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "options", "says"),
+    ("options", "says"),
     [
-        ("", (), "is empty"),
-        ("value,variance\n", (), "has no rows"),
-        ("unit,variance\na,1\n", (), "has no column of noisy counts"),
-        ("value\n1\n", (), "has no column of variances"),
-        (ROWS, ("--level-column", "region"), "has no column 'region'"),
-        (ROWS, ("--known", "-1"), "known is -1"),
-        (ROWS, ("--known", "1", "--known-column", "value"), "stated twice"),
-        (ROWS, ("--prior", "1"), "prior is 1"),
-        (ROWS, ("--csv", "rows.txt"), "its name must end in .csv"),
+        (("--level-column", "region"), "has no column 'region'"),
+        (("--known", "-1"), "known is -1"),
+        (("--known", "1", "--known-column", "value"), "stated twice"),
+        (("--prior", "1"), "prior is 1"),
+        (("--csv", "rows.txt"), "its name must end in .csv"),
     ],
 )
 def test_refusals(
-    refused: Callable[..., str], tmp_path: Path, text: str, options: tuple[str, ...], says: str
+    refused: Callable[..., str], tmp_path: Path, released: Path, options: tuple[str, ...], says: str
 ) -> None:
-    path = tmp_path / "table.csv"
-    path.write_text(text)
     prior = () if "--prior" in options else ("--prior", "1/2")
-    assert says in refused("risk", "table", path, *prior, *options)
-    assert [one.name for one in tmp_path.iterdir()] == ["table.csv"]
+    assert says in refused("risk", "table", released, *prior, *options)
+    assert [one.name for one in tmp_path.iterdir()] == [released.name]
 
 
 def test_the_table_itself_is_not_overwritten(refused: Callable[..., str], released: Path) -> None:

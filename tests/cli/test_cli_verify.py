@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from discreet import Certificate, load
+from discreet import Certificate, account, load
 from discreet.report import export as export_module
 
 DELTA = "1e-10"
@@ -54,10 +54,10 @@ def test_an_export_is_complete(discreet, small, tmp_path):
 
 
 def test_the_tables_are_tidy_and_those_of_the_accountant(discreet, small, tmp_path):
-    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet = pytest.importorskip("pyarrow.parquet", reason="needs pyarrow: install the extra `test`")
     out = tmp_path / "out"
     assert discreet("account", small, "--delta", DELTA, "--export", out, "--quiet").status == 0
-    account = load(small).account()
+    whole = account(load(small))
     profiles = parquet.read_table(out / "profiles.parquet")
     assert [str(field.type).split("<")[0] for field in profiles.schema] == [
         "dictionary",
@@ -73,8 +73,8 @@ def test_the_tables_are_tidy_and_those_of_the_accountant(discreet, small, tmp_pa
     curves: dict[str, list[dict[str, Any]]] = {}
     for row in parquet.read_table(out / "tradeoffs.parquet").to_pylist():
         curves.setdefault(row["pair"], []).append(row)
-    for label, _ in account.cases:
-        loss = account.case(label)
+    for label, _ in whole.cases:
+        loss = whole.case(label)
         rows = by_pair[str(label)]
         assert [row["delta"] for row in rows] == pytest.approx(
             list(loss.delta(epsilon=[row["epsilon"] for row in rows])), rel=1e-12
@@ -125,7 +125,7 @@ def test_refused_points_are_empty_not_wrong(small, tmp_path, monkeypatch):
         return ask(self, alpha=alpha)
 
     monkeypatch.setattr(PrivacyLoss, "tradeoff", hard)
-    export_module.write_export(load(small).account(), [load(small)], tmp_path / "out", {})
+    export_module.write_export(account(load(small)), [load(small)], tmp_path / "out", {})
     files = json.loads((tmp_path / "out" / "manifest.json").read_text())["files"]
     assert [one["refused"] for one in files] == [0, 3]
 
@@ -142,7 +142,8 @@ def test_a_certificate_is_proved(discreet, certificate):
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "status", "verdict"), [("2.3633", 0, "proved"), ("2.3632", 1, "refuted")]
+    ("epsilon", "status", "verdict"),
+    [pytest.param("2.3633", 0, "proved", marks=pytest.mark.slow), ("2.3632", 1, "refuted")],
 )
 def test_a_claim_on_the_command_line(discreet, epsilon, status, verdict):
     result = discreet("verify", "pl94-2020-units", "--epsilon", epsilon, "--delta", DELTA, "--json")
@@ -172,7 +173,7 @@ def test_a_claim_in_a_file(discreet, small, tmp_path, name, text):
 
 
 def test_a_claim_of_errors(discreet, refused, small, tmp_path):
-    truth = load(small).account().tradeoff(alpha="0.05")
+    truth = account(load(small)).tradeoff(alpha="0.05")
     for beta, status, verdict in ((0.999 * truth, 0, "proved"), (1.001 * truth, 1, "refuted")):
         result = discreet("verify", small, "--alpha", "0.05", "--beta", f"{beta:.12f}", "--json")
         assert (result.status, result.json["verdict"]) == (status, verdict)
@@ -197,7 +198,7 @@ def test_an_export_without_a_certified_trade_off_says_so(small, tmp_path, monkey
         raise PrecisionError("too hard")
 
     monkeypatch.setattr(Account, "tradeoff", hard)
-    export_module.write_export(load(small).account(), [load(small)], tmp_path / "out", {})
+    export_module.write_export(account(load(small)), [load(small)], tmp_path / "out", {})
     assert "could not be certified: too hard" in (tmp_path / "out" / "README.md").read_text()
     assert not list((tmp_path / "out" / "certificates").iterdir())
 
@@ -227,13 +228,7 @@ def test_bad_input_is_refused_in_one_line(refused, certificate, small, tmp_path)
     assert "was changed" in refused("verify", file(whole.replace("1/10000000000", "1/1000000000")))
     assert "was changed" in refused("verify", file(whole.replace('"housing unit"', '"person"', 1)))
     assert "certificate 9" in refused("verify", file(whole.replace("certificate 1", "certificate 9")))
-    assert "NaN" in refused("verify", file('{"epsilon": NaN}'))
-    assert "not UTF-8" in refused("verify", file(b"\xff\xfe{}"))
     assert "neither a certificate nor a claim" in refused("verify", small)
-    assert "has no delta" in refused("verify", file('{"releases": ["dhc-2020"], "epsilon": 1}'))
-    assert "neighbours" in refused(
-        "verify", file('{"releases": ["dhc-2020"], "epsilon": 1, "delta": "1e-9", "neighbours": "near"}')
-    )
     assert "larger than" in refused("verify", file(b" " * 10_000_001))
     assert "is a directory" in refused("verify", tmp_path)
     assert "there is no file" in refused("verify", tmp_path / "none.json")

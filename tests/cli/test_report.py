@@ -43,6 +43,7 @@ def test_the_file_is_the_same_however_many_processes(discreet, tmp_path):
     assert files[0].read_bytes() == files[1].read_bytes()
 
 
+@pytest.mark.slow
 def test_where_a_file_lies_does_not_show(discreet, small, tmp_path):
     other = tmp_path / "elsewhere" / "other.toml"
     other.parent.mkdir()
@@ -53,6 +54,7 @@ def test_where_a_file_lies_does_not_show(discreet, small, tmp_path):
     assert str(tmp_path) not in (tmp_path / "a.html").read_text()
 
 
+@pytest.mark.slow
 def test_before_and_after(discreet, small, tmp_path):
     before = tmp_path / "before.toml"
     before.write_text(small.read_text().replace('"8"', '"16"').replace('rho = "3/4"\n', ""))
@@ -120,7 +122,9 @@ def test_a_browser_that_fails_leaves_nothing(refused, small, tmp_path, monkeypat
     assert {path.name for path in tmp_path.iterdir()} == {"small.toml", "false"}
 
 
-@pytest.mark.skipif(not any(map(shutil.which, pdf_module.NAMES)), reason="no Chromium at hand")
+@pytest.mark.skipif(
+    not any(map(shutil.which, pdf_module.NAMES)), reason="needs Chromium: `make system` installs it"
+)
 def test_a_pdf_is_printed_and_the_browser_leaves_nothing(discreet, small, tmp_path, monkeypatch):
     scratch = tmp_path / "scratch"
     scratch.mkdir()
@@ -132,9 +136,11 @@ def test_a_pdf_is_printed_and_the_browser_leaves_nothing(discreet, small, tmp_pa
     assert list(scratch.iterdir()) == []
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium at hand")
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: `make system` installs it")
 def test_the_page_opens_from_disk_without_network(discreet, small, tmp_path):
-    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="needs Playwright: install the extra `test`"
+    )
     out = tmp_path / "page.html"
     assert discreet("report", small, "--out", out, *QUICK).status == 0
     arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]

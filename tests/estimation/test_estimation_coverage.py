@@ -288,7 +288,12 @@ def test_noise_of_next_to_no_variance_is_estimated(tmp_path: Path, records: Path
 
 
 @pytest.mark.parametrize(
-    ("variances", "truth"), [(("0.2", "3"), (7, 20)), (("3", "3"), (7, 20)), (("0.2", "3"), (19, 40))]
+    ("variances", "truth"),
+    [
+        (("0.2", "3"), (7, 20)),
+        pytest.param(("3", "3"), (7, 20), marks=pytest.mark.slow),
+        (("0.2", "3"), (19, 40)),
+    ],
 )
 def test_ratios_of_lattices_side_by_side_cover_what_they_say(
     tmp_path: Path, variances: tuple[str, str], truth: tuple[int, int]

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+import discreet
 from discreet.budget import Attributes, Level, Query, Release, Spine, load
 from discreet.cli import run
 from discreet.errors import InputError
@@ -36,7 +37,10 @@ def small(**levels: str) -> Release:
 
 @pytest.mark.parametrize(
     ("keep", "rho"),
-    [(["State", "County", "Tract"], 1.8852), (["State", "County", "Tract", "Block_Group"], 2.3936)],
+    [
+        (["State", "County", "Tract"], 1.8852),
+        pytest.param(["State", "County", "Tract", "Block_Group"], 2.3936, marks=pytest.mark.slow),
+    ],
 )
 def test_figures_of_the_note(keep: list[str], rho: float) -> None:
     """PL 94-171 on the tree of the note; all six levels: see the slow test."""
@@ -219,7 +223,7 @@ def test_goals_out_of_reach(goals: list[Goal], epsilon: int | None, said: str) -
 
 
 def account_epsilon(release: Release) -> float:
-    return float(release.account().epsilon(delta="1e-10"))
+    return float(discreet.account(release).epsilon(delta="1e-10"))
 
 
 def test_weights() -> None:

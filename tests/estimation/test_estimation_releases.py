@@ -214,6 +214,7 @@ def test_redistricting_data_and_a_table_of_the_dhc(tmp_path: Path) -> None:
     assert abs(both["S", "total", "all"]["estimate"] - 1330) < 6 * both["S", "total", "all"]["sd"]
 
 
+@pytest.mark.slow
 def test_coverage_of_releases_that_differ(folders: Any, tmp_path: Path) -> None:
     """40 rehearsals of two releases, 12 cells of total and sex each. 90 % intervals cover more than 0.9 less
     four standard errors, as if each rehearsal had three independent cells: a false alarm in 30,000 seeds."""

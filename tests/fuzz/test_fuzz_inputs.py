@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from inputs import COUNTS, RELEASE, command
 
-CORPUS = Path(__file__).parent / "corpus"
 LONG = "x" * 300
 DEEP = "/".join(["d" * 200] * 30)
 
@@ -36,19 +35,6 @@ def test_large_texts(folder: Path, what: str) -> None:
     (folder / "odd.toml").write_text(TEXTS[what])
     for line in (["show", "odd.toml"], ["account", "odd.toml"], ["safetab", "account", "odd.toml"]):
         assert command(line, folder)[0] == 2
-
-
-@pytest.mark.parametrize("file", sorted(CORPUS.glob("*.toml")), ids=lambda file: file.stem)
-def test_releases_of_the_corpus(folder: Path, file: Path) -> None:
-    (folder / "odd.toml").write_bytes(file.read_bytes())
-    for line in (["show", "odd.toml"], ["measure", "odd.toml", "--counts", "counts.csv", "--out", "out"]):
-        assert command(line, folder)[0] == 2
-
-
-@pytest.mark.parametrize("file", sorted(CORPUS.glob("*.csv")), ids=lambda file: file.stem)
-def test_tables_of_the_corpus(folder: Path, file: Path) -> None:
-    (folder / "odd.csv").write_bytes(file.read_bytes())
-    assert command(["measure", "release.toml", "--counts", "odd.csv", "--out", "out"], folder)[0] == 2
 
 
 @pytest.mark.parametrize("name", [LONG, DEEP, "", ".", "/", "no/such", "\n", "-", "\udcff"])

@@ -63,7 +63,7 @@ def child(work: object) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork: run on Linux or macOS")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_child_forked_while_another_thread_holds_the_lock_goes_on() -> None:
     held, done = threading.Event(), threading.Event()
@@ -83,7 +83,7 @@ def test_a_child_forked_while_another_thread_holds_the_lock_goes_on() -> None:
         thread.join()
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork: run on Linux or macOS")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_child_forked_inside_a_block_still_holds_the_lock() -> None:
     def work() -> bool:

@@ -41,7 +41,7 @@ def test_every_byte_is_filled(size: int) -> None:
     assert filled.all()
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork: run on Linux or macOS")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 def test_forked_children_replay_nothing() -> None:
     source = SystemEntropy()

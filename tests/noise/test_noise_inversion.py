@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise, balls
-from discreet.noise.sampler import BASE, LONGEST, Above, Digit, Kinds, Trials, draw, settle, thresholds
+from discreet.noise.sampler import BASE, LONGEST, Above, Digit, Kinds, Trials, draw, settle_draw, thresholds
 from discreet.testing import NotPrivateScriptedEntropy, NotPrivateSeededEntropy
 
 ALARM = 1e-6
@@ -82,9 +82,10 @@ def test_balls_alone_give_what_the_table_gives() -> None:
     words = np.random.default_rng(8).integers(0, 1 << 64, 200, dtype=np.uint64)
     script = words.astype("<u8").tobytes()
     table = draw(law, 200, source=NotPrivateScriptedEntropy(script))
-    assert table.tolist() == [settle(law, int(word), source) for word in words]
+    assert table.tolist() == [settle_draw(law, int(word), source) for word in words]
 
 
+@pytest.mark.slow
 def test_a_law_of_too_many_thresholds_is_drawn_by_balls_alone() -> None:
     noise = GaussianNoise(10**14)
     law = Above(noise, 10**7)
@@ -98,7 +99,11 @@ def test_a_law_of_too_many_thresholds_is_drawn_by_balls_alone() -> None:
 def test_a_chance_that_is_a_dyadic_number_is_drawn_by_balls_alone() -> None:
     law = Digit(lambda: balls.ball(Fraction(1, 2)), 1)
     assert thresholds(law) is None
-    assert [settle(law, word << 61, NotPrivateSeededEntropy(9)) for word in (0, 1, 3, 5)][1:] == [2, 1, 0]
+    assert [settle_draw(law, word << 61, NotPrivateSeededEntropy(9)) for word in (0, 1, 3, 5)][1:] == [
+        2,
+        1,
+        0,
+    ]
 
 
 def test_kinds_have_their_shares() -> None:

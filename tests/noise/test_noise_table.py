@@ -24,6 +24,8 @@ NARROW: list[Noise] = [
     *(GaussianNoise(v) for v in ("0.05", "1/3", "1", "5", "5000/159", "625", "90000")),
     *(LaplaceNoise(b) for b in ("0.1", "1", "9/2", "30")),
 ]
+WIDEST = NARROW[-1]  # its thresholds alone take seconds
+ONE_SLOW = [*NARROW[:-1], pytest.param(WIDEST, marks=pytest.mark.slow)]
 DIGITS = 330  # enough for 1,024 bits of a uniform real
 
 
@@ -87,7 +89,7 @@ def draw(table: InversionTable, source: NotPrivateScriptedEntropy) -> int:
     return int(out[0])
 
 
-@pytest.mark.parametrize("noise", NARROW, ids=str)
+@pytest.mark.parametrize("noise", ONE_SLOW, ids=str)
 def test_thresholds_are_the_floors_of_the_cumulative_distribution(noise: Noise) -> None:
     floors, _ = tails(noise)
     lower = [floor >> 960 for floor in floors]
@@ -99,7 +101,7 @@ def test_thresholds_are_the_floors_of_the_cumulative_distribution(noise: Noise) 
     assert (thresholds[0], thresholds[-1]) == (0, (1 << 64) - 1)
 
 
-@pytest.mark.parametrize("noise", NARROW, ids=str)
+@pytest.mark.parametrize("noise", ONE_SLOW, ids=str)
 def test_folded_thresholds(noise: Noise) -> None:
     floors, at_zero = tails(noise)
     lower = [floor * (1 << 64) // at_zero for floor in floors]
@@ -107,7 +109,7 @@ def test_folded_thresholds(noise: Noise) -> None:
     assert thresholds[:-1] == lower[: lower.index(0) + 1][::-1]
 
 
-@pytest.mark.parametrize("noise", NARROW, ids=str)
+@pytest.mark.parametrize("noise", ONE_SLOW, ids=str)
 def test_every_slot_boundary(noise: Noise) -> None:
     """All 65,536 slots: first and last point of a decided slot invert to its value; others split."""
     table = table_of(noise)
@@ -139,9 +141,20 @@ def test_total_of_the_table(noise: Noise) -> None:
             assert share - 1 <= probability.lower * 2**64 <= probability.upper * 2**64 <= share + 1
 
 
-@pytest.mark.parametrize("noise", NARROW, ids=str)
-@pytest.mark.parametrize("depth", [16, 64, 128, 192, 960])
-def test_ties_with_a_threshold(noise: Noise, depth: int) -> None:
+@pytest.mark.parametrize(
+    ("depth", "noise"),
+    [
+        pytest.param(
+            depth,
+            noise,
+            id=f"{depth}-{noise}",
+            marks=pytest.mark.slow if (depth, noise) == (16, WIDEST) else (),
+        )
+        for noise in NARROW
+        for depth in (16, 64, 128, 192, 960)
+    ],
+)
+def test_ties_with_a_threshold(depth: int, noise: Noise) -> None:
     """Bits equal to a threshold's for `depth` bits, and then as far below or above it as they can be."""
     floors, _ = tails(noise)
     table = table_of(noise)

@@ -111,6 +111,7 @@ def test_killed_at_every_operation(crashes: Crashes, thorough: bool) -> None:
     assert seen == {(False, False), (False, True), (True, True), (True, False)}
 
 
+@pytest.mark.slow
 def test_killed_while_recovering_from_a_kill(crashes: Crashes) -> None:
     operations = crashes(how="count", at=0)["operations"]
     crashes.anew()

@@ -16,6 +16,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from release_country import TOML, Country
 
+import discreet
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import Level, Query, Release, cases, load
@@ -310,7 +311,7 @@ def test_epsilon_is_capped_exactly(release: Release, country: Country) -> None:
         create_ledger(path, [limit])
         measure(release, country.csv(), country.folder / f"{fits}1", ledger=path)
         cost = ledger_cost(read_ledger(path), unit="person", neighbours="bounded")
-        assert cost.epsilon == pytest.approx(release.account().epsilon(delta="1e-10"), rel=1e-12)
+        assert cost.epsilon == pytest.approx(discreet.account(release).epsilon(delta="1e-10"), rel=1e-12)
         if fits:
             measure(release, country.csv(), country.folder / f"{fits}2", ledger=path, spend_again=True)
             cost = ledger_cost(read_ledger(path), unit="person", neighbours="bounded")
@@ -813,7 +814,7 @@ def test_ledgers_of_format_1_are_read(samples: Path) -> None:
     assert check.files == 14
     assert "format 1" in str(check)
     # as version 0.1.0 said: `discreet account totals.json --delta 1e-10`
-    epsilon = ledger_release(samples / "totals.json").account().epsilon(delta="1e-10")
+    epsilon = discreet.account(ledger_release(samples / "totals.json")).epsilon(delta="1e-10")
     assert epsilon == pytest.approx(10.50324201788182, rel=1e-9)
     assert is_ledger(samples / "totals.json")
     assert len(read_ledger(samples / "one" / "ledger.json").entries) == 1
@@ -946,8 +947,8 @@ def test_all_runs_are_one_release_for_the_accountant(release: Release, country: 
     for (_, twice), (_, once) in zip(cases(two, "bounded"), cases(release, "bounded"), strict=True):
         assert {e.variance: e.times for e in twice} == {e.variance: 2 * e.times for e in once}  # type: ignore[union-attr]
     assert spent(two) == 2 * spent(release) == read_ledger(ledger).spent("person", "bounded")
-    epsilon = two.account().epsilon(delta="1e-10")
-    assert release.account().epsilon(delta="1e-10") < epsilon < 2 * release.account().epsilon(delta="1e-10")
+    one_run, two_runs = (discreet.account(each).epsilon(delta="1e-10") for each in (release, two))
+    assert one_run < two_runs < 2 * one_run
     assert Release.from_toml(two.to_toml()) == two
 
 

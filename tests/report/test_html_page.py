@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from discreet import numbers
+from discreet.accounting.calibration import calibrated_lines
 from discreet.accounting.overall import Account, account
 from discreet.budget import Level, Query, Release, Spine, load
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise
 from discreet.report.html import Facts, gather, page, render
-from discreet.report.tables import calibrated_lines
 from discreet.risk import risk_profile
 
 SMALL = """\
@@ -109,6 +109,7 @@ class Reader(HTMLParser):
         return " ".join("".join(self.words).split())
 
 
+@pytest.mark.slow
 def test_the_same_inputs_give_the_same_bytes(text):
     assert page(small()) == text
 
@@ -275,6 +276,7 @@ def test_hostile_names_stay_names():
     assert all("alert" not in str(value) for _, found in reader.elements for value in found.values())
 
 
+@pytest.mark.slow
 def test_two_states_side_by_side():
     before, after = small(), small().scaled(2, level="County")
     made = page(after, before=before, certify=False, savings=False)

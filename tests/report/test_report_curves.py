@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.accounting.comparisons import ZCDP, GaussianDP
+from discreet.accounting.costs import delta_rows, epsilon_rows, zcdp_of
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import DiscreteGaussian, DiscreteLaplace, load
@@ -15,7 +16,6 @@ from discreet.report.figures import (
     sample_profile,
     tradeoff_from_profile,
 )
-from discreet.report.tables import delta_rows, epsilon_rows, zcdp_of
 
 
 def test_grids_are_ordered_and_complete():

@@ -25,9 +25,9 @@ from discreet.report.figures import (
 
 @pytest.fixture
 def drawn():
+    from discreet.accounting.costs import zcdp_of
     from discreet.accounting.overall import account
     from discreet.budget import load
-    from discreet.report.tables import zcdp_of
 
     one = account(load("dhc-2022-08-25"))
     return sampled(one, zcdp_of(one))
@@ -68,7 +68,7 @@ def test_figures_leave_global_settings_alone(drawn):
     assert dict(matplotlib.rcParams) == before
 
 
-@pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
+@pytest.mark.parametrize("kind", ["svg", "png", pytest.param("pdf", marks=pytest.mark.slow)])
 def test_bytes_are_the_same_every_time(drawn, kind):
     first, second = (figure_bytes(compare_figure(drawn, drawn), kind) for _ in range(2))
     assert first == second

@@ -87,6 +87,7 @@ def test_with_a_floor_at_zero(known: int, prior: str) -> None:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.integers(1, 400), st.floats(0.001, 0.999))
 def test_never_above_the_trade_off_bound(fifths: int, prior: float) -> None:
@@ -113,6 +114,7 @@ def test_the_decision_is_where_the_posterior_passes_one_half() -> None:
     assert decide(3, variance=9, prior="1/2", known=0) == 1.0
 
 
+@pytest.mark.slow
 def test_jagged_for_an_uneven_prior_only() -> None:
     rho = np.geomspace(0.02, 2, 4000)
     even = decision_accuracy(rho=rho, prior="1/2")

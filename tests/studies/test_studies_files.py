@@ -166,7 +166,7 @@ def test_nothing_is_left_if_a_study_fails(tmp_path: Path, monkeypatch: pytest.Mo
     def fail(*_: object, **__: object) -> None:
         raise InputError("no")
 
-    monkeypatch.setattr("discreet.studies.drawing.draw", fail)
+    monkeypatch.setattr("discreet.studies.drawing.draw_figure", fail)
     with pytest.raises(InputError, match="no"):
         run("level-epsilon", "--out", str(tmp_path / "new"), "--quiet")
     assert list(tmp_path.iterdir()) == []

@@ -73,7 +73,12 @@ def cell(study: Study, column: str, **row: str | float) -> float:
 
 @pytest.mark.parametrize(
     "name",
-    sorted({*WRONG, *OTHERWISE, "level-epsilon", "overall-reduction", "variance-deficit", "dhc-spines"}),
+    [
+        pytest.param(name, marks=pytest.mark.slow if name == "dhc-reduction" else ())
+        for name in sorted(
+            {*WRONG, *OTHERWISE, "level-epsilon", "overall-reduction", "variance-deficit", "dhc-spines"}
+        )
+    ],
 )
 def test_verdicts_are_as_the_errata_have_them(name: str) -> None:
     found: dict[Verdict, set[str]] = {}
@@ -184,7 +189,11 @@ def test_curves_of_all_levels_in_order() -> None:
 @pytest.mark.parametrize(
     ("variance", "supremum"),
     # n = 10: true suprema, by n-fold convolution in ball arithmetic
-    [(1, 4.18e-8), (5, 2.99e-39), (10, 5.60e-78)],
+    [
+        pytest.param(1, 4.18e-8, marks=pytest.mark.slow),
+        pytest.param(5, 2.99e-39, marks=pytest.mark.slow),
+        (10, 5.60e-78),
+    ],
 )
 def test_residuals(variance: int, supremum: float) -> None:
     study = computed("residuals")
@@ -512,6 +521,7 @@ def test_levels_of_the_redistricting_data() -> None:
     assert round(float(block.numbers("accuracy_real")[0]), 3) == 0.563
 
 
+@pytest.mark.slow
 def test_curves_over_rho() -> None:
     study = computed("risk-accuracy-rho")
     even, uneven = study.where(prior="1/2"), study.where(prior="1/5")
@@ -565,6 +575,7 @@ def test_two_levels_given_the_truth_and_averaged() -> None:
     assert round(cell(study, "exact_averaged_over_prior", group=1), 3) == 0.604
 
 
+@pytest.mark.slow
 def test_figure_6_goes_to_a_hundred() -> None:
     study = computed("risk-group-rho")
     assert study.distinct("group") == [1, 10, 100]

@@ -17,7 +17,7 @@ def faults(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The library that is preloaded."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None or not sys.platform.startswith("linux"):
-        pytest.skip("needs Linux and a C compiler")
+        pytest.skip("needs Linux and a C compiler: install gcc or clang")
     made = tmp_path_factory.mktemp("faults") / "faults.so"
     source = Path(__file__).parent / "faults.c"
     subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", str(made), str(source), "-ldl"], check=True)

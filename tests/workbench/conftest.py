@@ -48,9 +48,11 @@ def workbench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
     """The system's browser, without a window."""
-    playwright = pytest.importorskip("playwright.sync_api")
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="needs Playwright: install the extra `test`"
+    )
     if CHROMIUM is None:
-        pytest.skip("no chromium on this machine")
+        pytest.skip("needs Chromium: `make system` installs it")
     with playwright.sync_playwright() as started:
         browser = started.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         yield browser

@@ -73,7 +73,7 @@ DOTTED = ".".join("a" * 50_000) + " = 1"
         (BIG + LEVEL.format(n=1) + many('q{n} = {{ variance = "5" }}\n', 1500), "has 1501 queries"),
         (BIG + LEVEL.format(n=1) + many('q{n} = {{ variance = "{n}.1" }}\n', 500), "501 different variances"),
         ("a = " + "[" * 5000, "not valid TOML"),
-        ("a = [" + "1," * 500_000 + "]", "the release has"),
+        pytest.param("a = [" + "1," * 500_000 + "]", "the release has", marks=pytest.mark.slow),
         ('session = 1\npreset = "/etc/hostname"\ndelta = "1e-10"', "there is no preset"),
         (
             'session = 1\nfile = "x"\ndelta = "1e-10"\nrelease = """\n' + BIG + many(LEVEL, 61) + '"""',
@@ -151,6 +151,7 @@ def busy(pid: int) -> int:
     return sum(seconds > before.get(child, seconds) for child, seconds in times().items())
 
 
+@pytest.mark.slow
 @browser
 def test_a_closed_tab_ends_its_work(launch: Callable[..., Workbench], visit: Callable[..., Any]) -> None:
     one = launch()

@@ -220,7 +220,8 @@ def printed_address(process: Any) -> str:
     return str(process.stdout.readline()).split()[1]
 
 
-@pytest.mark.parametrize("options", [[], pytest.param(["--token", "auto"], marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [[], ["--token", "auto"]])
 def test_a_token_is_made_unless_told_otherwise(options: list[str]) -> None:
     port = free_port()
     command = [sys.executable, "-m", "discreet", "workbench", "--port", str(port), *options]
@@ -298,7 +299,8 @@ def test_a_unix_socket_is_for_its_owner_alone(tmp_path: Path) -> None:
     assert (tmp_path / "file").read_text() == "kept"
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_ended_in_the_midst_of_work_it_leaves_nothing(
     launch: Callable[..., Workbench],
     visit: Callable[..., Any],

@@ -20,7 +20,7 @@ from browsing import PATIENCE, Workbench, fetch
 
 from discreet.workbench.state import State, factor_at, to_link
 
-socketio = pytest.importorskip("socketio")
+socketio = pytest.importorskip("socketio", reason="needs python-socketio: install the extra `test`")
 
 pytestmark = pytest.mark.xdist_group("workbench")  # one server and one browser for all
 

@@ -21,11 +21,11 @@ from discreet.budget import Release, load, preset_names
 from discreet.budget.levels import level_name
 from discreet.cli import run
 from discreet.estimation import accuracy
+from discreet.estimation.accuracy import margin_lines
 from discreet.numbers import chance, number, percent
 from discreet.numbers import margin as margin_text
 from discreet.release.safetab.census2020 import write_parameters
 from discreet.report.html import gather, render
-from discreet.report.tables import margin_lines
 from discreet.workbench import charts
 from discreet.workbench import words as say
 from discreet.workbench.accuracy_page import Margins

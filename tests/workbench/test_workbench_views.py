@@ -19,8 +19,8 @@ from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import AnswerKind, load, preset_names
 from discreet.budget.levels import RELATIONS
+from discreet.budget.noise_table import noise_lines
 from discreet.noise import GaussianNoise, LaplaceNoise
-from discreet.report.tables import noise_lines
 from discreet.workbench import charts, tasks, words
 from discreet.workbench.session import Numbers, Session
 from discreet.workbench.state import (

@@ -1,4 +1,4 @@
-"""All pairs of paths at once: one transform a path, one matrix product for all cases.
+"""All pairs of paths together: one transform a path, one matrix product for all cases.
 
 The transform of a case is the product of those of its paths. On one contour with tilt theta, nodes
 y_k = 2 pi k / P and weights w_k (the kernel, and the phase of the threshold)
@@ -7,18 +7,18 @@ y_k = 2 pi k / P and weights w_k (the kernel, and the phase of the threshold)
 
 is one matrix product for all pairs (i, j). Only nodes near the origin are summed. What lies farther out is
 at most sqrt(T_i T_j) by the inequality of Cauchy and Schwarz, where T_i = (1/pi) int |Phi_i|^2 / y^2 over the
-rest of the line is what the pair (i, i) leaves out. So the rest of the contour is looked at once for each
+rest of the line is what the pair (i, i) leaves out. So the rest of the contour is computed once for each
 path, not for each pair. Most pairs whose rest could matter are ruled out as the worst by `on_grid`, an upper
-bound for all of them, or by `outward`, which sums more of the contour; only the others have to be evaluated
-one by one. For several releases the product runs over the paths of all of them; since no factor exceeds 1 the
-T of any one of them will do.
+bound for all of them, or by `outward`, which sums more of the contour; only the others are evaluated one by
+one. For several releases the product runs over the paths of all of them; since no factor exceeds 1, the T of
+any one of them is enough.
 
 Where all losses lie on one coarse lattice, the sum runs over its whole period, and nothing is left out.
 
 *Both errors of a test* are bare tails, whose kernel 1/z falls too slowly for such a bound: each case is
 summed over a whole period of its own lattice (`both_errors`). Under the tilt e^(theta L) a discrete Gaussian
-is the same law moved by theta mu, so that a transform has period 1 in theta: tilts that differ by whole
-numbers need it once, and at whole theta it is real. Kernel and phase of a threshold are the same for all
+is the same law shifted by theta mu, so that a transform has period 1 in theta: tilts that differ by whole
+numbers share it, and at whole theta it is real. Kernel and phase of a threshold are the same for all
 cases on a lattice, which again makes one matrix product.
 """
 
@@ -72,16 +72,16 @@ from discreet.noise.gaussian import dual_log_ratio
 _TWO_PI = 2 * math.pi
 _ALIAS = 41.0  # aliases below e^-41 of the scale of the value
 _DEEPEST = 37.0  # standard deviations at which a tail is about 1e-300
-CORE = 64  # the core of the contour ends at so many times the largest tilt in use
-_SHALLOW = 34.0  # of the rest only what exceeds e^-34 is looked at: 1e-15 of the value is lost
+CORE = 64  # the core of the contour ends at this multiple of the largest tilt in use
+_SHALLOW = 34.0  # beyond the core, factors below e^-34 are left out: 1e-15 of the value
 _MOST_NODES = 200_000
 FARTHEST = 6
-"""Octaves beyond the core that are looked at for one case."""
+"""Octaves beyond the core that are summed for one case, at most."""
 
-_PEAKS = 4  # as high as at the origin, which may come next
-_SINGLY = 50_000  # nodes of an octave of a case that are quicker than its evaluation
+_PEAKS = 4  # allowed for beyond the last octave, each as high as at the origin
+_SINGLY = 50_000  # nodes of one octave of a case; with more, evaluating the case is faster
 _FEW = 4000  # values of terms that are split together
-_MOST_LATTICES = 12  # beyond so many a product for each takes longer than it saves
+_MOST_LATTICES = 12  # with more, a product for each takes longer than it saves
 _MOST_POINTS = 2**23  # of the grids of all paths together
 _ROWS = 64  # paths whose products are taken at a time
 _FREQUENCIES = 2**16  # of a grid, whose products are taken at a time
@@ -89,32 +89,32 @@ _ROUNDING = 2.3e-16
 _MOST_TOGETHER = 2048  # nodes of cases whose errors are summed together
 _MOST_ROWS = 256
 _STRIDE = 16  # thresholds from one whose phases are computed to the next
-_FINE = 0.03  # a lattice so fine against the spread that neighbouring values are alike
+_FINE = 0.03  # of the spread: on a finer lattice neighbouring values are alike
 
 
 class Scan(NamedTuple):
-    """One threshold: the values of all cases in units of e^exponent, and how far off each may be."""
+    """One threshold, by its number: the values of all cases in units of e^exponent, and their errors."""
 
-    place: int
+    threshold: int
     exponent: float
     value: Floats
     error: Floats
     exact: tuple[Floats, Floats] | None = None
-    """The same, the repetitions of the core on a case's own lattice summed exactly, where that is had."""
+    """The same with the repetitions of the core on a case's own lattice summed exactly, where known."""
 
 
 class _Lattices(NamedTuple):
-    """The lattices that cases have of their own, and what their cores and its repetitions leave out."""
+    """The lattices of single cases, and what their cores with all repetitions leave out."""
 
     steps: tuple[Fraction, ...]
     which: NDArray[np.int64]
-    """Of each case the place of its step, or -1."""
+    """For each case the index of its step, or -1."""
     left_out: Floats
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One contour: transforms of all paths at its nodes, and for which thresholds it serves."""
+    """One contour: transforms of all paths at its nodes, and the thresholds it serves."""
 
     kind: Kind
     theta: float
@@ -152,7 +152,7 @@ class AllPairs(Forgetful):
         self.paths = [[Loss(events) for events in group.events] for group in cases.groups]
         self.main = Loss(cases[cases.main][1])
 
-    # -- what is remembered --------------------------------------------------------------------------
+    # -- what is computed once --------------------------------------------------------------------------
 
     @cached_property
     def _lines(self) -> list[_Line]:
@@ -172,7 +172,7 @@ class AllPairs(Forgetful):
 
     @cached_property
     def _beyond(self) -> dict[tuple[int, int, float], float]:
-        """By case, octave and tilt what lies beyond the beginning of the octave."""
+        """By case, octave and tilt: a bound of what lies beyond the beginning of the octave."""
         return {}
 
     @cached_property
@@ -327,8 +327,8 @@ class AllPairs(Forgetful):
         """The nodes near the origin at which some case of each group is not negligible."""
         kept: NDArray[np.int64] | None = None
         for g, row in enumerate(self.paths):
-            found = [self._near(g, k, theta).nodes(float(period), _MOST_NODES) for k in range(len(row))]
-            union = np.unique(np.concatenate(found))
+            nodes = [self._near(g, k, theta).nodes(float(period), _MOST_NODES) for k in range(len(row))]
+            union = np.unique(np.concatenate(nodes))
             kept = union if kept is None else np.intersect1d(kept, union)
         assert kept is not None
         return kept
@@ -350,7 +350,7 @@ class AllPairs(Forgetful):
         return self._doubled[g, k]
 
     def _key(self, g: int, k: int, theta: float) -> tuple[int, int, float | None]:
-        """What a modulus depends on: from variance 1/2 on the tilt changes it by e^(-pi^2) at most."""
+        """What a modulus depends on: from variance 1/2 on, the tilt changes it by at most e^(-pi^2)."""
         terms = self.paths[g][k].terms
         is_smooth = all(term.is_dual for term in terms)
         return g, k, None if is_smooth else theta
@@ -375,7 +375,7 @@ class AllPairs(Forgetful):
         return best
 
     def _lattices(self, theta: float) -> _Lattices | None:
-        """For one spine the lattices of its cases, unless they are many.
+        """The lattices of the cases of one spine, unless there are many.
 
         A path repeats its core at multiples of 2 pi / step. Where those of both paths of a case coincide, the
         kernel is summed over the repetitions, exactly. Elsewhere the other path is off its peaks, and small.
@@ -386,52 +386,53 @@ class AllPairs(Forgetful):
         inner, near, sup = (np.array([getattr(r, name) for r in rests]) for name in ("inner", "near", "sup"))
         i, j = np.triu_indices(len(rests)) if self.sides == 2 else (np.arange(len(rests)),) * 2
         # the core within half a period
-        of = [loss.step if math.pi / float(loss.step) > CORE * self.tilt else None for loss in self.paths[0]]
-        places: dict[Fraction, int] = {}
+        has_core = [math.pi / float(loss.step) > CORE * self.tilt for loss in self.paths[0]]
+        steps = [loss.step if fits else None for loss, fits in zip(self.paths[0], has_core, strict=True)]
+        index: dict[Fraction, int] = {}
         known: dict[tuple[Fraction | None, Fraction | None], int] = {}
-        for one, two in {(of[a], of[b]) for a, b in zip(i, j, strict=True)}:
-            known[one, two] = -1
-            if one is not None and two is not None:
-                common = common_step((one, two))
+        for first, second in {(steps[a], steps[b]) for a, b in zip(i, j, strict=True)}:
+            known[first, second] = -1
+            if first is not None and second is not None:
+                common = common_step((first, second))
                 # repetitions that do not coincide must be apart
-                if one == two or math.pi * float(common / one / two) >= CORE * self.tilt:
-                    known[one, two] = places.setdefault(common, len(places))
-            if len(places) > _MOST_LATTICES:
+                if first == second or math.pi * float(common / first / second) >= CORE * self.tilt:
+                    known[first, second] = index.setdefault(common, len(index))
+            if len(index) > _MOST_LATTICES:
                 return None
-        which = np.array([known[of[a], of[b]] for a, b in zip(i, j, strict=True)])
+        which = np.array([known[steps[a], steps[b]] for a, b in zip(i, j, strict=True)])
         # (with one path the rest is its own)
         off = np.sqrt(inner[i] * inner[j]) + 1.5 * (near[i] * sup[j] + near[j] * sup[i]) * (i != j)
-        return _Lattices(tuple(places), which, off)
+        return _Lattices(tuple(index), which, off)
 
     def _rest(self, g: int, k: int, theta: float) -> Rest:
         key = self._key(g, k, theta)
         if key not in self._rests:
-            # many paths are looked at less far: what is left open is looked at pair by pair
+            # of many paths less is summed for each: what stays open is summed pair by pair
             most = max(_MOST_NODES // max(1, len(self.paths[g]) // 64), 5000)
             self._rests[key] = rest_of_line(self._alone(g, k), theta, self.tilt, most)
         return self._rests[key]
 
     def outward(
-        self, kind: Kind, threshold: Fraction, place: int, octave_: int
+        self, kind: Kind, threshold: Fraction, number: int, octave_: int
     ) -> tuple[float, float] | None:
-        """What one octave beyond the core adds to a case, and by how much that changes its possible error.
+        """What one octave beyond the core adds to a case, and the change of its error.
 
-        In units of the scan at this threshold, which must come first; octaves one after the other. None where
-        there is too much to add. What lies beyond is at most what its two paths leave out by the inequality
-        of Cauchy and Schwarz. Mostly it is far less: peaks of one path meet few of the other's, as the octave
-        itself shows.
+        In units of the scan at this threshold, which must come first; octaves in order. None where there are
+        too many nodes to add. What lies beyond is at most what its two paths leave out, by the inequality of
+        Cauchy and Schwarz. Usually it is far less, since peaks of one path meet few of the other's, as the
+        octave itself shows.
         """
         line = next((line for line in reversed(self._lines) if line.serves(kind, threshold)), None)
         if line is None or line.count or len(self.paths) > 1:
             return None
-        (chosen,) = self.cases.choice(place)
+        (chosen,) = self.cases.choice(number)
         rests = [self._rest(0, k, line.theta) for k in (chosen[0], chosen[-1])]
         before, after = (math.sqrt(rests[0].beyond(n) * rests[1].beyond(n)) for n in (octave_, octave_ + 1))
-        before = min(before, self._beyond.get((place, octave_, line.theta), math.inf))
+        before = min(before, self._beyond.get((number, octave_, line.theta), math.inf))
         start = CORE * self.tilt * 8**octave_
-        if place not in self._joint:
-            self._joint[place] = Loss(self.cases[place][1])
-        loss = self._joint[place]
+        if number not in self._joint:
+            self._joint[number] = Loss(self.cases[number][1])
+        loss = self._joint[number]
         try:
             part = _stretch(loss, start, 8 * start, line.theta, self.tilt)
             nodes = part.nodes(float(line.period), _SINGLY)
@@ -448,23 +449,23 @@ class AllPairs(Forgetful):
             # and peaks of full height that may come next, such as the first one of a lattice
             peak = math.sqrt(_TWO_PI) / loss.tilted_spread(line.theta) / (math.pi * (8 * start) ** 2)
             after = min(after, beyond_octave(seen, start, 8 * start) + _PEAKS * peak)
-        self._beyond[place, octave_ + 1, line.theta] = after
+        self._beyond[number, octave_ + 1, line.theta] = after
         terms = factor / (z * (z + 1))
-        unit = float(line.scale[place])
+        unit = float(line.scale[number])
         norm = (-2 if kind is Kind.REST else 2) * unit / float(line.period)
         lost = _ROUNDING * 4 * abs(norm) * float(np.abs(terms).sum())
         return norm * float(terms.real.sum()), lost + unit * (after - before)
 
-    def on_grid(self, threshold: Fraction, places: NDArray[np.int64], size: int) -> tuple[Floats, float]:
+    def on_grid(self, threshold: Fraction, numbers: NDArray[np.int64], size: int) -> tuple[Floats, float]:
         """Upper bounds of delta(t) of some cases: values in units of e^exponent, and the exponent.
 
-        The dots connected, with one grid for all cases: the transform of a case is the product of those of
-        its paths, and its delta again a product of matrices. There is nothing left out. (One spine only.)
+        By connecting the dots, with one grid for all cases: the transform of a case is the product of those
+        of its paths, and its delta again a product of matrices. Nothing is left out. (One spine only.)
         """
         point = float(threshold)
         theta = saddle(self.main, Kind.DELTA, point, 0.0)
         length, alias = self.alias_free(Kind.DELTA, theta, point, point)
-        chosen = np.array([self.cases.choice(int(place))[0] for place in places])
+        chosen = np.array([self.cases.choice(int(number))[0] for number in numbers])
         paths, where = np.unique(chosen, return_inverse=True)
         where = where.reshape(chosen.shape)
         size = min(size, 1 << int(math.log2(_MOST_POINTS / paths.size)))
@@ -493,7 +494,7 @@ class AllPairs(Forgetful):
 
     # -- the matrix product --------------------------------------------------------------------------
 
-    def _sums(self, line: _Line, place: int, threshold: Fraction) -> Scan:
+    def _sums(self, line: _Line, number: int, threshold: Fraction) -> Scan:
         z = _points(line.theta, line.nodes, line.period)
         twice = np.where(line.nodes == 0, 1.0, 2.0)
         if line.count and 2 * line.nodes[-1] == line.count:
@@ -516,11 +517,11 @@ class AllPairs(Forgetful):
         if line.lattices is not None:
             steps, which, left_out = line.lattices
             value = np.full(len(self.cases), math.inf)  # where there is no lattice
-            for number, step in enumerate(steps):
-                value[which == number] = summed(step)[which == number]
+            for k, step in enumerate(steps):
+                value[which == k] = summed(step)[which == k]
             with np.errstate(invalid="ignore"):
                 exact = scaled(value, left_out)
-        return Scan(place, exponent, *scaled(summed(self.lattice), line.left_out), exact)
+        return Scan(number, exponent, *scaled(summed(self.lattice), line.left_out), exact)
 
     def _product(self, factors: tuple[Complexes, ...], weight: Complexes) -> Floats:
         """For all cases sum_k Re(weight_k * product of factors)."""
@@ -529,11 +530,11 @@ class AllPairs(Forgetful):
             if self.sides == 1:
                 return np.asarray(_real_product(weight[None, :], table)[0])
             # block by block, and of each only what lies at or beyond the diagonal
-            found = []
+            rows_of_pairs = []
             for first in range(0, len(table), _ROWS):
                 square = _real_product(table[first : first + _ROWS] * weight, table[first:])
-                found += [row[k:] for k, row in enumerate(square)]
-            return np.concatenate(found)
+                rows_of_pairs += [row[k:] for k, row in enumerate(square)]
+            return np.concatenate(rows_of_pairs)
         choices = [self._choices(table) for table in factors]
         last = max(range(len(choices)), key=lambda g: choices[g].shape[0])
         rows = weight[None, :]
@@ -581,7 +582,7 @@ def _real_product(left: Complexes, right: Complexes) -> Floats:
 
 
 class Rest(NamedTuple):
-    """Estimates from above of (1/pi) int |Phi| / y^2 over y beyond the core, octave by octave."""
+    """Upper estimates of (1/pi) int |Phi| / y^2 over y beyond the core, octave by octave."""
 
     octaves: tuple[float, ...]
     """What each octave adds: from 1, 8, 64, ... times the end of the core on."""
@@ -595,7 +596,7 @@ class Rest(NamedTuple):
     """The largest root of |Phi| off the repetitions: of one path, where the loss is of two alike."""
 
     def beyond(self, octave_: int) -> float:
-        """What lies beyond the beginning of an octave: it falls like 1/y, where that was not looked at."""
+        """What lies beyond the beginning of an octave; beyond the last octave summed it falls like 1/y."""
         return float(sum(self.octaves[octave_:]) + self.last * 8.0 ** min(len(self.octaves) - octave_, 0))
 
 
@@ -606,23 +607,23 @@ def _stretch(
 
 
 def is_typical(part: Sieve, tilt: float) -> bool:
-    """Whether what lies beyond an octave may be judged by it: it has many peaks, or one more would not count.
+    """Whether an octave shows what lies beyond it: it has many peaks, or one more would not count.
 
-    From 3e6 tilts on a peak of full height adds some 1e-13 of the value: the kernel falls with the square.
+    From 3e6 tilts on, a peak of full height adds some 1e-13 of the value: the kernel falls with the square.
     """
     return part.low.size >= 50 or part.reach >= 3e6 * tilt
 
 
 def beyond_octave(seen: float, start: float, end: float) -> float:
-    """An estimate from above of (1/pi) int |Phi| / y^2 beyond an octave over which int |Phi| is `seen`."""
+    """An upper estimate of (1/pi) int |Phi| / y^2 beyond an octave over which int |Phi| is `seen`."""
     return 4 * seen / (end - start) / (math.pi * end)
 
 
 def rest_of_line(loss: Loss, theta: float, tilt: float, most: int = _MOST_NODES) -> Rest:
     """What a loss leaves out if its contour ends with the core.
 
-    Octave by octave, until the period of the lattice ends (and repeats itself), or until what lies beyond is
-    negligible by the mean modulus of the last octave, or too long to be looked at: |Phi| is at most 1.
+    Octave by octave, until the period of the lattice ends (and repeats itself), until what lies beyond is
+    negligible by the mean modulus of the last octave, or until there are too many nodes: |Phi| is at most 1.
 
     >>> from discreet.budget import DiscreteGaussian
     >>> loss = Loss([DiscreteGaussian(variance=v, times=9) for v in (3, 7, "29/3")])
@@ -687,7 +688,7 @@ def rest_of_line(loss: Loss, theta: float, tilt: float, most: int = _MOST_NODES)
 def both_errors(losses: Sequence[Loss], thresholds: list[Fraction]) -> tuple[Floats, Floats]:
     """Type I and type II errors of the tests that reject above thresholds: tables, losses by thresholds.
 
-    NaN where a loss has to be asked by itself.
+    NaN where a loss has to be evaluated on its own.
 
     >>> from discreet.budget import DiscreteGaussian
     >>> losses = [Loss([DiscreteGaussian(variance=v, times=900)]) for v in (500, 501)]
@@ -697,11 +698,11 @@ def both_errors(losses: Sequence[Loss], thresholds: list[Fraction]) -> tuple[Flo
     """
     alpha, beta = (np.full((len(losses), len(thresholds)), math.nan) for _ in range(2))
     lattices: dict[tuple[Fraction, Fraction], list[tuple[int, Quadrature]]] = {}
-    for place, loss in enumerate(losses):
+    for row, loss in enumerate(losses):
         if loss.terms and not loss.primal:
             engine = Evaluations(loss).first
             if isinstance(engine, Quadrature) and engine.h and float(engine.h) < _FINE * loss.spread:
-                lattices.setdefault((engine.h, loss.offset), []).append((place, engine))
+                lattices.setdefault((engine.h, loss.offset), []).append((row, engine))
     for (step, offset), members in lattices.items():
         # L > t, and -L <= t, that is L >= -t, each under the null hypothesis
         above = Points.on_lattice(thresholds, offset, step).tops
@@ -709,9 +710,9 @@ def both_errors(losses: Sequence[Loss], thresholds: list[Fraction]) -> tuple[Flo
         tops = sorted({*above, *mirrored})
         column = {top: k for k, top in enumerate(tops)}
         table = _NullTails([engine for _, engine in members], tops).table()
-        places = [place for place, _ in members]
-        alpha[places] = table[:, [column[top] for top in above]]
-        beta[places] = table[:, [column[top] for top in mirrored]]
+        rows = [row for row, _ in members]
+        alpha[rows] = table[:, [column[top] for top in above]]
+        beta[rows] = table[:, [column[top] for top in mirrored]]
     return alpha, beta
 
 
@@ -749,10 +750,10 @@ class _NullTails:
         self.period = self.count * self.step
 
     def _windows(self, tops: list[int], need: float) -> list[_Window]:
-        """The points by tilt; those below the mean by what they lack, P_null[L < l] = P_alt[L > -l]."""
+        """The points by tilt; those below the mean are found from P_null[L < l] = P_alt[L > -l]."""
         R, h = float(self.R), float(self.step)
         turned = int(2 * self.offset / self.step)
-        found: dict[tuple[Kind, Fraction], _Window] = {}
+        windows: dict[tuple[Kind, Fraction], _Window] = {}
         for column, top in enumerate(tops):
             kind = Kind.NULL
             if top < -turned:
@@ -760,29 +761,29 @@ class _NullTails:
             x = h * top - R * kind.pole
             distance = (x + math.sqrt(x * x + 4 * R)) / (2 * R)
             tilt = int(kind.pole) + Fraction(max(1, round(distance * self.q)), self.q)
-            if (kind, tilt) not in found:
+            if (kind, tilt) not in windows:
                 size = kernel_size(kind, float(tilt), h) * h / (2.5 * math.sqrt(R))
-                found[kind, tilt] = _Window(kind, tilt, [], [], need - math.log(size))
-            found[kind, tilt].tops.append(top)
-            found[kind, tilt].columns.append(column)
-        return list(found.values())
+                windows[kind, tilt] = _Window(kind, tilt, [], [], need - math.log(size))
+            windows[kind, tilt].tops.append(top)
+            windows[kind, tilt].columns.append(column)
+        return list(windows.values())
 
     def table(self) -> Floats:
-        """A row a loss, a column a point; NaN where the error is too large."""
-        found = np.full((len(self.engines), self.many), math.nan)
+        """One row a loss, one column a point; NaN where the error is too large."""
+        table = np.full((len(self.engines), self.many), math.nan)
         kept = [self._kept(engine) for engine in self.engines]
         rows: list[int] = []
         union = np.zeros(0, dtype=np.int64)
-        # those of few nodes first: many of them have most in common
+        # those of few nodes first: they have most nodes in common
         for row in sorted(range(len(kept)), key=lambda row: kept[row].size):
             wider = np.union1d(union, kept[row])
             if rows and (wider.size > _MOST_TOGETHER or len(rows) == _MOST_ROWS):
-                found[rows] = self._rows({k: kept[k] for k in rows}, union)
+                table[rows] = self._rows({k: kept[k] for k in rows}, union)
                 rows, wider = [], kept[row]
             rows.append(row)
             union = wider
-        found[rows] = self._rows({k: kept[k] for k in rows}, union)
-        return found
+        table[rows] = self._rows({k: kept[k] for k in rows}, union)
+        return table
 
     def _kept(self, engine: Quadrature) -> Nodes:
         """The nodes at which a loss counts: at the largest tilt, where the kernel falls least."""
@@ -800,7 +801,7 @@ class _NullTails:
 
     def _rows(self, kept: dict[int, Nodes], nodes: Nodes) -> Floats:
         """Some rows, summed over the nodes of all of them."""
-        found = np.full((len(kept), self.many), math.nan)
+        table = np.full((len(kept), self.many), math.nan)
         for part in {window.tilt % 1 for window in self.windows}:
             factors = np.zeros((len(kept), nodes.size), dtype=np.complex128)
             lean = np.zeros((len(kept), 1))
@@ -813,8 +814,8 @@ class _NullTails:
                 lean[k] = loss.dual_theta_part(np.array([float(part)]))[0]
             for window in self.windows:
                 if window.tilt % 1 == part:
-                    found[:, window.columns] = self._summed(window, part, factors, lean, nodes)
-        return found
+                    table[:, window.columns] = self._summed(window, part, factors, lean, nodes)
+        return table
 
     def _summed(
         self, window: _Window, part: Fraction, factors: Complexes, lean: Floats, nodes: Nodes
@@ -837,15 +838,15 @@ class _NullTails:
         with np.errstate(all="ignore"):
             error = _ROUNDING * (4 * sizes / value + np.abs(exponent) + 4)
             error += math.exp(-window.need) * self.count / value
-            found = np.exp(exponent + lean) * value / self.count
-            found = np.where((value > 0) & (error <= ACCURACY), found, math.nan)
-        return -np.expm1(np.log(found)) if window.kind is Kind.ALT else found
+            chance = np.exp(exponent + lean) * value / self.count
+            chance = np.where((value > 0) & (error <= ACCURACY), chance, math.nan)
+        return -np.expm1(np.log(chance)) if window.kind is Kind.ALT else chance
 
     def _phased(self, kernel: Complexes, nodes: Nodes, ahead: Fraction, tops: list[int]) -> Complexes:
-        """kernel * e^(2 pi i node (ahead - top) / count), a row a top.
+        """kernel * e^(2 pi i node (ahead - top) / count), one row a top.
 
-        From some of the tops, and from the distances of the others to them: of thresholds that are evenly
-        spaced those are few.
+        From some of the tops and the distances of the others to them, which are few where thresholds are
+        evenly spaced.
         """
         bases = tops[::_STRIDE]
         distances = [top - bases[k // _STRIDE] for k, top in enumerate(tops)]
@@ -854,7 +855,7 @@ class _NullTails:
         starts = [ahead.numerator - top * below for top in bases]
         table = kernel * np.exp(1j * _TWO_PI * turn_table(nodes, starts, below * self.count))
         moves = np.exp(-1j * _TWO_PI * turn_table(nodes, [*different], self.count))
-        found = np.empty((len(tops), nodes.size), dtype=np.complex128)
+        phased = np.empty((len(tops), nodes.size), dtype=np.complex128)
         for k, distance in enumerate(distances):
-            np.multiply(table[k // _STRIDE], moves[different[distance]], out=found[k])
-        return found
+            np.multiply(table[k // _STRIDE], moves[different[distance]], out=phased[k])
+        return phased

@@ -1,4 +1,4 @@
-"""Boole's rule for groups of equal events: a published method, to compare with; the package never uses it.
+"""Boole's rule for groups of equal events: a published method to compare with; the package never uses it.
 
 Su, Su and Wang (PNAS 2025, arXiv:2410.09296), Propositions A.12 and A.13, Facts A.14 and A.15. The law of
 each group's sum is replaced by the normal density on the integers, the measure nu; with M = S / h whole,
@@ -27,7 +27,13 @@ from flint import arb, fmpq
 from numpy.typing import NDArray
 
 from discreet.accounting.loss import Floats, Loss
-from discreet.accounting.published import MOST_NODES, LatticeNormal, PublishedMethod, WithBound, checked
+from discreet.accounting.published import (
+    MOST_NODES,
+    LatticeNormal,
+    PublishedMethod,
+    WithBound,
+    checked_epsilon,
+)
 from discreet.errors import InputError
 from discreet.noise import Noise
 from discreet.noise.balls import working_bits
@@ -60,7 +66,7 @@ class BooleErrors(NamedTuple):
 
     @property
     def total(self) -> float:
-        """All of them."""
+        """The sum of all parts."""
         return math.fsum(self)
 
 
@@ -188,15 +194,15 @@ class BooleSum(PublishedMethod):
 
     def first_tail(self, *, epsilon: float) -> WithBound:
         """Return P[S > epsilon - R/2], the paper's upper bound on delta: it leaves the second tail out."""
-        value, errors = self.tail(Fraction(checked(epsilon)) - self.R / 2)
+        value, errors = self.tail(Fraction(checked_epsilon(epsilon)) - self.R / 2)
         return WithBound(value, errors.total)
 
     def delta(self, *, epsilon: float) -> WithBound:
         """Return delta at `epsilon` from both tails, and the error bound."""
-        exact, factor = Fraction(checked(epsilon)), math.exp(epsilon)
-        (first, one), (second, other) = (self.tail(exact + side * self.R / 2) for side in (-1, 1))
+        exact, factor = Fraction(checked_epsilon(epsilon)), math.exp(epsilon)
+        (first, errors), (second, more) = (self.tail(exact + side * self.R / 2) for side in (-1, 1))
         rounding = 4 * _UNIT * (abs(first) + factor * abs(second))
-        return WithBound(first - factor * second, one.total + factor * other.total + rounding)
+        return WithBound(first - factor * second, errors.total + factor * more.total + rounding)
 
     # -- the sum ----------------------------------------------------------------------------------------
 

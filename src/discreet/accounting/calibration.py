@@ -1,8 +1,8 @@
-"""How little noise will do: the smallest variances that keep a promise, and the proof that they do.
+"""How little noise is enough: the smallest variances that keep a promise, and the proof that they do.
 
 Variances are multiplied by short exact factors, rounded up, so that a calibrated release errs to the safe
 side and keeps a lattice that exact accounting can use. One factor on all variances, or gains shared by
-weights, against a promise about the whole release (`calibrate`); each level by itself against its own promise
+weights, against a promise about the whole release (`calibrate`); each level alone against its own promise
 (`by="level"`); or wanted margins of error instead of a promise (`reached`).
 """
 
@@ -20,23 +20,24 @@ from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import Number, PrivacyLoss, compose, read, read_probabilities
 from discreet.budget.levels import Level, Neighbours, main_case, one_case
+from discreet.budget.noise_table import levels_of
 from discreet.budget.release import Claim, Release
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.numbers import Exact, Interval, float_up, positive
 
 LEVEL = Fraction(95, 100)
-"""The chance with which the noise is within its margin of error."""
+"""How often the noise is within its margin of error."""
 
 DIGITS = 6
 """Digits of a factor: rounding changes a variance by a millionth at most."""
 
 SLACK = Fraction(1, 10**4)
-"""By how much of itself a variance may be shortened, to keep the losses on a short lattice."""
+"""The relative change allowed to a variance, to keep the losses on a coarse lattice."""
 
 LEAST, MOST = Fraction(1, 25), 10**12
-"""Variances that a search looks at, with sensitivity 1: at 1/25 a count is noisy once in 100,000
-times, and beyond the upper end the lattice of possible losses is too fine to be accounted for in time."""
+"""Variances that a search tries, for sensitivity 1: at 1/25 one count in 100,000 is noisy, and beyond the
+upper end the lattice of losses is too fine to be accounted for in reasonable time."""
 
 SOME = 10**4
 """The largest factor if some levels keep their noise: more would change next to nothing."""
@@ -61,20 +62,20 @@ class NoiseChange:
 
     @property
     def texts(self) -> tuple[str, str]:
-        """Both variances as JSON has them: exact fractions, or decimals of 12 digits for Laplace noise."""
+        """Both variances as text: exact fractions, or decimals of 12 digits for Laplace noise."""
         pairs = zip((self.before, self.after), self.events, strict=True)
         old, new = (str(size) if event.is_gaussian else f"{float(size):.12g}" for size, event in pairs)
         return old, new
 
     @property
     def margins(self) -> tuple[int, int]:
-        """The exact 95 % margins of error before and after: what the noise does not exceed."""
+        """The exact 95 % margins of error, before and after: 95 % of the time the noise is within them."""
         old, new = (event.margin(LEVEL) for event in self.events)
         return old, new
 
     @property
     def factor(self) -> tuple[bool, Fraction]:
-        """Whether the factor on the variance is exact (of a rounded Laplace scale it is not), and it."""
+        """Whether the factor on the variance is exact (not if a Laplace scale is rounded), and the factor."""
         before, after = self.events
         ratio = after.size / before.size
         return after.is_gaussian, ratio if after.is_gaussian else ratio**2
@@ -85,14 +86,14 @@ class NoiseChange:
         return float(1 - self.after / self.before)
 
     def as_dict(self) -> dict[str, object]:
-        """Return what JSON says of the query."""
+        """Return a JSON-ready dictionary."""
         before, after = self.texts
         return {"name": self.name, "before": before, "after": after, "margins": list(self.margins)}
 
 
 @dataclass(frozen=True, slots=True)
 class LevelChange:
-    """One level's variances before and after; `epsilon` is its own promise, if calibrated by itself."""
+    """One level's variances before and after; `epsilon` is its own promise, if calibrated alone."""
 
     name: str
     factor: Fraction
@@ -110,7 +111,7 @@ class LevelChange:
         return _most_common([query.after for query in self.queries])
 
     def as_dict(self) -> dict[str, object]:
-        """Return what JSON says of the level."""
+        """Return a JSON-ready dictionary."""
         return {
             "name": self.name,
             "factor": float(self.factor),
@@ -126,8 +127,8 @@ class Calibration:
     """A calibrated release, what it saves, and its proof.
 
     Guarantee. `proof.upper <= delta`: for every case of the relation, the new release is
-    (epsilon, delta)-differentially private. By level, each level keeps its own promise by itself, and the
-    proof is that of the level which comes closest to delta.
+    (epsilon, delta)-differentially private. By level, each level alone keeps its own promise, and the proof
+    is that of the level which comes closest to delta.
     """
 
     release: Release
@@ -143,14 +144,14 @@ class Calibration:
 
     @property
     def claim(self) -> Claim:
-        """What kind of answer this is: the promise holds of the release as far as the release is modelled."""
+        """What kind of answer this is: the promise holds as far as the release is modelled."""
         return self.release.claim
 
     @property
     def savings(self) -> tuple[float, float]:
         """The smallest and the largest share of a query's variance that is saved; negative if noise grows."""
-        found = [query.saving for level in self.levels for query in level.queries]
-        return min(found), max(found)
+        savings = [query.saving for level in self.levels for query in level.queries]
+        return min(savings), max(savings)
 
     @property
     def reduction(self) -> float | None:
@@ -162,7 +163,7 @@ class Calibration:
 
     @property
     def saved(self) -> str:
-        """What one factor does to the variances, in words."""
+        """The sentence on what one factor does to the variances."""
         least, most = self.savings
         if f"{100 * least:.3f}" == f"{100 * most:.3f}":
             return less_or_more(1 - least)
@@ -177,7 +178,7 @@ class Calibration:
         return f"{self.release.name}: {alone}{saved}{promise} at delta {float(self.delta):.3g}"
 
     def as_dict(self) -> dict[str, object]:
-        """Return what JSON says: variances as exact texts, all else as floats."""
+        """Return a JSON-ready dictionary, with variances as exact texts and all else as floats."""
         return {
             "neighbours": self.neighbours,
             "factor": None if self.factor is None else float(self.factor),
@@ -212,8 +213,8 @@ def changes(before: Release, after: Release) -> tuple[LevelChange, ...]:
         change = NoiseChange(row.query, (old[row.level, row.query], row.event))
         levels.setdefault(row.level, []).append(change)
     return tuple(
-        LevelChange(name, max(change.factor for change in found)[1], tuple(found))
-        for name, found in levels.items()
+        LevelChange(name, max(query.factor for query in queries)[1], tuple(queries))
+        for name, queries in levels.items()
     )
 
 
@@ -222,7 +223,7 @@ def _variance(event: Noise) -> Fraction:
 
 
 def named(before: Release, after: Release, note: str) -> Release:
-    """Return the new release under a name of its own, saying what was done to it."""
+    """Return the new release under its own name, with a note on what was done to it."""
     return replace(after, name=f"{before.name}-calibrated", notes=(note, *before.notes))
 
 
@@ -243,7 +244,7 @@ def below(value: float) -> Fraction:
 
 
 def rounded_up(factor: float | Fraction) -> Fraction:
-    """Return the factor with so many significant decimals, rounded up.
+    """Return the factor rounded up to `DIGITS` significant decimals.
 
     >>> rounded_up(0.87720251)
     Fraction(877203, 1000000)
@@ -260,13 +261,13 @@ def lattice_unit(events: Iterable[Noise]) -> Fraction:
     return common_step(event.step for event in events) or Fraction(1)
 
 
-def short_above(value: Fraction, unit: Fraction, slack: Fraction = SLACK) -> tuple[Fraction, Fraction]:
+def multiple_above(value: Fraction, unit: Fraction, slack: Fraction = SLACK) -> tuple[Fraction, Fraction]:
     """Return the least multiple of unit / 10^k above the value, within `slack` of it, and that unit.
 
     Steps that are multiples of one short unit keep the losses on a lattice that can be accounted for; an
     arbitrary fraction would destroy it.
 
-    >>> short_above(Fraction(1, 7), Fraction(1, 12))
+    >>> multiple_above(Fraction(1, 7), Fraction(1, 12))
     (Fraction(17143, 120000), Fraction(1, 120000))
     """
     while unit > slack * value:
@@ -275,7 +276,7 @@ def short_above(value: Fraction, unit: Fraction, slack: Fraction = SLACK) -> tup
 
 
 def last_place(factor: float | Fraction) -> Fraction:
-    """Return what one unit in the last of the significant decimals is worth.
+    """Return the value of one unit in the last significant decimal.
 
     >>> last_place(0.877203), last_place(12345.6)
     (Fraction(1, 1000000), Fraction(1, 10))
@@ -284,12 +285,12 @@ def last_place(factor: float | Fraction) -> Fraction:
 
 
 def short_scales(release: Release) -> Release:
-    """Return the release with Laplace scales rounded up: their factor is a root, which is never short.
+    """Return the release with Laplace scales rounded up: their factor is a square root.
 
     >>> from discreet.budget import Query
     >>> state = Level(name="State", queries=[Query(name="total", scale=4)])
     >>> small = Release(name="small", neighbours="bounded", levels=[state]).scaled(2)
-    >>> before, after = (one.levels[0].queries[0].scale for one in (small, short_scales(small)))
+    >>> before, after = (each.levels[0].queries[0].scale for each in (small, short_scales(small)))
     >>> before.denominator > 10**18, str(after)
     (True, '282843/50000')
     """
@@ -304,7 +305,7 @@ def short_scales(release: Release) -> Release:
 
 
 def bounds(events: Iterable[Noise]) -> tuple[float, float]:
-    """Return the factors between which it makes sense to look, for these events.
+    """Return the factors between which a search makes sense for these events.
 
     >>> from discreet.budget import DiscreteGaussian
     >>> bounds([DiscreteGaussian(variance=5), DiscreteGaussian(variance=100)])
@@ -338,7 +339,7 @@ def solve_factor(
 ) -> Fraction:
     """Return the factor at which the falling epsilon meets the target, rounded up, as a short decimal.
 
-    An epsilon of zero says that the promise is kept with room to spare. A target that is met only outside of
+    An epsilon of zero means that the promise is kept with room to spare. A target that is met only outside
     `least` and `most` is refused.
     """
     low, high, room = 0.0, math.inf, math.inf
@@ -370,8 +371,8 @@ def solve_factor(
             gap = math.log(value / target)
             slope = -0.6  # epsilon falls between the root and the first power of the factor
             if last is not None and math.log(x) != last[0]:
-                found = (gap - last[1]) / (math.log(x) - last[0])
-                slope = found if found < -0.1 else slope
+                secant = (gap - last[1]) / (math.log(x) - last[0])
+                slope = secant if secant < -0.1 else slope
             last = (math.log(x), gap)
             better = x * math.exp(min(max(-gap / slope, -5.0), 5.0))
         if step % 3 == 2:  # on plateaus the secant creeps: if three steps have not halved the bracket, bisect
@@ -388,7 +389,7 @@ def solve_factor(
     raise PrecisionError(f"no factor was found that keeps epsilon {target:.6g}")
 
 
-# -- the proof, and the price of less noise in the far tail --------------------------------------------------
+# -- the proof, and what less noise costs in the far tail ----------------------------------------------------
 
 
 def prove(
@@ -400,13 +401,13 @@ def prove(
     progress: Progress | None,
 ) -> Interval:
     """Return the certified delta of all cases at the target."""
-    made = account(release, neighbours=relation).with_workers(jobs, progress)
-    found: Interval = made.delta(epsilon=target, certified=True)
-    if found.upper > delta:
+    cost = account(release, neighbours=relation).with_workers(jobs, progress)
+    proof: Interval = cost.delta(epsilon=target, certified=True)
+    if proof.upper > delta:
         raise PrecisionError(
-            f"epsilon {float(target):.6g} was found for delta {float(delta):.3g}, but the proof gives {found}"
+            f"epsilon {float(target):.6g} was found for delta {float(delta):.3g}, but the proof gives {proof}"
         )
-    return found
+    return proof
 
 
 def crossing(promise: ZCDP, new: PrivacyLoss) -> float | None:
@@ -453,20 +454,20 @@ def calibrate(
     """Find the least noise with which the release keeps (epsilon, delta), or what zCDP promises at delta.
 
     `overall`: one factor on all variances (or, with `weights`, gains shared in proportion to them). `level`:
-    each level by itself against its own promise. Without `proof` the same noise is found, over all cases, but
+    each level alone against its own promise. Without `proof` the same noise is found, over all cases, but
     neither the certified delta nor the price in the far tail: a first answer, for a page. With an `accuracy`
-    the search is sooner done, and the noise may be more than the least by as much as that moves epsilon.
+    the search is faster, and the noise may exceed the least by as much as that changes epsilon.
 
     >>> from discreet.budget import load
-    >>> found = calibrate(load("dhc-2022-08-25"), zcdp=True, delta="1e-10")
-    >>> round(100 * found.reduction, 2)
+    >>> calibration = calibrate(load("dhc-2022-08-25"), zcdp=True, delta="1e-10")
+    >>> round(100 * calibration.reduction, 2)
     12.28
     """
     relation = neighbours or release.neighbours
     (small,) = read_probabilities(delta, name="delta").values
     if (epsilon is None) != zcdp:
-        found = "none is given" if epsilon is None else "both are given"
-        raise InputError(f"give exactly one promise, an epsilon or what zCDP promises (zcdp); {found}")
+        given = "none is given" if epsilon is None else "both are given"
+        raise InputError(f"give exactly one promise, an epsilon or what zCDP promises (zcdp); {given}")
     if by not in ("overall", "level"):
         raise InputError(f"by is {by!r}; it must be 'overall' or 'level'")
     target = None if epsilon is None else read(epsilon, name="epsilon").values[0]
@@ -527,22 +528,22 @@ def _least_overall(
 ) -> tuple[Fraction, Release]:
     """Return the least parameter for which the worst case keeps the target, and its release.
 
-    Solved on one case, that of the label, then checked on all; whichever is worst there is solved next.
+    Solved for one case, that of the label, then checked for all; whichever is worst is solved next.
     """
     factor = Fraction(0)
     for _ in range(6):
 
         def epsilon(size: Fraction, label: tuple[int, ...] = label) -> float:
-            return epsilon_or_zero(compose(one_case(family(size), label)).hurried(accuracy), delta)
+            return epsilon_or_zero(compose(one_case(family(size), label)).with_accuracy(accuracy), delta)
 
-        found = solve_factor(epsilon, float(target), least=ends[0], most=ends[1], tolerance=tolerance)
-        factor = max(factor, found)
+        solved = solve_factor(epsilon, float(target), least=ends[0], most=ends[1], tolerance=tolerance)
+        factor = max(factor, solved)
         after = short_scales(family(factor))
-        made = account(after, neighbours=relation).with_workers(jobs, progress)
-        worst = made.with_accuracy(accuracy).at_delta(delta)[0]
+        cost = account(after, neighbours=relation).with_workers(jobs, progress)
+        worst = cost.with_accuracy(accuracy).at_delta(delta)[0]
         if Fraction(worst.epsilon) <= target:
             return factor, after
-        if worst.paths == label:  # rounding: one unit in the last place does it
+        if worst.paths == label:  # rounding: one unit in the last place is enough
             factor += max(last_place(factor), Fraction(tolerance) * factor)
         label = worst.paths
     raise PrecisionError(f"no factor was found that keeps epsilon {float(target):.6g}")
@@ -565,7 +566,7 @@ def _family(release: Release, weights: Mapping[str, Exact] | None) -> Callable[[
 
 
 def _short_factor(factor: float) -> Fraction:
-    """A factor just above, one over a decimal of four digits: steps of the loss stay on a short lattice.
+    """A factor just above, one over a decimal of four digits, so that losses stay on a coarse lattice.
 
     >>> _short_factor(0.87720251)
     Fraction(1000, 1139)
@@ -574,22 +575,22 @@ def _short_factor(factor: float) -> Fraction:
     return 1 / (math.floor(1 / Fraction(factor) / unit) * unit)
 
 
-# -- each level by itself ------------------------------------------------------------------------------------
+# -- each level alone ----------------------------------------------------------------------------------------
 
 
 def calibrate_levels(
     release: Release, relation: Neighbours, target: Fraction | None, delta: Fraction
 ) -> Calibration:
-    """Return the release whose levels each keep the target, or their own zCDP promise, by themselves."""
+    """Return the release whose levels each keep the target, or their own zCDP promise, alone."""
     result, copies = release, 2 if relation == "bounded" else 1
     worst, prices = Interval(Fraction(0), Fraction(0)), []
     promises: dict[str, Fraction] = {}
-    for place, level in enumerate(release.levels):
+    for index, level in enumerate(release.levels):
         events = tuple(level.events(release.neighbours)) * copies
 
-        def loss(size: Fraction, place: int = place, name: str = level.name) -> PrivacyLoss:
-            made = short_scales(release.scaled(size, level=name)).levels[place]
-            return compose(tuple(made.events(release.neighbours)) * copies)
+        def loss(size: Fraction, index: int = index, name: str = level.name) -> PrivacyLoss:
+            scaled = short_scales(release.scaled(size, level=name)).levels[index]
+            return compose(tuple(scaled.events(release.neighbours)) * copies)
 
         old = ZCDP(events)
         promise = promises[level.name] = target or below(old.epsilon(delta=float(delta)))
@@ -613,7 +614,7 @@ def calibrate_levels(
         target,
         delta,
         worst,
-        tuple(replace(one, epsilon=promises[one.name]) for one in changes(release, result)),
+        tuple(replace(level, epsilon=promises[level.name]) for level in changes(release, result)),
         max(known, default=None),
         tuple(notes),
         by="level",
@@ -643,8 +644,8 @@ def margins(release: Release, wanted: Mapping[str, Exact]) -> Release:
     """Return the release of least cost whose queries at these levels have the wanted 95 % margins of error.
 
     The noise is a whole number, so a margin M is met if 95 % of the time it is within the whole part of M.
-    The variance is the largest with which it is, shortened downwards by a ten-thousandth at most, so that
-    the losses keep the lattice of the other levels.
+    The variance is the largest that meets it, rounded down by at most a ten-thousandth, so that the losses
+    keep the lattice of the other levels.
 
     >>> from discreet.budget import load
     >>> new = margins(load("dhc-2022-08-25"), {"State": 5})
@@ -670,7 +671,7 @@ def margins(release: Release, wanted: Mapping[str, Exact]) -> Release:
 
 
 def widest(margin: int, unit: Fraction) -> Fraction:
-    """Return the largest variance whose noise is within `margin` 95 % of the time, one over short steps.
+    """Return the largest variance with noise within `margin` 95 % of the time, as one over a short fraction.
 
     >>> float(widest(0, Fraction(1))), float(widest(10, Fraction(1)))   # doctest: +ELLIPSIS
     (0.137..., 28.7...)
@@ -684,9 +685,9 @@ def widest(margin: int, unit: Fraction) -> Fraction:
     while high > low * (1 + 1e-12):
         middle = math.sqrt(low * high)
         low, high = (middle, high) if is_met(middle) else (low, middle)
-    step, place = short_above(1 / Fraction(low), unit)
-    while DiscreteGaussian(1 / step).margin(LEVEL) > margin:  # certified, where floats were a digit off
-        step += place
+    step, last_unit = multiple_above(1 / Fraction(low), unit)
+    while DiscreteGaussian(1 / step).margin(LEVEL) > margin:  # certified, in case floats were off by a digit
+        step += last_unit
     return 1 / step
 
 
@@ -718,11 +719,60 @@ def reached(
     relation = neighbours or release.neighbours
     (small,) = read_probabilities(delta, name="delta").values
     after = margins(release, wanted)
-    made = account(after, neighbours=relation).with_workers(jobs, progress)
-    # Rounded up, so that what is said of it holds; zero if delta alone is enough.
-    free = made.delta(epsilon=0) <= float(small)
-    epsilon = Fraction(0) if free else Fraction(math.ceil(made.at_delta(small)[0].epsilon * 10**6), 10**6)
-    found = prove(after, relation, epsilon, small, jobs, progress) if proof else None
+    cost = account(after, neighbours=relation).with_workers(jobs, progress)
+    # rounded up, so that the promise holds; zero if delta alone is enough
+    free = cost.delta(epsilon=0) <= float(small)
+    epsilon = Fraction(0) if free else Fraction(math.ceil(cost.at_delta(small)[0].epsilon * 10**6), 10**6)
+    proved = prove(after, relation, epsilon, small, jobs, progress) if proof else None
     notes = ("The cheapest noise with the margins of error you want.",)
     after = named(release, after, "Noise set from margins of error.")
-    return Calibration(after, relation, None, epsilon, small, found, changes(release, after), None, notes)
+    return Calibration(after, relation, None, epsilon, small, proved, changes(release, after), None, notes)
+
+
+def matching_noise(first: Release, second: Release) -> list[tuple[str, NoiseChange]]:
+    """Return levels and noise of all queries that stand under the same names in both releases.
+
+    >>> from discreet.budget import load
+    >>> level, query = matching_noise(load("dhc-2020-persons"), load("dhc-2020-persons-pr"))[0]
+    >>> level, query.name, str(query.before), str(query.after)
+    ('State', 'age_18_64_116 * relgq_4_groups', '10000/999', '10000/1009')
+    """
+    other = {(level, row.query): row for level, rows in levels_of(second).items() for row in rows}
+    return [
+        (level, NoiseChange(row.query, (row.event, match.event)))
+        for level, rows in levels_of(first).items()
+        for row in rows
+        if (match := other.get((level, row.query))) is not None
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class VarianceLine:
+    """Queries of a level whose noise changes alike: variances and 95 % margins before and after."""
+
+    level: str
+    queries: tuple[str, ...]
+    before: Fraction
+    after: Fraction
+    margins: tuple[int, int]
+
+    @property
+    def change(self) -> float:
+        """By what part the variance changes; negative if it becomes smaller."""
+        return float(self.after / self.before - 1)
+
+
+def variance_lines(changes: Iterable[tuple[str, NoiseChange]]) -> tuple[VarianceLine, ...]:
+    """Return changes, each with its level, with queries that change alike together."""
+    alike: dict[tuple[str, Fraction, Fraction, tuple[int, int]], list[str]] = {}
+    for level, one in changes:
+        alike.setdefault((level, one.before, one.after, one.margins), []).append(one.name)
+    return tuple(
+        VarianceLine(level, tuple(names), before, after, margins)
+        for (level, before, after, margins), names in alike.items()
+    )
+
+
+def calibrated_lines(found: Calibration) -> tuple[VarianceLine, ...]:
+    """Return the noise of a calibration before and after."""
+    return variance_lines((level.name, query) for level in found.levels for query in level.queries)

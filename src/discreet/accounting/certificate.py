@@ -1,4 +1,4 @@
-"""Certificates: a number with all that it takes to check it (`verification` does that).
+"""Certificates: a number with everything needed to check it (by `verification`).
 
 A certificate states that the epsilon of a release at some delta, its delta at some epsilon, or its trade-off
 curve beta = f(alpha) at some alpha lies between two ends. A claim is the same with one end open: "this
@@ -21,7 +21,7 @@ from discreet.accounting.contour import Quadrature
 from discreet.accounting.evaluation import Direct
 from discreet.accounting.overall import Account, account, portfolio
 from discreet.accounting.privacy_loss import PrivacyLoss, Quantity, read_probabilities
-from discreet.accounting.tradeoff import overall_tradeoff
+from discreet.accounting.tradeoff import envelope
 from discreet.budget.levels import RELATIONS, CaseLabel, Neighbours
 from discreet.budget.release import Release
 from discreet.errors import InputError
@@ -32,13 +32,13 @@ FORMAT = "discreet certificate 1"
 LARGEST_EPSILON = 10**6
 
 Taken = CaseLabel | Literal["all", "main"]
-"""Which cases a certificate is about."""
+"""The cases that a certificate is about."""
 
 GIVEN: Mapping[Quantity, str] = {"epsilon": "delta", "delta": "epsilon", "beta": "alpha"}
-"""What a quantity is stated at."""
+"""The argument of each quantity."""
 
 DIGITS: Mapping[Quantity, int] = {"epsilon": 17, "delta": 17, "beta": 12}
-"""Digits of the ends, unless others were asked for: to the last of a float beta is hard to check."""
+"""Digits of the ends, unless others were asked for; all digits of a float would make beta hard to check."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +46,8 @@ class Certificate:
     """What is stated of a release, or of several together, and how it was found.
 
     `quantity` at `given` (an epsilon at a delta, a delta at an epsilon, or beta = f(alpha) at an alpha)
-    lies in `interval`. An epsilon is the smallest one, not below zero. `taken` says which
-    cases are meant: "all", "main" (of several releases only the main paths), or the label of a single case.
+    lies in `interval`. An epsilon is the smallest one that is zero or more. `taken` says which cases are
+    meant: "all", "main" (only the main paths of several releases), or the label of a single case.
 
     >>> from discreet.budget import Level, Query
     >>> level = Level(name="State", queries=[Query(name="total", variance=5)])
@@ -82,7 +82,7 @@ class Certificate:
                 f"lie between 0 and {most}"
             )
 
-    # -- made ------------------------------------------------------------------------------------
+    # -- making one -------------------------------------------------------------------------------
 
     @classmethod
     def of(
@@ -105,12 +105,12 @@ class Certificate:
                 "a certificate states one number: epsilon at a delta, delta at an epsilon or beta at an alpha"
             )
         ((name, at),) = given.items()
-        quantity = next(one for one in GIVEN if GIVEN[one] == name)
+        quantity = next(stated for stated, argument in GIVEN.items() if argument == name)
         nothing = Interval(Fraction(0), Fraction(0))
-        found = cls._stated(releases, neighbours, people, quantity, at, nothing).account(jobs=jobs)
-        (box,) = found.intervals(quantity, [at], digits)
+        accounted = cls._stated(releases, neighbours, people, quantity, at, nothing).account(jobs=jobs)
+        (box,) = accounted.intervals(quantity, [at], digits)
         box = Interval(max(box.lower, Fraction(0)), max(box.upper, Fraction(0)))
-        return cls.from_account(found, releases, quantity, at, box, digits=digits)
+        return cls.from_account(accounted, releases, quantity, at, box, digits=digits)
 
     @classmethod
     def from_account(
@@ -124,14 +124,14 @@ class Certificate:
         worst: CaseLabel | None = None,
         digits: int | None = None,
     ) -> Certificate:
-        """A certificate of what an account has proved; the ends are written as decimals, rounded outward."""
+        """A certificate of what an account has proved, its ends rounded outward to decimals."""
         many = DIGITS[quantity] if digits is None else digits + 2
         ends = Interval(
             fraction(decimal(interval.lower, digits=many, down=True)),
             fraction(decimal(interval.upper, digits=many, down=False)),
         )
         if worst is None and quantity == "beta":
-            worst = overall_tradeoff(account, [given])[0].worst
+            worst = envelope(account, [given])[0].worst
         elif worst is None:
             points = account.at_delta([given]) if quantity == "epsilon" else account.at_epsilon([given])
             worst = points[0].worst
@@ -153,7 +153,7 @@ class Certificate:
         people: int = 1,
         main_path: bool = False,
     ) -> Certificate:
-        """A statement with no proof: a release is (epsilon, delta)-private, or beta is the least at alpha.
+        """A statement without proof: a release is (epsilon, delta)-private, or beta is the least at alpha.
 
         >>> from discreet.budget import load
         >>> print(Certificate.claim([load("dhc-2020")], epsilon="19.5", delta="1e-10").says)
@@ -200,7 +200,7 @@ class Certificate:
         )
 
     def account(self, *, jobs: int = 1) -> Account:
-        """The account of the releases: the cases that the statement is about."""
+        """The account of the releases, with the cases that the statement is about."""
         people = whole(self.people, name="people")
         if self.neighbours not in RELATIONS:
             raise InputError(f'neighbours is {shown(self.neighbours)}; it must be "bounded" or "unbounded"')
@@ -215,21 +215,21 @@ class Certificate:
                 all_pairs=self.taken == "all",
             )
         (release,) = self.releases
-        found = account(release, neighbours=self.neighbours, people=people, jobs=jobs)
+        all_cases = account(release, neighbours=self.neighbours, people=people, jobs=jobs)
         if self.taken == "all":
-            return found
+            return all_cases
         if self.taken == "main":
             raise InputError("the main path alone is taken of several releases together, not of one")
-        one = [(self.taken, found.events(self.taken))]
+        single = [(self.taken, all_cases.events(self.taken))]
         return Account(
-            release.name, release.unit, self.neighbours, one, self.taken, people, claim=release.claim
+            release.name, release.unit, self.neighbours, single, self.taken, people, claim=release.claim
         )
 
-    # -- said, written and read ------------------------------------------------------------------
+    # -- text, out and in ------------------------------------------------------------------------
 
     @property
     def is_claim_of_errors(self) -> bool:
-        """Whether it is said of every case by itself that no type II error is below the lower end."""
+        """Whether it claims, for every single case, that no type II error is below the lower end."""
         return self.quantity == "beta" and self.interval.upper == 1
 
     @property
@@ -247,8 +247,8 @@ class Certificate:
         return f"{self.quantity.capitalize()} at {other} {given} lies between {low} and {high}."
 
     def as_dict(self) -> dict[str, object]:
-        """What the file of the certificate states, all of it."""
-        found = self.account()
+        """Return a JSON-ready dictionary: everything in the file of the certificate."""
+        accounted = self.account()
         other = GIVEN[self.quantity]
         ends = {"lower": number_text(self.interval.lower), "upper": number_text(self.interval.upper)}
         content: dict[str, object] = {
@@ -256,17 +256,17 @@ class Certificate:
             "program": self.program,
             "says": self.says,
             "claim": {"quantity": self.quantity, other: str(self.given), **ends},
-            "unit": found.unit,
+            "unit": accounted.unit,
             "neighbours": self.neighbours,
             "people": self.people,
-            "cases": {"taken": listed(self.taken), "compared": found.pairs},
-            "answer": found.claim.as_dict(),
+            "cases": {"taken": listed(self.taken), "compared": accounted.pairs},
+            "answer": accounted.claim.as_dict(),
             "worst": None,
             "method": None if self.method is None else dict(self.method),
             "releases": [release.to_toml() for release in self.releases],
         }
         if self.worst is not None:
-            events = [_event(event) for event in found.events(self.worst)]
+            events = [_event(event) for event in accounted.events(self.worst)]
             content["worst"] = {"case": listed(self.worst), "events": events}
         return content | {"digest": _digest(content)}
 
@@ -283,7 +283,7 @@ class Certificate:
         discreet.errors.InputError: the format of a.json is 'discreet certificate 7'; \
 this program reads 'discreet certificate 1'
         """
-        data = read_json(text, where)
+        data = strict_json(text, where)
         if data.get("format") != FORMAT:
             raise InputError(
                 f"the format of {where} is {shown(data.get('format'))}; this program reads {shown(FORMAT)}"
@@ -332,11 +332,11 @@ this program reads 'discreet certificate 1'
 
 
 def _method(loss: PrivacyLoss, digits: int | None) -> dict[str, object]:
-    """How the numbers of a case are made, so that a checker may take another road."""
+    """How the numbers of a case are made, so that a checker may use another method."""
     from discreet.accounting.certified.intervals import default_accuracy
 
     engine = loss.engine
-    if isinstance(engine, Direct) or loss.is_listed_sooner:
+    if isinstance(engine, Direct) or loss.is_quicker_listed:
         road = "tilted list of the losses"
     elif isinstance(engine, Quadrature):
         road = "contour integral on a lattice" if engine.h is not None else "contour integral on a cut line"
@@ -357,19 +357,19 @@ def _event(event: Noise) -> dict[str, object]:
 
 
 def _digest(content: Mapping[str, object]) -> str:
-    """SHA-256 of the content as JSON with sorted keys and no spaces, its own digest left out."""
+    """SHA-256 of the content as JSON with sorted keys and no spaces, without the digest."""
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return f"sha256:{hashlib.sha256(canonical.encode()).hexdigest()}"
 
 
-def read_json(text: str, where: str) -> dict[str, Any]:
-    """JSON with nothing in it that could be read in two ways."""
+def strict_json(text: str, where: str) -> dict[str, Any]:
+    """Read JSON, and refuse anything that could be read in two ways."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        table = dict(pairs)
+        if len(table) < len(pairs):
             raise InputError(f"{where} states one key twice")
-        return found
+        return table
 
     def refused(word: str) -> None:
         raise InputError(f"{where} has the number {word}; numbers must be finite")
@@ -388,7 +388,7 @@ def read_json(text: str, where: str) -> dict[str, Any]:
 
 
 def listed(label: object) -> object:
-    """A label as JSON has it."""
+    """A label as nested lists, for JSON."""
     return [listed(part) for part in label] if isinstance(label, tuple) else label
 
 
@@ -397,7 +397,7 @@ def _label(data: Any) -> Any:
 
 
 def number_text(value: Fraction) -> str:
-    """A fraction as the decimal that it is, or else as a fraction."""
+    """A fraction as a decimal if that is exact, otherwise as a fraction."""
     for digits in (17, 40, 400):
         text = decimal(value, digits=digits, down=True)
         if Fraction(text) == value:

@@ -1,7 +1,7 @@
-"""What others would say: zCDP, Renyi DP, Gaussian DP and Edgeworth, beside the exact curve.
+"""What other accountants say: zCDP, Renyi DP, Gaussian DP and Edgeworth, beside the exact curve.
 
-Every comparison is named for what it is and says of itself whether it is a bound. All share one small
-interface: `delta(epsilon=)`, `log_delta(epsilon=)`, `epsilon(delta=)`, `tradeoff(alpha=)`.
+Every comparison has the name of its method and says whether it is a bound. All share one small interface:
+`delta(epsilon=)`, `log_delta(epsilon=)`, `epsilon(delta=)`, `tradeoff(alpha=)`.
 
 *zCDP and Renyi DP.* Bounds from Renyi divergences. With K(t) = log E e^(tL) under the alternative,
 t = order - 1 (so D_order = K(t) / t; zCDP is K(t) = rho t (t + 1)), and
@@ -66,12 +66,12 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 _LARGEST_PRODUCT = 1e6  # of t and eps: beyond it K(t) - t eps loses its digits to cancellation
 _gauss_legendre = cache(np.polynomial.legendre.leggauss)
 _HALF_LOG_TWO_PI = math.log(2 * math.pi) / 2
-_MOST_SD = 1e50  # of its spread may a loss be away from zero for its expansion to be had in floats
-_TOGETHER = 256  # type I errors of which f is sought at once
+_MOST_SD = 1e50  # a loss farther from zero, in standard deviations, has no expansion in floats
+_TOGETHER = 256  # type I errors for which f is computed together
 _MOST_ROUNDS = 40
 _SECTIONS = 36  # of a stretch of half a unit in log t: to 1e-8, where the divergence is flat to 1e-16
 _HALVINGS = 66  # of a gap of up to 1500, to 1e-17
-_DIRECT_UP_TO = 4.0  # mu: above it ratios of tails are subtracted, which then costs at most two digits
+_DIRECT_UP_TO = 4.0  # mu: above, Mills ratios are subtracted, which costs at most two digits
 
 
 def side_by_side(events: Iterable[Noise]) -> tuple[Comparison, ...]:
@@ -92,7 +92,7 @@ def side_by_side(events: Iterable[Noise]) -> tuple[Comparison, ...]:
 
 
 class Comparison(Forgetful, ABC):
-    """A curve to stand beside the exact one. Scalars give floats, arrays give arrays of the same shape.
+    """A curve to compare with the exact one. Scalars give floats, arrays give arrays of the same shape.
 
     Guarantee
     ---------
@@ -167,14 +167,14 @@ def _apply(
     high: float,
     ends: tuple[bool, bool],
 ) -> Real:
-    """Check the range, flatten to a vector, compute, and give back the caller's shape."""
+    """Check the range, flatten to a vector, compute, and restore the shape."""
     array = np.asarray(value, dtype=np.float64)
     above = array >= low if ends[0] else array > low
     below = array <= high if ends[1] else array < high
     if not np.all(above & below):
-        found = array[~(above & below)].flat[0]
+        wrong = array[~(above & below)].flat[0]
         left, right = "[" if ends[0] else "(", "]" if ends[1] else ")"
-        raise InputError(f"{name} is {found:g}; it must lie in {left}{low:g}, {high:g}{right}")
+        raise InputError(f"{name} is {wrong:g}; it must lie in {left}{low:g}, {high:g}{right}")
     result = function(array.ravel()).reshape(array.shape)
     return float(result) if array.ndim == 0 else result  # type: ignore[return-value]
 
@@ -212,7 +212,7 @@ class _ByOrder(Comparison):
 
     @abstractmethod
     def _log_mgf(self, t: Floats) -> Floats:
-        """K(t), or more."""
+        """K(t), or an upper bound of it."""
 
     @cached_property
     def _on_grid(self) -> Floats:
@@ -229,11 +229,11 @@ class _ByOrder(Comparison):
 
     @cached_property
     def _orders(self) -> tuple[Floats, Floats]:
-        """The t at which f is looked for, and the divergences K(t) / t there."""
+        """The t used for f, and the divergences K(t) / t there."""
         return _GRID, self._on_grid / _GRID
 
     def _divergence(self, t: Floats) -> Floats:
-        """K(t) / t, or more by as much as it may be rounded."""
+        """K(t) / t, rounded up."""
         return self._log_mgf(t) / t
 
     def _tradeoff(self, alpha: Floats) -> Floats:
@@ -241,10 +241,10 @@ class _ByOrder(Comparison):
         return np.concatenate([self._least_error(row) for row in rows]) if rows else alpha
 
     def _least_error(self, alpha: Floats) -> Floats:
-        """The least type II error that no order rules out: the order that rules out most, again and again."""
+        """The least type II error that no order rules out, by the order that rules out most, repeatedly."""
         bit = _Bit(np.log(alpha), np.log1p(-alpha))
         t, most = self._orders
-        # to begin with, what orders above 1 say by the second term alone: always something
+        # start with the second term of orders above 1 alone, which always gives a bound
         above = t > 0
         low = ((1 + 1 / t[above, None]) * bit.log_right - most[above, None]).max(axis=0)
         gap = bit.gap(low)
@@ -276,7 +276,7 @@ class _ByOrder(Comparison):
     def _worst_order(
         self, t: Floats, at: NDArray[np.int64], divergence: Callable[[Floats], Floats]
     ) -> Floats:
-        """The t near a place of the grid at which a divergence is the largest multiple of its bound."""
+        """The t near a point of the grid at which a divergence is the largest multiple of its bound."""
         sign = np.sign(t[at])
         low, high = (t[np.clip(at + step, 0, t.size - 1)] for step in (-1, 1))
         low, high = (np.log(np.abs(np.where(end * sign > 0, end, t[at]))) for end in (low, high))
@@ -285,9 +285,9 @@ class _ByOrder(Comparison):
             s = sign * np.exp(log_t)
             return divergence(s) / self._divergence(s)
 
-        found = golden_section(lambda x: -excess(x), low, high, _SECTIONS)
-        better = excess(found) > excess(np.log(np.abs(t[at])))
-        return np.where(better, sign * np.exp(found), t[at])
+        log_t = golden_section(lambda x: -excess(x), low, high, _SECTIONS)
+        better = excess(log_t) > excess(np.log(np.abs(t[at])))
+        return np.where(better, sign * np.exp(log_t), t[at])
 
     def _best(self, objective: Callable[[Floats, Floats, Floats], Floats], given: Floats) -> Floats:
         """The minimum over t of objective(t, K(t), given): a grid, then golden section around its best."""
@@ -300,12 +300,11 @@ class _ByOrder(Comparison):
             t = np.exp(log_t)
             return objective(t, self._log_mgf(t), given)
 
-        found = golden_section(value, low, high, 40)
-        return np.asarray(np.minimum(best, value(found)))
+        return np.asarray(np.minimum(best, value(golden_section(value, low, high, 40))))
 
 
 def golden_section(value: Callable[[Floats], Floats], low: Floats, high: Floats, sections: int) -> Floats:
-    """Where a function is least between two ends, for each of many.
+    """The minimiser of each of many functions between two ends.
 
     >>> golden_section(lambda x: (x - 2) ** 2, np.array([0.0]), np.array([10.0]), 40).round(6)
     array([2.])
@@ -356,10 +355,10 @@ class _Bit:
         less = np.where(gap < 1, np.log1p(np.exp(log_power) * np.expm1(-small)), log_b - self.log_right)
         sign = np.where(turned, -1.0, 1.0)
         first, second = np.where(turned, self.log_alpha, log_power), np.where(turned, self.log_right, log_b)
-        one, two = t * (sign * more), t * (sign * less)
-        near = np.exp(first) * np.expm1(np.clip(one, -1, 1)) + np.exp(second) * np.expm1(np.clip(two, -1, 1))
-        is_near = np.maximum(np.abs(one), np.abs(two)) < 0.5
-        return np.asarray(np.where(is_near, np.log1p(near), np.logaddexp(first + one, second + two)) / t)
+        up, down = t * (sign * more), t * (sign * less)
+        near = np.exp(first) * np.expm1(np.clip(up, -1, 1)) + np.exp(second) * np.expm1(np.clip(down, -1, 1))
+        is_near = np.maximum(np.abs(up), np.abs(down)) < 0.5
+        return np.asarray(np.where(is_near, np.log1p(near), np.logaddexp(first + up, second + down)) / t)
 
 
 class TightZCDP(_ByOrder):
@@ -422,7 +421,7 @@ class ZCDP(TightZCDP):
 class RenyiDP(_ByOrder):
     """Renyi DP: the exact divergences of the composition, every real order, the tight conversion.
 
-    To the trade-off curve orders below 1 count as well, of which rho says nothing.
+    Orders below 1, about which rho says nothing, matter to the trade-off curve.
 
     >>> curve = RenyiDP([DiscreteGaussian(variance="1/4", times=3)])
     >>> round(curve.epsilon(delta=1e-6), 3), round(TightZCDP.from_rho(6).epsilon(delta=1e-6), 3)
@@ -465,8 +464,8 @@ class RenyiDP(_ByOrder):
         return logs if largest is None else np.where(epsilon >= float(largest), -np.inf, logs)
 
     def _epsilon(self, log_delta: Floats) -> Floats:
-        found = super()._epsilon(log_delta)
-        return found if self.loss.largest is None else np.minimum(found, float(self.loss.largest))
+        epsilon = super()._epsilon(log_delta)
+        return epsilon if self.loss.largest is None else np.minimum(epsilon, float(self.loss.largest))
 
 
 def _g(t: Floats) -> Floats:
@@ -515,7 +514,7 @@ class GaussianDP(Comparison):
 
     @property
     def _is_endless(self) -> bool:
-        """Whether mu^2 is too large for a float: noise that is zero with near certainty."""
+        """Whether mu^2 is too large for a float, as for noise that is nearly always zero."""
         return math.isinf(self.mu * self.mu)
 
     def _log_delta(self, epsilon: Floats) -> Floats:
@@ -533,7 +532,7 @@ class GaussianDP(Comparison):
         for _ in range(60):
             x = epsilon / mu - mu / 2
             log_now = log_gap(x, mu)
-            slope = -np.exp(log_density(x) + np.log(tail_ratio(x + mu)) - log_now)
+            slope = -np.exp(log_density(x) + np.log(mills_ratio(x + mu)) - log_now)
             step = (log_now - log_delta) / slope
             epsilon = np.maximum(epsilon - step, 0.0)
             if np.all(np.abs(step) <= 1e-15 * (1 + epsilon)):
@@ -579,8 +578,8 @@ def cumulants(events: Iterable[Noise]) -> Cumulants:
     For discrete Gaussians the third is zero and the fourth is of the order of e^(-2 pi^2 sigma2).
 
     >>> from discreet.noise import DiscreteGaussian
-    >>> found = cumulants([DiscreteGaussian(variance="1/2", times=4)])
-    >>> round(found.mean, 12), round(found.variance, 6), found.third, round(found.fourth, 6)
+    >>> four = cumulants([DiscreteGaussian(variance="1/2", times=4)])
+    >>> round(four.mean, 12), round(four.variance, 6), four.third, round(four.fourth, 6)
     (4.0, 7.983666, 0.0, 0.644637)
     """
     totals = np.sum([_of_term(term) for term in _composed(events).terms], axis=0)
@@ -641,7 +640,7 @@ class Edgeworth(Comparison):
         lead = log_gap(x, 2 * mean / sd)
         scale = np.where(x > 0, log_density(x), 0.0)
         with np.errstate(over="ignore", invalid="ignore"):  # so far out that there is no tail
-            rest = self._correction(x) - np.expm1(drift) * tail_ratio(y)
+            rest = self._correction(x) - np.expm1(drift) * mills_ratio(y)
             rest += np.exp(drift) * self._correction(-y)
             total = np.exp(lead - scale) + np.exp(log_density(x) - scale) * rest
         logs = np.full_like(total, -np.inf)
@@ -675,10 +674,10 @@ def log_density(x: Floats) -> Floats:
     return -x * x / 2 - _HALF_LOG_TWO_PI
 
 
-def tail_ratio(x: Floats) -> Floats:
-    """Return P[Z > x] over the density at x, for x >= 0.
+def mills_ratio(x: Floats) -> Floats:
+    """Return Mills' ratio, P[Z > x] over the density at x, for x >= 0.
 
-    >>> tail_ratio(np.array([0.0, 1.0, 40.0])).round(9).tolist()
+    >>> mills_ratio(np.array([0.0, 1.0, 40.0])).round(9).tolist()
     [1.253314137, 0.655679542, 0.024984404]
     """
     return math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2))
@@ -690,7 +689,7 @@ def log_upper_tail(x: Floats) -> Floats:
     >>> log_upper_tail(np.array([-1.0, 0.0, 37.5])).round(6).tolist()
     [-0.172754, -0.693147, -707.668989]
     """
-    far = log_density(x) + np.log(tail_ratio(np.abs(x)))
+    far = log_density(x) + np.log(mills_ratio(np.abs(x)))
     return np.where(x >= 0, far, np.log1p(-np.exp(far)))
 
 
@@ -707,9 +706,9 @@ def log_gap(x: Floats, mu: float) -> Floats:
         z, weights = _nodes(x)  # positive terms: nothing cancels
         terms = weights * np.exp(-x[:, None] * z - z * z / 2) * -np.expm1(-mu * z)
         return np.asarray(log_density(x) + np.log(terms.sum(axis=1)))
-    second = tail_ratio(x + mu)
-    with np.errstate(divide="ignore", invalid="ignore"):  # each is taken where it holds
-        beyond = log_density(x) + np.log(tail_ratio(np.maximum(x, 0.0)) - second)
+    second = mills_ratio(x + mu)
+    with np.errstate(divide="ignore", invalid="ignore"):  # each is used where it holds
+        beyond = log_density(x) + np.log(mills_ratio(np.maximum(x, 0.0)) - second)
         before = np.log(-np.expm1(log_upper_tail(-x)) - np.exp(log_density(x)) * second)
     return np.where(x >= 0, beyond, before)
 

@@ -1,7 +1,7 @@
 """Tails of the loss by a trapezoidal rule on a tilted contour: a vertical line of the complex plane.
 
-One positive integral per value: no cancellation between two tail probabilities, so the relative
-accuracy at delta = 1e-300 is that at 0.1. Thresholds that lie close together share a contour, and so
+Each value is one positive integral, without cancellation between two tail probabilities, so the relative
+accuracy at delta = 1e-300 is the same as at 0.1. Thresholds that lie close together share a contour, and so
 the values of the transform.
 
 *Where to put the contour.* Four quantities share the transform M(z) = E e^(zL) and differ in their kernel:
@@ -60,9 +60,9 @@ _SHALLOWEST = 8.0
 _PIECES = 16
 _ALIAS = 37.0  # aliases below e^-37 of the value
 _LAST_DIGITS = 1e-15
-_SMALL_LOSS = 0.01  # spread of a loss whose deltas are small and lack nothing of their distance to 1
+_SMALL_LOSS = 0.01  # spread of a loss whose deltas are so small that 1 - delta keeps all its digits
 _FAR_OUT = 2e9  # standard deviations
-_DOUBTFUL = 3e-13  # estimates above are worth a second look
+_DOUBTFUL = 3e-13  # values with a larger error are computed again
 _BLOCK = 1 << 20
 _MOST_KEPT = 20_000_000  # nodes of one contour
 _TWO_PI = 2 * math.pi
@@ -92,12 +92,12 @@ class Kind(Enum):
         return self in (Kind.DELTA, Kind.REST)
 
 
-def rounded(theta: float, bits: int = 20) -> float:
-    """The tilt to 20 significant bits: products with small integers are then exact.
+def short_tilt(theta: float, bits: int = 20) -> float:
+    """The tilt rounded to 20 significant bits, so that products with small integers are exact.
 
-    >>> rounded(1 / 3) * 3 == 1 - 2**-21
+    >>> short_tilt(1 / 3) * 3 == 1 - 2**-21
     False
-    >>> (rounded(1 / 3) * 2**22).is_integer()
+    >>> (short_tilt(1 / 3) * 2**22).is_integer()
     True
     """
     mantissa, exponent = math.frexp(theta)
@@ -137,10 +137,10 @@ def saddle(loss: Loss, kind: Kind, threshold: float, h: float) -> float:
         distance = (x + root) / (2 * R) if x > 0 else 2 * c / (root - x)
     else:
         distance = 1.0
-    # a bounded loss has no saddle at its top; a tilt of e^60 between neighbouring points is as good
+    # a bounded loss has no saddle at its top; a ratio of e^60 between neighbouring points is as good
     top = 60 / h if h > 0 else 1e12
     most = min(1e99 / min(loss.spread, 1.0) if loss.largest is None else top, kind.room)
-    # next to the pole at -1 a float does not tell smaller distances from none
+    # next to the pole at -1, floats cannot represent smaller distances
     low, high = (1e-9 if pole else 1e-40), most
     distance = min(max(distance, 2 * low), most)
     for _ in range(100):
@@ -159,11 +159,11 @@ def saddle(loss: Loss, kind: Kind, threshold: float, h: float) -> float:
         distance = min(max(better, low), high)
         if close or high - low < 1e-4 * low:
             break
-    # far out the tilt must be known better, as far as its products with the sensitivities stay exact
+    # far out the tilt needs more bits, as long as its products with the sensitivities stay exact
     is_far = threshold > loss.tilted_moments(0.0)[0] + 1e4 * loss.spread
     room = 52 - max(term.sensitivity for term in loss.terms).bit_length()
     theta = pole + distance
-    return rounded(theta, max(20, min(room, 40)) if is_far else 20) if theta != 0 else theta
+    return short_tilt(theta, max(20, min(room, 40)) if is_far else 20) if theta != 0 else theta
 
 
 class Period(NamedTuple):
@@ -218,15 +218,15 @@ class Sieve:
         first = np.maximum(np.ceil(low - 1e-6 - 1e-15 * low), 0)
         last = np.floor(high + 1e-6 + 1e-15 * high)
         owner, within = _numbered(first, last, most, "nodes")
-        found = first.astype(np.int64)[owner] + within
+        nodes = first.astype(np.int64)[owner] + within
         # neighbouring intervals may share a node through the slack
-        return np.asarray(found[np.diff(found, prepend=-1) > 0])
+        return np.asarray(nodes[np.diff(nodes, prepend=-1) > 0])
 
 
 def sieve(loss: Loss, *, reach: float, depth: float, theta: float, falloff: float, scale: float) -> Sieve:
     """The sieve on [0, reach], octave by octave.
 
-    A kernel that falls like (scale / y)^falloff beyond `scale` makes shallower intervals do farther out.
+    Beyond `scale` the kernel falls like (scale / y)^falloff, so that shallower intervals are enough there.
     `theta` matters only to terms of small variance and to discrete Laplace terms.
     """
     parts, start, end = [], 0.0, 64 * scale
@@ -236,7 +236,7 @@ def sieve(loss: Loss, *, reach: float, depth: float, theta: float, falloff: floa
         if sum(part.low.size for part in parts) > MOST_INTERVALS:
             raise SieveOverflowError("too many intervals")
         start, end = end, 8 * end
-    return joined(parts)
+    return joined_sieves(parts)
 
 
 def octave(
@@ -250,7 +250,7 @@ def octave(
     scale: float,
     most: int = MOST_INTERVALS,
 ) -> Sieve:
-    """One stretch of the sieve, as deep as the kernel at its start demands."""
+    """One stretch of the sieve, as deep as the kernel at its start requires."""
     here = depth if start <= scale else max(_SHALLOWEST, depth - falloff * math.log(start / scale))
     radii = [term.radius(here, theta) for term in loss.terms]
     try:
@@ -258,17 +258,17 @@ def octave(
     except SieveOverflowError:
         if most < MOST_INTERVALS:
             raise
-        # on the way to few intervals there may be many at a time: piece by piece there are fewer
+        # there may be too many intervals only for a moment: piece by piece there are fewer
         ends = np.linspace(start, end, _PIECES + 1)
-        found = [sieved(loss, float(a), float(b), radii) for a, b in pairwise(ends)]
-        low, high = (np.concatenate(side) for side in zip(*found, strict=True))
+        pieces = [sieved(loss, float(a), float(b), radii) for a, b in pairwise(ends)]
+        low, high = (np.concatenate(side) for side in zip(*pieces, strict=True))
         if low.size > MOST_INTERVALS:
             raise
         return Sieve(low, high, end, here)
 
 
-def joined(parts: Sequence[Sieve]) -> Sieve:
-    """Consecutive stretches as one."""
+def joined_sieves(parts: Sequence[Sieve]) -> Sieve:
+    """Join consecutive stretches into one sieve."""
     low = np.concatenate([part.low for part in parts])
     high = np.concatenate([part.high for part in parts])
     return Sieve(low, high, parts[-1].reach, parts[0].depth)
@@ -296,7 +296,7 @@ def sieved(
 def _numbered(
     first: Floats, last: Floats, most: float, what: str
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """For each whole number of each range first to last: which range, and its place in it."""
+    """For each whole number of each range first to last: which range it is in, and its position there."""
     count = np.maximum(last - first + 1, 0)
     total = float(count.sum())
     if total > most:
@@ -309,7 +309,7 @@ def _numbered(
 def _intersect(
     low: Floats, high: Floats, step: float, radius: float, padding: float, most: int
 ) -> tuple[Floats, Floats]:
-    """Cut the intervals to the y with dist(step y, 2 pi Z) <= radius; at full turns but none, padded."""
+    """Cut the intervals to the y with dist(step y, 2 pi Z) <= radius, padded except around zero."""
     first = np.ceil((low * step - radius - padding) / _TWO_PI)
     last = np.floor((high * step + radius + padding) / _TWO_PI)
     owner, within = _numbered(first, last, most, "intervals")
@@ -327,9 +327,9 @@ def _intersect(
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Thresholds at which tails are asked, as multiples of a unit from an origin, exactly.
+    """Thresholds of tails, as exact multiples of a unit from an origin.
 
-    On a lattice the smallest losses above the thresholds, in steps; else the thresholds themselves.
+    On a lattice they are the smallest losses above the thresholds; otherwise the thresholds themselves.
     """
 
     origin: Fraction
@@ -394,7 +394,7 @@ class Contour:
         self.alias = 0.0  # bound of the aliases, in units of e^exponent
 
     def exponents(self, points: Points) -> Floats:
-        """log M(theta) - theta * point: exact for the first, the others by their small distance to it."""
+        """log M(theta) - theta * point: exact for the first, the others by their small distance from it."""
         first = exact_exponent(self._scale, self.theta, points.exact(0))
         distance = np.array([float(top - points.tops[0]) for top in points.tops])
         return first - self.theta * float(points.unit) * distance
@@ -402,7 +402,7 @@ class Contour:
     def sums(self, points: Points, weights: list[Complexes]) -> tuple[list[Floats], Floats]:
         """For each weight, the real parts of sum_j factor_j weight_j e^(iy_j (centre - point)).
 
-        Also the sum of all moduli, against which rounding errors are to be measured.
+        Also the sum of all moduli, against which rounding errors are measured.
         """
         terms = [self.factor * w for w in weights]
         moduli = np.abs(terms)
@@ -433,15 +433,15 @@ class Contour:
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """Logarithms of the asked values, and estimates of their relative errors."""
+    """Logarithms of values, and estimates of their relative errors."""
 
     log: Floats
     error: Floats
 
     def beyond(self, accuracy: float) -> list[int]:
-        """Which values are not known to the accuracy.
+        """Which values are not accurate enough.
 
-        A value below the smallest float may be off by what its logarithm loses as a float.
+        A value below the smallest float is allowed the rounding error of its logarithm.
         """
         is_tiny = np.isfinite(self.log) & (self.log < LOG_SMALLEST)
         lost = np.where(is_tiny, _LAST_DIGITS * np.abs(self.log), 0.0)
@@ -449,7 +449,7 @@ class Tail:
 
 
 def rest_of(delta: Tail, thresholds: list[Fraction]) -> Tail:
-    """log of 1 - delta(t) from delta(|t|): for t < 0 it is that at -t times e^t."""
+    """log of 1 - delta(t) from delta(|t|): for t < 0, 1 - delta(t) = e^t (1 - delta(-t))."""
     value = np.exp(delta.log)
     rest = 1 - value
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -459,7 +459,7 @@ def rest_of(delta: Tail, thresholds: list[Fraction]) -> Tail:
 
 
 class Evaluation(Protocol):
-    """Whatever can evaluate tails."""
+    """Anything that evaluates tails."""
 
     def tail(self, kind: Kind, thresholds: list[Fraction]) -> Tail:
         """Logarithms of tails at thresholds, with relative errors."""
@@ -473,7 +473,7 @@ class Strategy:
     reach: float
     kept: Sieve | None = None  # the sieve, where it is already known ...
     serves: tuple[Kind, ...] = ()  # ... and the kernels for which it is deep enough
-    remainder: float = 0.0  # mean modulus over reach, of what a cut contour leaves out
+    remainder: float = 0.0  # mean modulus over reach, for what a cut contour leaves out
 
     def nodes(self, period: float) -> float:
         """About how many nodes the sieve keeps."""
@@ -487,7 +487,7 @@ class Quadrature:
 
     def __init__(self, loss: Loss, strategy: Strategy, fallback: Evaluation | None = None) -> None:
         self.loss = loss
-        self.fallback = fallback  # asked where the estimate of the error is too large
+        self.fallback = fallback  # used where the estimate of the error is too large
         self.remainder = strategy.remainder
         self.h = strategy.h
         self.reach = strategy.reach
@@ -543,7 +543,7 @@ class Quadrature:
             try:
                 contour, until = self._contour(kind, points.value[remaining])
             except SieveOverflowError:
-                # not to be had on this contour: an infinite error says so
+                # this contour does not reach them: an infinite error says so
                 log[remaining], error[remaining] = math.nan, math.inf
                 break
             chosen = remaining[:until]
@@ -556,7 +556,7 @@ class Quadrature:
     def _alone(
         self, kind: Kind, threshold: Fraction, point: Points, log: float, error: float
     ) -> tuple[float, float]:
-        """A doubtful value once more: by the fallback, or with aliases pushed down further."""
+        """Compute a doubtful value again: by the fallback, or with smaller aliases."""
         if self.fallback is not None:
             other = self.fallback.tail(kind, [threshold])
             if not other.error[0] >= error:
@@ -576,7 +576,7 @@ class Quadrature:
     def _beside_atoms(self, thresholds: list[Fraction]) -> Tail:
         """delta just below a point l of the lattice, in two parts that may differ by orders of magnitude.
 
-        delta(t) = (1 - e^-(l - t)) P[L >= l] + e^-(l - t) delta(l), each part with a tilt of its own.
+        delta(t) = (1 - e^-(l - t)) P[L >= l] + e^-(l - t) delta(l), each part with its own tilt.
         """
         assert self.h is not None
         points = Points.on_lattice(thresholds, self.loss.offset, self.h)
@@ -589,7 +589,7 @@ class Quadrature:
     def _contour(self, kind: Kind, values: Floats, extra: float = 0.0) -> tuple[Contour, int]:
         """A contour for the first of the ascending points, and how many of them it may serve.
 
-        `extra` makes aliases smaller, for values that are smaller than they should be at this tilt.
+        `extra` makes aliases smaller, for values smaller than expected at this tilt.
         """
         lowest, highest = float(values[0]), float(values[-1])
         theta, spread, window = self._tilt(kind, lowest)
@@ -627,7 +627,7 @@ class Quadrature:
         return Contour(self.loss, theta, spacing, nodes, 0)
 
     def nodes(self, kind: Kind, theta: float, count: int) -> Nodes:
-        """Of the nodes of half a period of `count` steps of the lattice, those that count."""
+        """The nodes that matter in half a period of `count` steps of the lattice."""
         if count <= 4096:
             return np.arange(count // 2 + 1, dtype=np.int64)
         assert self.h is not None
@@ -636,15 +636,15 @@ class Quadrature:
         return np.asarray(nodes[2 * nodes <= count])
 
     def _kept(self, kind: Kind, theta: float) -> Sieve:
-        """The sieve for this kernel, made once where no term's radius depends on the tilt."""
+        """The sieve for this kernel, computed once if no term's radius depends on the tilt."""
         quick = kind.has_both_poles
         if quick in self._sieves and not self.loss.primal:
             return self._sieves[quick]
-        found = sieve(
+        kept = sieve(
             self.loss, reach=self.reach, depth=DEPTH, theta=theta, falloff=falloff(kind), scale=self._scale
         )
-        self._sieves[quick] = found
-        return found
+        self._sieves[quick] = kept
+        return kept
 
     def _evaluate(self, contour: Contour, kind: Kind, points: Points) -> tuple[Floats, Floats]:
         z, h, gap = contour.z, self._h, points.gap
@@ -685,7 +685,7 @@ def falloff(kind: Kind) -> float:
 
 
 def short_above(length: float) -> Fraction:
-    """A fraction just above the length with 12 bits, which keeps the turns short fractions."""
+    """A fraction of 12 bits just above the length, so that turns are short fractions."""
     exponent = math.frexp(length)[1] - 12
     return Fraction(math.ldexp(math.ceil(math.ldexp(length, -exponent)), exponent))
 
@@ -693,13 +693,13 @@ def short_above(length: float) -> Fraction:
 def kernel_size(kind: Kind, theta: float, h: float) -> float:
     """The kernel on the real axis; for delta on a lattice, at a threshold half a step below a point."""
 
-    def one(distance: float) -> float:
+    def pole(distance: float) -> float:
         return abs(1 / math.expm1(-distance * h)) if h else 1 / abs(distance)
 
     if kind.has_both_poles:
         gap = -math.expm1(-h / 2) * (1 + math.exp(-(theta + 0.5) * h)) if h else 1.0
-        return one(theta) * one(theta + 1) * gap
-    return one(theta - kind.pole)
+        return pole(theta) * pole(theta + 1) * gap
+    return pole(theta - kind.pole)
 
 
 # -- roots of falling functions, many at a time ----------------------------------------------------------
@@ -722,8 +722,8 @@ def roots(
 ) -> Floats:
     """Solve falling(x) = target for each problem, from a start and a guess of the (negative) slope.
 
-    `low` is where each function is known to lie at or above its target, `high` where at or below. Stops where
-    the step no longer changes x by more than `tolerance` relatively.
+    At `low` each function is known to be at or above its target, at `high` at or below. The search stops when
+    a step changes x by less than `tolerance`, relatively.
     """
     x = start.copy()
     low = low.copy()
@@ -731,8 +731,8 @@ def roots(
     last_x = np.full(x.shape, math.nan)
     last_y = np.full(x.shape, math.nan)
     rate = slope.copy()
-    room = np.full(x.shape, math.inf)  # the bracket's width some steps ago
-    stride = 2 / np.abs(slope)  # how far to go where an end of the bracket has not been seen yet
+    room = np.full(x.shape, math.inf)  # the width of the bracket some steps ago
+    stride = 2 / np.abs(slope)  # how far to go while an end of the bracket is unknown
     seen = {1: [False] * x.size, -1: [False] * x.size}
     active = list(range(x.size))
     for step_number in range(most):
@@ -761,14 +761,14 @@ def roots(
             if creeping or not low[i] < better < high[i]:
                 if seen[1][i] and seen[-1][i]:
                     better = 0.5 * (low[i] + high[i])
-                else:  # away from the end that was seen, by more and more
+                else:  # away from the known end, by more and more
                     better = x[i] + stride[i] if value > 0 else x[i] - stride[i]
                     stride[i] *= 4
                     if not low[i] < better < high[i]:
                         better = 0.5 * (x[i] + (high[i] if value > 0 else low[i]))
             step = abs(better - x[i])
             x[i] = better
-            # next to a cliff the secant is steep and its steps are short, far from the root as they may be
+            # next to a cliff the secant is steep and its steps are short, even far from the root
             is_close = abs(value) <= 2.5e5 * tolerance
             if width > tolerance * abs(better) and not (is_close and step <= tolerance * abs(better)):
                 still.append(i)
@@ -782,8 +782,8 @@ def roots(
 def saddlepoint_guess(loss: Loss, kind: Kind, log_target: Floats) -> tuple[Floats, Floats, Floats]:
     """Where the tail of this kind is about e^log_target, the slope of its logarithm there, and an upper end.
 
-    The saddlepoint approximation, tabulated over tilts and read off: good to a few per cent of the tail. The
-    upper end is Chernoff's: no tail reaches e^log_target beyond it.
+    The saddlepoint approximation, tabulated over tilts and interpolated: accurate to a few per cent of the
+    tail. The upper end is Chernoff's: beyond it no tail reaches e^log_target.
     """
     spread = loss.spread
     distance = np.geomspace(1e-3, 400, 240) / spread

@@ -1,20 +1,20 @@
-"""Which evaluation a loss is given to, and where a value goes that it does not reach.
+"""Which evaluation a loss gets, and which comes next where that one is not accurate enough.
 
-1. *Lattice*: the contour runs over one period 2 pi / h; the sieve makes that short. Exact but for rounding.
-2. *List*: few distinct terms and no usable lattice; list the values of the loss, of long lists all but the
-   values of least weight. Exact but for rounding and for what was left out, which is known.
+1. *Lattice*: the contour runs over one period 2 pi / h; the sieve makes that short. Exact up to rounding.
+2. *List*: few distinct terms and no usable lattice; list the values of the loss, in long lists without those
+   of least weight. Exact up to rounding and to what was left out, which is known.
 3. *Line*: many distinct terms and no usable lattice (h = 9e-15 in PL 94-171). The transform then decays
    to nothing, and the contour is cut at a finite reach; the cut is part of the error estimate.
 4. *Grid*: the loss rounded to a grid such that delta is bounded from above and from below.
 
-Each says how far its values may be off. A value that is not good enough is given to the next.
+Each states the error of its values. A value that is not accurate enough goes to the next evaluation.
 
 *Lists.* Where the steps have no usable common lattice and there are too few terms for the transform to decay,
 the loss has few enough values to be listed: in two halves that meet in the middle, one of them sorted with
 its suffix sums, so that a list of a million by a million values costs a million look-ups a threshold.
-Everything is done under a tilt, and every sum has positive terms. Of lists that would be too long the
-values of least tilted weight are left out; since no value counts for more than its tilted weight, what was
-left out over what was found is part of the error.
+Everything is done under a tilt, and every sum has positive terms. From lists that would be too long the
+values of least tilted weight are left out; since no value counts for more than its tilted weight, the ratio
+of what was left out to the result is part of the error.
 
 *Grids* connect the dots: the tilted loss on a grid, convolved by the fast Fourier transform.
 A value l of the loss between two points g and g + h of the grid is split between them such that both of its
@@ -54,7 +54,7 @@ from discreet.accounting.contour import (
     Strategy,
     Tail,
     falloff,
-    joined,
+    joined_sieves,
     kernel_size,
     octave,
     period,
@@ -80,24 +80,24 @@ ACCURACY = 1e-12
 _DEEPEST = 37.0  # standard deviations at which a tail is about 1e-300
 _MOST_NODES = 1_000_000
 _FEW_PEAKS = 1
-_PATIENCE = 4  # times as many nodes, rather than no answer
+_PATIENCE = 4  # times as many nodes are allowed, rather than no answer
 _MOST_WORK = 10**9  # nodes times values of all laws: a minute for each tail
 _REMAINDER = 2e-14
 _MOST_PRODUCTS = 20_000_000
-_FEW = 300  # values of a half of a list that is quicker than any contour
-_LISTED_TERMS = 14  # of more distinct terms a list would miss nearly everything
+_FEW = 300  # values of half a list: quicker than any contour
+_LISTED_TERMS = 14  # with more distinct terms a list would miss nearly everything
 _WELL_LISTED = 1e-10
-_SOON = 300_000  # values of half a list that is as soon made as a grid ...
+_QUICK_LIST = 300_000  # values of half a list that is as quick as a grid ...
 _SHORT_CONTOUR = 50_000  # ... and nodes of such a contour
 
 Ints = NDArray[np.int64]
 
 MOST_VALUES = 2_000_000
-"""A half may have this many values; of more, those of least weight are left out."""
+"""A half may have this many values; beyond, those of least weight are left out."""
 
 _SHORT = 300_000  # lists of up to this many values keep even the least of them
 _NEGLIGIBLE = 1e-22
-_LIGHT = 1e-20  # values of so little weight, all together, hardly ever count
+_LIGHT = 1e-20  # values that together weigh less hardly ever matter
 _CONVOLVED = 16_000  # laws of up to this many values are convolved directly
 _SMALL = 50.0  # variances below are listed far into their tails
 _REMEMBERED = 4
@@ -108,7 +108,7 @@ _GRIDS_REMEMBERED = 2
 
 
 class Evaluations(Forgetful):
-    """The evaluations of one loss, each made when it is first needed.
+    """The evaluations of one loss, each built when it is first needed.
 
     >>> from discreet.budget import DiscreteGaussian
     >>> Evaluations(Loss([DiscreteGaussian(variance=5, times=10)])).first.__class__.__name__
@@ -119,12 +119,12 @@ class Evaluations(Forgetful):
     """
 
     def __init__(self, loss: Loss, aim: float | None = None) -> None:
-        """Evaluate `loss`; an `aim` is an accuracy that is enough, so that a grid may come first."""
+        """Evaluate `loss`; an `aim` is an accuracy to stop at, so that a grid may come first."""
         self.loss, self.aim = loss, aim
 
     @cached_property
     def is_coarse(self) -> bool:
-        """Whether one period of the contour has so few nodes that none needs to be left out."""
+        """Whether one period of the contour has few enough nodes to sum them all."""
         return is_coarse(float(self.loss.step), self.loss.spread)
 
     @cached_property
@@ -134,7 +134,7 @@ class Evaluations(Forgetful):
 
     @cached_property
     def direct(self) -> Direct | None:
-        """The list of values, unless it would be hopeless."""
+        """The list of values, unless there are too many terms."""
         return Direct(self.loss) if len(self.loss.terms) <= _LISTED_TERMS else None
 
     @cached_property
@@ -144,7 +144,7 @@ class Evaluations(Forgetful):
 
     @cached_property
     def first(self) -> Evaluation:
-        """The evaluation that is asked first."""
+        """The evaluation that is tried first."""
         loss, spread = self.loss, self.loss.spread
         whole_list = self.direct if self.listed <= MOST_VALUES else None
         # a list of many values of one term is quicker than their transform at thousands of nodes
@@ -156,7 +156,7 @@ class Evaluations(Forgetful):
             return Quadrature(loss, Strategy(loss.step, math.pi / float(loss.step)), whole_list)
         if whole_list is not None and loss.primal and (is_long or self.listed <= 50_000):
             return whole_list
-        if self.aim is not None and self.listed > _SOON:
+        if self.aim is not None and self.listed > _QUICK_LIST:
             short = _explore(loss, spread, Kind.ALT, most=_SHORT_CONTOUR)
             return self.grid if short is None else Quadrature(loss, short, whole_list)
         contour = _explore(loss, spread, Kind.ALT)
@@ -165,7 +165,7 @@ class Evaluations(Forgetful):
         if whole_list is not None:
             return whole_list
         if contour is None and self.direct is not None:
-            # a list without its lightest values: how good it is shows at a typical threshold
+            # a list without its lightest values: a typical threshold shows how accurate it is
             typical = Fraction(loss.tilted_moments(0.0)[0] + 6 * spread).limit_denominator(1000)
             if self.direct.tail(Kind.DELTA, [typical]).error[0] <= _WELL_LISTED:
                 return self.direct
@@ -181,25 +181,25 @@ class Evaluations(Forgetful):
 
     def tail(self, kind: Kind, thresholds: list[Fraction], accuracy: float) -> Tail:
         """Tails from the first evaluation; those worse than `accuracy` from the best of the others."""
-        found = self.first.tail(kind, thresholds)
+        tail = self.first.tail(kind, thresholds)
         for other in self._others():
-            doubtful = np.array(found.beyond(accuracy), dtype=np.int64)
+            doubtful = np.array(tail.beyond(accuracy), dtype=np.int64)
             if not doubtful.size:
                 break
             engine = other()
             if engine is None or engine is self.first:
                 continue
             again = engine.tail(kind, [thresholds[i] for i in doubtful])
-            better = again.error < np.where(np.isnan(found.error[doubtful]), math.inf, found.error[doubtful])
-            found.log[doubtful[better]] = again.log[better]
-            found.error[doubtful[better]] = again.error[better]
-        return found
+            better = again.error < np.where(np.isnan(tail.error[doubtful]), math.inf, tail.error[doubtful])
+            tail.log[doubtful[better]] = again.log[better]
+            tail.error[doubtful[better]] = again.error[better]
+        return tail
 
     @cached_property
     def smooth(self) -> Quadrature | None:
-        """The first octave of a long contour: tails without the fine structure of the loss, good to 1e-4.
+        """The first octave of a long contour: tails without the fine structure of the loss, to about 1e-4.
 
-        For finding the thresholds of tests. None where the first evaluation itself is quick.
+        Used to find the thresholds of tests. None if the first evaluation is quick itself.
         """
         first = self.first
         if first is self.grid or (isinstance(first, Quadrature) and first.is_explored):
@@ -207,9 +207,9 @@ class Evaluations(Forgetful):
         return None
 
     def next_value(self) -> Callable[[Fraction], tuple[Fraction, Fraction]] | None:
-        """How to find the value of the loss next above a threshold, where single tails can be had.
+        """A function that finds the next value of the loss above a threshold, if single tails are known.
 
-        As two points between which it lies, the upper one included, with no other.
+        It returns two points; the value lies between them or at the upper one, and no other value does.
         """
         if isinstance(self.first, Direct):
             return self.first.next_value
@@ -221,10 +221,10 @@ class Evaluations(Forgetful):
 def _explore(loss: Loss, spread: float, kind: Kind, most: int = _MOST_NODES) -> Strategy | None:
     """Go out along the contour, octave by octave, until its end or until what lies beyond is negligible.
 
-    As deep as the kernel of this kind demands: a contour explored for delta alone may not serve tails.
-    Negligible by the mean modulus of the last octave: the relative remainder of delta is
-    size * mean / reach. That mean must be over many peaks, or the contour so long that even a peak of full
-    height beyond would not count, since delta's kernel falls with the square of the distance.
+    As deep as the kernel of this kind requires: a contour explored for delta alone may not serve tails.
+    Whether the rest is negligible is judged by the mean modulus of the last octave: the relative remainder of
+    delta is size * mean / reach. The mean must be over many peaks, or the contour so long that even a peak of
+    full height beyond would not count, since delta's kernel falls with the square of the distance.
     """
     enough = 5 if most == _MOST_NODES else 25
     most = min(most, _MOST_WORK // max(1, sum(term.tilted(0.0)[1].size for term in loss.primal)))
@@ -235,7 +235,7 @@ def _explore(loss: Loss, spread: float, kind: Kind, most: int = _MOST_NODES) -> 
     step = float(loss.step)
     whole = math.pi / step if step > 0 else math.inf
     serves = (Kind.DELTA, Kind.ALT) if kind is Kind.ALT else (Kind.DELTA,)
-    try:  # of very fine steps nothing may be left but a stretch next to the origin
+    try:  # with very fine steps only a stretch next to the origin may be left
         part = octave(
             loss, 0.0, whole, depth=DEPTH, theta=0.0, falloff=falloff(kind), scale=tilt, most=_FEW_PEAKS
         )
@@ -256,7 +256,7 @@ def _explore(loss: Loss, spread: float, kind: Kind, most: int = _MOST_NODES) -> 
                 break
             parts.append(part)
             if end == whole:
-                return Strategy(loss.step, whole, joined(parts), serves)
+                return Strategy(loss.step, whole, joined_sieves(parts), serves)
             # worth a look only where the rest of the contour may be long
             if nodes > 30_000 or end >= 3e6 * tilt:
                 logs = TiltedTransform(loss, 0.0).log(part.nodes(float(period), most), period).real
@@ -267,12 +267,12 @@ def _explore(loss: Loss, spread: float, kind: Kind, most: int = _MOST_NODES) -> 
             break
         start, end = end, 8 * end
     if settled or (start >= 1e5 * tilt and remainder < enough * _REMAINDER):
-        return Strategy(None, start, joined(parts), serves, remainder=4 * remainder / size)
+        return Strategy(None, start, joined_sieves(parts), serves, remainder=4 * remainder / size)
     return None
 
 
 def has_short_contour(loss: Loss) -> bool:
-    """Whether a loss is soon evaluated: its contour has few nodes, up to where the rest is negligible."""
+    """Whether a loss is evaluated quickly: its contour has few nodes, up to where the rest is negligible."""
     return _explore(loss, loss.spread, Kind.ALT, most=_SHORT_CONTOUR) is not None
 
 
@@ -287,7 +287,7 @@ def term_width(term: Noise, variance: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The tilted law of the sum of a term's events: its first value, probabilities, and what they lack."""
+    """The tilted law of the sum of a term's events: first value, probabilities, and their missing mass."""
 
     first: int
     p: Floats
@@ -297,8 +297,8 @@ class Window:
 def window(term: Noise, theta: float, *, deep: bool = True) -> Window:
     """The tilted law of the sum of the term's events; `deep` keeps the far tails of small variances.
 
-    Between atoms that are far apart the tilted law may have nearly all of its weight below the threshold:
-    what lies above counts then, however little it is.
+    Between atoms that are far apart nearly all of the tilted weight may lie below the threshold; then the
+    little that lies above matters.
     """
     nats = 700.0 if deep and term.size < _SMALL else 46.0
     shift, u, p = term.tilted(theta, nats=nats)
@@ -317,7 +317,7 @@ def window(term: Noise, theta: float, *, deep: bool = True) -> Window:
     if term.is_dual:  # in closed form, for all of them at once
         logs, many = term.log_transform(theta, angle / (2 * math.pi)), 1
     elif angle.size * u.size > 1 << 26:
-        # (times 1e-16 instead, for laws of very many values)
+        # (for laws of very many values; then the error is times 1e-16)
         whole = np.fft.rfft(p, size).conj() * np.exp(1j * (int(u[0]) * angle))
         logs = log1p_complex(whole - 1)
     else:
@@ -328,7 +328,7 @@ def window(term: Noise, theta: float, *, deep: bool = True) -> Window:
     with np.errstate(under="ignore"):
         spectrum = np.exp(many * logs.real) * np.exp(1j * (many * logs.imag - 2 * math.pi / size * turn))
     law = np.fft.irfft(np.conj(spectrum), size)
-    # a transform knows each probability to some 1e-17 only: smaller ones are as good as none
+    # a transform gives each probability only to some 1e-17: smaller ones are set to zero
     law = np.where(law > 1e-18, law, 0.0)
     return Window(term.times * shift + first, law, 1e-18 * size)
 
@@ -383,8 +383,8 @@ class Direct(Forgetful):
         for i in order:
             lists = self._lists(kind, thresholds[i])
             value = lists.sum(kind, thresholds[i])
-            if lists.missing > 1e-11 * value:  # those of a neighbour are cut too short for this one
-                lists = self._lists(kind, thresholds[i], anew=True)
+            if lists.missing > 1e-11 * value:  # a neighbour's lists are cut too short for this threshold
+                lists = self._lists(kind, thresholds[i], afresh=True)
                 value = lists.sum(kind, thresholds[i])
             scale = exact_exponent(lists.scale, lists.theta, thresholds[i])
             if kind is Kind.NULL:
@@ -397,23 +397,23 @@ class Direct(Forgetful):
                 error[i] = math.inf
         return Tail(log, error)
 
-    def _lists(self, kind: Kind, threshold: Fraction, *, anew: bool = False) -> _Lists:
-        """Lists at a tilt that suits the threshold: those of a neighbour, or new ones."""
-        place = float(threshold)
+    def _lists(self, kind: Kind, threshold: Fraction, *, afresh: bool = False) -> _Lists:
+        """Lists at a tilt that suits the threshold: a neighbour's, or new ones."""
+        point = float(threshold)
         for lists in self._recent:
-            is_near = lists.place == place if anew else lists.serves(place)
+            is_near = lists.lowest == point if afresh else lists.serves(point)
             if lists.kind is kind and is_near:
                 return lists
-        if anew:  # those of the neighbour go first: both would take twice the memory
-            self._recent = [one for one in self._recent if one.kind is not kind or not one.serves(place)]
-        lists = _Lists(self.loss, kind, place)
+        if afresh:  # drop the neighbour's first: both would take twice the memory
+            self._recent = [each for each in self._recent if each.kind is not kind or not each.serves(point)]
+        lists = _Lists(self.loss, kind, point)
         self._recent = [lists, *self._recent[: _REMEMBERED - 1]]
         return lists
 
     def next_value(self, threshold: Fraction) -> tuple[Fraction, Fraction]:
-        """Two points above a threshold (or at it) between which the next listed value lies: close together.
+        """Two close points, at a threshold or above it, between which the next listed value lies.
 
-        The upper one is the value itself where the lattice is not too fine. (One above, if there is none.)
+        The upper point is the value itself unless the lattice is too fine. (Without a value, one unit above.)
         """
         return self._lists(Kind.NULL, threshold).next_value(threshold)
 
@@ -436,7 +436,7 @@ class _Lists:
     """The two halves at one tilt, the right one with suffix sums of p e^(-rate v)."""
 
     def __init__(self, loss: Loss, kind: Kind, lowest: float) -> None:
-        self.kind, self.place = kind, lowest
+        self.kind, self.lowest = kind, lowest
         theta = self.theta = saddle(loss, kind, lowest, 0.0)
         self.rate = theta + 1 if kind is Kind.NULL else theta
         spread = loss.tilted_spread(theta)
@@ -457,7 +457,7 @@ class _Lists:
         # on a coarser grid than the lattice each term's value is rounded
         self.doubt = Fraction(0) if grid == loss.step else 2 * len(loss.terms) * grid
         halves = [self._combine([(t, windows[t]) for t in half]) for half in (left, right)]
-        # each value of the left is looked up in the right: of few in many
+        # each value of the left is looked up in the right, which is the longer
         self.left, self.right = sorted(halves, key=lambda half: half.p.size)
         self.missing = self.left.missing + self.right.missing
         self._suffix()
@@ -466,9 +466,9 @@ class _Lists:
         self.heavy = np.flatnonzero(self.left.p >= least)
         self._known: dict[bool, dict[int, Ints]] = {False: {}, True: {}}
 
-    def serves(self, place: float) -> bool:
+    def serves(self, threshold: float) -> bool:
         """Whether the tilt suits a threshold."""
-        return self.low <= place <= self.high
+        return self.low <= threshold <= self.high
 
     def _combine(self, laws: list[tuple[Noise, Window]]) -> _Half:
         index, p, missing = np.zeros(1, dtype=np.int64), np.ones(1), 0.0
@@ -476,10 +476,10 @@ class _Lists:
             u = np.arange(law.p.size) - law.p.size // 2
             ratio = term.step / self.grid
             if ratio.denominator == 1:
-                places = u * np.int64(int(ratio))
+                values = u * np.int64(int(ratio))
             else:
-                places = np.array([round(int(k) * ratio) for k in u], dtype=np.int64)
-            index, p, dropped = _product(index, p, places, law.p)
+                values = np.array([round(int(k) * ratio) for k in u], dtype=np.int64)
+            index, p, dropped = _product(index, p, values, law.p)
             missing += law.missing + dropped
         return _Half(index, p, missing)
 
@@ -500,7 +500,7 @@ class _Lists:
             if high < count:
                 move = math.exp(-self.rate * beyond) if self.rate * beyond < 700 else 0.0
                 s_next, t_next = s_next * move, t_next * move
-            # in place: of a million values each array counts
+            # in place: with a million values each array matters
             part = (index[low:high] - index[low]) * grid
             weight = np.exp(-self.rate * part)
             weight *= self.right.p[low:high]
@@ -518,7 +518,7 @@ class _Lists:
             s_next, t_next = float(s[0]), float(t[0])
 
     def _above(self, threshold: Fraction, among: Ints | slice) -> tuple[Ints, Ints, Floats, float]:
-        """For each of some left values the first right one with which it exceeds the threshold.
+        """For each of some left values the first right value with which it exceeds the threshold.
 
         Where there is one: its position, the index to exceed, the left weights; and the gap to the grid.
         """
@@ -527,13 +527,13 @@ class _Lists:
         gap = float((whole + 1 - steps) * self.grid)  # to the next grid point, exact however small
         whole = max(min(whole, 2**62), -(2**62))
         cut = whole - self.left.index[among]  # the right value must exceed this index
-        at = self._found(whole, cut, is_all=isinstance(among, slice))
+        at = self._positions(whole, cut, is_all=isinstance(among, slice))
         # the larger the left value, the less the right one must exceed
         first = at.size - int(np.searchsorted(at[::-1], self.right.index.size))
         return at[first:], cut[first:], self.left.p[among][first:], gap
 
-    def _found(self, whole: int, cut: Ints, *, is_all: bool) -> Ints:
-        """Where in the right half the cuts lie: only those are looked up that two known places leave open."""
+    def _positions(self, whole: int, cut: Ints, *, is_all: bool) -> Ints:
+        """Where in the right half the cuts lie; looked up only if two known positions leave it open."""
         known = self._known[is_all]
         under = max((w for w in known if w <= whole), default=None)
         over = min((w for w in known if w >= whole), default=None)
@@ -544,7 +544,7 @@ class _Lists:
             at = known[under].copy()
             open_ = np.flatnonzero(at != known[over])[::-1]
             at[open_] = np.searchsorted(self.right.index, cut[open_], side="right")
-        # the next one will lie close to this one: it and its neighbours are kept
+        # the next threshold will lie close to this one: keep it and its neighbours
         self._known[is_all] = {w: known[w] for w in (under, over) if w is not None} | {whole: at}
         return at
 
@@ -613,10 +613,10 @@ def _product(a: Ints, p: Floats, b: Ints, q: Floats) -> tuple[Ints, Floats, floa
 
 
 class Grid(Forgetful):
-    """Bounds delta of one loss: the upper bound, and how far below the truth may lie."""
+    """Bounds delta of one loss: an upper bound, and how far below it the truth may lie."""
 
     def __init__(self, loss: Loss, aim: float = _AIM) -> None:
-        """Bound delta of `loss`; a relative width of `aim` is enough."""
+        """Bound delta of `loss`, to a relative width of `aim`."""
         self.loss, self.aim = loss, aim
 
     @cached_property
@@ -636,17 +636,16 @@ class Grid(Forgetful):
     def _delta(self, threshold: Fraction) -> tuple[float, float]:
         if self.loss.largest is not None and threshold >= self.loss.largest:
             return -math.inf, 0.0
-        place = float(threshold)
+        point = float(threshold)
         best = (math.nan, math.inf)
         for size in _SIZES:
             law = next(
-                (law for low, high, law in self._recent if law.size >= size and low <= place <= high), None
+                (law for low, high, law in self._recent if law.size >= size and low <= point <= high), None
             )
             if law is None:
-                low, high, law = self._law(place, size)
+                low, high, law = self._law(point, size)
                 self._recent = [(low, high, law), *self._recent[: _GRIDS_REMEMBERED - 1]]
-            found = law.delta(threshold)
-            best = min(best, found, key=lambda pair: pair[1])
+            best = min(best, law.delta(threshold), key=lambda pair: pair[1])
             if best[1] <= self.aim:
                 break
         return best
@@ -714,11 +713,11 @@ class GridLaw(Forgetful):
         # beyond e^-80 of the kernel nothing counts
         count = min(self.size - 1, math.ceil(80 / (self.theta * self.h)) + 2)
         first = math.floor(steps) + 1
-        place = np.arange(first, first + count)
-        distance = (place - steps) * self.h
+        points = np.arange(first, first + count)
+        distance = (points - steps) * self.h
         with np.errstate(under="ignore"):
             kernel = np.exp(-self.theta * distance) * -np.expm1(-distance)
-        value = float(self.p[place % self.size] @ kernel)
+        value = float(self.p[points % self.size] @ kernel)
         noise = 2e-16 * math.log2(self.size) * self._norm * float(np.sqrt(kernel @ kernel)) + self.left_out
         near = np.arange(first - 1 - self.splits, first + 1 + self.splits)
         weight = np.exp(-self.theta * (near - steps) * self.h)
@@ -727,7 +726,7 @@ class GridLaw(Forgetful):
 
 
 def around_mode(term: Noise, theta: float) -> tuple[Fraction, Floats, Floats, float]:
-    """The tilted law of a term's loss: mode, values around it, their probabilities, and what they lack."""
+    """The tilted law of a term's loss: mode, values around it, their probabilities, and the missing mass."""
     law = window(term, theta, deep=False)
     keep = np.flatnonzero(law.p > 1e-30)
     centre = int(keep[np.argmax(law.p[keep])])
@@ -736,7 +735,7 @@ def around_mode(term: Noise, theta: float) -> tuple[Fraction, Floats, Floats, fl
 
 
 def listed_together(laws: list[tuple[Floats, Floats]], most: int = _LISTED) -> list[tuple[Floats, Floats]]:
-    """The laws of terms, as many of them together as may be listed."""
+    """Merge the laws of terms, as many of them as may be listed together."""
     together: list[tuple[Floats, Floats]] = []
     for value, p in sorted(laws, key=lambda law: law[1].size):
         if together and together[-1][1].size * p.size <= most:
@@ -748,13 +747,13 @@ def listed_together(laws: list[tuple[Floats, Floats]], most: int = _LISTED) -> l
 
 
 def split(value: Floats, p: Floats, theta: float, size: int, h: float) -> Floats:
-    """The dots connected: each value on the two points of the grid next to it."""
+    """Connect the dots: split each value between the two points of the grid next to it."""
     cell = np.floor(value / h)
     inner = np.clip(value - cell * h, 0.0, h)
     share = np.expm1(-inner) / math.expm1(-h)
     with np.errstate(under="ignore", over="ignore"):
         low, high = (1 - share) * np.exp(-theta * inner), share * np.exp(theta * (h - inner))
-    place = cell.astype(np.int64)
-    near = np.bincount(place % size, weights=p * low, minlength=size)
-    far = np.bincount((place + 1) % size, weights=p * high, minlength=size)
+    point = cell.astype(np.int64)
+    near = np.bincount(point % size, weights=p * low, minlength=size)
+    far = np.bincount((point + 1) % size, weights=p * high, minlength=size)
     return np.asarray(near + far, dtype=np.float64)

@@ -1,8 +1,8 @@
-"""From delta back to epsilon: where the curve of a loss passes through a delta, and how far off that may be.
+"""From delta back to epsilon: where the curve of a loss passes through a delta, and with which error.
 
 An error of delta moves epsilon by that error over the slope of delta, which may be small: between atoms that
-lie far apart delta hardly falls, and next to 1 it falls as slowly as 1 - delta rises. Deltas next to 1
-are found from what they lack of 1, and every epsilon says how far off it may be by the slope where it lies.
+lie far apart delta hardly falls, and near 1 it falls as slowly as 1 - delta rises. Deltas near 1 are solved
+for 1 - delta, and the error of every epsilon follows from the slope there.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from discreet.accounting.privacy_loss import PrivacyLoss
 
 NEXT_TO_ONE = Fraction(9, 10)
-"""Deltas above are found from what they lack of 1, which is known to relative accuracy."""
+"""Larger deltas are solved for 1 - delta, which is known to relative accuracy."""
 
-_REFINED = 1e-6  # tails that are asked for any accuracy are refined by balls where those are quick
+_REFINED = 1e-6  # at this accuracy tails are refined by balls where those are quick
 _CHORDS = np.array([1e-6, 1e-3, 0.1])  # in standard deviations of the loss, for slopes of delta
 _LONGEST_CHORD = 600.0
 _ROUNDING = 1e-15
 
 
 def full_epsilon(epsilon: float, delta: Fraction) -> float:
-    """How far an epsilon that is as good as a float should be may be off.
+    """The error allowed to an epsilon that keeps all its digits.
 
-    Where epsilon passes through zero it is as accurate as delta is.
+    Where epsilon passes through zero it is as accurate as delta.
     """
     return max(1e-11 * abs(epsilon), 2e-12 * float(delta))
 
@@ -47,7 +47,7 @@ class Inversion:
         self.curve, self.loss = curve, curve.loss
 
     def epsilons(self, deltas: list[Fraction], accuracy: float) -> tuple[Floats, Floats]:
-        """Epsilons at these deltas and how far each may be off: at most `accuracy`, or refused."""
+        """Epsilons at these deltas and their errors, at most `accuracy`; otherwise refused."""
         value = self._roots(deltas)
         if not self.loss.terms:
             return value, np.zeros(len(deltas))
@@ -72,20 +72,20 @@ class Inversion:
     def _errors(
         self, deltas: list[Fraction], epsilons: Floats, accuracy: float = math.inf
     ) -> tuple[Floats, Floats]:
-        """How far delta (or, next to 1, what it lacks of it) may be off, relatively, and so epsilon."""
+        """The relative errors of delta (near 1, of 1 - delta), and the errors of epsilon that follow."""
         doubt, slope = self._slopes(deltas, epsilons, accuracy)
         return doubt, (doubt + _ROUNDING) / slope + 4e-16 * np.abs(epsilons)
 
     def moves(self, deltas: list[Fraction], epsilons: Floats, off: float) -> Floats:
-        """By how much the epsilons of these deltas move if those are off by this much, relatively."""
+        """By how much epsilons move if their deltas change by this relative amount."""
         with np.errstate(divide="ignore"):
             return off / self._slopes(deltas, epsilons, math.inf)[1] if self.loss.terms else 0 * epsilons
 
     def _slopes(self, deltas: list[Fraction], epsilons: Floats, accuracy: float) -> tuple[Floats, Floats]:
-        """The relative errors of delta (or, next to 1, of what it lacks of it) and at least its log-slope.
+        """The relative errors of delta (near 1, of 1 - delta), and lower bounds of its log-slope.
 
-        In w = e^epsilon delta is convex, so that its slope is at least that of any chord to the right, of
-        which the steepest is taken.
+        In w = e^epsilon delta is convex, so that it falls at least as steeply as any chord to the right; the
+        steepest chord is taken.
         """
         doubt, slopes = np.zeros(len(deltas)), np.zeros(len(deltas))
         steps = np.minimum(_CHORDS * self.loss.spread, _LONGEST_CHORD)
@@ -93,9 +93,9 @@ class Inversion:
             which = [i for i, d in enumerate(deltas) if (d > NEXT_TO_ONE) == (kind is Kind.REST)]
             if not which:
                 continue
-            # delta(-e) is had from delta(e)
-            place = epsilons[which] if kind is Kind.REST else np.abs(epsilons[which])
-            points = [Fraction(x) + Fraction(step) for x in place for step in (0.0, *steps)]
+            # delta(-e) follows from delta(e)
+            start = epsilons[which] if kind is Kind.REST else np.abs(epsilons[which])
+            points = [Fraction(x) + Fraction(step) for x in start for step in (0.0, *steps)]
             tail = self.curve.tails(kind, points, accuracy)
             log, off = (row.reshape(len(which), -1) for row in (tail.log, tail.error))
             with np.errstate(all="ignore"):
@@ -112,19 +112,19 @@ class Inversion:
         return doubt, slopes
 
     def _better(self, delta: Fraction, epsilon: float, error: float, accuracy: float) -> tuple[float, float]:
-        """An epsilon whose error is too large once more: by its room, or by balls where those are quick."""
+        """Improve an epsilon whose error is too large: by its room, or by balls where those are quick."""
         from discreet.accounting.certified.intervals import certified_epsilon
 
         full = full_epsilon(epsilon, delta)
-        error = min(error, self._room(delta, epsilon, full))  # a chord that passes an atom says too much
+        error = min(error, self._room(delta, epsilon, full))  # a chord across an atom overstates the error
         if error > full and self.curve.has_quick_balls and accuracy < math.inf:
             with suppress(PrecisionError):
-                found = float(certified_epsilon(self.curve, delta, digits=12))
-                return found, full_epsilon(found, delta)
+                proved = float(certified_epsilon(self.curve, delta, digits=12))
+                return proved, full_epsilon(proved, delta)
         return epsilon, error
 
     def _room(self, delta: Fraction, epsilon: float, least: float) -> float:
-        """How far to either side of an epsilon the curve is sure to have passed through delta."""
+        """The distance to either side of an epsilon within which the curve certainly passes through delta."""
         is_large, room = delta > NEXT_TO_ONE, least
         aim = -log_fraction(1 - delta) if is_large else log_fraction(delta)
         while room < max(1.0, 1e3 * least):
@@ -143,7 +143,7 @@ class Inversion:
     def _roots(
         self, deltas: list[Fraction], start: Floats | None = None, accuracy: float = math.inf
     ) -> Floats:
-        """Where delta passes through the given ones."""
+        """The epsilons at which the curve passes through the given deltas."""
         if not self.loss.terms:
             return np.array([math.log1p(-float(d)) for d in deltas])
         result = np.zeros(len(deltas))
@@ -152,7 +152,7 @@ class Inversion:
             first = None if start is None else start[large]
             try:
                 result[large] = self._roots_of_rest([deltas[i] for i in large], first, accuracy)
-            except PrecisionError:  # hardly any noise: by delta, as well as may be
+            except PrecisionError:  # hardly any noise: solve for delta itself, as accurately as possible
                 large = []
             if large and len(large) == len(deltas):
                 return result
@@ -187,24 +187,25 @@ class Inversion:
         return result
 
     def _roots_of_rest(self, deltas: list[Fraction], start: Floats | None, accuracy: float) -> Floats:
-        """Where 1 - delta passes through what the given ones lack of 1, at epsilons of either sign."""
+        """The epsilons, of either sign, at which 1 - delta passes through 1 less the given deltas."""
         rest = [1 - d for d in deltas]
         aim = np.array([-log_fraction(x) for x in rest])
 
         def falling(which: list[int], x: Floats) -> Floats:
             return -self.curve.tails(Kind.REST, [Fraction(v) for v in x], accuracy).log
 
-        # about as a normal law would have it; 1 - delta(e) is at most e^e, and its logarithm is no steeper
+        # start from a normal law; 1 - delta(e) is at most e^e, and its logarithm is no steeper
         low, sd = -aim, self.loss.spread
         normal = np.array([-NormalDist().inv_cdf(max(float(x), 1e-300)) for x in rest])
         slope = -np.minimum(np.maximum(normal, 0.5) / sd, 1.0)
         guess = np.maximum(self.curve.mean - sd * normal, low) if start is None else start
         top = self.loss.largest
         high = np.full(len(rest), math.inf if top is None else float(top))
-        found = roots(falling, np.minimum(guess, high), slope, aim, low=low, high=high)
-        if not np.isfinite(self.curve.tails(Kind.REST, [Fraction(x) for x in found], accuracy).error).all():
+        epsilons = roots(falling, np.minimum(guess, high), slope, aim, low=low, high=high)
+        tails = self.curve.tails(Kind.REST, [Fraction(x) for x in epsilons], accuracy)
+        if not np.isfinite(tails.error).all():
             raise PrecisionError
-        return found
+        return epsilons
 
     def _negative_epsilon(self, delta: Fraction, accuracy: float) -> float:
         """Solve 1 - e^-e (1 - delta(e)) = delta for e > 0, in logarithms of both sides' distance to 1."""
@@ -214,6 +215,6 @@ class Inversion:
             inner = self.curve.log_deltas([Fraction(v) for v in x], accuracy)
             return np.where(inner > -0.7, np.log(-np.expm1(inner)), np.log1p(-np.exp(inner))) - x
 
-        # 1 - delta(e) rises with e but slower than e^e, so the function does fall
+        # 1 - delta(e) rises with e, but slower than e^e, so the function falls
         first = np.array([max(-aim - 1e-3, 1e-3)])
         return -float(roots(falling, first, np.array([-1.0]), np.array([aim]), low=np.zeros(1))[0])

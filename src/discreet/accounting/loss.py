@@ -38,7 +38,7 @@ Floats = NDArray[np.float64]
 Nodes = NDArray[np.int64]
 
 MOST_NODES = 2**40
-"""Node numbers stay below this, so that 88-bit turns can be had from 64-bit products."""
+"""Node numbers stay below this, so that 64-bit products give 88-bit turns."""
 
 _SCALE = 2.0**-64
 _NEGLIGIBLE = 80.0  # a modulus below e^-80 counts for nothing, whatever the kernel
@@ -57,7 +57,7 @@ def common_step(steps: Iterable[Fraction]) -> Fraction:
 
 
 def is_coarse(step: float, spread: float) -> bool:
-    """Whether one period of the contour has so few nodes that none needs to be left out."""
+    """Whether one period of the contour has few enough nodes to sum them all."""
     return 20 * max(spread, step) <= 4096 * step
 
 
@@ -130,7 +130,7 @@ class Loss(Forgetful):
         return total
 
     def below(self, threshold: Fraction) -> Fraction:
-        """A point between the threshold and the lattice point next below it: L >= t means L > this point."""
+        """A point between the threshold and the next lattice point below it: L >= t means L > this point."""
         h, offset = self.step, self.offset
         if not h:
             return threshold
@@ -141,7 +141,7 @@ class Loss(Forgetful):
         return Fraction(start - step * (-top // bottom) - step // 2, unit)
 
     def next_value(self, threshold: Fraction) -> tuple[Fraction, Fraction]:
-        """The lattice point next above a threshold, and a point between the two of them."""
+        """A point between a threshold and the next lattice point above it, and that lattice point."""
         value = self.offset + self.step * ((threshold - self.offset) // self.step + 1)
         return max(threshold, value - self.step / 2), value
 
@@ -169,14 +169,14 @@ class Loss(Forgetful):
         return theta * float(self.offset) + theta * theta * (float(self.R) / 2) + self._beyond_normal(theta)
 
     def _beyond_normal(self, theta: Floats) -> Floats:
-        """What the log-mgf is more than that of a normal loss with the same offset and R."""
+        """By how much the log-mgf exceeds that of a normal loss with the same offset and R."""
         total = self.dual_theta_part(theta)
         for term in self.primal:
             total = total + term.times * term.log_factor(theta)
         return total
 
     def chord(self, theta: float, move: Floats) -> Floats:
-        """(K(theta + move) - K(theta)) / move of the log-mgf K; of a normal loss without cancellation."""
+        """(K(theta + move) - K(theta)) / move of the log-mgf K; its normal part without cancellation."""
         more = self._beyond_normal(theta + move) - self._beyond_normal(np.array([theta]))
         return float(self.offset) + float(self.R) * (theta + move / 2) + more / move
 
@@ -204,9 +204,9 @@ class Loss(Forgetful):
         return self.tilted_spread(0.0)
 
     def tilted_spread(self, theta: float) -> float:
-        """Standard deviation of L under the tilt; of a loss that hardly varies, a small part of its step.
+        """Standard deviation of L under the tilt, at least a tiny part of its step.
 
-        Of noise that is zero with near certainty the variance is too small for a float.
+        If the noise is nearly always zero, its variance is too small for a float.
         """
         return math.sqrt(max(self.tilted_moments(theta)[1], 1e-20 * float(self.step) ** 2))
 
@@ -225,7 +225,7 @@ class Loss(Forgetful):
 
 
 def log_scale(loss: Loss, theta: float) -> arb:
-    """log M(theta) with large parts kept exactly: only its *difference* to theta * threshold is small."""
+    """log M(theta), its large parts exact: only its *difference* from theta * threshold is small."""
     tilt = Fraction(theta)
     with working_bits(320):
         rational = tilt * loss.offset + loss.R * tilt * tilt / 2
@@ -272,7 +272,7 @@ def turns(nodes: Nodes, per_node: Fraction) -> Floats:
 
 
 def turn_table(nodes: Nodes, tops: Sequence[int], bottom: int) -> Floats:
-    """The same for several rates top / bottom, a row each."""
+    """The turns for several rates top / bottom, one row each."""
     rates = np.array([top / bottom for top in tops])[:, None]
     product: Floats = rates * nodes.astype(np.float64)
     if nodes.size == 0 or np.abs(rates).max() * nodes.max() < 0.25:

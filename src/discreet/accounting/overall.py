@@ -8,8 +8,8 @@ and the two are dual: f(alpha) = sup over l of min over cases of beta(l) + e^l (
 
 *Several releases at once.* The same person has a path (or a pair of paths) in each release. Releases over the
 same spine are joined path by path: the person has the same path in each. The spines of different products
-combine in every way, since nobody says which paths go together: that can only be too much. The main paths
-alone bound nothing.
+combine in every way, since it is not known which paths go together; that can only overstate the cost. The
+main paths alone bound nothing.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ MOST_COMBINATIONS = 200_000
 """Joint cases of several releases that are compared."""
 
 _TIE = 2e-12  # two cases whose deltas differ by less are equal as far as floats can tell
-_EXACT = 3e-13  # values known better than this are not looked at again
+_EXACT = 3e-13  # values known better than this are not evaluated again
 _GRID = 2**14  # points of a grid that bounds cases from above ...
-_FINE_GRIDS = (2**18, 2**20, 2**21)  # ... and of those that are quicker than the evaluation of hard cases
-_HOPEFUL = 64  # cases of which octave after octave is looked at, though one octave has ruled out none
-_MANY = 4  # thresholds a case, from which it is not looked at threshold by threshold
-_ENOUGH = 4  # cases from which on all are had at once
+_FINE_GRIDS = (2**18, 2**20, 2**21)  # ... and of finer ones, still cheaper than evaluating hard cases
+_HOPEFUL = 64  # with at most this many cases, octaves are tried although one has ruled out none
+_MANY = 4  # open thresholds a case; with more, a case is evaluated at all of them together
+_ENOUGH = 4  # with at least this many cases, all are evaluated together
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Point:
     worst: CaseLabel
     kind: AnswerKind = AnswerKind.EXACT
     accuracy: float = 0.0
-    """How far the number that was asked for may be off: a delta relatively, an epsilon absolutely."""
+    """The largest error of the number asked for: relative for a delta, absolute for an epsilon."""
 
     @property
     def paths(self) -> tuple[int, ...]:
@@ -87,7 +87,7 @@ class Point:
         return tuple(path for path in self.worst if isinstance(path, int))
 
     def __str__(self) -> str:
-        # of an epsilon that was asked for the accuracy is absolute; beside a delta that was it is small
+        # the accuracy is absolute if epsilon was asked for; if delta was, it is too small to show in epsilon
         epsilon = self.kind.beside(self.epsilon, count_of_digits(self.epsilon, self.accuracy, 8))
         return f"epsilon {epsilon} at delta {self.delta:.8g}, worst case {self.worst}"
 
@@ -97,12 +97,12 @@ class Account(Curves):
     """What a release costs one person: exactly, or as far as `claim` says.
 
     Guarantee. For neighbouring databases in the stated relation, the whole release is
-    (epsilon, delta(epsilon))-differentially private and no smaller delta is true of the cases listed.
+    (epsilon, delta(epsilon))-differentially private, and no smaller delta holds for the cases listed.
     What that does and does not cover: docs, "What the guarantee covers".
 
     >>> from discreet.budget import load
-    >>> account = load("dhc-2022-08-25").account(neighbours="unbounded")
-    >>> round(account.epsilon(delta="1e-10"), 4)
+    >>> whole = account(load("dhc-2022-08-25"), neighbours="unbounded")
+    >>> round(whole.epsilon(delta="1e-10"), 4)
     20.3247
     """
 
@@ -116,7 +116,7 @@ class Account(Curves):
     progress: Progress | None = None
     claim: Claim = EXACTLY
     accuracy: float | None = None
-    """What is enough, relatively in delta and f and absolutely in epsilon; None: all digits of a float."""
+    """The accuracy to stop at, relative in delta and f, absolute in epsilon; None: all digits of a float."""
 
     # -- single cases ------------------------------------------------------------------------------
 
@@ -124,26 +124,26 @@ class Account(Curves):
     def _losses(self) -> dict[tuple[CaseLabel, float | None], PrivacyLoss]:
         return {}
 
-    def _place(self, label: CaseLabel) -> int | None:
+    def _number_of(self, label: CaseLabel) -> int | None:
         if isinstance(self.cases, Cases):
             return self.cases.find(label)
         return next((k for k, (own, _) in enumerate(self.cases) if own == label), None)
 
-    def label(self, place: int) -> CaseLabel:
-        """The label of a case by its place."""
-        return self.cases.label(place) if isinstance(self.cases, Cases) else self.cases[place][0]
+    def label(self, number: int) -> CaseLabel:
+        """The label of a case by its number."""
+        return self.cases.label(number) if isinstance(self.cases, Cases) else self.cases[number][0]
 
     def events(self, label: CaseLabel) -> tuple[Noise, ...]:
-        """The events of one case by its label; the other cases are not made for it."""
-        place = self._place(label)
-        if place is None:
+        """The events of one case by its label; the other cases are not built."""
+        number = self._number_of(label)
+        if number is None:
             raise InputError(f"there is no case {label} in {self.name} ({self.neighbours} neighbours)")
-        return self.cases[place][1]
+        return self.cases[number][1]
 
     def case(self, label: CaseLabel, accuracy: float | None = None) -> PrivacyLoss:
-        """The loss of one case by its label, for whom this accuracy is enough."""
+        """The loss of one case by its label, computed to this accuracy."""
         if (label, accuracy) not in self._losses:
-            self._losses[label, accuracy] = compose(self.events(label)).hurried(accuracy)
+            self._losses[label, accuracy] = compose(self.events(label)).with_accuracy(accuracy)
         return self._losses[label, accuracy]
 
     @cached_property
@@ -171,14 +171,14 @@ class Account(Curves):
         )
 
     def with_workers(self, jobs: int, progress: Progress | None = None) -> Account:
-        """The same account, computed in several processes."""
+        """A copy that is computed in several processes."""
         return replace(self, jobs=jobs, progress=progress)
 
     def with_accuracy(self, accuracy: float | None) -> Account:
-        """The same account for whom this accuracy is enough: it comes sooner.
+        """A copy that stops at this accuracy, and is faster.
 
         >>> from discreet.budget import load
-        >>> load("pl94-2020-units").account().with_accuracy(1e-3).epsilon(delta="1e-10")
+        >>> account(load("pl94-2020-units")).with_accuracy(1e-3).epsilon(delta="1e-10")
         2.3633
         """
         return replace(self, accuracy=accuracy)
@@ -187,14 +187,14 @@ class Account(Curves):
 
     @cached_property
     def together(self) -> AllPairs | None:
-        """All cases at once, where there are enough of them for that to be worth it."""
+        """All cases evaluated together, where there are enough of them to be worth it."""
         if isinstance(self.cases, Cases) and len(self.cases) >= _ENOUGH:
             return AllPairs(self.cases)
         return None
 
     @cached_property
     def upper_bounds(self) -> UpperBounds:
-        """Proofs for all cases at once."""
+        """Proofs for all cases together."""
         from discreet.accounting.certified.all_cases import UpperBounds
 
         assert self.together is not None
@@ -205,116 +205,120 @@ class Account(Curves):
     ) -> list[tuple[float, CaseLabel, float]]:
         """The largest delta(t), or the least 1 - delta(t), of all cases: its logarithm, its case, its error.
 
-        All cases are had at once, each with a bound of how far off it may be; only those which could be the
-        extreme one are then evaluated by themselves. `only_likeliest` leaves it at the likeliest of them.
+        All cases are evaluated together, each with a bound on its error; only those that could be the extreme
+        are then evaluated one by one. With `only_likeliest`, only the likeliest of them.
         """
         if not thresholds:
             return []
         sign = 1.0 if kind is Kind.DELTA else -1.0
-        main = self._place(self.main)
+        main = self._number_of(self.main)
         if self.together is None:
             every = np.arange(len(self.cases))
             tails = self._evaluated(every, kind, [thresholds] * every.size)
             logs, errors = np.array([tail.log for tail in tails]), np.array([tail.error for tail in tails])
-            doubts = [_Doubt.evaluated(k, sign * logs[:, k], errors[:, k]) for k in range(len(thresholds))]
+            per_threshold = [
+                _Candidates.evaluated(k, sign * logs[:, k], errors[:, k]) for k in range(len(thresholds))
+            ]
         else:
             enough = max(_EXACT, (self.accuracy or 0.0) / 50)
-            doubts = [_Doubt(scan, sign, enough) for scan in self.together.scan(kind, thresholds)]
-            self._settle(doubts, kind, thresholds, sign, (True,) if only_likeliest else (True, False))
-        found: list[tuple[float, CaseLabel, float]] = [(0.0, self.main, 0.0)] * len(thresholds)
-        for doubt in doubts:
-            best = float(doubt.log[doubt.known].max())
-            # equal but for rounding: name the main case, or else the first
-            equal = doubt.places[(doubt.log >= best - _TIE) & doubt.known]
-            place = next((int(k) for k in equal if k == main), int(equal[0]))
-            # (a probability of zero has no error)
-            error = float((doubt.log + doubt.slack)[doubt.known].max()) - best if best > -math.inf else 0.0
-            found[doubt.threshold] = (sign * best, self.label(place), error)
-        return found
+            per_threshold = [_Candidates(scan, sign, enough) for scan in self.together.scan(kind, thresholds)]
+            self._settle(per_threshold, kind, thresholds, sign, (True,) if only_likeliest else (True, False))
+        extremes: list[tuple[float, CaseLabel, float]] = [(0.0, self.main, 0.0)] * len(thresholds)
+        for candidates in per_threshold:
+            known = candidates.known
+            best = float(candidates.log[known].max())
+            # equal up to rounding: name the main case, or otherwise the first
+            equal = candidates.numbers[(candidates.log >= best - _TIE) & known]
+            number = next((int(k) for k in equal if k == main), int(equal[0]))
+            error = 0.0  # of a probability of zero
+            if best > -math.inf:
+                error = float((candidates.log + candidates.slack)[known].max()) - best
+            extremes[candidates.threshold] = (sign * best, self.label(number), error)
+        return extremes
 
     def _settle(
         self,
-        doubts: list[_Doubt],
+        per_threshold: list[_Candidates],
         kind: Kind,
         thresholds: list[Fraction],
         sign: float,
         rounds: tuple[bool, ...],
     ) -> None:
-        """Evaluate what is not known well enough: the likeliest case first, which rules out most others."""
+        """Evaluate candidates not known well enough, the likeliest first: it rules out most others."""
         for likeliest in rounds:
             if not likeliest:
-                self._rule_out(doubts, kind, thresholds)
-            wanted: dict[int, list[_Doubt]] = {}
-            for doubt in doubts:
-                for place in doubt.open(likeliest=likeliest):
-                    wanted.setdefault(int(place), []).append(doubt)
-            # different pairs of paths may have the same events: once is enough
+                self._rule_out(per_threshold, kind, thresholds)
+            wanted: dict[int, list[_Candidates]] = {}
+            for candidates in per_threshold:
+                for number in candidates.open(likeliest=likeliest):
+                    wanted.setdefault(int(number), []).append(candidates)
+            # different pairs of paths may have the same events, which are evaluated once
             alike: dict[tuple[Noise, ...], list[int]] = {}
-            for place in wanted:
-                alike.setdefault(self.cases[place][1], []).append(place)
-            places = [same[0] for same in alike.values()]
+            for number in wanted:
+                alike.setdefault(self.cases[number][1], []).append(number)
+            numbers = [same[0] for same in alike.values()]
             asked = [
-                sorted({doubt.threshold for place in same for doubt in wanted[place]})
+                sorted({candidates.threshold for number in same for candidates in wanted[number]})
                 for same in alike.values()
             ]
-            rows = self._evaluated(places, kind, [[thresholds[k] for k in row] for row in asked])
+            rows = self._evaluated(numbers, kind, [[thresholds[k] for k in row] for row in asked])
             for same, row, tail in zip(alike.values(), asked, rows, strict=True):
                 known = {k: (tail.log[n], tail.error[n]) for n, k in enumerate(row)}
-                for place in same:
-                    for doubt in wanted[place]:
-                        log, error = known[doubt.threshold]
-                        doubt.settle(place, sign * float(log), float(error))
+                for number in same:
+                    for candidates in wanted[number]:
+                        log, error = known[candidates.threshold]
+                        candidates.settle(number, sign * float(log), float(error))
 
-    def _rule_out(self, doubts: list[_Doubt], kind: Kind, thresholds: list[Fraction]) -> None:
-        """Narrow down the cases that may be the extreme one by what is quicker than their evaluation.
+    def _rule_out(self, per_threshold: list[_Candidates], kind: Kind, thresholds: list[Fraction]) -> None:
+        """Rule out candidates by what is cheaper than evaluating them.
 
-        That is upper bounds from a grid that serves them all, and octaves of the contour beyond the core.
-        Where those have too many nodes a case may take seconds by itself: then the grid gets finer.
+        First by upper bounds on one grid for all of them, then by octaves of the contour beyond the core.
+        Where an octave has too many nodes, evaluating a case may take seconds; then a finer grid is tried.
         """
         assert self.together is not None
-        open_places = [doubt.open(likeliest=False) for doubt in doubts]
-        if sum(map(len, open_places)) > _MANY * len(np.unique(np.concatenate(open_places))):
-            return  # a case that is evaluated by itself answers at all its thresholds together
-        for doubt in doubts:
-            threshold = thresholds[doubt.threshold]
+        open_cases = [candidates.open(likeliest=False) for candidates in per_threshold]
+        if sum(map(len, open_cases)) > _MANY * len(np.unique(np.concatenate(open_cases))):
+            return  # evaluating a case settles all its thresholds together
+        for candidates in per_threshold:
+            threshold = thresholds[candidates.threshold]
             is_bounded = kind is Kind.DELTA and len(self.together.paths) == 1
-            places = doubt.open(likeliest=False)
-            if is_bounded and places.size >= _ENOUGH:
-                doubt.bound(places, *self.together.on_grid(threshold, places, _GRID))
+            numbers = candidates.open(likeliest=False)
+            if is_bounded and numbers.size >= _ENOUGH:
+                candidates.bound(numbers, *self.together.on_grid(threshold, numbers, _GRID))
             given_up: set[int] = set()
-            left = places.size
+            left = numbers.size
             for octave in range(FARTHEST):
-                before, left = left, doubt.open(likeliest=False).size
+                before, left = left, candidates.open(likeliest=False).size
                 # what lies beyond falls to an eighth with every octave
-                is_far = doubt.excess() > _TIE * 8.0 ** (FARTHEST - octave)
+                is_far = candidates.excess() > _TIE * 8.0 ** (FARTHEST - octave)
                 if octave > 1 and is_far and left == before > _HOPEFUL:
-                    break  # cases that are as good as equal: they are had sooner by themselves
-                for place in set(map(int, doubt.open(likeliest=False))) - given_up:
-                    more = self.together.outward(kind, threshold, place, octave)
+                    break  # the cases are nearly equal: evaluating them one by one is faster
+                for number in set(map(int, candidates.open(likeliest=False))) - given_up:
+                    more = self.together.outward(kind, threshold, number, octave)
                     if more is None:
-                        given_up.add(place)
+                        given_up.add(number)
                     else:
-                        doubt.add(place, *more)
+                        candidates.add(number, *more)
             if not is_bounded or len(given_up) < 2:
                 continue
-            hard = {place for place in given_up if not has_short_contour(Loss(self.cases[place][1]))}
+            hard = {number for number in given_up if not has_short_contour(Loss(self.cases[number][1]))}
             for size in _FINE_GRIDS:
-                places = np.array([k for k in doubt.open(likeliest=False) if int(k) in hard])
-                if places.size > 1:
-                    doubt.bound(places, *self.together.on_grid(threshold, places, size))
+                numbers = np.array([k for k in candidates.open(likeliest=False) if int(k) in hard])
+                if numbers.size > 1:
+                    candidates.bound(numbers, *self.together.on_grid(threshold, numbers, size))
 
     def _evaluated(
-        self, places: Sequence[int] | NDArray[np.int64], kind: Kind, thresholds: Sequence[list[Fraction]]
+        self, numbers: Sequence[int] | NDArray[np.int64], kind: Kind, thresholds: Sequence[list[Fraction]]
     ) -> list[Tail]:
-        """Tails of each chosen case, by itself and with its own thresholds."""
-        if len(places) < 64:
+        """Tails of each chosen case at its own thresholds, evaluated one by one."""
+        if len(numbers) < 64:
             return [
-                self.case(self.label(int(place)), self.accuracy).tails(kind, row, self.accuracy or COARSEST)
-                for place, row in zip(places, thresholds, strict=True)
+                self.case(self.label(int(number)), self.accuracy).tails(kind, row, self.accuracy or COARSEST)
+                for number, row in zip(numbers, thresholds, strict=True)
             ]
         tasks = [
             (self.cases[int(k)][1], kind, row, self.accuracy)
-            for k, row in zip(places, thresholds, strict=True)
+            for k, row in zip(numbers, thresholds, strict=True)
         ]
         return map_cases(_tails_of_case, tasks, jobs=self.jobs, progress=self.progress)
 
@@ -331,46 +335,46 @@ class Account(Curves):
     def _heights(
         self, epsilons: list[Fraction], deltas: list[Fraction], *, only_likeliest: bool = False
     ) -> list[tuple[float, CaseLabel, float]]:
-        """How far the overall delta at each epsilon lies above a given one, in logarithms; its case, error.
+        """How far log delta overall lies above a given one at each epsilon, the case, and the error.
 
-        Next to 1 in logarithms of what both lack of it: 1 - delta(-e) = e^-e (1 - delta(e)).
+        Near 1 the logarithms are those of 1 - delta: 1 - delta(-e) = e^-e (1 - delta(e)).
         """
-        found: list[tuple[float, CaseLabel, float]] = [(0.0, self.main, 0.0)] * len(deltas)
+        heights: list[tuple[float, CaseLabel, float]] = [(0.0, self.main, 0.0)] * len(deltas)
         logs = self.extremes(Kind.DELTA, [abs(e) for e in epsilons], only_likeliest=only_likeliest)
         lacking = []
         for k, (log, label, error) in enumerate(logs):
             delta, e = math.exp(log), min(float(epsilons[k]), 0.0)
             if deltas[k] <= NEXT_TO_ONE:
                 whole = math.log(-math.expm1(e) + math.exp(e + log)) if e < 0 else log
-                found[k] = (whole - log_fraction(deltas[k]), label, error)
+                heights[k] = (whole - log_fraction(deltas[k]), label, error)
             elif delta <= 0.5:
                 rest = log_fraction(1 - deltas[k]) - e - math.log1p(-delta)
-                found[k] = (rest, label, 2 * delta * error)
+                heights[k] = (rest, label, 2 * delta * error)
             else:
                 lacking.append(k)
         rests = self.extremes(Kind.REST, [epsilons[k] for k in lacking], only_likeliest=only_likeliest)
         for k, (log, label, error) in zip(lacking, rests, strict=True):
-            found[k] = (log_fraction(1 - deltas[k]) - log, label, error)
-        return found
+            heights[k] = (log_fraction(1 - deltas[k]) - log, label, error)
+        return heights
 
     def floats(
         self, quantity: Quantity, at: list[Fraction], accuracy: float | None
     ) -> tuple[Floats, Floats | None]:
-        """The values of the whole release, and how far each may be off."""
-        made = self if accuracy is None else self.with_accuracy(accuracy)
+        """The values for the whole release, and the error of each."""
+        curve = self if accuracy is None else self.with_accuracy(accuracy)
         if quantity == "beta":
-            return made._tradeoffs(at)
-        points = made.at_epsilon(at) if quantity == "delta" else made.at_delta(at)
+            return curve._tradeoffs(at)
+        points = curve.at_epsilon(at) if quantity == "delta" else curve.at_delta(at)
         values = [p.delta if quantity == "delta" else p.epsilon for p in points]
         return np.array(values), np.array([p.accuracy for p in points])
 
     def _tradeoffs(self, alphas: list[Fraction]) -> tuple[Floats, Floats]:
         """f and its relative errors, rounded to the digits that hold."""
-        from discreet.accounting.tradeoff import overall_tradeoff
+        from discreet.accounting.tradeoff import envelope
 
         if len(self.cases) == 1:
             return self.case(self.main, self.accuracy).floats("beta", alphas, None)
-        points = [replace(p, error=p.error + F_ROUNDING) for p in overall_tradeoff(self, alphas)]
+        points = [replace(p, error=p.error + F_ROUNDING) for p in envelope(self, alphas)]
         return held(np.array([p.beta for p in points]), np.array([p.error for p in points]), "down")
 
     def intervals(self, quantity: Quantity, at: list[Fraction], digits: int | None) -> list[Interval]:
@@ -391,15 +395,15 @@ class Account(Curves):
         with np.errstate(under="ignore"):
             deltas, off = held(np.exp(np.array(logs)), np.array(errors), "up", most=1.0)
         return [
-            Point(float(e), float(delta), label, self.claim.kind, float(doubt))
-            for e, delta, label, doubt in zip(wanted, deltas, worst, off, strict=True)
+            Point(float(e), float(delta), label, self.claim.kind, float(accuracy))
+            for e, delta, label, accuracy in zip(wanted, deltas, worst, off, strict=True)
         ]
 
     def at_delta(self, delta: Numbers) -> list[Point]:
         """Points of the overall curve at these deltas, with the cases that attain them.
 
-        From the main case's epsilon upwards: whichever case has the largest delta there is solved next, until
-        none has a larger one. On the way the likeliest case will do; at the end all are compared.
+        From the main case's epsilon upwards: the case with the largest delta there is solved next, until no
+        case has a larger one. On the way only the likeliest cases are evaluated; at the end all are compared.
         """
         wanted = read_probabilities(delta, name="delta").values
         start, off = self.case(self.main, self.accuracy).floats("epsilon", wanted, None)
@@ -410,9 +414,9 @@ class Account(Curves):
             while open_:
                 here = [Fraction(epsilons[k]) for k in open_]
                 targets = [wanted[k] for k in open_]
-                found = self._heights(here, targets, only_likeliest=only_likeliest)
+                heights = self._heights(here, targets, only_likeliest=only_likeliest)
                 raised = []
-                for k, (height, label, _) in zip(open_, found, strict=True):
+                for k, (height, label, _) in zip(open_, heights, strict=True):
                     if height <= _TIE or label == worst[k]:
                         continue
                     better = self.case(label, self.accuracy).epsilon(delta=wanted[k])
@@ -421,7 +425,7 @@ class Account(Curves):
                         raised.append(k)
                 open_ = raised
         if self.accuracy is not None and len(self.cases) > 1:
-            # deltas of other cases are known roughly: they are shown to be small enough a bit farther up
+            # deltas of other cases are known roughly: slightly farther up they are shown to be small enough
             room = self.accuracy / 20
             beyond = self._heights([Fraction(e) + Fraction(room) for e in epsilons], wanted)
             if any(height + off > 0 for height, _, off in beyond):
@@ -447,9 +451,9 @@ class Account(Curves):
     def main_gap(self, *, delta: Many) -> Floats: ...
 
     def main_gap(self, *, delta: Numbers) -> float | Floats:
-        """How far the main case's epsilon lies below the overall one, relatively.
+        """The relative gap between the main case's epsilon and the overall one.
 
-        The main case is the one with no level merged; small gaps justify tuning with it alone.
+        The main case has no level merged; if the gap is small, tuning with it alone is justified.
         """
         arguments = read_probabilities(delta, name="delta")
         alone = self.case(self.main).epsilons(arguments.values)
@@ -459,31 +463,31 @@ class Account(Curves):
     def errors(self, *, threshold: Numbers) -> tuple[Floats, Floats]:
         """Type I and type II errors (alpha, beta) of the test that rejects above a threshold, in every case.
 
-        Two arrays, a row a case in the order of `cases`.
+        Two arrays with one row a case, in the order of `cases`.
 
         >>> from discreet.budget import load
-        >>> account = load("pl94-2020-units").account()
-        >>> alpha, beta = account.errors(threshold=[0, 1])
+        >>> whole = account(load("pl94-2020-units"))
+        >>> alpha, beta = whole.errors(threshold=[0, 1])
         >>> alpha.shape, alpha[0].round(6).tolist()
         ((36, 2), [0.423245, 0.002747])
         """
         arguments = read(threshold, name="threshold")
-        places: dict[tuple[Noise, ...], list[int]] = {}
-        for place, (_, events) in enumerate(self.cases):
-            places.setdefault(events, []).append(place)
-        losses = [compose(events) for events in places]
+        same_events: dict[tuple[Noise, ...], list[int]] = {}
+        for number, (_, events) in enumerate(self.cases):
+            same_events.setdefault(events, []).append(number)
+        losses = [compose(events) for events in same_events]
         with np.errstate(under="ignore"):
-            found = both_errors([one.loss for one in losses], arguments.values)
+            alpha, beta = both_errors([loss.loss for loss in losses], arguments.values)
         for k, loss in enumerate(losses):
-            open_ = np.flatnonzero(np.isnan(found[0][k]) | np.isnan(found[1][k]))
+            open_ = np.flatnonzero(np.isnan(alpha[k]) | np.isnan(beta[k]))
             if open_.size:
                 asked = [arguments.values[i] for i in open_]
-                found[0][k, open_], found[1][k, open_] = loss.errors(threshold=asked)
+                alpha[k, open_], beta[k, open_] = loss.errors(threshold=asked)
         row = np.empty(len(self.cases), dtype=np.int64)
-        for k, same in enumerate(places.values()):
+        for k, same in enumerate(same_events.values()):
             row[same] = k
         shape = (len(self.cases), *(arguments.shape or ()))
-        return found[0][row].reshape(shape), found[1][row].reshape(shape)
+        return alpha[row].reshape(shape), beta[row].reshape(shape)
 
 
 @dataclass(frozen=True, repr=False)
@@ -495,9 +499,9 @@ class ReleaseAccount(Account):
     def _events(self, number: int) -> tuple[Noise, ...]:
         assert self.release is not None
         if number not in self.release.paths:
-            found = self.release.paths
+            paths = self.release.paths
             raise InputError(
-                f"there is no path {number} in {self.name}; its paths are numbered {found[0]} to {found[-1]}"
+                f"there is no path {number} in {self.name}; its paths are numbered {paths[0]} to {paths[-1]}"
             )
         return tuple(event.for_people(self.people) for event in self.release.path_events(number))
 
@@ -513,7 +517,7 @@ class ReleaseAccount(Account):
 def account(
     release: Release, *, neighbours: Neighbours | None = None, people: int = 1, jobs: int = 1
 ) -> ReleaseAccount:
-    """The exact account of a release, under the relation it was calibrated for or another.
+    """What a release costs, exactly, under the relation it was calibrated for or another.
 
     >>> from discreet.budget import load
     >>> account(load("dhc-2020")).pairs
@@ -546,9 +550,9 @@ def portfolio(
 ) -> Account:
     """The joint account of several releases about the same people.
 
-    Labels of cases are tuples, one label for each release. With `all_pairs=False` only the main case is
-    taken, in each release the path with no level merged. The relation is that of the releases, or
-    replacement where they were calibrated for different ones.
+    The label of a case is a tuple with one label for each release. With `all_pairs=False` only the main case
+    is used: in each release the path with no level merged. The relation is that of the releases, or bounded
+    if they were calibrated for different ones.
 
     >>> from discreet.budget import load
     >>> both = portfolio([load("pl94-2020-persons"), load("dhc-2020")])
@@ -564,67 +568,67 @@ def portfolio(
             f"these releases cannot be accounted for together: {listed}. A promise about one unit says "
             "nothing about another, since one household holds several people"
         )
-    # releases calibrated for different relations are accounted under replacement, the dearer of the two
+    # releases calibrated for different relations are accounted as bounded, which costs more
     relations = {release.neighbours for release in releases}
     relation: Neighbours = neighbours or ("bounded" if "bounded" in relations else "unbounded")
     if relation not in RELATIONS:
         raise InputError(f"neighbours is {relation!r}; it must be 'bounded' or 'unbounded'")
-    found = joint_cases(releases, relation, people)
+    compared = joint_cases(releases, relation, people)
     claims = [release.claim for release in releases]
     if not all_pairs:
-        if len(found) > 1:
+        if len(compared) > 1:
             claims.append(Claim(AnswerKind.MAIN, ("Only the main path of each release is used.",)))
-        found = found.only_main()
-    elif len(found) > MOST_COMBINATIONS:
+        compared = compared.only_main()
+    elif len(compared) > MOST_COMBINATIONS:
         raise InputError(
-            f"these releases have {len(found)} joint cases; at most {MOST_COMBINATIONS} are compared"
+            f"these releases have {len(compared)} joint cases; at most {MOST_COMBINATIONS} are compared"
         )
-    elif sum(len(group) > 1 for group in found.groups) > 1:
-        why = (
+    elif sum(len(group) > 1 for group in compared.groups) > 1:
+        reason = (
             "It is not known which paths of different spines belong together, so all combinations are "
             "compared."
         )
-        claims.append(Claim(AnswerKind.BOUND, (why,)))
+        claims.append(Claim(AnswerKind.BOUND, (reason,)))
     return Account(
         " + ".join(release.name for release in releases),
         releases[0].unit,
         relation,
-        found,
-        found.label(found.main),
+        compared,
+        compared.label(compared.main),
         people,
         jobs,
         claim=Claim.of_all(claims),
     )
 
 
-class _Doubt:
-    """The cases that may be the extreme one at a threshold: their logarithms, and how far off they may be.
+class _Candidates:
+    """The cases that may be the extreme one at a threshold: their logarithms, and the errors of those.
 
-    Values that are to be small count with the sign -1, so that the extreme one is always the largest.
+    Where the least value is sought the sign is -1, so that the extreme is always the largest.
     """
 
     def __init__(self, scan: Scan, sign: float, enough: float) -> None:
-        """What a scan leaves open: the cases whose interval reaches that of the best one."""
-        self.threshold, self.exponent, self.sign, self.enough = scan.place, scan.exponent, sign, enough
+        """The cases whose interval reaches that of the best one."""
+        self.threshold, self.exponent, self.sign, self.enough = scan.threshold, scan.exponent, sign, enough
         ways = [scan.exact, (scan.value, scan.error)] if scan.exact else [(scan.value, scan.error)]
         bounds = [self._logs(*way)[1:] for way in ways]
         lowest = max(float(lower.max()) for lower, _ in bounds)
-        self.places = np.flatnonzero(np.min([upper for _, upper in bounds], axis=0) >= lowest - 2 * _TIE)
-        # a value that is lost in its error may be anything
-        self.log, self.slack = np.full(self.places.size, -1e300), np.full(self.places.size, math.inf)
-        self.top = np.full(self.places.size, math.inf)
-        self.known = np.zeros(self.places.size, dtype=bool)
+        self.numbers = np.flatnonzero(np.min([upper for _, upper in bounds], axis=0) >= lowest - 2 * _TIE)
+        # a value that is smaller than its error may be anything
+        self.log, self.slack = np.full(self.numbers.size, -1e300), np.full(self.numbers.size, math.inf)
+        self.top = np.full(self.numbers.size, math.inf)
+        self.known = np.zeros(self.numbers.size, dtype=bool)
         for value, error in ways:  # octaves are added to the second
-            self._value, self._error = value[self.places], error[self.places]
-            self._take(np.arange(self.places.size))
+            self._value, self._error = value[self.numbers], error[self.numbers]
+            self._take(np.arange(self.numbers.size))
 
     @classmethod
-    def evaluated(cls, threshold: int, log: Floats, slack: Floats) -> _Doubt:
-        """No doubt at all: every case was evaluated by itself."""
-        found = cls.__new__(cls)
-        found.threshold, found.log, found.slack = threshold, log, slack
-        found.places, found.known = np.arange(log.size), np.ones(log.size, dtype=bool)
-        return found
+    def evaluated(cls, threshold: int, log: Floats, slack: Floats) -> _Candidates:
+        """All cases, each evaluated already."""
+        candidates = cls.__new__(cls)
+        candidates.threshold, candidates.log, candidates.slack = threshold, log, slack
+        candidates.numbers, candidates.known = np.arange(log.size), np.ones(log.size, dtype=bool)
+        return candidates
 
     def _logs(self, value: Floats, error: Floats) -> tuple[Floats, Floats, Floats]:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -634,7 +638,7 @@ class _Doubt:
         return (log, lower, upper) if self.sign > 0 else (-log, -upper, -lower)
 
     def _take(self, at: NDArray[np.int64]) -> None:
-        """Logarithms from values and errors, where those are better than what is known."""
+        """Take logarithms from values and errors, where these are better than what is known."""
         log, lower, upper = self._logs(self._value[at], self._error[at])
         with np.errstate(invalid="ignore"):
             slack = np.maximum(upper - log, log - lower)
@@ -645,39 +649,39 @@ class _Doubt:
         self.known[at] = slack <= self.enough
 
     def open(self, *, likeliest: bool) -> NDArray[np.int64]:
-        """The cases that must be known better: the likeliest of them, or all that may be the extreme."""
+        """The cases to evaluate more closely: the likeliest, or all that may be the extreme."""
         unknown = ~self.known
         if likeliest:
-            # what is known may be the extreme itself: then nothing is left to do but rule out others
+            # if the likeliest is known already, only others are left to rule out
             top = int(np.argmax(self.log))
-            return self.places[[top]] if unknown[top] else self.places[:0]
-        # one that could only be as large as the best, but for rounding, changes nothing
+            return self.numbers[[top]] if unknown[top] else self.numbers[:0]
+        # a case that could at most equal the best, up to rounding, changes nothing
         best = float((self.log - self.slack).max())
-        return self.places[unknown & (self.top > best + _TIE)]
+        return self.numbers[unknown & (self.top > best + _TIE)]
 
     def excess(self) -> float:
-        """By how much the open cases may exceed the best, the middle one of them."""
-        at = np.searchsorted(self.places, self.open(likeliest=False))
+        """By how much the open cases may exceed the best, in the median."""
+        at = np.searchsorted(self.numbers, self.open(likeliest=False))
         return float(np.median(self.top[at] - (self.log - self.slack).max())) if at.size else 0.0
 
-    def add(self, place: int, value: float, error: float) -> None:
-        """More of a case was summed: its value, and by how much its error changes."""
-        at = np.searchsorted(self.places, [place])
+    def add(self, number: int, value: float, error: float) -> None:
+        """Add a further part of a case: its value, and the change of its error."""
+        at = np.searchsorted(self.numbers, [number])
         self._value[at] += value
         self._error[at] += error
         self._take(at)
 
-    def bound(self, places: NDArray[np.int64], upper: Floats, exponent: float) -> None:
-        """Values were bounded from above, in units of e^exponent."""
-        at = np.searchsorted(self.places, places)
+    def bound(self, numbers: NDArray[np.int64], upper: Floats, exponent: float) -> None:
+        """Take in upper bounds of some cases, in units of e^exponent."""
+        at = np.searchsorted(self.numbers, numbers)
         self.top[at] = np.minimum(self.top[at], np.log(upper) + exponent)
 
-    def settle(self, place: int, log: float, error: float) -> None:
-        """A case was evaluated by itself."""
-        at = int(np.searchsorted(self.places, place))
+    def settle(self, number: int, log: float, error: float) -> None:
+        """Take in the value of an evaluated case."""
+        at = int(np.searchsorted(self.numbers, number))
         self.log[at], self.slack[at], self.known[at], self.top[at] = log, error, True, log + error
 
 
 def _tails_of_case(task: tuple[tuple[Noise, ...], Kind, list[Fraction], float | None]) -> Tail:
     events, kind, thresholds, accuracy = task
-    return compose(events).hurried(accuracy).tails(kind, thresholds, accuracy or COARSEST)
+    return compose(events).with_accuracy(accuracy).tails(kind, thresholds, accuracy or COARSEST)

@@ -1,8 +1,8 @@
 """Work on many cases in several processes, with progress and a clean stop.
 
-Processes are spawned, not forked, and are gone when this returns, also after Ctrl-C. They import this package
-and never the caller's script: a script without `if __name__ == "__main__":` would start its own work over
-again in each of them, without end.
+Processes are spawned, not forked, and are gone when this returns, even after Ctrl-C. They import this package
+and never the caller's script: a script without `if __name__ == "__main__":` would start its work again in
+each of them, endlessly.
 """
 
 from __future__ import annotations

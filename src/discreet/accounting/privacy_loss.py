@@ -32,19 +32,19 @@ from discreet.noise import Noise
 from discreet.numbers import Interval, brief, fraction, read_delta, share
 
 COARSEST = 1e-6
-"""By default a delta or f that is not known to this relative accuracy is refused (epsilon: absolute)."""
+"""By default a delta or f with a larger relative error is refused (an epsilon: absolute error)."""
 
 F_ACCURACY = 2e-11
 """Relative accuracy of f that is as good as a float should be."""
 
 F_ROUNDING = 1e-13
-"""What an f is off by in any case: errors of long sums are estimated, not bounded."""
+"""Added to every relative error of f: errors of long sums are estimated, not bounded."""
 
 UNSEEN = Fraction(1, 10**340)
-"""The chance, at most, that next to no noise is any at all (e^-819 and a few)."""
+"""At most the chance that any of the settled events is noisy at all (e^-819 and a few)."""
 
 _SMALLEST = 1e-307
-_SOON_LISTED = 50_000  # values of half a list: balls take less than a second
+_QUICKLY_LISTED = 50_000  # values of half a list: balls take less than a second
 
 
 Quantity = Literal["epsilon", "delta", "beta"]
@@ -52,7 +52,7 @@ Quantity = Literal["epsilon", "delta", "beta"]
 
 
 class InFloats(TypedDict, total=False):
-    """How a float may be asked for."""
+    """Options of a question answered by a float."""
 
     certified: Literal[False]
     digits: None
@@ -60,7 +60,7 @@ class InFloats(TypedDict, total=False):
 
 
 class Proved(TypedDict, total=False):
-    """How an interval may be asked for."""
+    """Options of a question answered by an interval."""
 
     certified: Required[Literal[True]]
     digits: int | None
@@ -70,16 +70,16 @@ class Proved(TypedDict, total=False):
 class Curves(Forgetful, ABC):
     """The (epsilon, delta) curve and the trade-off curve, of one loss or as the worst of many.
 
-    Each is asked for one number or for several at once, in floats or, with `certified=True` or with `digits`,
-    as intervals from ball arithmetic. An `accuracy`, relative (of an epsilon absolute), asks for less and
-    gets it sooner; what cannot be had so well is refused.
+    Each takes one number or several, and answers in floats or, with `certified=True` or `digits`, in
+    intervals from ball arithmetic. An `accuracy`, relative (for an epsilon absolute), asks for fewer digits
+    and is answered faster; what cannot be computed that accurately is refused.
     """
 
     @abstractmethod
     def floats(
         self, quantity: Quantity, at: list[Fraction], accuracy: float | None
     ) -> tuple[Floats, Floats | None]:
-        """The values, and how far each may be off if that is known."""
+        """The values, and the error of each if that is known."""
 
     @abstractmethod
     def intervals(self, quantity: Quantity, at: list[Fraction], digits: int | None) -> list[Interval]:
@@ -116,7 +116,7 @@ class Curves(Forgetful, ABC):
     ) -> Value | Values | Interval | Boxes:
         """The smallest delta for which (epsilon, delta)-differential privacy holds.
 
-        Negative epsilon is meant as it stands: delta(-e) = 1 - e^-e (1 - delta(e)).
+        Epsilon may be negative: delta(-e) = 1 - e^-e (1 - delta(e)).
 
         >>> from discreet.budget import DiscreteLaplace
         >>> compose([DiscreteLaplace(scale=2)]).delta(epsilon="1/2")   # pure (1/2, 0)-DP
@@ -143,8 +143,8 @@ class Curves(Forgetful, ABC):
     ) -> Value | Values | Interval | Boxes:
         """The epsilon at which the curve passes through delta.
 
-        Negative where delta is above the total variation: the promise then holds with epsilon 0 and room
-        to spare.
+        Negative where delta exceeds the total variation: the promise then holds with epsilon 0 and room to
+        spare.
 
         >>> from discreet.budget import DiscreteGaussian
         >>> loss = compose([DiscreteGaussian(variance=5, times=10)])
@@ -172,8 +172,8 @@ class Curves(Forgetful, ABC):
     ) -> Value | Values | Interval | Boxes:
         """The exact trade-off curve f: the least type II error of any test of type I error alpha.
 
-        Of one loss it is piecewise linear between its knots, where the best test is deterministic; of many it
-        is the envelope of theirs.
+        For one loss it is piecewise linear between its knots, where the best test is deterministic; for many
+        losses it is the envelope of their curves.
 
         >>> from discreet.budget import DiscreteGaussian
         >>> loss = compose([DiscreteGaussian(variance=5, times=10)])
@@ -193,7 +193,7 @@ class PrivacyLoss(Curves):
     """The privacy loss of a composition: its (epsilon, delta) curve and its trade-off curve.
 
     Guarantee. `events` bound what one person (or K people) can change; for such neighbours the composition
-    is (epsilon, delta(epsilon))-differentially private and no smaller delta is true. Values are floats with
+    is (epsilon, delta(epsilon))-differentially private, and no smaller delta holds. Values are floats with
     a relative error of at most 1e-12 (delta) and 1e-11 (epsilon); `certified=True` returns an `Interval`
     from ball arithmetic that provably contains the value. Proofs: docs/explanation/certified.md.
 
@@ -218,55 +218,55 @@ class PrivacyLoss(Curves):
         return Evaluations(self.loss, self._aim)
 
     @cached_property
-    def moved(self) -> tuple[Fraction, PrivacyLoss] | None:
-        """Next to no noise beside other noise: the loss of the others, and by how much it is moved.
+    def deterministic_shift(self) -> tuple[Fraction, PrivacyLoss] | None:
+        """Where some events have next to no noise: the loss they add for certain, and the loss of the others.
 
-        What the settled events leave out lies so far below the smallest float that no float shows it.
+        The chance that they add another loss lies so far below the smallest float that no float shows it.
         """
         settled = [term for term in self.events if _is_settled(term)]
         if not 0 < len(settled) < len(self.events):
             return None
-        by = sum(t.times * (t.offset if t.largest is None else t.largest) for t in settled)
-        return Fraction(by), PrivacyLoss([t for t in self.events if t not in settled], aim=self._aim)
+        shift = sum(t.times * (t.offset if t.largest is None else t.largest) for t in settled)
+        return Fraction(shift), PrivacyLoss([t for t in self.events if t not in settled], aim=self._aim)
 
-    def _moved_tails(
+    def _shifted_tails(
         self, kind: Kind, thresholds: list[Fraction], accuracy: float, *, as_floats: bool = False
     ) -> Tail | None:
-        """Tails of the other events, moved; None if nothing is, or if a logarithm is below any float's."""
-        if self.moved is None:
+        """Shifted tails of the others; None without a shift, or if a logarithm is below any float's."""
+        if self.deterministic_shift is None:
             return None
-        by, others = self.moved
+        shift, others = self.deterministic_shift
         if kind is Kind.DELTA:
-            found = others.delta_tails([t - by for t in thresholds], accuracy)
+            tails = others.delta_tails([t - shift for t in thresholds], accuracy)
         elif kind is Kind.REST:  # for t < 0 it is that at -t times e^t
-            found = others.tails(kind, [abs(t) - by for t in thresholds], accuracy)
+            tails = others.tails(kind, [abs(t) - shift for t in thresholds], accuracy)
         else:  # under the null hypothesis -L has this law
-            by = by if kind is Kind.ALT else -by
-            found = others.tails(kind, [t - by for t in thresholds], accuracy)
-        if not as_floats and not (found.log > LOG_SMALLEST).all():
+            shift = shift if kind is Kind.ALT else -shift
+            tails = others.tails(kind, [t - shift for t in thresholds], accuracy)
+        if not as_floats and not (tails.log > LOG_SMALLEST).all():
             return None
         lift = np.minimum([float(t) for t in thresholds], 0.0) if kind is Kind.REST else 0.0
-        return Tail(found.log + lift, found.error)
+        return Tail(tails.log + lift, tails.error)
 
-    def hurried(self, accuracy: float | None) -> PrivacyLoss:
-        """The same loss for whom this accuracy is enough: bounds on a grid come first where they are sooner.
+    def with_accuracy(self, accuracy: float | None) -> PrivacyLoss:
+        """A copy that stops at this accuracy: bounds on a grid are tried first where cheaper.
 
         >>> from discreet.budget import DiscreteGaussian
         >>> variances = ("1.828", "4.02", "4.342", "2.938", "7.443", "0.535", "2.531", "3.909", "4.399")
         >>> loss = compose([DiscreteGaussian(variance=variance) for variance in variances])
-        >>> loss.hurried(1e-3).epsilon(delta="1e-10", accuracy=1e-3)
+        >>> loss.with_accuracy(1e-3).epsilon(delta="1e-10", accuracy=1e-3)
         14.782
         """
         return self if accuracy is None or accuracy == self._aim else PrivacyLoss(self.events, aim=accuracy)
 
     @property
     def engine(self) -> Evaluation:
-        """The evaluation that is asked first."""
+        """The evaluation that is tried first."""
         return self._evaluations.first
 
     @contextmanager
     def _within_floats(self) -> Iterator[None]:
-        """Refuse in words what leaves the range of floats: hardly any noise, or huge losses."""
+        """Explain why, where numbers leave the range of floats: hardly any noise, or huge losses."""
         try:
             with np.errstate(all="ignore"):
                 yield
@@ -279,17 +279,17 @@ class PrivacyLoss(Curves):
             ) from error
 
     def floats(self, quantity: Quantity, at: list[Fraction], accuracy: float | None) -> tuple[Floats, Floats]:
-        """The values and how far each may be off, rounded to the digits that hold."""
-        made = self.hurried(accuracy)
-        with made._within_floats():
+        """The values and their errors, rounded to the digits that hold."""
+        loss = self.with_accuracy(accuracy)
+        with loss._within_floats():
             if quantity == "epsilon":
-                value, error = made._epsilons_and_errors(at, made._enough)
+                value, error = loss._epsilons_and_errors(at, loss._enough)
                 full = np.array([full_epsilon(x, d) for x, d in zip(value, at, strict=True)])
                 return rounded(value, error, full, "up")
             if quantity == "beta":
-                return held(*made._tradeoffs(at, made._enough), "down")
-            tail = made._moved_tails(Kind.DELTA, at, made._enough, as_floats=True)
-            tail = tail or made.delta_tails(at, made._enough)
+                return held(*loss._tradeoffs(at, loss._enough), "down")
+            tail = loss._shifted_tails(Kind.DELTA, at, loss._enough, as_floats=True)
+            tail = tail or loss.delta_tails(at, loss._enough)
             return held(np.exp(tail.log), tail.error, "up", most=1.0)
 
     def intervals(self, quantity: Quantity, at: list[Fraction], digits: int | None) -> list[Interval]:
@@ -323,14 +323,14 @@ class PrivacyLoss(Curves):
             return arguments.answer(self.log_deltas(arguments.values))
 
     def log_deltas(self, epsilons: list[Fraction], accuracy: float = COARSEST) -> Floats:
-        """log delta at exact epsilons, each good to `accuracy` or refused."""
+        """log delta at exact epsilons, each accurate to `accuracy` or refused."""
         return self.delta_tails(epsilons, accuracy).log
 
     def delta_tails(self, epsilons: list[Fraction], accuracy: float) -> Tail:
-        """delta of either sign of epsilon, by the symmetry of the loss."""
+        """delta at epsilons of either sign, by the symmetry of the loss."""
         if all(e >= 0 for e in epsilons):
             return self.tails(Kind.DELTA, epsilons, accuracy)
-        # of 1 - e^-e (1 - delta(e)) delta(e) may be a small part
+        # delta(e) may be a small part of 1 - e^-e (1 - delta(e))
         tail = self.tails(Kind.DELTA, [abs(e) for e in epsilons], math.inf)
         for i, e in enumerate(epsilons):
             if e < 0:
@@ -344,27 +344,27 @@ class PrivacyLoss(Curves):
         return tail
 
     def log_tails(self, kind: Kind, thresholds: list[Fraction], accuracy: float = COARSEST) -> Floats:
-        """Logarithms of one kind of tail, each good to `accuracy` or refused."""
+        """Logarithms of one kind of tail, each accurate to `accuracy` or refused."""
         return self.tails(kind, thresholds, accuracy).log
 
     def tails(self, kind: Kind, thresholds: list[Fraction], accuracy: float = COARSEST) -> Tail:
-        """Logarithms of one kind of tail with their relative errors, each good to `accuracy` or refused."""
+        """Logarithms of one kind of tail with their relative errors, accurate to `accuracy` or refused."""
         if not self.loss.terms:
             log = np.array([-math.inf if t >= 0 else 0.0 for t in thresholds])
             return Tail(log, np.zeros(len(thresholds)))
         accuracy = max(accuracy, self._aim or 0.0)
-        moved = self._moved_tails(kind, thresholds, accuracy)
-        if moved is not None:
-            return moved
+        shifted = self._shifted_tails(kind, thresholds, accuracy)
+        if shifted is not None:
+            return shifted
         with self._within_floats():
             tail = self._evaluations.tail(kind, thresholds, accuracy)
-        # what a cut line leaves out is bounded by its moduli, without the phases that make it smaller
+        # what a cut line leaves out is bounded by its moduli, ignoring the phases that make it smaller
         is_cut = isinstance(self.engine, Quadrature) and self.engine.remainder > 0
         for i in tail.beyond(2 * ACCURACY if is_cut else ACCURACY):
-            # an answer below the smallest float has lost digits in its logarithm alone
+            # below the smallest float only the logarithm has lost digits
             if tail.log[i] < LOG_SMALLEST and tail.error[i] < 1e-9:
                 continue
-            # a sum over a list that found nothing is refined even for a search: it must not pass for zero
+            # a list that has no value there is refined even in a search: the tail must not pass for zero
             is_lost = isinstance(self.engine, Direct) and tail.error[i] == math.inf
             wanted = accuracy < math.inf or is_lost
             if (wanted and self.has_quick_balls) or not tail.error[i] <= accuracy:
@@ -380,37 +380,37 @@ class PrivacyLoss(Curves):
         )
 
     @cached_property
-    def is_listed_sooner(self) -> bool:
+    def is_quicker_listed(self) -> bool:
         """Whether a list in balls is quicker than the contour that floats prefer.
 
-        A node costs a theta function a term, a value of the loss one product. Laws of equal events are listed
-        whole, about sqrt(times) as long as their bulk.
+        A node costs one theta function a term, a value of the loss one product. The law of equal events is
+        listed whole, which is about sqrt(times) as long as its bulk.
         """
         evaluations, first = self._evaluations, self.engine
         if evaluations.is_coarse or not isinstance(first, Quadrature) or first.fallback is None:
             return False
         size = math.log(evaluations.listed) + 0.5 * sum(math.log(term.times) for term in self.loss.terms)
-        return size <= math.log(_SOON_LISTED)
+        return size <= math.log(_QUICKLY_LISTED)
 
     def _refine(self, kind: Kind, threshold: Fraction, tail: Tail, i: int, accuracy: float) -> None:
-        """Replace a tail that floats do not reach by one from ball arithmetic."""
+        """Replace a tail that floats cannot compute by one from ball arithmetic."""
         from discreet.accounting.certified.intervals import refined_log
 
-        found = float(tail.error[i])
+        reached = float(tail.error[i])
         try:
             if not self.has_quick_balls:
                 raise PrecisionError
             tail.log[i] = refined_log(self, kind, threshold, accuracy=ACCURACY)
             tail.error[i] = ACCURACY
         except PrecisionError:
-            if not found <= accuracy:
+            if not reached <= accuracy:
                 raise PrecisionError(
                     f"the value at {float(threshold):.6g} could be computed only to a relative accuracy of "
-                    f"{found:.1g}, not {accuracy:.1g}: {self.why_hard()}"
+                    f"{reached:.1g}, not {accuracy:.1g}: {self.why_hard()}"
                 ) from None
 
     def why_hard(self) -> str:
-        """What makes this composition hard, in words."""
+        """Why this composition is hard to compute."""
         if self._evaluations.is_coarse:
             return (
                 f"losses {float(self.loss.step):.3g} apart have probabilities that differ too much for floats"
@@ -421,29 +421,31 @@ class PrivacyLoss(Curves):
         )
 
     def epsilons(self, deltas: list[Fraction], accuracy: float = COARSEST) -> Floats:
-        """The epsilons at exact deltas, each good to `accuracy`, absolutely, or refused."""
+        """The epsilons at exact deltas, each accurate to `accuracy` (absolute) or refused."""
         return self._epsilons_and_errors(deltas, accuracy)[0]
 
     def epsilon_moves(self, deltas: list[Fraction], epsilons: Floats, off: float) -> Floats:
-        """By how much the epsilons of these deltas move if those are off by this much, relatively."""
-        if self.moved is not None:
-            return self.moved[1].epsilon_moves(deltas, epsilons - float(self.moved[0]), off)
+        """By how much epsilons move if their deltas change by this relative amount."""
+        if self.deterministic_shift is not None:
+            shift, others = self.deterministic_shift
+            return others.epsilon_moves(deltas, epsilons - float(shift), off)
         with self._within_floats():
             return Inversion(self).moves(deltas, epsilons, off)
 
     def _epsilons_and_errors(self, deltas: list[Fraction], accuracy: float) -> tuple[Floats, Floats]:
-        """Epsilons and how far they may be off."""
-        if self.moved is not None and all(log_fraction(d) > LOG_SMALLEST for d in deltas):
-            by, others = self.moved
-            found, doubt = others._epsilons_and_errors(deltas, accuracy)
-            return found + float(by), doubt + 2.3e-16 * np.abs(found + float(by))
+        """Epsilons and their errors."""
+        if self.deterministic_shift is not None and all(log_fraction(d) > LOG_SMALLEST for d in deltas):
+            shift, others = self.deterministic_shift
+            epsilons, errors = others._epsilons_and_errors(deltas, accuracy)
+            epsilons = epsilons + float(shift)
+            return epsilons, errors + 2.3e-16 * np.abs(epsilons)
         return Inversion(self).epsilons(deltas, max(accuracy, self._aim or 0.0))
 
     # -- the trade-off curve -----------------------------------------------------------------------
 
     @cached_property
     def curve(self) -> TradeOff:
-        """The trade-off curve, as it is computed."""
+        """The evaluation of the trade-off curve."""
         evaluations = self._evaluations
 
         def tails(kind: Kind, thresholds: list[Fraction]) -> Tail:
@@ -461,13 +463,19 @@ class PrivacyLoss(Curves):
         )
 
     def _tradeoffs(self, alphas: list[Fraction], accuracy: float) -> tuple[Floats, Floats]:
-        """f and its relative errors: from ball arithmetic where floats are not enough, or refused."""
+        """f and its relative errors, by ball arithmetic where floats are not accurate enough, or refused."""
         from discreet.accounting.certified.intervals import certified_tradeoff
 
-        # the test that asks for the sign of the loss has errors of at most e^K(-1/2): if that is below every
-        # float, so is f, and a ball so far down would have millions of bits
+        # the test by the sign of the loss has errors of at most e^K(-1/2): if that is below every float, so
+        # is f, and a ball for it would need millions of bits
         half = float(self.loss.log_mgf(np.array([-0.5]))[0]) if self.loss.terms else 0.0
-        lowest = LOG_SMALLEST if self.moved is not None else half if half < LOG_SMALLEST - 1 else math.inf
+        lowest = (
+            LOG_SMALLEST
+            if self.deterministic_shift is not None
+            else half
+            if half < LOG_SMALLEST - 1
+            else math.inf
+        )
         if all(a in (0, 1) or log_fraction(a) > lowest for a in alphas):
             return np.array([float(a == 0) for a in alphas]), np.array([float(0 < a < 1) for a in alphas])
         value, error = self.curve.values(alphas)
@@ -489,19 +497,20 @@ class PrivacyLoss(Curves):
 
     def tradeoff_thresholds(self, alphas: list[Fraction]) -> list[Fraction]:
         """Losses at which the best tests of these type I errors have their thresholds."""
-        if self.moved is not None:
-            return [t - self.moved[0] for t in self.moved[1].tradeoff_thresholds(alphas)]
+        if self.deterministic_shift is not None:
+            shift, others = self.deterministic_shift
+            return [t - shift for t in others.tradeoff_thresholds(alphas)]
         return self.curve.thresholds(alphas)
 
     @property
     def has_exact_thresholds(self) -> bool:
-        """Whether `tradeoff_thresholds` are values of the loss, and not only close to one."""
-        return self.moved is None and self.curve.next_value is not None
+        """Whether `tradeoff_thresholds` are values of the loss, and not only close to values."""
+        return self.deterministic_shift is None and self.curve.next_value is not None
 
     def knots(self, *, alpha: tuple[Number, Number] = (0, 1), most: int = 100_000) -> Knots:
         """The knots of f with alpha in the given range: losses, type I and type II errors.
 
-        Knots below 1e-300 are left out. Refused where there are more than `most` of them.
+        Knots below 1e-300 are left out. More than `most` knots are refused.
 
         >>> from discreet.budget import DiscreteLaplace
         >>> compose([DiscreteLaplace(scale=1)]).knots().alpha
@@ -509,10 +518,10 @@ class PrivacyLoss(Curves):
         """
         low, high = read_probabilities(list(alpha), name="alpha", closed=True).values
         with self._within_floats():
-            found, error = self.curve.knots(low, high, most)
+            knots, error = self.curve.knots(low, high, most)
         if error > COARSEST:
             raise PrecisionError(f"knots of f could be computed only to {error:.1g}: {self.why_hard()}")
-        return found
+        return knots
 
     @overload
     def errors(self, *, threshold: Number) -> tuple[float, float]: ...
@@ -530,17 +539,17 @@ class PrivacyLoss(Curves):
         return arguments.answer(alpha), arguments.answer(beta)
 
     def _null_tails(self, points: list[Fraction]) -> Floats:
-        """P_null[L > t]; where it is above one half, from what it lacks: P_alt[L >= -t] takes fewer nodes."""
-        if self.moved is not None:
-            by, others = self.moved
-            return others._null_tails([t + by for t in points])
-        found, mean = np.zeros(len(points)), self.mean
-        # most values below the mean are above one half, but not where atoms lie far apart
+        """P_null[L > t]; above one half as 1 - P_alt[L >= -t], which takes fewer nodes."""
+        if self.deterministic_shift is not None:
+            shift, others = self.deterministic_shift
+            return others._null_tails([t + shift for t in points])
+        tails, mean = np.zeros(len(points)), self.mean
+        # below the mean most values exceed one half, but not where atoms lie far apart
         low = [i for i, t in enumerate(points) if t < -mean]
-        found[low] = -np.expm1(self.log_tails(Kind.ALT, [self.loss.below(-points[i]) for i in low]))
-        direct = np.flatnonzero(found < 0.5)
-        found[direct] = np.exp(self.log_tails(Kind.NULL, [points[i] for i in direct]))
-        return found
+        tails[low] = -np.expm1(self.log_tails(Kind.ALT, [self.loss.below(-points[i]) for i in low]))
+        direct = np.flatnonzero(tails < 0.5)
+        tails[direct] = np.exp(self.log_tails(Kind.NULL, [points[i] for i in direct]))
+        return tails
 
     # -- the loss itself ----------------------------------------------------------------------------
 
@@ -550,7 +559,7 @@ class PrivacyLoss(Curves):
     def tail(self, *, above: Many, under: Hypothesis = "alternative") -> Floats: ...
 
     def tail(self, *, above: Numbers, under: Hypothesis = "alternative") -> float | Floats:
-        """P[L > above], the person being there (alternative) or not (null).
+        """P[L > above] if the person is there (alternative), or is not (null).
 
         >>> from discreet.budget import DiscreteLaplace
         >>> compose([DiscreteLaplace(scale=1)]).tail(above=[0, 1])
@@ -589,12 +598,12 @@ def compose(events: Iterable[Noise]) -> PrivacyLoss:
 
 
 def _is_settled(term: Noise) -> bool:
-    """Whether the loss of a term is its likeliest value, all but a chance far below the smallest float."""
+    """Whether a term has its likeliest loss, but for a chance far below the smallest float."""
     rate = 1 / (2 * term.size if term.largest is None else term.size)
     return math.log(3 * term.times) - float(rate) < 1.1 * LOG_SMALLEST
 
 
-# -- numbers that are asked about, and how answers go back -----------------------------------------------
+# -- the numbers of a question, and the shape of its answer ------------------------------------------------
 
 # A float stands for the binary number that it is; a string such as "1e-10" or "73/10000" is exact.
 
@@ -605,7 +614,7 @@ Hypothesis = Literal["alternative", "null"]
 
 
 class Value(float):
-    """A float that knows how far it may be off: `accuracy`, relative (of an epsilon: absolute); nan: unknown.
+    """A float that knows its error: `accuracy`, relative (for an epsilon absolute), or nan if unknown.
 
     >>> x = Value(0.25, 1e-12)
     >>> x + 1, x.accuracy
@@ -625,23 +634,23 @@ class Value(float):
 
 
 class Values(NDArray[np.float64] if TYPE_CHECKING else np.ndarray):  # type: ignore[misc]
-    """An array of floats that knows how far each may be off: `accuracy`, an array of the same shape."""
+    """An array of floats that knows their errors: `accuracy`, an array of the same shape."""
 
     accuracy: NDArray[np.float64] | None
 
     @classmethod
     def of(cls, values: NDArray[np.float64], accuracy: NDArray[np.float64] | None) -> Values:
-        """Make such an array."""
+        """Make an array of values with their accuracy."""
         made: Values = values.view(cls)  # type: ignore[assignment]
         made.accuracy = accuracy
         return made
 
     def __array_finalize__(self, made_from: object) -> None:
-        """What is computed from values has no known accuracy."""
+        """Arrays computed from values have no known accuracy."""
         self.accuracy = None
 
     def __repr__(self) -> str:
-        """As the array that it is."""
+        """Print it as a plain array."""
         return repr(self.view(np.ndarray))
 
 
@@ -651,28 +660,28 @@ Boxes = NDArray[np.object_]
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """The numbers asked for, exactly, and the shape in which the answers go back."""
+    """The exact numbers of a question, and the shape of its answer."""
 
     values: list[Fraction]
     shape: tuple[int, ...] | None
 
     def answer(self, results: Floats) -> float | Floats:
-        """One float for one number, an array of the same shape for many."""
+        """A float for one number, an array of the same shape for several."""
         return float(results[0]) if self.shape is None else results.reshape(self.shape)
 
     def known(self, results: Floats, accuracy: Floats | None) -> Value | Values:
-        """The same with their accuracy."""
+        """The answer with its accuracy."""
         if self.shape is None:
             return Value(float(results[0]), math.nan if accuracy is None else float(accuracy[0]))
         known = None if accuracy is None else accuracy.reshape(self.shape)
         return Values.of(results.reshape(self.shape), known)
 
-    def boxes(self, found: Sequence[Interval]) -> Interval | Boxes:
-        """The same for intervals."""
+    def boxes(self, results: Sequence[Interval]) -> Interval | Boxes:
+        """The answer in intervals."""
         if self.shape is None:
-            return found[0]
-        boxes = np.empty(len(found), dtype=object)
-        boxes[:] = found
+            return results[0]
+        boxes = np.empty(len(results), dtype=object)
+        boxes[:] = results
         return boxes.reshape(self.shape)
 
 
@@ -680,9 +689,9 @@ Side = Literal["up", "down"]
 
 
 def digits_that_hold(value: float, doubt: float, side: Side) -> float:
-    """Round a number that may be off by `doubt` to the digits that hold.
+    """Round a number whose error is at most `doubt` to the digits that hold.
 
-    `side` says where to err: "up" for a bound from above, which covers the doubt.
+    `side` is the safe side: "up" for an upper bound, which then covers the error.
 
     >>> digits_that_hold(1.06203691259e-09, 7e-17, "up")
     1.062037e-09
@@ -695,13 +704,13 @@ def digits_that_hold(value: float, doubt: float, side: Side) -> float:
 
 
 FULL = 5e-11
-"""Deltas and values of f that are known to this relative accuracy keep all their digits."""
+"""Deltas and values of f with a relative error below this keep all their digits."""
 
 
 def held(
     values: NDArray[np.float64], accuracy: NDArray[np.float64], side: Side, most: float = math.inf
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Deltas or values of f, rounded to the digits that hold where those are not all, and their accuracy.
+    """Deltas or values of f, rounded to the digits that hold where not all do, and their accuracy.
 
     >>> held(np.array([0.123456789123, 0.5]), np.array([1e-6, 1e-12]), "up")[0]
     array([0.123457, 0.5     ])
@@ -718,9 +727,9 @@ def rounded(
     side: Side,
     most: float = math.inf,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Values whose doubt is above `full`, rounded to the digits that hold, on the safe side; others as is.
+    """Values whose error exceeds `full`, rounded to the digits that hold on the safe side; others unchanged.
 
-    With how far they may be off then.
+    Returned with their errors after rounding.
     """
     values, doubts = values.copy(), doubts.copy()
     for i in np.flatnonzero(doubts > full):
@@ -749,7 +758,7 @@ def read(numbers: Numbers, *, name: str, rule: Callable[[Number], Fraction] | No
 
 
 def read_probabilities(numbers: Numbers, *, name: str, closed: bool = False) -> Arguments:
-    """The same for numbers that must lie between 0 and 1.
+    """Return the numbers as exact fractions between 0 and 1, or refuse them.
 
     >>> read_probabilities(2, name="delta")
     Traceback (most recent call last):

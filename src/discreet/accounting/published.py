@@ -1,6 +1,6 @@
-"""The published methods, as named alternatives to compare with; the package itself never uses them.
+"""The published methods, to compare with; the package itself never uses them.
 
-Each gives a value together with the error bound that its method states for it.
+Each gives a value together with the error bound that the method states for it.
 
 *`SequentialSieve`: exact accounting by quadrature of the characteristic function, to an absolute tolerance*
 (Su, Su and Wang 2026, arXiv:2606.29835).
@@ -17,7 +17,7 @@ Each gives a value together with the error bound that its method states for it.
 
 Each tail then has the absolute error E = tail + discard (1 + log(N/2)) + rounding, and delta the error
 (1 + e^eps) E. That is the method's weakness: the second tail is multiplied by e^eps, and its error with it.
-The accounting proper tilts the law first and has no such loss.
+The accountant of this package tilts the law first and loses nothing.
 
 *`LatticeNormal`: the normal density on the lattice for i.i.d. noise* (Su, Su and Wang, PNAS 2025,
 arXiv:2410.09296), with `residual_supremum`, the true size of what it leaves out.
@@ -80,7 +80,7 @@ _TINY = 5e-324
 
 
 class WithBound(NamedTuple):
-    """A value and how far from the truth it can be, by the method's own reckoning.
+    """A value and the bound on its error that the method states.
 
     >>> WithBound(0.5, 1e-3).covers(0.5005)
     True
@@ -132,10 +132,10 @@ class PublishedMethod(Forgetful, ABC):
         return WithBound(centre, width)
 
 
-def checked(epsilon: float) -> float:
+def checked_epsilon(epsilon: float) -> float:
     """Return `epsilon` if it lies in [0, 700], where e^epsilon is a float.
 
-    >>> checked(2.0)
+    >>> checked_epsilon(2.0)
     2.0
     """
     if not 0 <= epsilon <= 700:
@@ -269,7 +269,7 @@ class SequentialSieve(PublishedMethod):
 
     def delta(self, *, epsilon: float) -> WithBound:
         """Return delta at `epsilon`, and the method's error bound."""
-        exact = Fraction(checked(epsilon))
+        exact = Fraction(checked_epsilon(epsilon))
         thresholds = exact - self.R / 2, exact + self.R / 2
         error = (1 + math.exp(epsilon)) * self.tail_error()
         if self.digits is None:
@@ -283,16 +283,16 @@ class SequentialSieve(PublishedMethod):
         return math.ceil((self.digits or 0) * math.log2(10)) + 32
 
     def _ball_weights(self) -> list[arb]:
-        """2 phi(y_j) / (N sin(y_j / 2)) at the surviving nodes but the first."""
+        """2 phi(y_j) / (N sin(y_j / 2)) at all surviving nodes except the first."""
         N = self.nodes
         with working_bits(self._bits()):
             weights = [arb(2) / N / arb.sin_pi_fmpq(fmpq(int(j), N)) for j in self._index[1:]]
             for term in self._terms:
                 factor, multiple = term.factor_ball(Fraction(0)), self._multiple(term)
-                for place, j in enumerate(self._index[1:]):
+                for k, j in enumerate(self._index[1:]):
                     turn = int(j) * multiple % N
                     height = factor.at(arb(fmpq(min(turn, N - turn), N))).real
-                    weights[place] *= height**term.times
+                    weights[k] *= height**term.times
         return weights
 
     def _ball_tail(self, threshold: Fraction) -> arb:
@@ -392,7 +392,7 @@ class LatticeNormal(PublishedMethod):
         """The sum of phi_n(m) (1 - e^(eps - L(m))), a bound on its rounding, and the first m."""
         term = self._term
         step = term.step
-        at = Fraction(checked(epsilon)) - term.times * term.offset
+        at = Fraction(checked_epsilon(epsilon)) - term.times * term.offset
         first = math.floor(at / step) + 1
         variance = float(self.variance)
         lowest = -math.ceil(math.sqrt(120 * variance))
@@ -499,7 +499,7 @@ class TwoFold(PublishedMethod):
 
     def delta(self, *, epsilon: float) -> WithBound:
         """Return delta at `epsilon`: 1 less the least of e^epsilon alpha(t) + beta(t) over the knots t."""
-        checked(epsilon)
+        checked_epsilon(epsilon)
         with working_bits(self._bits):
             factor = arb(epsilon).exp()
             # the least is at the last knot whose slope is steeper than -e^epsilon: (t - mu) mu / v <= epsilon

@@ -7,7 +7,7 @@ curve passes through the points
 
 and is linear between them, with slope -e^l at the value l. By symmetry f(f(alpha)) = alpha, and small
 lower tails are upper tails of the other hypothesis: P_alt[L <= l] = P_null[L >= -l], so that each error is
-had to relative accuracy, however small. Two ways lead to f(alpha), each with an error of its own:
+computed to relative accuracy, however small. There are two ways to f(alpha), each with its own error:
 
 *Points.* If alpha(t2) <= alpha <= alpha(t1), every slope in between lies between -e^t1 and -e^t2, so
 
@@ -16,13 +16,13 @@ had to relative accuracy, however small. Two ways lead to f(alpha), each with an
 a sum of positive numbers; with one value of the loss in (t1, t2] it is exact. For alpha above one half the
 same from the other end: f(alpha) = P_null[L > t2] + e^-t (1 - alpha - P_alt[L > t2]).
 
-*Duality*, where only delta can be had: f(alpha) is the supremum over l of 1 - delta(l) - e^l alpha. Every
-l gives a lower bound; the function is concave in e^l, so that two neighbours with lower values enclose it.
+*Duality*, where only delta is known: f(alpha) is the supremum over l of 1 - delta(l) - e^l alpha. Every l
+gives a lower bound; the function is concave in e^l, so that two neighbours with lower values enclose it.
 
 *A whole release* has the lower convex envelope of the minimum over its cases, f(alpha) = sup over l of min
-over cases of 1 - delta(l) - e^l alpha. A few cases decide it: the supremum over a subset of cases is an upper
-bound of the one over all, and the minimum over all cases at one l is a lower bound; where the two meet, the
-value is found.
+over cases of 1 - delta(l) - e^l alpha. A few cases decide it: the supremum for a subset of cases is an upper
+bound of that for all, and the minimum over all cases at one l is a lower bound; where the two meet, that is
+the value.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ if TYPE_CHECKING:
 
 Tails = Callable[[Kind, list[Fraction]], Tail]
 NextValue = Callable[[Fraction], tuple[Fraction, Fraction]]
-"""(before, after]: where the value of the loss next above a threshold lies."""
+"""(before, after], which holds the next value of the loss above a threshold."""
 
 CLOSE = 2e-14
-"""Two thresholds this close have slopes that a float hardly tells apart."""
+"""Two thresholds this close have slopes that floats can hardly tell apart."""
 
 _AIM = 1e-11
 _HALF = Fraction(1, 2)
@@ -76,59 +76,59 @@ class Bracket:
     high: Fraction
 
     def room(self, step: Fraction) -> float:
-        """How far apart values of the loss may be in it: not at all if it is no longer than a step."""
+        """How far apart values of the loss may lie in it: zero if it is no longer than a step."""
         return 0.0 if self.high - self.low <= step else float(self.high - self.low)
 
 
 class _Search:
-    """The search for the bracket of one target: by secants, and by halves where they creep."""
+    """The search for the bracket of one target: by secants, and by bisection where they creep."""
 
     def __init__(self, bottom: float, high: Fraction, start: float, slope: float, tight: bool) -> None:
         self.low, self.high, self.tight = Fraction(bottom), high, tight
         self.point, self.slope = Fraction(min(max(start, bottom), float(high))), slope
         self.above, self.below = math.inf, -math.inf  # logarithms relative to the target, at both ends
         self.last: tuple[Fraction, float] | None = None
-        self.before = self.moved = 4 * (high - self.low)  # how far apart the ends were a round ago
-        self.halves, self.patience = 0, 1
-        self.found: Bracket | None = None
+        self.before = self.lift = 4 * (high - self.low)  # how far apart the ends were a round ago
+        self.bisections, self.patience = 0, 1
+        self.bracket: Bracket | None = None
 
     def cell(self, next_value: NextValue) -> tuple[Fraction, Fraction]:
-        """The point, moved up to a value of the loss: not while moves are small against the room left."""
-        if self.high - self.low > 1000 * self.moved:
+        """The point lifted to the next value of the loss, unless lifts are small against the room left."""
+        if self.high - self.low > 1000 * self.lift:
             return self.point, self.point
         cell = next_value(self.point)
-        self.moved = cell[1] - self.point
+        self.lift = cell[1] - self.point
         return cell
 
-    def narrow(self, place: Fraction, height: float) -> None:
-        """Take in how high above its target the tail is at a place, and choose the next point, or be done."""
+    def narrow(self, point: Fraction, height: float) -> None:
+        """Take in how far the tail lies above its target at a point; choose the next point, or finish."""
         if height > 0:
-            self.low, self.above = max(place, self.low), height
+            self.low, self.above = max(point, self.low), height
         else:
-            self.high, self.below = min(place, self.high), height
+            self.high, self.below = min(point, self.high), height
         room = self.high - self.low
-        # what the slope leaves open is the room times the part of the tail that lies in it
+        # the slope leaves open the room times the part of the tail that lies in it
         between = self.above - self.below
-        # (among atoms, where rounds are many and long, somewhat less is enough)
+        # (among atoms, where the search takes many slow rounds, somewhat less is enough)
         enough = 1e-15 if self.patience == 1 else 1e-13
         is_dense = not self.tight and between < 0.1 and float(room) * between < enough
         if is_dense or room <= CLOSE * (1 + abs(self.high)) / 8:
-            self.found = Bracket(self.low, self.high)
+            self.bracket = Bracket(self.low, self.high)
             return
-        previous, self.last = self.last, (place, height)
-        if previous is not None and place != previous[0]:
-            secant = (height - previous[1]) / float(place - previous[0])
+        previous, self.last = self.last, (point, height)
+        if previous is not None and point != previous[0]:
+            secant = (height - previous[1]) / float(point - previous[0])
             self.slope = secant if -math.inf < secant < 0 else self.slope
-        # between atoms that are felt no line leads to the target: then by halves for a while
-        if self.halves:
-            self.halves -= 1
+        # among noticeable atoms secants do not lead to the target: then bisect for a while
+        if self.bisections:
+            self.bisections -= 1
         elif 4 * room > self.before:
-            self.halves = self.patience
+            self.bisections = self.patience
             self.patience += 1
         self.before = room
         self.point = self.low + room / 2
-        if math.isfinite(height) and not self.halves:
-            further = place + Fraction(-1.02 * height / self.slope)
+        if math.isfinite(height) and not self.bisections:
+            further = point + Fraction(-1.02 * height / self.slope)
             if not self.low < further < self.high and math.isfinite(between):
                 further = self.low + room * Fraction(self.above / between)
             self.point = further if self.low < further < self.high else self.point
@@ -150,9 +150,9 @@ class TradeOff:
     ) -> None:
         self.loss = loss
         self.tails = tails
-        self.next_value = next_value  # None: only delta is had
+        self.next_value = next_value  # None: only delta is known
         self.smooth = smooth  # without the fine structure of the loss: quick, and close
-        self.singly = singly  # whether neighbouring thresholds are had sooner one after the other
+        self.singly = singly  # whether neighbouring thresholds are quicker one after the other
 
     def errors(self, thresholds: list[Fraction]) -> tuple[Tail, Tail]:
         """alpha = P_null[L > l] and beta = P_alt[L <= l] at each threshold l."""
@@ -170,13 +170,13 @@ class TradeOff:
             if chosen:
                 asked = [alphas[i] for i in chosen]
                 by_points = self.next_value is not None
-                found = self._by_points(asked, large=large) if by_points else self._by_duality(asked)
-                value[chosen], error[chosen] = np.minimum(found[0], value[chosen]), found[1]
+                f, off = self._by_points(asked, large=large) if by_points else self._by_duality(asked)
+                value[chosen], error[chosen] = np.minimum(f, value[chosen]), off
         return value, error
 
     def thresholds(self, alphas: list[Fraction]) -> list[Fraction]:
-        """Where the best test of each type I error has its threshold: at that loss, or close to it."""
-        found = [Fraction(0)] * len(alphas)
+        """The threshold of the best test of each type I error: a value of the loss, or close to one."""
+        thresholds = [Fraction(0)] * len(alphas)
         for large in (False, True):
             chosen = [i for i, a in enumerate(alphas) if (a > _HALF) == large]
             if not chosen:
@@ -189,8 +189,8 @@ class TradeOff:
             else:
                 points = [bracket.high for bracket in self.brackets(kind, targets)]
             for i, point in zip(chosen, points, strict=True):
-                found[i] = -point if large else point
-        return found
+                thresholds[i] = -point if large else point
+        return thresholds
 
     # -- from points of the curve --------------------------------------------------------------------
 
@@ -230,7 +230,7 @@ class TradeOff:
             segment = whole + slope + np.log(np.maximum(-np.expm1(less - whole), 0.0))
             value = np.logaddexp(end.log, segment)
             error = np.exp(end.log - value) * end.error + np.exp(segment - value) * room
-            # of the part that cancels only its rounding is left
+            # the part that cancels leaves only its rounding
             rounding = along.error + 2.3e-16 * (2 + np.abs(aim))
             error += np.exp(along.log + slope - value) * rounding + 1e-15
         # where the other end may be on the wrong side of the target, the segment beyond it is steeper
@@ -244,9 +244,9 @@ class TradeOff:
     def brackets(self, kind: Kind, targets: list[Fraction], *, tight: bool = True) -> list[Bracket]:
         """Thresholds on either side of each target, up to one half, with one value of the loss between them.
 
-        Or so close that it does not matter how many: by secants that aim a little beyond the target, so that
-        both ends come closer, and by halves where they do not. Each candidate is moved up to the next value
-        of the loss: values that lie far apart are found exactly.
+        Or so close that it does not matter how many. The search uses secants that aim a little beyond the
+        target, so that both ends come closer, and bisection where they do not. Each point is lifted to the
+        next value of the loss, so that values far apart are found exactly.
         """
         assert self.next_value is not None
         aim = np.array([log_fraction(t) for t in targets])
@@ -257,54 +257,55 @@ class TradeOff:
         ends = [Fraction(max(float(t), bottom)) + 1 for t in top]
         if self.loss.largest is not None:
             ends = [max(self.loss.largest, Fraction(bottom) + 1)] * len(targets)
-        searches = [_Search(bottom, *one, tight) for one in zip(ends, start, slope, strict=True)]
+        pairs = zip(ends, start, slope, strict=True)
+        searches = [_Search(bottom, end, guess, rate, tight) for end, guess, rate in pairs]
         active = list(zip(searches, aim, strict=True))
         for _ in range(400):
             if not active:
                 break
             cells = [search.cell(self.next_value) for search, _ in active]
-            # the upper end is known: what lies before it is asked instead
+            # the upper end is known: ask before it instead
             is_end = [after >= s.high for (s, _), (_, after) in zip(active, cells, strict=True)]
             asked = [s.point if end else c[1] for (s, _), c, end in zip(active, cells, is_end, strict=True)]
             logs = self.tails(kind, asked).log
-            for (search, level), place, cell, end, log in zip(
+            for (search, level), point, cell, end, log in zip(
                 active, asked, cells, is_end, logs, strict=True
             ):
                 height = float(log) - float(level)
-                if math.isnan(height):  # on which side of the target it lies is not known
-                    raise ValueError(f"the tail at {float(place):.6g} is beyond floats")
+                if math.isnan(height):  # it may lie on either side of the target
+                    raise ValueError(f"the tail at {float(point):.6g} is beyond floats")
                 if height >= 0 and end:
-                    search.found = Bracket(*cell)
+                    search.bracket = Bracket(*cell)
                 else:
-                    search.narrow(place, height)
-            active = [one for one in active if one[0].found is None]
-        found = [search.found for search in searches]
-        if None in found:
-            lost = float(targets[found.index(None)])
+                    search.narrow(point, height)
+            active = [(search, level) for search, level in active if search.bracket is None]
+        brackets = [search.bracket for search in searches]
+        if None in brackets:
+            lost = float(targets[brackets.index(None)])
             raise PrecisionError(f"the threshold of the test of error {lost:.6g} was not found")
-        return [bracket for bracket in found if bracket is not None]
+        return [bracket for bracket in brackets if bracket is not None]
 
     def previous(self, threshold: Fraction) -> tuple[Fraction, Fraction]:
-        """Where the value of the loss lies that is next below a threshold, or at it."""
+        """The cell of the next value of the loss at or below a threshold."""
         assert self.next_value is not None
         back = self.loss.step
-        found = self.next_value(threshold - back)
-        while found[1] > threshold:
+        cell = self.next_value(threshold - back)
+        while cell[1] > threshold:
             back *= 4
-            found = self.next_value(threshold - back)
-        while (after := self.next_value(found[1]))[1] <= threshold:
-            found = after
-        return found
+            cell = self.next_value(threshold - back)
+        while (after := self.next_value(cell[1]))[1] <= threshold:
+            cell = after
+        return cell
 
     def _median_below(self, kind: Kind) -> float:
-        """A point below the median of the loss, which is within a standard deviation of the mean."""
+        """A point below the median of the loss, which lies within a standard deviation of the mean."""
         mean = self.loss.tilted_moments(0.0)[0]
         return (mean if kind is Kind.ALT else -mean) - 2 * self.loss.spread - float(self.loss.step)
 
     # -- by duality ------------------------------------------------------------------------------------
 
     def _rough(self, kind: Kind, targets: list[Fraction]) -> Floats:
-        """About where the tail of this kind passes its targets, the fine structure of the loss left out."""
+        """About where the tail of this kind passes its targets, ignoring the fine structure of the loss."""
         aim = np.array([log_fraction(t) for t in targets])
         guess, slope, high = saddlepoint_guess(self.loss, kind, aim)
         if self.smooth is None:
@@ -318,8 +319,8 @@ class TradeOff:
         return roots(falling, np.clip(guess, low, high), slope, aim, low=low, high=high, tolerance=1e-9)
 
     def _by_duality(self, alphas: list[Fraction]) -> tuple[Floats, Floats]:
-        found = [self._dual(a, t) for a, t in zip(alphas, self.thresholds(alphas), strict=True)]
-        return np.array([v for v, _ in found]), np.array([e for _, e in found])
+        pairs = [self._dual(a, t) for a, t in zip(alphas, self.thresholds(alphas), strict=True)]
+        return np.array([value for value, _ in pairs]), np.array([error for _, error in pairs])
 
     def _dual(self, alpha: Fraction, start: Fraction) -> tuple[float, float]:
         """The supremum of the heights, enclosed by three of them, and its relative error."""
@@ -332,7 +333,7 @@ class TradeOff:
             left, middle, right = height.tolist()
             noise = float(doubt.max())
             if middle - left > 2 * noise and middle - right > 2 * noise:
-                # concave in w = e^l: beyond the middle the function lies below the chord from the other side
+                # concave in w = e^l: past the middle the function lies below the chord from the other side
                 ahead, behind = math.expm1(step), -math.expm1(-step)
                 tops = [
                     middle + (middle - left + 2 * noise) * ahead / behind,
@@ -372,12 +373,11 @@ class TradeOff:
                 f"f has about {last - first} knots there (losses {float(h):.3g} apart); at most {most} are "
                 "listed: ask for a smaller range of alpha, or raise `most`"
             )
-        places = occurring(self.loss, first, last)[::-1]  # alpha ascending
-        points = [offset + h * i for i in places]
+        points = [offset + h * i for i in occurring(self.loss, first, last)[::-1]]  # alpha ascending
         tails = self.errors(points)
         with np.errstate(under="ignore"):
             alpha, beta = (np.minimum(np.exp(tail.log), 1.0) for tail in tails)
-        # rounding must not disturb the order of corners that floats do not tell apart
+        # rounding must not change the order of corners that floats cannot tell apart
         alpha, beta = np.maximum.accumulate(alpha), np.minimum.accumulate(beta)
         keep = np.flatnonzero((alpha >= float(low)) & (alpha <= float(high)))
         worst = max(float(tail.error[keep].max()) for tail in tails) if keep.size else 0.0
@@ -389,10 +389,10 @@ class TradeOff:
 
 
 def occurring(loss: Loss, first: int, last: int) -> list[int]:
-    """The i from first to last for which offset + step i is a value of the loss: one of some mass.
+    """The i from first to last for which offset + step i is a value that the loss takes.
 
     A Gaussian X takes every integer, so that only what Laplace terms add to the multiples of the Gaussian
-    steps is to be listed.
+    steps has to be listed.
 
     >>> from discreet.noise import DiscreteGaussian, DiscreteLaplace
     >>> three = [DiscreteGaussian(variance="0.11"), DiscreteLaplace(scale="1.1", times=3)]
@@ -403,26 +403,26 @@ def occurring(loss: Loss, first: int, last: int) -> list[int]:
     whole = math.gcd(*(k for k, term in multiples if term.largest is None))
     if whole == 1:
         return list(range(first, last + 1))
-    found = {0}
+    residues = {0}
     for k, term in multiples:
         if term.largest is None:
             continue
         count, have = term.times * term.sensitivity + 1, 1  # 0, k, ..., doubling what is there
-        while have < count and len(found) != whole:
+        while have < count and len(residues) != whole:
             more = k * min(have, count - have)
-            found |= {(x + more) % whole if whole else x + more for x in found}
+            residues |= {(x + more) % whole if whole else x + more for x in residues}
             have += min(have, count - have)
-            if len(found) > _MOST_RESIDUES:
+            if len(residues) > _MOST_RESIDUES:
                 raise PrecisionError(
                     f"the loss takes more than {_MOST_RESIDUES} values; its corners cannot be listed"
                 )
-    return [i for i in range(first, last + 1) if (i % whole if whole else i) in found]
+    return [i for i in range(first, last + 1) if (i % whole if whole else i) in residues]
 
 
 def heights(tails: Tails, thresholds: list[Fraction], alphas: list[Fraction]) -> tuple[Floats, Floats]:
     """1 - delta(l) - e^l alpha and its absolute error.
 
-    From 1 - delta(l) for small alpha, and from delta(-l) as e^l (1 - alpha - delta(-l)) for large ones.
+    From 1 - delta(l) for small alpha, and as e^l (1 - alpha - delta(-l)) for large alpha.
     """
     level = np.array([float(t) for t in thresholds])
     asked = np.array([float(a) for a in alphas])
@@ -447,7 +447,7 @@ def heights(tails: Tails, thresholds: list[Fraction], alphas: list[Fraction]) ->
 
 @dataclass(frozen=True, slots=True)
 class EnvelopePoint:
-    """f(alpha), the threshold of the supporting line, the case that attains it, and how far off f may be."""
+    """f(alpha), the threshold of the supporting line, the case that attains it, and the error of f."""
 
     alpha: Fraction
     beta: float
@@ -457,8 +457,8 @@ class EnvelopePoint:
     """Relative: f lies between the least height of all cases and the envelope over some of them."""
 
 
-def overall_tradeoff(account: Account, alphas: list[Fraction]) -> list[EnvelopePoint]:
-    """The envelope at each alpha."""
+def envelope(account: Account, alphas: list[Fraction]) -> list[EnvelopePoint]:
+    """f of a whole release at each alpha: the convex envelope of its cases."""
     points = [EnvelopePoint(a, float(1 - a), Fraction(0), account.main) for a in alphas]
     open_ = [i for i, a in enumerate(alphas) if 0 < a < 1]
     chosen = [account.main]
@@ -467,16 +467,16 @@ def overall_tradeoff(account: Account, alphas: list[Fraction]) -> list[EnvelopeP
         if not open_:
             break
         asked = [alphas[i] for i in open_]
-        found = _on_subset(account, asked, chosen)
-        lower = _lowest(account, [p.threshold for p in found], asked)
-        for i, point, (low, label, doubt) in zip(open_, found, lower, strict=True):
+        tops = _on_subset(account, asked, chosen)
+        lower = _lowest(account, [p.threshold for p in tops], asked)
+        for i, point, (low, label, doubt) in zip(open_, tops, lower, strict=True):
             top = point.beta * (1 + point.error)
-            # of all cases: never above f. (The owner's own height is no news: it was known better.)
+            # the least of all cases never exceeds f. (The owner's own height is known better already.)
             is_own = label == point.worst and low >= point.beta * (1 - _SETTLED)
             beta = point.beta if is_own else min(point.beta, low)
             error = (top - beta + doubt) / beta if beta > 0 else math.inf
             points[i] = replace(point, beta=beta, error=error)
-        short = [low < p.beta * (1 - settled) for (low, _, _), p in zip(lower, found, strict=True)]
+        short = [low < p.beta * (1 - settled) for (low, _, _), p in zip(lower, tops, strict=True)]
         wanted: dict[CaseLabel, int] = {}
         for (_, label, _), is_short in zip(lower, short, strict=True):
             if is_short and label not in chosen:
@@ -489,7 +489,7 @@ def overall_tradeoff(account: Account, alphas: list[Fraction]) -> list[EnvelopeP
 
 
 def _on_subset(account: Account, alphas: list[Fraction], labels: list[CaseLabel]) -> list[EnvelopePoint]:
-    """The envelope over a few cases: the best line of one of them, or the one where two of them meet."""
+    """The envelope of a few cases: the best line of one of them, or the line where two of them meet."""
     losses = [account.case(label) for label in labels]
     count = len(alphas)
     starts = [loss.tradeoff_thresholds(alphas) for loss in losses]
@@ -504,7 +504,7 @@ def _on_subset(account: Account, alphas: list[Fraction], labels: list[CaseLabel]
         start, owner = int(best[k]), int(at[best[k], k])
         line = _Line(starts[start][k], float(lowest[start, k]), owner)
         line = replace(line, top=line.value + float(doubts[owner, start, k]))
-        # at its own threshold a case attains its own f: if no other is lower there, that is the supremum
+        # at its own threshold a case attains its own f; if no other case is lower there, that is the supremum
         is_own = starts[owner][k] == line.threshold
         if not is_own and line.value < table[start, start, k] * (1 - _SETTLED):
             ends = [row[k] for row in starts]
@@ -519,7 +519,7 @@ def _on_subset(account: Account, alphas: list[Fraction], labels: list[CaseLabel]
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A supporting line: threshold, height at alpha, the case it belongs to; and what f cannot exceed."""
+    """A supporting line: threshold, height at alpha, the case it belongs to, and an upper bound of f."""
 
     threshold: Fraction
     value: float
@@ -528,7 +528,7 @@ class _Line:
 
 
 def _summit(tails: Tails, alpha: Fraction, line: _Line, spread: float) -> _Line:
-    """The highest line of a case whose threshold is known roughly: by parabolas, and enclosed."""
+    """The highest line of a case whose threshold is known roughly, by parabolas, with an upper bound."""
     point = float(line.threshold)
     for step in (3e-4 * spread, 3e-6 * spread):
         levels = [Fraction(point - step), Fraction(point), Fraction(point + step)]
@@ -549,8 +549,8 @@ def _summit(tails: Tails, alpha: Fraction, line: _Line, spread: float) -> _Line:
 def _crossing(tails: list[Tails], alpha: Fraction, low: Fraction, high: Fraction, best: _Line) -> _Line:
     """The largest minimum between two thresholds, where cases cross.
 
-    By golden section, the minimum being concave, until one case is the lowest on the left and another on the
-    right; then where those two meet.
+    By golden section, since the minimum is concave, until one case is the lowest on the left and another on
+    the right; then where those two meet.
     """
 
     def lowest(threshold: Fraction) -> tuple[float, int]:
@@ -561,7 +561,7 @@ def _crossing(tails: list[Tails], alpha: Fraction, low: Fraction, high: Fraction
 
     golden = Fraction(618034, 10**6)
     inner = [Fraction(float(high - golden * (high - low))), Fraction(float(low + golden * (high - low)))]
-    found = [lowest(threshold) for threshold in inner]
+    minima = [lowest(threshold) for threshold in inner]
     ends: list[int | None] = [None, None]
     best = replace(best, top=math.inf)
     for _ in range(44):
@@ -569,16 +569,16 @@ def _crossing(tails: list[Tails], alpha: Fraction, low: Fraction, high: Fraction
             break
         if None not in ends and ends[0] != ends[1] and float(high - low) <= 1e-3 * (1 + abs(float(high))):
             break
-        for threshold, (value, at) in zip(inner, found, strict=True):
+        for threshold, (value, at) in zip(inner, minima, strict=True):
             best = better(best, threshold, value, at)
-        if found[0][0] > found[1][0]:
-            high, ends[1], inner[1], found[1] = inner[1], found[1][1], inner[0], found[0]
+        if minima[0][0] > minima[1][0]:
+            high, ends[1], inner[1], minima[1] = inner[1], minima[1][1], inner[0], minima[0]
             inner[0] = Fraction(float(high - golden * (high - low)))
-            found[0] = lowest(inner[0])
+            minima[0] = lowest(inner[0])
         else:
-            low, ends[0], inner[0], found[0] = inner[0], found[0][1], inner[1], found[1]
+            low, ends[0], inner[0], minima[0] = inner[0], minima[0][1], inner[1], minima[1]
             inner[1] = Fraction(float(low + golden * (high - low)))
-            found[1] = lowest(inner[1])
+            minima[1] = lowest(inner[1])
     left, right = ends
     if left is not None and right is not None and left != right:
         best = _meeting(tails, alpha, (low, high), (left, right), best)
@@ -619,7 +619,7 @@ def _meeting(
         else:
             high, at_high, gap_high = here, values, gap
     value = min((float(heights(t, [here], [alpha])[0][0]), i) for i, t in enumerate(tails))
-    # left of the meeting the one rises, right of it the other falls: no point is higher than both there
+    # left of the meeting the first rises, right of it the second falls: no point is higher than both there
     top = float(max(values)) + noise
     is_kink = value[1] in cases and at_low[0] <= values[0] + noise and at_high[1] <= values[1] + noise
     if value[0] < best.value * (1 - 1e-9):
@@ -637,22 +637,22 @@ def lowest_heights(
 def _lowest(
     account: Account, thresholds: list[Fraction], alphas: list[Fraction]
 ) -> list[tuple[float, CaseLabel, float]]:
-    """The least height of all cases at each threshold, its case, and how far off it may be."""
-    found: list[tuple[float, CaseLabel, float]] = [(0.0, account.main, 0.0)] * len(thresholds)
+    """The least height of all cases at each threshold, its case, and its error."""
+    least: list[tuple[float, CaseLabel, float]] = [(0.0, account.main, 0.0)] * len(thresholds)
     above = [_is_above(t, a) for t, a in zip(thresholds, alphas, strict=True)]
     for kind, chosen in ((Kind.REST, True), (Kind.DELTA, False)):
-        places = [k for k, up in enumerate(above) if up is chosen]
-        extremes = account.extremes(kind, [thresholds[k] if chosen else -thresholds[k] for k in places])
-        for k, (log, label, error) in zip(places, extremes, strict=True):
+        which = [k for k, up in enumerate(above) if up is chosen]
+        extremes = account.extremes(kind, [thresholds[k] if chosen else -thresholds[k] for k in which])
+        for k, (log, label, error) in zip(which, extremes, strict=True):
             level, error = math.exp(thresholds[k]), error + _TIE
             if chosen:
-                found[k] = (math.exp(log) - level * float(alphas[k]), label, math.exp(log) * error)
+                least[k] = (math.exp(log) - level * float(alphas[k]), label, math.exp(log) * error)
             else:
                 height = level * (float(1 - alphas[k]) - math.exp(log))
-                found[k] = (height, label, level * math.exp(log) * error)
-    return found
+                least[k] = (height, label, level * math.exp(log) * error)
+    return least
 
 
 def _is_above(threshold: Fraction, alpha: Fraction) -> bool:
-    """Whether a height is better had from 1 - delta(l) than from delta(-l)."""
+    """Whether a height is computed from 1 - delta(l) rather than from delta(-l)."""
     return threshold >= 0 or 2 * alpha < 1

@@ -1,19 +1,20 @@
-"""The check of a certificate or a claim, by another road than the one that made it.
+"""The check of a certificate or a claim, by another method than the one that made it.
 
-That epsilon at some delta, or delta at some epsilon, lies between two ends holds if and only if
+Epsilon at some delta lies between two ends if and only if
 
-    delta(upper) <= delta of every case      and      delta(lower) >= delta of some case,
+    in every case  delta(upper end) <= delta      and      in some case  delta(lower end) >= delta,
 
-and each of these is a question about delta of one case at one exact point. The makers of a certificate answer
-it on a contour or from a tilted list. `verify` answers it anew: far out by the bound of zCDP, for all cases;
-else for the cases that bind by convolution from the definition (`certified.definition`) or, where that is too
-long, on another contour with more bits; for all others, which have room to spare, by Chernoff's bound or by a
-contour as coarse as the room allows, or all at once on another contour. Floats only choose the order.
+and likewise for delta at some epsilon. Each of these is a question about delta of one case at one exact
+point. The makers of a certificate answer it on a contour or from a tilted list. `verify` answers it again:
+far out by the bound of zCDP, for all cases; otherwise, for the cases that bind, by convolution from the
+definition (`certified.definition`) or, where that takes too long, on another contour with more bits; and for
+all others, which have room to spare, by Chernoff's bound, by a contour as coarse as the room allows, or all
+together on another contour. Floats only choose the order.
 
-A type II error is taken to the same question. With w = e^l every case has f(alpha) = sup over w of
-g(w) = 1 - delta(l) - w alpha, and the release has the supremum of the least g of all cases. Any one l thus
-shows beta >= lower, by delta(l) <= 1 - lower - e^l alpha for every case. And g is concave: delta of one case
-at three points shows beta <= upper (`_least_error`).
+A type II error comes down to the same question. With w = e^l every case has f(alpha) = sup over w of
+g(w) = 1 - delta(l) - w alpha, and the release has the supremum of the least g of all cases. So any one l
+proves beta >= lower, if delta(l) <= 1 - lower - e^l alpha in every case. And g is concave: delta of one case
+at three points proves beta <= upper (`_least_error`).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from typing import Literal, NamedTuple
 
 from flint import arb
 
-from discreet.accounting.certificate import Certificate, listed, number_text, read_json
+from discreet.accounting.certificate import Certificate, listed, number_text, strict_json
 from discreet.accounting.certified.all_cases import UpperBounds
 from discreet.accounting.certified.definition import defined_delta, seconds
 from discreet.accounting.certified.tails import log_mgf_ball, tail_ball
@@ -39,9 +40,9 @@ from discreet.accounting.contour import Kind, Quadrature, saddle
 from discreet.accounting.loss import Loss, is_coarse, log_fraction
 from discreet.accounting.parallel import Progress, map_cases
 from discreet.accounting.privacy_loss import compose
-from discreet.accounting.tradeoff import heights, lowest_heights, overall_tradeoff
+from discreet.accounting.tradeoff import envelope, heights, lowest_heights
 from discreet.budget.levels import RELATIONS, CaseLabel, Neighbours
-from discreet.budget.release import Release, load, read_file
+from discreet.budget.release import Release, load, read_text_file
 from discreet.budget.toml import parse_toml
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import Noise
@@ -51,25 +52,25 @@ from discreet.numbers import Exact, Interval, decimal, shown, whole
 Verdict = Literal["proved", "refuted", "undecided"]
 
 DEFINITION = "convolution from the definition"
-ZCDP = "the bound of zCDP"
+BY_ZCDP = "the bound of zCDP"
 CHERNOFF = "Chernoff's bound"
 COARSE = "a coarse contour"
 ANOTHER = "another contour"
 TOGETHER = "another contour for all"
 
 LEAST = Fraction(1, 10**400)
-"""Below every delta that can be claimed: no bound is written as a smaller number."""
+"""Below every delta that can be claimed; bounds are not written as smaller numbers."""
 
 LEAN = 0.07
-"""How far another contour lies from that of the makers, as a part of its distance from the pole."""
+"""How far another contour lies from the makers', as a share of its distance from the pole."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What came out when a statement was checked.
+    """The result of checking a statement.
 
     `case` and `delta` are the witness: a case, and an interval that provably contains its delta at `epsilon`.
-    `roads` says how many cases were settled by which method.
+    `roads` counts the cases settled by each method.
     """
 
     certificate: Certificate
@@ -81,7 +82,7 @@ class Verification:
     roads: Mapping[str, int] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, object]:
-        """What JSON says of it."""
+        """Return a JSON-ready dictionary."""
         witness = None
         if self.case is not None and self.epsilon is not None and self.delta is not None:
             ends = {
@@ -89,17 +90,17 @@ class Verification:
                 "upper": decimal(self.delta.upper, down=False),
             }
             witness = {"case": listed(self.case), "epsilon": number_text(self.epsilon), "delta": ends}
-        found = self.certificate.account()
+        account = self.certificate.account()
         return {
             "verdict": self.verdict,
             "says": self.certificate.says,
             "reason": self.reason,
-            "release": found.name,
-            "unit": found.unit,
-            "neighbours": found.neighbours,
-            "people": found.people,
-            "pairs": found.pairs,
-            "answer": found.claim.as_dict(),
+            "release": account.name,
+            "unit": account.unit,
+            "neighbours": account.neighbours,
+            "people": account.people,
+            "pairs": account.pairs,
+            "answer": account.claim.as_dict(),
             "witness": witness,
             "roads": dict(self.roads),
         }
@@ -122,10 +123,10 @@ def verify(
 ) -> Verification:
     """Prove or refute a certificate, a file with a claim, or that a release is (epsilon, delta)-private.
 
-    With `alpha` and `beta`: that no test of type I error alpha has a type II error below beta.
+    With `alpha` and `beta`, the claim is that no test of type I error alpha has a type II error below beta.
 
-    Guarantee. "proved" and "refuted" rest on ball arithmetic for every case of the release; whatever neither
-    can be shown of is "undecided". What is trusted: docs/explanation/certified.md.
+    Guarantee. "proved" and "refuted" rest on ball arithmetic for every case of the release; anything neither
+    proved nor refuted is "undecided". What is trusted: docs/explanation/certified.md.
 
     >>> from discreet.budget import Level, Query
     >>> level = Level(name="State", queries=[Query(name="total", variance=5)])
@@ -156,10 +157,10 @@ def verify(
 
 
 def read_statement(path: str | os.PathLike[str]) -> Certificate:
-    """Read a certificate (JSON), or a claim (TOML or JSON) on `releases`: `epsilon` and `delta`, say."""
-    text, name = read_file(path, "certificate or claim")
+    """Read a certificate (JSON), or a claim (TOML or JSON) about `releases`, such as epsilon and delta."""
+    text, name = read_text_file(path, "certificate or claim")
     if text.lstrip().startswith("{"):
-        data = read_json(text, name)
+        data = strict_json(text, name)
         if "format" in data:
             return Certificate.from_text(text, where=name)
     else:
@@ -175,10 +176,10 @@ def read_statement(path: str | os.PathLike[str]) -> Certificate:
         if key not in data:
             raise InputError(f"{name} has no {key}; a claim states releases, {pair[0]} and {pair[1]}")
     names = [data["releases"]] if isinstance(data["releases"], str) else data["releases"]
-    if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
+    if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
         raise InputError(f"releases in {name} must be a list of names of presets or of TOML files")
     folder = Path(path).parent
-    releases = [load(folder / one if (folder / one).is_file() else one) for one in names]
+    releases = [load(folder / each if (folder / each).is_file() else each) for each in names]
     relation = data.get("neighbours")
     if relation not in (None, *RELATIONS):
         raise InputError(f'neighbours in {name} is {shown(relation)}; it must be "bounded" or "unbounded"')
@@ -190,8 +191,8 @@ def read_statement(path: str | os.PathLike[str]) -> Certificate:
     )
 
 
-class _Found(NamedTuple):
-    """An interval that contains delta of a case at an epsilon, and how it was had."""
+class _Enclosure(NamedTuple):
+    """An interval that contains delta of a case at an epsilon, and the method used."""
 
     label: CaseLabel
     epsilon: Fraction
@@ -203,12 +204,12 @@ class _Task(NamedTuple):
     events: tuple[Noise, ...]
     epsilon: Fraction
     level: Fraction
-    anew: bool
-    """Whether a coarse road is not enough: the case binds."""
+    binds: bool
+    """Whether the case decides, so that a coarse method is not enough."""
 
 
 class _Check:
-    """One verification: the cases, and what has been found of them."""
+    """One verification: its cases, and what is known about them."""
 
     def __init__(self, stated: Certificate, jobs: int, progress: Progress | None) -> None:
         self.stated, self.jobs, self.progress = stated, jobs, progress
@@ -223,7 +224,7 @@ class _Check:
             top, bottom = (high, given), (low, given)
         else:
             top, bottom = (given, high), (given, low)
-        # the witness of the lower end costs one case, all others are for the upper one
+        # the lower end takes one case, the upper end all of them
         below = None if low == 0 else self._some_reach(*bottom)
         if below is not None and below.verdict != "proved":
             return below
@@ -249,30 +250,30 @@ class _Check:
         return f"All {self.account.pairs} cases: {', '.join(parts)}."
 
     def _likeliest(self, epsilon: Fraction) -> list[CaseLabel]:
-        """Cases to look at first: where floats see the largest delta, and what the certificate names."""
-        found = [] if self.stated.worst is None else [self.stated.worst]
+        """The cases to check first: the one that the certificate names, and the worst in floats."""
+        labels = [] if self.stated.worst is None else [self.stated.worst]
         try:
-            found.append(self.account.at_epsilon([epsilon])[0].worst)
+            labels.append(self.account.at_epsilon([epsilon])[0].worst)
         except PrecisionError:
-            found.append(self.account.main)
-        return list(dict.fromkeys(found))
+            labels.append(self.account.main)
+        return list(dict.fromkeys(labels))
 
-    def _each(self, epsilon: Fraction, level: Fraction) -> Iterator[_Found]:
-        """Every case, those with the same events as one: the likeliest first and anew, then the others.
+    def _each(self, epsilon: Fraction, level: Fraction) -> Iterator[_Enclosure]:
+        """Enclose every case, equal events once: the likeliest first and closely, then the others.
 
         Where one bound for all of them is below the level, the main case stands for all.
         """
         bound = self._far_out(epsilon)
         if bound < level:
-            self.roads[ZCDP] += self.account.pairs
-            yield _Found(self.account.main, epsilon, Interval(Fraction(0), bound), ZCDP)
+            self.roads[BY_ZCDP] += self.account.pairs
+            yield _Enclosure(self.account.main, epsilon, Interval(Fraction(0), bound), BY_ZCDP)
             return
         first = self._likeliest(epsilon)
         done = [self.account.events(label) for label in first]
-        known = [_settle(_Task(events, epsilon, level, True)) for events in done]
-        self.roads.update(road for _, road in known)
-        for label, found in zip(first, known, strict=True):
-            yield _Found(label, epsilon, *found)
+        settled = [_settle(_Task(events, epsilon, level, True)) for events in done]
+        self.roads.update(road for _, road in settled)
+        for label, (box, road) in zip(first, settled, strict=True):
+            yield _Enclosure(label, epsilon, box, road)
         waiting: dict[tuple[Noise, ...], list[CaseLabel]] = {}
         for label, events in self.account.cases:
             if events not in done:
@@ -286,18 +287,18 @@ class _Check:
             for events, (label, *_) in list(waiting.items()):
                 if label in ends and ends[label] < level:
                     self.roads[TOGETHER] += 1
-                    yield _Found(label, epsilon, Interval(Fraction(0), ends[label]), TOGETHER)
+                    yield _Enclosure(label, epsilon, Interval(Fraction(0), ends[label]), TOGETHER)
                     waiting.pop(events)
         tasks = [_Task(events, epsilon, level, False) for events in waiting]
         boxes = map_cases(_settle, tasks, jobs=self.jobs, progress=self.progress, least=16)
         for (label, *_), (box, road) in zip(waiting.values(), boxes, strict=True):
             self.roads[road] += 1
-            yield _Found(label, epsilon, box, road)
+            yield _Enclosure(label, epsilon, box, road)
 
     def _far_out(self, epsilon: Fraction) -> Fraction:
-        """A bound of delta in every case, by zCDP: discrete Laplace noise as its part of rho, or as pure.
+        """A bound of delta in every case, by zCDP: discrete Laplace noise by its rho, or as pure DP.
 
-        Of a loss that is at most `pure` but for a part that is rho-zCDP, delta(epsilon) is at most
+        If a loss is the sum of one that is at most `pure` and one that is rho-zCDP, delta(epsilon) is at most
         e^-((epsilon - pure - rho)^2 / (4 rho)).
         """
         best = Fraction(1)
@@ -320,15 +321,15 @@ class _Check:
     def _none_exceeds(self, epsilon: Fraction, level: Fraction) -> Verification:
         """Whether delta(epsilon) <= level in every case."""
         self.roads.clear()
-        at, found = f"delta at epsilon {number_text(epsilon)}", []
-        for one in self._each(epsilon, level):
-            if one.box.lower > level:
-                reason = f"is at least {_decisive(one.box.lower, level)}, above {number_text(level)}."
-                return self._answer("refuted", f"In case {one.label} {at} {reason}", *one[:3])
-            found.append(one)
-        open_ = [one for one in found if one.box.upper > level]
+        at, enclosures = f"delta at epsilon {number_text(epsilon)}", []
+        for case in self._each(epsilon, level):
+            if case.box.lower > level:
+                reason = f"is at least {_decisive(case.box.lower, level)}, above {number_text(level)}."
+                return self._answer("refuted", f"In case {case.label} {at} {reason}", *case[:3])
+            enclosures.append(case)
+        open_ = [case for case in enclosures if case.box.upper > level]
         if not open_:
-            return self._answer("proved", self._how(), *found[0][:3])
+            return self._answer("proved", self._how(), *enclosures[0][:3])
         label, _, box, _ = open_[0]
         low = decimal(max(box.lower, Fraction(0)), digits=6, down=True)
         return self._answer(
@@ -340,12 +341,12 @@ class _Check:
 
     def _some_reach(self, epsilon: Fraction, level: Fraction) -> Verification:
         """Whether delta(epsilon) >= level in some case."""
-        found = []
-        for one in self._each(epsilon, level):
-            if one.box.lower >= level:
-                return self._answer("proved", "", *one[:3])
-            found.append(one)
-        largest = max(found, key=lambda one: one.box.upper)
+        enclosures = []
+        for case in self._each(epsilon, level):
+            if case.box.lower >= level:
+                return self._answer("proved", "", *case[:3])
+            enclosures.append(case)
+        largest = max(enclosures, key=lambda case: case.box.upper)
         at = f"delta at epsilon {number_text(epsilon)}"
         if largest.box.upper < level:
             return self._answer(
@@ -360,22 +361,22 @@ class _Check:
     # -- the two errors of a test --------------------------------------------------------------------
 
     def _of_errors(self, alpha: Fraction, low: Fraction, high: Fraction) -> Verification:
-        """Whether the least type II error at alpha lies between two ends."""
+        """Check that the least type II error at alpha lies between two ends."""
         if low > 1 - alpha:
             flat = f"is {number_text(1 - alpha)}, below {number_text(low)}"
             return self._answer("refuted", f"The type II error of a test that ignores the data {flat}.")
         try:
-            (point,) = overall_tradeoff(self.account, [alpha])
-            places = [*self._crossing(alpha, point.threshold), point.threshold]
+            (point,) = envelope(self.account, [alpha])
+            thresholds = [*self._crossing(alpha, point.threshold), point.threshold]
             worst, about = point.worst, Fraction(point.beta)
         except PrecisionError as problem:
             return self._answer("undecided", f"No test was found to start from: {problem}.")
         says = ""
         if high < 1 - alpha:
-            top, says = self._least_error(alpha, places, worst, about, high)
+            top, says = self._least_error(alpha, thresholds, worst, about, high)
             if top is None or top > high:
                 between = (high + about) / 2
-                if between > high and self._some_line(alpha, places, between) is not None:
+                if between > high and self._some_line(alpha, thresholds, between) is not None:
                     return self._answer(
                         "refuted",
                         f"No test of type I error {number_text(alpha)} has a type II error below "
@@ -384,14 +385,14 @@ class _Check:
                 return self._answer("undecided", f"No test could be shown to reach the upper end. {says}")
         if low == 0:
             return self._answer("proved", says, worst)
-        line = self._some_line(alpha, places, low)
+        line = self._some_line(alpha, thresholds, low)
         if line is not None:
             reason = f"{line.reason} {says}".strip()
             return self._answer("proved", reason, line.case, line.epsilon, line.delta)
         alone = self.stated.is_claim_of_errors
         if alone:
-            worst, about, places = self._least_alone(alpha, places)
-        top, says = self._least_error(alpha, places, worst, about, low, alone=alone)
+            worst, about, thresholds = self._least_alone(alpha, thresholds)
+        top, says = self._least_error(alpha, thresholds, worst, about, low, alone=alone)
         if top is not None and top < low:
             return self._answer("refuted", f"{says} That is below {number_text(low)}.", worst)
         return self._answer(
@@ -399,58 +400,63 @@ class _Check:
         )
 
     def _least_alone(
-        self, alpha: Fraction, places: Sequence[Fraction]
+        self, alpha: Fraction, thresholds: Sequence[Fraction]
     ) -> tuple[CaseLabel, Fraction, list[Fraction]]:
-        """The case whose own type II error is least as far as floats see, that error and its threshold."""
+        """The case whose own type II error is least in floats, that error, and its threshold."""
         labels = [label for label, _ in self.account.cases[:16]]
-        labels += [label for _, label in lowest_heights(self.account, [*places], [alpha] * len(places))]
+        labels += [
+            label for _, label in lowest_heights(self.account, [*thresholds], [alpha] * len(thresholds))
+        ]
         best = min(labels, key=lambda label: float(self.account.case(label).tradeoff(alpha=alpha)))
         loss = self.account.case(best)
         return best, Fraction(float(loss.tradeoff(alpha=alpha))), loss.tradeoff_thresholds([alpha])
 
-    def _some_line(self, alpha: Fraction, places: Sequence[Fraction], beta: Fraction) -> Verification | None:
-        """A proof that no test of type I error alpha has a smaller type II error than beta, from one l."""
-        for place in places:
-            bits = 256 + 3 * abs(float(place)) - log_fraction(beta) / math.log(2)
+    def _some_line(
+        self, alpha: Fraction, thresholds: Sequence[Fraction], beta: Fraction
+    ) -> Verification | None:
+        """A proof, from one l, that no test of type I error alpha has a type II error below beta."""
+        for threshold in thresholds:
+            bits = 256 + 3 * abs(float(threshold)) - log_fraction(beta) / math.log(2)
             with working_bits(bits):
-                if place >= 0:
-                    level = lower(1 - ball(beta) - ball(place).exp() * ball(alpha))
+                if threshold >= 0:
+                    level = lower(1 - ball(beta) - ball(threshold).exp() * ball(alpha))
                 else:  # g(w) = w (1 - alpha - delta(-l))
-                    level = lower(1 - ball(alpha) - ball(-place).exp() * ball(beta))
-            if level > 0 and (found := self._none_exceeds(abs(place), level)).verdict == "proved":
-                return found
+                    level = lower(1 - ball(alpha) - ball(-threshold).exp() * ball(beta))
+            if level > 0 and (proof := self._none_exceeds(abs(threshold), level)).verdict == "proved":
+                return proof
         return None
 
-    def _crossing(self, alpha: Fraction, place: Fraction) -> list[Fraction]:
-        """Where the cases cross that have the least g on either side of a place, if they are two."""
+    def _crossing(self, alpha: Fraction, threshold: Fraction) -> list[Fraction]:
+        """Where the two cases cross that have the least g on either side of a threshold, if they differ."""
         spread = self.account.case(self.account.main).loss.spread
         for part in (1e-5, 1e-3):
-            low, high = place - Fraction(part * spread), place + Fraction(part * spread)
+            low, high = threshold - Fraction(part * spread), threshold + Fraction(part * spread)
             (_, left), (_, right) = lowest_heights(self.account, [low, high], [alpha, alpha])
             if left != right:
                 tails = [self.account.case(label).tails for label in (left, right)]
                 for _ in range(50):
                     middle = Fraction(float((low + high) / 2))
-                    one, two = (float(heights(each, [middle], [alpha])[0][0]) for each in tails)
-                    low, high = (middle, high) if one < two else (low, middle)
+                    first, second = (float(heights(each, [middle], [alpha])[0][0]) for each in tails)
+                    low, high = (middle, high) if first < second else (low, middle)
                 return [high]
         return []
 
     def _least_error(
         self,
         alpha: Fraction,
-        places: Sequence[Fraction],
+        thresholds: Sequence[Fraction],
         worst: CaseLabel,
         beta: Fraction,
         aim: Fraction,
         *,
         alone: bool = False,
     ) -> tuple[Fraction | None, str]:
-        """A proved upper bound of f(alpha), about beta, as sharp as the aim asks, and what it rests on.
+        """A proved upper bound of f(alpha), which is about beta, as sharp as the aim needs, and its reason.
 
-        Around each place three points serve, the closer the sharper. To the left of the middle one the
-        supremum of g is bounded for any one case, to the right of it for the same case or for another one:
-        the curve of a release is convex and lies below those of its cases. `alone`: of one case by itself.
+        Around each threshold three points are used; the closer they are, the sharper the bound. To the left
+        of the middle one the supremum of g is bounded by any one case, to the right of it by the same case or
+        by another: the curve of a release is convex and lies below those of its cases. With `alone`, by one
+        case only.
         """
         spread = self.account.case(worst).loss.spread
         best: Fraction | None = None
@@ -458,22 +464,22 @@ class _Check:
         # the bound is off by about the square of a step, relatively
         first = math.sqrt(min(max(float(abs(aim - beta) / aim), 1e-13), 1e-6)) / 2
         for part in (first, first / 4, first / 20):
-            for place in places:
+            for threshold in thresholds:
                 step = Fraction(part * spread)
-                levels = (place - step, place, place + step)
+                levels = (threshold - step, threshold, threshold + step)
                 heads = lowest_heights(self.account, [levels[0], levels[2]], [alpha, alpha])
                 labels = dict.fromkeys([worst, *(label for _, label in heads)])
                 cases = {self.account.events(label): label for label in labels}
                 try:
-                    found = [
+                    bounds = [
                         (*_greatest(events, levels, alpha, part**2 / 100 * float(aim)), label)
                         for events, label in cases.items()
                     ]
                 except (ArithmeticError, ValueError, MemoryError):
                     continue
-                left, right = min(found, key=lambda one: one[0]), min(found, key=lambda one: one[1])
+                left, right = min(bounds, key=lambda bound: bound[0]), min(bounds, key=lambda bound: bound[1])
                 if alone:
-                    left = right = min(found, key=lambda one: max(one[:2]))
+                    left = right = min(bounds, key=lambda bound: max(bound[:2]))
                 top = max(left[0], right[1], Fraction(0))
                 if best is None or top < best:
                     best = top
@@ -493,13 +499,13 @@ def _greatest(
 ) -> tuple[Fraction, Fraction, str]:
     """Upper bounds of g(w) = 1 - delta - w alpha up to the middle of three levels, and from there on.
 
-    A chord of a concave function, continued beyond its ends, lies above it; beyond w = 1 / alpha g is below
-    zero; and between two neighbouring values of the loss g is linear.
+    A concave function lies below its chords continued beyond their ends; beyond w = 1 / alpha g is negative;
+    and between two neighbouring values of the loss g is linear.
     """
     boxes, roads = zip(*(_enclosed(events, abs(level), accuracy) for level in levels), strict=True)
     loss = Loss(events)
-    places = [(level - loss.offset) / loss.step for level in levels]
-    linear = [math.floor(a) + 2 > math.ceil(b) for a, b in pairwise(places)]
+    steps = [(level - loss.offset) / loss.step for level in levels]
+    linear = [math.floor(a) + 2 > math.ceil(b) for a, b in pairwise(steps)]
     zero = Fraction(0)
     with working_bits(200 - 3 * math.log2(accuracy) + 3 * max(abs(float(level)) for level in levels)):
         w, g = [], []
@@ -528,25 +534,25 @@ def _greatest(
 
 
 def _enclosed(events: tuple[Noise, ...], epsilon: Fraction, accuracy: float) -> tuple[Interval, str]:
-    """delta of one case to an absolute accuracy, from the definition or else on another contour."""
+    """delta of one case to an absolute accuracy, from the definition, or on another contour."""
     bits = math.ceil(-math.log2(accuracy)) + 4
     if seconds(events, bits=bits) < 20:
         return defined_delta(events, epsilon, bits=bits), DEFINITION
-    made = compose(events)
-    step = made.engine.h if isinstance(made.engine, Quadrature) else made.loss.step
-    size = math.exp(min(float(made.log_deltas([epsilon], math.inf)[0]), 0.0))
+    composed = compose(events)
+    step = composed.engine.h if isinstance(composed.engine, Quadrature) else composed.loss.step
+    size = math.exp(min(float(composed.log_deltas([epsilon], math.inf)[0]), 0.0))
     relative = min(accuracy / size, 0.01)
     with working_bits(120 - 2 * math.log2(relative) + 2 * math.log2(2 + abs(float(epsilon)))):
-        box = interval(tail_ball(made.loss, Kind.DELTA, epsilon, h=step, accuracy=relative, lean=LEAN))
+        box = interval(tail_ball(composed.loss, Kind.DELTA, epsilon, h=step, accuracy=relative, lean=LEAN))
     return box, ANOTHER
 
 
 def _settle(task: _Task) -> tuple[Interval, str]:
-    """Enclose delta of one case until it is known on which side of the level it lies, or nothing helps."""
+    """Enclose delta of one case until it lies on one side of the level, or no method is left."""
     roads: list[Callable[[_Task], Iterator[tuple[Interval, str]]]] = [_by_definition, _by_another_contour]
-    if not task.anew:
-        is_soon_defined = seconds(task.events, bits=_depth(task) + 60) < 0.3
-        roads = [_by_little, *roads] if is_soon_defined else [_by_little, *reversed(roads)]
+    if not task.binds:
+        is_quickly_defined = seconds(task.events, bits=_depth(task) + 60) < 0.3
+        roads = [_by_little, *roads] if is_quickly_defined else [_by_little, *reversed(roads)]
     best = Interval(Fraction(0), Fraction(1))
     last = "nothing"
     for road in roads:
@@ -559,7 +565,7 @@ def _settle(task: _Task) -> tuple[Interval, str]:
                 if not low < task.level < high:
                     return best, last
         except (ArithmeticError, ValueError, MemoryError):
-            continue  # refused, or beyond the range of floats, which lead the way: no road here
+            continue  # refused, or beyond the range of floats, which guide every method: try the next one
     return best, last
 
 
@@ -585,17 +591,17 @@ def _by_little(task: _Task) -> Iterator[tuple[Interval, str]]:
 
 
 def _exp_above(log: arb) -> Fraction:
-    """An upper bound of e^log, up to 1; of what is too small for a claim, the least that is written."""
+    """An upper bound of e^log, at most 1 and at least the least number written."""
     return min(LEAST if log < -1000 else _above(log.exp()), Fraction(1)) if log < 0 else Fraction(1)
 
 
 def _above(value: arb) -> Fraction:
-    """The upper end of a ball, or the least number that is written."""
+    """The upper end of a ball, or the least number written."""
     return LEAST if value < ball(LEAST) else upper(value)
 
 
 def _coarse_step(loss: Loss) -> Fraction | None:
-    """The step of a lattice with so few nodes that all are summed; else None, for a cut line."""
+    """The lattice step if there are few enough nodes to sum them all, or None for a cut line."""
     return loss.step if is_coarse(float(loss.step), loss.spread) else None
 
 
@@ -611,22 +617,23 @@ def _by_definition(task: _Task) -> Iterator[tuple[Interval, str]]:
 
 def _by_another_contour(task: _Task) -> Iterator[tuple[Interval, str]]:
     """A contour at a tilt beside the saddle point, and with more bits, finer and finer."""
-    made = compose(task.events)
-    # as the engine does it, on a lattice where there is one, but for coarse values: those a cut line has soon
-    step = made.engine.h if isinstance(made.engine, Quadrature) else made.loss.step
+    composed = compose(task.events)
+    # on a lattice where there is one, as the engine does; coarse values are quicker on a cut line
+    step = composed.engine.h if isinstance(composed.engine, Quadrature) else composed.loss.step
     accuracy = 1e-3
     for _ in range(8):
-        h = step if accuracy < 1e-4 else _coarse_step(made.loss)
+        h = step if accuracy < 1e-4 else _coarse_step(composed.loss)
         bits = 120 - 2 * math.log2(accuracy) + 2 * math.log2(2 + abs(float(task.epsilon)))
         with working_bits(bits):
-            box = interval(tail_ball(made.loss, Kind.DELTA, task.epsilon, h=h, accuracy=accuracy, lean=LEAN))
+            ball_ = tail_ball(composed.loss, Kind.DELTA, task.epsilon, h=h, accuracy=accuracy, lean=LEAN)
+            box = interval(ball_)
         yield box, ANOTHER
         gap = float(abs(box.midpoint - task.level) / task.level) if task.level else 0.0
         accuracy = max(min(accuracy / 30, gap / 4), 1e-12)
 
 
 def _decisive(value: Fraction, level: Fraction) -> str:
-    """A number above a level, rounded down, with digits enough to see that it is above.
+    """A number above a level, rounded down, with enough digits to see that it is above.
 
     >>> _decisive(Fraction("1.000000001e-10"), Fraction("1e-10")), _decisive(Fraction(2, 3), Fraction(1, 2))
     ('1.000000001E-10', '0.666666')

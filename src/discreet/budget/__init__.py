@@ -15,7 +15,7 @@ from discreet.budget.release import (
     load_file,
     load_preset,
     preset_names,
-    presets,
+    preset_titles,
 )
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, grouped
 
@@ -40,5 +40,5 @@ __all__ = [
     "load_file",
     "load_preset",
     "preset_names",
-    "presets",
+    "preset_titles",
 ]

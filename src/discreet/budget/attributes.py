@@ -15,7 +15,17 @@ from functools import cached_property
 from itertools import product
 from math import prod
 
-from discreet.budget.toml import FieldError, Place, a_table, hint, inside, line, no_repeats, quoted, whole
+from discreet.budget.toml import (
+    FieldError,
+    Place,
+    a_table,
+    hint,
+    inside,
+    line,
+    no_repeats,
+    quoted,
+    whole_number,
+)
 from discreet.memory import Forgetful
 from discreet.numbers import shown
 
@@ -425,7 +435,7 @@ def _values(name: str, found: Iterable[str] | int) -> tuple[str, ...]:
     who = f"attribute {shown(name)}"
     with inside(name):
         if isinstance(found, int):
-            many = whole(found, name=who, field=())
+            many = whole_number(found, name=who, field=())
             if many > MOST_VALUES:
                 raise FieldError(f"{who} has {many} values; at most {MOST_VALUES} are allowed")
             return tuple(map(str, range(many)))

@@ -27,7 +27,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Literal, overload
 
 from discreet import numbers
-from discreet.budget.toml import FieldError, exact, hint, inside, line, no_repeats, one_of, whole
+from discreet.budget.toml import FieldError, exact, hint, inside, line, no_repeats, one_of, whole_number
 from discreet.memory import Forgetful
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise, grouped
 from discreet.numbers import Exact, shown
@@ -95,7 +95,7 @@ class Query:
             label = f"{way} of query {shown(name)}"
             put(self, way, None if value is None else exact(value, name=label, field=(way,)))
         for key, count in (("sensitivity", sensitivity), ("groups", groups)):
-            put(self, key, whole(count, name=f"{key} of query {shown(name)}", field=(key,)))
+            put(self, key, whole_number(count, name=f"{key} of query {shown(name)}", field=(key,)))
 
     @property
     def way(self) -> str:
@@ -148,8 +148,8 @@ class Query:
         return self
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, init=False)
-class Level:
+@dataclass(frozen=True, kw_only=True, init=False)
+class Level(Forgetful):
     """A level and its queries. If they state shares, the level states the `rho` that they share.
 
     >>> queries = [Query(name="a", share="1/4"), Query(name="b", share="3/4")]
@@ -204,9 +204,16 @@ class Level:
         """
         return any(query.scale is not None for query in self.queries)
 
+    @cached_property
+    def _events(self) -> dict[Neighbours, tuple[Noise, ...]]:
+        return {}
+
     def events(self, neighbours: Neighbours) -> tuple[Noise, ...]:
         """Return one event a query, in the order of the queries."""
-        return tuple(query.event(neighbours, self.rho) for query in self.queries)
+        if neighbours not in self._events:
+            made = tuple(query.event(neighbours, self.rho) for query in self.queries)
+            self._events[neighbours] = made
+        return self._events[neighbours]
 
     def precision(self, neighbours: Neighbours) -> Fraction:
         """Return the sum of g s^2 / variance over the queries, Laplace noise left out.
@@ -260,7 +267,7 @@ class Spine:
     >>> Spine(paths={7: ["State", "Tract+Block"]}).resolve(levels)
     {7: (('State',), ('Tract', 'Block'))}
     >>> for number, runs in Spine(may_merge_up=["Tract", "Block"]).resolve(levels).items():
-    ...     print(number, written(runs))
+    ...     print(number, runs_text(runs))
     1 State, Tract, Block
     2 State, Tract+Block
     3 State+Tract, Block
@@ -327,17 +334,17 @@ class Spine:
             yield tuple(runs)
 
 
-def written(runs: Runs) -> str:
+def runs_text(runs: Runs) -> str:
     """Write the runs of a path on one line.
 
-    >>> written((("US",), ("State", "County")))
+    >>> runs_text((("US",), ("State", "County")))
     'US, State+County'
     """
     return ", ".join("+".join(run) for run in runs)
 
 
 def _checked(number: int, runs: Sequence[str]) -> tuple[int, tuple[str, ...]]:
-    number = whole(number, name="number of a path", field=("paths",))
+    number = whole_number(number, name="number of a path", field=("paths",))
     with inside("paths", str(number)):
         if isinstance(runs, str) or not isinstance(runs, Sequence):
             raise FieldError(

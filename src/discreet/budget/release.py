@@ -11,15 +11,25 @@ import math
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from discreet.budget.attributes import Attributes, attribute_lines, read_attributes
-from discreet.budget.levels import RELATIONS, WAYS, Level, Neighbours, Query, Runs, Spine, find_level, written
+from discreet.budget.levels import (
+    RELATIONS,
+    WAYS,
+    Level,
+    Neighbours,
+    Query,
+    Runs,
+    Spine,
+    find_level,
+    runs_text,
+)
 from discreet.budget.toml import (
     FieldError,
     a_list,
@@ -35,13 +45,12 @@ from discreet.budget.toml import (
     quoted,
 )
 from discreet.errors import InputError
+from discreet.memory import Forgetful
 from discreet.noise import Noise, grouped
 from discreet.numbers import DIGITS, Exact, brief, decimal, number, shown, whole
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
-
-    from discreet.accounting.overall import ReleaseAccount
 
 
 class AnswerKind(StrEnum):
@@ -224,8 +233,8 @@ class Row(NamedTuple):
             raise InputError(text) from None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, init=False)
-class Release:
+@dataclass(frozen=True, kw_only=True, init=False)
+class Release(Forgetful):
     """What is released: levels of queries, and the paths on which one record is counted.
 
     `neighbours` is the relation the noise was calibrated for. `rho`, if stated, is the total, and the
@@ -256,8 +265,6 @@ class Release:
     attributes: Attributes | None
     kind: AnswerKind
     reason: str
-    _runs: dict[int, Runs] = field(repr=False, compare=False, init=False)
-    _events: dict[int, tuple[Noise, ...]] = field(repr=False, compare=False, init=False)
 
     def __init__(
         self,
@@ -309,9 +316,21 @@ class Release:
                     assert attributes is not None
                     attributes.tabulation(query.name)
         with inside("spine"):
-            put(self, "_runs", spine.resolve(names) if spine else {1: tuple((one,) for one in names)})
-            self._check_merged()
-        put(self, "_events", {})
+            self._check_paths()
+
+    @cached_property
+    def _runs(self) -> dict[int, Runs]:
+        names = [level.name for level in self.levels]
+        return self.spine.resolve(names) if self.spine else {1: tuple((name,) for name in names)}
+
+    @cached_property
+    def _rows(self) -> dict[tuple[str, ...], tuple[Row, ...]]:
+        """The noise of each run: most of them belong to many paths."""
+        return {}
+
+    @cached_property
+    def _events(self) -> dict[int, tuple[Noise, ...]]:
+        return {}
 
     def _check_budgets(self) -> None:
         for place, level in enumerate(self.levels):
@@ -341,9 +360,10 @@ class Release:
                 field=("rho",),
             )
 
-    def _check_merged(self) -> None:
+    def _check_paths(self) -> None:
+        paths = self._runs.items()  # a spine that does not fit the levels is refused here
         laplace = {level.name for level in self.levels if level.has_laplace}
-        for path, runs in self._runs.items() if laplace else ():
+        for path, runs in paths if laplace else ():
             for run in runs:
                 if len(run) > 1 and laplace.intersection(run):
                     name = next(one for one in run if one in laplace)
@@ -389,7 +409,7 @@ class Release:
         """
         runs = self.runs(path)
         if path not in self._events:
-            self._events[path] = grouped(row.event for row in rows(self, runs))
+            self._events[path] = grouped(row.event for run in runs for row in self.run_table(run))
         return self._events[path]
 
     def variance_table(self, path: int | None = None) -> tuple[Row, ...]:
@@ -400,7 +420,37 @@ class Release:
         >>> row.level, row.query, row.variance, row.rho, row.share
         ('State', 'total', Fraction(1, 1), Fraction(1, 2), Fraction(1, 1))
         """
-        return tuple(rows(self, self.runs(self.main if path is None else path)))
+        runs = self.runs(self.main if path is None else path)
+        return tuple(row for run in runs for row in self.run_table(run))
+
+    def run_table(self, run: tuple[str, ...]) -> tuple[Row, ...]:
+        """Return the noise of each query of a run: its top level spends the budget of the whole run.
+
+        With one precision for the level's own queries and one for the run, each variance shrinks by their
+        ratio.
+
+        >>> from discreet.budget import load
+        >>> [str(load("dhc-2020").run_table(run)[0].variance) for run in (("US",), ("US", "State"))]
+        ['10000/73', '625/67']
+        """
+        if run not in self._rows:
+            self._rows[run] = tuple(self._run_rows(run))
+        return self._rows[run]
+
+    def _run_rows(self, run: tuple[str, ...]) -> Iterator[Row]:
+        levels = {level.name: level for level in self.levels}
+        top = levels[run[0]]
+        own = top.precision(self.neighbours)
+        whole_run = sum((levels[name].precision(self.neighbours) for name in run), Fraction(0))
+        for query, event in zip(top.queries, top.events(self.neighbours), strict=True):
+            if not event.is_gaussian:
+                yield Row("+".join(run), query.name, event, None, None)
+                continue
+            if len(run) > 1:
+                event = event.resized(event.size * own / whole_run)
+            share = None if top.has_laplace else event.precision / whole_run
+            rho = event.precision / (1 if self.neighbours == "bounded" else 2)
+            yield Row("+".join(run), query.name, event, rho, share)
 
     def scaled(self, factor: Exact, *, level: str | None = None) -> Release:
         """Return the release with all variances, or those of one level, multiplied by an exact factor.
@@ -522,16 +572,10 @@ did you mean "bounded"? (line 2 of small.toml)
         """
         return "\n".join(_lines(self)) + "\n"
 
-    def account(self, neighbours: Neighbours | None = None, people: int = 1) -> ReleaseAccount:
-        """Return what the release costs, by default under the neighbours it was calibrated for."""
-        from discreet.accounting.overall import account
-
-        return account(self, neighbours=neighbours or self.neighbours, people=people)
-
     def __str__(self) -> str:
         total = "" if self.rho is None else f", rho {self.rho} = {brief(self.rho, 5)}"
         queries = sum(len(level.queries) for level in self.levels)
-        main = f"(main {self.main}: {written(self.runs(self.main))})"
+        main = f"(main {self.main}: {runs_text(self.runs(self.main))})"
         paths = "one path" if len(self.paths) == 1 else f"{len(self.paths)} paths {main}"
         lines = [
             f"{self.name}: {self.title}" if self.title else self.name,
@@ -541,32 +585,11 @@ did you mean "bounded"? (line 2 of small.toml)
         width = max(len(level.name) for level in self.levels)
         for level in self.levels:
             rho = "" if level.has_laplace else f"rho {brief(level.spent(self.neighbours), 5):<10}  "
-            lines.append(f"  {level.name:<{width}}  {rho}{_noise(level, self.neighbours)}")
+            lines.append(f"  {level.name:<{width}}  {rho}{_noise_text(level, self.neighbours)}")
         return "\n".join(lines)
 
 
-def rows(release: Release, runs: Runs) -> Iterator[Row]:
-    """Yield the noise of each query along a path: the top level of a run spends the run's whole budget.
-
-    With one precision for the level's own queries and one for the run, each variance shrinks by their ratio.
-    """
-    levels = {level.name: level for level in release.levels}
-    for run in runs:
-        top = levels[run[0]]
-        own = top.precision(release.neighbours)
-        sum_of_run = sum((levels[name].precision(release.neighbours) for name in run), Fraction(0))
-        for query, event in zip(top.queries, top.events(release.neighbours), strict=True):
-            if not event.is_gaussian:
-                yield Row("+".join(run), query.name, event, None, None)
-                continue
-            if len(run) > 1:
-                event = event.resized(event.size * own / sum_of_run)
-            share = None if top.has_laplace else event.precision / sum_of_run
-            rho = event.precision / (1 if release.neighbours == "bounded" else 2)
-            yield Row("+".join(run), query.name, event, rho, share)
-
-
-def _noise(level: Level, neighbours: Neighbours) -> str:
+def _noise_text(level: Level, neighbours: Neighbours) -> str:
     events = level.events(neighbours)
     parts = []
     for word in sorted({event.PARAMETER for event in events}, reverse=True):
@@ -704,10 +727,10 @@ def preset_names() -> tuple[str, ...]:
     )
 
 
-def presets() -> dict[str, str]:
+def preset_titles() -> dict[str, str]:
     """Return each preset's name and its title, a one-line description.
 
-    >>> presets()["dhc-2020-persons"]
+    >>> preset_titles()["dhc-2020-persons"]
     '2020 Census, Demographic and Housing Characteristics (DHC), persons, United States'
     """
     return {name: load_preset(name).title for name in preset_names()}
@@ -753,14 +776,14 @@ def load_file(path: str | os.PathLike[str]) -> Release:
     Traceback (most recent call last):
     discreet.errors.InputError: there is no file no-such-file.toml
     """
-    text, name = read_file(path)
+    text, name = read_text_file(path)
     return Release.from_toml(text, where=name)
 
 
-def read_file(path: str | os.PathLike[str], kind: str = "TOML file") -> tuple[str, str]:
+def read_text_file(path: str | os.PathLike[str], kind: str = "TOML file") -> tuple[str, str]:
     """Return the text of a file, and the name by which an error calls it; large ones are refused.
 
-    >>> read_file("no-such-file.json", "certificate")
+    >>> read_text_file("no-such-file.json", "certificate")
     Traceback (most recent call last):
     discreet.errors.InputError: there is no file no-such-file.json
     """

@@ -93,7 +93,7 @@ def _too_long(value: Exact) -> bool:
     return False
 
 
-def whole(value: object, *, name: str, field: Place) -> int:
+def whole_number(value: object, *, name: str, field: Place) -> int:
     """Return `value` as a whole number above zero, or raise a `FieldError`."""
     with inside(*field):
         return numbers.whole(value, name=name)
@@ -247,7 +247,7 @@ def parse_toml(
 
 def located(error: FieldError, text: str, data: Mapping[str, Any], where: str) -> InputError:
     """Return an error of a release with the level and the line that it is about."""
-    number = line_of(key_lines(text), error.field)
+    number = nearest_line(key_lines(text), error.field)
     spot = where if number is None else f"line {number} of {where}"
     match error.field:
         case ("levels", int(place), *_):
@@ -294,10 +294,10 @@ def key_lines(text: str) -> dict[Place, int]:
     return _Scanner(text).scan()
 
 
-def line_of(lines: dict[Place, int], place: Place) -> int | None:
+def nearest_line(lines: dict[Place, int], place: Place) -> int | None:
     """Return the line of a place, or of the nearest thing around it that has one.
 
-    >>> line_of({("levels", 0): 7}, ("levels", 0, "rho"))
+    >>> nearest_line({("levels", 0): 7}, ("levels", 0, "rho"))
     7
     """
     while place:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from discreet import numbers
-from discreet.budget import AnswerKind, load
-from discreet.budget.levels import level_name
+from discreet.answers.quantity import FLOAT_DIGITS
+from discreet.budget import load
 from discreet.cli import console
-from discreet.cli.console import PLAIN, Block, Hanging, LongLine, Outputs, Screen, TextTable, option
+from discreet.cli.console import PLAIN, Outputs, Screen, option
 from discreet.errors import InputError
-from discreet.report import tables
-from discreet.report.tables import DELTAS, PrivacyRow, PrivacyTable, TwoReleases
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,8 +20,6 @@ if TYPE_CHECKING:
     from discreet.budget import Neighbours, Release
 
 CERTIFIED_DIGITS = 300
-REPORTED = 1e-10
-"""The delta that the sentence below the table is about, if it was asked for."""
 
 app = console.command(
     "account",
@@ -85,13 +78,16 @@ def account(
 
         free(export)
 
+    from discreet.accounting.costs import DELTAS, PrivacyTable, delta_rows, epsilon_rows, zcdp_of
+    from discreet.answers.account import account_answer
+
     whole = _account_of(releases, between, pair=pair, path=path, all_pairs=all_pairs).with_accuracy(enough)
-    zcdp = tables.zcdp_of(whole)
+    zcdp = zcdp_of(whole)
     asked = deltas if delta or epsilon else [*DELTAS]
     with screen.progress("Comparing paths") as progress:
         running = whole.with_workers(between.workers, progress)
-        by_delta = tables.epsilon_rows(running, asked, zcdp=zcdp, certified=certify, digits=digits)
-        by_epsilon = tables.delta_rows(running, epsilons, zcdp=zcdp, certified=certify, digits=digits)
+        by_delta = epsilon_rows(running, asked, zcdp=zcdp, certified=certify, digits=digits)
+        by_epsilon = delta_rows(running, epsilons, zcdp=zcdp, certified=certify, digits=digits)
         contents = _files(running, zcdp, releases, outputs) if outputs.planned else {}
         if export is not None:
             from discreet.report.export import write_export
@@ -99,12 +95,12 @@ def account(
             rows = {"epsilon": (asked, by_delta), "delta": (epsilons, by_epsilon)}
             write_export(running, releases, export, rows, digits=digits)
     outputs.write(contents)
-    found = PrivacyTable(releases, whole, by_delta, by_epsilon, digits)
-    screen.present(found.as_dict, _text(found), timed=True)
+    table = PrivacyTable(releases, whole, by_delta, by_epsilon, digits)
+    screen.tell(account_answer(table), timed=True)
 
 
 def _check_digits(digits: int | None, certify: bool) -> None:
-    most = CERTIFIED_DIGITS if certify else console.FLOAT_DIGITS
+    most = CERTIFIED_DIGITS if certify else FLOAT_DIGITS
     if digits is not None and not 1 <= digits <= most:
         which = f"without --certify a result has 1 to {most} digits that hold"
         if certify:
@@ -175,12 +171,14 @@ def _files(account: Account, zcdp: ZCDP, releases: list[Release], outputs: Outpu
     """Return the bytes of each file that was asked for."""
     import numpy as np
 
+    from discreet.answers.account import label
+    from discreet.answers.release import relation
     from discreet.report import figures
 
     title = account.name
     if account.pairs == 1 and any(len(release.paths) > 1 for release in releases):
-        title += f", {'pair' if account.neighbours == 'bounded' else 'path'} {tables.label(account.main)}"
-    title += f": {tables.relation(account.neighbours, account.unit, account.people)}"
+        title += f", {'pair' if account.neighbours == 'bounded' else 'path'} {label(account.main)}"
+    title += f": {relation(account.neighbours, account.unit, account.people)}"
     drawn = figures.sampled(account, zcdp) if "--plot" in outputs.planned else None
 
     def curve() -> str:
@@ -195,80 +193,6 @@ def _files(account: Account, zcdp: ZCDP, releases: list[Release], outputs: Outpu
 
     plot = {"--plot": figures.account_figure(drawn, title=title)} if drawn else {}
     return outputs.made({**plot, "--curve": curve, "--tradeoff": tradeoff})
-
-
-def _text(found: PrivacyTable) -> Iterator[Block]:
-    account, releases, kind = found.account, found.releases, found.account.claim.kind
-    digits = min(found.digits or numbers.DIGITS, console.FLOAT_DIGITS)
-    for release in releases:
-        yield Hanging(tables.heading(release))
-    who = tables.relation(account.neighbours, account.unit, account.people)
-    together = "together " if len(releases) > 1 else ""
-    rho = f"zCDP rho {together}{numbers.with_fraction(account.rho)}"
-    yield Hanging(f"Neighbours: {who} ({account.neighbours}). {rho}. {tables.compared(account)}.")
-    worst = "worst pair" if account.neighbours == "bounded" else "worst path"
-    for given, asked, rows in found.tables():
-        yield ""
-        columns = (given, kind.titled(asked), f"zCDP {asked}", "difference", worst)
-        cells = _epsilon_cells if asked == "epsilon" else _delta_cells
-        lines = [(*cells(row, account, digits), tables.label(row.worst)) for row in rows]
-        yield TextTable(columns, lines, (0, 4))
-    proved = [
-        (f"{given} {numbers.plain(value)}:", f"{lower} <= {asked} <= {upper}")
-        for given, value, asked, lower, upper in found.certified()
-    ]
-    if proved:
-        yield ""
-        yield "Certified by ball arithmetic, ends rounded outward:"
-        width = max(len(at) for at, _ in proved)
-        yield from (LongLine(f"  {at:<{width}}  {text}") for at, text in proved)
-    yield ""
-    if kind is not AnswerKind.EXACT:
-        yield kind.sentence
-    for row in found.by_delta:
-        if row.delta == REPORTED or len(found.by_delta) == 1:
-            yield _sentence(row, digits, kind)
-            break
-    if len(releases) == 1 and len(releases[0].paths) > 1:
-        for number in sorted({n for row in (*found.by_delta, *found.by_epsilon) for n in row.paths}):
-            yield Hanging(f"Path {number}: {tables.path_text(releases[0], number)}.")
-    for source, text in found.cautions():
-        about = f"Note on {source.name}" if source and len(releases) > 1 else "Note"
-        yield Hanging(f"{about}: {text}")
-
-
-def _epsilon_cells(row: PrivacyRow, account: Account, digits: int) -> tuple[str, ...]:
-    gap = row.epsilon - row.zcdp
-    return (
-        numbers.plain(row.delta),
-        account.claim.kind.number(row.epsilon, row.digits("epsilon", digits)),
-        numbers.number(row.zcdp, digits),
-        f"{tables.difference(gap, row.accuracy)} ({numbers.percent(gap / row.zcdp)})",
-    )
-
-
-def _delta_cells(row: PrivacyRow, account: Account, digits: int) -> tuple[str, ...]:
-    zero = row.delta == 0 and account.case(row.worst).log_delta(epsilon=row.epsilon) == -math.inf
-    exact = account.claim.kind.number(row.delta, row.digits("delta", digits))
-    return (
-        numbers.plain(row.epsilon),
-        exact if row.delta >= 1e-300 or zero else "below 1e-300",
-        numbers.number(row.zcdp, digits) if row.zcdp >= 1e-300 else "below 1e-300",
-        f"{numbers.number(row.zcdp / row.delta, 3)} times less" if 0 < row.delta < row.zcdp else "-",
-    )
-
-
-def _sentence(row: PrivacyRow, digits: int, kind: AnswerKind) -> str:
-    gap = row.zcdp - row.epsilon
-    stated = kind.states("epsilon", row.epsilon, row.digits("epsilon", digits))
-    text = f"At delta {numbers.plain(row.delta)} {stated}"
-    if row.epsilon <= 0:
-        return f"{text}: delta alone covers the whole loss."
-    saved = numbers.number(gap, numbers.count_of_digits(gap, row.accuracy, 3))
-    return (
-        f"{text}, {saved} ({numbers.percent(gap / row.zcdp)}) below the "
-        f"{numbers.number(row.zcdp, digits)} of the usual zCDP conversion."
-    )
 
 
 # -- two releases side by side -------------------------------------------------------------------------------
@@ -289,6 +213,9 @@ def compare(
     screen: Screen = PLAIN,
 ) -> None:
     """Compare two releases."""
+    from discreet.accounting.costs import DELTAS, PrivacyTable, TwoReleases, epsilon_rows
+    from discreet.answers.account import comparison_answer
+
     enough = console.read_accuracy(accuracy)
     deltas = console.read_deltas(delta or ())
     outputs = Outputs(plot=plot)
@@ -298,68 +225,18 @@ def compare(
     accounts = [between.account(one).with_accuracy(enough) for one in releases]
     with screen.progress("Comparing paths") as progress:
         running = [one.with_workers(between.workers, progress) for one in accounts]
-        rows = [tables.epsilon_rows(one, deltas or [*DELTAS]) for one in running]
+        rows = [epsilon_rows(one, deltas or [*DELTAS]) for one in running]
         outputs.write({"--plot": lambda: drawn(*running)})
     found = TwoReleases(
         *(PrivacyTable([one], cost, own) for one, cost, own in zip(releases, accounts, rows, strict=True))
     )
-    screen.present(found.as_dict, _compare_text(found), timed=True)
+    screen.tell(comparison_answer(found), timed=True)
 
 
 def drawn(first: Account, second: Account) -> Figure:
     """Return the picture of two accounts."""
+    from discreet.accounting.costs import zcdp_of
     from discreet.report.figures import compare_figure, sampled
 
-    both = (sampled(one, tables.zcdp_of(one)) for one in (first, second))
+    both = (sampled(one, zcdp_of(one)) for one in (first, second))
     return compare_figure(*both, title=f"{first.name} and {second.name}")
-
-
-def _compare_text(found: TwoReleases) -> Iterator[Block]:
-    sides = (("A", found.a.account, found.a.releases[0]), ("B", found.b.account, found.b.releases[0]))
-    for letter, account, release in sides:
-        who = tables.relation(account.neighbours, account.unit, account.people)
-        yield Hanging(f"{letter}: {release.name}. {release.title or release.name}", "   ")
-        rho, compared = numbers.with_fraction(account.rho), tables.compared(account).lower()
-        yield Hanging(f"   {who} ({account.neighbours} neighbours); zCDP rho {rho}; {compared}", "   ")
-    yield ""
-    first, second = (account.claim.kind for _, account, _ in sides)
-    rows = [
-        (
-            numbers.plain(one.delta),
-            first.number(one.epsilon, one.digits("epsilon", numbers.DIGITS)),
-            second.number(two.epsilon, two.digits("epsilon", numbers.DIGITS)),
-            tables.difference(two.epsilon - one.epsilon, one.accuracy + two.accuracy),
-            numbers.number(one.zcdp),
-            numbers.number(two.zcdp),
-        )
-        for one, two in found.rows
-    ]
-    titles = (f"A, {first.titled('epsilon')}", f"B, {second.titled('epsilon')}")
-    yield TextTable(("delta", *titles, "B minus A", "A, zCDP", "B, zCDP"), rows)
-    yield ""
-    yield from found.differences
-    yield str(found)
-    for letter, account, release in sides:
-        if account.claim.kind is not AnswerKind.EXACT:
-            yield f"{letter}: {account.claim.kind.sentence}"
-        yield from (Hanging(f"Note on {letter}: {note}") for note in tables.cautions(release))
-    yield ""
-    if not found.noise:
-        yield "No level and query have the same names in both."
-        return
-    yield "Variance of the noise, where level and query have the same names in both:"
-    levels = [level for level, _ in found.noise]
-    yield TextTable(
-        ("level", "query", "A", "B", "B / A"),
-        [
-            (
-                "" if level == last else level_name(level),
-                query.name,
-                numbers.plain(query.before),
-                numbers.plain(query.after),
-                numbers.number(float(query.after / query.before), 4),
-            )
-            for (level, query), last in zip(found.noise, ["", *levels], strict=False)
-        ],
-        (0, 1),
-    )

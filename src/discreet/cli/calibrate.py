@@ -9,14 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+from discreet.answers.release import heading, scaled_sizes
 from discreet.budget import AnswerKind, load
 from discreet.budget.levels import level_name
 from discreet.cli import console
 from discreet.cli.account import drawn
-from discreet.cli.console import PLAIN, Block, Outputs, Screen, TextTable, option
+from discreet.cli.console import PLAIN, Block, Outputs, Screen, option, text_table
 from discreet.errors import InputError
 from discreet.numbers import bound, decimal, exact_text, float_up, plain, read_delta
-from discreet.report.tables import calibrated_lines, heading, scaled_sizes
 
 if TYPE_CHECKING:
     from discreet.accounting.calibration import Calibration
@@ -108,6 +108,8 @@ def _check_target(
 
 
 def _text(release: Release, found: Calibration, box: Interval | None) -> Iterator[Block]:
+    from discreet.accounting.calibration import calibrated_lines
+
     delta, epsilon = exact_text(found.delta), bound(found.epsilon or Fraction(0), digits=8)
     yield heading(release)
     yield f"{found.neighbours.capitalize()} neighbours, delta {delta}. {' '.join(found.notes)}"
@@ -124,7 +126,7 @@ def _text(release: Release, found: Calibration, box: Interval | None) -> Iterato
         for line in calibrated_lines(found)
     ]
     columns = ("variance", "new", "std. dev.", "new", "95 % margin", "new", "variance change")
-    yield TextTable(("level", "query", *columns), rows, (0, 1))
+    yield text_table(("level", "query", *columns), rows, (0, 1))
     yield ""
     alone = found.by == "level"
     if found.factor is not None:

@@ -7,30 +7,27 @@ work, and put in place together at its end.
 
 from __future__ import annotations
 
-import io
-import json
-import math
 import re
-import shutil
 import sys
-import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
+from discreet.answers.answer import Answer, AnswerTable, Column, Paragraph, Part
 from discreet.budget import Neighbours
 from discreet.cli import seconds_so_far
 from discreet.errors import DiscreetError, InputError, visible
 from discreet.files import check_writable, csv_text, write_whole
 from discreet.numbers import fraction, read_delta, whole
+from discreet.render.json import json_of, json_text
+from discreet.render.text import part_text, text_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,8 +40,6 @@ if TYPE_CHECKING:
     """What files hold, by option: a text, a table (every float with all its digits), or a picture."""
 
 MOST_JOBS = 256
-FLOAT_DIGITS = 11
-"""Digits that hold in a result that is not certified."""
 LARGEST_EPSILON = 10**6
 
 
@@ -234,64 +229,24 @@ def command(
 
 # -- what a command gives back -----------------------------------------------------------------------------
 
-WIDTH = 100
-"""Columns of prose where there is no terminal to ask."""
+Hanging = Paragraph
+"""A paragraph whose lines after the first are indented."""
 
 
-class Hanging(NamedTuple):
-    """A paragraph whose lines after the first are indented."""
-
-    text: str
-    indent: str = "  "
-
-    def __str__(self) -> str:
-        width = min(WIDTH, _width() or WIDTH)
-        return textwrap.fill(
-            visible(self.text),
-            width,
-            subsequent_indent=self.indent,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-
-
-class LongLine(NamedTuple):
+def long_line(text: str) -> Paragraph:
     """One line, however long."""
-
-    text: str
-
-    def __str__(self) -> str:
-        return visible(self.text)
+    return Paragraph(text, wraps=False)
 
 
-class TextTable(NamedTuple):
-    """A table; columns in `left` are texts, the others are numbers and end flush."""
-
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    left: Sequence[int] = (0,)
-
-    def __str__(self) -> str:
-        from rich import box
-        from rich.console import Console
-        from rich.table import Table
-        from rich.text import Text
-
-        made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
-        for place, name in enumerate(self.columns):
-            made.add_column(name, justify="left" if place in self.left else "right", overflow="fold")
-        for row in self.rows:
-            made.add_row(*(Text(visible(cell)) for cell in row))  # a name may hold what rich takes for markup
-        # rendered to a string first: only `write` meets a closed pipe or a full disk
-        page = io.StringIO()
-        width = _width() or 500  # a table that goes into a file is as wide as it needs to be
-        Console(file=page, width=width, force_terminal=sys.stdout.isatty(), highlight=False).print(made)
-        text = "\n".join(line.rstrip() for line in page.getvalue().rstrip("\n").split("\n"))
-        unicode = (sys.stdout.encoding or "utf-8").lower().startswith("utf")
-        return text if unicode else text.replace("─", "-")
+def text_table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)
+) -> AnswerTable:
+    """Return a table; columns in `left` are texts, the others are numbers and end flush."""
+    heads = tuple(Column(name, is_text=place in left) for place, name in enumerate(columns))
+    return AnswerTable(heads, tuple(tuple(row) for row in rows))
 
 
-Block = str | Hanging | LongLine | TextTable
+Block = Part
 """A paragraph, or a table. An empty paragraph is an empty line."""
 
 
@@ -375,6 +330,18 @@ class Screen:
         if not self.quiet:
             print(f"Time: {seconds:.1f} s", file=sys.stderr)
 
+    def tell(self, answer: Answer, *, timed: bool = False) -> None:
+        """Write an answer as JSON, with the seconds it took if `timed`, or as text and the time beside it."""
+        seconds = seconds_so_far()
+        if self.json:
+            more = {"seconds": round(seconds, 3)} if timed else {}
+            write(f"{json_of(answer, **more)}\n")
+            return
+        for text in text_of(answer):
+            write(f"{text}\n")
+        if not self.quiet:
+            print(f"Time: {seconds:.1f} s", file=sys.stderr)
+
 
 PLAIN = Screen()
 
@@ -382,7 +349,7 @@ PLAIN = Screen()
 def show(text: Iterable[Block]) -> None:
     """Write paragraphs and tables."""
     for block in text:
-        write(f"{Hanging(block, '') if isinstance(block, str) else block}\n")
+        write(f"{part_text(block)}\n")
 
 
 def write(text: str) -> None:
@@ -395,37 +362,6 @@ def write(text: str) -> None:
         raise
     except OSError as error:
         raise DiscreetError(f"the output cannot be written: {error.strerror}") from None
-
-
-def _width() -> int | None:
-    """Columns of the terminal, if the output goes to one."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-
-
-def json_text(value: object, *, margin: str = "") -> str:
-    """Return JSON, readable, short lists on one line; a Decimal keeps all its digits.
-
-    >>> print(json_text({"worst": [6, 6], "lower": Decimal("24.456514457123456789"), "rows": []}))
-    {
-      "worst": [6, 6],
-      "lower": 24.456514457123456789,
-      "rows": []
-    }
-    """
-    inner = margin + "  "
-    if isinstance(value, Decimal):
-        return str(value)
-    if isinstance(value, Mapping) and value:
-        items = (f"{json.dumps(key)}: {json_text(item, margin=inner)}" for key, item in value.items())
-        return "{\n" + ",\n".join(inner + item for item in items) + f"\n{margin}}}"
-    if isinstance(value, list | tuple):
-        texts = [json_text(item, margin=inner) for item in value]
-        if any("\n" in text for text in texts) or sum(map(len, texts)) > WIDTH:
-            return "[\n" + ",\n".join(inner + text for text in texts) + f"\n{margin}]"
-        return f"[{', '.join(texts)}]"
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{value} has no place in JSON")
-    return json.dumps(value)
 
 
 def about_ledger(ledger: Path | None, what: str, *, counted: bool) -> Iterator[Block]:

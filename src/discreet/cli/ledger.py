@@ -10,7 +10,7 @@ from cyclopts import App
 
 from discreet.budget.levels import RELATIONS, level_name
 from discreet.cli import console
-from discreet.cli.console import Block, Hanging, Screen, TextTable, option, show, write
+from discreet.cli.console import Block, Hanging, Screen, option, show, text_table, write
 from discreet.errors import DiscreetError, InputError, visible
 from discreet.numbers import plain, read_delta
 
@@ -114,7 +114,7 @@ def _text(path: Path, ledger: Ledger, costs: list[Cost], failed: list[str]) -> I
             for number, entry in entries
         ]
         columns = ("run", "time", "release", "unit", "neighbours", "rho", "as a fraction", "output")
-        yield TextTable(columns, rows, (0, 1, 2, 3, 4, 7))
+        yield text_table(columns, rows, (0, 1, 2, 3, 4, 7))
     yield from _sums(ledger)
     for number, entry in entries:
         if entry.at_most > 1:
@@ -256,7 +256,7 @@ def _sums(ledger: Ledger) -> Iterator[Block]:
                 rows.append((unit, relation, "no total", str(ledger.spent(unit, relation)), ""))
     if rows:
         yield ""
-        yield TextTable(("unit", "neighbours", "total rho", "spent", "left"), rows, (0, 1))
+        yield text_table(("unit", "neighbours", "total rho", "spent", "left"), rows, (0, 1))
         yield ""
     from discreet.release import ledger_cost
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import App, Parameter
 
 from discreet import numbers
+from discreet.answers.release import relation
 from discreet.budget import load
 from discreet.budget.levels import find_level, level_name
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Block, Hanging, Screen, need_tables, option
 from discreet.errors import InputError
-from discreet.report import tables
 
 if TYPE_CHECKING:
     from discreet.budget import Release
@@ -206,7 +206,7 @@ def _text(release: Release, done: Measured) -> Iterator[Block]:
         )
     yield f"{release.name}: {cells_of_units(done.cells, done.units)} measured, in {done.out}."
     if done.rehearsal is None:
-        who = tables.relation(release.neighbours, release.unit)
+        who = relation(release.neighbours, release.unit)
         who += f", {several(release.unit, done.at_most)}" if done.at_most > 1 else ""
         yield Hanging(f"Spent: rho {numbers.with_fraction(done.rho)}; {who}.")
     if done.exact:

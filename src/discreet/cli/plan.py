@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from discreet.budget import load
 from discreet.budget.levels import level_name
-from discreet.budget.release import read_file
+from discreet.budget.release import read_text_file
 from discreet.cli import console
-from discreet.cli.console import PLAIN, Block, Hanging, Outputs, Screen, TextTable, need_tables, option
+from discreet.cli.console import PLAIN, Block, Hanging, Outputs, Screen, need_tables, option, text_table
 from discreet.errors import InputError
 from discreet.numbers import bound, read_delta
 
@@ -85,7 +85,7 @@ def plan(
     from discreet.estimation.plan import read_goals
 
     release = load(target)
-    goals = [] if goal is None else read_goals(read_file(goal)[0], goal.name)
+    goals = [] if goal is None else read_goals(read_text_file(goal)[0], goal.name)
     result = find(
         release,
         tree=_children([level.name for level in release.levels], read_tree(tree, release)),
@@ -118,7 +118,7 @@ def _text(release: Release, result: Plan) -> Iterator[Block]:
         )
     if result.dropped:
         yield f"{len(result.dropped)} of {len(result.budgets)} measurements are not needed and are dropped."
-    yield TextTable(COLUMNS, result.rows(), (0, 1, 6))
+    yield text_table(COLUMNS, result.rows(), (0, 1, 6))
 
 
 def _children(levels: list[str], found: list[float] | Tree | None) -> list[float] | None:
@@ -176,7 +176,7 @@ def _accuracy_text(release: Release, found: Accuracy) -> Iterator[Block]:
         tree = ", ".join(f"{up} to {down} {many:g}" for up, many, down in steps)
         yield Hanging(f"Tree, average number of children: {tree}.")
     yield "Standard deviations are root mean squares over the cells of a query."
-    yield TextTable(COLUMNS, found.rows(), (0, 1))
+    yield text_table(COLUMNS, found.rows(), (0, 1))
 
 
 def read_tree(text: str | None, release: Release) -> list[float] | Tree | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from discreet.cli import console
-from discreet.cli.console import PLAIN, Block, Hanging, LongLine, Outputs, Screen, TextTable, option, show
+from discreet.cli.console import PLAIN, Block, Hanging, Outputs, Screen, long_line, option, show, text_table
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def reproduce(
         rows = [
             (one.name, one.what, where(one), "yes" if one.is_long else "", one.source) for one in studies()
         ]
-        show([TextTable(("name", "what", "where", "takes long", "paper"), rows, (0, 1, 2, 3, 4))])
+        show([text_table(("name", "what", "where", "takes long", "paper"), rows, (0, 1, 2, 3, 4))])
         return
     if name is None and out is None:
         raise InputError(
@@ -109,16 +109,16 @@ def _text(found: list[Study], *, own: bool, left_out: list[str]) -> Iterator[Blo
     quiet = () if len(found) == 1 else (Verdict.CONFIRMED, Verdict.GIVEN)
     for study in found:
         if own:
-            yield LongLine(study.title)
+            yield long_line(study.title)
             digits = 3 if study.name == "dhc-tables" else 5  # differences near rounding have no more
             cells = [
                 ["" if v is None else f"{v:.{digits}g}" if isinstance(v, float) else str(v) for v in row]
                 for row in study.rows
             ]
             left = {"accuracy": (0, 1, 2), "slope": (0,)}.get(study.name, ())
-            yield TextTable([name.replace("_", " ") for name in study.columns], cells, left)
+            yield text_table([name.replace("_", " ") for name in study.columns], cells, left)
         else:
-            yield LongLine(f"{study.name}: {len(study.rows)} rows; {verdicts(study.checks)}")
+            yield long_line(f"{study.name}: {len(study.rows)} rows; {verdicts(study.checks)}")
             rows = [
                 (said.place, said.what, said.at, said.text, one.digits, one.verdict.value, one.why)
                 for one in study.checks
@@ -126,9 +126,9 @@ def _text(found: list[Study], *, own: bool, left_out: list[str]) -> Iterator[Blo
             ]
             if rows:
                 columns = ("place", "what", "at", "printed", "ours", "verdict", "why")
-                yield TextTable(columns, rows, (0, 1, 2, 5, 6))
+                yield text_table(columns, rows, (0, 1, 2, 5, 6))
         yield from (Hanging(f"  {note}") for note in study.notes)
     if len(found) > 1:
-        yield LongLine(f"together: {verdicts(one for study in found for one in study.checks)}")
+        yield long_line(f"together: {verdicts(one for study in found for one in study.checks)}")
     if left_out:
-        yield LongLine(f"left out, since it needs --from FILE: {', '.join(left_out)}")
+        yield long_line(f"left out, since it needs --from FILE: {', '.join(left_out)}")

@@ -17,15 +17,16 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from cyclopts import App, Parameter
 
+from discreet.answers.release import relation
 from discreet.budget import AnswerKind, load
 from discreet.budget.levels import level_name
 from discreet.cli import console
-from discreet.cli.console import PLAIN, Block, Hanging, LongLine, Outputs, Screen, TextTable, option
+from discreet.cli.console import PLAIN, Block, Hanging, Outputs, Screen, long_line, option, text_table
 from discreet.errors import InputError, visible
 from discreet.numbers import chance as shown
 from discreet.numbers import fraction, in_hundred, times
 from discreet.numbers import prior as read_prior
-from discreet.report.tables import relation
+from discreet.render.json import json_text
 
 if TYPE_CHECKING:
     from discreet.risk.counts import OneCount, SeveralCounts
@@ -156,7 +157,7 @@ def _single_text(found: OneCount, *, of_rho: bool, likelier: bool) -> Iterator[B
         )
         for one in found.beliefs
     ]
-    yield TextTable(("published", "prior", "posterior", "ratio", "decision"), rows, (4,))
+    yield text_table(("published", "prior", "posterior", "ratio", "decision"), rows, (4,))
     rule = "Choosing the likelier answer" if likelier else "Choosing what costs less on average"
     for prior in found.priors:
         means = found.averages(prior)
@@ -191,7 +192,7 @@ def _several_text(found: SeveralCounts) -> Iterator[Block]:
             )
             for step, known in zip(steps, found.known, strict=True)
         ]
-        yield TextTable(("published", "variance", "known", "before", "after", "ratio"), rows, ())
+        yield text_table(("published", "variance", "known", "before", "after", "ratio"), rows, ())
         yield (
             f"After all of them this adversary, with prior {prior}, gives “present” a probability of "
             f"{shown(steps[-1].posterior)}, {steps[-1].total_ratio:.4g} times the prior."
@@ -327,7 +328,7 @@ def _hierarchy_text(found: HierarchyPosterior, other: float | None) -> Iterator[
         )
         for area in found.areas
     ]
-    yield TextTable(("area", "mean count", "standard deviation", "95 % interval"), rows)
+    yield text_table(("area", "mean count", "standard deviation", "95 % interval"), rows)
     if other is not None:
         from discreet.risk.hierarchy import small_bound
 
@@ -426,7 +427,7 @@ def _release_text(profile: RiskProfile) -> Iterator[Block]:
         part = profile.at(prior)
         base = part.overall[0].baseline
         yield ""
-        yield LongLine(f"Prior {prior_text(prior)}: right {times(base)} with nothing published.")
+        yield long_line(f"Prior {prior_text(prior)}: right {times(base)} with nothing published.")
         cells = [
             (
                 level_name(row.scope),
@@ -438,7 +439,7 @@ def _release_text(profile: RiskProfile) -> Iterator[Block]:
             )
             for row in part.rows
         ]
-        yield TextTable(
+        yield text_table(
             ("level", "seen", "right", "advantage", "mean posterior", "5 % to 95 %"), cells, (0, 1)
         )
     yield ""
@@ -483,7 +484,7 @@ def explain(
     if out is not None:
         console.write(f"Written to {out}\n")
     elif screen.json:
-        console.write(f"{console.json_text({**profile.as_dict(), 'page': page})}\n")
+        console.write(f"{json_text({**profile.as_dict(), 'page': page})}\n")
     else:
         console.write(visible(page))
 
@@ -580,7 +581,7 @@ def _table_text(found: TableRisk, file: Path, law: str | None) -> Iterator[Block
         for level in (*found.levels, found.total)
     ]
     quantiles = (f"{100 * q:g} %" for q in QUANTILES)
-    yield TextTable(("level", "rows", "odds doubled", *quantiles, "largest", "mean posterior"), rows)
+    yield text_table(("level", "rows", "odds doubled", *quantiles, "largest", "mean posterior"), rows)
     yield ""
     total = found.total
     if law is None:

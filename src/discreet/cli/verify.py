@@ -7,12 +7,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from discreet.answers.release import relation
 from discreet.budget import ALIASES, load, preset_names
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Block, Hanging, Screen, option
 from discreet.errors import InputError
 from discreet.numbers import read_delta
-from discreet.report import tables
 
 if TYPE_CHECKING:
     from discreet.accounting.verification import Verification
@@ -83,7 +83,7 @@ def verify(
 
 def _text(found: Verification) -> Iterator[Block]:
     account = found.certificate.account()
-    who = tables.relation(account.neighbours, account.unit, account.people)
+    who = relation(account.neighbours, account.unit, account.people)
     yield Hanging(f"{account.name}, {who} ({account.neighbours}): {found.certificate.says}")
     yield Hanging(f"{found.verdict.capitalize()}. {found.reason}")
     if account.claim.reasons:

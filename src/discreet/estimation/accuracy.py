@@ -13,6 +13,7 @@ import numpy as np
 
 from discreet.budget import Release
 from discreet.budget.levels import level_name
+from discreet.budget.noise_table import levels_of, noise_lines
 from discreet.errors import InputError
 from discreet.estimation.intervals import View
 from discreet.estimation.model import Model, queries_of, told_by_level, uniform_tree
@@ -169,3 +170,47 @@ def mean_variance(view: View, query: str, nodes: Integers, weights: Floats) -> f
         return None
     projection = view.model.projection(query)
     return float(weights @ view.variances(query, nodes) @ projection.class_sizes) / projection.cells
+
+
+@dataclass(frozen=True, slots=True)
+class MarginLine:
+    """Queries of a level that are equally accurate: standard deviations and 95 % margins.
+
+    `noise` is None where the level does not ask the query. `estimate` is None where no estimates were asked
+    for, and has None in it where no measurement determines the query.
+    """
+
+    level: str
+    queries: tuple[str, ...]
+    noise: tuple[float, int] | None
+    estimate: tuple[float | None, float | None] | None = None
+
+
+def margin_lines(release: Release, estimates: Accuracy | None = None) -> tuple[MarginLine, ...]:
+    """Return the noise of each level beside the best estimates, queries that are alike in both together.
+
+    A query that a level does not ask has a line of its own if it can be estimated there.
+
+    >>> from discreet.budget import load
+    >>> from discreet.estimation import accuracy
+    >>> release = load("pl94-2020")
+    >>> line = next(one for one in margin_lines(release, accuracy(release)) if one.noise is None)
+    >>> line.level, line.queries, round(line.estimate[1], 1)
+    ('US', ('total',), 15.0)
+    """
+    noise = {
+        (line.level, name): (line.deviation, line.margin)
+        for line in noise_lines(release)
+        for name in line.queries
+    }
+    asked = dict.fromkeys((level, row.query) for level, rows in levels_of(release).items() for row in rows)
+    best = {} if estimates is None else {k: (v.sd, v.margin95) for k, v in estimates.by_query.items()}
+    known = (place for place, found in best.items() if found[0] is not None)
+    order = {level.name: place for place, level in enumerate(release.levels)}
+    alike: dict[tuple[str, object, object], list[str]] = {}
+    for level, name in sorted({**asked, **dict.fromkeys(known)}, key=lambda place: order[place[0]]):
+        alike.setdefault((level, noise.get((level, name)), best.get((level, name))), []).append(name)
+    return tuple(
+        MarginLine(level, tuple(names), noise.get((level, names[0])), best.get((level, names[0])))
+        for (level, _, _), names in alike.items()
+    )

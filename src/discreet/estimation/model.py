@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 from discreet.budget import Attributes, Release, Tabulation
 from discreet.budget.attributes import Groups
 from discreet.budget.levels import CHILDREN_2020
-from discreet.budget.release import rows as rows_of
 from discreet.errors import InputError
 from discreet.estimation.tree import SMALL, Evidence, Floats, Integers, Numbers, Solution, Tree, solve
 from discreet.noise import Noise
@@ -492,8 +491,9 @@ def noises(release: Release, levels: Sequence[str] | None = None) -> dict[tuple[
     State+County total discrete Gaussian noise of variance 3
     """
     runs = dict.fromkeys(run for path in release.paths for run in release.runs(path))
-    wanted = tuple(run for run in runs if levels is None or "+".join(run) in levels)
-    return {(row.level, row.query): row.single() for row in rows_of(release, wanted)}
+    wanted = [run for run in runs if levels is None or "+".join(run) in levels]
+    rows = (row for run in wanted for row in release.run_table(run))
+    return {(row.level, row.query): row.single() for row in rows}
 
 
 def queries_of(release: Release) -> tuple[str, ...]:

@@ -279,20 +279,20 @@ def draw(law: CountingLaw, size: int, *, source: Entropy | None = None) -> Integ
     source.fill(prefix.view(np.uint8))
     rising = thresholds(law)
     if rising is None:
-        return np.array([settle(law, int(word), source) for word in prefix], dtype=np.int64)
+        return np.array([settle_draw(law, int(word), source) for word in prefix], dtype=np.int64)
     # thresholds above u count; those equal to u are ties
     beyond = np.searchsorted(rising, prefix, side="right")
     values = (rising.size - beyond).astype(np.int64)
     for i in np.flatnonzero((beyond > 0) & (rising[np.maximum(beyond, 1) - 1] == prefix)):
-        values[i] = settle(law, int(prefix[i]), source)
+        values[i] = settle_draw(law, int(prefix[i]), source)
     return values
 
 
-def settle(law: CountingLaw, prefix: int, source: Entropy) -> int:
+def settle_draw(law: CountingLaw, prefix: int, source: Entropy) -> int:
     """Return the value for a uniform real that starts with these 64 bits, by balls alone.
 
     >>> from discreet.noise import DiscreteLaplace
-    >>> settle(Above(DiscreteLaplace(1), 3), 1 << 62, SystemEntropy())  # exp(-2) < 1/4 < exp(-1)
+    >>> settle_draw(Above(DiscreteLaplace(1), 3), 1 << 62, SystemEntropy())  # exp(-2) < 1/4 < exp(-1)
     1
     """
     real = _Real(prefix, source)
@@ -596,11 +596,11 @@ class InversionTable:
     def settle(self, prefix: int, source: Entropy) -> int:
         """Return the value of a uniform real that starts with these 64 bits, by ball arithmetic."""
         if self.step < 0:
-            return settle(self.law, prefix, source)
+            return settle_draw(self.law, prefix, source)
         if prefix < 1 << 63:
-            return -settle(self.law, prefix, source)
+            return -settle_draw(self.law, prefix, source)
         # The upper half mirrors the lower one; 1 - U is known to as many bits, complemented.
-        return settle(self.law, ~prefix & ((1 << 64) - 1), _Complement(source))
+        return settle_draw(self.law, ~prefix & ((1 << 64) - 1), _Complement(source))
 
 
 class _Complement:

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from discreet.accounting.costs import PrivacyRow, delta_rows, epsilon_rows
     from discreet.report.figures import (
         Profile,
         TradeOffCurve,
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
         sample_profile,
         sample_tradeoff,
     )
-    from discreet.report.tables import PrivacyRow, delta_rows, epsilon_rows
 
 __all__ = [
     "PrivacyRow",
@@ -38,5 +38,8 @@ def __getattr__(name: str) -> object:
     """Import a public name when it is first asked for: a list of presets needs no NumPy."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = "tables" if name in ("PrivacyRow", "delta_rows", "epsilon_rows") else "figures"
-    return getattr(import_module(f"discreet.report.{home}"), name)
+    if name in ("PrivacyRow", "delta_rows", "epsilon_rows"):
+        from discreet.accounting import costs
+
+        return getattr(costs, name)
+    return getattr(import_module("discreet.report.figures"), name)

@@ -15,16 +15,18 @@ from importlib.metadata import version
 import numpy as np
 
 from discreet.accounting.certificate import Certificate
+from discreet.accounting.costs import PrivacyRow, zcdp_of
 from discreet.accounting.overall import Account
 from discreet.accounting.parallel import map_cases
 from discreet.accounting.privacy_loss import PrivacyLoss, Quantity, compose
+from discreet.answers.account import compared, label
+from discreet.answers.release import claim_record, claim_text, relation
 from discreet.budget import Release
 from discreet.errors import PrecisionError
 from discreet.files import ArrowTable, arrow, sha256
 from discreet.noise import Noise
 from discreet.numbers import Exact, exact_text, fraction
 from discreet.report.figures import Floats, curve_alphas, drawing_epsilons
-from discreet.report.tables import PrivacyRow, compared, label, relation, zcdp_of
 
 FORMAT = "discreet export 1"
 
@@ -93,7 +95,7 @@ def write_export(
             who=relation(account.neighbours, account.unit, account.people),
             program=program,
             pairs=compared(account).removesuffix(" compared").lower(),
-            claim=str(account.claim),
+            claim=claim_text(account.claim),
             alpha=exact_text(ALPHA),
             missing=missing,
         )
@@ -108,7 +110,7 @@ def write_export(
             "people": account.people,
             "rho": str(account.rho),
             "pairs": account.pairs,
-            "answer": account.claim.as_dict(),
+            "answer": claim_record(account.claim),
             "files": [
                 {
                     "name": file,

@@ -425,7 +425,7 @@ class Attack:
         shape = v.shape
         v, k, p, q = (array.reshape(-1) for array in (v, k, p, q))
         found = np.empty((outputs, v.size))
-        for (one, count), rows in grouped(v, k):
+        for (one, count), rows in rows_of_equal(v, k):
             attack = Attack(variance=one, known=int(count), others=self.others, nonnegative=self.nonnegative)
             found[:, rows] = compute(attack, Prior(p[rows], q[rows]))
         return found.reshape(outputs, *shape)
@@ -438,7 +438,7 @@ def zero_evidence(known: Floats, variance: Floats) -> Floats:
     [-0.360685]
     """
     result = np.empty(variance.size)
-    for (v,), rows in grouped(variance):
+    for (v,), rows in rows_of_equal(variance):
         k, place = np.unique(known[rows], return_inverse=True)
         tails = np.log(tail_ratio(k + 1.0, v)) - np.log(tail_ratio(k, v))
         result[rows] = (tails - (k + 0.5) / v)[place]
@@ -798,10 +798,10 @@ def answer(values: Floats) -> Answer:
     return float(values) if values.ndim == 0 else values
 
 
-def grouped(*columns: Floats) -> Iterator[tuple[tuple[float, ...], NDArray[np.intp] | slice]]:
+def rows_of_equal(*columns: Floats) -> Iterator[tuple[tuple[float, ...], NDArray[np.intp] | slice]]:
     """Yield each distinct row of 1-d columns of one length, with the places that have it.
 
-    >>> [(values, rows.tolist()) for values, rows in grouped(np.array([5.0, 2.0, 5.0]))]
+    >>> [(values, rows.tolist()) for values, rows in rows_of_equal(np.array([5.0, 2.0, 5.0]))]
     [((2.0,), [1]), ((5.0,), [0, 2])]
     """
     if all((column == column[:1]).all() for column in columns):

@@ -551,9 +551,9 @@ def _tails_of_all(whole: Account, points: Floats) -> tuple[Floats, float]:
     def deltas(at: Floats) -> Floats:
         found = np.empty((whole.pairs, at.size))
         for scan in together.scan(Kind.DELTA, [Fraction(abs(t)) for t in at]):
-            t = float(at[scan.place])
+            t = float(at[scan.threshold])
             values = scan.value * math.exp(scan.exponent)
-            found[:, scan.place] = values if t >= 0 else -math.expm1(t) + math.exp(t) * values
+            found[:, scan.threshold] = values if t >= 0 else -math.expm1(t) + math.exp(t) * values
         return found
 
     smooth = _differences(deltas, points, together.spread) if together.lattice is None else None

@@ -50,9 +50,9 @@ from discreet.risk.attack import (
     Floats,
     Number,
     Prior,
-    grouped,
     read_known,
     read_prior,
+    rows_of_equal,
     zero_evidence,
 )
 
@@ -693,7 +693,7 @@ class Batch:
         every = np.arange(self.noisy.size)
         for name, rows in self.by_level():
             here = every[rows]
-            for (variance,), some in grouped(self.variance[here]):
+            for (variance,), some in rows_of_equal(self.variance[here]):
                 yield (name, variance), here[some]
 
 

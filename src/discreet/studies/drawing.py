@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _MARKS = "ox^v"
 
 
-def draw(
+def draw_figure(
     study: Study,
     *,
     x: str,

@@ -422,9 +422,9 @@ class StudyEntry:
 
     def draw(self, study: Study) -> Figure:
         """Draw the figure of its table."""
-        from discreet.studies.drawing import draw
+        from discreet.studies.drawing import draw_figure
 
-        return draw(study, **self.figure)
+        return draw_figure(study, **self.figure)
 
     def files(self, study: Study) -> dict[str, bytes]:
         """Return the bytes of its files, by their names."""

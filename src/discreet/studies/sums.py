@@ -44,7 +44,7 @@ VARIANCES = (1, 5, 10)
 def residuals() -> Found:
     """Compute sup over y of |P(S_n = y) - normal density|, and bounds on it.
 
-    >>> row = residuals().where(n=10, sigma2=1).rows[0]
+    >>> row = residuals().where(n=10, sigma2=1).rows[0]  # slow: it takes seconds
     >>> f"{row[2]:.3g} {row[3]:.3g} {row[4]:.0e}"
     '4.18e-08 5.53e-08 4e-07'
     """

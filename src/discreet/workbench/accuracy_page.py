@@ -6,12 +6,13 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
 
-from discreet.accounting.calibration import Calibration, calibrate
+from discreet.accounting.calibration import Calibration, calibrate, calibrated_lines
+from discreet.answers.release import scaled_sizes
 from discreet.budget.levels import level_name
 from discreet.errors import DiscreetError, InputError
+from discreet.estimation.accuracy import MarginLine, margin_lines
 from discreet.numbers import interval, number, percent, plain, positive
 from discreet.numbers import margin as margin_text
-from discreet.report.tables import MarginLine, calibrated_lines, margin_lines, scaled_sizes
 from discreet.workbench import charts
 from discreet.workbench import controls as c
 from discreet.workbench import words as say

@@ -9,7 +9,7 @@ from functools import partial
 
 from discreet.budget import AnswerKind, Release
 from discreet.budget.levels import RELATIONS, level_name
-from discreet.budget.release import presets
+from discreet.budget.release import preset_titles
 from discreet.errors import DiscreetError
 from discreet.numbers import exact_text, number, percent, plain, positive, read_delta
 from discreet.workbench import charts
@@ -54,7 +54,7 @@ def _release(page: c.Page) -> None:
     neighbours = c.Setting(lambda: page.state.relation, lambda kind: page.state.with_neighbours(kind))
     with c.card("Release"):
         page.heading("Release")
-        releases = {**{name: name for name in presets()}, _OWN: "opened file"}
+        releases = {**{name: name for name in preset_titles()}, _OWN: "opened file"}
         c.choice(page, "Release", release, releases, "choosing {}", bare=True)
         page.words(title).style("margin: 8px 0 14px")
         with c.box("wb-pair"):

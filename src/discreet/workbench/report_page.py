@@ -6,12 +6,12 @@ from functools import partial
 
 from nicegui import ui
 
+from discreet.answers.release import relation
 from discreet.budget import Release
 from discreet.errors import InputError
 from discreet.numbers import exact_text
 from discreet.report.html import page as report
 from discreet.report.html.pdf import find_chromium, print_pdf
-from discreet.report.tables import relation
 from discreet.workbench import controls as c
 from discreet.workbench import words as say
 from discreet.workbench.session import Question, Session

@@ -16,13 +16,14 @@ import numpy as np
 
 from discreet.accounting.calibration import Calibration, calibrate, reached
 from discreet.accounting.comparisons import ZCDP, GaussianDP
+from discreet.accounting.costs import zcdp_of
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import Release
 from discreet.budget.levels import Neighbours
 from discreet.estimation import accuracy
+from discreet.estimation.accuracy import MarginLine, margin_lines
 from discreet.noise import DiscreteGaussian, Noise
-from discreet.report.tables import MarginLine, margin_lines, zcdp_of
 from discreet.risk.profile import RiskProfile, best_accuracies, risk_profile
 
 Answer = TypeVar("Answer")

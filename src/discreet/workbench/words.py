@@ -10,11 +10,12 @@ from fractions import Fraction
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from discreet.answers.account import label
+from discreet.answers.release import only_path, path_text, relation
 from discreet.budget import AnswerKind
 from discreet.budget.levels import CHILDREN_2020, level_name
 from discreet.errors import DiscreetError
 from discreet.numbers import at_most, bound, exact_text, number, percent, percent_down, plain, with_fraction
-from discreet.report import tables
 from discreet.workbench.adversary import SCENARIOS, SETTINGS, adversary, read_chance
 from discreet.workbench.state import State
 
@@ -286,11 +287,11 @@ def worst_text(numbers: Numbers) -> str:
     if found is None:
         return "The main path, while the slider moves."
     if len(release.paths) == 1:
-        return tables.only_path(release)
+        return only_path(release)
     kind = "pair of paths" if len(found.worst) == 2 else "path"
     numbered = sorted(set(found.worst))
-    paths = "; ".join(f"path {number}: {tables.path_text(release, number)}" for number in numbered)
-    return f"Worst {kind} {tables.label(found.worst)}. {paths[0].upper()}{paths[1:]}."
+    paths = "; ".join(f"path {number}: {path_text(release, number)}" for number in numbered)
+    return f"Worst {kind} {label(found.worst)}. {paths[0].upper()}{paths[1:]}."
 
 
 def meaning(numbers: Numbers) -> list[str]:
@@ -312,7 +313,7 @@ def meaning(numbers: Numbers) -> list[str]:
     )
     power = bound(Fraction(epsilon), digits=4) if is_bound else number(epsilon, 4)
     said = [
-        f"If two databases differ by {tables.relation(state.relation, state.base.unit)}, the probabilities "
+        f"If two databases differ by {relation(state.relation, state.base.unit)}, the probabilities "
         f"of any published result differ by {most}a factor of {about}e^{power} (about {factor}), except "
         f"in cases of total probability {exact_text(state.delta)}.",
         f"Anyone who must guess which of the two was used, with even odds beforehand, is right {most}"

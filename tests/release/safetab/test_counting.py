@@ -211,6 +211,7 @@ def test_groups_and_origins(duckdb_engine: Engine, toy: Path, toy_parameters: Pa
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [2])
 def test_state_by_state_gives_the_same(
     duckdb_engine: Engine,

@@ -269,6 +269,7 @@ def test_mean_error_of_small_groups_is_the_conditional_one(found: Curated) -> No
     assert abs(errors.mean("error") - errors.mean("expected_error")) < 5 * standard
 
 
+@pytest.mark.slow
 def test_regions_of_the_same_blocks_share(nation: Nation) -> None:
     """More is released than by each region alone, as much as expected (5 standard errors, copies counted)."""
     shared = curate(nation.params, nation.data, release(nation, "shared", coterminous=True))
@@ -316,6 +317,7 @@ def test_chance_of_release_by_the_exact_noise(nation: Nation) -> None:
     assert cut.tolist() == [NO_CUT, 16, 16]
 
 
+@pytest.mark.slow
 def test_bureau_columns_give_the_same(nation: Nation, found: Curated) -> None:
     bare = curate(nation.params, nation.data, release(nation, "bare", bureau_columns=True))
     assert any("state no margins" in note for note in bare.notes)
@@ -324,6 +326,7 @@ def test_bureau_columns_give_the_same(nation: Nation, found: Curated) -> None:
             assert getattr(one.errors, name) == pytest.approx(getattr(other.errors, name), rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_parquet_gives_the_same(nation: Nation, found: Curated) -> None:
     other = curate(nation.params, nation.data, release(nation, "parquet", format="parquet"))
     assert [line.errors.error for line in other.errors] == [line.errors.error for line in found.errors]
@@ -362,6 +365,7 @@ def test_a_release_with_other_noise_is_noticed(nation: Nation, released: Path, t
     assert any("summary.json" in note for note in doctored.notes)
 
 
+@pytest.mark.slow
 def test_other_data_are_noticed(nation: Nation, tmp_path: Path) -> None:
     import shutil
 

@@ -121,12 +121,12 @@ def test_a_full_disk(runs: Runs, tmp_path: Path) -> None:
     disk.mkdir()
     mount = shutil.which("mount")
     if mount is None or os.geteuid() != 0:
-        pytest.skip("a small disk can be mounted by root only")
+        pytest.skip("needs a small disk: run as root")
     made = subprocess.run(
         [mount, "-t", "tmpfs", "-o", "size=8k", "tmpfs", str(disk)], capture_output=True, check=False
     )
     if made.returncode:
-        pytest.skip("a small disk cannot be mounted here")
+        pytest.skip("needs a small disk: run where mounting is allowed")
     try:
         answer = runs(out=str(disk / "out"))
         assert answer["status"] == 2

@@ -46,7 +46,7 @@ def rows(folder: Path, stem: str) -> list[str]:
     return [line.partition("|NOT PRIVATE")[0] for line in lines]
 
 
-@pytest.mark.parametrize("bureau", [False, True])
+@pytest.mark.parametrize("bureau", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_both_steps_are_what_the_run_does(
     tmp_path: Path, params: Path, released: Callable[..., Path], bureau: bool
 ) -> None:
@@ -92,6 +92,7 @@ def test_corrections_are_those_of_the_run(
         assert rows(tmp_path / "last", stem) == rows(whole, stem) != rows(plain, stem)
 
 
+@pytest.mark.slow
 def test_parquet_and_text_are_read_alike(tmp_path: Path, params: Path, released: Callable[..., Path]) -> None:
     texts, tables = released("texts"), released("tables", format="parquet")
     for source, name in ((texts, "a"), (tables, "b")):
@@ -169,7 +170,12 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+MISSING = "a row of t2 is missing"
+
+
+@pytest.mark.parametrize(
+    "damage", [pytest.param(one, marks=pytest.mark.slow if one == MISSING else ()) for one in DAMAGES]
+)
 def test_a_damaged_output_is_refused(tmp_path: Path, output: Path, damage: str) -> None:
     stem, change, message = DAMAGES[damage]
     out = tmp_path / "out"

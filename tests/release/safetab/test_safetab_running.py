@@ -111,9 +111,9 @@ def test_both_engines_give_the_rows_of_the_published_program(
 
 @pytest.mark.slow
 def test_spark_gives_the_same(tmp_path: Path) -> None:
-    pytest.importorskip("pyspark")
+    pytest.importorskip("pyspark", reason="needs PySpark: install the extra `test`")
     if shutil.which("java") is None:
-        pytest.skip("Spark needs Java")
+        pytest.skip("needs Java: `make system` installs it")
     call = ["safetab", "run", str(TOY), str(DATA), str(tmp_path / "out")]
     options = ["--bureau-columns", "--no-coterminous", "--no-noise", "--engine", "spark", "--quiet"]
     # a process of its own: Spark leaves sockets open until its process ends
@@ -154,6 +154,7 @@ def published(params: Path, blocks: Any, people: Any) -> tuple[set[str], set[str
     return t1, t2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1])
 def test_other_people_with_the_specification_of_2020(
     tmp_path: Path, write: Callable[..., Path], seed: int
@@ -420,8 +421,15 @@ ABOVE = {"1_usa": 0.5, "2_usa": 1, "1_state": 2, "2_state": 0.25}
 BELOW = {"1_county": 0.5, "2_tract": 1, "1_place": 2, "2_aiannh": 0.25}
 
 
-@pytest.mark.parametrize("privacy", ["zcdp", "puredp"])
-@pytest.mark.parametrize("large", [False, True], ids=["totals", "large tables"])
+@pytest.mark.parametrize(
+    ("large", "privacy"),
+    [
+        pytest.param(False, "zcdp", id="totals-zcdp"),
+        pytest.param(False, "puredp", id="totals-puredp"),
+        pytest.param(True, "zcdp", id="large tables-zcdp"),
+        pytest.param(True, "puredp", id="large tables-puredp", marks=pytest.mark.slow),
+    ],
+)
 def test_noise_of_repeated_runs_has_its_variance_by_level_and_stage(
     params: Callable[..., Path], privacy: str, large: bool
 ) -> None:

@@ -20,7 +20,7 @@ import pytest
 
 from discreet.release.safetab.synthetic import Nation, synthesize
 
-pytestmark = pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java")
+pytestmark = pytest.mark.skipif(shutil.which("java") is None, reason="needs Java: `make system` installs it")
 HERE = {"SPARK_LOCAL_IP": "127.0.0.1", "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 
 

@@ -234,11 +234,11 @@ def test_what_is_wrong_with_records_is_told_by_line_and_never_by_value(
     assert command(["safetab", "validate", str(place / "specification.toml"), str(place), "--quiet"]) == 2
     told = " ".join(capsys.readouterr().out.split())
     for text in (
-        "a municipality is not in areas (line 5 of people.csv, municipality)",
-        "a code is not in the specification (line 8 of people.csv, country_of_birth)",
-        "sex is not one of f, m (line 10 of people.csv, sex)",
-        "age is not a whole number from 0 to 110 (line 10 of people.csv, age)",
-        "tenure is not one of outright, mortgage, market, reduced (line 10 of people.csv, tenure)",
+        "a municipality is not in areas (line 5 of people.csv, field municipality)",
+        "a code is not in the specification (line 8 of people.csv, field country_of_birth)",
+        "sex is not one of f, m (line 10 of people.csv, field sex)",
+        "age is not a whole number from 0 to 110 (line 10 of people.csv, field age)",
+        "tenure is not one of outright, mortgage, market, reduced (line 10 of people.csv, field tenure)",
     ):
         assert text in told, told
     assert not any(value in told for value in ("NL999", "Atlantis", "castle", "111"))

@@ -168,6 +168,7 @@ def test_lines_behind_blank_ones_and_line_breaks(
     ]
 
 
+@pytest.mark.slow
 def test_lines_of_a_large_file(write: Write, duckdb_engine: Engine, toy_parameters: Parameters) -> None:
     # large enough that DuckDB reads it in several pieces at once
     rows = [PERSON] * 300_000

@@ -26,7 +26,7 @@ from discreet.release.safetab import workbook
 from discreet.release.safetab.census2020 import configuration_2020, specification_2020, write_parameters
 from discreet.release.safetab.design import Sizing, changed, sizing
 
-pytest.importorskip("xlsxwriter")
+pytest.importorskip("xlsxwriter", reason="needs XlsxWriter: install the extra `test`")
 SPECIFICATION = specification_2020()
 SPACE = {"x": "http://schemas.openxmlformats.org/spreadsheetml/2006/main"}
 

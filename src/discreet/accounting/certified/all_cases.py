@@ -1,12 +1,12 @@
-"""Upper bounds of delta for all cases of a release at once, proved.
+"""Proved upper bounds of delta for all cases of a release together.
 
 The trapezoidal sum over all nodes is a sum of positive terms, the sought delta among them (Poisson
 summation), so that it bounds delta from above whatever the spacing. Nodes near the origin are summed in
 balls, for all pairs by one product of matrices. What the other nodes add to the pair (i, j) is at most
 sqrt(T_i T_j) by the inequality of Cauchy and Schwarz, where T_i is the sum of |Phi_i|^2 / y^2 over them.
 
-T_i is bounded with basic operations on floats alone, each padded: moduli are looked up in tables of bounds
-that come from balls, so that no exponential of a float enters.
+T_i is bounded by basic operations on floats, each padded: moduli are looked up in tables of bounds that come
+from balls, so that no exponential of a float is used.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from discreet.accounting.contour import (
     Kind,
     Sieve,
     SieveOverflowError,
-    rounded,
     saddle,
     short_above,
+    short_tilt,
     sieved,
 )
 from discreet.accounting.loss import MOST_NODES, Floats, Loss, Nodes, turns
@@ -42,10 +42,10 @@ from discreet.noise.balls import ball, working_bits
 _TWO_PI = 2 * math.pi
 _BITS = 128
 _LEVELS = 256  # entries of a table of moduli, ...
-_FINE = 4  # ... so many of them for each factor e
-_AIM = 1e-12  # what may be left out, relative to the value; pairs that this does not settle are proved singly
+_FINE = 4  # ... this many of them for each factor e
+_AIM = 1e-12  # what may be left out, relative to the value; pairs still open are proved one by one
 _MOST_SEEN = 400_000
-_EACH = 1000  # values of a transform take as long as the proof of one case by itself
+_EACH = 1000  # values of a transform take as long as the proof of one case
 _PAD = 1e-9  # far above the rounding of a few operations, and of sums of as many terms as there are nodes
 
 
@@ -65,7 +65,7 @@ class Moduli:
         spread = term.tilted_variance(float(theta))
         self.rate = _FINE * term.times * max(spread, 1e-30) / 2
         count = min(_LEVELS, math.floor(self.rate * math.pi**2))
-        # (roots rounded down, so that no angle is looked up beyond where its bound was had)
+        # (roots rounded down, so that no angle is looked up beyond the range of its bound)
         self.distance = [math.sqrt(g / self.rate) * (1 - 1e-12) for g in range(count + 1)]
         with working_bits(_BITS):
             logs = term.moduli_ball(theta, self.distance)
@@ -75,18 +75,18 @@ class Moduli:
     def radius(self, depth: float) -> float:
         """A distance beyond which the modulus is below e^-depth; pi if there is none."""
         above = np.flatnonzero(self.log > -depth)
-        place = int(above[-1]) + 1 if above.size else 0
-        return self.distance[place] * (1 + 1e-9) if place < len(self.distance) else math.pi
+        first = int(above[-1]) + 1 if above.size else 0
+        return self.distance[first] * (1 + 1e-9) if first < len(self.distance) else math.pi
 
     def at(self, nodes: Nodes, period: Fraction) -> Floats:
         """Bounds of the logarithm at nodes."""
         d = np.maximum(_TWO_PI * np.abs(turns(nodes, self.step / period)) - 1e-12, 0.0)
-        place = np.minimum(self.rate * (1 - 1e-9) * d * d, self.log.size - 1).astype(np.int64)
-        return np.asarray(self.log[place])
+        entry = np.minimum(self.rate * (1 - 1e-9) * d * d, self.log.size - 1).astype(np.int64)
+        return np.asarray(self.log[entry])
 
 
 class _Path:
-    """One path on a contour: its moduli, and what it leaves out: by itself, or with another one like it."""
+    """One path on a contour: its moduli, and what it leaves out, alone or paired with an equal path."""
 
     def __init__(self, loss: Loss, tables: Sequence[Moduli], sides: int) -> None:
         self.loss = loss
@@ -96,8 +96,8 @@ class _Path:
     def _kept(self, start: float, end: float, depth: float, period: Fraction) -> Nodes:
         """The nodes between two points at which |Phi|^sides may exceed e^-depth."""
         radii = [table.radius(depth / self.sides) for table in self.tables]
-        found = Sieve(*sieved(self.loss, start, end, radii), end, depth)
-        return found.nodes(float(period), _MOST_SEEN)
+        kept = Sieve(*sieved(self.loss, start, end, radii), end, depth)
+        return kept.nodes(float(period), _MOST_SEEN)
 
     def _weighed(self, nodes: Nodes, weight: Floats, period: Fraction) -> arb:
         """A bound of sum weight |Phi|^sides."""
@@ -106,10 +106,10 @@ class _Path:
         logs = np.zeros(nodes.size)
         for table in self.tables:
             logs += table.at(nodes, period)
-        # in classes of equal bound, to the next quarter up
-        place = np.clip(np.floor(-4 * self.sides * logs - 1e-6), 0, 4 * 800).astype(np.int64)
+        # in classes of equal bound, rounded up to quarters
+        quarter = np.clip(np.floor(-4 * self.sides * logs - 1e-6), 0, 4 * 800).astype(np.int64)
         total = arb(0)
-        for k, size in enumerate(np.bincount(place, weights=weight)):
+        for k, size in enumerate(np.bincount(quarter, weights=weight)):
             if size:
                 total += arb(float(size)) * arb(-k / 4).exp()
         return total * (1 + arb(_PAD))
@@ -127,13 +127,13 @@ class _Path:
 
         def weight(nodes: Nodes) -> Floats:
             y = per_node * nodes
-            found = each / (y * y)
+            weights = each / (y * y)
             if is_folded:
                 # sum_n 1 / (y + 2 pi n / step)^2 = (step / 2 / sin x)^2, x = step y / 2,
                 # and sin x >= x (1 - x^2 / 6)
                 x = step / 2 * y
-                found /= (1 - np.minimum(x * x, 2.5) / 6) ** 2
-            return np.asarray(found, dtype=np.float64)
+                weights /= (1 - np.minimum(x * x, 2.5) / 6) ** 2
+            return np.asarray(weights, dtype=np.float64)
 
         if is_folded:
             # with all repetitions a node weighs less than 3 / y^2, and (2 / P) sum 1 / y^2 = P / 12
@@ -174,7 +174,7 @@ class _Path:
 
 
 class UpperBounds(Forgetful):
-    """Upper bounds of delta for all cases of a release, proved.
+    """Proved upper bounds of delta for all cases of a release.
 
     >>> from discreet.budget import cases, load
     >>> proved = UpperBounds(AllPairs(cases(load("pl94-2020-units"), "bounded")))
@@ -198,26 +198,26 @@ class UpperBounds(Forgetful):
         return {}
 
     def unproved(self, epsilon: Fraction, bound: Fraction, worst: Loss) -> list[int]:
-        """The places of the cases whose delta(epsilon) is not proved to lie at or below the bound."""
-        found = self.at(epsilon, worst)
+        """The numbers of the cases whose delta(epsilon) is not proved to lie at or below the bound."""
+        tops = self.at(epsilon, worst)
         with working_bits(_BITS):
             limit = ball(bound).lower()
-        return [place for place, top in enumerate(found) if not top <= limit]
+        return [number for number, top in enumerate(tops) if not top <= limit]
 
     def at(self, epsilon: Fraction, worst: Loss, *, lean: float = 0.0) -> list[arb]:
-        """Of each case a number that delta(epsilon) does not exceed, sharpest for a loss like the worst.
+        """For each case a number that delta(epsilon) does not exceed, sharpest for a loss like the worst.
 
-        `lean` puts the contour to the right of the saddle point, by this part of its distance from the pole,
+        `lean` puts the contour to the right of the saddle point, by this share of its distance from the pole,
         and computes with more bits: a second opinion.
 
-        Infinite where single proofs of all cases are quicker: few cases, of few terms and many nodes.
+        Infinite where proving all cases one by one is faster: few cases, of few terms and many nodes.
         """
         whole = self.whole
         step = whole.lattice
         with working_bits(_BITS * (2 if lean else 1) + 2 * math.log2(1 + abs(float(epsilon)))):
             theta = saddle(worst, Kind.DELTA, float(epsilon), float(step or 0))
             if lean:
-                theta = rounded(theta + lean * (theta - Kind.DELTA.pole))
+                theta = short_tilt(theta + lean * (theta - Kind.DELTA.pole))
             tilt = Fraction(theta)
             length, _ = whole.alias_free(Kind.DELTA, theta, float(epsilon), float(epsilon))
             point, gap, count = epsilon, Fraction(0), 0
@@ -251,7 +251,7 @@ class UpperBounds(Forgetful):
             return self._together(tables, scales, rests, weights)
 
     def _period(self, length: float) -> Fraction:
-        """A period that is a multiple of as many steps as can be, the coarsest first."""
+        """A period that is a multiple of as many steps as possible, the coarsest first."""
         shared = Fraction(0)
         for step in sorted({loss.step for row in self.whole.paths for loss in row}, reverse=True):
             # the least common multiple of two fractions in lowest terms
@@ -269,24 +269,24 @@ class UpperBounds(Forgetful):
     def _transforms(
         self, loss: Loss, tilt: Fraction, period: Fraction, nodes: Nodes, share: Fraction
     ) -> list[acb]:
-        """The tilted transform of one path at the nodes, the phase of its share of the threshold included."""
-        centre, found = loss.offset - share, [acb(1)] * nodes.size
+        """The tilted transform of one path at the nodes, with the phase of its share of the threshold."""
+        centre, product = loss.offset - share, [acb(1)] * nodes.size
         for term in loss.terms:
             # most terms belong to many paths
             if (term, period) not in self._values:
                 factor = term.factor_ball(tilt)
                 rate = term.step / period
-                places = (arb(centred(int(k) * rate.numerator, rate.denominator)) for k in nodes)
+                turns_ = (arb(centred(int(k) * rate.numerator, rate.denominator)) for k in nodes)
                 self._values[term, period] = (
                     factor.shift,
-                    [factor.at(place) ** term.times for place in places],
+                    [factor.at(turn) ** term.times for turn in turns_],
                 )
             shift, values = self._values[term, period]
             centre += term.times * term.step * shift
-            found = [a * b for a, b in zip(found, values, strict=True)]
-        turn = centre / period
-        angles = (2 * arb(centred(int(k) * turn.numerator, turn.denominator)) for k in nodes)
-        return [a * acb(b.cos_pi(), b.sin_pi()) for a, b in zip(found, angles, strict=True)]
+            product = [a * b for a, b in zip(product, values, strict=True)]
+        per_node = centre / period
+        angles = (2 * arb(centred(int(k) * per_node.numerator, per_node.denominator)) for k in nodes)
+        return [a * acb(b.cos_pi(), b.sin_pi()) for a, b in zip(product, angles, strict=True)]
 
     def _rest(self, loss: Loss, tilt: Fraction, period: Fraction, nodes: Nodes) -> arb:
         tables = []
@@ -299,8 +299,8 @@ class UpperBounds(Forgetful):
         spread = math.sqrt(self.whole.main.tilted_moments(float(tilt))[1])
         aim = _AIM / (float(tilt) * (float(tilt) + 1) * 2.5 * spread)
         end = CORE * self.whole.tilt
-        found = _Path(loss, tables, self.whole.sides).left_out(tilt, period, nodes, end, aim)
-        return found.sqrt() if self.whole.sides == 2 else found
+        rest = _Path(loss, tables, self.whole.sides).left_out(tilt, period, nodes, end, aim)
+        return rest.sqrt() if self.whole.sides == 2 else rest
 
     def _together(
         self,
@@ -309,7 +309,7 @@ class UpperBounds(Forgetful):
         rests: list[list[arb]],
         weights: list[acb],
     ) -> list[arb]:
-        """Core, rest and scale of each case."""
+        """Core, rest and scale of each case, put together."""
         if len(tables) == 1 and self.whole.sides == 2:
             (table,), (scale,) = tables, scales
             sums = _real_product([[w * v for w, v in zip(weights, row, strict=True)] for row in table], table)
@@ -326,21 +326,21 @@ class UpperBounds(Forgetful):
         last = len(groups) - 1
         lead, lead_scale, lead_far = [weights], [arb(1)], [arb("inf")]
         for g in range(last):
-            lead = [[a * b for a, b in zip(one, two, strict=True)] for one in lead for two in groups[g]]
+            lead = [[a * b for a, b in zip(row, more, strict=True)] for row in lead for more in groups[g]]
             lead_scale = [a * b for a in lead_scale for b in sizes[g]]
-            # no factor exceeds 1, so that the rest of any one group will do
+            # no factor exceeds 1, so that the rest of any one group is a bound
             lead_far = [_least(a, b) for a in lead_far for b in fars[g]] if fars else [arb(0)] * len(lead)
         sums = _real_product(lead, groups[last])
-        found, width = [], len(groups[last])
+        tops, width = [], len(groups[last])
         for i, (size, far_) in enumerate(zip(lead_scale, lead_far, strict=True)):
             for j in range(width):
                 rest = _least(far_, fars[last][j]) if fars else arb(0)
-                found.append((size * sizes[last][j] * (sums[i * width + j] + rest)).upper())
-        return found
+                tops.append((size * sizes[last][j] * (sums[i * width + j] + rest)).upper())
+        return tops
 
     def _choices_of(self, row: Sequence[arb]) -> list[tuple[arb, ...]]:
         if self.whole.sides == 1:
-            return [(one,) for one in row]
+            return [(value,) for value in row]
         return [(row[i], row[j]) for i in range(len(row)) for j in range(i, len(row))]
 
     def _choices(self, row: list[list[acb]]) -> list[list[acb]]:
@@ -357,13 +357,13 @@ def _product(values: Sequence[arb]) -> arb:
     return math.prod(values[1:], start=values[0])
 
 
-def _least(one: arb, two: arb) -> arb:
+def _least(first: arb, second: arb) -> arb:
     """An upper bound of the smaller of two upper bounds."""
-    return two.upper() if two < one else one.upper()
+    return second.upper() if second < first else first.upper()
 
 
 def _real_product(left: list[list[acb]], right: list[list[acb]]) -> list[arb]:
     """The real parts of left times the transpose of right, row by row."""
-    one = arb_mat([[v.real for v in row] + [-v.imag for v in row] for row in left])
-    two = arb_mat([[v.real for v in row] + [v.imag for v in row] for row in right])
-    return list((one * two.transpose()).entries())
+    rows = arb_mat([[v.real for v in row] + [-v.imag for v in row] for row in left])
+    columns = arb_mat([[v.real for v in row] + [v.imag for v in row] for row in right])
+    return list((rows * columns.transpose()).entries())

@@ -1,13 +1,13 @@
-"""delta from its definition, in balls: no tilt, no transform, no lattice sums. The road of a second opinion.
+"""delta from its definition, in balls: no tilt, no transform, no lattice sums. It gives a second opinion.
 
 The noise X of each event is compared with X + sensitivity. For every outcome the loss L = log P/Q is an exact
 fraction and P a ball, so that
 
     delta(eps) = sum over outcomes of P (1 - e^(eps - L)) where L > eps
 
-is a sum over the convolution of the laws of all events. Outcomes that are left out, far in the tails, have
-together a probability that is added to the upper end. All errors are absolute, so far tails only take more
-bits. Nothing here is shared with the evaluations that a certificate is made by, but for FLINT.
+is a sum over the convolution of the laws of all events. The probability of outcomes left out, far in the
+tails, is added to the upper end. All errors are absolute, so far tails only take more bits. Nothing here is
+shared with the evaluations that make a certificate, except FLINT.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def defined_delta(events: Iterable[Noise], epsilon: Fraction, *, bits: int) -> I
         parts = list(zip(laws, strides, strict=True))
         halves = _halves(parts)
         longest = max(math.prod(len(law.p) for law, _ in half) for half in halves)
-        # of a sum the ends are cut: it is as long as the root of the sum of squares, about
+        # the ends of a sum are cut: its length is about the root of the sum of squares
         span = math.hypot(*((len(law.p) - 1) * stride for law, stride in parts))
         if longest <= min(span, MOST_LISTED):
             left, right = (_listed(half) for half in halves)
@@ -95,21 +95,26 @@ def defined_delta(events: Iterable[Noise], epsilon: Fraction, *, bits: int) -> I
         else:
             raise PrecisionError(f"a list of {longest} losses is too long; {MOST_LISTED} are listed")
         total = _expectation(left, right, h, epsilon - start)
-        # what is left out counts for nothing or for at most its probability
+        # what is left out counts for at least nothing and at most its probability
         return interval(total + missed.upper() * arb(0.5, 0.5))
 
 
 def _law(event: Noise, bits: int) -> _Law:
     if isinstance(event, DiscreteLaplace):
-        one = _laplace(event)
+        single = _laplace(event)
     else:
         assert isinstance(event, DiscreteGaussian)
-        one = _gaussian(event, bits + math.ceil(math.log2(event.times)))
+        single = _gaussian(event, bits + math.ceil(math.log2(event.times)))
     if event.times == 1:
-        return one
-    p, missed = _power(one.p, event.times, bits)
+        return single
+    p, missed = _power(single.p, event.times, bits)
     first, kept = p
-    return _Law(event.times * one.start + first * one.step, one.step, kept, event.times * one.missed + missed)
+    return _Law(
+        event.times * single.start + first * single.step,
+        single.step,
+        kept,
+        event.times * single.missed + missed,
+    )
 
 
 def _gaussian(event: DiscreteGaussian, bits: int) -> _Law:
@@ -164,7 +169,7 @@ def _power(p: list[arb], times: int, bits: int) -> tuple[tuple[int, list[arb]], 
 
 
 def _cut(poly: arb_poly, small: arb) -> tuple[int, arb_poly, arb]:
-    """Leave out both ends, as far as their probability is small."""
+    """Cut both ends off while their probability is small."""
     p = poly.coeffs()
     if len(p) > 2 * MOST_DENSE:
         raise PrecisionError("the events have too many values to be listed")
@@ -212,10 +217,10 @@ def _halves(parts: _Parts) -> tuple[_Parts, _Parts]:
 
 def _listed(parts: _Parts) -> dict[int, arb]:
     law = {0: arb(1)}
-    for one, stride in parts:
+    for part, stride in parts:
         fresh: dict[int, arb] = {}
         for base, weight in law.items():
-            for k, q in enumerate(one.p):
+            for k, q in enumerate(part.p):
                 key = base + k * stride
                 fresh[key] = fresh[key] + weight * q if key in fresh else weight * q
         law = fresh

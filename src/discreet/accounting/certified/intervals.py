@@ -1,8 +1,8 @@
-"""Intervals for delta, epsilon and f of one loss and of a whole release, as narrow as asked or refused.
+"""Intervals for delta, epsilon and f of one loss and of a whole release, as narrow as asked, or refused.
 
-Of a release one case gives the lower end, all of them the upper. Of the other cases it only has to be
-*proved* that their delta does not exceed the bound: of nearly all at once (`all_cases`), of the few that come
-close one by one, with balls as wide as the distance to the bound allows.
+For a release one case gives the lower end, and all of them the upper. For the other cases it is enough to
+*prove* that their delta does not exceed the bound: for nearly all of them together (`all_cases`), for the few
+that come close one by one, with balls as wide as the distance to the bound allows.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _MANY_TIMES_UNSEEN = UNSEEN * 10**40
 
 
 def default_accuracy(loss: PrivacyLoss, digits: int | None) -> float:
-    """Half the relative width that was asked for."""
+    """Half the relative width asked for."""
     if digits is not None:
         if not 1 <= digits <= MOST_DIGITS:
             raise PrecisionError(f"digits is {digits}; 1 to {MOST_DIGITS} digits are possible")
@@ -64,7 +64,7 @@ def certified_tail(loss: PrivacyLoss, kind: Kind, threshold: Fraction, accuracy:
     bits += 2 * math.log2(size) + 10
     contour = engine if isinstance(engine, Quadrature) else None
     has_list = contour is not None and contour.fallback is not None
-    if isinstance(engine, Direct) or loss.is_listed_sooner:
+    if isinstance(engine, Direct) or loss.is_quicker_listed:
         roads = [0, *([MOST_BALL_NODES] if has_list else [])]  # most nodes of a contour; none: by listing
     else:
         roads = [FEW_BALL_NODES, 0, MOST_BALL_NODES] if has_list else [MOST_BALL_NODES]
@@ -85,33 +85,33 @@ def certified_tail(loss: PrivacyLoss, kind: Kind, threshold: Fraction, accuracy:
             except PrecisionError:
                 if len(roads) == 1:
                     raise
-                roads = roads[1:]  # too long a contour, and few values can also be listed; or vice versa
+                roads = roads[1:]  # the contour is too long, and few values can also be listed; or vice versa
                 continue
             if value.is_exact() or (value > 0 and value.rad() < accuracy * value.mid()):
                 return value
         bits, aim = (1.5 if roads[0] else 2.2) * bits, aim / 50
         # atoms that differ by orders of magnitude are hard on a contour, and easy in a list
         roads = [0] if has_list and roads[0] else roads
-    found = float(value.rad() / value.mid()) if value > 0 else math.inf
+    reached = float(value.rad() / value.mid()) if value > 0 else math.inf
     raise PrecisionError(
-        f"a relative accuracy of {found:.1g} was reached, not the {accuracy:.1g} asked for; "
+        f"a relative accuracy of {reached:.1g} was reached, not the {accuracy:.1g} asked for; "
         "ask for fewer digits"
     )
 
 
 def delta_ball(loss: PrivacyLoss, epsilon: Fraction, accuracy: float) -> arb:
-    """delta as a ball, of either sign of epsilon."""
+    """delta as a ball, at an epsilon of either sign."""
     if not loss.loss.terms:
         with working_bits(120 - 2 * math.log2(accuracy)):
             return arb(0) if epsilon >= 0 else -ball(epsilon).expm1()
-    if loss.moved is not None:
-        by, others = loss.moved
-        value = delta_ball(others, epsilon - by, accuracy)
+    if loss.deterministic_shift is not None:
+        shift, others = loss.deterministic_shift
+        value = delta_ball(others, epsilon - shift, accuracy)
         if value > ball(_MANY_TIMES_UNSEEN):
             with working_bits(120 - 2 * math.log2(accuracy)):
                 return value + arb(0, ball(UNSEEN).upper())
     far = Fraction(loss.mean + _FAR * loss.loss.spread)
-    if epsilon < -far:  # delta falls: what it is farther out hardly counts, and its bound will do
+    if epsilon < -far:  # delta falls: farther out it hardly matters, and a bound is enough
         least = Fraction(accuracy) * min(-epsilon, Fraction(1)) / 10**10
         far = max(far, Fraction(float(loss.epsilons([least], math.inf)[0])))
     if epsilon < -far:
@@ -127,19 +127,19 @@ def delta_ball(loss: PrivacyLoss, epsilon: Fraction, accuracy: float) -> arb:
 
 def certified_delta(loss: PrivacyLoss, epsilon: Fraction, *, digits: int | None = None) -> Interval:
     """An interval that contains delta(epsilon)."""
-    found = padded(interval(delta_ball(loss, epsilon, default_accuracy(loss, digits))), digits)
-    return Interval(max(found.lower, Fraction(0)), min(found.upper, Fraction(1)))
+    box = around_floats(interval(delta_ball(loss, epsilon, default_accuracy(loss, digits))), digits)
+    return Interval(max(box.lower, Fraction(0)), min(box.upper, Fraction(1)))
 
 
-def padded(found: Interval, digits: int | None) -> Interval:
-    """Widened by the accuracy of floats, so that the float returned for the same question lies inside.
+def around_floats(box: Interval, digits: int | None) -> Interval:
+    """Widen by the accuracy of floats, so that the float returned for the same question lies inside.
 
-    Aliases are all positive: the true value lies next to the upper end of what was found.
+    Aliases are all positive, so the true value lies near the upper end.
     """
     if digits is not None:
-        return found
-    room = found.upper * FLOAT_ACCURACY
-    return Interval(max(found.lower - room, Fraction(0)), found.upper + room)
+        return box
+    room = box.upper * FLOAT_ACCURACY
+    return Interval(max(box.lower - room, Fraction(0)), box.upper + room)
 
 
 def certified_epsilon(loss: PrivacyLoss, delta: Fraction, *, digits: int | None = None) -> Interval:
@@ -148,7 +148,7 @@ def certified_epsilon(loss: PrivacyLoss, delta: Fraction, *, digits: int | None 
     if not loss.loss.terms:
         with working_bits(120 - 2 * math.log2(accuracy)):
             return interval(ball(1 - delta).log())
-    # only a place to start from: how good it is does not matter
+    # only a starting point: its accuracy does not matter
     epsilon = Fraction(float(loss.epsilons([delta], math.inf)[0]))
     slope = _log_slope(loss, epsilon)
     # delta may be off by `fine`, which moves epsilon by fine / |slope|: keep that below half the width
@@ -156,7 +156,7 @@ def certified_epsilon(loss: PrivacyLoss, delta: Fraction, *, digits: int | None 
     fine = min(accuracy * size * abs(slope) / 4, 0.01)
     with working_bits(100 - 2 * math.log2(fine)):
         epsilon = _root(
-            lambda place: float((delta_ball(loss, place, fine) / ball(delta)).log().mid()),
+            lambda point: float((delta_ball(loss, point, fine) / ball(delta)).log().mid()),
             epsilon,
             slope,
             Fraction(accuracy * size / 4),
@@ -171,47 +171,48 @@ def certified_epsilon(loss: PrivacyLoss, delta: Fraction, *, digits: int | None 
     raise PrecisionError(f"epsilon at delta {float(delta):.6g} could not be enclosed to {accuracy:.1g}")
 
 
-def _root(error: Callable[[Fraction], float], place: Fraction, slope: float, near: Fraction) -> Fraction:
+def _root(error: Callable[[Fraction], float], point: Fraction, slope: float, near: Fraction) -> Fraction:
     """The root of a falling function, by Newton's steps with the slope at the start.
 
-    Beside an atom that slope can be off by orders of magnitude either way: steps are limited until the root
-    is bracketed, and every fourth halves the bracket.
+    Beside an atom the slope can be wrong by orders of magnitude either way: steps are limited until the root
+    is bracketed, and every fourth step halves the bracket.
     """
     low: tuple[Fraction, float] | None = None
     high: tuple[Fraction, float] | None = None
-    reach = max(64 * near, Fraction(1e-8) * (1 + abs(place)))  # a float is hardly further off
+    reach = max(64 * near, Fraction(1e-8) * (1 + abs(point)))  # a float is hardly farther off
     for turn in range(120):
-        found = error(place)
-        if not math.isfinite(found):  # nothing is left there
-            found = -700.0
-        if found >= 0:
-            low = (place, found)
+        value = error(point)
+        if not math.isfinite(value):  # delta is zero there
+            value = -700.0
+        if value >= 0:
+            low = (point, value)
         else:
-            high = (place, found)
-        step = Fraction(-found / slope)
-        if abs(step) < near and abs(found) < 0.01:
-            return place + step
+            high = (point, value)
+        step = Fraction(-value / slope)
+        if abs(step) < near and abs(value) < 0.01:
+            return point + step
         if low is not None and high is not None:
             if high[0] - low[0] < near:
                 break
-            place += step
-            if turn % 4 == 3 or not low[0] < place < high[0]:
-                place = (low[0] + high[0]) / 2
+            point += step
+            if turn % 4 == 3 or not low[0] < point < high[0]:
+                point = (low[0] + high[0]) / 2
         else:
-            least = near if abs(found) >= 0.01 else Fraction(0)
-            place += max(min(abs(step), reach), least) * (1 if found >= 0 else -1)
+            least = near if abs(value) >= 0.01 else Fraction(0)
+            point += max(min(abs(step), reach), least) * (1 if value >= 0 else -1)
             reach *= 8
-    return place
+    return point
 
 
 def _log_slope(loss: PrivacyLoss, epsilon: Fraction) -> float:
     """d log delta / d epsilon = -e^epsilon P_null[L > epsilon] / delta."""
-    if loss.moved is not None:
-        return _log_slope(loss.moved[1], epsilon - loss.moved[0])
+    if loss.deterministic_shift is not None:
+        shift, others = loss.deterministic_shift
+        return _log_slope(others, epsilon - shift)
     log_delta = float(loss.log_deltas([epsilon], math.inf)[0])
     log_tail = float(loss.log_tails(Kind.NULL, [epsilon], math.inf)[0])
     slope = -math.exp(float(epsilon) + log_tail - log_delta) if log_tail > -math.inf else math.nan
-    # at the top of a bounded loss delta has no slope to speak of: any will do to start from
+    # at the top of a bounded loss delta has hardly any slope: start from any
     return slope if math.isfinite(slope) and slope < 0 else -1.0
 
 
@@ -222,7 +223,7 @@ def shortened(value: Fraction, slack: float) -> Fraction:
 
 
 def _rest_ball(loss: PrivacyLoss, threshold: Fraction, accuracy: float) -> arb:
-    """1 - delta(t), to relative accuracy: delta is asked for the finer the closer it is to 1."""
+    """1 - delta(t), to relative accuracy: the closer delta is to 1, the more accurately it is computed."""
     aim = accuracy
     for _ in range(4):
         with working_bits(160 - 2 * math.log2(aim)):
@@ -236,7 +237,7 @@ def _rest_ball(loss: PrivacyLoss, threshold: Fraction, accuracy: float) -> arb:
 
 
 def refined_log(loss: PrivacyLoss, kind: Kind, threshold: Fraction, *, accuracy: float) -> float:
-    """The logarithm of a tail whose float evaluation was not good enough, from ball arithmetic."""
+    """The logarithm of a tail, from ball arithmetic, where floats were not accurate enough."""
     if kind is Kind.REST:
         value = _rest_ball(loss, threshold, accuracy / 4)
     else:
@@ -255,23 +256,23 @@ def certified_tradeoff(loss: PrivacyLoss, alpha: Fraction, *, digits: int | None
     """An interval that contains f(alpha)."""
     if alpha in (0, 1) or not loss.loss.terms:
         return Interval(1 - alpha, 1 - alpha)
-    if loss.moved is not None and alpha > UNSEEN and digits is None:
-        return Interval(Fraction(0), UNSEEN)  # an error of either kind has to be one of the settled events
+    if loss.deterministic_shift is not None and alpha > UNSEEN and digits is None:
+        # an error of either kind takes noise in one of the settled events
+        return Interval(Fraction(0), UNSEEN)
     accuracy = default_accuracy(loss, digits)
     if loss.curve.next_value is None:
         return _by_duality(loss, alpha, accuracy if digits is not None else LINE_ACCURACY)
     fine = accuracy / 8
     for _ in range(5):  # where the two parts of f nearly cancel, each must be known better
-        found = padded(_by_points(loss, alpha, fine), digits)
-        if found.relative_width <= 4 * accuracy:
+        box = around_floats(_by_points(loss, alpha, fine), digits)
+        if box.relative_width <= 4 * accuracy:
             break
         fine /= 1000
-    if found.relative_width > 4 * accuracy:
+    if box.relative_width > 4 * accuracy:
         raise PrecisionError(
-            f"f({float(alpha):.6g}) could be enclosed only to {found.relative_width:.1g}; "
-            "ask for fewer digits"
+            f"f({float(alpha):.6g}) could be enclosed only to {box.relative_width:.1g}; ask for fewer digits"
         )
-    return found
+    return box
 
 
 def _by_points(loss: PrivacyLoss, alpha: Fraction, fine: float) -> Interval:
@@ -318,13 +319,13 @@ def _by_points(loss: PrivacyLoss, alpha: Fraction, fine: float) -> Interval:
             is_beyond = target > upper(X[0]) or target < lower(X[1])
             if is_between and not is_beyond:
                 break
-        # the target may lie on a segment further up, of smaller tails, or before: by more and more, until it
-        # is passed. Where several values next to it have no mass that is seen, the last of them ends the
-        # search, or above one half the first: there x and the tail at the other end can be told apart
+        # the target may lie on a segment farther up, of smaller tails, or before: go by more and more, until
+        # it is passed. If several values next to it have no visible mass, the last ends the search, or above
+        # one half the first: there x and the tail at the other end can be told apart
         is_next = target < lower(X[1]) if large else target <= upper(X[0])
         if was_next not in (None, is_next):
             if stride == 1 and high < 2:
-                break  # between neighbours: which of the two it is, is not seen
+                break  # between neighbours: which of the two it is cannot be seen
             stride, has_turned = max(stride // 4, 1), True
         elif was_next is not None and not has_turned:
             stride *= 2
@@ -357,8 +358,8 @@ def _by_duality(loss: PrivacyLoss, alpha: Fraction, accuracy: float) -> Interval
             if rise >= 0 and fall <= 0:
                 low = max(max(lower(v) for v in g), Fraction(0))
                 tops = [g[0], g[2], g[1] + rise * (w[2] - w[1]), g[1] - fall * (w[1] - w[0])]
-                found = Interval(low, min(max(upper(t) for t in tops), Fraction(1)))
-                best = found if best is None or found.width < best.width else best
+                box = Interval(low, min(max(upper(t) for t in tops), Fraction(1)))
+                best = box if best is None or box.width < best.width else best
                 if best.relative_width <= 2 * accuracy:
                     return best
                 step /= 8  # a corner between two values of the loss: go closer
@@ -367,8 +368,8 @@ def _by_duality(loss: PrivacyLoss, alpha: Fraction, accuracy: float) -> Interval
             else:
                 step *= 2
     if best is None or best.relative_width > 4 * accuracy:
-        found_width = "not" if best is None else f"to {best.relative_width:.1g} only"
-        raise PrecisionError(f"f({float(alpha):.6g}) was enclosed {found_width}; ask for fewer digits")
+        width = "not" if best is None else f"to {best.relative_width:.1g} only"
+        raise PrecisionError(f"f({float(alpha):.6g}) was enclosed {width}; ask for fewer digits")
     return best
 
 
@@ -406,7 +407,7 @@ def certified_epsilons(account: Account, deltas: list[Fraction], digits: int | N
         accuracy = default_accuracy(worst, digits)
         high, width = box.upper, box.width
         for _ in range(8):
-            # (of the worst case that is what its own interval says)
+            # (for the worst case its own interval says so)
             if largest_delta(account, point.worst, high, delta, accuracy) <= delta:
                 break
             high, width = high + width, 2 * width
@@ -421,15 +422,15 @@ def largest_delta(
 ) -> Fraction:
     """The bound, if delta(epsilon) is proved to lie at or below it in every case; else a certified upper end.
 
-    Of the case `worst` this is known already. Most of the others are settled together; those which come too
-    close to the bound for that, one by one.
+    For the case `worst` this is known already. Most of the others are settled together; those that come too
+    close to the bound, one by one.
     """
     if account.together is None:
         left = [events for label, events in account.cases if label != worst]
     else:
         bounds = account.upper_bounds
-        places = bounds.unproved(abs(epsilon), _at_positive(epsilon, bound), account.case(worst).loss)
-        left = [account.cases[int(k)][1] for k in places if account.label(int(k)) != worst]
+        open_ = bounds.unproved(abs(epsilon), _at_positive(epsilon, bound), account.case(worst).loss)
+        left = [account.cases[int(k)][1] for k in open_ if account.label(int(k)) != worst]
     own = account.events(worst)
     tasks = [(events, epsilon, bound, accuracy) for events in dict.fromkeys(left) if events != own]
     ends = map_cases(_upper_end, tasks, jobs=account.jobs, progress=account.progress, least=16)
@@ -452,8 +453,8 @@ def _upper_end(task: _Proof) -> Fraction:
     loss = compose(events)
     if accuracy == LATTICE_ACCURACY:  # no digits were asked for, and this case may not have a lattice
         accuracy = default_accuracy(loss, None)
-    found = float(loss.log_deltas([epsilon])[0])
-    gap = log_fraction(bound) - found if bound > 0 else -1.0
+    log_delta = float(loss.log_deltas([epsilon])[0])
+    gap = log_fraction(bound) - log_delta if bound > 0 else -1.0
     if gap > 0:
         end = upper(delta_ball(loss, epsilon, min(max(gap / 4, accuracy / 8), 0.01)))
         if end <= bound:
@@ -462,15 +463,15 @@ def _upper_end(task: _Proof) -> Fraction:
 
 
 def certified_tradeoffs(account: Account, alphas: list[Fraction], digits: int | None) -> list[Interval]:
-    """Intervals that contain the overall f at each alpha, as narrow as asked or refused.
+    """Intervals that contain the overall f at each alpha, as narrow as asked, or refused.
 
     f is the supremum over w = e^l of the least g(w) = 1 - delta(l) - w alpha of all cases. Lower end: the
     least of all cases at one l. Upper end: f of any case, or where cases cross what `_crossing_top` proves.
     """
-    from discreet.accounting.tradeoff import overall_tradeoff
+    from discreet.accounting.tradeoff import envelope
 
     boxes = []
-    for alpha, point in zip(alphas, overall_tradeoff(account, alphas), strict=True):
+    for alpha, point in zip(alphas, envelope(account, alphas), strict=True):
         if alpha in (0, 1):
             boxes.append(Interval(1 - alpha, 1 - alpha))
             continue
@@ -481,13 +482,13 @@ def certified_tradeoffs(account: Account, alphas: list[Fraction], digits: int | 
         if Fraction(point.beta) < own.lower * (1 - Fraction(accuracy)):
             level, top = _crossing_top(account, alpha, level, top, accuracy)
         low = max(_lowest_line(account, level, alpha, accuracy), Fraction(0))
-        found = Interval(low, max(top, low))
-        if digits is not None and found.relative_width > 4 * accuracy:
+        box = Interval(low, max(top, low))
+        if digits is not None and box.relative_width > 4 * accuracy:
             raise PrecisionError(
-                f"f({float(alpha):.6g}) could be enclosed only to {found.relative_width:.1g}; "
+                f"f({float(alpha):.6g}) could be enclosed only to {box.relative_width:.1g}; "
                 "ask for fewer digits"
             )
-        boxes.append(found)
+        boxes.append(box)
     return boxes
 
 
@@ -496,8 +497,8 @@ def _crossing_top(
 ) -> tuple[Fraction, Fraction]:
     """Where the cases that are lowest on either side of a level cross, and an upper bound of f from there.
 
-    Each g is concave in w. If that of the one case does not fall right after the crossing, it did not fall
-    before it either, so that no point to the left is higher than its value there; and the same for the other
+    Each g is concave in w. If that of the left case does not fall right after the crossing, it did not fall
+    before it either, so that no point to the left is higher than its value there; and the same for the right
     case to the right. The larger of the two values bounds the supremum.
     """
     from discreet.accounting.tradeoff import lowest_heights
@@ -508,14 +509,15 @@ def _crossing_top(
         (_, left), (_, right) = lowest_heights(account, [level - aside, level + aside], [alpha, alpha])
         if left == right:
             continue
-        one, two = account.case(left), account.case(right)
+        case_left, case_right = account.case(left), account.case(right)
         fine = accuracy / 64
         with working_bits(_bits(accuracy)):
 
             def gap(
-                at: Fraction, one: PrivacyLoss = one, two: PrivacyLoss = two, fine: float = fine
+                at: Fraction, cases: tuple[PrivacyLoss, ...] = (case_left, case_right), fine: float = fine
             ) -> float:
-                return float((dual_height(one, at, alpha, fine) - dual_height(two, at, alpha, fine)).mid())
+                height_left, height_right = (dual_height(loss, at, alpha, fine) for loss in cases)
+                return float((height_left - height_right).mid())
 
             # secant steps towards the crossing
             before, here = level - aside / 8, level
@@ -526,9 +528,9 @@ def _crossing_top(
                 step = Fraction(now * float(here - before) / (now - was))
                 before, here, was = here, shortened(here - step, 1e-4 * accuracy * spread), now
                 now = gap(here)
-            first, second = (dual_height(loss, here, alpha, fine) for loss in (one, two))
-            rises = dual_height(one, here + aside, alpha, fine) >= first
-            falls = dual_height(two, here - aside, alpha, fine) >= second
+            first, second = (dual_height(loss, here, alpha, fine) for loss in (case_left, case_right))
+            rises = dual_height(case_left, here + aside, alpha, fine) >= first
+            falls = dual_height(case_right, here - aside, alpha, fine) >= second
             if rises and falls:
                 return here, min(top, max(upper(first), upper(second)))
     return level, top
@@ -548,6 +550,3 @@ def _lowest_line(account: Account, level: Fraction, alpha: Fraction, accuracy: f
 
 def _bits(accuracy: float) -> float:
     return 128 - 3 * math.log2(accuracy)
-
-
-# -- all cases at once -----------------------------------------------------------------------------------

@@ -27,9 +27,9 @@ from discreet.accounting.contour import (
     SieveOverflowError,
     kernel_size,
     period,
-    rounded,
     saddle,
     short_above,
+    short_tilt,
     sieved,
 )
 from discreet.accounting.evaluation import partition
@@ -68,8 +68,8 @@ def tail_ball(
     """Enclose delta(t), P[L > t] or P_null[L > t], aiming at a relative radius of `accuracy`.
 
     `h` is the lattice step, or None for a cut line, on which only delta has a proved remainder. The working
-    precision is the caller's. `lean` puts the contour to the right of the saddle point, by this part of its
-    distance from the pole: the value is the same, by other numbers. More than `most` nodes are refused.
+    precision is the caller's. `lean` puts the contour to the right of the saddle point, by this share of its
+    distance from the pole: the same value from other numbers. More than `most` nodes are refused.
     """
     if kind is Kind.REST or (h is None and kind is not Kind.DELTA):
         raise PrecisionError(f"the tail of kind {kind.value!r} cannot be certified on this contour")
@@ -80,22 +80,22 @@ def tail_ball(
         gap = point - threshold
     if loss.largest is not None and (point > loss.largest if h else threshold >= loss.largest):
         return arb(0)
-    place = float(point)
-    theta = saddle(loss, kind, place, step)
+    level = float(point)
+    theta = saddle(loss, kind, level, step)
     if lean:
-        theta = rounded(theta + lean * (theta - kind.pole))
+        theta = short_tilt(theta + lean * (theta - kind.pole))
     spread = loss.tilted_spread(theta)
     size = kernel_size(kind, theta, step) * min(1.0, (step or 1.0) / (2.5 * spread))
     if kind is Kind.DELTA and h is not None:
         size *= min(1.0, float(gap / h) + math.exp(-theta * step)) + 1e-300
     need = -math.log(accuracy) + 3 - math.log(size)
-    plan = period(loss, kind, theta, max(spread, step), place, place, need)
+    plan = period(loss, kind, theta, max(spread, step), level, level, need)
     if h is not None:
         count = max(8, math.ceil(plan.length / step))
         spacing, reach = count * h, math.pi / step
     else:
         spacing, count = short_above(plan.length), 0
-        # the remainder of the kernel beyond the reach, relative to the value; some nodes at the least
+        # the remainder of the kernel beyond the reach, relative to the value; at least some nodes
         reach = max(2 / (math.pi * size * accuracy), 64 / float(spacing))
     # a rough size of the mean modulus of the kernel over the nodes
     mean = max(kernel_size(kind, theta, step), 1.0 if kind is not Kind.DELTA else 1 / (2 * theta))
@@ -128,7 +128,7 @@ class _Contour:
         """An upper bound of sum_{n != 0} e^(theta n P) G(t + nP), by Chernoff's bound at two tilts."""
         total = arb(0)
         for other in (up, down):
-            t = Fraction(rounded(other)) if other not in (0.0, -1.0) else Fraction(int(other))
+            t = Fraction(short_tilt(other)) if other not in (0.0, -1.0) else Fraction(int(other))
             t = max(t, Fraction(-1 if self.kind is Kind.NULL else 0))
             ratio = (-ball(abs(t - self.theta) * self.spacing)).exp()
             total += self.log_scale(t).exp() * ratio / (1 - ratio)
@@ -143,15 +143,15 @@ class _Contour:
             radii = [term.radius_ball(depth, float(self.theta)) for term in self.loss.terms]
             try:
                 kept = Sieve(*sieved(self.loss, 0.0, reach, radii), reach, depth)
-                found = kept.nodes(float(spacing), most=most)
+                inside = kept.nodes(float(spacing), most=most)
             except SieveOverflowError as problem:
                 raise PrecisionError(
                     f"a certified value would need {problem} on this contour; ask for fewer digits"
                 ) from None
-            nodes = [int(j) for j in found if h is None or 2 * j <= count]
+            nodes = [int(j) for j in inside if h is None or 2 * j <= count]
             missed = (-ball(Fraction(depth))).exp() * self._kernel_mean()
         if h is None:
-            # Y is the last node numbered, or less: only nodes up to the reach were looked at
+            # only nodes up to the reach were summed
             missed += 1 / (arb.pi() * ball(Fraction(reach * (1 - 1e-12)) - 8 / spacing))
         factors = Factors(self.loss, self.theta, spacing, nodes[-1] if len(nodes) else 0)
         phase = (factors.centre - self.point) / spacing
@@ -253,11 +253,11 @@ class Factors:
             exponent = arb(0)
             angle = ball(_reduced(turn))
             for top, bottom, weight, lean in self._plain:
-                place = centred(j * top, bottom)
-                if abs(place) > _QUARTER:
+                from_turn = centred(j * top, bottom)
+                if abs(from_turn) > _QUARTER:
                     return self._nothing
-                exponent += weight * arb(place * place)
-                angle += arb(place * fmpq(lean.numerator, lean.denominator))
+                exponent += weight * arb(from_turn * from_turn)
+                angle += arb(from_turn * fmpq(lean.numerator, lean.denominator))
         sine, cosine = (2 * angle).sin_pi(), (2 * angle).cos_pi()
         size = exponent.exp()
         result = acb(size * cosine, size * sine) * self._slack
@@ -289,20 +289,20 @@ def listed_ball(loss: Loss, kind: Kind, threshold: Fraction) -> arb:
         raise PrecisionError("1 - delta cannot be summed directly; ask for delta")
     if loss.largest is not None and threshold >= loss.largest:
         return arb(0)
-    # to a few bits only, so that thresholds close to each other share their lists
+    # to a few bits only, so that neighbouring thresholds share their lists
     tilt = saddle(loss, kind, float(threshold), 0.0)
     theta = Fraction(math.ldexp(round(math.ldexp(math.frexp(tilt)[0], 7)), math.frexp(tilt)[1] - 7))
     rate = theta + 1 if kind is Kind.NULL else theta
     lists = _lists(loss, theta, rate, kind is Kind.DELTA, current_bits())
     bound = (threshold - loss.offset) / loss.step
-    limit, place = math.floor(bound), len(lists.right)
+    limit, above = math.floor(bound), len(lists.right)
     first = second = arb(0)
     for k, u in enumerate(lists.left):
-        while place and lists.right[place - 1] > limit - u:
-            place -= 1
-        first += lists.plain[k] * lists.plain_above[place]
+        while above and lists.right[above - 1] > limit - u:
+            above -= 1
+        first += lists.plain[k] * lists.plain_above[above]
         if lists.steep:
-            second += lists.steep[k] * lists.steep_above[place]
+            second += lists.steep[k] * lists.steep_above[above]
     at = ball(bound * loss.step)
     total = (ball(rate) * at).exp() * first - (ball(rate + 1) * at).exp() * second
     total += arb(0, lists.missed)
@@ -321,7 +321,7 @@ class _Lists(NamedTuple):
     """Sums of the weights of the right half, from each value on."""
     steep_above: list[arb]
     missed: arb
-    """A bound of the tilted probability that was left out."""
+    """A bound of the tilted probability left out."""
 
 
 @lru_cache(maxsize=2)

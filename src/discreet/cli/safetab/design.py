@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
+from discreet.answers.release import relation as words_of
 from discreet.budget.levels import RELATIONS, Neighbours
 from discreet.cli import console
 from discreet.cli.console import (
@@ -19,15 +20,14 @@ from discreet.cli.console import (
     Hanging,
     Outputs,
     Screen,
-    TextTable,
-    json_text,
     need_tables,
     option,
+    text_table,
 )
 from discreet.cli.safetab import Params
 from discreet.errors import InputError
 from discreet.numbers import change, number, percent, plain, with_fraction
-from discreet.report.tables import relation as words_of
+from discreet.render.json import json_text
 
 if TYPE_CHECKING:
     from discreet.release.mechanism.adaptive import Mechanism
@@ -282,7 +282,7 @@ def _one_pass(found: Sizing) -> Iterator[Block]:
             yield ""
     kind, zcdp = found.claim.kind, found.configuration.privacy == "zcdp"
     sums = ("rho", "zCDP epsilon") if zcdp else ("sum of epsilons",)
-    yield TextTable(
+    yield text_table(
         ("neighbours", sums[0], kind.titled("epsilon"), *sums[1:]),
         [
             (
@@ -304,10 +304,10 @@ def _one_pass(found: Sizing) -> Iterator[Block]:
     yield ""
 
 
-def _sizes(word: str, levels: Sequence[SizedLevel]) -> TextTable:
+def _sizes(word: str, levels: Sequence[SizedLevel]) -> Block:
     """The levels of one ladder: their noise, and the sizes from which each table can be shown."""
     words = [rung.word for rung in levels[0].mechanism.ladder.rungs]
-    return TextTable(
+    return text_table(
         ("geography", "L", "s", word, "stage 2", "MOE", *words, "thresholds", "T"),
         [
             (
@@ -341,7 +341,7 @@ def _cap(found: Cap, word: str, most: int) -> Iterator[Block]:
     )
     yield ""
     sizes = [f"of {size:,}" for size in CAP_SIZES] if found.lost is not None else []
-    yield TextTable(
+    yield text_table(
         ("geography", "L", f"MOE, {most} codes", "MOE", "harm from", "% within", *sizes),
         [
             (
@@ -385,7 +385,7 @@ def _total_only(found: TotalOnlyGroups, tabulation: AdaptiveTabulation) -> Itera
     )
     yield ""
     if found.groups:
-        yield TextTable(
+        yield text_table(
             ("group", "L", "kind", "name", "largest", "total only", below, "again"),
             [
                 (
@@ -498,7 +498,7 @@ def _account_text(answer: TabulationAccount) -> Iterator[Block]:
         yield ""
         names = ("stage 1", "stage 2", "total", "MOE", "thresholds", "T")
         columns = ("geography", "L", "s", answer.word, *names)
-        yield TextTable(columns, [_account_row(part) for part in one.mechanisms])
+        yield text_table(columns, [_account_row(part) for part in one.mechanisms])
         yield ""
         yield from _totals(answer, one)
     yield ""
@@ -559,7 +559,7 @@ def _totals(answer: TabulationAccount, one: PassAccount) -> Iterator[Block]:
         if zcdp:
             row.append("-" if cost.reduction is None else f"{100 * cost.reduction:.3f} %")
         rows.append(row)
-    yield TextTable([*columns, "variance to spare"][: len(columns) + zcdp], rows, (0, 1))
+    yield text_table([*columns, "variance to spare"][: len(columns) + zcdp], rows, (0, 1))
 
 
 def _account_remarks(answer: TabulationAccount) -> list[str]:

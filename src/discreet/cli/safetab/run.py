@@ -22,10 +22,10 @@ from discreet.cli.console import (
     Rehearsal,
     Screen,
     SpendAgain,
-    TextTable,
     about_ledger,
     need_tables,
     option,
+    text_table,
 )
 from discreet.cli.safetab import DUCKDB, FORMATS, Counting, Data, Format, Params
 from discreet.errors import InputError
@@ -137,7 +137,7 @@ def _text(done: Summary) -> Iterator[Block]:
     rows = ", ".join(f"{count:,} {name}" for name, count in done.rows.items())
     yield Hanging(f"{sum(done.rows.values()):,} rows in {done.out}: {rows}.")
     for ladder in dict.fromkeys(place.mechanism.ladder for place in done.places):
-        yield TextTable(
+        yield text_table(
             ["geography", "level", *ladder.names, *(["suppressed"] if ladder.picks else [])],
             [
                 [
@@ -399,7 +399,7 @@ def _report_text(found: Curated, outputs: Outputs) -> Iterator[Block]:
     for sheet in curator.sheets(found):
         yield ""
         yield f"{sheet.title}. {sheet.note}"
-        yield TextTable(sheet.columns, sheet.rows, range(sheet.left))
+        yield text_table(sheet.columns, sheet.rows, range(sheet.left))
         marked |= sheet.marked
     yield ""
     if marked:

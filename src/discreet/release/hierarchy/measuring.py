@@ -266,8 +266,8 @@ def measure(
     the release says; the units and cells do not depend on the records; the system's random bits are good.
     Claimed: what is written, but for invariants and the ledger (which holds a hash of the input and is not
     published), is the release's mechanism on the counts, with the noise of `discreet.noise`, and functions of
-    its outcome. So it costs what `release.account(people=at_most)` says. Output and ledger entry both appear,
-    or neither.
+    its outcome. So it costs what `account(release, people=at_most)` says. Output and ledger entry appear
+    together, or neither does.
     """
     if post not in POSTS:
         raise InputError(f"post is {post!r}; it must be none, nonnegative or consistent")

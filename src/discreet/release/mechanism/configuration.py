@@ -14,7 +14,7 @@ from functools import partial
 from typing import Literal, TypeVar, cast
 
 from discreet.budget.toml import Place as Where
-from discreet.budget.toml import hint, key_lines, line_of
+from discreet.budget.toml import hint, key_lines, nearest_line
 from discreet.errors import InputError
 from discreet.numbers import fraction, shown
 from discreet.release.mechanism.tabulation import AdaptiveTabulation
@@ -314,7 +314,7 @@ def read_settings(
 ) -> Configuration:
     """Read the settings and budgets of a specification: its tables `settings` and `budgets`."""
     lines = key_lines(text)
-    reader = SettingsReader(data, where, lambda place: line_of(lines, place), quoted=True)
+    reader = SettingsReader(data, where, lambda place: nearest_line(lines, place), quoted=True)
     given = reader.inside(reader.get("settings", read_mapping, {}), "settings")
     given.quoted = True
     picks = any(one.picks for one in tabulation.ladders.values())

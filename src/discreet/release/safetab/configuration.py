@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from discreet.budget.toml import Place as Where
-from discreet.budget.toml import key_lines, line_of, parse_toml
+from discreet.budget.toml import key_lines, nearest_line, parse_toml
 from discreet.errors import InputError
 from discreet.numbers import shown
 from discreet.release.mechanism.configuration import (
@@ -191,7 +191,7 @@ def read_toml(text: str, where: str = TOML_FILE) -> Configuration:
     text = text.replace("\r\n", "\n")
     data = parse_toml(text, where, parse_float=Number)
     lines = key_lines(text)
-    reader = SettingsReader(data, where, lambda place: line_of(lines, place), quoted=True)
+    reader = SettingsReader(data, where, lambda place: nearest_line(lines, place), quoted=True)
     reader.known(_TOML_KEYS)
     kind: Privacy = reader.get("privacy", read_privacy, "zcdp")
     tabulation = safetab_p()

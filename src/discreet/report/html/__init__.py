@@ -22,19 +22,24 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from discreet import numbers
+from discreet.accounting.calibration import calibrated_lines, matching_noise, variance_lines
 from discreet.accounting.comparisons import GaussianDP
+from discreet.accounting.costs import DELTAS, PrivacyRow, epsilon_rows, zcdp_of
 from discreet.accounting.overall import Account
 from discreet.accounting.overall import account as account_of
 from discreet.accounting.privacy_loss import read_probabilities
+from discreet.answers import release as words
+from discreet.answers.account import compared, label
+from discreet.answers.release import claim_record
 from discreet.budget import Neighbours, Release, load_preset, preset_names
 from discreet.budget.levels import level_name
+from discreet.budget.noise_table import levels_of, noise_lines, rho_total
 from discreet.budget.toml import line as one_line
 from discreet.errors import InputError, PrecisionError, visible
+from discreet.estimation.accuracy import margin_lines
 from discreet.numbers import Exact
-from discreet.report import tables
 from discreet.report.figures import DEEPEST, STYLE, Lines, Look, Sampled, draw_curves, figure_bytes, sampled
 from discreet.report.html.pdf import print_pdf
-from discreet.report.tables import PrivacyRow
 from discreet.risk import profile
 from discreet.risk.profile import Risk, RiskProfile
 
@@ -131,7 +136,7 @@ class Facts:
         made: dict[str, object] = {
             "release": self.account.name,
             "neighbours": self.account.neighbours,
-            "answer": self.account.claim.as_dict(),
+            "answer": claim_record(self.account.claim),
             "delta": row.delta,
             "epsilon": row.epsilon,
             "zcdp_epsilon": row.zcdp,
@@ -187,11 +192,11 @@ def gather(
     def during(text: str) -> Account:
         return account.with_workers(jobs, None if progress is None else partial(progress, text))
 
-    zcdp = tables.zcdp_of(account)
+    zcdp = zcdp_of(account)
     proving = during("Proving epsilon" if certify else "Comparing paths")
-    rows = tables.epsilon_rows(proving, asked, zcdp=zcdp, certified=certify)
-    more = [small for small in map(Fraction, tables.DELTAS) if small not in asked]
-    table = [*rows, *tables.epsilon_rows(during("Comparing paths"), more, zcdp=zcdp)]
+    rows = epsilon_rows(proving, asked, zcdp=zcdp, certified=certify)
+    more = [small for small in map(Fraction, DELTAS) if small not in asked]
+    table = [*rows, *epsilon_rows(during("Comparing paths"), more, zcdp=zcdp)]
     missed = during("Weighing both errors").tradeoff(alpha=list(ALPHAS))
     found, unsaved = None, ""
     if savings and account.people == 1:  # calibration is for one person
@@ -252,18 +257,18 @@ class Change(NamedTuple):
 
 def compare(after: Facts, before: Facts) -> dict[str, object]:
     """Return how two states differ: variances of queries that both have, and what is gone or new."""
-    both = tables.matching_noise(before.release, after.release)
+    both = matching_noise(before.release, after.release)
     ratios: dict[str, list[Fraction]] = {}
     for level, query in both:
         ratios.setdefault(level, []).append(query.after / query.before)
     levels = [Change(level, min(found), max(found)) for level, found in ratios.items()]
     old, new = (
-        {(level, row.query) for level, rows in tables.levels_of(one.release).items() for row in rows}
+        {(level, row.query) for level, rows in levels_of(one.release).items() for row in rows}
         for one in (before, after)
     )
     return {
         "before": before,
-        "lines": tables.variance_lines(both),
+        "lines": variance_lines(both),
         "levels": levels,
         "unchanged": [one for one in levels if one.low == one.high == 1],
         "gone": sorted(old - new),
@@ -313,7 +318,7 @@ def environment() -> Environment:
         "exact": numbers.exact_text,
         "exactly": numbers.with_fraction,
         "level": level_name,
-        "case": tables.label,
+        "case": label,
         "change": lambda value: minus(numbers.change(value)),
         "minus": minus,
         "small": small,
@@ -323,7 +328,9 @@ def environment() -> Environment:
         "by_first": lambda rows: [(k, list(group)) for k, group in groupby(rows, lambda row: row[0])],
         "anchor": lambda term: term.lower().replace(" ", "-"),
     }
-    made.globals |= {"tables": tables, "profile": profile, "numbers": numbers, "target": target}
+    made.globals |= {"words": words, "noise_lines": noise_lines, "rho_total": rho_total}
+    made.globals |= {"margin_lines": margin_lines, "calibrated_lines": calibrated_lines, "compared": compared}
+    made.globals |= {"profile": profile, "numbers": numbers, "target": target}
     return made
 
 

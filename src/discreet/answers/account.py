@@ -1,0 +1,416 @@
+"""What a release costs, in words and tables: exact values beside what zCDP says, of one release or of two."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+
+from discreet.accounting.costs import PrivacyRow, PrivacyTable, TwoReleases
+from discreet.accounting.overall import Account
+from discreet.answers.answer import (
+    Answer,
+    AnswerTable,
+    Caution,
+    Cell,
+    Column,
+    Fact,
+    Paragraph,
+    Part,
+    Sentence,
+    sentence,
+)
+from discreet.answers.describing import describes
+from discreet.answers.quantity import FLOAT_DIGITS, NumberKind, Quantity, Style
+from discreet.answers.release import (
+    cautions,
+    claim_record,
+    heading,
+    path_text,
+    preset_record,
+    relation,
+)
+from discreet.budget import AnswerKind
+from discreet.budget.levels import CaseLabel, level_name
+from discreet.numbers import DIGITS, interval
+
+REPORTED = 1e-10
+"""The delta that the sentence below the table is about, if it was asked for."""
+
+FLOOR = 1e-300
+"""What lies below is only said to do so."""
+
+
+@describes(PrivacyTable)
+def account_answer(table: PrivacyTable) -> Answer:
+    """Say what one release, or several together, cost.
+
+    >>> from discreet.accounting.costs import epsilon_rows
+    >>> from discreet.accounting.overall import account
+    >>> from discreet.budget import load
+    >>> release = load("dhc-2022-08-25")
+    >>> whole = account(release)
+    >>> answer = account_answer(PrivacyTable([release], whole, epsilon_rows(whole, ["1e-10"])))
+    >>> print(answer.body[-1])
+    At delta 1e-10 the exact epsilon is 20.3247, 1.66 (7.6 %) below the 21.9851 of the usual zCDP conversion.
+    """
+    account, releases = table.account, table.releases
+    results = [_results(table, "delta", "epsilon"), _results(table, "epsilon", "delta")]
+    notes = tuple(_cautions(table))
+    record = {
+        "release": account.name,
+        "releases": [release.name for release in releases],
+        "unit": account.unit,
+        "neighbours": account.neighbours,
+        "people": account.people,
+        "rho": Quantity(account.rho, Style.FRACTION),
+        "pairs": account.pairs,
+        "answer": claim_record(account.claim),
+        "results": [row for result in results for row in result.objects],
+        "cautions": [caution.text for caution in notes],
+    }
+    says = account.claim.kind.label
+    facts = tuple(
+        Fact(f"epsilon at delta {_given(row.delta)}", _quantity(table, row, "epsilon"), says)
+        for row in table.by_delta
+    )
+    body = tuple(_body(table, [result for result in results if result.rows]))
+    title = " and ".join(heading(release) for release in releases)
+    command = f"discreet account {' '.join(release.name for release in releases)}"
+    return Answer(title, record, body, facts, notes, {"results": results[0]}, command)
+
+
+def _results(table: PrivacyTable, given: str, asked: str) -> AnswerTable:
+    """The rows of one question, for people and for machines."""
+    account, kind = table.account, NumberKind.of(table.account.claim.kind)
+    rows = table.by_delta if asked == "epsilon" else table.by_epsilon
+    certified = any(row.certified is not None for row in rows)
+    columns = (
+        Column(given, given, is_text=True),
+        Column(kind.column(asked)),
+        Column(f"zCDP {asked}"),
+        Column("difference"),
+        Column("worst pair" if account.neighbours == "bounded" else "worst path", is_text=True),
+        Column(key=asked),
+        Column(key=f"zcdp_{asked}"),
+        Column(key="worst"),
+        *([Column(key="accuracy")] if account.accuracy is not None else []),
+        *([Column(key="lower"), Column(key="upper")] if certified else []),
+    )
+    cells = _epsilon_cells if asked == "epsilon" else _delta_cells
+    lines: list[tuple[Cell, ...]] = []
+    for row in rows:
+        value = row.epsilon if asked == "epsilon" else row.delta
+        line: list[Cell] = [*cells(table, row), label(row.worst), value, row.zcdp, row.worst]
+        line += [row.accuracy] if account.accuracy is not None else []
+        if row.certified is not None:
+            line += map(Decimal, interval(row.certified, table.digits))
+        lines.append(tuple(line))
+    return AnswerTable(columns, tuple(lines))
+
+
+def _given(value: float) -> Quantity:
+    return Quantity(value, Style.GIVEN)
+
+
+def _digits(table: PrivacyTable) -> int:
+    return min(table.digits or DIGITS, FLOAT_DIGITS)
+
+
+def _quantity(table: PrivacyTable, row: PrivacyRow, asked: str) -> Quantity:
+    """The number that was asked for, of the kind that the account has."""
+    kind, value = NumberKind.of(table.account.claim.kind), row.epsilon if asked == "epsilon" else row.delta
+    doubt = row.accuracy * (1.0 if asked == "epsilon" else value)
+    return Quantity(value, kind=kind, digits=_digits(table), accuracy=doubt)
+
+
+def _epsilon_cells(table: PrivacyTable, row: PrivacyRow) -> tuple[Cell, ...]:
+    gap = row.epsilon - row.zcdp
+    less = f"{Quantity(gap, Style.CHANGE, accuracy=row.accuracy)} ({Quantity(gap / row.zcdp, Style.PERCENT)})"
+    zcdp = Quantity(row.zcdp, digits=_digits(table))
+    return _given(row.delta), _quantity(table, row, "epsilon"), zcdp, less
+
+
+def _delta_cells(table: PrivacyTable, row: PrivacyRow) -> tuple[Cell, ...]:
+    exact = row.delta >= FLOOR or table.account.case(row.worst).log_delta(epsilon=row.epsilon) == -math.inf
+    below = f"below {_given(FLOOR)}"
+    times = f"{Quantity(row.zcdp / row.delta, digits=3)} times less" if 0 < row.delta < row.zcdp else None
+    return (
+        _given(row.epsilon),
+        _quantity(table, row, "delta") if exact else below,
+        Quantity(row.zcdp, digits=_digits(table)) if row.zcdp >= FLOOR else below,
+        times,
+    )
+
+
+def _body(table: PrivacyTable, results: Sequence[AnswerTable]) -> Iterator[Part]:
+    account, releases = table.account, table.releases
+    kind = NumberKind.of(account.claim.kind)
+    for release in releases:
+        yield Paragraph(heading(release))
+    who = relation(account.neighbours, account.unit, account.people)
+    rho = f"zCDP rho{' together' if len(releases) > 1 else ''}"
+    yield Paragraph(
+        sentence(
+            "Neighbours: {who} ({which}). {name} {rho}. {compared}.",
+            who=who,
+            which=account.neighbours,
+            name=rho,
+            rho=Quantity(account.rho, Style.FRACTION),
+            compared=compared(account),
+        )
+    )
+    for result in results:
+        yield ""
+        yield result
+    yield from _proofs(table)
+    yield ""
+    if kind is not NumberKind.EXACT:
+        yield kind.sentence
+    for row in table.by_delta:
+        if row.delta == REPORTED or len(table.by_delta) == 1:
+            yield _sentence(table, row)
+            break
+    if len(releases) == 1 and len(releases[0].paths) > 1:
+        for number in sorted({n for row in (*table.by_delta, *table.by_epsilon) for n in row.paths}):
+            yield Paragraph(f"Path {number}: {path_text(releases[0], number)}.")
+
+
+def _proofs(table: PrivacyTable) -> Iterator[Part]:
+    questions = (("delta", "epsilon", table.by_delta), ("epsilon", "delta", table.by_epsilon))
+    proved = [
+        (f"{given} {_given(row.delta if given == 'delta' else row.epsilon)}:", asked, row.certified)
+        for given, asked, rows in questions
+        for row in rows
+        if row.certified is not None
+    ]
+    if not proved:
+        return
+    yield ""
+    yield "Certified by ball arithmetic, ends rounded outward:"
+    width = max(len(at) for at, _, _ in proved)
+    for at, asked, box in proved:
+        lower, upper = interval(box, table.digits)
+        yield Paragraph(f"  {at:<{width}}  {lower} <= {asked} <= {upper}", wraps=False)
+
+
+def _sentence(table: PrivacyTable, row: PrivacyRow) -> Sentence:
+    epsilon = _quantity(table, row, "epsilon")
+    stated: dict[str, Quantity | str] = {"delta": _given(row.delta), "stated": epsilon.states("epsilon")}
+    if row.epsilon <= 0:
+        return sentence("At delta {delta} {stated}: delta alone covers the whole loss.", **stated)
+    gap = row.zcdp - row.epsilon
+    return sentence(
+        "At delta {delta} {stated}, {gap} ({share}) below the {zcdp} of the usual zCDP conversion.",
+        **stated,
+        gap=Quantity(gap, digits=3, accuracy=row.accuracy),
+        share=Quantity(gap / row.zcdp, Style.PERCENT),
+        zcdp=Quantity(row.zcdp, digits=_digits(table)),
+    )
+
+
+def _cautions(table: PrivacyTable) -> Iterator[Caution]:
+    """What limits how the result may be read, with the release that it is about where there are several."""
+    if len(table.releases) > 1 and table.account.claim.kind is AnswerKind.MAIN:
+        yield Caution(
+            "Only the main path of each release is accounted for, the one that merges nothing; "
+            "other combinations of paths may cost a little more. --all-pairs compares them all."
+        )
+    for release in table.releases:
+        about = release.name if len(table.releases) > 1 else ""
+        if release.neighbours != table.account.neighbours:
+            who = relation(release.neighbours, release.unit)
+            yield Caution(f"The noise was calibrated for {release.neighbours} neighbours ({who}).", about)
+        notes = cautions(release, all_paths=table.account.pairs > 1)
+        yield from (Caution(text, about) for text in notes)
+
+
+# -- two releases side by side -------------------------------------------------------------------------------
+
+
+@describes(TwoReleases)
+def comparison_answer(both: TwoReleases) -> Answer:
+    """Say which of two releases promises more, and how their noise differs."""
+    sides = (("A", both.a), ("B", both.b))
+    notes = tuple(Caution(text, letter) for letter, side in sides for text in cautions(side.releases[0]))
+    results, noise = _two_columns(both), _noise(both)
+    record = {
+        **{
+            letter.lower(): preset_record(side.releases[0])
+            | {
+                "accounted": side.account.neighbours,
+                "answer": claim_record(side.account.claim),
+                "accounted_rho": Quantity(side.account.rho, Style.FRACTION),
+                "pairs": side.account.pairs,
+            }
+            for letter, side in sides
+        },
+        "results": results,
+        "variances": noise,
+        "comparable": not _differences(both),
+    }
+    title = f"{both.a.account.name} and {both.b.account.name}"
+    body = tuple(_comparison_body(both, results, noise))
+    command = f"discreet compare {both.a.account.name} {both.b.account.name}"
+    return Answer(title, record, body, (), notes, {"results": results, "variances": noise}, command)
+
+
+def _two_columns(both: TwoReleases) -> AnswerTable:
+    kinds = [NumberKind.of(side.account.claim.kind) for side in (both.a, both.b)]
+    columns = (
+        Column("delta", "delta", is_text=True),
+        Column(f"A, {kinds[0].column('epsilon')}"),
+        Column(f"B, {kinds[1].column('epsilon')}"),
+        Column("B minus A"),
+        Column("A, zCDP"),
+        Column("B, zCDP"),
+        *(Column(key=key) for key in ("a", "b", "difference")),
+    )
+    lines = []
+    for one, two in both.rows:
+        gap = two.epsilon - one.epsilon
+        lines.append(
+            (
+                _given(one.delta),
+                _quantity(both.a, one, "epsilon"),
+                _quantity(both.b, two, "epsilon"),
+                Quantity(gap, Style.CHANGE, accuracy=one.accuracy + two.accuracy),
+                Quantity(one.zcdp),
+                Quantity(two.zcdp),
+                *(
+                    {"epsilon": row.epsilon, "zcdp_epsilon": row.zcdp, "worst": row.worst}
+                    for row in (one, two)
+                ),
+                gap,
+            )
+        )
+    return AnswerTable(columns, tuple(lines))
+
+
+def _noise(both: TwoReleases) -> AnswerTable:
+    columns = (
+        Column("level", is_text=True),
+        Column("query", "query", is_text=True),
+        Column("A"),
+        Column("B"),
+        Column("B / A", "ratio"),
+        *(Column(key=key) for key in ("level", "a", "b")),
+    )
+    lines, last = [], ""
+    for level, query in both.noise:
+        ratio = Quantity(float(query.after / query.before), digits=4)
+        sizes = (Quantity(size, Style.BRIEF) for size in (query.before, query.after))
+        name = "" if level == last else level_name(level)
+        lines.append((name, query.name, *sizes, ratio, level, *query.texts))
+        last = level
+    return AnswerTable(columns, tuple(lines))
+
+
+def _comparison_body(both: TwoReleases, results: AnswerTable, noise: AnswerTable) -> Iterator[Part]:
+    for letter, side in (("A", both.a), ("B", both.b)):
+        account, release = side.account, side.releases[0]
+        who = relation(account.neighbours, account.unit, account.people)
+        yield Paragraph(f"{letter}: {release.name}. {release.title or release.name}", "   ")
+        rho = Quantity(account.rho, Style.FRACTION)
+        text = "   {who} ({which} neighbours); zCDP rho {rho}; {compared}"
+        words = {"who": who, "which": account.neighbours, "compared": compared(account).lower()}
+        yield Paragraph(sentence(text, rho=rho, **words), "   ")
+    yield ""
+    yield results
+    yield ""
+    yield from _differences(both)
+    yield _verdict(both)
+    for letter, side in (("A", both.a), ("B", both.b)):
+        kind = NumberKind.of(side.account.claim.kind)
+        if kind is not NumberKind.EXACT:
+            yield f"{letter}: {kind.sentence}"
+    yield ""
+    if not noise.rows:
+        yield "No level and query have the same names in both."
+        return
+    yield "Variance of the noise, where level and query have the same names in both:"
+    yield noise
+
+
+def _differences(both: TwoReleases) -> list[str]:
+    """Why the two epsilons may not mean the same."""
+    a, b = both.a.account, both.b.account
+    lines = []
+    if a.neighbours != b.neighbours:
+        lines.append(
+            f"A is about {a.neighbours} and B about {b.neighbours} neighbours, so the two "
+            "epsilons promise different things; --neighbours accounts for both in the same way."
+        )
+    if a.unit != b.unit:
+        lines.append(f"A protects a {a.unit}, B a {b.unit}.")
+    return lines
+
+
+def _verdict(both: TwoReleases) -> str | Sentence:
+    """Say which of the two promises more."""
+    signs = {_sign(one.epsilon, two.epsilon) for one, two in both.rows}
+    if signs == {0}:
+        return "Both have the same epsilon at every delta shown, to the digits shown."
+    if {1, -1} <= signs:
+        return "Neither promises more throughout: which epsilon is smaller depends on delta."
+    one, two = next((pair for pair in both.rows if pair[0].delta == REPORTED), both.rows[0])
+    a, b = _quantity(both.a, one, "epsilon"), _quantity(both.b, two, "epsilon")
+    (lower, small), (higher, large) = (("A", a), ("B", b)) if 1 in signs else (("B", b), ("A", a))
+    if small.kind not in (NumberKind.EXACT, NumberKind.AT_MOST) or large.kind is not NumberKind.EXACT:
+        return sentence(
+            "At delta {delta} A has epsilon {a} and B {b}: these numbers do not show which promises more.",
+            delta=_given(one.delta),
+            a=a.claimed,
+            b=b.claimed,
+        )
+    gap = abs(two.epsilon - one.epsilon)
+    is_bound = small.kind is NumberKind.AT_MOST
+    return sentence(
+        "At delta {delta} {lower} has epsilon {small}, {least}{gap} ({share}) less than {higher}'s {large}: "
+        "{lower} promises more.",
+        delta=_given(one.delta),
+        lower=lower,
+        higher=higher,
+        small=small.claimed if is_bound else small,
+        least="at least " if is_bound else "",
+        gap=Quantity(gap, digits=3, accuracy=one.accuracy + two.accuracy),
+        share=Quantity(gap / max(one.epsilon, two.epsilon), Style.PERCENT),
+        large=large,
+    )
+
+
+def _sign(first: float, second: float) -> int:
+    """Which is larger, to the digits shown."""
+    if str(Quantity(first)) == str(Quantity(second)):
+        return 0
+    return 1 if second > first else -1
+
+
+# -- words about accounts ------------------------------------------------------------------------------------
+
+
+def label(case: CaseLabel) -> str:
+    """Write a case: a pair of paths, a path, or those of several releases.
+
+    >>> label((6, 6)), label((13,)), label(((6, 6), (1, 2)))
+    ('(6, 6)', '13', '(6, 6) and (1, 2)')
+    """
+    if case and isinstance(case[0], tuple):
+        return " and ".join(label(part) for part in case)
+    return str(case[0]) if len(case) == 1 else f"({', '.join(map(str, case))})"
+
+
+def compared(account: Account) -> str:
+    """Say how many cases were compared.
+
+    >>> from discreet.budget import load
+    >>> from discreet.accounting.overall import account
+    >>> compared(account(load("dhc-2020"))), compared(account(load("dhc-2022-08-25")))
+    ('946 pairs of paths compared', 'One path')
+    """
+    one, many = ("One pair of paths", "pairs of paths")
+    if isinstance(account.main[0], tuple):
+        one, many = ("One combination of paths", "combinations of paths")
+    elif account.neighbours == "unbounded":
+        one, many = ("One path", "paths")
+    return one if account.pairs == 1 else f"{account.pairs} {many} compared"

@@ -1,0 +1,283 @@
+"""What a release publishes with which noise, in words and tables; and which releases are at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from discreet.answers.answer import Answer, AnswerTable, Column, Paragraph, Part, sentence
+from discreet.answers.describing import describes
+from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.budget import ALIASES, Claim, Neighbours, Release, Row
+from discreet.budget.levels import level_name
+from discreet.budget.noise_table import levels_of, rho_total
+
+_CAUTIONS = (
+    "upper bound",
+    "not modelled",
+    "simplification",
+    "earlier allocation than",
+    "outside the guarantee",
+)
+_ABOUT_PATHS = "not been published"
+_QUERY_COLUMNS = (
+    Column("query", is_text=True),
+    *map(Column, ("variance", "exact", "share", "sensitivity", "groups")),
+)
+
+
+@describes(Release)
+def release_answer(release: Release) -> Answer:
+    """Say what a release publishes: the noise of every query, the paths, sources and notes.
+
+    >>> from discreet.budget import load
+    >>> release_answer(load("dhc-2022-08-25")).objects["levels"][1]["name"]
+    'State'
+    """
+    command = f"discreet show {release.name}"
+    return Answer(heading(release), release_record(release), tuple(_body(release)), command=command)
+
+
+def _body(release: Release) -> Iterator[Part]:
+    total = rho_total(release)
+    yield Paragraph(heading(release))
+    who = relation(release.neighbours, release.unit)
+    calibrated = f"Calibrated for {release.neighbours} neighbours ({who})"
+    if total is None:
+        yield Paragraph(f"{calibrated}.")
+    else:
+        yield Paragraph(sentence("{calibrated}; total rho {rho}.", calibrated=calibrated, rho=_exact(total)))
+    rho = {level.name: level.spent(release.neighbours) for level in release.levels}
+    for level, rows in levels_of(release).items():
+        yield ""
+        if total is None:
+            yield Paragraph(level_name(level), wraps=False)
+        else:
+            part = Quantity(rho[level] / total, Style.PERCENT)
+            text = sentence(
+                "{name}: rho {rho}, {part} of the total",
+                name=level_name(level),
+                rho=_exact(rho[level]),
+                part=part,
+            )
+            yield Paragraph(text, wraps=False)
+        yield AnswerTable(_QUERY_COLUMNS, tuple(map(_cells, rows)))
+    yield ""
+    if len(release.paths) == 1:
+        yield only_path(release)
+    else:
+        yield (
+            f"{len(release.paths)} paths; levels joined by a plus are merged, and their budgets are spent by "
+            f"the upper one. Path {release.main} is the main one."
+        )
+        width = len(str(max(release.paths)))
+        for path in release.paths:
+            yield Paragraph(f"{path:>{width}}  {path_text(release, path)}", " " * (width + 2))
+    if release.reason:
+        claim = claim_text(release.claim)
+        yield Paragraph(f"Its account is {claim[0].lower()}{claim[1:]}")
+    for title, texts in (("Sources", release.sources), ("Notes", release.notes)):
+        if texts:
+            yield f"{title}:"
+            yield from (Paragraph(f"- {text}") for text in texts)
+
+
+def _cells(row: Row) -> tuple[Quantity | str | int | None, ...]:
+    size = row.event.size
+    written = Quantity(size, Style.BRIEF)
+    share = None if row.share is None else Quantity(row.share, Style.PERCENT)
+    noise = written if row.event.is_gaussian else f"Laplace, scale {written}"
+    return row.query, noise, str(size), share, row.event.sensitivity, row.event.times
+
+
+def _exact(value: object) -> Quantity:
+    return Quantity(value, Style.FRACTION)  # type: ignore[arg-type]
+
+
+def presets_answer(releases: Sequence[Release]) -> Answer:
+    """List releases that come with the package.
+
+    >>> from discreet.budget import load
+    >>> presets_answer([load("dhc-2022-08-25")]).objects["presets"][0]["name"]
+    'dhc-2022-08-25'
+    """
+    names = ("name", "unit", "neighbours", "rho", "paths", "title")
+    columns = tuple(Column(name, is_text=name not in ("rho", "paths")) for name in names)
+    rows = tuple(
+        (
+            release.name,
+            release.unit,
+            release.neighbours,
+            None if (rho := rho_total(release)) is None else Quantity(rho, Style.BRIEF),
+            len(release.paths),
+            release.title,
+        )
+        for release in releases
+    )
+    body: tuple[Part, ...] = (
+        AnswerTable(columns, rows),
+        "",
+        *(f"{short} is short for {name}." for short, name in ALIASES.items()),
+        "`discreet show NAME` prints one of them; `discreet account NAME` says what it costs.",
+    )
+    record = {"presets": [preset_record(release) for release in releases], "aliases": ALIASES}
+    return Answer("Presets", record, body, command="discreet presets")
+
+
+# -- what machines read -----------------------------------------------------------------------------------
+
+
+def preset_record(release: Release) -> dict[str, object]:
+    """Return the few facts of a release that a list shows, for machines."""
+    rho = rho_total(release)
+    return {
+        "name": release.name,
+        "title": release.title,
+        "unit": release.unit,
+        "neighbours": release.neighbours,
+        "rho": None if rho is None else str(rho),
+        "paths": len(release.paths),
+    }
+
+
+def release_record(release: Release) -> dict[str, object]:
+    """Return all of a release for machines: exact numbers as texts, with the floats beside them.
+
+    >>> from discreet.budget import load
+    >>> level = release_record(load("dhc-2022-08-25"))["levels"][1]
+    >>> level["name"], level["queries"][0]["variance_exact"]
+    ('State', '50000/10001')
+    """
+    noise = levels_of(release)
+    return {
+        **preset_record(release),
+        "main_path": release.main,
+        "levels": [
+            {
+                "name": level.name,
+                "rho": None if level.has_laplace else str(level.spent(release.neighbours)),
+                "queries": [_query_record(row) for row in noise[level.name]],
+            }
+            for level in release.levels
+        ],
+        "path_levels": {str(path): ["+".join(run) for run in release.runs(path)] for path in release.paths},
+        "answer": claim_record(release.claim),
+        "sources": list(release.sources),
+        "notes": list(release.notes),
+    }
+
+
+def _query_record(row: Row) -> dict[str, object]:
+    noise: dict[str, object] = {"name": row.query, "noise": "discrete Gaussian"}
+    if row.variance is not None:
+        noise |= {"variance": float(row.variance), "variance_exact": str(row.variance)}
+    elif row.scale is not None:
+        noise |= {"noise": "discrete Laplace", "scale": float(row.scale), "scale_exact": str(row.scale)}
+    return noise | {
+        "rho": None if row.rho is None else str(row.rho),
+        "share": None if row.share is None else str(row.share),
+        "sensitivity": row.event.sensitivity,
+        "groups": row.event.times,
+    }
+
+
+def claim_record(claim: Claim) -> dict[str, object]:
+    """Return what machines read of a claim.
+
+    >>> claim_record(Claim())
+    {'kind': 'exact', 'says': 'exact', 'reasons': []}
+    """
+    return {"kind": claim.kind.value, "says": claim.kind.label, "reasons": list(claim.reasons)}
+
+
+def claim_text(claim: Claim) -> str:
+    """Say how to read an answer, and why it is not exact.
+
+    >>> from discreet.budget import AnswerKind
+    >>> claim_text(Claim(AnswerKind.BOUND, ("Sensitivities are upper bounds.",)))
+    'An upper bound: the true value may be smaller. Sensitivities are upper bounds.'
+    """
+    return " ".join([NumberKind.of(claim.kind).sentence, *claim.reasons])
+
+
+# -- words about releases ----------------------------------------------------------------------------------
+
+
+def heading(release: Release) -> str:
+    """Write the name of a release and its title, if it has one.
+
+    >>> from discreet.budget import load
+    >>> heading(load("dhc-2022-08-25"))[:27]
+    'dhc-2022-08-25: 2020 Census'
+    """
+    return f"{release.name}: {release.title}" if release.title else release.name
+
+
+def records(unit: str, many: int) -> str:
+    """Write so many persons, households or housing units.
+
+    >>> records("person", 1), records("housing unit", 3)
+    ('one person', '3 housing units')
+    """
+    return f"one {unit}" if many == 1 else f"{many} {unit}s"
+
+
+def relation(neighbours: Neighbours, unit: str = "person", people: int = 1) -> str:
+    """Say in words which two databases must be hard to tell apart.
+
+    >>> relation("bounded"), relation("unbounded", "household", 2)
+    ('one person replaced by another', '2 households added or removed')
+    """
+    who = records(unit, people)
+    if neighbours == "unbounded":
+        return f"{who} added or removed"
+    return f"{who} replaced by another" if people == 1 else f"{who} replaced by others"
+
+
+def cautions(release: Release, *, all_paths: bool = True) -> list[str]:
+    """Return why an answer is not exact, and the notes that limit how it may be read.
+
+    A note on which paths are taken matters only if all of them are.
+
+    >>> from discreet.budget import load
+    >>> cautions(load("sdhc-2020"))[0][:21]
+    'Each table is treated'
+    """
+    phrases = (*_CAUTIONS, _ABOUT_PATHS) if all_paths else _CAUTIONS
+    notes = [note for note in release.notes if any(phrase in note.lower() for phrase in phrases)]
+    claim = release.claim if all_paths or len(release.paths) == 1 else release.claim.of_one_path()
+    return [*claim.reasons, *notes]
+
+
+def path_text(release: Release, path: int) -> str:
+    """Write the levels of a path, merged ones joined by a plus.
+
+    >>> from discreet.budget import load
+    >>> path_text(load("dhc-2020"), 4)
+    'US, State + County, Primitive geography + Tract subset group + Tract subset + Block group, Block'
+    """
+    return ", ".join(level_name("+".join(run)) for run in release.runs(path))
+
+
+def only_path(release: Release) -> str:
+    """Say which levels the only path of a release merges.
+
+    >>> from discreet.budget import load
+    >>> only_path(load("dhc-2022-08-25"))
+    'One path: no levels are merged.'
+    """
+    if all(len(run) == 1 for run in release.runs(release.main)):
+        return "One path: no levels are merged."
+    return f"One path: {path_text(release, release.main)}. Noise is shown for each level by itself."
+
+
+def scaled_sizes(release: Release) -> str:
+    """Say what a factor on all noise is on: a Laplace scale is multiplied by its root.
+
+    >>> from discreet.budget import load
+    >>> scaled_sizes(load("dhc-2020"))
+    'variances'
+    """
+    if not any(level.has_laplace for level in release.levels):
+        return "variances"
+    gaussian = any(query.scale is None for level in release.levels for query in level.queries)
+    return "variances and squares of Laplace scales" if gaussian else "squares of scales"

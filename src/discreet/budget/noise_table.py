@@ -1,0 +1,62 @@
+"""The noise of a release, level by level: each query's, and queries of equal noise together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.budget.release import Release, Row
+
+
+def rho_total(release: Release) -> Fraction | None:
+    """Return the rho of a release under the neighbours it was calibrated for; none with Laplace noise.
+
+    >>> from discreet.budget import load
+    >>> rho_total(load("dhc-2020"))
+    Fraction(24811, 5000)
+    """
+    if any(level.has_laplace for level in release.levels):
+        return None
+    return sum((level.spent(release.neighbours) for level in release.levels), Fraction(0))
+
+
+def levels_of(release: Release) -> dict[str, list[Row]]:
+    """Return the noise of each level's queries where nothing is merged, whether or not such a path occurs.
+
+    >>> from discreet.budget import load
+    >>> list(levels_of(load("pl94-2020-units")))[:2]
+    ['US', 'State']
+    """
+    return {level.name: list(release.run_table((level.name,))) for level in release.levels}
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseLine:
+    """Queries of a level that have equal noise; 95 % of the time it is within `margin`."""
+
+    level: str
+    queries: tuple[str, ...]
+    row: Row
+    variance: float
+    deviation: float
+    margin: int
+
+
+def noise_lines(release: Release) -> tuple[NoiseLine, ...]:
+    """Return the noise of each level, queries of equal noise together.
+
+    >>> from discreet.budget import load
+    >>> line = noise_lines(load("dhc-2022-08-25"))[1]
+    >>> line.level, len(line.queries), round(line.deviation, 3), line.margin
+    ('State', 10, 2.236, 4)
+    """
+    lines = []
+    for level, rows in levels_of(release).items():
+        alike: dict[object, list[Row]] = {}
+        for row in rows:
+            alike.setdefault((row.event, row.share), []).append(row)
+        for same in alike.values():
+            noise, names = same[0].single(), tuple(one.query for one in same)
+            variance = noise.true_variance()
+            lines.append(NoiseLine(level, names, same[0], variance, variance**0.5, noise.margin()))
+    return tuple(lines)

@@ -1,0 +1,71 @@
+"""An answer as prose of readable width and plain tables, for a terminal or a file."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator
+
+from discreet.answers.answer import Answer, AnswerTable, Paragraph, Part
+from discreet.errors import visible
+
+WIDTH = 100
+"""Columns of prose where there is no terminal to ask."""
+
+
+def text_of(answer: Answer) -> Iterator[str]:
+    """Yield the parts of an answer, ready to print: its body, then its cautions.
+
+    >>> from discreet.answers import Answer, Caution
+    >>> answer = Answer("one count", {}, ("Epsilon is 1.5.",), cautions=(Caution("A model."),))
+    >>> print(*text_of(answer), sep="\\n")
+    Epsilon is 1.5.
+    Note: A model.
+    """
+    yield from map(part_text, answer.body)
+    yield from (part_text(Paragraph(str(caution))) for caution in answer.cautions)
+
+
+def part_text(part: Part) -> str:
+    """Write a paragraph, wrapped, or a table."""
+    if isinstance(part, AnswerTable):
+        return _table(part)
+    if not isinstance(part, Paragraph):
+        part = Paragraph(part, indent="")
+    words = visible(str(part.text))
+    if not part.wraps:
+        return words
+    return textwrap.fill(
+        words,
+        min(WIDTH, _width() or WIDTH),
+        subsequent_indent=part.indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _table(table: AnswerTable) -> str:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table as Ruled
+    from rich.text import Text
+
+    made = Ruled(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    for column in table.head:
+        made.add_column(column.title, justify="left" if column.is_text else "right", overflow="fold")
+    for row in table.cells:
+        made.add_row(*(Text(visible(cell)) for cell in row))  # a name may hold what rich takes for markup
+    # rendered to a string first: only the one who writes it meets a closed pipe or a full disk
+    page = io.StringIO()
+    width = _width() or 500  # a table that goes into a file is as wide as it needs to be
+    Console(file=page, width=width, force_terminal=sys.stdout.isatty(), highlight=False).print(made)
+    text = "\n".join(line.rstrip() for line in page.getvalue().rstrip("\n").split("\n"))
+    unicode = (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+    return text if unicode else text.replace("─", "-")
+
+
+def _width() -> int | None:
+    """Columns of the terminal, if the output goes to one."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
