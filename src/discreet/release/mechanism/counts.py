@@ -284,7 +284,7 @@ class Resumable:
 
 
 class CodedRecords:
-    """The coded records of a run, state by state."""
+    """The coded records of a run, part by part of the country."""
 
     def __init__(self, reader: Engine, resumable: Resumable | None = None) -> None:
         """`reader` reads the records; `engine`, on this machine, does the rest: the same one, if it can."""
@@ -356,24 +356,24 @@ class CodedRecords:
             (self._folder / NOTE).unlink(missing_ok=True)
             sync(self._folder)
 
-    def place(self, name: str, state: int) -> Path:
-        """Return the folder of a table of one state."""
-        return self._folder / name / f"part={state}"
+    def place(self, name: str, part: int) -> Path:
+        """Return the folder of a table of one part."""
+        return self._folder / name / f"part={part}"
 
     def every(self, name: str) -> Relation:
-        """Return a table of all states."""
+        """Return a table of all parts."""
         return self.engine.stored(self._folder / name, inside="*/")
 
     def batches(self) -> list[tuple[int, ...]]:
-        """Return which states are counted together: each by itself, or all if there are few records."""
+        """Return which parts are counted together: each by itself, or all if there are few records."""
         files = sorted((self._folder / "coded").glob("part=*/*.parquet"))
-        states = sorted({int(file.parent.name.partition("=")[2]) for file in files} - {NOWHERE})
+        parts = sorted({int(file.parent.name.partition("=")[2]) for file in files} - {NOWHERE})
         rows = sum(arrow("parquet").read_metadata(file).num_rows for file in files)
-        return [(state,) for state in states] if rows > FEW else [tuple(states)] * bool(states)
+        return [(part,) for part in parts] if rows > FEW else [tuple(parts)] * bool(parts)
 
-    def of(self, *states: int) -> Relation:
-        """Return the records of some states."""
-        return self.engine.stored(*(self.place("coded", state) for state in states))
+    def of(self, *parts: int) -> Relation:
+        """Return the records of some parts."""
+        return self.engine.stored(*(self.place("coded", part) for part in parts))
 
     def wrong(self) -> bool:
         """Whether a record breaks a rule."""
@@ -485,7 +485,7 @@ class GroupCounts:
         self._engine.drop(levels)
 
     def _count(self, batch: Sequence[int], combined: Relation, *, apart: bool) -> None:
-        """Sum up some states: their base, kept for cells, and their totals by atom and group."""
+        """Sum up some parts: their base, kept for cells, and their totals by atom and group."""
         engine, records = self._engine, self._parts.of(*batch)
         inside = records.filter(records.atom >= 0)
         base = inside.group_by(["atom", "cell", *self._codes]).agg(people=inside.people.sum())
@@ -612,7 +612,7 @@ def summed(parts: Sequence[Sums]) -> Sums:
     if not parts:
         return np.zeros(0, dtype=np.uint32), np.zeros(0, dtype=np.uint8)
     key, count = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    if not (key[1:] > key[:-1]).all():  # regions of one state follow those of the state before
+    if not (key[1:] > key[:-1]).all():  # regions of one part follow those of the part before
         order = np.argsort(key, kind="stable")
         key, count = key[order], count[order]
         starts = np.flatnonzero(np.append(True, key[1:] != key[:-1]))

@@ -8,8 +8,8 @@ up to `k` codes of a question with several answers, and one code of another ques
   + | groups of the one code |.
 
 The Bureau's number is h max(2, k) + h1, h the most groups of one kind (all, or any) that one of the several
-codes has and h1 the same for the one code. It holds where all and any groups are paired. `race_bound` holds
-for any specification. `stability` takes the smaller of those that hold. The proofs are in
+codes has and h1 the same for the one code. It holds where all and any groups are paired. `several_bound`
+holds for any specification. `stability` takes the smaller of those that hold. The proofs are in
 `docs/explanation/safetab.md`.
 """
 
@@ -55,10 +55,10 @@ def stability(
 ) -> Stability:
     """Return the stability of one level, from the codes of its iterations by class.
 
-    Guarantee. Assumed: a person has one to `max_race_codes` race codes and one ethnicity code, and is counted
-    once in each iteration that the definition above names. Claimed: no such person is counted in more than
-    `value` iterations. Proved in `docs/explanation/safetab.md`, checked against all people of small worlds in
-    `test_safetab_stability.py`.
+    Guarantee. Assumed: a person has one to `max_race_codes` of the several codes and one other code, and is
+    counted once in each iteration that the definition above names. Claimed: no such person is counted in more
+    than `value` iterations. Proved in `docs/explanation/safetab.md`, checked against all people of small
+    worlds in `test_safetab_stability.py`.
 
     >>> pairs = {"2001": frozenset({"a", "b"})}
     >>> found = stability(pairs, pairs, {}, max_race_codes=8)
@@ -77,9 +77,9 @@ says 2'
     )
     formula = max(2, max_race_codes) * max(most_alone, most_combination)
     pairs = paired(alone.values(), combination.values())
-    direct = race_bound(alone, in_alone, in_combination, max_race_codes)
+    direct = several_bound(alone, in_alone, in_combination, max_race_codes)
     race = min(direct, formula) if pairs else direct
-    found = race_witness(alone, in_alone, in_combination, max_race_codes, race)
+    found = several_witness(alone, in_alone, in_combination, max_race_codes, race)
     kinds, word = f"{names[0]} and {names[1]} iterations are", names[2]
     limits = f"{race} {word} groups where the formula says {formula}"
     if race < formula:
@@ -128,13 +128,13 @@ def paired(alone: Iterable[frozenset[str]], combination: Iterable[frozenset[str]
     return all(count <= offered[codes] for codes, count in wanted.items())
 
 
-def race_bound(
+def several_bound(
     alone: Mapping[str, frozenset[str]],
     in_alone: Mapping[str, frozenset[str]],
     in_combination: Mapping[str, frozenset[str]],
     most: int,
 ) -> int:
-    """Bound the race groups of a person with up to `most` codes, whatever the specification.
+    """Bound the groups of several codes of a person with up to `most` codes, whatever the specification.
 
     Either the codes share no alone iteration: then only combination iterations count, at most the sum
     over the `most` largest codes. Or they all belong to some alone iteration: then the same over its
@@ -148,14 +148,14 @@ def race_bound(
     return bound
 
 
-def race_witness(
+def several_witness(
     alone: Mapping[str, frozenset[str]],
     in_alone: Mapping[str, frozenset[str]],
     in_combination: Mapping[str, frozenset[str]],
     most: int,
     bound: int,
 ) -> int:
-    """Return the race groups of a person with many, built code by code; stop at one who reaches a bound.
+    """Return the groups of several codes of a person with many, found code by code up to a bound.
 
     Codes come from the whole specification, then from one alone iteration at a time. Greedy choice need not
     find the person with the most.

@@ -543,7 +543,7 @@ def count(
     """Read and check the data, all of it, and make it countable; raise with every problem if there is one.
 
     `resumable` says where coded records stay if the run is interrupted. `progress` is told how many of all
-    steps are done: reading is half of them, then the states.
+    steps are done: reading is half of them, then the parts of the country.
     """
     sources = find_sources(data, specification.tabulation)
 
