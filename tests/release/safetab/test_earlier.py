@@ -143,5 +143,5 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert found["gains"][0]["variance_total_only"] == 3.0
     assert run(call) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "Total only: 1 of 3 groups would get no larger table in the nation or any state" in said
+    assert "Total only: 1 of 3 groups would get no table by sex and age in the nation or any state" in said
     assert "t1.csv must be public, or already paid for" in said

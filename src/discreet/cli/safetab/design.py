@@ -379,8 +379,9 @@ MOST_SHOWN = 20
 def _total_only(found: TotalOnlyGroups, tabulation: AdaptiveTabulation) -> Iterator[Block]:
     """Groups that could get a total only, and what it gains."""
     below = tabulation.sides[1]
+    tables = " or ".join(ladder.name for ladder in tabulation.ladders.values() if ladder.picks)
     yield Hanging(
-        f"Total only: {len(found.groups):,} of {found.judged:,} groups would get no larger table in "
+        f"Total only: {len(found.groups):,} of {found.judged:,} groups would get no table by {tables} in "
         f"{tabulation.above}, {percent(found.sure)} of the time or more, going by {found.file}"
     )
     yield ""

@@ -151,7 +151,8 @@ def _text(done: Summary) -> Iterator[Block]:
             ],
         )
     if done.donated or done.dropped:
-        yield (f"Donated to regions of the same areas: {done.donated:,} groups. Dropped: {done.dropped:,}.")
+        given = f"Donated to regions of the same {done.areas}: {done.donated:,} groups."
+        yield f"{given} Dropped: {done.dropped:,}."
     if done.warning is None:
         kind = "rho" if done.privacy == "zcdp" else "epsilon"
         for which, budget in done.budgets.items():

@@ -238,6 +238,11 @@ class Areas:
     part: str
     part_word: str
 
+    @property
+    def many(self) -> str:
+        """What several areas are called."""
+        return f"{self.one[:-1]}ies" if self.one.endswith("y") else f"{self.one}s"
+
 
 @dataclass(frozen=True, slots=True)
 class CodeColumns:

@@ -766,7 +766,7 @@ def _notes(
         )
     if options.get("coterminous") and configuration.tabulation.order:
         yield (
-            f"Regions of the same {configuration.tabulation.areas.one}s share their numbers, so that errors "
+            f"Regions of the same {configuration.tabulation.areas.many} share their numbers, so that errors "
             "come more than once."
         )
     if options.get("tabulation_suppression"):

@@ -274,6 +274,8 @@ class Summary:
     options: Mapping[str, object]
     donated: int
     dropped: int
+    areas: str
+    """What the smallest areas are called."""
     warning: str | None
     notes: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
@@ -704,6 +706,7 @@ def run(
                 options=options.listed(plan.configuration.tabulation.order),
                 donated=donated,
                 dropped=dropped,
+                areas=plan.configuration.tabulation.areas.many,
                 warning=plan.warning,
                 notes=(*plan.configuration.notes, *plan.specification.notes, *geography.notes),
             )
