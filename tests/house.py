@@ -126,8 +126,10 @@ def defining(*names: str) -> Callable[[ast.Module], bool]:
 
 def calling(*names: str) -> Callable[[ast.Module], bool]:
     """Whether a module uses an attribute of one of these dotted ends, such as os.replace."""
+    ends = {name.rpartition(".")[2] for name in names}
     return lambda tree: any(
-        isinstance(node, ast.Attribute) and ast.unparse(node).endswith(names) for node in ast.walk(tree)
+        isinstance(node, ast.Attribute) and node.attr in ends and ast.unparse(node).endswith(names)
+        for node in ast.walk(tree)
     )
 
 

@@ -14,6 +14,7 @@ import io
 import os
 import secrets
 import stat
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import fields
@@ -174,18 +175,25 @@ def json_fields(result: DataclassInstance, **names: str) -> dict[str, object]:
     return found
 
 
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Say which file it was, if it cannot be opened, or unpacked, or read to its end.
+
+    >>> with readable(Path("no-such-file")):
+    ...     _ = open("no-such-file")
+    Traceback (most recent call last):
+    discreet.errors.InputError: no-such-file cannot be read: No such file or directory
+    """
+    try:
+        yield
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", "") or "it is damaged"
+        raise InputError(f"{path} cannot be read: {reason}") from None
+
+
 def open_bytes(path: Path) -> gzip.GzipFile | io.FileIO:
     """Open a file for reading, as what it holds: one whose name ends in .gz is unpacked on the way."""
     return gzip.GzipFile(path) if path.suffix.lower() == ".gz" else path.open("rb", buffering=0)
-
-
-def csv_header(path: Path, delimiters: str = ",") -> tuple[list[str], str]:
-    """Return the names in the first line of a CSV file, and which of some delimiters makes most of them."""
-    with open_bytes(path) as stream:
-        line = stream.readline(1 << 20).removeprefix(b"\xef\xbb\xbf").decode("utf-8")
-    # a name in quotes may hold another sign, so the one that makes more columns is the delimiter
-    found = [(next(csv.reader([line], delimiter=sign), []), sign) for sign in delimiters]
-    return max(found, key=lambda pair: len(pair[0]))
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -215,6 +223,7 @@ def sha256(file: Path, stop: Event | None = None) -> str:
 ArrowTable = Any
 ArrowArray = Any
 ArrowSchema = Any
+ArrowType = Any
 """What PyArrow gives: it has no types of its own that a checker could use."""
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from discreet.accounting.calibration import calibrate
 from discreet.accounting.overall import account, portfolio
+from discreet.answers import NumberKind
 from discreet.budget import AnswerKind, Claim, Level, Query, Release, Spine, load, preset_names
 from discreet.cli import run
 from discreet.errors import InputError
@@ -36,11 +37,11 @@ def test_points_say_it_too() -> None:
 
 
 def test_an_upper_bound_is_rounded_up() -> None:
-    assert AnswerKind.BOUND.number(10.94371) == "10.9438"
-    assert AnswerKind.EXACT.number(10.94371) == "10.9437"
-    assert AnswerKind.BOUND.number(9.9999999, 3) == "10.0"
-    assert AnswerKind.BOUND.number(2.5) == "2.50000"
-    assert AnswerKind.BOUND.number(1e-12, 3) == "1.00e-12"
+    assert str(NumberKind.of(AnswerKind.BOUND).quantity(10.94371)) == "10.9438"
+    assert str(NumberKind.of(AnswerKind.EXACT).quantity(10.94371)) == "10.9437"
+    assert str(NumberKind.of(AnswerKind.BOUND).quantity(9.9999999, 3)) == "10.0"
+    assert str(NumberKind.of(AnswerKind.BOUND).quantity(2.5)) == "2.50000"
+    assert str(NumberKind.of(AnswerKind.BOUND).quantity(1e-12, 3)) == "1.00e-12"
 
 
 def test_a_portfolio_claims_no_more_than_its_weakest_part() -> None:

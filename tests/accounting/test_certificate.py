@@ -39,6 +39,7 @@ from discreet.accounting.certified.tails import tail_ball
 from discreet.accounting.contour import Kind
 from discreet.accounting.loss import Loss
 from discreet.accounting.privacy_loss import compose
+from discreet.answers import describe
 from discreet.budget import DiscreteGaussian, DiscreteLaplace
 from discreet.errors import PrecisionError
 from discreet.noise.balls import interval, working_bits
@@ -130,14 +131,14 @@ def test_several_releases_and_the_main_path_alone() -> None:
     both = [small(), small(name="other", state="5")]
     assert verify(Certificate.of(both, delta="1e-6")).verdict == "proved"
     main = Certificate.claim(both, epsilon=20, delta="1e-6", main_path=True)
-    assert main.as_dict()["cases"] == {"taken": "main", "compared": 1}
+    assert main.document()["cases"] == {"taken": "main", "compared": 1}
     assert verify(main).verdict == "proved"
 
 
 def test_a_single_pair(made: Certificate) -> None:
     one = replace(made, taken=(2, 2), worst=(2, 2))
     assert Certificate.from_text(one.to_text()) == one
-    assert one.as_dict()["cases"] == {"taken": [2, 2], "compared": 1}
+    assert one.document()["cases"] == {"taken": [2, 2], "compared": 1}
 
 
 @pytest.mark.parametrize(
@@ -373,7 +374,7 @@ def test_a_forged_digest_does_not_help(made: Certificate) -> None:
         data["releases"][0] = data["releases"][0].replace('variance = "4"', 'variance = "3.9"')
 
     def all_of_it(data: dict[str, Any]) -> None:
-        other = Certificate.of([small(state="3.9")], delta="1e-10").as_dict()
+        other = Certificate.of([small(state="3.9")], delta="1e-10").document()
         data |= {key: other[key] for key in ("worst", "releases")}
 
     with pytest.raises(InputError, match="contradicts itself"):
@@ -472,7 +473,7 @@ def test_true_claims_far_out_are_proved(name: str) -> None:
         found = verify(release, epsilon=epsilon, delta=delta)
         assert found.verdict == "proved"
         assert sum(found.roads.values()) == found.certificate.account().pairs
-        assert json.dumps(found.as_dict())
+        assert json.dumps(describe(found).objects)
 
 
 QUICK = ("dhc-2022-08-25", "pl94-2020-units")  # the others take up to a minute

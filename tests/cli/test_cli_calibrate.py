@@ -9,6 +9,7 @@ from fractions import Fraction
 import pytest
 
 from discreet import account, calibrate, load
+from discreet.answers import describe
 from discreet.noise import GaussianNoise
 from discreet.studies import printed
 
@@ -231,7 +232,7 @@ def test_a_promise_is_not_rounded_down(discreet, small):
 
 def test_ends_of_proofs_are_rounded_outward(discreet, small):
     found = calibrate(load(small), epsilon=8, delta="1e-6")
-    ends = found.as_dict()
+    ends = describe(found).objects
     assert Fraction(ends["lower"]) <= found.proof.lower < found.proof.upper <= Fraction(ends["upper"])
     arguments = ("--epsilon", 8, "--delta", "1e-6", "--certify", "--jobs", 1, "--json")
     shown = discreet("calibrate", small, *arguments).json["certified_epsilon"]

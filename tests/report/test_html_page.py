@@ -14,6 +14,7 @@ import pytest
 from discreet import numbers
 from discreet.accounting.calibration import calibrated_lines
 from discreet.accounting.overall import Account, account
+from discreet.answers import NumberKind
 from discreet.budget import Level, Query, Release, Spine, load
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise
@@ -391,7 +392,9 @@ def test_the_kind_of_an_answer_leads_and_its_reason_stands_beside_it():
     prose = Reader(made).prose
     head = prose[prose.index("Everything in this release") : prose.index("Parameters The noise")]
     (point,) = account(release).at_delta("1e-10")
-    assert f"an epsilon of at most {release.claim.kind.number(point.epsilon)} at delta" in head
+    assert (
+        f"an epsilon of at most {NumberKind.of(release.claim.kind).quantity(point.epsilon)} at delta" in head
+    )
     for reason in release.claim.reasons:
         assert reason in head
     assert "An upper bound: the true value may be smaller." in head

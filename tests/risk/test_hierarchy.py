@@ -404,25 +404,6 @@ def test_the_hierarchy_raises_the_averaged_risk() -> None:
     assert min(averaged) > alone
 
 
-def test_old_names_are_read_with_a_warning() -> None:
-    block = Area(name="block", noisy=2, rho="0.0992", siblings=27, siblings_noisy=-1)
-    group = Area(name="block group", noisy=1, rho="0.2465")
-    with pytest.warns(DeprecationWarning, match="gibbs-unconstrained"):
-        old = hierarchy_posterior(
-            [block, group], prior="1/2", method="gibbs-as-published", draws=2000, seed=1
-        )  # type: ignore[arg-type]
-    new = hierarchy_posterior([block, group], prior="1/2", method="gibbs-unconstrained", draws=2000, seed=1)
-    assert old.probability == new.probability
-    assert old.method == "gibbs-unconstrained"
-    two = TwoLevels(rho=("0.0992", "0.2465"), siblings=27, prior="1/2")
-    with pytest.warns(DeprecationWarning, match="unconstrained_probability"):
-        assert float(two.published_probability(2, 1, -1)) == float(two.unconstrained_probability(2, 1, -1))
-    with pytest.warns(DeprecationWarning, match="'unconstrained'"):
-        assert two.accuracy_given(group=4, chance="published") == two.accuracy_given(
-            group=4, chance="unconstrained"
-        )  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize("noisy", [0, 2, 7])
 def test_what_is_left_out_is_said_as_a_bound(noisy: int) -> None:
     # 4.41e-24 was printed as at most 4e-24

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -137,7 +138,7 @@ def test_the_share_of_doubled_odds_is_what_the_truth_would_give(tmp_path: Path) 
 
 def test_a_count_too_long_for_a_float_is_refused(tmp_path: Path) -> None:
     pq.write_table(pa.table({"value": [2**60 + 1], "variance": [5.0]}), tmp_path / "t.parquet")
-    with pytest.raises(InputError, match=r"row in line 1: a noisy count is a whole number, at most 2\^52"):
+    with pytest.raises(InputError, match=r"a noisy count is beyond 2\^52 \(row 1 of t.parquet"):
         table_risk(tmp_path / "t.parquet", prior="1/2", known=0)
 
 
@@ -341,7 +342,7 @@ def test_what_has_no_place_in_csv(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["t.parquet"]
     assert table_risk(tmp_path / "t.parquet", prior="1/2", known=0).rows == 1
     (tmp_path / "no.parquet").write_text("value,variance")
-    with pytest.raises(InputError, match="damaged, or no Parquet file"):
+    with pytest.raises(InputError, match=r"no\.parquet cannot be read as Parquet: it is damaged"):
         table_risk(tmp_path / "no.parquet", prior="1/2")
 
 
@@ -375,15 +376,16 @@ def test_a_tally_of_very_many_values_is_rounded() -> None:
             "has no column of noisy counts (value, COUNT, noisy or count); it has unit, variance",
         ),
         ("value,unit\n3,a\n", "has no column of variances (variance or NOISE_VARIANCE)"),
-        ("value,variance\n3,5\n4,0\n", "column 'variance', row in line 3: a variance is above zero"),
+        ("value,variance\n3,5\n4,0\n", "a variance is not above zero and at most 1e+10 (line 3 of t.csv"),
         ("value,variance\n3,5\n4,1e11\n", "at most 1e+10"),
-        ("value,variance\n3,5\n,5\n", "column 'value', row in line 3: a noisy count is a whole number"),
-        ("value,variance\n3.5,5\n", "column 'value', row in line 2"),
-        ("value,variance\n3,5\nthree,5\n", "column 'value', row in line 3: it is not a number"),
-        ("value,variance\n3,5\n\n3,1_0\n", "column 'variance', row in line 4: it is not a number"),
-        ("value,variance\n3,5,7\n", "cannot be read: the header has 2 fields, but line 2 has 3"),
-        ("value,variance\n3,5\n4\n", "cannot be read: the header has 2 fields, but line 3 has 1"),
-        ("value,value\n3,5\n", "two columns of the same name"),
+        ("value,variance\n3,5\n,5\n", "value is not a whole number (line 3 of t.csv, field value)"),
+        ("value,variance\n3.5,5\n", "value is not a whole number (line 2 of t.csv"),
+        ("value,variance\n3,5\nthree,5\n", "value is not a whole number (line 3 of t.csv"),
+        ("value,variance\n3,5\n\n3,1_0\n", "variance is not a number (line 4 of t.csv, field variance)"),
+        ("value,variance\n3,5\n\n3,1_0\n", "an empty line (line 3 of t.csv, field all)"),
+        ("value,variance\n3,5,7\n", "3 fields, 2 expected (line 2 of t.csv"),
+        ("value,variance\n3,5\n4\n", "1 field, 2 expected (line 3 of t.csv"),
+        ("value,value\n3,5\n", "t.csv has two columns named value; each may occur once"),
     ],
 )
 def test_tables_that_cannot_be_used(tmp_path: Path, text: str, says: str) -> None:
@@ -402,14 +404,14 @@ def test_arguments_that_cannot_be_used(tmp_path: Path, monkeypatch: pytest.Monke
         ({"prior": [0.1, 0.2]}, "one adversary"),
         ({"known": -1}, "known is -1"),
         ({"known": 1, "known_column": "k"}, "stated twice"),
-        ({"known_column": "k"}, "line 2: a known count is a whole number, zero or more"),
+        ({"known_column": "k"}, "a known count is below zero or beyond 2^52 (line 2 of t.csv, field k)"),
         ({"known_column": "missing"}, "has no column 'missing'; it has value, variance, k"),
         ({"noisy_column": "k", "known_column": "k"}, "one column is named for two purposes"),
-        ({"nonnegative": True}, "has negative noisy counts"),
+        ({"nonnegative": True}, "below zero, but negative values are said to be published as zero (line 2"),
         ({"law": "normal"}, "law is 'normal'"),
     ]
     for more, says in cases:
-        with pytest.raises(InputError, match=says.replace("(", r"\(")):
+        with pytest.raises(InputError, match=re.escape(says)):
             table_risk(path, **{"prior": "1/2", **more})  # type: ignore[arg-type]
     with pytest.raises(InputError, match="there is no file"):
         table_risk(tmp_path / "none.csv", prior="1/2")

@@ -23,6 +23,8 @@ from browsing import settled, upload, value, wait_for_text
 from discreet.accounting.calibration import calibrate
 from discreet.accounting.comparisons import GaussianDP
 from discreet.accounting.overall import account
+from discreet.answers import NumberKind
+from discreet.answers.calibration import saved_text
 from discreet.budget import Release, load, preset_names
 from discreet.budget.levels import level_name
 from discreet.cli import run
@@ -129,7 +131,7 @@ def test_every_surface_shows_the_same_numbers(
     profile = risk_profile(release, prior="1/2")
     (best,) = profile.overall
     gaussian = float(GaussianDP(whole_account.events(whole_account.main)).epsilon(delta=1e-10))
-    epsilon = point.kind.number(point.epsilon)
+    epsilon = str(NumberKind.of(point.kind).quantity(point.epsilon))
 
     # JSON
     told = json.loads(printed("account", target, "--delta", "1e-10", "--json"))
@@ -219,7 +221,7 @@ def test_every_surface_shows_the_same_for_other_questions(
     whole = account(release, neighbours=other)
     (point,) = whole.at_delta(delta)
     found = max(point.epsilon, 0.0)
-    epsilon = point.kind.number(found)
+    epsilon = str(NumberKind.of(point.kind).quantity(found))
     text = printed("account", *shared, "--delta", delta, "--curve", str(curve))
     row = next(line for line in text.splitlines() if line.startswith("1.2345")).split()
     assert row[1] == epsilon
@@ -272,7 +274,7 @@ def test_every_surface_shows_the_same_for_several_people(
     (best,) = risk_profile(release, prior="1/2", people=people).overall
     shared = (str(file), "--people", str(people), "--quiet")
     text = printed("account", *shared, "--delta", "1e-10")
-    assert point.kind.number(point.epsilon) in text.split("\n1e-10")[1].split("\n")[0]
+    assert str(NumberKind.of(point.kind).quantity(point.epsilon)) in text.split("\n1e-10")[1].split("\n")[0]
     text = printed("risk", "release", *shared, "--prior", "1/2")
     right = text.split("everything published")[1].split()[0]
     told = json.loads(
@@ -280,7 +282,7 @@ def test_every_surface_shows_the_same_for_several_people(
     )
     assert (told["epsilon"], told["accuracy"]) == (point.epsilon, best.accuracy)
     page = words(html.read_text())
-    assert point.kind.number(point.epsilon) in page
+    assert str(NumberKind.of(point.kind).quantity(point.epsilon)) in page
     assert f"{as_percent(right)} %" in page
     assert f"these {people} {release.unit}s are" in page
 
@@ -310,9 +312,10 @@ def test_every_surface_shows_the_same_saving(printed: Callable[..., str], tmp_pa
     assert told["factor"] == float(found.factor or 0)
     text = " ".join(printed("calibrate", target, "--zcdp", "--delta", "1e-10", "--quiet").split())
     assert (
-        f": {found.saved} for epsilon {bound(found.epsilon or Fraction(0), digits=8)} at delta 1e-10." in text
+        f": {saved_text(found)} for epsilon {bound(found.epsilon or Fraction(0), digits=8)} at delta 1e-10."
+        in text
     )
-    assert f", {found.saved}." in page
+    assert f", {saved_text(found)}." in page
     assert f"Variance that could be saved {percent(found.reduction or 0)}" in page
     what = re.search(r"All ([a-zA-Z ]+) times", text)
     assert what is not None

@@ -21,6 +21,7 @@ from discreet.budget import AnswerKind, load, preset_names
 from discreet.budget.levels import RELATIONS
 from discreet.budget.noise_table import noise_lines
 from discreet.noise import GaussianNoise, LaplaceNoise
+from discreet.render.tiles import tile_of
 from discreet.workbench import charts, tasks, words
 from discreet.workbench.session import Numbers, Session
 from discreet.workbench.state import (
@@ -402,15 +403,15 @@ def test_what_is_typed_is_one_step() -> None:
 
 def test_the_kind_of_answer_stands_beside_the_number() -> None:
     bound = numbers_of(State.of("sdhc-2020"))
-    assert words.epsilon_text(bound).startswith("at most 10.9")
+    assert tile_of(words.epsilon_fact(bound)).value.startswith("at most 10.9")
     assert words.epsilon_note(bound) == "a bound, the only path"
-    assert words.claim_text(bound.state).startswith("An upper bound")
+    assert words.claim_note(bound.state).startswith("An upper bound")
     several = numbers_of(State.of("dhc-2020"))
     assert words.epsilon_note(several) == "main path only"
-    assert words.claim_text(several.state) == ""
+    assert words.claim_note(several.state) == ""
     # the main path alone is no bound, whatever the release says of itself
     partly = numbers_of(State.of("pl94-2020-units"))
-    assert words.epsilon_text(partly) == "2.36320"
+    assert tile_of(words.epsilon_fact(partly)).value == "2.36320"
     assert words.epsilon_note(partly) == "main path only"
 
 

@@ -23,8 +23,9 @@ from discreet.budget.levels import Level, Neighbours, main_case, one_case
 from discreet.budget.noise_table import levels_of
 from discreet.budget.release import Claim, Release
 from discreet.errors import InputError, PrecisionError
+from discreet.faces import Summarised
 from discreet.noise import DiscreteGaussian, Noise
-from discreet.numbers import Exact, Interval, float_up, positive
+from discreet.numbers import Exact, Interval, positive
 
 LEVEL = Fraction(95, 100)
 """How often the noise is within its margin of error."""
@@ -85,11 +86,6 @@ class NoiseChange:
         """The share of the variance that is saved; negative if there is more of it."""
         return float(1 - self.after / self.before)
 
-    def as_dict(self) -> dict[str, object]:
-        """Return a JSON-ready dictionary."""
-        before, after = self.texts
-        return {"name": self.name, "before": before, "after": after, "margins": list(self.margins)}
-
 
 @dataclass(frozen=True, slots=True)
 class LevelChange:
@@ -110,20 +106,9 @@ class LevelChange:
         """The same, after."""
         return _most_common([query.after for query in self.queries])
 
-    def as_dict(self) -> dict[str, object]:
-        """Return a JSON-ready dictionary."""
-        return {
-            "name": self.name,
-            "factor": float(self.factor),
-            "before": float(self.before),
-            "after": float(self.after),
-            **({} if self.epsilon is None else {"epsilon": float(self.epsilon)}),
-            "queries": [query.as_dict() for query in self.queries],
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
+class Calibration(Summarised):
     """A calibrated release, what it saves, and its proof.
 
     Guarantee. `proof.upper <= delta`: for every case of the relation, the new release is
@@ -139,8 +124,8 @@ class Calibration:
     proof: Interval | None
     levels: tuple[LevelChange, ...]
     price: float | None
-    notes: tuple[str, ...] = ()
-    by: Literal["overall", "level"] = "overall"
+    by: Literal["overall", "weights", "level", "margins"]
+    before: Release
 
     @property
     def claim(self) -> Claim:
@@ -160,49 +145,6 @@ class Calibration:
         The factor is on the squares of Laplace scales, whose variances change a little differently.
         """
         return None if self.factor is None else self.savings[0]
-
-    @property
-    def saved(self) -> str:
-        """The sentence on what one factor does to the variances."""
-        least, most = self.savings
-        if f"{100 * least:.3f}" == f"{100 * most:.3f}":
-            return less_or_more(1 - least)
-        if least >= 0:
-            return f"{100 * least:.3f} to {100 * most:.3f} % less variance"
-        return f"{1 - most:.6g} to {1 - least:.6g} times the variance"
-
-    def __str__(self) -> str:
-        saved = "" if self.factor is None else f"{self.saved}, "
-        promise = "each level's own promise" if self.epsilon is None else f"epsilon {float(self.epsilon):.6g}"
-        alone = "each level by itself: " if self.by == "level" and self.epsilon is not None else ""
-        return f"{self.release.name}: {alone}{saved}{promise} at delta {float(self.delta):.3g}"
-
-    def as_dict(self) -> dict[str, object]:
-        """Return a JSON-ready dictionary, with variances as exact texts and all else as floats."""
-        return {
-            "neighbours": self.neighbours,
-            "factor": None if self.factor is None else float(self.factor),
-            "reduction": self.reduction,
-            "epsilon": None if self.epsilon is None else float(self.epsilon),
-            "delta": float(self.delta),
-            "answer": self.claim.as_dict(),
-            "lower": None if self.proof is None else -float_up(-self.proof.lower),
-            "upper": None if self.proof is None else float_up(self.proof.upper),
-            "price": self.price,
-            "levels": [level.as_dict() for level in self.levels],
-            "notes": list(self.notes),
-        }
-
-
-def less_or_more(factor: float) -> str:
-    """Say what a factor does to a variance.
-
-    >>> less_or_more(0.877203), less_or_more(7.46)
-    ('12.280 % less variance', '7.46 times the variance')
-    """
-    if factor <= 1:
-        return f"{100 * (1 - factor):.3f} % less variance"
-    return f"{factor:.6g} times the variance"
 
 
 def changes(before: Release, after: Release) -> tuple[LevelChange, ...]:
@@ -497,7 +439,6 @@ def calibrate(
     factor, after = _least_overall(
         family, main, relation, ends, target, small, jobs, progress, tolerance=fine, accuracy=accuracy
     )
-    note = "Gains shared by the stated weights." if weights else "One factor on all variances."
     changed = changes(release, after)
     falls = any(level.factor < 1 for level in changed)  # more noise keeps the old promise at every delta
     return Calibration(
@@ -509,7 +450,8 @@ def calibrate(
         prove(after, relation, target, small, jobs, progress) if proof else None,
         changed,
         crossing(promise, compose(one_case(after, main))) if falls and proof else None,
-        (note,),
+        "weights" if weights else "overall",
+        release,
     )
 
 
@@ -602,9 +544,6 @@ def calibrate_levels(
         worst = max(worst, proof, key=lambda box: box.upper)
         result = result.scaled(factor, level=level.name)
     result = short_scales(result)
-    notes = ["Each level by itself keeps its own promise; nothing is said about all levels together."]
-    if len(release.paths) > 1:
-        notes.append("Spines with merged levels are not covered.")
     made = named(release, result, f"Each level calibrated by itself at delta {float(delta):.3g}.")
     known = [value for value in prices if value is not None]
     return Calibration(
@@ -616,8 +555,8 @@ def calibrate_levels(
         worst,
         tuple(replace(level, epsilon=promises[level.name]) for level in changes(release, result)),
         max(known, default=None),
-        tuple(notes),
-        by="level",
+        "level",
+        release,
     )
 
 
@@ -724,9 +663,9 @@ def reached(
     free = cost.delta(epsilon=0) <= float(small)
     epsilon = Fraction(0) if free else Fraction(math.ceil(cost.at_delta(small)[0].epsilon * 10**6), 10**6)
     proved = prove(after, relation, epsilon, small, jobs, progress) if proof else None
-    notes = ("The cheapest noise with the margins of error you want.",)
     after = named(release, after, "Noise set from margins of error.")
-    return Calibration(after, relation, None, epsilon, small, proved, changes(release, after), None, notes)
+    changed = changes(release, after)
+    return Calibration(after, relation, None, epsilon, small, proved, changed, None, "margins", release)
 
 
 def matching_noise(first: Release, second: Release) -> list[tuple[str, NoiseChange]]:

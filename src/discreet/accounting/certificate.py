@@ -246,8 +246,8 @@ class Certificate:
         other = GIVEN[self.quantity]
         return f"{self.quantity.capitalize()} at {other} {given} lies between {low} and {high}."
 
-    def as_dict(self) -> dict[str, object]:
-        """Return a JSON-ready dictionary: everything in the file of the certificate."""
+    def document(self) -> dict[str, object]:
+        """Return all that the file of the certificate states."""
         accounted = self.account()
         other = GIVEN[self.quantity]
         ends = {"lower": number_text(self.interval.lower), "upper": number_text(self.interval.upper)}
@@ -260,7 +260,7 @@ class Certificate:
             "neighbours": self.neighbours,
             "people": self.people,
             "cases": {"taken": listed(self.taken), "compared": accounted.pairs},
-            "answer": accounted.claim.as_dict(),
+            "answer": accounted.claim.document(),
             "worst": None,
             "method": None if self.method is None else dict(self.method),
             "releases": [release.to_toml() for release in self.releases],
@@ -272,7 +272,7 @@ class Certificate:
 
     def to_text(self) -> str:
         """The certificate as JSON."""
-        return json.dumps(self.as_dict(), indent=2, ensure_ascii=False) + "\n"
+        return json.dumps(self.document(), indent=2, ensure_ascii=False) + "\n"
 
     @classmethod
     def from_text(cls, text: str, where: str = "the certificate") -> Certificate:
@@ -314,7 +314,7 @@ this program reads 'discreet certificate 1'
                 method=data["method"],
                 program=data["program"],
             )
-            again = made.as_dict()
+            again = made.document()
         except InputError as error:
             raise InputError(f"{error} ({where})") from None
         except (KeyError, TypeError, ValueError, AttributeError) as error:

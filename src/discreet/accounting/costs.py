@@ -11,6 +11,7 @@ from discreet.accounting.comparisons import ZCDP
 from discreet.accounting.overall import Account
 from discreet.budget import Release
 from discreet.budget.levels import CaseLabel
+from discreet.faces import Displayed
 from discreet.numbers import Exact, Interval, fraction
 
 DELTAS = ("1e-5", "1e-10", "1e-15", "1e-20")
@@ -121,7 +122,7 @@ def _rows(
 
 
 @dataclass(frozen=True, slots=True)
-class PrivacyTable:
+class PrivacyTable(Displayed):
     """What one release, or several together, cost: rows by delta and by epsilon."""
 
     releases: Sequence[Release]
@@ -133,7 +134,7 @@ class PrivacyTable:
 
 
 @dataclass(frozen=True, slots=True)
-class TwoReleases:
+class TwoReleases(Displayed):
     """Two releases at the same deltas."""
 
     a: PrivacyTable

@@ -48,8 +48,9 @@ from discreet.accounting.privacy_loss import (
 from discreet.budget.levels import RELATIONS, Case, CaseLabel, Cases, Neighbours, cases, joint_cases
 from discreet.budget.release import EXACTLY, AnswerKind, Claim, Release
 from discreet.errors import InputError
+from discreet.faces import Displayed, Summarised
 from discreet.noise import Noise
-from discreet.numbers import Interval, count_of_digits
+from discreet.numbers import Interval
 
 if TYPE_CHECKING:
     from discreet.accounting.certified.all_cases import UpperBounds
@@ -67,7 +68,7 @@ _ENOUGH = 4  # with at least this many cases, all are evaluated together
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class Point(Summarised):
     """One point of the overall curve, the case that attains it, and what kind of answer it is.
 
     >>> print(Point(24.4564939544, 1e-10, (6, 6)))
@@ -86,14 +87,9 @@ class Point:
         """The paths of the worst case, of one release."""
         return tuple(path for path in self.worst if isinstance(path, int))
 
-    def __str__(self) -> str:
-        # the accuracy is absolute if epsilon was asked for; if delta was, it is too small to show in epsilon
-        epsilon = self.kind.beside(self.epsilon, count_of_digits(self.epsilon, self.accuracy, 8))
-        return f"epsilon {epsilon} at delta {self.delta:.8g}, worst case {self.worst}"
-
 
 @dataclass(frozen=True, repr=False)
-class Account(Curves):
+class Account(Curves, Displayed):
     """What a release costs one person: exactly, or as far as `claim` says.
 
     Guarantee. For neighbouring databases in the stated relation, the whole release is

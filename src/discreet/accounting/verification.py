@@ -31,7 +31,7 @@ from typing import Literal, NamedTuple
 
 from flint import arb
 
-from discreet.accounting.certificate import Certificate, listed, number_text, strict_json
+from discreet.accounting.certificate import Certificate, number_text, strict_json
 from discreet.accounting.certified.all_cases import UpperBounds
 from discreet.accounting.certified.definition import defined_delta, seconds
 from discreet.accounting.certified.tails import log_mgf_ball, tail_ball
@@ -45,6 +45,7 @@ from discreet.budget.levels import RELATIONS, CaseLabel, Neighbours
 from discreet.budget.release import Release, load, read_text_file
 from discreet.budget.toml import parse_toml
 from discreet.errors import InputError, PrecisionError
+from discreet.faces import Summarised
 from discreet.noise import Noise
 from discreet.noise.balls import ball, interval, lower, upper, working_bits
 from discreet.numbers import Exact, Interval, decimal, shown, whole
@@ -66,7 +67,7 @@ LEAN = 0.07
 
 
 @dataclass(frozen=True, slots=True)
-class Verification:
+class Verification(Summarised):
     """The result of checking a statement.
 
     `case` and `delta` are the witness: a case, and an interval that provably contains its delta at `epsilon`.
@@ -80,33 +81,6 @@ class Verification:
     epsilon: Fraction | None = None
     delta: Interval | None = None
     roads: Mapping[str, int] = field(default_factory=dict)
-
-    def as_dict(self) -> dict[str, object]:
-        """Return a JSON-ready dictionary."""
-        witness = None
-        if self.case is not None and self.epsilon is not None and self.delta is not None:
-            ends = {
-                "lower": decimal(max(self.delta.lower, Fraction(0)), down=True),
-                "upper": decimal(self.delta.upper, down=False),
-            }
-            witness = {"case": listed(self.case), "epsilon": number_text(self.epsilon), "delta": ends}
-        account = self.certificate.account()
-        return {
-            "verdict": self.verdict,
-            "says": self.certificate.says,
-            "reason": self.reason,
-            "release": account.name,
-            "unit": account.unit,
-            "neighbours": account.neighbours,
-            "people": account.people,
-            "pairs": account.pairs,
-            "answer": account.claim.as_dict(),
-            "witness": witness,
-            "roads": dict(self.roads),
-        }
-
-    def __str__(self) -> str:
-        return f"{self.verdict.capitalize()}: {self.certificate.says} {self.reason}"
 
 
 def verify(

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
-from discreet.accounting.costs import PrivacyRow, PrivacyTable, TwoReleases
-from discreet.accounting.overall import Account
+from discreet.accounting.costs import PrivacyRow, PrivacyTable, TwoReleases, epsilon_rows
+from discreet.accounting.overall import Account, Point, ReleaseAccount
 from discreet.answers.answer import (
     Answer,
     AnswerTable,
@@ -75,8 +75,9 @@ def account_answer(table: PrivacyTable) -> Answer:
         for row in table.by_delta
     )
     body = tuple(_body(table, [result for result in results if result.rows]))
-    title = " and ".join(heading(release) for release in releases)
-    command = f"discreet account {' '.join(release.name for release in releases)}"
+    title = " and ".join(heading(release) for release in releases) or account.name
+    names = " ".join(release.name for release in releases)
+    command = f"discreet account {names}" if names else ""
     return Answer(title, record, body, facts, notes, {"results": results[0]}, command)
 
 
@@ -146,8 +147,7 @@ def _delta_cells(table: PrivacyTable, row: PrivacyRow) -> tuple[Cell, ...]:
 def _body(table: PrivacyTable, results: Sequence[AnswerTable]) -> Iterator[Part]:
     account, releases = table.account, table.releases
     kind = NumberKind.of(account.claim.kind)
-    for release in releases:
-        yield Paragraph(heading(release))
+    yield from map(Paragraph, [heading(release) for release in releases] or [account.name])
     who = relation(account.neighbours, account.unit, account.people)
     rho = f"zCDP rho{' together' if len(releases) > 1 else ''}"
     yield Paragraph(
@@ -223,6 +223,49 @@ def _cautions(table: PrivacyTable) -> Iterator[Caution]:
             yield Caution(f"The noise was calibrated for {release.neighbours} neighbours ({who}).", about)
         notes = cautions(release, all_paths=table.account.pairs > 1)
         yield from (Caution(text, about) for text in notes)
+
+
+# -- an account, and a point of its curve -------------------------------------------------------------------
+
+
+@describes(Account)
+def curve_answer(account: Account) -> Answer:
+    """Say what an account costs at the usual deltas.
+
+    >>> from discreet.accounting.overall import account
+    >>> from discreet.budget import load
+    >>> curve_answer(account(load("dhc-2022-08-25"))).facts[1].value.states("epsilon")
+    'the exact epsilon is 20.3247'
+    """
+    release = account.release if isinstance(account, ReleaseAccount) else None
+    return account_answer(PrivacyTable([] if release is None else [release], account, epsilon_rows(account)))
+
+
+@describes(Point)
+def point_answer(point: Point) -> Answer:
+    """Say what a point of the curve is, and which case attains it.
+
+    >>> print(point_answer(Point(24.4564939544, 1e-10, (6, 6))).summary)
+    epsilon 24.456494 (exact) at delta 1e-10, worst case (6, 6)
+    """
+    # of an epsilon that was asked for the accuracy is absolute; beside a delta that was it is small
+    epsilon = NumberKind.of(point.kind).quantity(point.epsilon, 8, point.accuracy)
+    delta = Quantity(point.delta, Style.BRIEF, digits=8)
+    said = sentence(
+        "epsilon {epsilon} at delta {delta}, worst case {worst}",
+        epsilon=epsilon.claimed,
+        delta=delta,
+        worst=str(point.worst),
+    )
+    record = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "worst": point.worst,
+        "kind": point.kind.value,
+        "accuracy": point.accuracy,
+    }
+    facts = (Fact(f"epsilon at delta {delta}", epsilon, epsilon.kind.value),)
+    return Answer("A point of the curve", record, (said,), facts, summary=said)
 
 
 # -- two releases side by side -------------------------------------------------------------------------------

@@ -121,7 +121,7 @@ class Answer:
     """A title, what machines read, what people read in order, cautions, and the command that gives it.
 
     `facts` are the few numbers of a headline or of tiles, `tables` are those that can be saved as CSV files,
-    by name. `figure` draws its picture, where it has one, into axes or as a whole.
+    by name. `summary` is what `print` shows of the result, in one line.
 
     >>> epsilon = Quantity(2.5, digits=3)
     >>> answer = Answer("ten counts", {"epsilon": epsilon}, (sentence("Epsilon is {e}.", e=epsilon),))
@@ -136,6 +136,7 @@ class Answer:
     cautions: tuple[Caution, ...] = ()
     tables: Mapping[str, AnswerTable] = field(default_factory=dict)
     command: str = ""
+    summary: str | Sentence = ""
 
     @property
     def objects(self) -> dict[str, object]:

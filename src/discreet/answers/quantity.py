@@ -60,6 +60,19 @@ class NumberKind(StrEnum):
             return f"exact {name}"
         return f"{name}{',' if self is NumberKind.MAIN_PATH else ''} {self.value}"
 
+    def quantity(
+        self,
+        value: int | float | Fraction | Interval | None,
+        digits: int | None = None,
+        accuracy: float = 0.0,
+    ) -> Quantity:
+        """Return a result of this kind; an upper bound is rounded up, so that it stays one.
+
+        >>> print(NumberKind.AT_MOST.quantity(10.94372), NumberKind.EXACT.quantity(10.94372))
+        10.9438 10.9437
+        """
+        return Quantity(value, kind=self, digits=digits, accuracy=accuracy)
+
 
 _SENTENCES = {
     NumberKind.EXACT: "Exact: no smaller value holds for this release.",
@@ -96,6 +109,12 @@ class Style(Enum):
     """A margin of error: 3.92, 98,000."""
     CHANGE = auto()
     """A difference, with its sign: -1.8841."""
+    PERCENT_CHANGE = auto()
+    """A change as a part of what was there, with its sign: -12.28 %."""
+    PLACES = auto()
+    """With `digits` places after the point: 3.6501."""
+    POWER = auto()
+    """With a power of ten, and `digits` places before it: 5.802e-34."""
     COUNT = auto()
     """A whole number with separators: 12,345."""
 
@@ -170,6 +189,8 @@ class Quantity:
                 return self._result(float(value), up=up, down=down)
             case Style.BRIEF:
                 return numbers.brief(value, self.digits or DIGITS)
+            case Style.GIVEN if up:
+                return numbers.bound(Fraction(value), digits=self.digits or DIGITS)
             case Style.GIVEN:
                 return numbers.exact_text(value) if isinstance(value, Fraction) else numbers.plain(value)
             case Style.FRACTION:
@@ -184,8 +205,14 @@ class Quantity:
                 return (numbers.at_least if down else numbers.about)(float(value))
             case Style.MARGIN:
                 return numbers.margin(float(value))
+            case Style.PERCENT_CHANGE:
+                return f"{100 * float(value):+.2f} %" if value else "0 %"
             case Style.CHANGE:
                 return self._change(float(value))
+            case Style.PLACES:
+                return f"{float(value):.{self.digits or 0}f}"
+            case Style.POWER:
+                return f"{float(value):.{self.digits or 0}e}"
             case Style.COUNT:
                 return f"{value:,}"
 

@@ -186,7 +186,7 @@ def claim_record(claim: Claim) -> dict[str, object]:
     >>> claim_record(Claim())
     {'kind': 'exact', 'says': 'exact', 'reasons': []}
     """
-    return {"kind": claim.kind.value, "says": claim.kind.label, "reasons": list(claim.reasons)}
+    return claim.document()
 
 
 def claim_text(claim: Claim) -> str:

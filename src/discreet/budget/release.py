@@ -7,7 +7,6 @@ number.
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -45,20 +44,17 @@ from discreet.budget.toml import (
     quoted,
 )
 from discreet.errors import InputError
+from discreet.faces import Displayed
 from discreet.memory import Forgetful
 from discreet.noise import Noise, grouped
-from discreet.numbers import DIGITS, Exact, brief, decimal, number, shown, whole
+from discreet.numbers import Exact, brief, shown, whole
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
 
 class AnswerKind(StrEnum):
-    """What a number claims, from the strongest claim to the weakest.
-
-    >>> print(AnswerKind.BOUND.beside(10.94377), "|", AnswerKind.EXACT.beside(24.4565144))
-    at most 10.9438 | 24.4565 (exact)
-    """
+    """What a number claims, from the strongest claim to the weakest."""
 
     EXACT = "exact"
     """The value itself: no smaller one is true of the release."""
@@ -76,75 +72,14 @@ class AnswerKind(StrEnum):
         >>> [kind.label for kind in AnswerKind]
         ['exact', 'at most', 'as modelled', 'main path only']
         """
-        return _WORDS[self][0]
-
-    @property
-    def sentence(self) -> str:
-        """One sentence on how to read the number.
-
-        >>> AnswerKind.BOUND.sentence
-        'An upper bound: the true value may be smaller.'
-        """
-        return _WORDS[self][1]
-
-    def number(self, value: float, digits: int = DIGITS) -> str:
-        """Write the digits of a value of this kind; an upper bound is rounded up, so that it stays one.
-
-        >>> AnswerKind.BOUND.number(10.94372), AnswerKind.EXACT.number(10.94372)
-        ('10.9438', '10.9437')
-        """
-        if value == 0 or self is not AnswerKind.BOUND or not math.isfinite(value):
-            return number(value, digits)
-        return number(float(decimal(Fraction(repr(float(value))), digits=digits, down=False)), digits)
-
-    def beside(self, value: float, digits: int = DIGITS) -> str:
-        """Write a number with what it claims.
-
-        >>> AnswerKind.MAIN.beside(31.5961, 4)
-        '31.60 (main path only)'
-        """
-        written = self.number(value, digits)
-        return f"at most {written}" if self is AnswerKind.BOUND else f"{written} ({self.label})"
-
-    def states(self, quantity: str, value: float, digits: int = DIGITS) -> str:
-        """Write a clause that says what a quantity is.
-
-        >>> for kind in AnswerKind:
-        ...     print(kind.states("epsilon", 2.5, 3))
-        the exact epsilon is 2.50
-        epsilon is at most 2.50
-        epsilon is 2.50 as modelled
-        epsilon is 2.50 on the main path
-        """
-        written = self.number(value, digits)
-        if self is AnswerKind.EXACT:
-            return f"the exact {quantity} is {written}"
-        if self is AnswerKind.BOUND:
-            return f"{quantity} is at most {written}"
-        return f"{quantity} is {written} {'as modelled' if self is AnswerKind.MODEL else 'on the main path'}"
-
-    def titled(self, quantity: str) -> str:
-        """Write the head of a column of such numbers.
-
-        >>> [kind.titled("epsilon") for kind in AnswerKind]
-        ['exact epsilon', 'epsilon at most', 'epsilon as modelled', 'epsilon, main path only']
-        """
-        if self is AnswerKind.EXACT:
-            return f"exact {quantity}"
-        return f"{quantity}{',' if self is AnswerKind.MAIN else ''} {self.label}"
+        return _LABELS[self]
 
 
-_WORDS = {
-    AnswerKind.EXACT: ("exact", "Exact: no smaller value holds for this release."),
-    AnswerKind.BOUND: ("at most", "An upper bound: the true value may be smaller."),
-    AnswerKind.MODEL: (
-        "as modelled",
-        "Exact for what is modelled, which is not all that was released, so this is not a bound.",
-    ),
-    AnswerKind.MAIN: (
-        "main path only",
-        "The main path only: other paths may cost more, so this is not a bound.",
-    ),
+_LABELS = {
+    AnswerKind.EXACT: "exact",
+    AnswerKind.BOUND: "at most",
+    AnswerKind.MODEL: "as modelled",
+    AnswerKind.MAIN: "main path only",
 }
 
 STATED = (AnswerKind.EXACT, AnswerKind.BOUND, AnswerKind.MODEL)
@@ -156,8 +91,8 @@ class Claim:
     """The kind of an answer, and why it is not exact.
 
     >>> joint = Claim.of_all([Claim(), Claim(AnswerKind.BOUND, ("Sensitivities are upper bounds.",))])
-    >>> print(joint)
-    An upper bound: the true value may be smaller. Sensitivities are upper bounds.
+    >>> joint.kind.label, joint.reasons
+    ('at most', ('Sensitivities are upper bounds.',))
     """
 
     kind: AnswerKind = AnswerKind.EXACT
@@ -189,12 +124,13 @@ class Claim:
         }
         return replace(self, reasons=tuple(leads.get(self.kind, "") + reason for reason in self.reasons))
 
-    def as_dict(self) -> dict[str, object]:
-        """Return what JSON says of it."""
-        return {"kind": self.kind.value, "says": self.kind.label, "reasons": list(self.reasons)}
+    def document(self) -> dict[str, object]:
+        """Return what a certificate, a manifest or JSON states of it.
 
-    def __str__(self) -> str:
-        return " ".join([self.kind.sentence, *self.reasons])
+        >>> Claim().document()
+        {'kind': 'exact', 'says': 'exact', 'reasons': []}
+        """
+        return {"kind": self.kind.value, "says": self.kind.label, "reasons": list(self.reasons)}
 
 
 EXACTLY = Claim()
@@ -234,7 +170,7 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, init=False)
-class Release(Forgetful):
+class Release(Forgetful, Displayed):
     """What is released: levels of queries, and the paths on which one record is counted.
 
     `neighbours` is the relation the noise was calibrated for. `rho`, if stated, is the total, and the
@@ -379,8 +315,8 @@ class Release(Forgetful):
         """What an account of all paths claims, and why it is not exact.
 
         >>> from discreet.budget import load
-        >>> load("sdhc-2020").claim.kind.beside(10.9438)
-        'at most 10.9438'
+        >>> load("sdhc-2020").claim.kind.label
+        'at most'
         """
         return Claim(self.kind, (self.reason,) if self.reason else ())
 

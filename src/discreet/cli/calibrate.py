@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
-from discreet.answers.release import heading, scaled_sizes
-from discreet.budget import AnswerKind, load
-from discreet.budget.levels import level_name
+from discreet.budget import load
 from discreet.cli import console
 from discreet.cli.account import drawn
-from discreet.cli.console import PLAIN, Block, Outputs, Screen, option, text_table
+from discreet.cli.console import PLAIN, Outputs, Screen, option
 from discreet.errors import InputError
-from discreet.numbers import bound, decimal, exact_text, float_up, plain, read_delta
-
-if TYPE_CHECKING:
-    from discreet.accounting.calibration import Calibration
-    from discreet.budget import Release
-    from discreet.numbers import Interval
-
+from discreet.numbers import read_delta
 
 app = console.command(
     "calibrate",
@@ -70,6 +59,7 @@ def calibrate(
     from discreet.accounting.calibration import calibrate as find
     from discreet.accounting.calibration import reached
     from discreet.accounting.overall import account
+    from discreet.answers.calibration import calibration_answer
 
     search = partial(
         find, release, epsilon=epsilon, zcdp=zcdp, by=by, weights=shares or None, accuracy=enough
@@ -83,11 +73,7 @@ def calibrate(
         box = after.epsilon(delta=small, certified=True) if certify else None
         before = partial(account, release, neighbours=relation, jobs=workers)
         outputs.write({"--plot": lambda: drawn(before(), after), "--out": found.release.to_toml})
-    ends = None if box is None else {"lower": -float_up(-box.lower), "upper": float_up(box.upper)}
-    proved = {"certified_epsilon": ends} if ends else {}
-    screen.present(
-        lambda: {"release": release.name, **found.as_dict(), **proved}, _text(release, found, box), timed=True
-    )
+    screen.tell(calibration_answer(found, certified=box), timed=True)
 
 
 def _check_target(
@@ -105,53 +91,3 @@ def _check_target(
         raise InputError("--moe sets each level's noise: there is no search that --accuracy could shorten")
     if moe is not None and is_shared:
         raise InputError("--moe sets each level's noise: it cannot be combined with --weights or --by")
-
-
-def _text(release: Release, found: Calibration, box: Interval | None) -> Iterator[Block]:
-    from discreet.accounting.calibration import calibrated_lines
-
-    delta, epsilon = exact_text(found.delta), bound(found.epsilon or Fraction(0), digits=8)
-    yield heading(release)
-    yield f"{found.neighbours.capitalize()} neighbours, delta {delta}. {' '.join(found.notes)}"
-    yield ""
-    rows = [
-        (
-            level_name(line.level),
-            line.queries[0] if len(line.queries) == 1 else f"{len(line.queries)} queries alike",
-            *(f"{float(v):.6g}" for v in (line.before, line.after)),
-            *(f"{math.sqrt(v):.4g}" for v in (line.before, line.after)),
-            *map(str, line.margins),
-            f"{100 * line.change:+.2f} %" if line.change else "0 %",
-        )
-        for line in calibrated_lines(found)
-    ]
-    columns = ("variance", "new", "std. dev.", "new", "95 % margin", "new", "variance change")
-    yield text_table(("level", "query", *columns), rows, (0, 1))
-    yield ""
-    alone = found.by == "level"
-    if found.factor is not None:
-        size = f"{float(found.factor):.6{'f' if found.factor >= Fraction(1, 10) else 'g'}}"
-        has_scales = any(level.has_laplace for level in release.levels)
-        yield (
-            f"All {scaled_sizes(found.release)} times {found.factor} = {size}"
-            f"{', scales rounded up to six digits' if has_scales else ''}: {found.saved} "
-            f"for epsilon {epsilon} at delta {delta}."
-        )
-    elif found.epsilon is not None:
-        who = "Each level alone" if alone else "The new release"
-        yield f"{who} keeps epsilon {epsilon} at delta {delta}."
-    if found.claim.kind is not AnswerKind.EXACT:
-        yield str(found.claim)
-    if found.proof is not None and alone:
-        most = decimal(found.proof.upper, down=False)
-        yield f"Proved: the true delta of each level at its promise is at most {most}, not above {delta}."
-    elif found.proof is not None:
-        yield f"Proved: the true delta there lies in {found.proof}, not above {delta}."
-    if box is not None:
-        yield f"Proved: the exact epsilon of the new release at delta {delta} lies in {box}."
-    if found.price is not None:
-        which = "may be the better one at some level" if alone else "was the better one"  # levels cross apart
-        yield (
-            f"The price: below delta {plain(float(f'{found.price:.3g}'))} the zCDP promise of the old noise "
-            f"{which} (less noise costs more in the far tail)."
-        )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App
 
+from discreet.answers.quantity import NumberKind
 from discreet.budget.levels import RELATIONS, level_name
 from discreet.cli import console
 from discreet.cli.console import Block, Hanging, Screen, option, show, text_table, write
@@ -129,7 +130,13 @@ def _text(path: Path, ledger: Ledger, costs: list[Cost], failed: list[str]) -> I
             f"one person: measuring them costs what {one['at_most']} people cost."
         )
     if any(entry.counted for entry in ledger.entries):
-        yield from (Hanging(f"{cost}.") for cost in costs)
+        yield from (
+            Hanging(
+                f"All runs together cost one {cost.unit} ({cost.neighbours} neighbours) epsilon "
+                f"{_epsilon(cost)} at delta {float(cost.delta):g}."
+            )
+            for cost in costs
+        )
         yield from map(Hanging, failed)
         yield ("Sums of rho are exact but overstate the cost a little; the epsilon is for all runs together.")
     if ledger.key:
@@ -243,6 +250,10 @@ def _costs(ledger: Ledger, delta: Fraction) -> tuple[list[Cost], list[str]]:
     return found, failed
 
 
+def _epsilon(cost: Cost) -> str:
+    return NumberKind.of(cost.kind).quantity(cost.epsilon).claimed
+
+
 def _sums(ledger: Ledger) -> Iterator[Block]:
     rows, declared = [], set()
     for one in ledger.totals:
@@ -263,4 +274,4 @@ def _sums(ledger: Ledger) -> Iterator[Block]:
     for one in ledger.totals:
         if one.epsilon is not None and one.delta is not None:
             cost = ledger_cost(ledger, unit=one.unit, neighbours=one.neighbours, delta=one.delta)
-            yield Hanging(f"Total for one {one}; spent so far: {cost.kind.beside(cost.epsilon)}.")
+            yield Hanging(f"Total for one {one}; spent so far: {_epsilon(cost)}.")

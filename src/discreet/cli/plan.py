@@ -183,7 +183,9 @@ def read_tree(text: str | None, release: Release) -> list[float] | Tree | None:
     """Read numbers separated by commas, or the table of areas in a file."""
     if text is None:
         return None
-    if text.lower().endswith((".csv", ".parquet")):
+    from discreet.tables import is_table
+
+    if is_table(text):
         need_tables("a table of areas")
         from discreet.release.hierarchy.layout import read_tree as read
 
@@ -192,5 +194,5 @@ def read_tree(text: str | None, release: Release) -> list[float] | Tree | None:
         return [float(part) for part in text.split(",")] if text.strip() else []
     except ValueError:
         raise InputError(
-            f"--tree is {text!r}; it must be numbers such as 51,61.6 or a file that ends in .csv or .parquet"
+            f"--tree is {text!r}; it must be numbers such as 51,61.6 or a file with a table of areas"
         ) from None

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from discreet.cli import console
 from discreet.cli.account import read_target
-from discreet.cli.console import PLAIN, Block, Outputs, Screen, option
+from discreet.cli.console import PLAIN, Outputs, Screen, option
 from discreet.errors import InputError
-from discreet.numbers import plain
 from discreet.numbers import prior as read_prior
-
-if TYPE_CHECKING:
-    from discreet.report.html import Facts
 
 app = console.command(
     "report",
@@ -57,7 +52,7 @@ def report(
     outputs.plan("--out", out, (".html", ".htm"))
     outputs.plan("--pdf", pdf, (".pdf",))
 
-    from discreet.report.html import checked_title, gather, print_pdf, render
+    from discreet.report.html import checked_title, gather, print_pdf, render, report_answer
     from discreet.report.html.pdf import find_chromium
 
     browser = None if pdf is None else find_chromium()
@@ -80,14 +75,4 @@ def report(
         text = render(facts, before=None if other is None else find(other, savings=False), title=title)
     outputs.write({"--out": text, "--pdf": lambda: print_pdf(text, browser=browser)})
     files = [str(path) for path in (out, pdf) if path is not None]
-    screen.present(lambda: {**facts.as_dict(), "files": files}, _text(facts, files), timed=True)
-
-
-def _text(facts: Facts, files: list[str]) -> Iterator[Block]:
-    row = facts.headline
-    yield (
-        f"{facts.account.name}: epsilon {facts.account.claim.kind.beside(row.epsilon)} at delta "
-        f"{plain(row.delta)}; the best guess is right {'at most ' if facts.risk.is_bound else ''}"
-        f"{facts.guess.times}{'' if facts.certified else ' (not certified)'}."
-    )
-    yield f"Written: {', '.join(files)}"
+    screen.tell(report_answer(facts, written=files), timed=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from discreet.cli import console
-from discreet.cli.console import PLAIN, Block, Hanging, Outputs, Screen, long_line, option, show, text_table
+from discreet.cli.console import PLAIN, Outputs, Screen, option
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
@@ -44,14 +44,11 @@ def reproduce(
 
     With --out each study is written as tables (CSV) and a figure (PNG and SVG).
     """
-    from discreet.studies import find, studies, verdicts
-    from discreet.studies.figures import where
+    from discreet.studies import find, studies
+    from discreet.studies.answer import studies_answer, study_list_answer
 
     if list_:
-        rows = [
-            (one.name, one.what, where(one), "yes" if one.is_long else "", one.source) for one in studies()
-        ]
-        show([text_table(("name", "what", "where", "takes long", "paper"), rows, (0, 1, 2, 3, 4))])
+        Screen(json=screen.json, quiet=True).tell(study_list_answer(studies()))
         return
     if name is None and out is None:
         raise InputError(
@@ -78,11 +75,8 @@ def reproduce(
                 contents |= entry.files(study) if out else {}
             found.append(study)
         outputs.write(contents)
-    checks = [check for study in found for check in study.checks]
-    screen.present(
-        lambda: {"studies": [study.as_dict() for study in found], "summary": verdicts(checks)},
-        _text(found, own=counts is not None or from_ is not None, left_out=left_out),
-    )
+    own = counts is not None or from_ is not None
+    screen.tell(studies_answer(found, own=own, left_out=left_out))
 
 
 @contextmanager
@@ -100,35 +94,3 @@ def _directory(out: Path | None) -> Iterator[None]:
         if out is not None and fresh and not any(out.iterdir()):
             out.rmdir()
         raise
-
-
-def _text(found: list[Study], *, own: bool, left_out: list[str]) -> Iterator[Block]:
-    """Say the verdicts: all of one study, of many only what is not confirmed; of own counts the results."""
-    from discreet.studies import Verdict, verdicts
-
-    quiet = () if len(found) == 1 else (Verdict.CONFIRMED, Verdict.GIVEN)
-    for study in found:
-        if own:
-            yield long_line(study.title)
-            digits = 3 if study.name == "dhc-tables" else 5  # differences near rounding have no more
-            cells = [
-                ["" if v is None else f"{v:.{digits}g}" if isinstance(v, float) else str(v) for v in row]
-                for row in study.rows
-            ]
-            left = {"accuracy": (0, 1, 2), "slope": (0,)}.get(study.name, ())
-            yield text_table([name.replace("_", " ") for name in study.columns], cells, left)
-        else:
-            yield long_line(f"{study.name}: {len(study.rows)} rows; {verdicts(study.checks)}")
-            rows = [
-                (said.place, said.what, said.at, said.text, one.digits, one.verdict.value, one.why)
-                for one in study.checks
-                if one.verdict not in quiet and (said := one.printed)
-            ]
-            if rows:
-                columns = ("place", "what", "at", "printed", "ours", "verdict", "why")
-                yield text_table(columns, rows, (0, 1, 2, 5, 6))
-        yield from (Hanging(f"  {note}") for note in study.notes)
-    if len(found) > 1:
-        yield long_line(f"together: {verdicts(one for study in found for one in study.checks)}")
-    if left_out:
-        yield long_line(f"left out, since it needs --from FILE: {', '.join(left_out)}")

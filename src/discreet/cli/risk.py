@@ -8,7 +8,6 @@ words. `table`: every row of a released table, and a summary by level.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from cyclopts import App, Parameter
 
-from discreet.answers.release import relation
+from discreet.answers.release import claim_text, relation
 from discreet.budget import AnswerKind, load
 from discreet.budget.levels import level_name
 from discreet.cli import console
@@ -249,9 +248,6 @@ def hierarchy(
 
     outputs = Outputs(csv=csv, plot=plot)
     method, siblings = method.lower(), siblings.lower()
-    if method == "gibbs-as-published":
-        method = "gibbs-unconstrained"
-        print("discreet: --method gibbs-as-published is now gibbs-unconstrained", file=sys.stderr)
     if seed is not None and seed < 0:
         raise InputError(f"seed is {seed}; it must be zero or more")
     areas = [read_area(text) for text in area or ()]
@@ -422,7 +418,7 @@ def _release_text(profile: RiskProfile) -> Iterator[Block]:
     cases = f"{profile.compared} cases compared" if profile.compared > 1 else "one case"
     yield Hanging(f"{profile.name}: {who}; {cases}.")
     if profile.claim.kind is not AnswerKind.EXACT:
-        yield Hanging(str(profile.claim))
+        yield Hanging(claim_text(profile.claim))
     for prior in profile.priors:
         part = profile.at(prior)
         base = part.overall[0].baseline

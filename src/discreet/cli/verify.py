@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-from discreet.answers.release import relation
 from discreet.budget import ALIASES, load, preset_names
 from discreet.cli import console
-from discreet.cli.console import PLAIN, Block, Hanging, Screen, option
+from discreet.cli.console import PLAIN, Screen, option
 from discreet.errors import InputError
 from discreet.numbers import read_delta
-
-if TYPE_CHECKING:
-    from discreet.accounting.verification import Verification
 
 app = console.command(
     "verify",
@@ -43,6 +38,7 @@ def verify(
     from discreet.accounting.certificate import Certificate
     from discreet.accounting.verification import read_statement
     from discreet.accounting.verification import verify as check
+    from discreet.answers.verification import verification_answer
 
     workers, neighbours, people = between.workers, between.neighbours, between.people
     claimed = {"epsilon": epsilon, "delta": delta, "alpha": alpha, "beta": beta}
@@ -76,15 +72,6 @@ def verify(
         stated = read_statement(targets[0])
     with screen.progress("Checking paths") as progress:
         found = check(stated, jobs=workers, progress=progress)
-    screen.present(found.as_dict, _text(found), timed=True)
+    screen.tell(verification_answer(found), timed=True)
     if found.verdict != "proved":
         raise SystemExit(1)
-
-
-def _text(found: Verification) -> Iterator[Block]:
-    account = found.certificate.account()
-    who = relation(account.neighbours, account.unit, account.people)
-    yield Hanging(f"{account.name}, {who} ({account.neighbours}): {found.certificate.says}")
-    yield Hanging(f"{found.verdict.capitalize()}. {found.reason}")
-    if account.claim.reasons:
-        yield Hanging(f"Note: {account.claim}")

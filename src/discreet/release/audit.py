@@ -91,8 +91,6 @@ def check_ledger(
     times = [str(one["time"]) for one in ledger.records if one.get("time")]
     if times != sorted(times):
         found.remarks.append("the times of its entries go backwards: a clock was set back")
-    if any(one["kind"] == "import" for one in ledger.records):
-        found.remarks.append("its first entries are of format 1, in which totals were not protected")
     if contents.unknown_contents(ledger, contents.read_secret(file)):
         found.remarks.append(
             f"it remembers counts in which a person may have several records, but the key that it knows them "

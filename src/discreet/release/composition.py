@@ -63,12 +63,6 @@ class Cost:
         """Return what JSON says."""
         return json_fields(self) | {"delta": float(self.delta), "kind": str(self.kind)}
 
-    def __str__(self) -> str:
-        return (
-            f"All runs together cost one {self.unit} ({self.neighbours} neighbours) epsilon "
-            f"{self.kind.beside(self.epsilon)} at delta {float(self.delta):g}"
-        )
-
 
 def ledger_cost(ledger: Ledger, *, unit: str, neighbours: Neighbours, delta: Fraction = DELTA) -> Cost:
     """Return the epsilon of all runs about a unit, or several joined by `+`, at a delta.

@@ -42,13 +42,12 @@ from discreet.budget.toml import exact, line, one_of
 from discreet.errors import InputError
 from discreet.files import FilePath, check_regular, sha256
 from discreet.noise import Entropy
-from discreet.numbers import SMALLEST, Exact, fraction, whole
+from discreet.numbers import DIGITS, SMALLEST, Exact, decimal, fraction, whole
 
 if TYPE_CHECKING:
     from discreet.release.signing import Key
 
 FORMAT = "discreet ledger 2"
-OLD_FORMAT = "discreet ledger 1"
 FILE = "discreet-ledger.json"
 """The name under which a ledger is looked for beside an input."""
 
@@ -308,8 +307,6 @@ class Ledger:
     id: str
     records: tuple[JsonObject, ...] = ()
     pending: bool = False
-    waiting: str | None = field(default=None, compare=False)
-    """Where a pending run of an old ledger waits, relative to the ledger."""
 
     @classmethod
     def new(cls, totals: Sequence[Total] = ()) -> Ledger:
@@ -515,7 +512,8 @@ class Ledger:
                 from discreet.release.composition import ledger_cost
 
                 cost = ledger_cost(self, unit=total.unit, neighbours=total.neighbours, delta=total.delta)
-                found = f"epsilon {cost.kind.beside(cost.epsilon)} at delta {_short(total.delta)}"
+                spent = decimal(Fraction(cost.epsilon), digits=DIGITS, down=False)
+                found = f"epsilon {spent} ({cost.kind.label}) at delta {_short(total.delta)}"
             raise InputError(
                 f"the runs have spent {found} on one {total.unit} ({total.neighbours} neighbours), more than "
                 f"a total of {total.limit}; the ledger was not changed"
@@ -559,13 +557,13 @@ class Ledger:
 
     def settled(self) -> Ledger:
         """Return the ledger when its last run has appeared."""
-        return replace(self, pending=False, waiting=None)
+        return replace(self, pending=False)
 
     def staging(self, folder: Path) -> Path | None:
         """Return where the output of a pending run waits, if one is pending."""
         if not self.pending:
             return None
-        return folder / (self.waiting or self.entries[-1].staging(folder, self.tag))
+        return folder / self.entries[-1].staging(folder, self.tag)
 
     @property
     def tag(self) -> str:
@@ -591,10 +589,10 @@ class Ledger:
         except (ValueError, RecursionError) as error:
             place = f"line {error.lineno} of {where}" if isinstance(error, json.JSONDecodeError) else where
             raise InputError(f"not a ledger: the text is not valid JSON ({place})") from None
-        if not isinstance(data, dict) or data.get("format") not in (FORMAT, OLD_FORMAT):
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise InputError(f'not a ledger: it must begin with "format": "{FORMAT}" ({where})')
         try:
-            return _read(cls, data) if data["format"] == FORMAT else _read_old(cls, data)
+            return _read(cls, data)
         except KeyError as error:
             raise InputError(f"the ledger is damaged: the key {error} is missing ({where})") from None
         except (TypeError, AttributeError, ValueError) as error:
@@ -643,7 +641,7 @@ class Ledger:
 def _read(kind: type[Ledger], data: JsonObject) -> Ledger:
     records = tuple(dict(one) for one in data["entries"])
     for one in records:
-        if one["kind"] not in ("run", "counts", "total", "key", "import"):
+        if one["kind"] not in ("run", "counts", "total", "key"):
             text = f"an entry is of the kind {str(one['kind'])[:50]!r}, which this version does not know"
             raise InputError(text)
     if not re.fullmatch("[0-9a-f]{32}", data["ledger"]):  # its directories are named after it
@@ -688,39 +686,6 @@ def _verify(ledger: Ledger) -> None:
                 raise InputError(f"entry {number + 1} is not signed with the key of the ledger, {key[:16]}")
         if one["kind"] == "key":
             key = str(one["public"])
-
-
-def _read_old(kind: type[Ledger], data: JsonObject) -> Ledger:
-    """Read format 1, whose totals were not protected, as the entries that it would be in this one."""
-    head = hashlib.sha256(OLD_FORMAT.encode()).hexdigest()
-    runs, waiting = [], None
-    for one in data["entries"]:
-        bare = {key: value for key, value in one.items() if key != "staged"}
-        plain = hashlib.sha256(json.dumps(bare, sort_keys=True).encode()).hexdigest()
-        head = hashlib.sha256((head + plain).encode()).hexdigest()
-        waiting = one.get("staged")
-        runs.append(bare)
-    totals = [Total(**one) for one in data["totals"]]
-    entries = [Entry.from_json(one) for one in runs]
-    _check_head(head, data)
-    if waiting is not None:
-        name = re.compile(rf"\.discreet-[0-9a-f]{{12}}-{re.escape(entries[-1].id[:32])}\.partial")
-        if not name.fullmatch(os.path.basename(waiting)) or (
-            os.path.normpath(os.path.dirname(waiting))
-            != os.path.normpath(os.path.dirname(entries[-1].output))
-        ):
-            raise InputError("an entry names a staging directory that is not its own")
-    records: list[JsonObject] = [{"kind": "import", "format": OLD_FORMAT, "head": head}]
-    reason = f"declared in {OLD_FORMAT}, which did not protect totals"
-    records += [{"kind": "total", "time": "", "reason": reason} | total.to_json() for total in totals]
-    records += [{"kind": "run"} | one for one in runs]
-    # the name follows from the content, so that reading twice gives the same ledger
-    name_of = _sha256(OLD_FORMAT, head, _canonical(records[1 : 1 + len(totals)]))[:32]
-    ledger = kind(name_of, tuple(records), pending=waiting is not None, waiting=waiting)
-    keys = [total.key for total in totals]
-    if len(set(keys)) < len(keys):
-        raise InputError("it declares two totals for one unit")
-    return ledger
 
 
 # -- files ---------------------------------------------------------------------------------------------------
@@ -793,7 +758,7 @@ def is_ledger(path: FilePath) -> bool:
             start = stream.read(200)
     except (OSError, ValueError):
         return False
-    return FORMAT.encode() in start or OLD_FORMAT.encode() in start
+    return FORMAT.encode() in start
 
 
 def read_text(file: Path) -> str:

@@ -40,7 +40,6 @@ never added to anything that is released.
 from __future__ import annotations
 
 import math
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -602,10 +601,6 @@ def hierarchy_posterior(
     posterior 0.503267, 1.007 times the prior 0.5 (exact sum, at most 5e-24 of it left out)
     """
     chance = read_prior(prior)
-    if method == "gibbs-as-published":  # type: ignore[comparison-overlap]
-        text = "method 'gibbs-as-published' is now 'gibbs-unconstrained'"
-        warnings.warn(f"{text}; the next release will remove the old name", DeprecationWarning, stacklevel=2)
-        method = "gibbs-unconstrained"
     if method not in METHODS:
         raise InputError(f"method is {method!r}; it must be one of {', '.join(METHODS)}")
     if not 1e-300 <= tolerance < 1:

@@ -243,7 +243,7 @@ class RiskProfile:
             "neighbours": self.neighbours,
             "cases_compared": self.compared,
             "is_bound": self.is_bound,
-            "answer": self.claim.as_dict(),
+            "answer": self.claim.document(),
             "rows": [row.as_dict() for row in self.rows],
         }
 

@@ -26,11 +26,9 @@ could not double.
 
 from __future__ import annotations
 
-import csv
 import math
-import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -40,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError, PrecisionError
-from discreet.files import ArrowArray, ArrowTable, FilePath, arrow, csv_header, whole_file
+from discreet.files import ArrowArray, ArrowTable, FilePath, arrow, whole_file
 from discreet.noise.gaussian import DiscreteGaussian, tail_ratio
 from discreet.numbers import decimal
 from discreet.risk.attack import (
@@ -55,6 +53,7 @@ from discreet.risk.attack import (
     rows_of_equal,
     zero_evidence,
 )
+from discreet.tables import Kind, OpenTable, Problems, TableSource, find_columns, open_table
 
 NOISY = ("value", "COUNT", "noisy", "count")
 VARIANCE = ("variance", "NOISE_VARIANCE")
@@ -73,9 +72,6 @@ EVERYTHING = "all rows"
 
 SomeRows = NDArray[np.intp] | slice
 CountsLaw = Literal["table", "flat"]
-_NUMBER = re.compile(r"\s*([-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(nan|inf|infinity))?\s*", re.IGNORECASE)
-_BLOCK = 1 << 22  # bytes of CSV, at a time
-_ROWS = 1 << 20  # rows of Parquet, at a time
 
 DOUBLED = math.log(2.0)
 """Evidence, a log ratio of likelihoods, above this is counted: the odds have more than doubled."""
@@ -151,7 +147,7 @@ class TableRisk:
 
 
 def table_risk(
-    path: FilePath,
+    path: TableSource,
     *,
     prior: Number,
     known: int | None = None,
@@ -163,8 +159,9 @@ def table_risk(
     nonnegative: bool = False,
     out: FilePath | None = None,
 ) -> TableRisk:
-    """Return the risk of a released table (CSV, or Parquet) for someone who knows everyone but the target.
+    """Return the risk of a released table for someone who knows everyone but the target.
 
+    The table is a file (CSV, Parquet or Arrow), or one in memory (pandas, polars, Arrow).
     What count that knowledge makes is `known` for all rows, or that of `known_column`. Without either, each
     row's risk is its average over the counts that may be known if the target is present: by the law of counts
     that the table itself suggests for each level and noise (`law="table"`, empirical Bayes), or with all
@@ -191,7 +188,7 @@ chance of 0.1
         raise InputError("a table has one adversary with one prior")
     fixed = None if known is None else read_known(known)
     asked = (noisy_column, variance_column, level_column, known_column)
-    source = ReleasedTable.open(Path(path), asked, everything=out is not None, nonnegative=nonnegative)
+    source = ReleasedTable.open(path, asked, everything=out is not None, nonnegative=nonnegative)
     summary, flat = _Summary(), 0
     with _writing(None if out is None else Path(out), fixed, known_column) as write:
         if fixed is None and known_column is None:
@@ -710,17 +707,21 @@ unit, estimate
     listed = ", ".join(found[:20]) + (", ..." if len(found) > 20 else "") if found else "none"
     chosen: list[str | None] = []
 
-    def by_letters(usual: Sequence[str]) -> str | None:
-        """The one column that has a usual name in other letters."""
-        same = [one for one in found if one.lower() in map(str.lower, usual)]
-        return same[0] if len(same) == 1 else None
+    def meant(names: Sequence[str]) -> str | None:
+        """The column that has the first of some names, or else the only one that has one but for capitals."""
+        names = next(([name] for name in names if name in found), names)
+        doubtful = Problems()
+        here = find_columns(found, needed=(), optional=names, table=where, problems=doubtful)
+        doubtful.stop()
+        same = set(here.values())
+        return same.pop() if len(same) == 1 else None
 
     for name, usual, needed in zip(
         asked, (NOISY, VARIANCE, LEVEL, ()), ("noisy counts", "variances", "", ""), strict=True
     ):
-        if name is not None and name not in found:
+        here = meant([name] if name is not None else usual)
+        if here is None and name is not None:
             raise InputError(f"{where} has no column {name!r}; it has {listed}")
-        here = name or next((one for one in usual if one in found), None) or by_letters(usual)
         if here is None and needed:
             choice = f"{', '.join(usual[:-1])} or {usual[-1]}"
             raise InputError(f"{where} has no column of {needed} ({choice}); it has {listed}")
@@ -732,11 +733,9 @@ unit, estimate
 
 @dataclass(frozen=True, slots=True)
 class ReleasedTable:
-    """A file of rows, its columns, and how it is read; with `everything` each batch has all columns."""
+    """A table that was released, and its columns; with `everything` each batch has all of them."""
 
-    path: Path
-    names: tuple[str, ...]
-    delimiter: str | None  # None: Parquet
+    source: OpenTable
     numbers: list[str]  # noisy counts, variances, and known counts if a column has them
     level: str | None
     everything: bool
@@ -744,100 +743,56 @@ class ReleasedTable:
 
     @classmethod
     def open(
-        cls, path: Path, asked: Sequence[str | None], *, everything: bool, nonnegative: bool
+        cls, source: TableSource, asked: Sequence[str | None], *, everything: bool, nonnegative: bool
     ) -> ReleasedTable:
-        """Look at the header of a file, and choose the columns."""
-        if path.suffix.lower() not in (".csv", ".psv", ".txt", ".parquet"):
-            raise InputError(f"{path} must end in .csv, .psv, .txt or .parquet")
-        if not path.is_file():
-            raise InputError(f"{path} is a directory" if path.is_dir() else f"there is no file {path}")
-        names: Sequence[str]
-        delimiter: str | None = None
-        with _readable(path):
-            if path.suffix.lower() == ".parquet":
-                with closing(arrow("parquet").ParquetFile(path)) as file:
-                    names = file.schema_arrow.names
-            else:
-                names, delimiter = csv_header(path, "|,;\t")
-        if delimiter is not None:
-            if not any(map(str.strip, names)):
-                raise InputError(f"{path} is empty; a header and rows are needed")
-            if any("\n" in name or "\r" in name for name in names):
-                raise InputError(f"{path} has a column whose name is more than one line; one line is needed")
-            if len(set(names)) < len(names):
-                raise InputError(f"{path} has two columns of the same name")
-        noisy, variance, level, known = choose(names, str(path), asked)
+        """Look at the names of the columns, and choose."""
+        usual = [*NOISY, *VARIANCE, *LEVEL, *(name for name in asked if name is not None)]
+        opened = open_table(source, wanted=usual)
+        noisy, variance, level, known = choose(opened.names, opened.shown, asked)
         numbers = [name for name in (noisy, variance, known) if name is not None]
-        return cls(path, tuple(names), delimiter, numbers, level, everything, nonnegative)
+        twice = [name for name in opened.names if everything and opened.names.count(name) > 1]
+        if twice:
+            raise InputError(f"{opened.shown} has two columns named {twice[0]}; each may occur once")
+        return cls(opened, numbers, level, everything, nonnegative)
 
     def parts(self) -> Iterator[Batch]:
-        """Yield the rows, some at a time."""
-        seen = 0
-        for batch in self._batches():
+        """Yield the rows, some at a time; once something is wrong with one, only look for more of it."""
+        source, seen, problems = self.source, 0, Problems()
+        mine = problems.of(source.shown, first_line=source.first_line, word=source.word)
+        kinds: dict[str, Kind] = dict.fromkeys(source.names, "any") if self.everything else {}
+        kinds |= {self.level: "any"} if self.level else {}
+        numeric: tuple[Kind, ...] = ("whole", "number", "whole")
+        kinds |= dict(zip(self.numbers, numeric, strict=False))
+        for batch in source.batches(kinds, mine, coded=not self.everything):
             if batch.num_rows:
-                yield self._part(batch, seen + (2 if self.delimiter else 1))
+                part = self._part(batch, seen, mine)
+                if part is not None and not problems:
+                    yield part
             seen += batch.num_rows
+        problems.stop()
         if not seen:
-            raise InputError(f"{self.path} has no rows")
+            raise InputError(f"{source.shown} has no rows")
 
-    def _batches(self) -> Iterator[ArrowTable]:
-        pa, used = arrow(), [*self.numbers, *([self.level] if self.level else [])]
-        names = list(self.names) if self.everything else used
-        if self.delimiter is None:
-            with _readable(self.path), closing(arrow("parquet").ParquetFile(self.path)) as file:
-                yield from file.iter_batches(batch_size=_ROWS, columns=names)
-            return
-        with _readable(self.path, self._fault):
-            text = arrow("csv")
-            types = dict.fromkeys(names, pa.string()) | dict.fromkeys(self.numbers, pa.float64())
-            if self.level and names != list(self.names):
-                types[self.level] = pa.dictionary(pa.int32(), pa.string())
-            with text.open_csv(
-                self.path,
-                read_options=text.ReadOptions(block_size=_BLOCK),
-                parse_options=text.ParseOptions(delimiter=self.delimiter),
-                convert_options=text.ConvertOptions(
-                    column_types=types, include_columns=names, null_values=[""], strings_can_be_null=False
-                ),
-            ) as reader:
-                yield from reader
-
-    def _fault(self) -> str:
-        """Say what is wrong with the first row that cannot be read, and in which line, not what it has."""
-        many = len(self.names)
-        with self.path.open(encoding="utf-8-sig", newline="", errors="replace") as file, suppress(csv.Error):
-            for row in (rows := csv.reader(file, delimiter=self.delimiter or ",")):
-                if row and len(row) != many:
-                    return f"the header has {many} fields, but line {rows.line_num} has {len(row)}"
-                for name in self.numbers if row and rows.line_num > 1 else ():
-                    if not _NUMBER.fullmatch(row[self.names.index(name)]):
-                        return f"column {name!r}, row in line {rows.line_num}: it is not a number"
-        return "a row is too long, or a quotation mark in it is not closed"
-
-    def _part(self, batch: ArrowTable, line: int) -> Batch:
-        """The numbers of a batch, checked; `line` is that of its first row."""
-        noisy, variance, *known = columns = [self._floats(batch, name) for name in self.numbers]
-        with np.errstate(invalid="ignore"):
-            is_count = [(values == np.floor(values)) & (np.abs(values) <= LARGEST) for values in columns]
-            rules = [
-                (is_count[0], "a noisy count is a whole number, at most 2^52 in size"),
-                (
-                    (variance > 0) & (variance <= VARIANCES[1]),
-                    f"a variance is above zero, and at most {VARIANCES[1]:g}",
-                ),
-            ]
-            rules += [
-                (is_count[2] & (x >= 0), "a known count is a whole number, zero or more") for x in known
-            ]
-        for name, (allowed, rule) in zip(self.numbers, rules, strict=True):
-            if not allowed.all():
-                wrong = line + int(np.argmin(allowed))
-                raise InputError(f"{self.path}: column {name!r}, row in line {wrong}: {rule}")
-        if self.nonnegative and (noisy < 0).any():
-            raise InputError(
-                f"{self.path} has negative noisy counts, but negative values are said to be published as zero"
-            )
-        if self.numbers[1].lower() == "variance" and variance.size and float(variance.min()) < 2.0:
+    def _part(self, batch: ArrowTable, start: int, problems: Problems) -> Batch | None:
+        """The numbers of a batch, which begins at row `start`; nothing if one of them cannot be."""
+        columns = [np.asarray(batch.column(name).to_numpy(zero_copy_only=False)) for name in self.numbers]
+        noisy, variance, *known = (column.astype(np.float64, copy=False) for column in columns)
+        before, most = problems.count, VARIANCES[1]
+        rules = [
+            (np.abs(noisy) > LARGEST, "a noisy count is beyond 2^52"),
+            (~((variance > 0) & (variance <= most)), f"a variance is not above zero and at most {most:g}"),
+        ]
+        rules += [
+            ((one < 0) | (one > LARGEST), "a known count is below zero or beyond 2^52") for one in known
+        ]
+        for name, (wrong, text) in zip(self.numbers, rules, strict=True):
+            problems.rows(wrong, text, name, start=start)
+        if self.nonnegative:
+            text = "a noisy count is below zero, but negative values are said to be published as zero"
+            problems.rows(noisy < 0, text, self.numbers[0], start=start)
+        if problems.count > before:
+            return None
+        if self.numbers[1].strip().lower() == "variance" and float(variance.min()) < 2.0:
             # that of the noise itself; elsewhere it is the parameter sigma^2, which is more if it is small
             values, place = np.unique(variance, return_inverse=True)
             laws = map(DiscreteGaussian.of_true_variance, values.tolist())
@@ -849,27 +804,3 @@ class ReleasedTable:
                 pc = arrow("compute")
                 level = pc.dictionary_encode(pc.cast(level, "string"))
         return Batch(noisy, variance, known[0] if known else None, level, batch)
-
-    def _floats(self, batch: ArrowTable, name: str) -> Floats:
-        pc, column = arrow("compute"), batch.column(name)
-        try:  # a whole number too long for a float is refused later, as too large
-            column = pc.cast(column, "float64", safe=False)
-        except Exception:
-            text = f"{self.path}: column {name!r} is of type {column.type}, not of numbers"
-            raise InputError(text) from None
-        return np.asarray(pc.fill_null(column, float("nan")).to_numpy(zero_copy_only=False), dtype=np.float64)
-
-
-@contextmanager
-def _readable(
-    path: Path, fault: Callable[[], str] = lambda: "it is damaged, or no Parquet file"
-) -> Iterator[None]:
-    pa = arrow()
-    try:
-        yield
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is not UTF-8 text") from None
-    except pa.ArrowInvalid:
-        raise InputError(f"{path} cannot be read: {fault()}") from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or 'it is damaged'}") from None

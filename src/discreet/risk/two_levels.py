@@ -14,7 +14,6 @@ transition matrix, its stationary law is T01 / (T01 + T10), computed here exactl
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -106,11 +105,6 @@ class TwoLevels:
         ]
         return np.concatenate(found or [np.empty(0)]).reshape(arrays[0].shape)
 
-    def published_probability(self, block: object, group: object, others: object) -> Floats:
-        """Return `unconstrained_probability`, under its old name."""
-        _warn("published_probability is now called unconstrained_probability")
-        return self.unconstrained_probability(block, group, others)
-
     def _from_block(self, x: Integers) -> Floats:
         """Log-odds from the prior and the block's noisy count."""
         odds = self._log_odds + (2.0 * (x - self.known) - 1.0) / (2.0 * self.variances[0])
@@ -171,9 +165,6 @@ class TwoLevels:
 
     def _thresholds(self, z: Integers, y: Integers, chance: str) -> tuple[Integers, NDArray[np.bool_]]:
         """The thresholds, and whether both answers are equally likely one below."""
-        if chance == "published":
-            _warn("chance 'published' is now called 'unconstrained'")
-            chance = "unconstrained"
         if chance not in ("exact", "unconstrained"):
             raise InputError(f"chance is {chance!r}; it must be 'exact' or 'unconstrained'")
         one = self._exact if chance == "exact" else self._unconstrained
@@ -236,10 +227,6 @@ class UnconstrainedChain:
         rise = np.einsum("...k,...k->...", self.absent, up)
         fall = np.einsum("...k,...k->...", self.there, 1.0 - up)
         return np.asarray(rise / (rise + fall))
-
-
-def _warn(text: str) -> None:
-    warnings.warn(f"{text}; the next release will remove the old name", DeprecationWarning, stacklevel=3)
 
 
 def _grids(*arrays: object) -> list[Integers]:

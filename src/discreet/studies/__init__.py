@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from discreet.studies.answer import verdicts
 from discreet.studies.register import (
     Compared,
     Printed,
@@ -18,7 +19,6 @@ from discreet.studies.register import (
     printed,
     register,
     studies,
-    verdicts,
 )
 
 __all__ = [

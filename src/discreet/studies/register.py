@@ -13,7 +13,6 @@ its notes and its figure; the functions named there compute.
 from __future__ import annotations
 
 import tomllib
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -29,9 +28,12 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.answers.quantity import Quantity, Style
 from discreet.budget.toml import hint
 from discreet.errors import InputError
+from discreet.faces import Displayed
 from discreet.files import csv_text
+from discreet.render.csv import csv_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,7 +49,6 @@ RAREST = 0.0027
 Value = str | int | float | None
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-PRINTED_COLUMNS = ("paper", "place", "what", "at", "published", "computed", "difference", "verdict", "why")
 
 
 class Verdict(StrEnum):
@@ -119,28 +120,25 @@ class Compared:
         return None if self.computed is None else self.computed - self.printed.value
 
     @property
+    def ours(self) -> Quantity:
+        """The computed value, written with two digits more than were printed."""
+        text, value = self.printed.text, self.computed
+        if "e" in text:
+            return Quantity(value, Style.POWER, digits=len(text.partition("e")[0].replace(".", "")) + 1)
+        if "/" in text:
+            return Quantity(value, Style.PLACES, digits=6)
+        places = len(text.partition(".")[2])
+        is_whole = places == 0 and value is not None and value == int(value)
+        return Quantity(value, Style.PLACES, digits=0 if is_whole else places + 2)
+
+    @property
     def digits(self) -> str:
-        """The computed value, with two digits more than were printed.
+        """The computed value as a text; empty if there is none.
 
         >>> check(printed("pnas", "appendix A.6, budget", "rho")["total"], 3.6501).digits
         '3.6501'
         """
-        if self.computed is None:
-            return ""
-        if "e" in self.printed.text:
-            return f"{self.computed:.{len(self.printed.text.partition('e')[0].replace('.', '')) + 1}e}"
-        if "/" in self.printed.text:
-            return f"{self.computed:.6f}"
-        decimals = len(self.printed.text.partition(".")[2])
-        exact = decimals == 0 and self.computed == int(self.computed)
-        return f"{self.computed:.{0 if exact else decimals + 2}f}"
-
-    def as_dict(self) -> dict[str, str | float | None]:
-        """Return what JSON and CSV show."""
-        entry = self.printed
-        about = (entry.paper, entry.place, entry.what, entry.at, entry.text)
-        found = (*about, self.computed, self.difference, self.verdict.value, self.why)
-        return dict(zip(PRINTED_COLUMNS, found, strict=True))
+        return "" if self.computed is None else str(self.ours)
 
 
 @cache
@@ -281,7 +279,7 @@ P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
+class Study(Displayed):
     """One result of a paper, computed anew, and the printed values that belong to it.
 
     `rows` have a value for each of `columns`; None stands for what does not exist. `checks` has a row for
@@ -314,16 +312,6 @@ class Study:
         """Return the table as CSV, every float with all its digits."""
         return csv_text(self.columns, self.rows)
 
-    def printed_csv(self) -> str:
-        """Return the printed values beside the computed ones as CSV, with verdict and reason."""
-        return csv_text(PRINTED_COLUMNS, [list(one.as_dict().values()) for one in self.checks])
-
-    def as_dict(self) -> dict[str, object]:
-        """Return what JSON shows: the printed values and the notes; the table itself is in the CSV."""
-        found = [one.as_dict() for one in self.checks]
-        about = {"name": self.name, "title": self.title, "source": self.source}
-        return {**about, "printed": found, "notes": list(self.notes)}
-
     def column(self, name: str) -> list[Value]:
         """Return the values of one column."""
         if name not in self.columns:
@@ -344,20 +332,6 @@ class Study:
         columns = [self.column(name) for name in equal]
         kept = [values == tuple(equal.values()) for values in zip(*columns, strict=True)]
         return replace(self, rows=tuple(compress(self.rows, kept)) if equal else self.rows)
-
-
-def verdicts(checks: Iterable[Compared]) -> str:
-    """Return how many of the printed values are confirmed, and so on, in words.
-
-    >>> verdicts([])
-    'no printed values'
-    """
-    found = Counter(one.verdict for one in checks)
-    total = sum(found.values())
-    if not total:
-        return "no printed values"
-    parts = ", ".join(f"{many} {verdict.value}" for verdict, many in sorted(found.items()))
-    return f"{total} printed value{'s' * (total > 1)}: {parts}"
 
 
 # -- the list ----------------------------------------------------------------------------------------------
@@ -429,9 +403,10 @@ class StudyEntry:
     def files(self, study: Study) -> dict[str, bytes]:
         """Return the bytes of its files, by their names."""
         from discreet.report.figures import figure_bytes
+        from discreet.studies.answer import study_answer
 
         figure = self.draw(study)
-        tables = {".csv": study.csv(), "-printed.csv": study.printed_csv()}
+        tables = {".csv": study.csv(), "-printed.csv": csv_of(study_answer(study).tables["printed"])}
         made = {f"{self.name}{ending}": text.encode() for ending, text in tables.items()}
         made |= {f"{self.name}.{kind}": figure_bytes(figure, kind) for kind in ("png", "svg")}
         return {name: made[name] for name in self.file_names}

@@ -7,6 +7,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from discreet.accounting.calibration import Calibration, calibrate, calibrated_lines
+from discreet.answers.calibration import saved_text
+from discreet.answers.quantity import NumberKind
 from discreet.answers.release import scaled_sizes
 from discreet.budget.levels import level_name
 from discreet.errors import DiscreetError, InputError
@@ -330,10 +332,11 @@ def _wanted(page: _AccuracyPage) -> None:
         if question.now is None:
             return question.trouble
         made, zcdp = question.now
+        epsilon = NumberKind.of(made.claim.kind).quantity(float(made.epsilon or 0))
         total = sum((level.spent(made.release.neighbours) for level in made.release.levels), Fraction(0))
         return (
             f"rho {plain(total)} (now {plain(session.state.budget.total)}): "
-            f"{made.claim.kind.states('epsilon', float(made.epsilon or 0))}, zCDP {number(zcdp)}."
+            f"{epsilon.states('epsilon')}, zCDP {number(zcdp)}."
         )
 
     with c.card():
@@ -388,7 +391,7 @@ def _calibration(page: _AccuracyPage) -> None:
         if found is None or quick is None:
             return "Finding how little noise is enough …"
         said = (
-            f"With zCDP's epsilon of {number(quick.zcdp)} as the promise, noise with {found.saved} "
+            f"With zCDP's epsilon of {number(quick.zcdp)} as the promise, noise with {saved_text(found)} "
             f"is enough. "
         )
         lines = calibrated_lines(found)
@@ -409,7 +412,7 @@ def _calibration(page: _AccuracyPage) -> None:
             return question.trouble or ("Calibrating …" if question.progress else "")
         low, high = interval(found.proof, 6)
         return (
-            f"All {scaled_sizes(found.release)} times {plain(found.factor)}: {found.saved}. Proved: at "
+            f"All {scaled_sizes(found.release)} times {plain(found.factor)}: {saved_text(found)}. Proved: at "
             f"epsilon {number(float(found.epsilon or 0))} the true delta lies between {low} and {high}."
         )
 

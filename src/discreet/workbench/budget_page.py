@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
+from discreet.answers import Fact, Quantity
 from discreet.budget import AnswerKind, Release
 from discreet.budget.levels import RELATIONS, level_name
 from discreet.budget.release import preset_titles
@@ -126,24 +127,20 @@ def _headline(page: c.Page) -> None:
             saving = c.Tile(page, "Noise to save", "saved")
         page.bar(lambda: numbers.overall.progress)
         page.words(lambda: say.worst_text(numbers)).style("margin-top: 10px")
-        page.words(lambda: say.claim_text(numbers.state), "wb-claim", hides=True)
+        page.words(lambda: say.claim_note(numbers.state), "wb-claim", hides=True)
         page.alert(lambda: numbers.trouble)
         count = c.words("0", "wb-alive", data_updates="")
 
     @page.draw
     def draw() -> None:
-        quick, exact, saved = numbers.quick.found, numbers.epsilon, numbers.saved
+        quick, exact = numbers.quick.found, numbers.epsilon
         c.put(card, "data-complete", session.settled and numbers.complete)
         if quick is not None and exact is not None:
-            is_exact = numbers.state.base.claim.kind is AnswerKind.EXACT
-            name, ours = ("Exact epsilon", "exact") if is_exact else ("Epsilon", "the bound")
-            epsilon.set(say.epsilon_text(numbers), say.epsilon_note(numbers), name)
-            zcdp.set(number(quick.zcdp), f"{ours} is {say.against(exact, quick.zcdp)}")
-            gdp.set(number(quick.gdp), f"{ours} is {say.against(exact, quick.gdp)}")
-            waits = "not found" if numbers.saving.trouble else "is being found"
-            note = waits if session.settled else "when the slider is let go"
-            note = "of every variance" if saved is not None else note
-            saving.set("–" if saved is None else percent(saved), note)
+            ours = "exact" if numbers.state.base.claim.kind is AnswerKind.EXACT else "the bound"
+            epsilon.show(say.epsilon_fact(numbers))
+            zcdp.show(Fact("zCDP", Quantity(quick.zcdp), f"{ours} is {say.against(exact, quick.zcdp)}"))
+            gdp.show(Fact("Gaussian DP", Quantity(quick.gdp), f"{ours} is {say.against(exact, quick.gdp)}"))
+            saving.show(say.saving_fact(numbers, settled=session.settled))
         count.set(str(numbers.quick.updates))
         c.put(count, "data-step", str(session.steps))  # the last to be sent
 

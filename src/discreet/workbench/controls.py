@@ -15,7 +15,9 @@ from nicegui.events import GenericEventArguments
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from discreet.answers import Fact
 from discreet.errors import DiscreetError, visible
+from discreet.render.tiles import tile_of
 from discreet.workbench.charts import Options
 from discreet.workbench.session import Question, Session
 from discreet.workbench.state import State
@@ -418,6 +420,11 @@ class Tile:
                 self._name = page.label(name, term)
             self._value = words("…", "wb-value", aria_label=name, data_of="")
             self._note = words("", "wb-note", data_of="")
+
+    def show(self, fact: Fact) -> None:
+        """Show a fact of an answer."""
+        tile = tile_of(fact)
+        self.set(tile.value, tile.note, tile.label)
 
     def set(self, value: str, note: str = "", name: str = "") -> None:
         """Show a number and its note, and above them a name that says more."""

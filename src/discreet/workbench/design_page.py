@@ -7,6 +7,8 @@ from functools import partial
 
 from nicegui import ui
 
+from discreet.answers import Fact, NumberKind
+from discreet.answers.release import claim_text
 from discreet.errors import DiscreetError
 from discreet.numbers import exact_text, number, percent, plain
 from discreet.release.safetab.design import DesignCost, Rivals, SizedLevel, rivals
@@ -160,13 +162,14 @@ def _costs(page: _DesignPage) -> None:
                 tile.set("–", "nothing is tabulated")
             page.write(note, "Switch on at least one geography and level.")
             return
-        for tile, cost in zip((added, replaced), exact or numbers.costs, strict=True):
-            epsilon = say.claimed(numbers.claim.kind, cost.epsilon)
-            tile.set(epsilon, f"zCDP {number(cost.converted)}")
+        names = ("Epsilon, added", "Epsilon, replaced")
+        for tile, name, cost in zip((added, replaced), names, exact or numbers.costs, strict=True):
+            epsilon = NumberKind.of(numbers.claim.kind).quantity(cost.epsilon)
+            tile.show(Fact(name, epsilon, f"zCDP {number(cost.converted)}"))
         first, second = (plain(cost.budget) for cost in numbers.costs)
         rho.set(first, f"replaced {second}")
         groups.set(str(numbers.lines[0].stability), "of each geography and level")
-        page.write(note, f"{say.cost_text(page.state.delta, exact)} {numbers.claim}".strip())
+        page.write(note, f"{say.cost_text(page.state.delta, exact)} {claim_text(numbers.claim)}".strip())
 
 
 def _suppression(page: _DesignPage) -> None:

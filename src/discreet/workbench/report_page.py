@@ -172,7 +172,7 @@ def _contents(page: _ReportPage) -> None:
             f"Risk from an adversary with prior {say.report_options(state, None)['prior']}, "
             "as on the Risk page.",
             "Parameters, curves, tables, risk in plain words, method and version.",
-            say.claim_text(state),
+            say.claim_note(state),
         )
         for line, text in zip(lines, said, strict=True):
             line.say(text)

@@ -284,7 +284,7 @@ def _everything(page: _RiskPage) -> None:
             mean = c.Tile(page, "Mean belief if there, all", "mean")
             median = c.Tile(page, "Median belief", "median")
         page.words(lambda: say.comparing(page.whole.progress)).style("margin-top: 8px")
-        page.words(lambda: say.claim_text(page.state), "wb-claim", hides=True)
+        page.words(lambda: say.claim_note(page.state), "wb-claim", hides=True)
         sentences = (right_sentence, belief_sentence)
         page.texts(
             2, lambda: [say(page.profile) for say in sentences] if page.profile else None, "margin: 10px 0 0"

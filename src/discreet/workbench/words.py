@@ -10,8 +10,9 @@ from fractions import Fraction
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from discreet.answers import Fact, NumberKind, Quantity, Style
 from discreet.answers.account import label
-from discreet.answers.release import only_path, path_text, relation
+from discreet.answers.release import claim_text, only_path, path_text, relation
 from discreet.budget import AnswerKind
 from discreet.budget.levels import CHILDREN_2020, level_name
 from discreet.errors import DiscreetError
@@ -219,21 +220,26 @@ def report_command(state: State, before: State | None = None) -> str:
 # -- what numbers mean -----------------------------------------------------------------------------------
 
 
-def epsilon_text(numbers: Numbers) -> str:
-    """Write the epsilon of a state, "at most" before one that is a bound.
+def epsilon_fact(numbers: Numbers) -> Fact:
+    """Return the epsilon of a state, as what it is.
 
     >>> from discreet.workbench.session import Session
-    >>> epsilon_text(Session(State.of("sdhc-2020")).numbers)
-    '…'
+    >>> epsilon_fact(Session(State.of("sdhc-2020")).numbers)
+    Fact(label='Epsilon', value='…', note='')
     """
     if numbers.epsilon is None:
-        return "…"
-    return claimed(numbers.claim.kind if numbers.quick.fresh else AnswerKind.MAIN, numbers.epsilon)
+        return Fact("Epsilon", "…")
+    kind = numbers.claim.kind if numbers.quick.fresh else AnswerKind.MAIN
+    name = "Exact epsilon" if numbers.state.base.claim.kind is AnswerKind.EXACT else "Epsilon"
+    return Fact(name, NumberKind.of(kind).quantity(numbers.epsilon), epsilon_note(numbers))
 
 
-def claimed(kind: AnswerKind, epsilon: float) -> str:
-    """Write an epsilon, "at most" before one that is a bound."""
-    return f"{'at most ' if kind is AnswerKind.BOUND else ''}{kind.number(epsilon)}"
+def saving_fact(numbers: Numbers, *, settled: bool) -> Fact:
+    """Return how much noise could be saved, or why that is not known."""
+    if numbers.saved is not None:
+        return Fact("Noise to save", Quantity(numbers.saved, Style.PERCENT), "of every variance")
+    waits = "not found" if numbers.saving.trouble else "is being found"
+    return Fact("Noise to save", "–", waits if settled else "when the slider is let go")
 
 
 def epsilon_note(numbers: Numbers) -> str:
@@ -260,14 +266,14 @@ def curve_name(state: State, *, least: bool = False) -> str:
     return "At least" if least and kind is AnswerKind.BOUND else kind.label.capitalize()
 
 
-def claim_text(state: State) -> str:
+def claim_note(state: State) -> str:
     """Say why numbers of a release are not exact; nothing if they are.
 
-    >>> claim_text(State.of("dhc-2020")), claim_text(State.of("sdhc-2020"))[:46]
+    >>> claim_note(State.of("dhc-2020")), claim_note(State.of("sdhc-2020"))[:46]
     ('', 'An upper bound: the true value may be smaller.')
     """
     claim = state.base.claim
-    return "" if claim.kind is AnswerKind.EXACT else str(claim)
+    return "" if claim.kind is AnswerKind.EXACT else claim_text(claim)
 
 
 def comparing(progress: tuple[str, int, int] | None) -> str:
@@ -433,9 +439,10 @@ def _about_epsilon(state: State, then: float, now: float, where: str) -> str:
     kind = state.base.claim.kind
     names = {AnswerKind.EXACT: "The exact epsilon", AnswerKind.BOUND: "The bound on epsilon"}
     what, change = names.get(kind, "Epsilon as modelled"), against(now, then)
+    written = NumberKind.of(kind).quantity
     if change == "the same":
-        return f"{what}{where} stays {kind.number(now)}."
-    return f"{what}{where} is {kind.number(now)}, {change} than {kind.number(then)}."
+        return f"{what}{where} stays {written(now)}."
+    return f"{what}{where} is {written(now)}, {change} than {written(then)}."
 
 
 def page_differences(old: State, new: State) -> list[str]:

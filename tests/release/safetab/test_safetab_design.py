@@ -18,10 +18,11 @@ from discreet.noise import GaussianNoise, LaplaceNoise, Noise, sample
 from discreet.release.mechanism import tables
 from discreet.release.mechanism.adaptive import noise_for
 from discreet.release.mechanism.configuration import Configuration
-from discreet.release.safetab import design, workbook
+from discreet.release.safetab import design
 from discreet.release.safetab.account import account_pass
 from discreet.release.safetab.census2020 import configuration_2020, specification_2020
 from discreet.release.safetab.configuration import read_toml, write_toml
+from discreet.report import workbook
 from discreet.studies import printed
 from discreet.testing import NotPrivateSeededEntropy
 

@@ -22,9 +22,9 @@ from safetab_params import write_params
 
 from discreet.cli import run
 from discreet.release.mechanism.groups import Iteration, Specification
-from discreet.release.safetab import workbook
 from discreet.release.safetab.census2020 import configuration_2020, specification_2020, write_parameters
 from discreet.release.safetab.design import Sizing, changed, sizing
+from discreet.report import workbook
 
 pytest.importorskip("xlsxwriter", reason="needs XlsxWriter: install the extra `test`")
 SPECIFICATION = specification_2020()

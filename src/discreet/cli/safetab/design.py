@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
+from discreet.answers.quantity import NumberKind
+from discreet.answers.release import claim_text
 from discreet.answers.release import relation as words_of
 from discreet.budget.levels import RELATIONS, Neighbours
 from discreet.cli import console
@@ -202,7 +204,7 @@ def _content(
     kind: str, found: Sequence[Sizing], specification: Specification, answer: Mapping[str, object]
 ) -> bytes:
     from discreet.release.safetab.configuration import write_toml
-    from discreet.release.safetab.workbook import csv_bytes, xlsx_bytes
+    from discreet.report.workbook import csv_bytes, xlsx_bytes
 
     if kind == "toml":
         return write_toml(found[0].configuration).encode()
@@ -280,15 +282,15 @@ def _one_pass(found: Sizing) -> Iterator[Block]:
         if own:
             yield _sizes(found.word, own)
             yield ""
-    kind, zcdp = found.claim.kind, found.configuration.privacy == "zcdp"
+    kind, zcdp = NumberKind.of(found.claim.kind), found.configuration.privacy == "zcdp"
     sums = ("rho", "zCDP epsilon") if zcdp else ("sum of epsilons",)
     yield text_table(
-        ("neighbours", sums[0], kind.titled("epsilon"), *sums[1:]),
+        ("neighbours", sums[0], kind.column("epsilon"), *sums[1:]),
         [
             (
                 cost.neighbours,
                 _short(cost.budget),
-                kind.number(cost.epsilon),
+                str(kind.quantity(cost.epsilon)),
                 *([number(cost.converted)] if zcdp else []),
             )
             for cost in found.costs
@@ -450,7 +452,7 @@ def _remarks(found: Sequence[Sizing]) -> list[str]:
         f"{tabulation.below} a group with a total only is dropped if its noisy count is not above T.",
         f"epsilon at delta {delta}, the worst over groups with one stage or two.",
     ]
-    return remarks + [str(said) for said in dict.fromkeys(one.claim for one in found)]
+    return remarks + [claim_text(said) for said in dict.fromkeys(one.claim for one in found)]
 
 
 # -- what a run costs -------------------------------------------------------------------------------------
@@ -544,7 +546,7 @@ def _totals(answer: TabulationAccount, one: PassAccount) -> Iterator[Block]:
     columns = [
         "neighbours",
         "delta",
-        one.claim.kind.titled("epsilon"),
+        NumberKind.of(one.claim.kind).column("epsilon"),
         "zCDP epsilon" if zcdp else "sum of epsilons",
         "difference",
     ]
@@ -555,7 +557,7 @@ def _totals(answer: TabulationAccount, one: PassAccount) -> Iterator[Block]:
             row += ["-", number(cost.converted), "-"]
         else:
             gap = cost.epsilon - cost.converted
-            row += [one.claim.kind.number(cost.epsilon), number(cost.converted)]
+            row += [str(NumberKind.of(one.claim.kind).quantity(cost.epsilon)), number(cost.converted)]
             row.append(f"{change(gap)} ({percent(gap / cost.converted)})")
         if zcdp:
             row.append("-" if cost.reduction is None else f"{100 * cost.reduction:.3f} %")

@@ -31,13 +31,14 @@ from discreet.release.hierarchy.layout import (
     lookup,
     nested_tree,
     positions,
-    read_tree,
+    read_lengths,
     read_units,
     tree_of,
     units_of,
 )
 from discreet.release.hierarchy.measurements import check_cells
-from discreet.release.tables import Problems, ReadTable, TableSource, read_table, strings
+from discreet.release.tables import strings
+from discreet.tables import Problems, ReadTable, TableSource, read_table, stop_unless_usable
 
 # -- counts ------------------------------------------------------------------------------------------------
 
@@ -72,8 +73,10 @@ def read_counts(
     additive: bool = True,
 ) -> CountTable:
     """Read and check a table of counts; every problem that is found is reported, with its line."""
-    listed = None if units is None else read_units(units)
-    declared = None if cells is None else read_table(cells, words=["query", "cell"], name="cells")
+    every = Problems()
+    listed = None if units is None else read_units(units, every)
+    words = ["query", "cell"]
+    declared = None if cells is None else read_table(cells, words=words, name="cells", problems=every)
     optional = ["parent"] if listed is None else []
     words = ["unit", "level", "query", "cell"]
     table = read_table(
@@ -83,7 +86,9 @@ def read_counts(
         whole=["count"],
         optional_whole=[contents.COLUMN],
         name="counts",
+        problems=every,
     )
+    stop_unless_usable(listed, declared, table)
     problems = table.problems
     if not table.rows and (listed is None or declared is None):
         problems.at("the table has no rows, so its areas and cells are not known; list both (units=, cells=)")
@@ -297,9 +302,15 @@ def count_records(
         whole(at_most, name="at_most")
     if at_most is not None and person is None:
         raise InputError("a limit on records per person needs a column that identifies people (--id)")
-    tree = read_tree(units, release) if geocodes is None else nested_tree(units, release, geocodes)
+    lengths, problems = None if geocodes is None else read_lengths(release, geocodes), Problems()
+    if lengths is None:
+        listed = read_units(units, problems)
+    else:
+        listed = read_table(units, words=["unit"], name="units", of="areas", problems=problems)
     wanted = dict.fromkeys(["unit", *attributes.names, *([person] if person else [])])
-    table = read_table(records, words=list(wanted), name="records")
+    table = read_table(records, words=list(wanted), name="records", problems=problems)
+    stop_unless_usable(listed, table)
+    tree = tree_of(listed, release, once=True) if lengths is None else nested_tree(listed, release, lengths)
     kept = (
         np.ones(table.rows, dtype=bool) if person is None else _at_most(table, person, at_most or 1, excess)
     )
@@ -310,7 +321,7 @@ def count_records(
     if left_out:
         unit, cell = unit[kept], cell[kept]
     told = (table.origin("records"),), table.format, table.rows, left_out
-    del table
+    del table, listed
     return CountTable(layout, _sums(layout, attributes, unit, cell), *told)
 
 
@@ -395,7 +406,7 @@ def _codes(table: ReadTable, tree: Tree, attributes: Attributes) -> tuple[Intege
 
 
 def _at_most(table: ReadTable, person: str, most: int, excess: str) -> NDArray[np.bool_]:
-    """Return which records count: at most so many of a person."""
+    """Return which records count: at most so many of a person; more are reported, if they are refused."""
     codes = table.words[person].codes
     many = np.bincount(codes, minlength=1)
     if not np.any(many > most):
@@ -411,5 +422,4 @@ def _at_most(table: ReadTable, person: str, most: int, excess: str) -> NDArray[n
     if excess == "refuse":
         text = "an identifier occurs twice" if most == 1 else f"an identifier occurs more than {most} times"
         table.problems.rows(~kept, f"{text}; --at-most says how often it may", person)
-        table.problems.stop()
     return kept

@@ -55,14 +55,13 @@ from discreet.release.tables import (
     ArrowArray,
     Columns,
     Folder,
-    Numbers,
     arrow,
     chunks,
     json_fields,
     output_format,
-    read_table,
     strings,
 )
+from discreet.tables import Numbers, read_table
 
 # -- joint estimates ---------------------------------------------------------------------------------------
 

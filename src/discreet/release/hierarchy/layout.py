@@ -19,18 +19,15 @@ from numpy.typing import NDArray
 from discreet.budget import Release
 from discreet.errors import InputError
 from discreet.estimation.tree import Integers, Tree
-from discreet.release.tables import (
-    ArrowArray,
+from discreet.release.tables import ArrowArray, arrow, spread, strings
+from discreet.tables import (
     Codes,
     Numbers,
     Problems,
     ReadTable,
     TableSource,
     Words,
-    arrow,
     read_table,
-    spread,
-    strings,
 )
 
 # -- units -------------------------------------------------------------------------------------------------
@@ -78,9 +75,10 @@ class Listing:
             self.problems.row(row, f"{text}{more}", column)
 
 
-def read_units(path: TableSource) -> ReadTable:
+def read_units(path: TableSource, problems: Problems | None = None) -> ReadTable:
     """Read a table of units: unit, level, parent."""
-    return read_table(path, words=["unit", "level"], optional=["parent"], name="units", of="areas")
+    words, more = ["unit", "level"], ["parent"]
+    return read_table(path, words=words, optional=more, name="units", of="areas", problems=problems)
 
 
 def read_tree(path: TableSource, release: Release | None) -> Tree:
@@ -88,8 +86,8 @@ def read_tree(path: TableSource, release: Release | None) -> Tree:
     return tree_of(read_units(path), release, once=True)
 
 
-def nested_tree(path: TableSource, release: Release, geocodes: str) -> Tree:
-    """Build the tree of units whose codes nest by prefix, from the lowest ones."""
+def read_lengths(release: Release, geocodes: str) -> list[int]:
+    """Read the lengths of the prefixes by which geocodes nest, one a level; the top may be one area."""
     names = [level.name for level in release.levels]
     try:
         lengths = [int(part) for part in geocodes.split(",")]
@@ -97,13 +95,18 @@ def nested_tree(path: TableSource, release: Release, geocodes: str) -> Tree:
         lengths = []
     if not lengths or sorted(set(lengths)) != lengths or lengths[0] < 1:
         raise InputError(f"geocodes is {geocodes!r}; it must be rising lengths such as 2,5,11")
-    top = len(names) - len(lengths)
-    if top not in (0, 1):
+    if len(names) - len(lengths) not in (0, 1):
         raise InputError(
             f"geocodes has {len(lengths)} lengths; the levels {', '.join(names)} need {len(names)}, or one "
             "fewer if the top is one area"
         )
-    table = read_table(path, words=["unit"], name="units", of="areas")
+    return lengths
+
+
+def nested_tree(table: ReadTable, release: Release, lengths: Sequence[int]) -> Tree:
+    """Build the tree of units whose codes nest by prefixes of these lengths, from a table of the lowest."""
+    names = [level.name for level in release.levels]
+    top = len(names) - len(lengths)
     codes = table.words["unit"].values.to_pylist()
     wrong = np.array([len(code) != lengths[-1] for code in codes])
     text = f"a geocode that is not {lengths[-1]} characters long"

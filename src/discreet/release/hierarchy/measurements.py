@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import accumulate
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -35,23 +36,22 @@ from discreet.release.hierarchy.layout import (
     lookup,
     positions,
     read_tree,
+    read_units,
     tree_of,
     units_of,
 )
-from discreet.release.tables import (
-    MARK,
-    MARKED,
-    ArrowArray,
-    ArrowTable,
+from discreet.release.tables import MARK, MARKED, ArrowArray, ArrowTable, arrow, find_output, strings
+from discreet.tables import (
     Codes,
+    Kinds,
     Numbers,
+    Problems,
     ReadTable,
-    arrow,
-    checked_types,
-    chosen_columns,
-    find_output,
+    check_schema,
+    conformed,
+    find_columns,
     read_table,
-    strings,
+    stop_unless_usable,
     table_format,
     words_of,
 )
@@ -118,18 +118,23 @@ def read_published(
         if rows > MOST_ROWS if streamed is None else streamed:
             found = Streamed(file, read_tree(listed, stated), stated, attributes)
     if found is not None:
-        exact = {} if held is None else read_held(found.layout, held)
+        exact = {} if held is None else exact_counts(found.layout, read_held(held))
         origin = {"role": "measurements", "sha256": sha256(file), "bytes": file.stat().st_size, "rows": rows}
         return published(found.layout, found, exact, attributes, "parquet", marked, origin)
+    problems = Problems()
     table = read_table(
         file,
         words=["unit", "level", "query", "cell"],
         optional=[MARK] if listed else ["parent", MARK],
         whole=["value"],
         floats=["variance"],
+        problems=problems,
     )
-    layout, values, laws = _layout(table, listed, stated)
-    exact, marked = {} if held is None else read_held(layout, held), marked or MARK in table.words
+    areas = None if listed is None else read_units(listed, problems)
+    kept = None if held is None else read_held(held, problems)
+    stop_unless_usable(table, areas, kept)
+    layout, values, laws = _layout(table, areas, stated)
+    exact, marked = {} if kept is None else exact_counts(layout, kept), marked or MARK in table.words
     source_of = in_memory(layout, values, laws, attributes)
     return published(layout, source_of, exact, attributes, table.format, marked, table.origin("measurements"))
 
@@ -245,14 +250,26 @@ class Streamed:
     """
 
     in_order = True
-    COLUMNS = ("unit", "level", "query", "cell", "value", "variance")
+    KINDS: ClassVar[Kinds] = {
+        "unit": "text",
+        "level": "text",
+        "query": "text",
+        "cell": "text",
+        "value": "whole",
+        "variance": "number",
+    }
 
     def __init__(self, file: Path, tree: Tree, release: Release, attributes: Attributes) -> None:
         self._file, self._parquet = file, arrow("parquet").ParquetFile(file)
         schema, meta = self._parquet.schema_arrow, self._parquet.metadata
-        chosen = chosen_columns(schema.names, needed=self.COLUMNS, optional=(), file=file.name)
-        self._types = {"value": arrow().int64(), "variance": arrow().float64()}
-        checked_types(schema.empty_table().select(chosen), self._types, file.name)
+        problems = Problems(file.name, word="row")
+        self._written = find_columns(
+            schema.names, needed=list(self.KINDS), optional=(), table=file.name, problems=problems
+        )
+        problems.stop()
+        kinds = {self._written[name]: kind for name, kind in self.KINDS.items()}
+        check_schema(schema, kinds, file.name, problems)
+        problems.stop()
         sizes_of_groups = (meta.row_group(group).num_rows for group in range(meta.num_row_groups))
         self._starts = list(accumulate(sizes_of_groups, initial=0))
         tables = {query: attributes.tabulation(query) for query in queries_of(release)}
@@ -301,9 +318,11 @@ class Streamed:
             f"{self._file.name}, field {column})"
         )
 
-    def _rows(self, first: int, last: int, columns: Sequence[str]) -> ArrowTable:
+    def _rows(self, first: int, last: int, columns: Iterable[str]) -> ArrowTable:
         groups = range(bisect_right(self._starts, first) - 1, bisect_right(self._starts, last - 1))
-        table = self._parquet.read_row_groups(list(groups), columns=list(columns))
+        written = {self._written[name]: name for name in columns}
+        table = self._parquet.read_row_groups(list(groups), columns=list(written)).select(list(written))
+        table = table.rename_columns(list(written.values()))
         return table.slice(first - self._starts[groups[0]], last - first)
 
     def read(self, units: slice) -> Iterator[tuple[str, Integers, Numbers]]:
@@ -322,8 +341,9 @@ class Streamed:
         first, last = int(layout.base[units.start]), int(layout.base[units.stop])
         if first == last:
             return
-        table = self._rows(first, last, self.COLUMNS)
-        table = checked_types(table, self._types, self._file.name, first=first + 1)
+        problems = Problems(self._file.name, word="row")
+        table = conformed(self._rows(first, last, self.KINDS), self.KINDS, problems, start=first)
+        problems.stop()
         for name, (words, expected) in layout.rows(units).items():
             text = words_of(table.column(name))
             place = pc.index_in(text.values, value_set=words).fill_null(-1).to_numpy()
@@ -351,7 +371,7 @@ class Streamed:
 
 
 def _layout(
-    table: ReadTable, units: FilePath | None, stated: Release | None
+    table: ReadTable, units: ReadTable | None, stated: Release | None
 ) -> tuple[Layout, Integers, Laws]:
     """Return where the cells of a table stand, its values there, and the laws of the noise.
 
@@ -360,14 +380,14 @@ def _layout(
     problems, value, sizes = table.problems, table.numbers["value"], table.numbers["variance"]
     if not table.rows:
         problems.at("the table has no rows")
+        problems.stop()
     problems.rows(np.abs(value) > LARGEST, f"a value is beyond {LARGEST}", "value")
     # of a release that is known, noise of next to no variance is written as 0
     above = (sizes > 0) | ((sizes == 0) & (stated is not None))
     problems.rows(~(above & np.isfinite(sizes)), "a variance is not above zero", "variance")
     if stated is None:
         problems.rows((sizes > 0) & (sizes < SMALLEST), f"a variance is below {SMALLEST}", "variance")
-    problems.stop()
-    tree = tree_of(table, None) if units is None else read_tree(units, None)
+    tree = tree_of(table, None) if units is None else tree_of(units, None, once=True)
     unit = units_of(table, tree, levels=True)
     layout = _found_layout(table, tree, unit)
     position, there = positions(layout, table, unit)
@@ -421,9 +441,13 @@ def _found_layout(table: ReadTable, tree: Tree, unit: Integers) -> Layout:
     return Layout(tree, known, tuple(asked), tree.kind)
 
 
-def read_held(layout: Layout, invariants: FilePath) -> Exact:
+def read_held(invariants: FilePath, problems: Problems | None = None) -> ReadTable:
     """Read counts that are held exact: unit, query, cell, count."""
-    table = read_table(invariants, words=["unit", "query", "cell"], whole=["count"])
+    return read_table(invariants, words=["unit", "query", "cell"], whole=["count"], problems=problems)
+
+
+def exact_counts(layout: Layout, table: ReadTable) -> Exact:
+    """Return the counts that a table holds exact, as the layout has them."""
     problems = table.problems
     problems.rows(table.numbers["count"] < 0, "a count is below zero", "count")
     problems.rows(table.numbers["count"] > LARGEST, f"a count is above {LARGEST}", "count")

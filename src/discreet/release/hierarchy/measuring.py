@@ -49,14 +49,8 @@ from discreet.release.ledger import (
     spent,
 )
 from discreet.release.signing import read_key
-from discreet.release.tables import (
-    Folder,
-    Numbers,
-    TableSource,
-    json_fields,
-    output_format,
-    table_format,
-)
+from discreet.release.tables import Folder, json_fields, output_format
+from discreet.tables import Numbers, TableSource, table_format
 
 # -- counts ------------------------------------------------------------------------------------------------
 
@@ -278,7 +272,8 @@ def measure(
         raise InputError("geocodes and person (--geocodes, --id) need records; counts have neither")
     origin = records if counts is None else counts
     origin = origin if isinstance(origin, str | os.PathLike) else Path("records.parquet")
-    kind = output_format(format, "" if format else table_format(origin), for_spreadsheets=for_spreadsheets)
+    like = "csv" if format is None and table_format(origin) == "csv" else "parquet"
+    kind = output_format(format, like, for_spreadsheets=for_spreadsheets)
     pairs = level_pairs(release, invariants)
     source = rehearsal_entropy(rehearsal)
     if post == "consistent" and not additive:

@@ -144,7 +144,7 @@ class TabulationAccount:
                 {
                     "pass": one.which,
                     "private": one.total is not None,
-                    "answer": one.claim.as_dict(),
+                    "answer": one.claim.document(),
                     **{f"{self.word}_{which}": _exact(one.total_for(which)) for which in self.relations},
                     "results": [
                         {

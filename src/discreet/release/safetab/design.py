@@ -364,7 +364,7 @@ class Sizing:
             self.configuration.tabulation.answers.limit: self.configuration.max_race_codes,
             "gamma": str(self.configuration.gamma),
             "zero_suppression_chance": str(self.configuration.zero_suppression_chance),
-            "answer": self.claim.as_dict(),
+            "answer": self.claim.document(),
             "levels": [level.as_dict() for level in self.levels],
             "costs": [
                 {

@@ -28,8 +28,11 @@ from discreet.accounting.costs import DELTAS, PrivacyRow, epsilon_rows, zcdp_of
 from discreet.accounting.overall import Account
 from discreet.accounting.overall import account as account_of
 from discreet.accounting.privacy_loss import read_probabilities
+from discreet.answers import Answer, Fact, NumberKind, Quantity, Style, describes, sentence
 from discreet.answers import release as words
 from discreet.answers.account import compared, label
+from discreet.answers.answer import Part
+from discreet.answers.calibration import saved_text
 from discreet.answers.release import claim_record
 from discreet.budget import Neighbours, Release, load_preset, preset_names
 from discreet.budget.levels import level_name
@@ -37,6 +40,7 @@ from discreet.budget.noise_table import levels_of, noise_lines, rho_total
 from discreet.budget.toml import line as one_line
 from discreet.errors import InputError, PrecisionError, visible
 from discreet.estimation.accuracy import margin_lines
+from discreet.faces import Displayed
 from discreet.numbers import Exact
 from discreet.report.figures import DEEPEST, STYLE, Lines, Look, Sampled, draw_curves, figure_bytes, sampled
 from discreet.report.html.pdf import print_pdf
@@ -100,7 +104,7 @@ class Misses(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Facts:
+class Facts(Displayed):
     """All that a page says of one release."""
 
     release: Release
@@ -130,27 +134,60 @@ class Facts:
         """What an adversary misses who accepts false alarms in 5 of 100 cases."""
         return self.misses[ALPHAS.index(Fraction(1, 20))]
 
-    def as_dict(self) -> dict[str, object]:
-        """Return the headline for JSON."""
-        row, guess = self.headline, self.guess
-        made: dict[str, object] = {
-            "release": self.account.name,
-            "neighbours": self.account.neighbours,
-            "answer": claim_record(self.account.claim),
-            "delta": row.delta,
-            "epsilon": row.epsilon,
-            "zcdp_epsilon": row.zcdp,
-            "worst": row.worst,
-            "prior": str(self.prior),
-            "accuracy": guess.accuracy,
-            "reduction": None if self.calibration is None else self.calibration.reduction,
-            "certified": self.certified,
-        }
-        for name, box, digits in (("", row.certified, None), ("accuracy_", guess.certified, profile.DIGITS)):
-            if box is not None:
-                lower, upper = numbers.interval(box, digits)
-                made |= {f"{name}lower": Decimal(lower), f"{name}upper": Decimal(upper)}
-        return made
+
+@describes(Facts)
+def report_answer(facts: Facts, *, written: Sequence[str] = ()) -> Answer:
+    """Say the headline of a page, and into which files it was written.
+
+    >>> from discreet.budget import load
+    >>> print(*report_answer(gather(load("dhc-2022-08-25"), certify=False, savings=False)).body)
+    dhc-2022-08-25: epsilon 20.3247 (exact) at delta 1e-10; the best guess is right at most 91.17 times in \
+100 (not certified).
+    """
+    row, guess, account = facts.headline, facts.guess, facts.account
+    epsilon, delta = (
+        NumberKind.of(account.claim.kind).quantity(row.epsilon),
+        Quantity(row.delta, Style.GIVEN),
+    )
+    record: dict[str, object] = {
+        "release": account.name,
+        "neighbours": account.neighbours,
+        "answer": claim_record(account.claim),
+        "delta": delta,
+        "epsilon": epsilon,
+        "zcdp_epsilon": row.zcdp,
+        "worst": row.worst,
+        "prior": str(facts.prior),
+        "accuracy": guess.accuracy,
+        "reduction": None if facts.calibration is None else facts.calibration.reduction,
+        "certified": facts.certified,
+    }
+    for name, box, digits in (("", row.certified, None), ("accuracy_", guess.certified, profile.DIGITS)):
+        if box is not None:
+            lower, upper = numbers.interval(box, digits)
+            record |= {f"{name}lower": Decimal(lower), f"{name}upper": Decimal(upper)}
+    right = f"{'at most ' if facts.risk.is_bound else ''}{guess.times}"
+    said = sentence(
+        "{name}: epsilon {epsilon} at delta {delta}; the best guess is right {right}{proof}.",
+        name=account.name,
+        epsilon=epsilon.claimed,
+        delta=delta,
+        right=right,
+        proof="" if facts.certified else " (not certified)",
+    )
+    body: tuple[Part, ...] = (said, f"Written: {', '.join(written)}") if written else (said,)
+    told = (
+        Fact(f"epsilon at delta {delta}", epsilon, epsilon.kind.value),
+        Fact("best guess right", right, f"prior {facts.prior}"),
+    )
+    return Answer(
+        words.heading(facts.release),
+        record | ({"files": list(written)} if written else {}),
+        body,
+        told,
+        command=f"discreet report {account.name}",
+        summary=said,
+    )
 
 
 def gather(
@@ -331,6 +368,7 @@ def environment() -> Environment:
     made.globals |= {"words": words, "noise_lines": noise_lines, "rho_total": rho_total}
     made.globals |= {"margin_lines": margin_lines, "calibrated_lines": calibrated_lines, "compared": compared}
     made.globals |= {"profile": profile, "numbers": numbers, "target": target}
+    made.globals |= {"number_kind": NumberKind.of, "saved_text": saved_text}
     return made
 
 

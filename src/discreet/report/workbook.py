@@ -13,6 +13,8 @@ from importlib.util import find_spec
 from math import ceil, exp, sqrt
 from typing import Any, NamedTuple
 
+from discreet.answers.quantity import NumberKind
+from discreet.answers.release import claim_text
 from discreet.errors import DiscreetError, InputError
 from discreet.files import csv_text
 from discreet.noise import Noise
@@ -279,11 +281,11 @@ class _Book:
         return self.column
 
     def _costs(self, row: int, sums: Sequence[tuple[Sizing, int, int]]) -> None:
-        form, said = self.formats, self.found[0].claim.kind
+        form, kind = self.formats, NumberKind.of(self.found[0].claim.kind)
         self.design.write(row - 1, 0, "What one person pays", form["title"])
         zcdp = self.found[0].word == "rho"
         sums_of = ("rho", "zCDP epsilon") if zcdp else ("sum of epsilons", "")
-        for place, head in enumerate(("pass", "one person", "", "", "", *sums_of, said.titled("epsilon"))):
+        for place, head in enumerate(("pass", "one person", "", "", "", *sums_of, kind.column("epsilon"))):
             self.design.write(row, place, head, form["head"])
         totals = {one.which: f"F{last + 2}" for one, _, last in sums}
         for one, first, last in sums:
@@ -307,7 +309,7 @@ class _Book:
                 if zcdp:
                     converted = f"=F{r}+2*SQRT(F{r}*LN(1/wanted_delta))"
                     self.design.write_formula(row, 6, converted, form["decimal"], cost.converted)
-                known = one.claim.kind.number(cost.epsilon)
+                known = str(NumberKind.of(one.claim.kind).quantity(cost.epsilon))
                 exact = f'=IF({same},{known},"changed: run discreet safetab design again")'
                 self.design.write_formula(row, 7, exact, form["decimal"], float(known))
 
@@ -331,7 +333,7 @@ class _Book:
             "threshold: the noisy total from which a group gets the table.",
             f"dropped up to: below {tabulation.below} a group with a total only is dropped if its noisy "
             "count is not above this; empty groups are, with the chance beside it.",
-            f"{first.claim.kind.titled('epsilon')}: {first.claim}",
+            f"{NumberKind.of(first.claim.kind).column('epsilon')}: {claim_text(first.claim)}",
         ]
         for one in self.found:
             if one.rivals is not None:

@@ -1,0 +1,214 @@
+"""How little noise keeps a promise, in words and tables: variances before and after, saving and proof."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+
+from discreet.accounting.calibration import Calibration, LevelChange, NoiseChange, calibrated_lines
+from discreet.answers.answer import Answer, AnswerTable, Column, Fact, Part, Sentence, sentence
+from discreet.answers.describing import describes
+from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.answers.release import claim_record, claim_text, heading, scaled_sizes
+from discreet.budget import AnswerKind
+from discreet.budget.levels import level_name
+from discreet.numbers import Interval, decimal, float_up
+
+_METHODS = {
+    "overall": "One factor on all variances.",
+    "weights": "Gains shared by the stated weights.",
+    "level": "Each level by itself keeps its own promise; nothing is said about all levels together.",
+    "margins": "The cheapest noise with the margins of error you want.",
+}
+
+
+@describes(Calibration)
+def calibration_answer(found: Calibration, *, certified: Interval | None = None) -> Answer:
+    """Say how little noise is enough, what that saves and its price; `certified` is of the new epsilon.
+
+    >>> from discreet.accounting.calibration import calibrate
+    >>> from discreet.budget import load
+    >>> answer = calibration_answer(calibrate(load("dhc-2022-08-25"), zcdp=True, delta="1e-10"))
+    >>> print(answer.summary)
+    dhc-2022-08-25-calibrated: 12.280 % less variance, epsilon 21.9851 at delta 1e-10
+    """
+    variances = _variances(found)
+    record = {
+        "release": found.before.name,
+        "neighbours": found.neighbours,
+        "factor": None if found.factor is None else float(found.factor),
+        "reduction": found.reduction,
+        "epsilon": None if found.epsilon is None else float(found.epsilon),
+        "delta": float(found.delta),
+        "answer": claim_record(found.claim),
+        **({"lower": None, "upper": None} if found.proof is None else _ends(found.proof)),
+        "price": found.price,
+        "levels": [_level_record(level) for level in found.levels],
+        "notes": _notes(found),
+        **({} if certified is None else {"certified_epsilon": _ends(certified)}),
+    }
+    return Answer(
+        heading(found.before),
+        record,
+        tuple(_body(found, variances, certified)),
+        tuple(_facts(found)),
+        tables={"variances": variances},
+        command=f"discreet calibrate {found.before.name}",
+        summary=_summary(found),
+    )
+
+
+def saved_text(found: Calibration) -> str:
+    """Say what one factor does to the variances.
+
+    >>> from discreet.accounting.calibration import calibrate
+    >>> from discreet.budget import load
+    >>> saved_text(calibrate(load("dhc-2022-08-25"), zcdp=True, delta="1e-10", proof=False))
+    '12.280 % less variance'
+    """
+    least, most = found.savings
+    few, many = (str(Quantity(part, Style.PERCENT, digits=3)) for part in found.savings)
+    if few == many:
+        return f"{few} less variance" if least >= 0 else f"{_times(1 - least)} times the variance"
+    if least >= 0:
+        return f"{few.removesuffix(' %')} to {many} less variance"
+    return f"{_times(1 - most)} to {_times(1 - least)} times the variance"
+
+
+def _times(factor: float) -> Quantity:
+    return Quantity(factor, Style.BRIEF)
+
+
+def _notes(found: Calibration) -> list[str]:
+    merged = found.by == "level" and len(found.before.paths) > 1
+    return [_METHODS[found.by], *(["Spines with merged levels are not covered."] if merged else [])]
+
+
+def _ends(box: Interval) -> dict[str, float]:
+    """Both ends as floats, rounded outward."""
+    return {"lower": -float_up(-box.lower), "upper": float_up(box.upper)}
+
+
+def _level_record(level: LevelChange) -> dict[str, object]:
+    return {
+        "name": level.name,
+        "factor": float(level.factor),
+        "before": float(level.before),
+        "after": float(level.after),
+        **({} if level.epsilon is None else {"epsilon": float(level.epsilon)}),
+        "queries": [_query_record(query) for query in level.queries],
+    }
+
+
+def _query_record(query: NoiseChange) -> dict[str, object]:
+    before, after = query.texts
+    return {"name": query.name, "before": before, "after": after, "margins": list(query.margins)}
+
+
+def _variances(found: Calibration) -> AnswerTable:
+    columns = (
+        Column("level", "level", is_text=True),
+        Column("query", "query", is_text=True),
+        Column("variance", "variance"),
+        Column("new", "new_variance"),
+        Column("std. dev.", "sd"),
+        Column("new", "new_sd"),
+        Column("95 % margin", "margin95"),
+        Column("new", "new_margin95"),
+        Column("variance change", "change"),
+    )
+    rows = tuple(
+        (
+            level_name(line.level),
+            line.queries[0] if len(line.queries) == 1 else f"{len(line.queries)} queries alike",
+            *(Quantity(variance, Style.BRIEF) for variance in (line.before, line.after)),
+            *(Quantity(math.sqrt(one), Style.BRIEF, digits=4) for one in (line.before, line.after)),
+            *line.margins,
+            Quantity(line.change, Style.PERCENT_CHANGE),
+        )
+        for line in calibrated_lines(found)
+    )
+    return AnswerTable(columns, rows)
+
+
+def _facts(found: Calibration) -> Iterator[Fact]:
+    delta = Quantity(found.delta, Style.GIVEN)
+    if found.reduction is not None:
+        yield Fact("Variance saved", Quantity(found.reduction, Style.PERCENT), saved_text(found))
+    if found.epsilon is not None:
+        yield Fact(f"Epsilon at delta {delta}", _promise(found), found.claim.kind.label)
+
+
+def _promise(found: Calibration) -> Quantity:
+    return Quantity(found.epsilon or Fraction(0), Style.GIVEN, NumberKind.AT_MOST, digits=8)
+
+
+def _summary(found: Calibration) -> Sentence:
+    saved = "" if found.factor is None else f"{saved_text(found)}, "
+    promise = "each level's own promise"
+    alone = ""
+    if found.epsilon is not None:
+        promise = f"epsilon {Quantity(found.epsilon, Style.BRIEF)}"
+        alone = "each level by itself: " if found.by == "level" else ""
+    return sentence(
+        "{name}: {what} at delta {delta}",
+        name=found.release.name,
+        what=f"{alone}{saved}{promise}",
+        delta=Quantity(found.delta, Style.BRIEF, digits=3),
+    )
+
+
+def _body(found: Calibration, variances: AnswerTable, certified: Interval | None) -> Iterator[Part]:
+    promised: dict[str, Quantity | str] = {
+        "delta": Quantity(found.delta, Style.GIVEN),
+        "epsilon": _promise(found),
+    }
+    yield heading(found.before)
+    which, notes = found.neighbours.capitalize(), " ".join(_notes(found))
+    yield sentence("{which} neighbours, delta {delta}. {notes}", which=which, notes=notes, **promised)
+    yield ""
+    yield variances
+    yield ""
+    alone = found.by == "level"
+    if found.factor is not None:
+        has_scales = any(level.has_laplace for level in found.before.levels)
+        yield sentence(
+            "All {sizes} times {factor}{rounded}: {saved} for epsilon {epsilon} at delta {delta}.",
+            sizes=scaled_sizes(found.release),
+            factor=Quantity(found.factor, Style.FRACTION),
+            rounded=", scales rounded up to six digits" if has_scales else "",
+            saved=saved_text(found),
+            **promised,
+        )
+    elif found.epsilon is not None:
+        who = "Each level alone" if alone else "The new release"
+        yield sentence("{who} keeps epsilon {epsilon} at delta {delta}.", who=who, **promised)
+    if found.claim.kind is not AnswerKind.EXACT:
+        yield claim_text(found.claim)
+    yield from _proofs(found, certified, promised)
+    if found.price is not None:
+        which = "may be the better one at some level" if alone else "was the better one"  # levels cross apart
+        yield sentence(
+            "The price: below delta {price} the zCDP promise of the old noise {which} (less noise costs more "
+            "in the far tail).",
+            price=Quantity(float(f"{found.price:.3g}"), Style.GIVEN),
+            which=which,
+        )
+
+
+def _proofs(
+    found: Calibration, certified: Interval | None, promised: dict[str, Quantity | str]
+) -> Iterator[Sentence]:
+    if found.proof is not None and found.by == "level":
+        yield sentence(
+            "Proved: the true delta of each level at its promise is at most {most}, not above {delta}.",
+            most=decimal(found.proof.upper, down=False),
+            **promised,
+        )
+    elif found.proof is not None:
+        text = "Proved: the true delta there lies in {ends}, not above {delta}."
+        yield sentence(text, ends=str(found.proof), **promised)
+    if certified is not None:
+        text = "Proved: the exact epsilon of the new release at delta {delta} lies in {ends}."
+        yield sentence(text, ends=str(certified), **promised)

@@ -1,0 +1,144 @@
+"""What a study tells: each printed value beside ours, with a verdict, and its own table."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from discreet.answers import Answer, AnswerTable, Column, Fact, Paragraph, Quantity, Style, describes
+from discreet.answers.answer import Cell, Part
+from discreet.studies.figures import where
+from discreet.studies.register import Compared, Study, StudyEntry, Verdict
+
+_TEXTS = {"accuracy": 3, "slope": 1}
+"""How many columns of a study, the first ones, are texts."""
+
+_PRINTED = (
+    Column(key="paper"),
+    Column("place", "place", is_text=True),
+    Column("what", "what", is_text=True),
+    Column("at", "at", is_text=True),
+    Column("printed", "published"),
+    Column("ours", "computed"),
+    Column(key="difference"),
+    Column("verdict", "verdict", is_text=True),
+    Column("why", "why", is_text=True),
+)
+
+
+@describes(Study)
+def study_answer(study: Study) -> Answer:
+    """Say which printed values of a study are confirmed; its own table is there to be saved.
+
+    >>> from discreet.studies.register import find
+    >>> answer = study_answer(find("variance-deficit")[0].compute())
+    >>> print(answer.body[0].text)
+    variance-deficit: 44 rows; 3 printed values: 3 confirmed
+    """
+    printed = _printed(study.checks)
+    record = {
+        "name": study.name,
+        "title": study.title,
+        "source": study.source,
+        "printed": printed,
+        "notes": list(study.notes),
+    }
+    body = tuple(_checked(study, study.checks))
+    facts = (Fact("Printed values", verdicts(study.checks)),)
+    tables = {"rows": _rows(study), "printed": printed}
+    return Answer(study.title, record, body, facts, (), tables, f"discreet reproduce {study.name}")
+
+
+def studies_answer(found: Sequence[Study], *, own: bool = False, left_out: Sequence[str] = ()) -> Answer:
+    """Say the verdicts: all of one study, of many only what is not confirmed; of own files the results.
+
+    >>> studies_answer([]).objects
+    {'studies': [], 'summary': 'no printed values'}
+    """
+    checks = [check for study in found for check in study.checks]
+    record = {"studies": [study_answer(study).record for study in found], "summary": verdicts(checks)}
+    body: list[Part] = []
+    quiet = () if len(found) == 1 else (Verdict.CONFIRMED, Verdict.GIVEN)
+    for study in found:
+        if own:
+            body += [Paragraph(study.title, wraps=False), _rows(study), *_notes(study)]
+        else:
+            body += _checked(study, [one for one in study.checks if one.verdict not in quiet])
+    if len(found) > 1:
+        body.append(Paragraph(f"together: {verdicts(checks)}", wraps=False))
+    if left_out:
+        names = ", ".join(left_out)
+        body.append(Paragraph(f"left out, since it needs --from FILE: {names}", wraps=False))
+    return Answer("Studies of the papers", record, tuple(body), command="discreet reproduce all")
+
+
+def study_list_answer(entries: Sequence[StudyEntry]) -> Answer:
+    """List studies: what each shows, and where that stands in which paper.
+
+    >>> from discreet.studies.register import find
+    >>> study_list_answer(find("residuals")).objects["studies"][0]["takes_long"]
+    False
+    """
+    columns = (
+        Column("name", "name", is_text=True),
+        Column("what", "what", is_text=True),
+        Column("where", "where", is_text=True),
+        Column("takes long", is_text=True),
+        Column("paper", "paper", is_text=True),
+        Column(key="takes_long"),
+    )
+    rows = tuple(
+        (one.name, one.what, where(one), "yes" if one.is_long else "", one.source, one.is_long)
+        for one in entries
+    )
+    table = AnswerTable(columns, rows)
+    return Answer("Studies", {"studies": table}, (table,), command="discreet reproduce --list")
+
+
+def verdicts(checks: Iterable[Compared]) -> str:
+    """Return how many of the printed values are confirmed, and so on, in words.
+
+    >>> verdicts([])
+    'no printed values'
+    """
+    found = Counter(one.verdict for one in checks)
+    total = sum(found.values())
+    if not total:
+        return "no printed values"
+    parts = ", ".join(f"{many} {verdict.value}" for verdict, many in sorted(found.items()))
+    return f"{total} printed value{'s' * (total > 1)}: {parts}"
+
+
+def _checked(study: Study, shown: Sequence[Compared]) -> Iterator[Part]:
+    yield Paragraph(f"{study.name}: {len(study.rows)} rows; {verdicts(study.checks)}", wraps=False)
+    if shown:
+        yield _printed(shown)
+    yield from _notes(study)
+
+
+def _notes(study: Study) -> Iterator[Part]:
+    return (Paragraph(f"  {note}") for note in study.notes)
+
+
+def _printed(checks: Sequence[Compared]) -> AnswerTable:
+    rows: list[tuple[Cell, ...]] = []
+    for one in checks:
+        said = one.printed
+        about = (said.paper, said.place, said.what, said.at, said.text)
+        rows.append((*about, one.ours, one.difference, one.verdict.value, one.why))
+    return AnswerTable(_PRINTED, tuple(rows))
+
+
+def _rows(study: Study) -> AnswerTable:
+    """The table of a study, with the digits that hold for people and all of them for machines."""
+    digits = 3 if study.name == "dhc-tables" else 5  # differences near rounding have no more
+    texts = _TEXTS.get(study.name, 0)
+    columns = tuple(
+        Column(name.replace("_", " "), name, is_text=place < texts)
+        for place, name in enumerate(study.columns)
+    )
+    rows = tuple(
+        tuple(Quantity(v, Style.BRIEF, digits=digits) if isinstance(v, float) else v for v in row)
+        for row in study.rows
+    )
+    return AnswerTable(columns, rows)

@@ -1,0 +1,172 @@
+"""The columns of a table: found by name, checked to hold what they should, and texts as codes.
+
+Names are looked for as they are written; one that differs from what is wanted in capitals or in spaces around
+it will do if it is the only one. Numbers that are all whole are as good as integers, whatever their type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.files import ArrowArray, ArrowSchema, ArrowTable, arrow
+from discreet.tables.problems import Problems
+
+Codes = NDArray[np.int32]
+Numbers = NDArray[Any]
+"""A column of numbers, whole or not."""
+
+Kind = Literal["text", "whole", "number", "any"]
+"""What a column holds; of one that may hold anything nothing is checked."""
+
+Kinds = Mapping[str, Kind]
+
+PLACEHOLDER = 1
+"""What stands where a number could not be read; the problem is on the list, so nothing is made of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A column of texts: a code for each row (-1: nothing there), and the Arrow array of distinct texts."""
+
+    codes: Codes
+    values: ArrowArray
+
+
+def find_columns(
+    names: Sequence[object], *, needed: Sequence[str], optional: Sequence[str], table: str, problems: Problems
+) -> dict[str, str]:
+    """Return which column is meant by each wanted name; all that are missing or doubtful are reported.
+
+    >>> problems = Problems()
+    >>> find_columns(["Unit ", "n"], needed=["unit"], optional=["n"], table="t.csv", problems=problems)
+    {'unit': 'Unit ', 'n': 'n'}
+    >>> _ = find_columns(["Unit", "UNIT"], needed=["unit"], optional=[], table="t.csv", problems=problems)
+    >>> problems.stop()
+    Traceback (most recent call last):
+    discreet.errors.InputError: t.csv has two columns named unit but for capitals; each may occur once
+    """
+    written = [str(name) for name in names]
+    wanted = list(dict.fromkeys([*needed, *optional]))
+    taken = {name for name in wanted if name in written}
+    found: dict[str, str] = {}
+    missing = []
+    for name in wanted:
+        here = [one for one in written if one == name]
+        but = ""
+        if not here:
+            here = [one for one in written if _letters(one) == _letters(name) and one not in taken]
+            but = " but for capitals"
+        if len(here) > 1:
+            problems.say(f"{table} has two columns named {name}{but}; each may occur once")
+        elif here:
+            found[name] = here[0]
+        elif name in needed:
+            missing.append(name)
+    if missing:
+        some = missing[0] if len(missing) == 1 else f"{', '.join(missing[:-1])} or {missing[-1]}"
+        problems.say(f"{table} has no column {some}; it must have {', '.join(needed)}")
+    return found
+
+
+def _letters(name: str) -> str:
+    return name.strip().casefold()
+
+
+def check_schema(
+    schema: ArrowSchema, kinds: Kinds, file: str, problems: Problems, *, untyped: Sequence[Kind] = ()
+) -> None:
+    """Report columns whose type cannot be what they should hold; those of `untyped` kinds may have none."""
+    is_a = arrow().types
+    numbers = [is_a.is_integer, is_a.is_floating, is_a.is_decimal]
+    texts = [is_a.is_string, is_a.is_large_string, is_a.is_string_view, *numbers]
+    needs = {
+        "text": "it must hold text",
+        "whole": "a column of integers is needed",
+        "number": "a column of numbers is needed",
+    }
+    for name, kind in kinds.items():
+        stored = schema.field(name).type
+        if kind == "text" and is_a.is_dictionary(stored):
+            stored = stored.value_type
+        good = kind == "any" or any(is_one(stored) for is_one in (texts if kind == "text" else numbers))
+        if not good and not (kind in untyped and is_a.is_null(stored)):
+            problems.say(f"column {name} of {file} is of type {stored}; {needs[kind]}")
+
+
+def conformed(table: ArrowTable, kinds: Kinds, problems: Problems, *, start: int = 0) -> ArrowTable:
+    """Return the columns of a table as what they should hold; what does not fit is reported and replaced.
+
+    Whole numbers are 64-bit integers then, other numbers floats. Texts stay, but for numbers, which are
+    written as whole ones. The table begins at row `start`, and its types were checked (`check_schema`).
+    """
+    pa, pc, is_a = arrow(), arrow("compute"), arrow().types
+    for place, name in enumerate(table.column_names):
+        column, kind = table.column(name), kinds[name]
+        stored = column.type
+        wanted = {"whole": pa.int64(), "number": pa.float64()}.get(kind)
+        if kind == "any" or (stored == wanted and not column.null_count):
+            continue
+        if wanted is not None and column.null_count:
+            missing = np.asarray(column.is_null().to_numpy(zero_copy_only=False), dtype=np.bool_)
+            problems.unreadable(missing, "a value is missing", name, start=start)
+        if kind != "number" and (is_a.is_floating(stored) or is_a.is_decimal(stored)):
+            broken = _not_whole(column)
+            if broken.any():
+                problems.unreadable(broken, f"{name} is not a whole number", name, start=start)
+                column = pc.if_else(pa.array(~broken), column, pa.scalar(None, stored))
+            column = column.cast(pa.int64() if is_a.is_floating(stored) else pa.decimal256(76, 0))
+        if wanted is not None:
+            try:
+                column = column.cast(wanted)
+            except pa.ArrowInvalid:
+                problems.say(f"column {name} of {problems.where} has a number too large to be used")
+                column = pa.chunked_array([pa.nulls(len(column), wanted)])
+            column = column.fill_null(pa.scalar(PLACEHOLDER, wanted))
+        table = table.set_column(place, name, column)
+    return table
+
+
+def _not_whole(column: ArrowArray) -> NDArray[np.bool_]:
+    """Return which numbers are not whole, or are floats beyond 2^53, where they stand for several."""
+    pa, pc = arrow(), arrow("compute")
+    if pa.types.is_decimal(column.type):
+        column = column.cast(pa.decimal256(76, column.type.scale))
+        wrong = pc.not_equal(column, pc.floor(column))
+    else:
+        column = column.cast(pa.float64())
+        exact = pc.less_equal(pc.abs(column), float(1 << 53))
+        wrong = pc.invert(pc.and_(exact, pc.equal(column, pc.floor(column))))
+    return np.asarray(wrong.fill_null(False).to_numpy(), dtype=np.bool_)
+
+
+def empty_lines(columns: Sequence[ArrowArray]) -> NDArray[np.bool_]:
+    """Return in which rows all of some texts, as columns of one chunk, are empty."""
+    pc = arrow("compute")
+    empty = [pc.equal(pc.cast(column, "string"), "").to_numpy(zero_copy_only=False) for column in columns]
+    return np.logical_and.reduce(empty) if empty else np.zeros(0, dtype=np.bool_)
+
+
+def words_of(column: ArrowArray) -> Words:
+    """Return an Arrow column of texts as codes."""
+    pa = arrow()
+    if not pa.types.is_dictionary(column.type):
+        column = column.cast(pa.string()).dictionary_encode()
+    if not column.num_chunks:
+        return Words(np.empty(0, dtype=np.int32), pa.array([], type=pa.string()))
+    column = column.unify_dictionaries()
+    values = column.chunk(0).dictionary.cast(pa.string())
+    if values.null_count or len(values.unique()) < len(values):  # a file's own dictionary may be odd
+        column = column.cast(pa.string()).dictionary_encode().unify_dictionaries()
+        values = column.chunk(0).dictionary
+    codes = np.empty(len(column), dtype=np.int32)
+    at = 0
+    for chunk in column.chunks:
+        part = chunk.indices.fill_null(-1) if chunk.null_count else chunk.indices
+        codes[at : at + len(part)] = part.to_numpy()
+        at += len(part)
+    return Words(codes, values)

@@ -1,0 +1,308 @@
+"""Text with one row a line and a sign between the fields: commas, semicolons, tabs or bars.
+
+The first line names the columns, and says by that which sign it is. The text is UTF-8, with or without a byte
+order mark, and lines end as they like. It is parsed block by block by PyArrow; if a block has a number that
+PyArrow does not take, the rest is read as text and each distinct number looked at here. Only a file whose
+lines are no rows is read a second time, line by line, to say where.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import os
+import re
+import time
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from discreet.errors import InputError
+from discreet.files import ArrowTable, ArrowType, arrow, open_bytes, readable
+from discreet.tables.columns import PLACEHOLDER, Kind, Kinds, empty_lines, find_columns
+from discreet.tables.problems import Problems
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+NUMERIC: tuple[Kind, ...] = ("whole", "number")
+
+SIGNS = ",;\t|"
+"""What may stand between fields."""
+
+BLOCK = 1 << 22
+"""Bytes that are parsed at a time."""
+
+WHOLE = re.compile(r"\s*-?([0-9]{1,18}|[0-9]{1,15}\.0*)\s*")
+"""A whole number as it may be written: with a point only where a float is exact."""
+
+NUMBER = re.compile(
+    r"\s*[-+]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?|nan|inf|infinity)\s*", re.IGNORECASE
+)
+EXPONENT = re.compile(r"\s*[-+]?[0-9]+\.?[0-9]*[eE][-+]?[0-9]+\s*")
+DECIMAL_COMMA = re.compile(r"\s*[-+]?[0-9]*,[0-9]+\s*")
+
+EMPTY_LINE = "an empty line"
+NOT_UTF8 = "not UTF-8, but perhaps Latin-1 or Windows-1252: save it as UTF-8"
+
+
+def read_header(path: Path, wanted: Sequence[str] = ()) -> tuple[list[str], str]:
+    """Return the names in the first line, and the sign between them.
+
+    It is the sign by which most of the wanted names are found, and of several the one that makes most
+    columns: a name in quotes may hold another one.
+    """
+    with open_bytes(path) as stream:
+        line = stream.readline(1 << 20)
+    if line.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError(f"{path.name} is UTF-16; save it as UTF-8")
+    try:
+        text = line.removeprefix(b"\xef\xbb\xbf").decode("utf-8")
+    except UnicodeDecodeError:
+        raise InputError(f"{NOT_UTF8} (line 1 of {path.name})") from None
+    if not text.strip():
+        nothing = f"the first line of {path.name} is empty; it must name the columns"
+        raise InputError(nothing if line else f"{path.name} is empty; a header and rows are needed")
+    best: tuple[int, int] = (-1, -1)
+    names, sign = list[str](), ","
+    for one in SIGNS:
+        with suppress(csv.Error):
+            found = next(csv.reader([text], delimiter=one), [])
+            met = find_columns(found, needed=wanted, optional=(), table="", problems=Problems())
+            if (len(met), len(found)) > best:
+                best, names, sign = (len(met), len(found)), found, one
+    if any("\n" in name or "\r" in name for name in names):
+        raise InputError(f"{path.name} has a column whose name is more than one line; one line is needed")
+    if not names:
+        raise InputError(f"the header of {path.name} is not a line of CSV in UTF-8 (line 1)")
+    return names, sign
+
+
+class _Stream(io.RawIOBase):
+    """A file that hashes what is read from it, in order, so that the hash is of the bytes that were used.
+
+    Blank lines at its end are hashed, and not passed on. A last line that does not end is ended.
+    """
+
+    def __init__(self, path: Path, *, hashed: bool) -> None:
+        self._file = open_bytes(path)
+        self.hash, self.size = hashlib.sha256(), 0
+        self._hashed = hashed
+        self._end, last = self._file.seek(0, os.SEEK_END), b""
+        while self._end and not last.strip(b"\r\n"):
+            step = min(self._end, 1 << 12)
+            self._end = self._file.seek(self._end - step)
+            last = self._file.read(step) + last[:2]
+        rest = last.rstrip(b"\r\n")
+        self._end += len(rest) + (2 if last[len(rest) :].startswith(b"\r\n") else 1)
+        self.as_it_is = path.suffix.lower() != ".gz" and self._end == os.stat(path).st_size
+        self._file.seek(0)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        view, passed = memoryview(buffer), 0
+        while passed <= 0:
+            filled = 0
+            while filled < len(view) and (count := self._file.readinto(view[filled:])):
+                if self._hashed:
+                    self.hash.update(view[filled : filled + count])
+                filled += count
+            self.size += filled
+            passed = min(filled, self._end - self.size + filled)
+            if filled < len(view):
+                break
+        if filled < len(view) and self._end > self.size:  # a header alone must end, as any other line may
+            self._end, view[passed : passed + 1] = self.size, b"\n"
+            passed += 1
+        return max(passed, 0)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+@dataclass(slots=True)
+class Delimited:
+    """A text file, its header and the sign between its fields; when it was read, its hash and size."""
+
+    path: Path
+    names: list[str]
+    sign: str
+    sha256: str = ""
+    size: int = 0
+    complete: bool = True
+    format: str = field(default="csv", init=False)
+    first_line: int = field(default=2, init=False)
+    word: str = field(default="line", init=False)
+
+    @classmethod
+    def open(cls, path: Path, wanted: Sequence[str]) -> Delimited:
+        """Read the header."""
+        return cls(path, *read_header(path, wanted))
+
+    @property
+    def shown(self) -> str:
+        """The name that messages have."""
+        return self.path.name
+
+    def table(self, kinds: Kinds, problems: Problems) -> ArrowTable:
+        """Return columns as one table, with texts as dictionaries, and note hash and size of the file."""
+        parts = list(self.batches(kinds, problems, hashed=True))
+        return arrow().Table.from_batches(parts, schema=arrow().schema(_types(kinds, coded=True)))
+
+    def batches(
+        self, kinds: Kinds, problems: Problems, *, coded: bool = True, hashed: bool = False
+    ) -> Iterator[ArrowTable]:
+        """Yield columns, some rows at a time; texts as dictionaries, if they are to be `coded`.
+
+        Fields that are no numbers are reported and replaced. If a line is no row, all such lines are
+        reported, and nothing more comes.
+        """
+        rows = 0
+        with readable(self.path):
+            for careful in (False, True):
+                types = _types(kinds, coded=coded)
+                if careful:
+                    texts: Kinds = {name: "text" for name, kind in kinds.items() if kind in NUMERIC}
+                    types |= _types(texts, coded=True)
+                reading = _Pass(self, types, skip=rows, hashed=hashed)
+                for batch in reading:
+                    yield _with_numbers(batch, kinds, problems, rows) if careful else batch
+                    rows += batch.num_rows
+                if reading.complete:
+                    self.sha256, self.size = reading.sha256, reading.size
+                    return
+            self.complete = False
+            self.report_lines(kinds, problems, done=rows)
+
+    def report_lines(self, kinds: Kinds, problems: Problems, *, done: int = 0) -> None:
+        """Read the file line by line to find what is no row, and in rows from `done` on what is no number."""
+        before, header = problems.count, self.names
+        places = [(header.index(name), name, kind) for name, kind in kinds.items() if kind in NUMERIC]
+        content = io.BufferedReader(_Stream(self.path, hashed=False))
+        with io.TextIOWrapper(content, encoding="utf-8", errors="surrogateescape", newline="") as stream:
+            lines, begin = csv.reader(stream, delimiter=self.sign), 0
+            try:
+                next(lines)
+                for number, fields in enumerate(lines):
+                    if len(fields) != len(header):
+                        many = f"{len(fields)} field{'s' * (len(fields) != 1)}"
+                        text = f"{many}, {len(header)} expected" if fields else EMPTY_LINE
+                        problems.row(begin, text, "all")
+                    elif any("\udc80" <= letter <= "\udcff" for letter in "".join(fields)):
+                        problems.row(begin, NOT_UTF8, "all")
+                    elif number >= done:
+                        for place, name, kind in places:
+                            if wrong := _number(fields[place], kind, name)[1]:
+                                problems.row(begin, wrong, name)
+                    begin = lines.line_num - 1  # where the next one begins
+            except (csv.Error, StopIteration):
+                problems.row(begin, "not a line of CSV", "all")
+        if problems.count == before:
+            problems.say(
+                f"{self.shown} cannot be read as text in UTF-8 with {_SIGNS_IN_WORDS[self.sign]} between the "
+                "fields: a line is too long, or a quotation mark is not closed"
+            )
+
+
+_SIGNS_IN_WORDS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+
+
+class _Pass:
+    """One reading of a file, from some row on; what it yields is what could be parsed."""
+
+    def __init__(self, file: Delimited, types: Mapping[str, ArrowType], *, skip: int, hashed: bool) -> None:
+        self._file, self._types, self._skip, self._hashed = file, types, skip, hashed
+        self.complete, self.sha256, self.size = False, "", 0
+
+    def __iter__(self) -> Iterator[ArrowTable]:
+        pa, text = arrow(), arrow("csv")
+        stream, reader = _Stream(self._file.path, hashed=self._hashed), None
+        try:
+            # Arrow's own error repeats what it found, so it must not even be the context of another one.
+            with suppress(pa.ArrowInvalid):
+                plain = stream.as_it_is and not self._hashed  # then Arrow reads the file without Python
+                reader = text.open_csv(
+                    pa.OSFile(str(self._file.path)) if plain else pa.PythonFile(stream, "r"),
+                    read_options=text.ReadOptions(block_size=BLOCK, skip_rows_after_names=self._skip),
+                    parse_options=text.ParseOptions(delimiter=self._file.sign, ignore_empty_lines=False),
+                    convert_options=text.ConvertOptions(
+                        column_types=self._types,
+                        include_columns=list(self._types),
+                        null_values=[],
+                        strings_can_be_null=False,
+                    ),
+                )
+                yield from reader
+                self.complete = True
+                self.sha256, self.size = stream.hash.hexdigest(), stream.size
+        finally:
+            stream.close()
+            # Arrow's threads may hold the stream for a moment longer; one that lets go of it while the
+            # interpreter ends would abort the program.
+            held, limit = weakref.ref(stream), time.monotonic() + 5.0
+            del stream, reader
+            while held() is not None and time.monotonic() < limit:
+                time.sleep(0.001)
+
+
+def _types(kinds: Kinds, *, coded: bool) -> dict[str, ArrowType]:
+    """Return the types of columns in Arrow."""
+    pa = arrow()
+    text = pa.dictionary(pa.int32(), pa.string()) if coded else pa.string()
+    types = {"text": text, "any": text, "whole": pa.int64(), "number": pa.float64()}
+    return {name: types[kind] for name, kind in kinds.items()}
+
+
+def _with_numbers(batch: ArrowTable, kinds: Kinds, problems: Problems, start: int) -> ArrowTable:
+    """Return a batch, which begins at row `start`, with numbers for the texts they are written as."""
+    pa = arrow()
+    problems.unreadable(empty_lines(batch.columns), EMPTY_LINE, "all", start=start)
+    for place, name in enumerate(batch.schema.names):
+        kind = kinds[name]
+        if kind not in NUMERIC:
+            continue
+        column = batch.column(name)
+        read = [_number(text, kind, name) for text in column.dictionary.to_pylist()]
+        codes = column.indices.to_numpy()
+        for wrong in dict.fromkeys(text for _, text in read if text):
+            problems.unreadable(
+                np.array([text == wrong for _, text in read])[codes], wrong, name, start=start
+            )
+        numbers = np.array([number for number, _ in read], dtype=np.int64 if kind == "whole" else np.float64)
+        batch = batch.set_column(place, name, pa.array(numbers[codes]))
+    return batch
+
+
+def _number(text: str, kind: Kind, name: str) -> tuple[float, str]:
+    """Return the number that is written, or why there is none.
+
+    >>> _number("12.0", "whole", "count"), _number(" 2e3", "number", "variance")
+    ((12, ''), (2000.0, ''))
+    >>> _number("1e+05", "whole", "count")[1]
+    'count is written with an exponent, so it may be rounded; write all of its digits'
+    >>> _number("2,5", "number", "variance")[1]
+    'variance has a decimal comma; write a point'
+    """
+    if kind == "whole":
+        if WHOLE.fullmatch(text):
+            return int(text.split(".")[0]), ""
+        if EXPONENT.fullmatch(text):
+            return (
+                PLACEHOLDER,
+                f"{name} is written with an exponent, so it may be rounded; write all of its digits",
+            )
+        return PLACEHOLDER, f"{name} is not a whole number"
+    if NUMBER.fullmatch(text):
+        return float(text), ""
+    if DECIMAL_COMMA.fullmatch(text):
+        return PLACEHOLDER, f"{name} has a decimal comma; write a point"
+    return PLACEHOLDER, f"{name} is not a number"

@@ -1,0 +1,76 @@
+"""Results of the rooms show themselves in a notebook and under `print`, as their answer says."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable, Iterator
+from importlib import import_module
+
+import pytest
+
+import discreet
+from discreet import account, calibrate, load, verify
+from discreet.accounting.costs import PrivacyTable, TwoReleases, epsilon_rows
+from discreet.answers import describe
+from discreet.answers.describing import _FUNCTIONS
+from discreet.faces import Displayed
+from discreet.studies import find
+
+QUICK = "dhc-2022-08-25"
+
+
+def table() -> PrivacyTable:
+    release = load(QUICK)
+    whole = account(release)
+    return PrivacyTable([release], whole, epsilon_rows(whole, ["1e-10"]))
+
+
+RESULTS: dict[str, tuple[Callable[[], object], str]] = {
+    "Release": (lambda: load(QUICK), "Calibrated for unbounded neighbours"),
+    "Account": (lambda: account(load(QUICK)), "20.3247"),
+    "PrivacyTable": (table, "20.3247"),
+    "TwoReleases": (lambda: TwoReleases(table(), table()), "Both have the same epsilon"),
+    "Point": (lambda: account(load(QUICK)).at_delta("1e-10")[0], "20.324690 (exact)"),
+    "Calibration": (
+        lambda: calibrate(load(QUICK), zcdp=True, delta="1e-10", proof=False),
+        "12.280 % less variance",
+    ),
+    "Verification": (lambda: verify(load(QUICK), epsilon=21, delta="1e-10"), "Proved. One case"),
+    "Study": (lambda: find("variance-deficit")[0].compute(), "3 printed values: 3 confirmed"),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_notebook_shows_the_answer(name: str) -> None:
+    make, said = RESULTS[name]
+    result = make()
+    page = result._repr_html_()  # type: ignore[attr-defined]  # what a notebook looks for
+    assert page.startswith('<section class="answer">')
+    assert said in page
+    assert "<script" not in page
+
+
+def test_an_account_of_several_releases_has_a_face_too() -> None:
+    whole = discreet.portfolio([load(QUICK), load(QUICK)], all_pairs=False)
+    assert describe(whole).title == whole.name
+    assert "epsilon" in whole._repr_html_()
+
+
+def displayed(base: type = Displayed) -> Iterator[type]:
+    for one in base.__subclasses__():
+        yield one
+        yield from displayed(one)
+
+
+def test_every_result_that_displays_itself_is_described() -> None:
+    for room in ("budget", "accounting", "estimation", "release", "risk", "report", "studies", "answers"):
+        package = import_module(f"discreet.{room}")
+        for module in pkgutil.iter_modules(package.__path__):
+            import_module(f"discreet.{room}.{module.name}")
+    own = [one for one in displayed() if one.__module__.startswith("discreet.")]
+    # a class with slots is made twice, and only the second one is kept
+    results = [one for one in own if getattr(import_module(one.__module__), one.__name__) is one]
+    results = [one for one in results if one.__module__ != "discreet.faces"]
+    assert len(results) >= len(RESULTS)
+    without = [one.__name__ for one in results if not any(base in _FUNCTIONS for base in one.__mro__)]
+    assert without == []

@@ -1,0 +1,121 @@
+"""A new question is a result and one function that describes it: every surface then shows the answer."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from discreet.answers import (
+    Answer,
+    AnswerTable,
+    Caution,
+    Column,
+    Fact,
+    NumberKind,
+    Quantity,
+    Style,
+    describe,
+    describes,
+    sentence,
+)
+from discreet.answers.describing import _FUNCTIONS
+from discreet.cli.console import Screen
+from discreet.errors import InputError
+from discreet.faces import Displayed, Summarised
+from discreet.render.csv import csv_of
+from discreet.render.html import html_of
+from discreet.render.json import json_of
+from discreet.render.text import text_of
+from discreet.render.tiles import tiles_of
+
+CHANCE = 0.0123456789
+NEEDLE = "12,346"  # the largest group, as people read it
+
+
+@dataclass(frozen=True, slots=True)
+class Uniqueness(Summarised):
+    """Invented: how many people are the only ones of their kind, in areas of several sizes."""
+
+    areas: tuple[tuple[str, int, float], ...]
+    chance: float
+
+
+@pytest.fixture
+def found() -> Iterator[Uniqueness]:
+    """The new result; its one describing function is known as long as the test lasts."""
+
+    @describes(Uniqueness)
+    def uniqueness_answer(found: Uniqueness) -> Answer:
+        chance = Quantity(found.chance, kind=NumberKind.AT_MOST, digits=3)
+        columns = (Column("area", "area", is_text=True), Column("people", "people"), Column("alone", "alone"))
+        rows = tuple(
+            (area, Quantity(people, Style.COUNT), Quantity(alone, Style.PERCENT))
+            for area, people, alone in found.areas
+        )
+        table = AnswerTable(columns, rows)
+        said = sentence("A person is alone with a chance of {chance}.", chance=chance.claimed)
+        return Answer(
+            "Who is alone <here>",
+            {"chance": chance, "areas": table},
+            (said, table),
+            (Fact("Alone", chance, "a bound"), Fact("Areas", Quantity(len(rows), Style.COUNT))),
+            (Caution("An invented question."),),
+            {"areas": table},
+            summary=said,
+        )
+
+    yield Uniqueness((("State", 12346, 0.001), ("Tract & block", 40, 0.25)), CHANCE)
+    del _FUNCTIONS[Uniqueness]
+
+
+def test_text(found: Uniqueness, capsys: pytest.CaptureFixture[str]) -> None:
+    Screen(quiet=True).tell(describe(found))
+    shown = capsys.readouterr().out
+    assert shown.splitlines()[0] == "A person is alone with a chance of at most 0.0124."  # rounded up
+    assert shown.splitlines()[-1] == "Note: An invented question."
+    assert NEEDLE in shown
+    assert "".join(f"{part}\n" for part in text_of(describe(found))) == shown
+
+
+def test_json(found: Uniqueness, capsys: pytest.CaptureFixture[str]) -> None:
+    Screen(json=True).tell(describe(found), timed=True)
+    told = json.loads(capsys.readouterr().out)
+    assert told.pop("seconds") >= 0
+    assert told == json.loads(json_of(describe(found)))
+    assert told["chance"] == CHANCE  # with all its digits
+    assert told["areas"][0] == {"area": "State", "people": 12346, "alone": 0.001}
+
+
+def test_csv(found: Uniqueness) -> None:
+    rows = list(csv.DictReader(io.StringIO(csv_of(describe(found).tables["areas"]))))
+    assert rows[1] == {"area": "Tract & block", "people": "40", "alone": "0.25"}
+
+
+def test_html_and_a_notebook(found: Uniqueness) -> None:
+    page = html_of(describe(found))
+    assert found._repr_html_() == page
+    assert "<h3>Who is alone &lt;here&gt;</h3>" in page
+    assert f'<td style="text-align: right">{NEEDLE}</td>' in page
+    assert "Tract &amp; block" in page
+    assert '<p class="caution">Note: An invented question.</p>' in page
+
+
+def test_print(found: Uniqueness) -> None:
+    assert str(found) == "A person is alone with a chance of at most 0.0124."
+
+
+def test_tiles(found: Uniqueness) -> None:
+    assert tiles_of(describe(found)) == (("Alone", "at most 0.0124", "a bound"), ("Areas", "2", ""))
+
+
+def test_a_result_that_nothing_describes_says_so() -> None:
+    class Nothing(Displayed):
+        pass
+
+    with pytest.raises(InputError, match="nothing describes a result of type Nothing"):
+        Nothing()._repr_html_()
