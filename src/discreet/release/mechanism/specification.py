@@ -24,7 +24,16 @@ SHOWN = {"everywhere": (False, False), "totals": (True, False), "below": (False,
 
 
 def read_file(path: Path) -> tuple[Configuration, Specification]:
-    """Read a specification; an error names the line."""
+    """Read a specification; an error names the line.
+
+    >>> from importlib.resources import files
+    >>> example = files("discreet.release") / "examples" / "birthplace" / "specification.toml"
+    >>> configuration, groups = read_file(Path(str(example)))
+    >>> [*configuration.tabulation.ladders], len(groups.iterations)
+    (['age', 'tenure'], 18)
+    >>> groups.stability(3, 1, "REGION").value
+    1
+    """
     try:
         text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:

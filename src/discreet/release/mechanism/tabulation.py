@@ -362,7 +362,12 @@ BOUNDS = ("paired or counted",)
 
 
 def read_tabulation(data: Mapping[str, object], text: str = "") -> AdaptiveTabulation:
-    """Read the keys of a specification that say what the tabulation is."""
+    """Read the keys of a specification that say what the tabulation is; `text` is what it was read from.
+
+    >>> read_tabulation({"name": "births"})
+    Traceback (most recent call last):
+    discreet.budget.toml.FieldError: the specification has no areas; it must state one
+    """
     data = a_table(dict(data), "the specification", KEYS, needed=("name", "areas", "records", "attributes"))
     with inside("areas"):
         areas, area_file = _areas(data["areas"])
