@@ -34,6 +34,8 @@ def read_file(path: Path) -> tuple[Configuration, Specification]:
     >>> groups.stability(3, 1, "REGION").value
     1
     """
+    if path.suffix != ".toml":
+        raise InputError(f"{path} is a file; name a folder of parameters, or a specification (.toml)")
     try:
         text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
@@ -78,7 +80,7 @@ def _groups(data: Mapping[str, object], tabulation: AdaptiveTabulation) -> Speci
                 raise FieldError(f"the group {one.code} occurs twice; each may occur once", field=("code",))
             iterations[one.code] = one
             for code in own:
-                if code not in mapped:
+                if not isinstance(code, str) or code not in mapped:
                     raise FieldError(f"the code {shown(code)} is not among codes", field=("codes",))
                 if one.code in mapped[code]:
                     raise FieldError(f"the code {shown(code)} occurs twice", field=("codes",))
@@ -105,7 +107,7 @@ def _group(value: object, tabulation: AdaptiveTabulation, levels: set[int]) -> t
     code = line(table["code"], name="code", field=("code",))
     if not (code.isascii() and code.isalnum() and len(code) <= 16):
         raise FieldError(f"code is {shown(code)}; it must be of 1 to 16 letters and digits", field=("code",))
-    if table["level"] not in levels or isinstance(table["level"], bool):
+    if not isinstance(table["level"], int) or table["level"] not in levels or table["level"] is True:
         known = ", ".join(map(str, sorted(levels)))
         raise FieldError(f"level is {shown(table['level'])}; it must be one of {known}", field=("level",))
     total_only, coarse_only = SHOWN[

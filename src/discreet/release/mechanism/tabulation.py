@@ -70,7 +70,13 @@ class Attribute:
         if by == "each":
             return [(labels, (place,)) for place, labels in enumerate(self.parts)]
         if isinstance(by, list) and self.starts:
-            if by != sorted(set(by)) or not by or by[0] != self.starts[0] or not set(by) <= set(self.starts):
+            if (
+                not all(_is_whole(start) for start in by)
+                or by != sorted(set(by))
+                or not by
+                or by[0] != self.starts[0]
+                or not set(by) <= set(self.starts)
+            ):
                 known = ", ".join(map(str, self.starts))
                 raise InputError(
                     f"{self.name} starts at {by}; it must rise from {self.starts[0]}, among {known}"
@@ -86,11 +92,15 @@ class Attribute:
         if isinstance(by, dict) and not self.starts:
             values = [labels[0] for labels in self.parts]
             named = [value for some in by.values() for value in a_list(some, self.name, "values")]
-            if sorted(map(str, named)) != sorted(values):
+            if not all(isinstance(value, str) for value in named) or sorted(named) != sorted(values):
                 raise InputError(f"{self.name} must have each of {', '.join(values)} once")
             return [((name,), tuple(values.index(value) for value in some)) for name, some in by.items()]
         how = "a list of starts" if self.starts else "a table of names and values"
         raise InputError(f'{self.name} is {shown(by)}; it must be "each" or {how}')
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _range(start: int, end: int, many: int) -> tuple[str, ...]:
@@ -433,8 +443,8 @@ def read_tabulation(data: Mapping[str, object], text: str = "") -> AdaptiveTabul
         attributes=attributes,
         ladders=ladders,
         workloads=workloads,
-        order=tuple(same.get("order", ())),
-        without=(str(without.get("file", "")), str(without.get("like", ""))),
+        order=_texts(same, "order"),
+        without=(_text(without, "file", ""), _text(without, "like", "")),
         above=_text(words, "above", "the largest regions"),
         below=_text(words, "below", "the largest regions"),
         outside=_text(words, "outside", ""),
@@ -477,6 +487,9 @@ def _areas(value: object) -> tuple[Areas, DataFile]:
     table = a_table(value, "areas", allowed, needed=("file", "columns", "key"))
     columns = table["columns"]
     widths = columns if isinstance(columns, dict) else dict.fromkeys(_texts(table, "columns"), 0)
+    for width in widths.values():
+        if not _is_whole(width) or not 0 <= width <= 32:
+            raise FieldError(f"a width is {shown(width)}; it must be 0 (any) to 32", field=("columns",))
     key = _texts(table, "key")
     for one in key:
         one_of(one, widths, name="a column of the key", field=("key",))
@@ -513,7 +526,7 @@ def _answers(value: object) -> CodeColumns:
     )
 
 
-MOST_WAYS = 1_000_000
+MOST_WAYS = 200_000
 """Ways to write the values of all attributes of one record."""
 
 MOST_COLUMNS = 9
@@ -604,7 +617,7 @@ def read_attribute(value: object) -> Attribute:
     labels = _texts(table, "labels") or (name.upper(),)
     texts: dict[str, int] = {}
     parts: tuple[tuple[str, ...], ...]
-    starts, last = tuple(table.get("starts", ())), table.get("last", 0)
+    starts, last = tuple(a_list(table.get("starts", []), "starts", "whole numbers")), table.get("last", 0)
     if ("values" in table) == ("starts" in table):
         raise FieldError(f"{name} must have either values or starts")
     if "values" in table:
@@ -614,7 +627,7 @@ def read_attribute(value: object) -> Attribute:
         texts = {one: place for place, one in enumerate(values)}
         wrong = f"{name} is not one of {', '.join(values)}"
     else:
-        rising = all(isinstance(one, int) and not isinstance(one, bool) for one in (*starts, last))
+        rising = all(_is_whole(one) for one in (*starts, last))
         if (
             not rising
             or not starts
@@ -623,6 +636,8 @@ def read_attribute(value: object) -> Attribute:
             or last < starts[-1]
         ):
             raise FieldError(f"{name} must have starts that rise from 0 or more, and a last value above them")
+        if last > MOST_WAYS:
+            raise FieldError(f"last is {last}; it must be at most {MOST_WAYS}", field=("last",))
         ends = [*(start - 1 for start in starts[1:]), last]
         parts = tuple(_range(*both, len(labels)) for both in zip(starts, ends, strict=True))
         for number in range(starts[0], last + 1):
@@ -706,10 +721,10 @@ def _rung(value: object, attributes: Sequence[Attribute], columns: object) -> La
             place = places[name]
             known = {label[0]: one for one, (label, _) in enumerate(parts[place])}
             for label, own in a_table(named, f"a sum of {name}").items():
-                unknown = [one for one in own if one not in known]
+                unknown = [one for one in a_list(own, "sums", "cells") if str(one) not in known]
                 if unknown or not own:
                     raise FieldError(f"the sum {label} must be of {', '.join(known)}", field=("sums",))
-                sums.append(summed("", place, [label], [known[one] for one in own]))
+                sums.append(summed("", place, [label], [known[str(one)] for one in own]))
     name = _text(table, "name")
     title = _text(table, "title", name)
     return LadderTable(name, title, _text(table, "word", title), tuple(cell_of), (*sums, *rows))
@@ -720,7 +735,7 @@ def _level(value: object, ladders: Mapping[str, Ladder]) -> Workload:
     number = table["number"]
     groups = table.get("groups", number)
     for key, one in (("number", number), ("groups", groups)):
-        if isinstance(one, bool) or not isinstance(one, int) or not 1 <= one <= 99:
+        if not _is_whole(one) or not 1 <= one <= 99:
             raise FieldError(f"{key} is {shown(one)}; it must be a whole number from 1 to 99", field=(key,))
     ladder = one_of(table["ladder"], ladders, name="ladder", field=("ladder",))
     return Workload(number, _text(table, "word", f"level {number}"), groups, ladder)
