@@ -1,7 +1,7 @@
 """Run all benchmarks and write their tables to docs/benchmarks.md; `python -m benchmarks PART...` runs some.
 
-Each part's section of the page is replaced by what was measured; the other sections stay, and so do
-subsections that a part does not make, such as figures measured by hand.
+Each part replaces its section of the page by the new measurements; the other sections stay, and so do
+subsections that a part does not write, such as figures measured by hand.
 """
 
 from __future__ import annotations
@@ -78,10 +78,10 @@ PARTS: dict[str, tuple[str, Callable[[], str]]] = {
 
 
 def kept(old: str, new: str) -> str:
-    """Return a new section, followed by the subsections of the old one that it does not have."""
-    made = re.findall(r"^### .+$", new, re.MULTILINE)
+    """Return a new section, followed by the subsections of the old one that it lacks."""
+    titles = re.findall(r"^### .+$", new, re.MULTILINE)
     parts = re.split(r"^(?=### )", old, flags=re.MULTILINE)[1:]
-    return "\n\n".join([new.strip(), *(one.strip() for one in parts if one.splitlines()[0] not in made)])
+    return "\n\n".join([new.strip(), *(part.strip() for part in parts if part.splitlines()[0] not in titles)])
 
 
 def main() -> None:
@@ -100,7 +100,7 @@ def main() -> None:
     page = f"""# Benchmarks
 
 Made by `make bench`: Python {platform.python_version()}, NumPy {numpy.__version__}, {os.cpu_count()} cores.
-Figures of another package stand beside ours where both were run in the same minute on the same machine.
+Figures of other packages are shown beside ours only if both were run in the same minute on the same machine.
 """
     for title, _ in PARTS.values():
         if title in sections:

@@ -1,4 +1,4 @@
-"""How fast exact accounting is: each figure in a process of its own, cold unless it says warm."""
+"""How fast exact accounting is: each figure from a separate process, cold unless marked warm."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ PEERS = {"dp-accounting": DP_ACCOUNTING, "prv-accountant": PRV_ACCOUNTANT, "risk
 
 @dataclass(frozen=True)
 class Run:
-    """What one process took and said."""
+    """What one process took and printed."""
 
     said: dict[str, object]
     wall: float
@@ -205,8 +205,8 @@ class Run:
 
 
 def run(body: str, *, jobs: int = 2, limit: float | None = None) -> Run:
-    """Run a script in a fresh process and measure it, its workers included; `limit` is in seconds."""
-    # a file, not -c: spawned workers must be able to import the main module
+    """Run a script in a fresh process and measure it, including its workers; `limit` is in seconds."""
+    # a file, not -c, since spawned workers must be able to import the main module
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "job.py"
         script.write_text(PREAMBLE + body)
@@ -226,7 +226,7 @@ def run(body: str, *, jobs: int = 2, limit: float | None = None) -> Run:
 
 
 def import_seconds(command: list[str]) -> float:
-    """The best of five cold starts."""
+    """Return the best of five cold starts."""
     best = float("inf")
     for _ in range(5):
         start = time.perf_counter()
@@ -236,54 +236,55 @@ def import_seconds(command: list[str]) -> float:
 
 
 GROWN = (3, 4, 5, 6, 7, 8, 9, 10)
-"""Levels that may merge up: 8 to 1,024 paths."""
+"""Numbers of levels that may merge up: 8 to 1,024 paths."""
 
 LIMIT = 240.0
-"""Seconds for one size; where it is passed, larger ones are left out."""
+"""Seconds allowed for one size; once it is exceeded, larger sizes are left out."""
 
 
 def command(*arguments: str) -> str:
-    """A script that runs a command of discreet in a folder of its own."""
+    """Return a script that runs a command of discreet in a temporary folder."""
     return f"ARGUMENTS = {list(arguments)!r}\n" + COMMAND
 
 
 def growth(file: Path) -> list[tuple[int, Run]]:
-    """Accounts of releases of more and more paths, drawn, as far as each ends within the limit."""
+    """Account for releases with more and more paths, until one exceeds the limit, and draw the times."""
     from matplotlib.figure import Figure
 
     from discreet.report.figures import figure_bytes
 
-    found = []
+    runs = []
     with suppress(subprocess.TimeoutExpired):
         for merged in GROWN:
-            found.append((2**merged, run(f"MERGED = {merged}\n" + GROWTH, jobs=1, limit=LIMIT)))
+            runs.append((2**merged, run(f"MERGED = {merged}\n" + GROWTH, jobs=1, limit=LIMIT)))
     drawn = Figure(figsize=(4.8, 3.2), layout="constrained")
     axes = drawn.subplots()
-    axes.loglog([paths for paths, _ in found], [one.cpu for _, one in found], "o-")
+    axes.loglog([paths for paths, _ in runs], [taken.cpu for _, taken in runs], "o-")
     axes.set_xlabel("paths")
     axes.set_ylabel("processor seconds")
-    axes.set_xticks([paths for paths, _ in found], [f"{paths:,}" for paths, _ in found])
+    axes.set_xticks([paths for paths, _ in runs], [f"{paths:,}" for paths, _ in runs])
     axes.minorticks_off()
     file.write_bytes(figure_bytes(drawn, file.suffix.lstrip(".")))
-    return found
+    return runs
 
 
 def rows(figure: Path) -> list[tuple[str, str]]:
-    """(what, measured) for each figure."""
-    found: list[tuple[str, str]] = []
+    """Return (what, measured) for each figure."""
+    lines: list[tuple[str, str]] = []
 
     def add(what: str, measured: str) -> None:
-        found.append((what, measured))
+        lines.append((what, measured))
         print(f"  {what}: {measured}", file=sys.stderr, flush=True)
 
-    one = run(OVERALL, jobs=1)
+    taken = run(OVERALL, jobs=1)
     add(
         "epsilon at delta 1e-10 over all 946 pairs of `dhc-2020`, cold",
-        f"{one.wall:.1f} s, {one.cpu:.1f} CPU-s, {one.megabytes:.0f} MB (epsilon {one.said['epsilon']:.9f})",
+        f"{taken.wall:.1f} s, {taken.cpu:.1f} CPU-s, {taken.megabytes:.0f} MB "
+        f"(epsilon {taken.said['epsilon']:.9f})",
     )
     add("42-point curve over all pairs", f"{run(CURVE, jobs=1).cpu:.1f} CPU-s")
-    one = run(TRADEOFF, jobs=1)
-    add("both errors at 901 thresholds of each pair", f"{one.cpu:.0f} CPU-s")
+    taken = run(TRADEOFF, jobs=1)
+    add("both errors at 901 thresholds of each pair", f"{taken.cpu:.0f} CPU-s")
     presets = {name: run(f"NAME = {name!r}\n" + PRESET, jobs=1) for name in preset_names()}
     slowest = max(presets, key=lambda name: presets[name].cpu)
     largest = max(presets, key=lambda name: float(str(presets[name].said["megabytes"])))
@@ -292,25 +293,25 @@ def rows(figure: Path) -> list[tuple[str, str]]:
         f"{presets[slowest].cpu:.1f} CPU-s (`{slowest}`), "
         f"{float(str(presets[largest].said['megabytes'])):.0f} MB (`{largest}`)",
     )
-    one = run(TWO_KINDS, jobs=1)
-    add("four wide Gaussian counts and a Laplace one, delta 1e-60", f"{one.cpu:.1f} CPU-s")
-    one = run(JOINT, jobs=1)
+    taken = run(TWO_KINDS, jobs=1)
+    add("four wide Gaussian counts and a Laplace one, delta 1e-60", f"{taken.cpu:.1f} CPU-s")
+    taken = run(JOINT, jobs=1)
     add(
-        f"PL 94-171, DHC and Detailed DHC-A together, {one.said['cases']:,} cases",
-        f"{one.wall:.1f} s",
+        f"PL 94-171, DHC and Detailed DHC-A together, {taken.said['cases']:,} cases",
+        f"{taken.wall:.1f} s",
     )
-    one = run(CERTIFIED)
+    taken = run(CERTIFIED)
     add(
         "certified epsilon over all pairs of `dhc-2020`",
-        f"{one.wall:.1f} s, {one.cpu:.1f} CPU-s, relative width {float(str(one.said['width'])):.0e}",
+        f"{taken.wall:.1f} s, {taken.cpu:.1f} CPU-s, relative width {float(str(taken.said['width'])):.0e}",
     )
     report = run(command("report", "dhc-2020", "--out", "report.html"))
     add("`discreet report dhc-2020`, certified", f"{report.wall:.0f} s, {report.cpu:.0f} CPU-s")
     promise = ("--epsilon", "20", "--delta", "1e-10")
-    one = run(command("calibrate", "dhc-2020", *promise, "--certify"))
-    add("`calibrate dhc-2020 --certify`", f"{one.wall:.0f} s, {one.cpu:.0f} CPU-s")
-    one = run(command("calibrate", "dhc-2020", *promise, "--weights", "State=2"))
-    add("`calibrate dhc-2020 --weights State=2`", f"{one.wall:.1f} s, {one.cpu:.1f} CPU-s")
+    taken = run(command("calibrate", "dhc-2020", *promise, "--certify"))
+    add("`calibrate dhc-2020 --certify`", f"{taken.wall:.0f} s, {taken.cpu:.0f} CPU-s")
+    taken = run(command("calibrate", "dhc-2020", *promise, "--weights", "State=2"))
+    add("`calibrate dhc-2020 --weights State=2`", f"{taken.wall:.1f} s, {taken.cpu:.1f} CPU-s")
     most, longest = growth(figure)[-1]
     reached = f"{longest.cpu:.0f} CPU-s, {longest.megabytes:.0f} MB"
     if most < 2 ** GROWN[-1]:
@@ -324,26 +325,26 @@ def rows(figure: Path) -> list[tuple[str, str]]:
     add("import discreet", f"{mine:.2f} s (Python alone {plain:.2f} s)")
     helped = import_seconds([python, "-m", "discreet", "--help"])
     add("discreet --help", f"{helped:.2f} s")
-    return found
+    return lines
 
 
 def peers() -> list[tuple[str, str, str, str, str]]:
-    """(package, one pair, off by, the whole release, times ours): epsilon at 1e-10 of pair (13, 13)."""
+    """Return (package, one pair, off by, whole release, times ours) for epsilon at 1e-10 of pair (13, 13)."""
     ours = run(PAIR, jobs=1)
     true, whole = float(str(ours.said["true"])), run(OVERALL, jobs=1).cpu
     seconds = float(str(ours.said["seconds"]))
     error = abs(float(str(ours.said["epsilon"])) / true - 1)
     off_by = f"{error:.0e}" if error > 1e-15 else "below 1e-15"
-    found = [("discreet", f"{seconds:.4f} CPU-s", off_by, f"{whole:.1f} CPU-s", "1, 1")]
+    lines = [("discreet", f"{seconds:.4f} CPU-s", off_by, f"{whole:.1f} CPU-s", "1, 1")]
     for name, body in PEERS.items():
         try:
             peer = run(body, jobs=1)
         except subprocess.CalledProcessError as problem:
             why = problem.stderr.strip().splitlines()[-1]
-            found.append((name, f"not measured: {why}", "", "", ""))
+            lines.append((name, f"not measured: {why}", "", "", ""))
             continue
         theirs, off = float(str(peer.said["seconds"])), abs(float(str(peer.said["epsilon"])) / true - 1)
-        found.append(
+        lines.append(
             (
                 f"{name}, {peer.said['how']}",
                 f"{theirs:.2f} CPU-s",
@@ -352,4 +353,4 @@ def peers() -> list[tuple[str, str, str, str, str]]:
                 f"{theirs / seconds:,.0f} times, {946 * theirs / whole:,.0f} times",
             )
         )
-    return found
+    return lines

@@ -22,16 +22,16 @@ DENSE_UNITS = 20
 
 
 class Random:
-    """Noisy counts that are made up as they are read, so that only the estimates are timed."""
+    """Noisy counts generated as they are read, so that only the estimates are timed."""
 
     in_order = True
 
     def __init__(self, laws: Sequence[Mapping[str, Noise]], attributes: Attributes, level: Any) -> None:
         self.laws, self._level = laws, level
-        self.cells = {query: attributes.tabulation(query).cells for one in laws for query in one}
+        self.cells = {query: attributes.tabulation(query).cells for by_query in laws for query in by_query}
 
     def read(self, units: slice) -> Iterator[tuple[str, NDArray[np.int64], NDArray[Any]]]:
-        """Yield rows of some units at a time."""
+        """Yield the rows of some units at a time."""
         rng = np.random.default_rng(1)
         for first in range(units.start, units.stop, 1000):
             who = np.arange(first, min(first + 1000, units.stop))
@@ -49,10 +49,10 @@ def rows(blocks: int = BLOCKS) -> list[tuple[str, ...]]:
     release = load("pl94-2020")
     attributes = release.attributes
     assert attributes is not None
-    found = [("accuracy of every query at every level", _seconds(lambda: accuracy(release)))]
+    lines = [("accuracy of every query at every level", _seconds(lambda: accuracy(release)))]
     keep = ["State", "County", "Tract"]
     spent = _seconds(lambda: plan(release, keep=keep, certified=False))
-    found.append(("best plan that keeps State, County, Tract (65 variables)", spent))
+    lines.append(("best plan that keeps State, County, Tract (65 variables)", spent))
     groups = max(1, blocks // 34)
     tracts = max(1, round(groups / 2.83))
     sizes = [1, 1, max(1, round(tracts / 23.2)), tracts, groups, blocks]
@@ -71,16 +71,16 @@ def rows(blocks: int = BLOCKS) -> list[tuple[str, ...]]:
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     million = blocks * attributes.cells / 1e6
     what = f"estimates, variances and intervals above {blocks:,} blocks ({million:.0f} million cells)"
-    found.append((what, f"{seconds:.1f} s, {memory:.1f} GB"))
+    lines.append((what, f"{seconds:.1f} s, {memory:.1f} GB"))
     dense = _dense(attributes.cells)
     ratio = dense / DENSE_UNITS / (seconds / len(parent))
-    found.append(
+    lines.append(
         (
             f"dense two-pass solve (2016 x 2016) of {DENSE_UNITS} units",
             f"{dense:.0f} s: {ratio:,.0f} times as long per unit",
         )
     )
-    return found
+    return lines
 
 
 def _dense(cells: int) -> float:

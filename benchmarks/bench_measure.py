@@ -1,10 +1,10 @@
 """Seconds and peak memory of a hierarchical release, by format, shape of the table and post-processing.
 
-Run `python benchmarks/bench_measure.py [CELLS]`; 10 million cells by default. Each row is a process of its
-own, and has everything in it: reading, validation, noise, post-processing, writing, hashing, the ledger. The
+Run `python benchmarks/bench_measure.py [CELLS]`; 10 million cells by default. Each row is a separate process
+and includes everything: reading, validation, noise, post-processing, writing, hashing, the ledger. The
 synthetic tables have a nation, states, counties, tracts and blocks, skewed counts and many empty cells;
-"wide" has few units and many cells, "tall" many units and few cells. Processor seconds depend less on what
-else the machine does than seconds on the clock.
+"wide" has few units and many cells, "tall" many units and few cells. Processor seconds depend less on the
+load of the machine than seconds on the clock.
 """
 
 from __future__ import annotations
@@ -101,11 +101,11 @@ def run(folder: str, shape: str, kind: str, post: str) -> None:
 
 
 def rows(cells: int = 10_000_000) -> list[dict[str, str | float]]:
-    """Measure each case; seconds on the clock and of the processors, and bytes at the peak."""
+    """Measure each case: seconds on the clock, seconds of the processors, and peak bytes."""
     result: list[dict[str, str | float]] = []
     with tempfile.TemporaryDirectory() as folder:
         for shape in SHAPES:
-            # In a process of its own too: a child's peak is at least that of the process it was forked from.
+            # In a separate process too: a child's peak is at least that of the process it was forked from.
             subprocess.run([sys.executable, __file__, "--make", folder, shape, str(cells)], check=True)
         for shape, kind, post in CASES:
             command = [sys.executable, __file__, "--run", folder, shape, kind, post]
@@ -115,7 +115,7 @@ def rows(cells: int = 10_000_000) -> list[dict[str, str | float]]:
 
 
 def markdown(found: list[dict[str, str | float]]) -> str:
-    """The rows as a table."""
+    """Return the rows as a table."""
     lines = [
         "| table | units | cells | format | post | seconds | processor seconds | peak memory |",
         "| --- | ---: | ---: | --- | --- | ---: | ---: | ---: |",

@@ -1,11 +1,12 @@
-"""A nation on one machine: `discreet safetab run` from a million people to 331 million, and the line through.
+"""A nation on one machine: `discreet safetab run` on one to 331 million people, with a fitted line.
 
     python -m benchmarks.bench_nation [--people 1 3 10 30 100 331] [--memory 4GB] [--place FOLDER]
 
 People are synthetic, written by `safetab synth` directly as Parquet with the groups of 2020; that time is
-apart. Each run is a process of its own. Sizes for which the disk has no room are left out and named: a record
-needs at most 60 bytes for a while (its file, coded, and summed). Peak memory and processor seconds are those
-of the process; disk is the most that the run kept beside its input and output, looked at once a second.
+reported separately. Each run is a separate process. Sizes for which the disk has no room are left out and
+named: a record needs at most 60 bytes temporarily (its file, coded, and summed). Peak memory and processor
+seconds are those of the process; disk is the most that the run kept beside its input and output, checked once
+a second.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from threading import Event, Thread
 from benchmarks.bench_safetab import MILLION, measured, words
 
 BYTES = 60
-"""Of disk for a person, with room to spare."""
+"""Bytes of disk per person, with some reserve."""
 NATION = 331 * MILLION
 
 
 def disk(folder: Path, over: Event, most: list[int]) -> None:
-    """Watch how much a folder holds."""
+    """Record the largest size of a folder."""
     while not over.wait(1.0):
         held = 0
         for path, _, files in os.walk(folder):
@@ -39,10 +40,10 @@ def disk(folder: Path, over: Event, most: list[int]) -> None:
 
 
 def nation(sizes: list[int], place: Path, memory: str) -> list[tuple[int, float, float, float, float, int]]:
-    """Measure each size: people, seconds to make them, seconds, processor seconds, memory, disk."""
+    """Measure each size: people, seconds to generate them, seconds, processor seconds, memory, disk."""
     from discreet.release.safetab.census2020 import write_parameters
 
-    found = []
+    lines = []
     with tempfile.TemporaryDirectory(prefix="discreet-nation-", dir=place) as name:
         folder = Path(name)
         write_parameters(folder / "params")
@@ -66,10 +67,10 @@ def nation(sizes: list[int], place: Path, memory: str) -> list[tuple[int, float,
             del os.environ["TMPDIR"]
             over.set()
             watcher.join()
-            found.append((people, made, seconds, processor, peak, most[0]))
+            lines.append((people, made, seconds, processor, peak, most[0]))
             for used in (data, spill, folder / "out"):
                 shutil.rmtree(used)
-    return found
+    return lines
 
 
 def main() -> None:

@@ -2,8 +2,8 @@
 
     python -m benchmarks.bench_risk
 
-Times are processor time of this process. Work of the sampler beyond what was run is extrapolated: its
-standard error falls with the root of the number of draws, its time grows in proportion.
+Times are processor time of this process. The sampler's work beyond what was run is extrapolated: its standard
+error falls with the square root of the number of draws, its time grows in proportion to it.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ BLOCK = Area(name="block", noisy=2, rho="0.0992", siblings=27, siblings_noisy=-1
 GROUP = Area(name="block group", noisy=1, rho="0.2465")
 DRAWS = 1_000_000
 PAPER = 10**6 * 10**3
-"""Data sets times draws for each, as in the paper's study of accuracy."""
+"""Data sets times draws per data set, as in the paper's study of accuracy."""
 
 
 def seconds(work: Callable[[], Any], repeat: int = 1) -> tuple[float, Any]:
-    """Processor time of one call, the best of five runs of `repeat` calls, and its result."""
-    best, found = float("inf"), None
+    """Return the processor time of one call, the best of five runs of `repeat` calls, and its result."""
+    best, result = float("inf"), None
     for _ in range(5 if repeat > 1 else 1):
         start = time.process_time()
         for _ in range(repeat):
-            found = work()
+            result = work()
         best = min(best, (time.process_time() - start) / repeat)
-    return best, found
+    return best, result
 
 
 def rows() -> list[tuple[str, str]]:
-    """(what, measured) for each figure."""
-    found: list[tuple[str, str]] = []
+    """Return (what, measured) for each figure."""
+    lines: list[tuple[str, str]] = []
 
     def add(what: str, measured: str) -> None:
-        found.append((what, measured))
+        lines.append((what, measured))
         print(f"  {what}: {measured}", file=sys.stderr, flush=True)
 
     def exact() -> Any:
@@ -79,7 +79,7 @@ def rows() -> list[tuple[str, str]]:
         "the same by 10^6 data sets of 10^3 draws, over exact time",
         f"{total:.0f} CPU-s, ratio {total / whole:.2g} (extrapolated), standard error {spread:.0e}",
     )
-    return found
+    return lines
 
 
 if __name__ == "__main__":

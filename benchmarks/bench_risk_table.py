@@ -2,7 +2,7 @@
 
     python -m benchmarks.bench_risk_table
 
-Each line is a process of its own from a cold start. Rows are synthetic: six levels with the variances of the
+Each line is a separate process from a cold start. Rows are synthetic: six levels with the variances of the
 2020 Redistricting Data's detailed query, small counts, discrete noise.
 """
 
@@ -23,7 +23,7 @@ CHILD = """
 import json, sys
 from discreet.cli import run
 status = run(json.loads(sys.argv[1]))
-# not ru_maxrss, which starts with what the parent had
+# not ru_maxrss, which starts from the parent's value
 print(*(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")), file=sys.stderr)
 sys.exit(status)
 """
@@ -56,7 +56,7 @@ def make(folder: Path, rows: int) -> None:
 
 
 def measured(*arguments: str) -> tuple[float, float, float]:
-    """Run one command; seconds, processor seconds and megabytes at the peak."""
+    """Run one command; return seconds, processor seconds and peak megabytes."""
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     command = [sys.executable, "-c", CHILD, json.dumps(arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -66,8 +66,8 @@ def measured(*arguments: str) -> tuple[float, float, float]:
 
 
 def rows(count: int = ROWS) -> list[tuple[str, ...]]:
-    """Measure the cases."""
-    found = []
+    """Measure all cases."""
+    lines = []
     with tempfile.TemporaryDirectory() as folder:
         make(Path(folder), count)
         for what, file, more in (
@@ -80,12 +80,12 @@ def rows(count: int = ROWS) -> list[tuple[str, ...]]:
                 "risk", "table", f"{folder}/{file}", "--prior", "1/10", "--quiet", *more
             )
             name = f"{count:,} rows of {what}"
-            found.append((name, f"{seconds:.1f}", f"{processor:.1f}", f"{memory:.0f} MB"))
-    return found
+            lines.append((name, f"{seconds:.1f}", f"{processor:.1f}", f"{memory:.0f} MB"))
+    return lines
 
 
 def markdown(lines: list[tuple[str, ...]]) -> str:
-    """The lines as a table."""
+    """Return the lines as a table."""
     head = ["| " + " | ".join(HEADER) + " |", "| --- | ---: | ---: | ---: |"]
     return "\n".join(head + ["| " + " | ".join(line) + " |" for line in lines])
 

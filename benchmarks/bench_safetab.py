@@ -2,10 +2,10 @@
 
     python -m benchmarks.bench_safetab [--people 1 3 10] [--spark 1] [--fifty] [--figure FILE.svg]
 
-Each line is a process of its own from a cold start: interpreter, reading, validation, counting, noise,
-post-processing, writing, hashing, ledger. The toy is that of the tests; all other people are synthetic, CSV,
-with the groups of 2020. Memory is that of the process and of its children, Spark's among them,
-summed, ten times a second; processor seconds likewise. `--fifty` also runs fifty million.
+Each line is a separate process from a cold start: interpreter, reading, validation, counting, noise,
+post-processing, writing, hashing, ledger. The toy is that of the tests; all other people are synthetic, in
+CSV, with the groups of 2020. Memory is the sum over the process and its children, Spark's included, sampled
+ten times a second; processor seconds likewise. `--fifty` also runs fifty million.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TICK = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One measurement; without seconds, why there is none."""
+    """One measurement, or the reason why there is none."""
 
     what: str
     engine: str
@@ -47,11 +47,11 @@ class Fit:
     start: float
     slope: float
     worst: float
-    """Largest deviation of a measurement from the line, as a part of it."""
+    """Largest relative deviation of a measurement from the line."""
 
 
 def measured(arguments: Sequence[str]) -> tuple[float, float, float]:
-    """Run one command of `discreet`; seconds, processor seconds and bytes at the peak."""
+    """Run one command of `discreet`; return seconds, processor seconds and peak bytes."""
     command = [sys.executable, "-m", "discreet", *arguments]
     began = time.perf_counter()
     with tempfile.TemporaryFile("w+") as output:
@@ -77,13 +77,13 @@ def measured(arguments: Sequence[str]) -> tuple[float, float, float]:
 
 
 def _tree(pid: int) -> list[int]:
-    """Return a process and all that it started, as far as the system tells."""
-    found = [pid]
-    for one in found:
+    """Return a process and its descendants, as far as the system shows them."""
+    tree = [pid]
+    for process in tree:
         with suppress(OSError):
-            for task in Path(f"/proc/{one}/task").iterdir():
-                found += [int(child) for child in (task / "children").read_text().split()]
-    return found
+            for task in Path(f"/proc/{process}/task").iterdir():
+                tree += [int(child) for child in (task / "children").read_text().split()]
+    return tree
 
 
 def rows(
@@ -98,7 +98,7 @@ def rows(
 
     from discreet.release.safetab.census2020 import write_parameters
 
-    found: list[Line] = []
+    lines: list[Line] = []
     with tempfile.TemporaryDirectory(prefix="discreet-bench-") as name:
         folder = Path(name)
         full = folder / "params"
@@ -106,7 +106,7 @@ def rows(
 
         def add(what: str, engine: str, many: int, *arguments: str) -> None:
             tell(f"{what}, {engine}")
-            found.append(Line(what, engine, many, *measured([*arguments, "--quiet"])))
+            lines.append(Line(what, engine, many, *measured([*arguments, "--quiet"])))
 
         add(
             "the toy, 10 people",
@@ -140,11 +140,11 @@ def rows(
                 add(f"run, {words(many)}", engine, many, "safetab", "run", *where, out, "--engine", engine)
             for file in (data / "data").iterdir():
                 file.unlink()  # fifty million people are 4 GB
-    return found
+    return lines
 
 
 def words(people: int) -> str:
-    """Say how many people.
+    """Write a number of people in words.
 
     >>> words(10_000_000), words(20_000)
     ('10 million', '20,000')
@@ -153,14 +153,14 @@ def words(people: int) -> str:
 
 
 def fit(lines: Sequence[Line]) -> Fit | None:
-    """Fit seconds of the DuckDB runs by people; None with fewer than three sizes.
+    """Fit a line to the seconds of the DuckDB runs by people; None for fewer than three sizes.
 
     >>> fit([Line("run, x", "duckdb", n * MILLION, seconds=2.0 + 3.0 * n) for n in (1, 3, 10)])
     Fit(start=2.0, slope=3.0, worst=0.0)
     """
     import numpy as np
 
-    points = [(one.people / MILLION, one.seconds) for one in lines if _is_run(one)]
+    points = [(line.people / MILLION, line.seconds) for line in lines if _is_run(line)]
     if len(points) < 3:
         return None
     x, y = np.array(points).T
@@ -174,15 +174,19 @@ def _is_run(line: Line) -> bool:
 
 
 def markdown(lines: Sequence[Line]) -> str:
-    """Return the table, and what the measurements say about growth and engines."""
+    """Return the table, with sentences on growth and engines."""
     text = ["| " + " | ".join(HEADER) + " |", "| --- | --- | ---: | ---: | ---: |"]
-    for one in lines:
+    for measurement in lines:
         numbers = (
-            (f"skipped: {one.skipped}", "", "")
-            if one.skipped
-            else (f"{one.seconds:.1f}", f"{one.processor:.1f}", f"{one.memory / 1e9:.2f} GB")
+            (f"skipped: {measurement.skipped}", "", "")
+            if measurement.skipped
+            else (
+                f"{measurement.seconds:.1f}",
+                f"{measurement.processor:.1f}",
+                f"{measurement.memory / 1e9:.2f} GB",
+            )
         )
-        text.append(f"| {one.what} | {one.engine} | " + " | ".join(numbers) + " |")
+        text.append(f"| {measurement.what} | {measurement.engine} | " + " | ".join(numbers) + " |")
     text.append("\nThe Bureau's program takes 178 processor seconds for the toy.")
     line = fit(lines)
     if line:
@@ -190,36 +194,36 @@ def markdown(lines: Sequence[Line]) -> str:
             f"\nRuns on DuckDB: {line.start:.1f} s and {line.slope:.2f} s for each million people; the "
             f"line is off by {100 * line.worst:.0f} % at most."
         )
-    for one in lines:
-        twin = next((x for x in lines if x.what == one.what and x.engine == "duckdb"), None)
-        if one.engine == "spark" and not one.skipped and twin:
+    for measurement in lines:
+        twin = next((x for x in lines if x.what == measurement.what and x.engine == "duckdb"), None)
+        if measurement.engine == "spark" and not measurement.skipped and twin:
             text.append(
-                f"\n{words(one.people).capitalize()} people in the same run: Spark on this machine takes "
-                f"{one.seconds / twin.seconds:.1f} times as long as DuckDB, and "
-                f"{one.memory / twin.memory:.1f} times the memory."
+                f"\n{words(measurement.people).capitalize()} people in the same run: Spark on this machine "
+                f"takes {measurement.seconds / twin.seconds:.1f} times as long as DuckDB, and "
+                f"{measurement.memory / twin.memory:.1f} times the memory."
             )
     return "\n".join(text)
 
 
 def figure(lines: Sequence[Line], file: Path) -> None:
-    """Draw seconds and memory by people, with the straight line."""
+    """Draw seconds and memory by people, with the fitted line."""
     import numpy as np
     from matplotlib.figure import Figure
 
     from discreet.report.figures import figure_bytes
 
-    runs = sorted((one for one in lines if _is_run(one)), key=lambda one: one.people)
-    x = np.array([one.people / MILLION for one in runs])
+    runs = sorted((run for run in lines if _is_run(run)), key=lambda run: run.people)
+    x = np.array([run.people / MILLION for run in runs])
     drawn = Figure(figsize=(7.2, 3.2), layout="constrained")
     left, right = drawn.subplots(1, 2)
-    left.plot(x, [one.seconds for one in runs], "o", label="measured")
+    left.plot(x, [run.seconds for run in runs], "o", label="measured")
     line = fit(lines)
     if line:
         ends = np.array([0.0, x[-1]])
         left.plot(ends, line.start + line.slope * ends, label=f"{line.slope:.2f} s for a million more")
     left.set_ylabel("seconds")
     left.legend()
-    right.plot(x, [one.memory / 1e9 for one in runs], "o")
+    right.plot(x, [run.memory / 1e9 for run in runs], "o")
     right.set_ylabel("peak memory, GB")
     for axes in (left, right):
         axes.set_xlabel("million people")

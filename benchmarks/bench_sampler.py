@@ -1,8 +1,8 @@
 """Draws per second by variance, beside OpenDP's exact discrete Gaussian and Laplace samplers, in one run.
 
-Run `python benchmarks/bench_sampler.py`. "one thread" fills an array that exists; "as used" is
-`sample(...)`, which also allocates the result and uses threads. OpenDP adds noise to a list in one call, the
-time to pass the list included (a few percent).
+Run `python benchmarks/bench_sampler.py`. "one thread" fills an existing array; "as used" is `sample(...)`,
+which also allocates the result and uses threads. OpenDP adds noise to a list in one call; its time includes
+passing the list (a few percent).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CASES: list[GaussianNoise | LaplaceNoise] = [
 
 
 def rate(run: Callable[[], object], draws: int, repeats: int = 5) -> float:
-    """Draws per second in the best of some repeats, the first being a warm-up."""
+    """Return the draws per second in the best of several repeats, after a warm-up."""
     best = float("inf")
     for _ in range(repeats + 1):
         start = time.perf_counter()
@@ -34,7 +34,7 @@ def rate(run: Callable[[], object], draws: int, repeats: int = 5) -> float:
 
 
 def opendp_rate(noise: GaussianNoise | LaplaceNoise, draws: int) -> float | None:
-    """Draws per second of OpenDP's sampler for the same noise; None if it is not installed."""
+    """Return the draws per second of OpenDP's sampler for the same noise; None if it is not installed."""
     try:
         import opendp.prelude as dp
     except ImportError:
@@ -51,7 +51,7 @@ def opendp_rate(noise: GaussianNoise | LaplaceNoise, draws: int) -> float | None
 
 
 def rows(draws: int = 10_000_000, opendp_draws: int = 10_000) -> list[dict[str, str | float | None]]:
-    """Measure each case; rates in draws per second, the time to make a table in seconds."""
+    """Measure each case: rates in draws per second, and the seconds to make a table."""
     out, source = np.zeros(draws, dtype=np.int64), SystemEntropy()
     result: list[dict[str, str | float | None]] = []
     for noise in CASES:
@@ -76,7 +76,7 @@ def rows(draws: int = 10_000_000, opendp_draws: int = 10_000) -> list[dict[str, 
 
 
 def markdown(found: list[dict[str, str | float | None]]) -> str:
-    """The rows as a table in million draws per second."""
+    """Return the rows as a table, in million draws per second."""
 
     def millions(value: object) -> str:
         return f"{value / 1e6:.3g}" if isinstance(value, float) else "not installed"

@@ -19,11 +19,11 @@ class InputError(DiscreetError, ValueError):
 
 
 class PrecisionError(DiscreetError, ArithmeticError):
-    """The asked accuracy cannot be reached; the message says what can be."""
+    """The requested accuracy is out of reach; the message says what can be had instead."""
 
 
 def visible(text: str) -> str:
-    r"""Return a text with all that steers a terminal, or turns the order of its letters, written out.
+    r"""Escape the characters of a text that control a terminal or change the direction of writing.
 
     >>> print(visible("level \u202e1\x1b[2J"))
     level \u202e1\u001b[2J

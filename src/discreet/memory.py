@@ -1,8 +1,8 @@
-"""What an object remembers, which is no part of what it is.
+"""Cached results, which are not part of an object's state.
 
-Whatever was worked out once is kept: in cached properties, and nowhere else. Copies and pickles go without it
-and work it out anew. So an object can be copied and sent to another process whatever it has answered, and
-what one object remembers, such as a ball (which cannot be pickled), never turns up in another.
+Results are cached in cached properties, and nowhere else. Copies and pickles leave them out and compute them
+again. So any object can be copied and sent to another process, and a cached value, such as a ball (which
+cannot be pickled), never turns up in another object.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import cached_property
 
 
 class Forgetful:
-    """An object whose cached properties are left out of its copies and pickles.
+    """A base class that leaves cached properties out of copies and pickles.
 
     >>> import copy
     >>> from functools import cached_property
@@ -27,7 +27,7 @@ class Forgetful:
     """
 
     def __getstate__(self) -> dict[str, object]:
-        """All but what is remembered."""
+        """Return the state without cached properties."""
         return {name: value for name, value in vars(self).items() if not self._is_remembered(name)}
 
     @classmethod

@@ -1,6 +1,6 @@
 """Reproducible randomness, for tests and examples only.
 
-Noise made with these sources protects nobody: whoever knows the seed can subtract it.
+Noise drawn from these sources protects nobody: anyone who knows the seed can subtract it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from discreet.errors import DiscreetError
 
 
 class NotPrivateSeededEntropy:
-    """Random-looking bytes that a seed determines, on every machine and in every version.
+    """Pseudorandom bytes from a seed, the same on every machine and in every version.
 
     Never use it for a release: the seed undoes the protection.
 
@@ -36,7 +36,7 @@ class NotPrivateSeededEntropy:
 
 
 class NotPrivateScriptedEntropy:
-    """Bytes exactly as given, to lead a sampler down a chosen path; it raises when they run out.
+    """The bytes it was given, to lead a sampler down a chosen path; raises when they run out.
 
     >>> source = NotPrivateScriptedEntropy(bytes([1, 2, 3]))
     >>> out = np.empty(2, dtype=np.uint8)
@@ -51,7 +51,7 @@ class NotPrivateScriptedEntropy:
 
     @property
     def left(self) -> int:
-        """How many bytes have not been asked for yet."""
+        """The number of bytes not yet used."""
         return int(self._script.size) - self._used
 
     def fill(self, out: NDArray[np.uint8]) -> None:

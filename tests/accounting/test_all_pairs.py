@@ -94,7 +94,7 @@ def test_every_case_lies_within_its_bound(name: str, kind: Kind) -> None:
     thresholds = [Fraction(1, 2), Fraction(3), Fraction(9)]
     table = np.array([compose(events).log_tails(kind, thresholds) for _, events in listed])
     for scan in AllPairs(listed).scan(kind, thresholds):
-        true = np.exp(table[:, scan.place] - scan.exponent)
+        true = np.exp(table[:, scan.threshold] - scan.exponent)
         for value, error in ((scan.value, scan.error), *([scan.exact] if scan.exact else [])):
             has = np.isfinite(value)  # by its own lattice, if a case has one
             assert (np.abs(value - true)[has] <= (error + 2e-12 * true)[has]).all()
@@ -119,7 +119,7 @@ def test_presets_within_their_bounds(name: str) -> None:
     table = {int(k): compose(listed[int(k)][1]).log_tails(Kind.DELTA, thresholds) for k in chosen}
     for scan in AllPairs(listed).scan(Kind.DELTA, thresholds):
         for k, logs in table.items():
-            true = math.exp(logs[scan.place] - scan.exponent)
+            true = math.exp(logs[scan.threshold] - scan.exponent)
             assert abs(scan.value[k] - true) <= scan.error[k] + 2e-12 * true
             if scan.exact and math.isfinite(scan.exact[0][k]):
                 assert abs(scan.exact[0][k] - true) <= scan.exact[1][k] + 2e-12 * true

@@ -42,7 +42,7 @@ from discreet.accounting.privacy_loss import compose
 from discreet.answers import describe
 from discreet.budget import DiscreteGaussian, DiscreteLaplace
 from discreet.errors import PrecisionError
-from discreet.noise.balls import interval, working_bits
+from discreet.noise.balls import as_interval, working_bits
 
 
 def small(**changes: Any) -> Release:
@@ -100,7 +100,7 @@ def test_a_leaning_contour_encloses_the_same_value(h: str) -> None:
     for lean in (0.0, 0.07, 0.3):
         with working_bits(150):
             step = loss.step if h == "lattice" else None
-            box = interval(tail_ball(loss, Kind.DELTA, Fraction(10), h=step, accuracy=1e-2, lean=lean))
+            box = as_interval(tail_ball(loss, Kind.DELTA, Fraction(10), h=step, accuracy=1e-2, lean=lean))
         assert box.lower <= truth.lower <= truth.upper <= box.upper
 
 

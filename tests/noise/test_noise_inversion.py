@@ -69,7 +69,7 @@ def test_a_tie_is_settled_by_the_bits_that_follow() -> None:
     for m in (1, 4, 30):
         floor = int(rising[rising.size - m])  # of P[X >= m]
         with balls.working_bits(400):
-            exact = balls.interval(law.ball(m)).midpoint * (1 << 64)
+            exact = balls.as_interval(law.ball(m)).midpoint * (1 << 64)
         rest = int((exact - floor) * (1 << 64))
         assert 0 < rest < (1 << 64) - 2
         for after, value in ((rest - 1, m), (rest + 1, m - 1)):

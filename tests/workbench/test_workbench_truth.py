@@ -219,7 +219,7 @@ def test_the_commands_of_the_accuracy_page(
 ) -> None:
     state = STATES[name]
     page = visit(f"/accuracy?s={to_link(state)}")
-    wait_for_text(page, "Best estimates use all" if state.base.attributes else "Estimates use each query")
+    wait_for_text(page, "Best estimates use all" if state.base.attributes else "Each query is estimated")
     saved(page, tmp_path, state)
     estimate, report = commands(page)
     table = rows(page)

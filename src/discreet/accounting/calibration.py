@@ -544,10 +544,10 @@ def calibrate_levels(
         worst = max(worst, proof, key=lambda box: box.upper)
         result = result.scaled(factor, level=level.name)
     result = short_scales(result)
-    made = named(release, result, f"Each level calibrated by itself at delta {float(delta):.3g}.")
+    renamed = named(release, result, f"Each level calibrated by itself at delta {float(delta):.3g}.")
     known = [value for value in prices if value is not None]
     return Calibration(
-        made,
+        renamed,
         relation,
         None,
         target,

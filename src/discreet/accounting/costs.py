@@ -22,8 +22,8 @@ DELTAS = ("1e-5", "1e-10", "1e-15", "1e-20")
 class PrivacyRow:
     """One point of the exact curve beside zCDP's (Bun and Steinke).
 
-    `zcdp` is an epsilon in a row that was asked by its delta, and a delta in one asked by its epsilon;
-    `certified`, if there, provably contains the exact value that stands beside it.
+    `zcdp` is an epsilon in a row at a given delta, and a delta in a row at a given epsilon; `certified`, if
+    there, provably contains the exact value beside it.
     """
 
     epsilon: float
@@ -32,7 +32,7 @@ class PrivacyRow:
     worst: CaseLabel
     certified: Interval | None = None
     accuracy: float = 0.0
-    """How far the number that was asked for may be off: a delta relatively, an epsilon absolutely."""
+    """The largest error of the number asked for: relative for a delta, absolute for an epsilon."""
 
     @property
     def paths(self) -> set[int]:
@@ -41,15 +41,13 @@ class PrivacyRow:
 
 
 def zcdp_of(account: Account) -> ZCDP:
-    """Return what zCDP says of an account: the curve of the largest rho among its cases.
+    """Return zCDP's curve for an account, that of the largest rho among its cases.
 
     >>> from discreet.budget import load
     >>> from discreet.accounting.overall import account
     >>> zcdp_of(account(load("dhc-2022-08-25"))).rho
     Fraction(73, 20)
     """
-    from discreet.accounting.comparisons import ZCDP
-
     return ZCDP.from_rho(account.rho)
 
 
@@ -61,7 +59,7 @@ def epsilon_rows(
     certified: bool = False,
     digits: int | None = None,
 ) -> list[PrivacyRow]:
-    """Return a row for each delta: the smallest epsilon, not below zero, for which the promise holds.
+    """Return a row for each delta: the smallest epsilon, zero or more, for which the promise holds.
 
     >>> from discreet.budget import load
     >>> from discreet.accounting.overall import account
@@ -110,7 +108,7 @@ def _rows(
             boxes = list(account.delta(epsilon=wanted, certified=True, digits=digits))
     else:
         points, bounds = account.at_delta(wanted), [zcdp.epsilon(delta=float(x)) for x in wanted]
-        # the promise with a negative epsilon is stronger than asked for; zero will do
+        # a negative epsilon promises more than was asked for; zero is enough
         points = [replace(point, epsilon=max(point.epsilon, 0.0)) for point in points]
         if certified:
             proved = account.epsilon(delta=wanted, certified=True, digits=digits)
@@ -147,5 +145,5 @@ class TwoReleases(Displayed):
 
     @property
     def noise(self) -> list[tuple[str, NoiseChange]]:
-        """Levels and noise of the queries that stand under the same names in both."""
+        """Levels and noise of the queries that have the same names in both."""
         return matching_noise(self.a.releases[0], self.b.releases[0])

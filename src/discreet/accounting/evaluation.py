@@ -334,7 +334,7 @@ def window(term: Noise, theta: float, *, deep: bool = True) -> Window:
 
 
 def convolved(p: Floats, times: int) -> Floats:
-    """Return p convolved with itself: sums of positive numbers, so each is good to relative accuracy.
+    """Return p convolved with itself: sums of positive numbers, so each has full relative accuracy.
 
     >>> convolved(np.array([0.5, 0.5]), 3).tolist()
     [0.125, 0.375, 0.375, 0.125]

@@ -598,7 +598,7 @@ def compose(events: Iterable[Noise]) -> PrivacyLoss:
 
 
 def _is_settled(term: Noise) -> bool:
-    """Whether a term has its likeliest loss, but for a chance far below the smallest float."""
+    """Whether a term has its likeliest loss, except with a chance far below the smallest float."""
     rate = 1 / (2 * term.size if term.largest is None else term.size)
     return math.log(3 * term.times) - float(rate) < 1.1 * LOG_SMALLEST
 

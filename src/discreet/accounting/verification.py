@@ -47,7 +47,7 @@ from discreet.budget.toml import parse_toml
 from discreet.errors import InputError, PrecisionError
 from discreet.faces import Summarised
 from discreet.noise import Noise
-from discreet.noise.balls import ball, interval, lower, upper, working_bits
+from discreet.noise.balls import as_interval, ball, lower, upper, working_bits
 from discreet.numbers import Exact, Interval, decimal, shown, whole
 
 Verdict = Literal["proved", "refuted", "undecided"]
@@ -517,7 +517,7 @@ def _enclosed(events: tuple[Noise, ...], epsilon: Fraction, accuracy: float) -> 
     size = math.exp(min(float(composed.log_deltas([epsilon], math.inf)[0]), 0.0))
     relative = min(accuracy / size, 0.01)
     with working_bits(120 - 2 * math.log2(relative) + 2 * math.log2(2 + abs(float(epsilon)))):
-        box = interval(tail_ball(composed.loss, Kind.DELTA, epsilon, h=step, accuracy=relative, lean=LEAN))
+        box = as_interval(tail_ball(composed.loss, Kind.DELTA, epsilon, h=step, accuracy=relative, lean=LEAN))
     return box, ANOTHER
 
 
@@ -558,10 +558,8 @@ def _by_little(task: _Task) -> Iterator[tuple[Interval, str]]:
     yield Interval(Fraction(0), bound), CHERNOFF
     for accuracy in (0.05, 0.002):
         with working_bits(96):
-            yield (
-                interval(tail_ball(loss, Kind.DELTA, task.epsilon, h=_coarse_step(loss), accuracy=accuracy)),
-                COARSE,
-            )
+            tail = tail_ball(loss, Kind.DELTA, task.epsilon, h=_coarse_step(loss), accuracy=accuracy)
+        yield as_interval(tail), COARSE
 
 
 def _exp_above(log: arb) -> Fraction:
@@ -599,8 +597,8 @@ def _by_another_contour(task: _Task) -> Iterator[tuple[Interval, str]]:
         h = step if accuracy < 1e-4 else _coarse_step(composed.loss)
         bits = 120 - 2 * math.log2(accuracy) + 2 * math.log2(2 + abs(float(task.epsilon)))
         with working_bits(bits):
-            ball_ = tail_ball(composed.loss, Kind.DELTA, task.epsilon, h=h, accuracy=accuracy, lean=LEAN)
-            box = interval(ball_)
+            tail = tail_ball(composed.loss, Kind.DELTA, task.epsilon, h=h, accuracy=accuracy, lean=LEAN)
+        box = as_interval(tail)
         yield box, ANOTHER
         gap = float(abs(box.midpoint - task.level) / task.level) if task.level else 0.0
         accuracy = max(min(accuracy / 30, gap / 4), 1e-12)

@@ -2,7 +2,7 @@
 
 A query is a text such as `"hispanic * cenrace"`: the product of attributes and recodes. `"total"`
 is the product of nothing and `"detailed"` that of all attributes. Each attribute enters a query in one of
-three ways: in full (each value by itself), not at all (all values together), or by a recode (some values
+three ways: in full (each value separately), not at all (all values together), or by a recode (some values
 together).
 """
 
@@ -33,7 +33,7 @@ TOTAL, DETAILED = "total", "detailed"
 """The queries that exist whatever the attributes are called."""
 
 JOIN = " * "
-"""Between the factors of a query, and between the values of a cell."""
+"""Joins the factors of a query, and the values of a cell."""
 
 ALL = "all"
 """The one cell of the total."""
@@ -105,12 +105,12 @@ class Tabulation(Forgetful):
 
     @cached_property
     def by_attribute(self) -> tuple[Groups, ...]:
-        """The groups by which each attribute enters: one of all its values if the query does not split it."""
-        found = {factor.attribute: factor.groups for factor in self.factors}
-        return tuple(found.get(place, (tuple(range(size)),)) for place, size in enumerate(self.sizes))
+        """The groups of each attribute: one group of all its values if the query does not split it."""
+        split = {factor.attribute: factor.groups for factor in self.factors}
+        return tuple(split.get(number, (tuple(range(size)),)) for number, size in enumerate(self.sizes))
 
     def is_full(self, attribute: int) -> bool:
-        """Whether each value of the attribute stands by itself."""
+        """Whether each value of the attribute is counted separately."""
         return len(self.by_attribute[attribute]) == self.sizes[attribute]
 
     @property
@@ -145,9 +145,9 @@ recode; did you mean "age"?
         impossible: Iterable[Mapping[str, Iterable[str]]] = (),
     ) -> None:
         put = object.__setattr__
-        put(self, "values", tuple((name, _values(name, found)) for name, found in values.items()))
+        put(self, "values", tuple((name, _values(name, given)) for name, given in values.items()))
         put(self, "recodes", tuple((recodes or {}).items()))
-        fixed = [tuple((name, tuple(one)) for name, one in each.items()) for each in impossible]
+        fixed = [tuple((name, tuple(words)) for name, words in each.items()) for each in impossible]
         put(self, "impossible", tuple(fixed))
         if not self.values:
             raise FieldError("attributes has no attribute; it must have at least one with its values")
@@ -160,8 +160,8 @@ recode; did you mean "age"?
         for name, recode in self.recodes:
             with inside(name):
                 self._check_recode(name, recode)
-        for place, combination in enumerate(self.impossible):
-            with inside("impossible", place):
+        for number, combination in enumerate(self.impossible):
+            with inside("impossible", number):
                 self._check_combination(combination)
 
     @property
@@ -180,7 +180,7 @@ recode; did you mean "age"?
         return prod(self.sizes)
 
     def tabulation(self, query: str, *, sums: bool = False) -> Tabulation:
-        """Read a query; with `sums`, a factor may be a sum of values in brackets, and a name may stand first.
+        """Read a query; with `sums`, a factor may be a sum of values in brackets, and a name may come first.
 
         >>> people = Attributes({"sex": ["f", "m"], "age": ["0-17", "18-64", "65+"]})
         >>> people.tabulation("adults by sex = sex * age[18-64 | 65+]", sums=True).cells
@@ -193,9 +193,9 @@ recode; did you mean "age"?
             return Tabulation(name, (), self.sizes)
         parts = self.names if text.strip() == DETAILED else [part.strip() for part in text.split("*")]
         factors = tuple(self._factor(part, query, sums) for part in parts)
-        found = [factor.attribute for factor in factors]
-        for attribute in found:
-            if found.count(attribute) > 1:
+        split = [factor.attribute for factor in factors]
+        for attribute in split:
+            if split.count(attribute) > 1:
                 raise FieldError(
                     f"query {shown(query)} splits attribute {shown(self.names[attribute])} twice; each "
                     "attribute may be used once, directly or through one recode"
@@ -203,7 +203,7 @@ recode; did you mean "age"?
         return Tabulation(name, factors, self.sizes)
 
     def zeros(self) -> tuple[Tabulation, ...]:
-        """Return the combinations that no record can have as tables of cells, all of them zero."""
+        """Return the combinations that no record can have, as tables of cells that are all zero."""
         return tuple(self.block(dict(combination), name="impossible") for combination in self.impossible)
 
     def block(self, values: Mapping[str, Iterable[str]], *, name: str) -> Tabulation:
@@ -213,10 +213,10 @@ recode; did you mean "age"?
             known = dict(self.values)[attribute]
             chosen[attribute] = [known.index(word) for word in words]
         factors = []
-        for place, (attribute, known) in enumerate(self.values):
+        for number, (attribute, known) in enumerate(self.values):
             ranks = chosen.get(attribute, range(len(known)))
             groups, labels = tuple((rank,) for rank in ranks), tuple(known[rank] for rank in ranks)
-            factors.append(Factor(place, groups, labels))
+            factors.append(Factor(number, groups, labels))
         return Tabulation(name, tuple(factors), self.sizes)
 
     def _factor(self, part: str, query: str, sums: bool) -> Factor:
@@ -256,15 +256,15 @@ recode; did you mean "age"?
     @cached_property
     def _factors(self) -> dict[str, Factor]:
         """What each attribute and each recode splits."""
-        found: dict[str, Factor] = {}
-        for place, (name, values) in enumerate(self.values):
-            found[name] = Factor(place, tuple((rank,) for rank in range(len(values))), values)
+        factors: dict[str, Factor] = {}
+        for number, (name, values) in enumerate(self.values):
+            factors[name] = Factor(number, tuple((rank,) for rank in range(len(values))), values)
         for name, recode in self.recodes:
-            of = found[recode.of]
+            of = factors[recode.of]
             rank = {value: k for k, value in enumerate(of.labels)}
             groups = tuple(tuple(sorted(rank[value] for value in words)) for _, words in recode.groups)
-            found[name] = Factor(of.attribute, groups, tuple(label for label, _ in recode.groups))
-        return found
+            factors[name] = Factor(of.attribute, groups, tuple(label for label, _ in recode.groups))
+        return factors
 
     def _check_recode(self, name: str, recode: Recode) -> None:
         values = dict(self.values)
@@ -315,24 +315,24 @@ recode; did you mean "age"?
 
 
 def read_attributes(table: object) -> Attributes:
-    """Read the TOML table `[attributes]`; places of errors are relative to it."""
+    """Read the TOML table `[attributes]`; the places of errors are relative to it."""
     values: dict[str, Iterable[str] | int] = {}
     recodes: dict[str, Recode] = {}
     impossible: list[Mapping[str, Iterable[str]]] = []
-    for name, found in a_table(table, "attributes").items():
+    for name, value in a_table(table, "attributes").items():
         with inside(name):
             if name == "impossible":
-                impossible = _impossible(found)
-            elif isinstance(found, dict):
-                recodes[name] = _recode(f"recode {shown(name)}", found)
-            elif isinstance(found, list | int) and not isinstance(found, bool):
-                values[name] = found
+                impossible = _impossible(value)
+            elif isinstance(value, dict):
+                recodes[name] = _recode(f"recode {shown(name)}", value)
+            elif isinstance(value, list | int) and not isinstance(value, bool):
+                values[name] = value
             else:
                 raise FieldError(
-                    f"attribute {shown(name)} is {shown(found)}; it must be a list of values, their number, "
+                    f"attribute {shown(name)} is {shown(value)}; it must be a list of values, their number, "
                     'or a recode such as { of = "age", groups = { child = ["0-17"], adult = ["18+"] } }'
                 )
-    spelled = {name: _values(name, found) for name, found in values.items()}
+    spelled = {name: _values(name, value) for name, value in values.items()}
     for name, recode in recodes.items():
         known = spelled.get(recode.of, ())
         recodes[name] = Recode(recode.of, {label: from_runs(words, known) for label, words in recode.groups})
@@ -340,7 +340,7 @@ def read_attributes(table: object) -> Attributes:
 
 
 TO = ".."
-"""Between the first and the last value of a run."""
+"""Joins the first and the last value of a run."""
 
 
 def from_runs(words: Iterable[str], known: Sequence[str]) -> list[str]:
@@ -349,14 +349,14 @@ def from_runs(words: Iterable[str], known: Sequence[str]) -> list[str]:
     >>> from_runs(["0", "2..4"], ["0", "1", "2", "3", "4", "5"])
     ['0', '2', '3', '4']
     """
-    found: list[str] = []
+    spelled: list[str] = []
     for word in words:
         first, is_run, last = word.partition(TO)
         if is_run and word not in known and first in known and last in known:
-            found += known[known.index(first) : known.index(last) + 1] or [word]
+            spelled += known[known.index(first) : known.index(last) + 1] or [word]
         else:
-            found.append(word)
-    return found
+            spelled.append(word)
+    return spelled
 
 
 def as_runs(words: Sequence[str], known: Sequence[str]) -> list[str]:
@@ -375,8 +375,8 @@ def as_runs(words: Sequence[str], known: Sequence[str]) -> list[str]:
 
 
 def _recode(who: str, table: dict[str, object]) -> Recode:
-    found = a_table(table, who, ("of", "groups"))
-    of, groups = found.get("of"), found.get("groups")
+    recode = a_table(table, who, ("of", "groups"))
+    of, groups = recode.get("of"), recode.get("groups")
     if not isinstance(of, str):
         raise FieldError(f'{who} must name its attribute, such as of = "age"')
     if not isinstance(groups, dict):
@@ -388,18 +388,18 @@ def _recode(who: str, table: dict[str, object]) -> Recode:
     return Recode(of, groups)
 
 
-def _impossible(found: object) -> list[Mapping[str, Iterable[str]]]:
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+def _impossible(data: object) -> list[Mapping[str, Iterable[str]]]:
+    if not isinstance(data, list) or not all(isinstance(each, dict) for each in data):
         raise FieldError(
-            f"impossible is {shown(found)}; it must be a list of tables such as "
+            f"impossible is {shown(data)}; it must be a list of tables such as "
             '{ age = ["0-14"], employed = ["yes"] }'
         )
-    for place, one in enumerate(found):
-        for name, words in one.items():
+    for number, combination in enumerate(data):
+        for name, words in combination.items():
             if not _is_texts(words):
                 text = f"{shown(name)} of an impossible combination is {shown(words)}, not a list of values"
-                raise FieldError(text, field=(place, name))
-    return list(found)
+                raise FieldError(text, field=(number, name))
+    return list(data)
 
 
 def attribute_lines(attributes: Attributes) -> Iterator[str]:
@@ -409,8 +409,10 @@ def attribute_lines(attributes: Attributes) -> Iterator[str]:
         yield f"{quoted(name)} = {len(values) if numbered else quoted(values)}"
     if attributes.impossible:
         yield "impossible = ["
-        for one in attributes.impossible:
-            yield "  { " + ", ".join(f"{quoted(name)} = {quoted(words)}" for name, words in one) + " },"
+        for combination in attributes.impossible:
+            yield (
+                "  { " + ", ".join(f"{quoted(name)} = {quoted(words)}" for name, words in combination) + " },"
+            )
         yield "]"
     for name, recode in attributes.recodes:
         yield f"[attributes.{quoted(name)}]"
@@ -431,17 +433,17 @@ def _check_values(words: Iterable[str], known: Sequence[str], who: str, name: st
             raise FieldError(text + hint(word, known))
 
 
-def _values(name: str, found: Iterable[str] | int) -> tuple[str, ...]:
+def _values(name: str, given: Iterable[str] | int) -> tuple[str, ...]:
     who = f"attribute {shown(name)}"
     with inside(name):
-        if isinstance(found, int):
-            many = whole_number(found, name=who, field=())
+        if isinstance(given, int):
+            many = whole_number(given, name=who, field=())
             if many > MOST_VALUES:
                 raise FieldError(f"{who} has {many} values; at most {MOST_VALUES} are allowed")
             return tuple(map(str, range(many)))
-        values = tuple(found)
-        for place, value in enumerate(values):
-            _check_label(value, f"value of {who}", (place,))
+        values = tuple(given)
+        for number, value in enumerate(values):
+            _check_label(value, f"value of {who}", (number,))
         no_repeats(values, name=who, field=())
         if not values:
             raise FieldError(f"{who} has no values; it must have at least one")

@@ -1,4 +1,4 @@
-"""Levels of geography and their queries, the spine that they form, and who are neighbours on it.
+"""Levels of geography and their queries, the spine they form, and who are neighbours on it.
 
 A query states its noise in one of four ways: a `share` of its level's rho, its own `rho`, the
 `variance` of discrete Gaussian noise, or the `scale` of discrete Laplace noise. A rho becomes a
@@ -8,11 +8,11 @@ g s^2 / rho if bounded and g s^2 / (2 rho) if unbounded.
 Where a geographic unit has exactly one child, the two are one, and the level of the upper one
 spends the budget of both. A path is a list of such runs, written `"State+County"`.
 
-Neighbouring databases. *Unbounded*: one record is added or removed, and the events of its path tell.
-*Bounded*: one record is replaced by another, and the events of both paths tell, so that all pairs of paths
-count. Releases about the same people over the same spine are joined path by path, since a record has the same
-path in each; of releases over different spines it is not known which paths go together, so all combinations
-count.
+Neighbouring databases. *Unbounded*: one record is added or removed, and the events of its path tell the two
+apart. *Bounded*: one record is replaced by another, and the events of both paths do, so that all pairs of
+paths count. Releases about the same people over the same spine are joined path by path, since a record has
+the same path in each; for releases over different spines it is not known which paths go together, so all
+combinations count.
 """
 
 from __future__ import annotations
@@ -88,9 +88,9 @@ class Query:
         stated = dict(zip(WAYS, (share, rho, variance, scale), strict=True))
         given = [way for way, value in stated.items() if value is not None]
         if len(given) != 1:
-            found = " and ".join(given) if given else "no noise"
+            stated_ways = " and ".join(given) if given else "no noise"
             ways = ", ".join(WAYS)
-            raise FieldError(f"query {shown(name)} states {found}; it must state exactly one of {ways}")
+            raise FieldError(f"query {shown(name)} states {stated_ways}; it must state exactly one of {ways}")
         for way, value in stated.items():
             label = f"{way} of query {shown(name)}"
             put(self, way, None if value is None else exact(value, name=label, field=(way,)))
@@ -209,7 +209,7 @@ class Level(Forgetful):
         return {}
 
     def events(self, neighbours: Neighbours) -> tuple[Noise, ...]:
-        """Return one event a query, in the order of the queries."""
+        """Return one event for each query, in the order of the queries."""
         if neighbours not in self._events:
             made = tuple(query.event(neighbours, self.rho) for query in self.queries)
             self._events[neighbours] = made
@@ -287,8 +287,10 @@ class Spine:
         object.__setattr__(self, "paths", tuple(sorted(_checked(number, runs) for number, runs in pairs)))
         object.__setattr__(self, "may_merge_up", tuple(may_merge_up))
         if bool(self.paths) == bool(self.may_merge_up):
-            found = "both" if self.paths else "neither"
-            raise FieldError(f"the spine states {found} of paths and may_merge_up; it must state one of them")
+            stated = "both" if self.paths else "neither"
+            raise FieldError(
+                f"the spine states {stated} of paths and may_merge_up; it must state one of them"
+            )
         if max(len(self.paths), 2 ** len(self.may_merge_up)) > MOST_PATHS:
             many = len(self.paths) or f"2^{len(self.may_merge_up)}"
             raise FieldError(f"the spine has {many} paths; at most {MOST_PATHS} are allowed")
@@ -355,15 +357,15 @@ def _checked(number: int, runs: Sequence[str]) -> tuple[int, tuple[str, ...]]:
 
 
 def _check_cover(number: int, runs: Runs, levels: Sequence[str]) -> None:
-    found = [name for run in runs for name in run]
-    for name in found:
+    named = [name for run in runs for name in run]
+    for name in named:
         if name not in levels:
             raise FieldError(f"path {number} names {shown(name)}, which is not a level{hint(name, levels)}")
     for name in levels:
-        if found.count(name) != 1:
-            count = "twice" if found.count(name) > 1 else "not at all"
+        if named.count(name) != 1:
+            count = "twice" if named.count(name) > 1 else "not at all"
             raise FieldError(f"path {number} has level {shown(name)} {count}; it must have each level once")
-    for above, below in zip(levels, found, strict=True):
+    for above, below in zip(levels, named, strict=True):
         if above != below:
             raise FieldError(
                 f"path {number} has level {shown(below)} where {shown(above)} belongs; "
@@ -373,14 +375,24 @@ def _check_cover(number: int, runs: Runs, levels: Sequence[str]) -> None:
 
 # -- names for readers -----------------------------------------------------------------------------------
 
-_PLACES = {"Prim": "Primitive geography", "USA": "US", "STATE": "State", "COUNTY": "County", "TRACT": "Tract"}
-_PLACES |= {"PLACE": "Place", "PR-STATE": "Puerto Rico", "PR-COUNTY": "Municipio", "PR-TRACT": "Tract"}
-_PLACES |= {"PR-PLACE": "Place", "PEPG": "Primitive geography"}
+_READABLE = {
+    "Prim": "Primitive geography",
+    "PEPG": "Primitive geography",
+    "USA": "US",
+    "STATE": "State",
+    "COUNTY": "County",
+    "TRACT": "Tract",
+    "PLACE": "Place",
+    "PR-STATE": "Puerto Rico",
+    "PR-COUNTY": "Municipio",
+    "PR-TRACT": "Tract",
+    "PR-PLACE": "Place",
+}
 _KINDS = ("Block", "Group", "Subset", "Tract")  # in names of levels; other capitals are names themselves
 
 
 def level_name(text: str) -> str:
-    """Write the name of a level as people do; one that is no plain code stays as it is.
+    """Write the name of a level as people do; a name that is not a plain code stays as it is.
 
     >>> [level_name(name) for name in ("Tract_Subset_Group", "US", "State+County", "STATE, detailed", "Prim")]
     ['Tract subset group', 'US', 'State + County', 'State, detailed', 'Primitive geography']
@@ -389,7 +401,7 @@ def level_name(text: str) -> str:
     """
     if not re.fullmatch(r"[A-Za-z_+, *-]+", text):
         return text
-    return " + ".join(_place(run) for run in text.split("+"))
+    return " + ".join(_run_name(run) for run in text.split("+"))
 
 
 def find_level(text: str, names: Sequence[str]) -> str | None:
@@ -401,15 +413,15 @@ def find_level(text: str, names: Sequence[str]) -> str | None:
     if text in names:
         return text
     wanted = level_name(text.strip()).casefold()
-    found = [name for name in names if wanted == level_name(name).casefold()]
-    return found[0] if len(found) == 1 else None
+    matches = [name for name in names if wanted == level_name(name).casefold()]
+    return matches[0] if len(matches) == 1 else None
 
 
-def _place(run: str) -> str:
-    if run in _PLACES:
-        return _PLACES[run]
+def _run_name(run: str) -> str:
+    if run in _READABLE:
+        return _READABLE[run]
     head, comma, rest = run.partition(", ")
-    head = _PLACES.get(head.replace("_", "-"), head)
+    head = _READABLE.get(head.replace("_", "-"), head)
     is_code = "_" in head
     first, *later = head.replace("_", " ").split(" ")
     later = [word.lower() if word in _KINDS or (is_code and not word.isupper()) else word for word in later]
@@ -419,7 +431,7 @@ def _place(run: str) -> str:
 # -- neighbours --------------------------------------------------------------------------------------------
 
 CHILDREN_2020 = {"State": 51.0, "County": 61.6, "Tract": 23.2, "Block_Group": 2.83, "Block": 34.0}
-"""Children of a unit of the level above, on average over the United States in 2020."""
+"""The average number of children of a unit of the level above, United States, 2020."""
 
 CaseLabel = tuple[int, ...] | tuple[tuple[int, ...], ...]
 """`(i, j)` or `(i,)` in numbers of paths; for several releases a tuple of those."""
@@ -433,13 +445,13 @@ class PathGroup:
     """The paths of one spine: of one release, or of several over the same spine, joined path by path."""
 
     members: tuple[int, ...]
-    """Places of the releases in the portfolio."""
+    """Numbers of the releases in the portfolio."""
     numbers: tuple[tuple[int, ...], ...]
-    """For each path its number in each of them."""
+    """For each path, its number in each of them."""
     events: tuple[tuple[Noise, ...], ...]
-    """For each path the grouped events of one record, in all of them together."""
+    """For each path, the grouped events of one record in all of them together."""
     main: int
-    """The place of the main path."""
+    """The index of the main path."""
 
     def __len__(self) -> int:
         return len(self.events)
@@ -447,7 +459,7 @@ class PathGroup:
 
 @dataclass(frozen=True, eq=False)
 class Cases(Forgetful, Sequence[Case]):
-    """All cases that an accountant must compare, in the order of the paths, each made when it is asked for.
+    """All cases that an accountant must compare, in the order of the paths, each built when asked for.
 
     A case takes one path (unbounded) or two (bounded) of each group, in every combination.
     """
@@ -455,7 +467,7 @@ class Cases(Forgetful, Sequence[Case]):
     groups: tuple[PathGroup, ...]
     paired: bool
     single: bool = True
-    """Whether labels are those of one release, not tuples of them."""
+    """Whether a label is that of one release, and not a tuple of several."""
 
     @cached_property
     def _made(self) -> dict[tuple[int, int], Noise]:
@@ -474,29 +486,29 @@ class Cases(Forgetful, Sequence[Case]):
         return self._length
 
     @cached_property
-    def _places(self) -> tuple[dict[tuple[int, ...], int], ...]:
-        """For each group the place of each path by its numbers."""
+    def _indices(self) -> tuple[dict[tuple[int, ...], int], ...]:
+        """For each group, the index of each path by its numbers."""
         return tuple({numbers: k for k, numbers in enumerate(g.numbers)} for g in self.groups)
 
     @cached_property
     def _kinds(self) -> tuple[Noise, ...]:
-        """All kinds of events in the order of `grouped`: a case then needs no arithmetic of fractions."""
+        """All kinds of events in the order of `grouped`, so that a case needs no arithmetic of fractions."""
         return grouped(event for g in self.groups for events in g.events for event in events)
 
     @cached_property
     def _ranked(self) -> tuple[tuple[dict[int, int], ...], ...]:
-        """For each group and path the times of each kind."""
-        rank = {event.key: place for place, event in enumerate(self._kinds)}
+        """For each group and path, the times of each kind."""
+        rank = {event.key: number for number, event in enumerate(self._kinds)}
         return tuple(
             tuple({rank[event.key]: event.times for event in events} for events in g.events)
             for g in self.groups
         )
 
-    def choice(self, place: int) -> tuple[tuple[int, ...], ...]:
-        """Return which paths of each group, by their places, the case of this number takes."""
+    def choice(self, number: int) -> tuple[tuple[int, ...], ...]:
+        """Return the paths of each group, by their indices, in the case of this number."""
         chosen = []
         for size, group in zip(reversed(self.sizes), reversed(self.groups), strict=True):
-            place, rest = divmod(place, size)
+            number, rest = divmod(number, size)
             chosen.append(_pair(rest, len(group)) if self.paired else (rest,))
         return tuple(reversed(chosen))
 
@@ -511,11 +523,11 @@ class Cases(Forgetful, Sequence[Case]):
         return number
 
     def _label(self, choice: Sequence[tuple[int, ...]]) -> CaseLabel:
-        found: dict[int, tuple[int, ...]] = {}
+        labels: dict[int, tuple[int, ...]] = {}
         for group, paths in zip(self.groups, choice, strict=True):
             for k, member in enumerate(group.members):
-                found[member] = tuple(group.numbers[path][k] for path in paths)
-        return found[0] if self.single else tuple(found[member] for member in sorted(found))
+                labels[member] = tuple(group.numbers[path][k] for path in paths)
+        return labels[0] if self.single else tuple(labels[member] for member in sorted(labels))
 
     def _events(self, choice: Sequence[tuple[int, ...]]) -> tuple[Noise, ...]:
         times: dict[int, int] = {}
@@ -535,9 +547,9 @@ class Cases(Forgetful, Sequence[Case]):
         parts = (label,) if self.single else label
         choice = []
         try:
-            for group, places in zip(self.groups, self._places, strict=True):
+            for group, indices in zip(self.groups, self._indices, strict=True):
                 sides = zip(*(parts[member] for member in group.members), strict=True)
-                choice.append(tuple(places[tuple(numbers)] for numbers in sides))
+                choice.append(tuple(indices[tuple(numbers)] for numbers in sides))
         except (KeyError, TypeError, IndexError, ValueError):
             return None
         width = 2 if self.paired else 1
@@ -551,31 +563,31 @@ class Cases(Forgetful, Sequence[Case]):
         """The number of the case whose records all follow the main path."""
         return self._number([(g.main,) * (2 if self.paired else 1) for g in self.groups])
 
-    def label(self, place: int) -> CaseLabel:
-        """Return the label of a case without making its events."""
-        return self._label(self.choice(place))
+    def label(self, number: int) -> CaseLabel:
+        """Return the label of a case without building its events."""
+        return self._label(self.choice(number))
 
     @overload
-    def __getitem__(self, place: int) -> Case: ...
+    def __getitem__(self, number: int) -> Case: ...
     @overload
-    def __getitem__(self, place: slice) -> list[Case]: ...
+    def __getitem__(self, number: slice) -> list[Case]: ...
 
-    def __getitem__(self, place: int | slice) -> Case | list[Case]:
-        if isinstance(place, slice):
-            return [self[k] for k in range(*place.indices(len(self)))]
-        if not -len(self) <= place < len(self):
-            raise IndexError(f"there are {len(self)} cases; there is no case number {place}")
-        choice = self.choice(place % len(self))
+    def __getitem__(self, number: int | slice) -> Case | list[Case]:
+        if isinstance(number, slice):
+            return [self[k] for k in range(*number.indices(len(self)))]
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"there are {len(self)} cases; there is no case number {number}")
+        choice = self.choice(number % len(self))
         return self._label(choice), self._events(choice)
 
     def __iter__(self) -> Iterator[Case]:
-        for place in range(len(self)):
-            yield self[place]
+        for number in range(len(self)):
+            yield self[number]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sequence):
             return NotImplemented
-        return len(self) == len(other) and all(one == two for one, two in zip(self, other, strict=True))
+        return len(self) == len(other) and all(own == others for own, others in zip(self, other, strict=True))
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -592,15 +604,15 @@ class Cases(Forgetful, Sequence[Case]):
         return Cases(groups, self.paired, self.single)
 
 
-def _pair(place: int, many: int) -> tuple[int, int]:
-    """The place-th of the pairs (0, 0), (0, 1), ..., (1, 1), ... of so many paths."""
+def _pair(number: int, many: int) -> tuple[int, int]:
+    """The pair of this number among (0, 0), (0, 1), ..., (1, 1), ... of `many` paths."""
     # i rows before it hold i (2 many - i + 1) / 2 pairs
-    i = int((2 * many + 1 - math.sqrt((2 * many + 1) ** 2 - 8 * place)) // 2)
-    while i * (2 * many - i + 1) // 2 > place:
+    i = int((2 * many + 1 - math.sqrt((2 * many + 1) ** 2 - 8 * number)) // 2)
+    while i * (2 * many - i + 1) // 2 > number:
         i -= 1
-    while (i + 1) * (2 * many - i) // 2 <= place:
+    while (i + 1) * (2 * many - i) // 2 <= number:
         i += 1
-    return i, i + place - i * (2 * many - i + 1) // 2
+    return i, i + number - i * (2 * many - i + 1) // 2
 
 
 def cases(release: Release, neighbours: Neighbours, people: int = 1) -> Cases:
@@ -627,7 +639,7 @@ def cases(release: Release, neighbours: Neighbours, people: int = 1) -> Cases:
 
 
 def one_case(release: Release, label: Sequence[int], people: int = 1) -> tuple[Noise, ...]:
-    """Return the events of one case of a release by its label, without making the others.
+    """Return the events of one case of a release by its label, without building the others.
 
     >>> from discreet.budget import load
     >>> one_case(load("dhc-2020"), (6, 14)) == dict(cases(load("dhc-2020"), "bounded"))[6, 14]
@@ -646,7 +658,7 @@ def main_case(release: Release, neighbours: Neighbours) -> tuple[int, ...]:
 def joint_cases(releases: Sequence[Release], neighbours: Neighbours, people: int = 1) -> Cases:
     """Return all cases of several releases about the same people.
 
-    Releases over the same spine are joined path by path; of different spines all combinations are taken.
+    Releases over the same spine are joined path by path; for different spines all combinations are compared.
 
     >>> from discreet.budget import load
     >>> len(joint_cases([load("pl94-2020-persons"), load("dhc-2020")], "bounded"))
@@ -657,9 +669,9 @@ def joint_cases(releases: Sequence[Release], neighbours: Neighbours, people: int
     one_of(neighbours, RELATIONS, name="neighbours", field=("neighbours",))
     many = numbers.whole(people, name="people")
     spines: dict[frozenset[Runs], list[tuple[int, Release]]] = {}
-    for place, release in enumerate(releases):
+    for number, release in enumerate(releases):
         spine = frozenset(release.runs(path) for path in release.paths)
-        spines.setdefault(spine, []).append((place, release))
+        spines.setdefault(spine, []).append((number, release))
     groups = tuple(_joined(members, many) for members in spines.values())
     return Cases(groups, neighbours == "bounded", single=False)
 
@@ -673,7 +685,8 @@ def _joined(members: Sequence[tuple[int, Release]], people: int) -> PathGroup:
         runs = first.runs(path)
         here = tuple(by_runs[runs] for by_runs in numbered)
         numbers.append(here)
-        found = [e for (_, r), n in zip(members, here, strict=True) for e in r.path_events(n)]
-        events.append(grouped(event.for_people(people) for event in found))
-    places = tuple(place for place, _ in members)
-    return PathGroup(places, tuple(numbers), tuple(events), first.paths.index(first.main))
+        own = [e for (_, r), n in zip(members, here, strict=True) for e in r.path_events(n)]
+        events.append(grouped(event.for_people(people) for event in own))
+    return PathGroup(
+        tuple(number for number, _ in members), tuple(numbers), tuple(events), first.paths.index(first.main)
+    )

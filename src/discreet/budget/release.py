@@ -1,7 +1,7 @@
 """A release: what is published with which noise, on which paths one record is counted, and what is claimed.
 
-A number without its kind misleads: "10.94" may be the loss itself, or no more than a bound of it. A release
-says which (`kind` and `reason` in its TOML), an account hands it on, and every surface writes it beside the
+A number without its kind misleads: "10.94" may be the loss itself, or only a bound of it. A release says
+which (`kind` and `reason` in its TOML), an account passes it on, and every surface writes it beside the
 number.
 """
 
@@ -83,7 +83,7 @@ _LABELS = {
 }
 
 STATED = (AnswerKind.EXACT, AnswerKind.BOUND, AnswerKind.MODEL)
-"""What a release may say of itself; that only the main path was accounted for is said by the account."""
+"""The kinds that a release may state; that only the main path was accounted for, the account says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,15 +105,15 @@ class Claim:
         >>> Claim.of_all([Claim(AnswerKind.BOUND), Claim(AnswerKind.MAIN)]).kind.value
         'main path'
         """
-        found = list(claims)
+        joint = list(claims)
         order = list(AnswerKind)
-        weakest = max((claim.kind for claim in found), key=order.index, default=AnswerKind.EXACT)
+        weakest = max((claim.kind for claim in joint), key=order.index, default=AnswerKind.EXACT)
         if weakest is AnswerKind.MAIN:
-            found = [claim.of_one_path() for claim in found]
-        return cls(weakest, tuple(dict.fromkeys(reason for claim in found for reason in claim.reasons)))
+            joint = [claim.of_one_path() for claim in joint]
+        return cls(weakest, tuple(dict.fromkeys(reason for claim in joint for reason in claim.reasons)))
 
     def of_one_path(self) -> Claim:
-        """Return the claim where not all paths are looked at: its reasons are those of an account of all.
+        """Return the claim of an account of one path: its reasons are those of an account of all paths.
 
         >>> print(*Claim(AnswerKind.BOUND, ("All paths are compared.",)).of_one_path().reasons)
         An account of all paths would be an upper bound: All paths are compared.
@@ -138,7 +138,7 @@ EXACTLY = Claim()
 
 
 UNITS = ("person", "household", "housing unit", "establishment")
-"""What one record may be of."""
+"""What one record may describe."""
 
 
 class Row(NamedTuple):
@@ -229,13 +229,13 @@ class Release(Forgetful, Displayed):
         for key, texts in (("sources", sources), ("notes", notes)):
             lines = (line(text, name=f"item of {key}", field=(key, i)) for i, text in enumerate(texts))
             put(self, key, tuple(lines))
-        stated = one_of(kind, [one.value for one in STATED], name="kind", field=("kind",))
+        stated = one_of(kind, [each.value for each in STATED], name="kind", field=("kind",))
         put(self, "kind", AnswerKind(stated))
         put(self, "reason", line(reason, name="reason", field=("reason",), empty=True))
         if (self.kind is AnswerKind.EXACT) == bool(self.reason):
-            found = "but no reason is given" if not self.reason else "and a reason is given"
+            given = "but no reason is given" if not self.reason else "and a reason is given"
             raise FieldError(
-                f"kind of the release is {shown(self.kind.value)}, {found}; "
+                f"kind of the release is {shown(self.kind.value)}, {given}; "
                 'a reason is needed for "bound" and "model", and is not allowed otherwise',
                 field=("reason",) if self.reason else ("kind",),
             )
@@ -246,9 +246,9 @@ class Release(Forgetful, Displayed):
         no_repeats(names, name=f"release {shown(name)}", field=("levels",))
         put(self, "attributes", attributes)
         self._check_budgets()
-        for place, level in enumerate(self.levels if attributes is not None else ()):
+        for index, level in enumerate(self.levels if attributes is not None else ()):
             for query in level.queries:  # every query is a product of the attributes
-                with inside("levels", place, "queries", query.name):
+                with inside("levels", index, "queries", query.name):
                     assert attributes is not None
                     attributes.tabulation(query.name)
         with inside("spine"):
@@ -269,7 +269,7 @@ class Release(Forgetful, Displayed):
         return {}
 
     def _check_budgets(self) -> None:
-        for place, level in enumerate(self.levels):
+        for index, level in enumerate(self.levels):
             spent = level.spent(self.neighbours)
             if level.rho is not None and (level.has_laplace or level.rho != spent):
                 what = f"queries that add up to {spent}"
@@ -277,7 +277,7 @@ class Release(Forgetful, Displayed):
                     what = "Laplace noise, which has no rho"
                 raise FieldError(
                     f"rho of level {shown(level.name)} is {level.rho}, but it has {what}; both must agree",
-                    field=("levels", place, "rho"),
+                    field=("levels", index, "rho"),
                 )
         if self.rho is None:
             return
@@ -302,7 +302,7 @@ class Release(Forgetful, Displayed):
         for path, runs in paths if laplace else ():
             for run in runs:
                 if len(run) > 1 and laplace.intersection(run):
-                    name = next(one for one in run if one in laplace)
+                    name = next(level for level in run if level in laplace)
                     key = ("paths", str(path)) if self.spine and self.spine.paths else ("may_merge_up",)
                     raise FieldError(
                         f"path {path} merges level {shown(name)}, which has Laplace noise; "
@@ -401,7 +401,7 @@ class Release(Forgetful, Displayed):
         times = exact(factor, name="factor", field=())
         chosen = None if level is None else self.level(level).name
         return self._with_levels(
-            [one.scaled(times) if chosen in (None, one.name) else one for one in self.levels]
+            [each.scaled(times) if chosen in (None, each.name) else each for each in self.levels]
         )
 
     def with_variances(self, changes: Mapping[str | tuple[str, str], Exact]) -> Release:
@@ -418,23 +418,23 @@ class Release(Forgetful, Displayed):
         wanted: dict[str, dict[str, Exact]] = {}
         for key, variance in sorted(changes.items(), key=lambda item: isinstance(item[0], tuple)):
             name, query = key if isinstance(key, tuple) else (key, None)
-            names = [one.name for one in self.level(name).queries]
+            names = [known.name for known in self.level(name).queries]
             if query is not None and query not in names:
                 raise InputError(f"level {shown(name)} has no query {shown(query)}{hint(query, names)}")
-            for one in names if query is None else [query]:
-                wanted.setdefault(self.level(name).name, {})[one] = variance
+            for changed in names if query is None else [query]:
+                wanted.setdefault(self.level(name).name, {})[changed] = variance
         levels = list(self.levels)
-        for place, level in enumerate(levels):
+        for index, level in enumerate(levels):
             if level.name in wanted:
                 queries = []
                 for old, event in zip(level.queries, level.events(self.neighbours), strict=True):
                     size = wanted[level.name].get(old.name, event.size if event.is_gaussian else None)
                     queries.append(old if size is None else old.with_variance(size))
-                levels[place] = Level(name=level.name, queries=queries)
+                levels[index] = Level(name=level.name, queries=queries)
         return self._with_levels(levels)
 
     def for_people(self, people: int) -> Release:
-        """Return the release as a group of `people`, or a person with so many records, sees it.
+        """Return the release as it protects a group of `people`, or a person with that many records.
 
         The noise stays; every sensitivity is that many times larger. What was stated as rho is stated as
         variances.
@@ -448,9 +448,10 @@ class Release(Forgetful, Displayed):
             return self
         levels = []
         for level in self.levels:
-            pairs = zip(level.queries, level.events(self.neighbours), strict=True)
-            seen = [(old.with_variance(one.size) if one.is_gaussian else old, one) for old, one in pairs]
-            queries = [replace(old, sensitivity=people * one.sensitivity) for old, one in seen]
+            queries = []
+            for query, event in zip(level.queries, level.events(self.neighbours), strict=True):
+                stated = query.with_variance(event.size) if event.is_gaussian else query
+                queries.append(replace(stated, sensitivity=people * event.sensitivity))
             levels.append(Level(name=level.name, queries=queries))
         return self._with_levels(levels)
 
@@ -462,13 +463,13 @@ class Release(Forgetful, Displayed):
         'Block_Group'
         """
         names = [level.name for level in self.levels]
-        found = find_level(name, names)
-        if found is None:
+        known = find_level(name, names)
+        if known is None:
             raise InputError(
                 f"release {shown(self.name)} has no level {shown(name)}; "
                 f"it has {', '.join(names)}{hint(name, names)}"
             )
-        return self.levels[names.index(found)]
+        return self.levels[names.index(known)]
 
     def _with_levels(self, levels: list[Level]) -> Release:
         rho = None
@@ -550,30 +551,30 @@ SPINE_KEYS = ("paths", "may_merge_up")
 
 
 def _read(data: object) -> Release:
-    found = a_table(data, "the release", RELEASE_KEYS, needed=("name", "neighbours", "levels"))
+    table = a_table(data, "the release", RELEASE_KEYS, needed=("name", "neighbours", "levels"))
     levels = []
-    for place, table in enumerate(a_list(found["levels"], "levels", "tables, each [[levels]]")):
-        with inside("levels", place):
-            levels.append(_read_level(table))
+    for index, level in enumerate(a_list(table["levels"], "levels", "tables, each [[levels]]")):
+        with inside("levels", index):
+            levels.append(_read_level(level))
     parts: dict[str, Spine | Attributes] = {}
     for key, read in (("spine", _read_spine), ("attributes", read_attributes)):
-        if key in found:
+        if key in table:
             with inside(key):
-                parts[key] = read(found[key])
+                parts[key] = read(table[key])
     for key in ("sources", "notes"):
-        a_list(found.get(key, []), key, "texts in quotes")
-    return Release(**{**found, **parts, "levels": levels})
+        a_list(table.get(key, []), key, "texts in quotes")
+    return Release(**{**table, **parts, "levels": levels})
 
 
-def _read_level(table: object) -> Level:
-    found = a_table(table, "a level", LEVEL_KEYS, needed=("name", "queries"))
+def _read_level(data: object) -> Level:
+    level = a_table(data, "a level", LEVEL_KEYS, needed=("name", "queries"))
     with inside("queries"):
-        queries = a_table(found["queries"], "queries of a level")
-    made = []
-    for name, value in queries.items():
+        values = a_table(level["queries"], "queries of a level")
+    queries = []
+    for name, value in values.items():
         with inside("queries", name):
-            made.append(_read_query(name, value, has_rho="rho" in found))
-    return Level(name=found["name"], rho=found.get("rho"), queries=made)
+            queries.append(_read_query(name, value, has_rho="rho" in level))
+    return Level(name=level["name"], rho=level.get("rho"), queries=queries)
 
 
 def _read_query(name: str, value: Exact | dict[str, object] | list[object], *, has_rho: bool) -> Query:
@@ -590,16 +591,16 @@ def _read_query(name: str, value: Exact | dict[str, object] | list[object], *, h
         raise FieldError(str(error)) from None  # the share stands at the query's own key
 
 
-def _read_spine(table: object) -> Spine:
-    found = a_table(table, "the spine", SPINE_KEYS)
+def _read_spine(data: object) -> Spine:
+    spine = a_table(data, "the spine", SPINE_KEYS)
     paths: list[tuple[int, Sequence[str]]] = []
     with inside("paths"):
-        for key, runs in a_table(found.get("paths", {}), "paths").items():
+        for key, runs in a_table(spine.get("paths", {}), "paths").items():
             if not re.fullmatch(r"[1-9][0-9]{0,8}", key):
                 text = f"path {shown(key)} has no usable number; it must be a whole number above zero"
                 raise FieldError(text, field=(key,))
             paths.append((int(key), runs))
-    merging = found.get("may_merge_up", [])
+    merging = spine.get("may_merge_up", [])
     if not isinstance(merging, list) or not all(isinstance(name, str) for name in merging):
         text = f'may_merge_up is {shown(merging)}; it must be a list of levels such as ["Block"]'
         raise FieldError(text, field=("may_merge_up",))
@@ -646,7 +647,7 @@ def _lines(release: Release) -> Iterator[str]:
 # -- releases by name: the presets that come with the package, and files ----------------------------------
 
 LARGEST_FILE = 10_000_000
-"""Bytes of the largest file that is read."""
+"""The largest file that is read, in bytes."""
 
 ALIASES = {"dhc-2020": "dhc-2020-persons", "pl94-2020": "pl94-2020-persons"}
 """Short names of presets."""
@@ -694,7 +695,7 @@ def load(name_or_path: str | os.PathLike[str]) -> Release:
 
 
 def load_preset(name: str) -> Release:
-    """Return a preset by its name or alias; a name that is asked for twice is read once.
+    """Return a preset by its name or alias; each file is read once.
 
     >>> load_preset("dhc-2020") is load_preset("dhc-2020-persons")
     True
@@ -717,7 +718,7 @@ def load_file(path: str | os.PathLike[str]) -> Release:
 
 
 def read_text_file(path: str | os.PathLike[str], kind: str = "TOML file") -> tuple[str, str]:
-    """Return the text of a file, and the name by which an error calls it; large ones are refused.
+    """Return the text of a file, and its name for error messages; files that are too large are refused.
 
     >>> read_text_file("no-such-file.json", "certificate")
     Traceback (most recent call last):

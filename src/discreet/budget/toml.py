@@ -1,9 +1,8 @@
 """How TOML is read and checked: an error is one line that says what was found, what is allowed, and where.
 
 A check of a field raises a `FieldError`, which knows the place of the field, such as `("levels", 2, "rho")`.
-`located` turns the place into the line of the file. Python's `tomllib` reads values but forgets their places,
-so `key_lines` scans the text a second time; `tomllib` has read it by then, so the scanner may trust that it
-is well formed.
+`located` turns the place into the line of the file. Python's `tomllib` reads values without their places, so
+`key_lines` scans the text a second time; since `tomllib` has read it by then, the text is well formed.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ Place = tuple[str | int, ...]
 """A key with all that it stands in: `("levels", 2, "queries", "total")`."""
 
 LONGEST_NUMBER = 1000
-"""Digits of the longest numerator or denominator, so that every number can be written out again."""
+"""Digits of the longest numerator or denominator, so that every number can be written in full."""
 
 LARGEST = Fraction(10**100)
-"""The largest number, and one over the smallest; what lies beyond no account can hold as floats."""
+"""The largest number, and one over the smallest; an account cannot represent others as floats."""
 
 LONGEST_TEXT = 10_000
 """Characters of the longest name, title or note."""
@@ -133,7 +132,7 @@ def one_of(value: object, allowed: Iterable[str], *, name: str, field: Place) ->
 
 
 def hint(found: object, allowed: Iterable[str]) -> str:
-    """Suggest the nearest allowed word, or nothing if none is near.
+    """Suggest the most similar allowed word, or nothing if none is similar.
 
     >>> hint("sensitvity", ["share", "sensitivity"])
     '; did you mean "sensitivity"?'
@@ -145,17 +144,17 @@ def hint(found: object, allowed: Iterable[str]) -> str:
 
 
 def no_repeats(names: Iterable[str], *, name: str, field: Place) -> None:
-    """Raise a `FieldError` at the second place of a name that comes twice.
+    """Raise a `FieldError` at the second of two equal names.
 
     >>> no_repeats(["US", "State", "US"], name="levels", field=("levels",))
     Traceback (most recent call last):
     discreet.budget.toml.FieldError: levels has 'US' twice; each name may be used once
     """
     seen = set()
-    for place, word in enumerate(names):
+    for number, word in enumerate(names):
         if word in seen:
             text = f"{name} has {shown(word)} twice; each name may be used once"
-            raise FieldError(text, field=(*field, place))
+            raise FieldError(text, field=(*field, number))
         seen.add(word)
 
 
@@ -190,9 +189,9 @@ def a_list(value: object, key: str, of: str) -> list[Any]:
 
 
 def check_keys(text: str, where: str, *, most: int = MOST_KEYS) -> None:
-    """Refuse a text whose keys take the parser long, before it is parsed.
+    """Refuse a text whose keys would take the parser too long, before it is parsed.
 
-    The time to read a key grows with the square of its parts.
+    The time to read a key grows with the square of the number of its parts.
 
     >>> check_keys(".".join("a" * 5000) + " = 1", "a.toml")
     Traceback (most recent call last):
@@ -206,10 +205,10 @@ def check_keys(text: str, where: str, *, most: int = MOST_KEYS) -> None:
         raise InputError(f"{where} has {keys} keys; at most {most} are read")
     if text.count(".") < LONGEST_KEY:
         return
-    for found in _PIECE.finditer(text):
-        parts = found[1].count(".") + 1
-        if parts > LONGEST_KEY and (found[2] == "=" or found[1].lstrip().startswith("[")):
-            number = text.count("\n", 0, found.start()) + 1
+    for piece in _PIECE.finditer(text):
+        parts = piece[1].count(".") + 1
+        if parts > LONGEST_KEY and (piece[2] == "=" or piece[1].lstrip().startswith("[")):
+            number = text.count("\n", 0, piece.start()) + 1
             raise InputError(
                 f"a key has {parts} parts; at most {LONGEST_KEY} are read (line {number} of {where})"
             )
@@ -230,10 +229,10 @@ def parse_toml(
     try:
         return tomllib.loads(text, parse_float=parse_float)
     except tomllib.TOMLDecodeError as error:
-        found = _AT.fullmatch(str(error))
-        reason = " ".join((found[1] if found else str(error)).split())
-        if found and found[2]:
-            place = f"line {found[2]}, column {found[3]} of {where}"
+        match = _AT.fullmatch(str(error))
+        reason = " ".join((match[1] if match else str(error)).split())
+        if match and match[2]:
+            place = f"line {match[2]}, column {match[3]} of {where}"
         else:
             place = f"line {text.rstrip().count(chr(10)) + 1}, the end of {where}"
         raise InputError(f"not valid TOML: {reason} ({place})") from None
@@ -246,12 +245,12 @@ def parse_toml(
 
 
 def located(error: FieldError, text: str, data: Mapping[str, Any], where: str) -> InputError:
-    """Return an error of a release with the level and the line that it is about."""
-    number = nearest_line(key_lines(text), error.field)
-    spot = where if number is None else f"line {number} of {where}"
+    """Return an error of a release with its level and its line."""
+    line_number = nearest_line(key_lines(text), error.field)
+    spot = where if line_number is None else f"line {line_number} of {where}"
     match error.field:
-        case ("levels", int(place), *_):
-            level = data["levels"][place]
+        case ("levels", int(number), *_):
+            level = data["levels"][number]
             name = level.get("name") if isinstance(level, dict) else None
             if name and (label := f"level {shown(name)}") not in str(error):
                 spot = f"{label}, {spot}"
@@ -295,7 +294,7 @@ def key_lines(text: str) -> dict[Place, int]:
 
 
 def nearest_line(lines: dict[Place, int], place: Place) -> int | None:
-    """Return the line of a place, or of the nearest thing around it that has one.
+    """Return the line of a place, or of the nearest enclosing place that has one.
 
     >>> nearest_line({("levels", 0): 7}, ("levels", 0, "rho"))
     7
@@ -326,7 +325,7 @@ class _Scanner:
         return self.lines
 
     def note(self, place: Place, at: int) -> None:
-        """Note the line of a place, and of the dotted keys around it, unless one is noted."""
+        """Note the line of a place, and of the dotted keys around it, unless already noted."""
         number = bisect_right(self.breaks, at - 1) + 1
         for length in range(1, len(place) + 1):
             self.lines.setdefault(place[:length], number)

@@ -13,12 +13,12 @@ __all__ = ["Accuracy", "Goal", "Plan", "accuracy", "plan"]
 
 
 def __getattr__(name: str) -> object:
-    """Load the planner when it is asked for: it brings the accountant along, which accuracy does not need."""
+    """Load the planner on first use: it imports the accountant, which accuracy does not need."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
     module = import_module("discreet.estimation.plan")
-    # the submodule's name is that of its function, which must win
-    globals().update({one: getattr(module, one) for one in ("Goal", "Plan", "plan")})
+    # the submodule `plan` and its function share a name, and the function must win
+    globals().update({name: getattr(module, name) for name in ("Goal", "Plan", "plan")})
     return globals()[name]

@@ -20,12 +20,12 @@ from discreet.estimation.tree import Floats, Integers, Numbers, Passes, Solution
 from discreet.noise import Noise
 
 Rows = tuple[Integers, Numbers]
-"""Units, and one row of cells for each, in the order of the attributes."""
+"""Units, and a row of cells for each, in the order of the attributes."""
 
 MOST_HELD = 5_000_000
-"""Cells of all units that are held in memory; beyond it the units of the last depth are streamed."""
+"""Cells held in memory; if there are more, the units of the last depth are streamed."""
 PIECE = 1 << 22
-"""Cells that are worked on at a time."""
+"""Cells processed at a time."""
 
 
 class SharedWork(Protocol):
@@ -34,15 +34,15 @@ class SharedWork(Protocol):
     def map(
         self, function: Callable[[slice], Mapping[str, Numbers]], parts: Sequence[slice]
     ) -> Iterator[Mapping[str, Numbers]]:
-        """Yield what the function makes of each part, in their order."""
+        """Yield the function's result for each part, in order."""
 
 
 class NoisySource(Protocol):
-    """The noisy counts of one release, read as often as they are needed."""
+    """The noisy counts of one release, read as often as needed."""
 
     @property
     def laws(self) -> Sequence[Mapping[str, Noise]]:
-        """The noise of each query that is asked, by kind of unit."""
+        """The noise of each query, by kind of unit."""
 
     @property
     def cells(self) -> Mapping[str, int]:
@@ -53,7 +53,7 @@ class NoisySource(Protocol):
         """Whether some units can be read without reading all of them."""
 
     def read(self, units: slice) -> Iterator[tuple[str, Integers, Numbers]]:
-        """Yield what these units were measured: query, units, one row of cells for each."""
+        """Yield the measurements of these units: query, units, and a row of cells for each."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class InMemory:
         return {query: rows.shape[1] for query, (_, rows) in self.noisy.items()}
 
     def read(self, units: slice) -> Iterator[tuple[str, Integers, Numbers]]:
-        """Yield what these units were measured."""
+        """Yield the measurements of these units."""
         for query, (who, rows) in self.noisy.items():
             first, last = np.searchsorted(who, [units.start, units.stop])
             if last > first:
@@ -79,10 +79,10 @@ class InMemory:
 
 @dataclass(frozen=True)
 class Measurements:
-    """A tree of units, releases that measured them, and counts that are exact.
+    """A tree of units, the releases that measured them, and exact counts.
 
-    The laws of each source are by the kinds of the tree. `exact` has for each query the units for which it is
-    exact; `blocks` are queries there that no source has, such as cells that some units cannot have.
+    The laws of each source are listed by the tree's kinds of units. `exact` has for each query the units for
+    which it is exact; `blocks` are exact queries that no source has, such as cells impossible in some units.
     """
 
     tree: Tree
@@ -98,16 +98,16 @@ class Measurements:
     @property
     def cells(self) -> dict[str, int]:
         """The number of cells of each query that is measured or exact."""
-        found = {query: rows.shape[1] for query, (_, rows) in self.exact.items()}
+        cells = {query: rows.shape[1] for query, (_, rows) in self.exact.items()}
         for source in self.sources:
-            found |= source.cells
-        return found
+            cells |= source.cells
+        return cells
 
     def told(self) -> tuple[tuple[Told, ...], Tree]:
-        """Return what units of each kind are told, and the tree with these kinds: units of one kind are told
-        apart by their exact counts."""
+        """Return what is known about each kind of unit, and the tree with these kinds: units of one kind are
+        told apart by which of their counts are exact."""
         names, kind = list(self.exact), self.tree.kind
-        for query in names:  # one flag after the other, so that any number of them fits
+        for query in names:  # one flag at a time, so that any number of queries fits
             flag = np.zeros(self.size, dtype=np.int64)
             flag[self.exact[query][0]] = 1
             kind = np.unique(2 * kind + flag, return_inverse=True)[1].ravel()
@@ -123,13 +123,13 @@ class Measurements:
 class Estimates:
     """The estimates from measurements, with their covariances.
 
-    Guarantee. Assumed: independent noise of mean 0 and of the stated laws; exact counts are true; children
-    add up to parents. Claimed: estimates are linear in the measurements, unbiased, and of the smallest
-    variance among all that are (Aitken). Cells add up to coarser queries and children to parents, up to
-    rounding of floats.
+    Guarantee. Assumed: independent noise of mean 0 with the stated laws; exact counts are true; children
+    add up to parents. Claimed: the estimates are linear in the measurements, unbiased, and have the smallest
+    variance among all such estimates (Aitken). Cells add up to coarser queries and children to parents, up
+    to floating-point rounding.
 
-    Units of the last depth are many. All that the others need of them is the sum over siblings, so they are
-    not kept but read again when they are asked for, unless everything is small (`held` says so, or not).
+    The last depth has the most units. The others need only their sums over siblings, so units of the last
+    depth are not kept but read again when asked for, unless the whole tree is small (`held` decides).
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class Estimates:
         self.shape, self.node = self.tree.folded()
         self.solutions = self.model.solve(self.shape, told)
         self.view = View(self.model, self.shape, told, self.solutions)
-        self.width = sum(one.size * one.copies for one in self.model.components)
+        self.width = sum(component.size * component.copies for component in self.model.components)
         in_order = all(source.in_order for source in given.sources)
         small = given.size * self.width <= (MOST_HELD if in_order else 10 * MOST_HELD)
         self.cut = given.size if (small if held is None else held) else given.tree.starts[-1]
@@ -157,10 +157,10 @@ class Estimates:
         self._check_exact()
 
     def _check_exact(self) -> None:
-        """Refuse exact counts that cannot all hold: then the estimates do not keep to them.
+        """Refuse exact counts that contradict each other: the estimates then fail to reproduce them.
 
-        Where units are streamed, a contradiction with those above shows there; one within a unit needs two
-        exact queries.
+        If units are streamed, a contradiction between them and the units above shows in the units above; one
+        within a unit needs two exact queries.
         """
         several = len(self.given.exact) + len(self.model.impossible) > 1
         for query, (units, rows) in self.given.exact.items():
@@ -183,7 +183,7 @@ class Estimates:
         own = self._own(slice(0, cut), self.tree.kind[:cut], np.arange(cut))
         below: ByComponent | None = None
         if cut < given.size:
-            # sums over the siblings of one kind: families, each of one parent
+            # sums over siblings of one kind; a family has one parent
             kinds = len(self.view.told)
             code, family = np.unique(
                 self.tree.parent[cut:] * kinds + self.tree.kind[cut:], return_inverse=True
@@ -197,18 +197,18 @@ class Estimates:
                 else self._shared(workers, last, kind, family)
             )
             below = []
-            for one, part in zip(own, sums, strict=True):
-                total = np.zeros_like(one)
+            for beliefs, part in zip(own, sums, strict=True):
+                total = np.zeros_like(beliefs)
                 begin = np.flatnonzero(np.diff(parents, prepend=-1))
                 total[parents[begin]] = np.add.reduceat(part, begin, axis=0)
                 below.append(total)
         return [
-            Passes(solution, self.tree, self.node, one, None if below is None else below[place])
-            for place, (solution, one) in enumerate(zip(self.solutions, own, strict=True))
+            Passes(solution, self.tree, self.node, beliefs, None if below is None else below[place])
+            for place, (solution, beliefs) in enumerate(zip(self.solutions, own, strict=True))
         ]
 
     def _shared(self, workers: SharedWork, units: slice, kind: Integers, family: Integers) -> ByComponent:
-        """Return what `_own` does, added up from what workers make of whole families of units."""
+        """Return the same as `_own`, added up from whole families of units that workers process."""
         edges = np.flatnonzero(np.diff(self.tree.parent[units], prepend=-1)) + units.start
         step = max(1, PIECE // self.width)
         cuts = [units.start]
@@ -221,30 +221,36 @@ class Estimates:
             mine = family[part.start - units.start : part.stop - units.start]
             first = int(mine.min())
             own = self._own(part, kind[first : int(mine.max()) + 1], mine - first)
-            return {str(place): one.ravel() for place, one in enumerate(own)}
+            return {str(place): beliefs.ravel() for place, beliefs in enumerate(own)}
 
-        total = [np.zeros((len(kind), one.size, one.copies)) for one in self.model.components]
-        for part, found in zip(parts, workers.map(subtree, parts), strict=True):
+        total = [
+            np.zeros((len(kind), component.size, component.copies)) for component in self.model.components
+        ]
+        for part, sums in zip(parts, workers.map(subtree, parts), strict=True):
             first = int(family[part.start - units.start : part.stop - units.start].min())
-            for place, one in enumerate(total):
-                rows = found[str(place)].reshape(-1, *one.shape[1:])
-                one[first : first + len(rows)] += rows
+            for place, into in enumerate(total):
+                rows = sums[str(place)].reshape(-1, *into.shape[1:])
+                into[first : first + len(rows)] += rows
         return total
 
     def _own(self, units: slice, kind: Integers, row: Integers) -> ByComponent:
-        """Return the own beliefs of some units, added up by `row`; the units of one row are of one kind."""
+        """Return the own beliefs of some units, summed by `row`; the units of a row are of one kind."""
         many, model = len(kind), self.model
-        h = [np.zeros((many, one.size, one.copies)) for one in model.components]
-        t = [np.zeros((many, one.size, one.copies)) for one in model.components] if self.given.exact else None
+        h = [np.zeros((many, component.size, component.copies)) for component in model.components]
+        t = (
+            [np.zeros((many, component.size, component.copies)) for component in model.components]
+            if self.given.exact
+            else None
+        )
         for source in self.given.sources:
-            # a kind of units that were refined by their exact counts has the laws of the original one
+            # a kind that was split by its exact counts keeps the laws of the original kind
             first = np.unique(self.tree.kind, return_index=True)[1]
             laws = [source.laws[self.given.tree.kind[unit]] for unit in first]
             sums: dict[str, Floats] = {}
             for query, who, values in source.read(units):
                 self._add(sums, query, row[who - units.start], values, many)
             for query, total in sums.items():
-                sizes = [size_of(one[query]) if query in one else np.inf for one in laws]
+                sizes = [size_of(by_query[query]) if query in by_query else np.inf for by_query in laws]
                 self._project(h, query, total / np.array(sizes)[kind][:, None])
         for query, (who, values) in self.given.exact.items():
             inside = (who >= units.start) & (who < units.stop)
@@ -253,8 +259,8 @@ class Estimates:
                 self._add(sums, query, row[who[inside] - units.start], values[inside], many)
                 self._project(t, query, sums[query])
         return [
-            solution.own(kind, one, None if t is None else t[place])
-            for place, (solution, one) in enumerate(zip(self.solutions, h, strict=True))
+            solution.own(kind, data, None if t is None else t[place])
+            for place, (solution, data) in enumerate(zip(self.solutions, h, strict=True))
         ]
 
     @staticmethod
@@ -272,8 +278,8 @@ class Estimates:
         step = max(1, PIECE // max(1, projection.cells))
         for start in range(0, len(values), step):
             part = slice(start, start + step)
-            for one, found in zip(into, projection.collect(values[part]), strict=True):
-                one[part] += found
+            for target, collected in zip(into, projection.collect(values[part]), strict=True):
+                target[part] += collected
 
     def at(self, units: slice | Sequence[int] | Integers | None = None) -> UnitEstimates:
         """Return the estimates of some units, or of all."""
@@ -281,17 +287,17 @@ class Estimates:
         who = (
             who if units is None else who[units] if isinstance(units, slice) else np.asarray(units, np.int64)
         )
-        x = [np.zeros((len(who), one.size, one.copies)) for one in self.model.components]
+        x = [np.zeros((len(who), component.size, component.copies)) for component in self.model.components]
         inside = np.flatnonzero(who < self.cut)
-        for one, passes in zip(x, self._passes, strict=True):
-            one[inside] = passes.x[who[inside]]
+        for estimates, passes in zip(x, self._passes, strict=True):
+            estimates[inside] = passes.x[who[inside]]
         outside = np.flatnonzero(who >= self.cut)
         outside = outside[np.argsort(who[outside], kind="stable")]
         step = max(1, PIECE // self.width)
         for start in range(0, len(outside), step):
             some = outside[start : start + step]
             first, last = int(who[some[0]]), int(who[some[-1]]) + 1
-            for begin in range(first, last, 4 * step):  # few of many units may be wanted
+            for begin in range(first, last, 4 * step):  # perhaps only few of many units are wanted
                 wide = slice(begin, min(begin + 4 * step, last))
                 mine = some[(who[some] >= wide.start) & (who[some] < wide.stop)]
                 if mine.size:
@@ -299,18 +305,18 @@ class Estimates:
         return UnitEstimates(self, who, x)
 
     def _below(self, units: slice, who: Integers, rows: Integers, into: ByComponent) -> None:
-        """Put the estimates of some units of the last depth, which are read again, into rows of `into`."""
+        """Read some units of the last depth again, and write their estimates into rows of `into`."""
         own = self._own(units, self.tree.kind[units], np.arange(units.stop - units.start))
-        for one, passes, mine in zip(into, self._passes, own, strict=True):
+        for estimates, passes, mine in zip(into, self._passes, own, strict=True):
             z = mine[who - units.start]
-            one[rows] = passes.down(self.tree.parent[who], self.node[who], z, z)
+            estimates[rows] = passes.down(self.tree.parent[who], self.node[who], z, z)
 
     def values(self, query: str) -> Floats:
-        """Return the estimates, one row a unit, one column a cell; nan where they are not determined."""
+        """Return the estimates, a row for each unit, a column for each cell; nan if not determined."""
         return self.at().values(query)
 
     def union(self, members: Sequence[int] | Integers) -> Union:
-        """Return a union of units that do not overlap, covariances included."""
+        """Return the union of units that do not overlap, with its covariances."""
         units = np.asarray(members, dtype=np.int64)
         if len(np.unique(units)) < len(units):
             raise InputError("an area names another twice")
@@ -333,33 +339,33 @@ class UnitEstimates:
     x: ByComponent
 
     def values(self, query: str) -> Floats:
-        """Return the estimates, one row a unit, one column a cell; nan where they are not determined."""
-        found, view = self.estimates, self.estimates.view
-        projection = found.model.projection(query)
+        """Return the estimates, a row for each unit, a column for each cell; nan if not determined."""
+        estimates, view = self.estimates, self.estimates.view
+        projection = estimates.model.projection(query)
         values = projection.read(self.x)
-        unknown = view.undetermined(query, np.arange(found.shape.size))
+        unknown = view.undetermined(query, np.arange(estimates.shape.size))
         if unknown.any():
-            values = np.where(unknown[found.node[self.units]][:, projection.classes], np.nan, values)
-        exact = view.variances(query, np.arange(found.shape.size)) == 0.0
-        if exact.any():  # a count, but for rounding
-            sure = exact[found.node[self.units]][:, projection.classes]
+            values = np.where(unknown[estimates.node[self.units]][:, projection.classes], np.nan, values)
+        exact = view.variances(query, np.arange(estimates.shape.size)) == 0.0
+        if exact.any():  # a whole count, up to rounding
+            sure = exact[estimates.node[self.units]][:, projection.classes]
             values = np.where(sure, np.rint(values) + 0.0, values)
         return values
 
     def deviations(self, query: str) -> Floats:
-        """Return the standard deviation of each estimate; nan where it is not determined."""
+        """Return the standard deviation of each estimate; nan if it is not determined."""
         nodes = np.arange(self.estimates.shape.size)
         return self._of_classes(query, np.sqrt(self.estimates.view.variances(query, nodes)))
 
     def widths(self, query: str, level: float) -> Floats:
-        """Return the half-width of each interval; nan where it is not determined."""
+        """Return the half-width of each interval; nan if the estimate is not determined."""
         return self._of_classes(query, self.estimates.view.widths(query, level))
 
     def _of_classes(self, query: str, table: Floats) -> Floats:
-        """Return for each unit and cell what a table says of its node and class."""
-        found = self.estimates
-        known = np.where(found.view.undetermined(query, np.arange(len(table))), np.nan, table)
-        return known[found.node[self.units]][:, found.model.projection(query).classes]
+        """Look up each unit and cell in a table by node and class."""
+        estimates = self.estimates
+        known = np.where(estimates.view.undetermined(query, np.arange(len(table))), np.nan, table)
+        return known[estimates.node[self.units]][:, estimates.model.projection(query).classes]
 
     def variances(self, query: str) -> Floats:
         """Return the variance of each estimate."""
@@ -367,66 +373,70 @@ class UnitEstimates:
 
     def covariances(self, query: str, its: str) -> Floats:
         """Return the covariance of the cells of two queries in each unit, cell by cell."""
-        found = self.estimates
-        by_node = found.model.covariances(query, its, [solution.P for solution in found.solutions])
-        return by_node[found.node[self.units]]
+        estimates = self.estimates
+        by_node = estimates.model.covariances(query, its, [solution.P for solution in estimates.solutions])
+        return by_node[estimates.node[self.units]]
 
     def shared(self, query: str, its: str) -> Noises:
-        """Return the noises in the cells of two queries, and which of them are in each unit and cell."""
-        found = self.estimates
-        cells = found.model.cell_pairs(query, its)
-        nodes, at = np.unique(found.node[self.units], return_inverse=True)
-        return found.view.shared(cells, nodes), at.reshape(-1, 1) + len(nodes) * cells.of
+        """Return the noises in the cells of two queries, and which of them enter each unit and cell."""
+        estimates = self.estimates
+        cells = estimates.model.cell_pairs(query, its)
+        nodes, at = np.unique(estimates.node[self.units], return_inverse=True)
+        return estimates.view.shared(cells, nodes), at.reshape(-1, 1) + len(nodes) * cells.of
 
 
 class Union:
-    """A union of units: the sums of their estimates, with variances and covariances.
+    """A union of units: the sum of their estimates, with variances and covariances.
 
     The sum is a weighted sum of the own beliefs of all units, which are independent.
     """
 
     def __init__(self, estimates: Estimates, units: Integers) -> None:
         self._estimates = estimates
-        # whole families are their parent, which may be determined where its children are not
+        # replace a whole family by its parent, which may be determined even if its children are not
         self._units = estimates.tree.merged(units)
-        self._x = [one.sum(axis=0)[None] for one in estimates.at(self._units).x]
+        self._x = [values.sum(axis=0)[None] for values in estimates.at(self._units).x]
 
     @cached_property
     def _weights(self) -> ByComponent:
-        found = self._estimates
-        return [sum_weights(one, found.tree, found.node, self._units) for one in found.solutions]
+        estimates = self._estimates
+        return [
+            sum_weights(solution, estimates.tree, estimates.node, self._units)
+            for solution in estimates.solutions
+        ]
 
-    def _noise(self, one: Solution) -> Floats:
+    def _noise(self, solution: Solution) -> Floats:
         """Return the covariance of the own belief of each unit in a component."""
-        return one.beliefs.V[self._estimates.tree.kind]
+        return solution.beliefs.V[self._estimates.tree.kind]
 
     @cached_property
     def _uncertain(self) -> ByComponent:
-        """The projectors on what is not exact: where own beliefs that have an error have a weight."""
-        found = []
+        """The projectors on what is not exact: where own beliefs with an error have a weight."""
+        projectors = []
         for A, solution in zip(self._weights, self._estimates.solutions, strict=True):
             rows = solution.open()[self._estimates.tree.kind] @ A
             sizes, directions = np.linalg.svd(np.linalg.qr(rows.reshape(-1, A.shape[2]), mode="r"))[1:]
             kept = directions[: len(sizes)][sizes > 1e-8]
-            found.append((kept.T @ kept)[None])
-        return found
+            projectors.append((kept.T @ kept)[None])
+        return projectors
 
     def _exact(self, query: str) -> NDArray[np.bool_]:
-        """Which classes of cells have no error: held exact, or made of what is, such as a parent less the
-        rest of its children."""
+        """Which classes of cells have no error: held exact, or computed from exact counts, such as a parent
+        minus the rest of its children."""
         return ~self._estimates.model.projection(query).reaches(self._uncertain)
 
     def values(self, query: str) -> Floats:
-        """Return the estimates of the cells of a query, in one row; nan where they are not determined."""
-        found = self._estimates
-        projection = found.model.projection(query)
-        lost = found.view.undetermined(query, np.unique(found.node[self._units]))[:, projection.classes]
+        """Return the estimates of the cells of a query, in one row; nan if not determined."""
+        estimates = self._estimates
+        projection = estimates.model.projection(query)
+        nodes = np.unique(estimates.node[self._units])
+        lost = estimates.view.undetermined(query, nodes)[:, projection.classes]
         values = projection.read(self._x)
         values = np.where(self._exact(query)[:, projection.classes], np.rint(values) + 0.0, values)
         return np.where(lost.any(axis=0), np.nan, values)
 
     def covariances(self, query: str, other: Union, its: str) -> Floats:
-        """Return the covariance of the cells of a query here with those of another query elsewhere."""
+        """Return the covariances of the cells of a query here with those of another query elsewhere."""
         between = [
             np.sum(np.swapaxes(A, 1, 2) @ self._noise(solution) @ B, axis=0)[None]
             for A, B, solution in zip(self._weights, other._weights, self._estimates.solutions, strict=True)
@@ -434,38 +444,38 @@ class Union:
         return self._estimates.model.covariances(query, its, between)
 
     def shared(self, query: str, other: Union, its: str) -> Noises:
-        """Return the noises in the cells of a query here and those of another query elsewhere, and which of
-        them are those of each cell."""
-        found = self._estimates
-        cells = found.model.cell_pairs(query, its)
+        """Return the noises in the cells of a query here and of another query elsewhere, and which of them
+        enter each cell."""
+        estimates = self._estimates
+        cells = estimates.model.cell_pairs(query, its)
         sums = self._weights, other._weights
-        return found.view.shared_of_sums(cells, sums, found.tree.kind), cells.of[None]
+        return estimates.view.shared_of_sums(cells, sums, estimates.tree.kind), cells.of[None]
 
     def variances(self, query: str) -> Floats:
-        """Return the variances of the cells of a query; nan where they are not determined."""
+        """Return the variances of the cells of a query; nan if not determined."""
         projection = self._estimates.model.projection(query)
         own = [
             np.sum(np.swapaxes(A, 1, 2) @ self._noise(solution) @ A, axis=0)[None]
             for A, solution in zip(self._weights, self._estimates.solutions, strict=True)
         ]
-        found = np.where(self._exact(query), 0.0, np.maximum(projection.variances(own), 0.0))
-        return np.where(np.isnan(self.values(query)), np.nan, found[:, projection.classes])
+        variances = np.where(self._exact(query), 0.0, np.maximum(projection.variances(own), 0.0))
+        return np.where(np.isnan(self.values(query)), np.nan, variances[:, projection.classes])
 
     def widths(self, query: str, level: float) -> Floats:
-        """Return the half-widths of intervals; nan where they are not determined. A union that is one unit
-        has the interval of the unit."""
-        found = self._estimates
+        """Return the half-widths of intervals; nan if not determined. A union of a single unit has that
+        unit's interval."""
+        estimates = self._estimates
         if len(self._units) == 1:
-            return found.at(self._units).widths(query, level)
+            return estimates.at(self._units).widths(query, level)
         noises, _ = self.shared(query, self, query)
-        variances, classes = self.variances(query), found.model.projection(query).classes
+        variances, classes = self.variances(query), estimates.model.projection(query).classes
         return shared_widths(noises, classes[None], np.zeros_like(variances), variances, level)
 
 
 def inverse_variance_weights(variances: Floats) -> tuple[Floats, Floats]:
-    """Return the weights of independent estimates (first axis) and the variance of their mean.
+    """Return the weights of independent estimates (first axis) and the variance of their weighted mean.
 
-    nan: there is no estimate. Zero: it is exact.
+    A variance of nan means that there is no estimate, zero that it is exact.
 
     >>> weights, variance = inverse_variance_weights(np.array([[1.0, 0.0, np.nan], [4.0, 1.0, 2.0]]))
     >>> weights.tolist(), variance.tolist()
@@ -483,8 +493,8 @@ def inverse_variance_weights(variances: Floats) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True)
 class Moments:
-    """Two estimates in each unit and cell, their variances and covariance, and the noises in both: see
-    `UnitEstimates.shared`. There are none where nothing is determined."""
+    """Two estimates in each unit and cell, their variances and covariance, and the noises in both (see
+    `UnitEstimates.shared`), which are absent if no estimate is determined."""
 
     a: Floats
     b: Floats
@@ -495,34 +505,35 @@ class Moments:
 
     @classmethod
     def change(cls, now: Moments, before: Moments) -> Moments:
-        """Return the first estimates of two releases, whose noises are independent."""
+        """Pair the first estimates of two releases, whose noises are independent."""
         none = np.zeros_like(now.a)
         noises = now.noises and before.noises and independent_noises(now.noises, before.noises)
         return cls(now.a, before.a, now.var_a, before.var_a, none, noises)
 
     def variances(self, factors: Floats) -> Floats:
-        """Return the variances of a - factor b, zero where nothing but rounding of the parts is left."""
+        """Return the variances of a - factor b; zero if only rounding error is left."""
         parts = self.var_a + factors**2 * self.var_b
         sure = (self.var_a == 0.0) | (self.var_b == 0.0)
-        found = parts - np.where(sure, 0.0, 2 * factors * self.covariance)
-        return np.where(found <= 1e-12 * parts, 0.0, found)
+        variances = parts - np.where(sure, 0.0, 2 * factors * self.covariance)
+        return np.where(variances <= 1e-12 * parts, 0.0, variances)
 
     def widths(self, factors: Floats, level: float, *, quick: bool = False) -> Floats:
-        """Return the half-widths of intervals of a - factor b."""
+        """Return the half-widths of intervals for a - factor b."""
         variances = self.variances(factors)
         if self.noises is None:
             return np.full(variances.shape, np.nan)
         return shared_widths(*self.noises, factors, variances, level, quick=quick)
 
     def ratio_ends(self, b: Floats, values: Floats, level: float, places: int) -> list[Floats]:
-        """Return the ends of intervals of the ratios `values`, a / b: the outermost r at which a - r b is as
-        near to zero as its law allows.
+        """Return the ends of intervals for the ratios `values`, a / b: the outermost r for which a - r b is
+        as close to zero as its law allows.
 
-        The quick half-widths are smooth in r, so few steps find where they are reached. The law itself is
-        not: as r leaves a simple fraction, a lattice dissolves. So it is asked at several r from there
-        inwards, until one is inside; the end is one step further out. A quantile changes by at most the bound
-        of b's noise times the change of r, and a - r b by b times it: what is b above its noise cannot be
-        inside unnoticed. In more than a few `places` the quick ends are kept: each law takes a millisecond.
+        The quick half-widths are smooth in r, so a few steps find where they are reached. The law itself is
+        not smooth: as r leaves a simple fraction, a lattice dissolves. So the law is evaluated at several r
+        from the quick end inwards, until one is inside; the end is one step further out. A change of r moves
+        the quantile by at most that change times the bound on b's noise, and moves a - r b by that change
+        times b: if b exceeds its noise, no r inside is missed. In more than a few `places` the quick ends are
+        kept: each law takes a millisecond.
         """
         safe = self._quick_ends(b, values, level)
         if places * values.shape[1] > MOST_RATIOS:
@@ -540,24 +551,23 @@ class Moments:
         return ends
 
     def _between(self, outer: Floats, inner: Floats, level: float) -> tuple[Floats, Floats]:
-        """Return the first of some ratios from the outer to the inner ones that is inside, and the one beyond
-        it, which is not."""
-        last, found = outer.copy(), np.zeros(outer.shape, dtype=bool)
+        """Going from outer to inner ratios, return the first that is inside, and the last that is not."""
+        last, settled = outer.copy(), np.zeros(outer.shape, dtype=bool)
         inside = inner.copy()
         for step in range(1, STEPS):
-            live = np.flatnonzero(~found)
+            live = np.flatnonzero(~settled)
             if not live.size:
                 break
             ratio = (outer + (inner - outer) * step / STEPS)[live]
-            some = self._some(~found)
+            some = self._some(~settled)
             near = np.abs(some.a - ratio * some.b) <= some.widths(ratio, level) * (1 + 1e-9)
             inside[live[near]] = ratio[near]
             last[live[~near]] = ratio[~near]
-            found[live[near]] = True
+            settled[live[near]] = True
         return last, inside
 
     def _quick_ends(self, b: Floats, values: Floats, level: float) -> list[Floats]:
-        """Return the ends for quick half-widths: in standard deviations these hardly change with r."""
+        """Return the ends from quick half-widths, which in standard deviations hardly change with r."""
         here = replace(self, b=b)
         sure = (self.var_a == 0.0) | (self.var_b == 0.0)
         parts = self.var_a, self.var_b, np.where(sure, 0.0, self.covariance)
@@ -576,15 +586,15 @@ class Moments:
     def _some(self, which: NDArray[np.bool_]) -> Moments:
         """Return some of the cells, in one row."""
         columns = (self.a, self.b, self.var_a, self.var_b, self.covariance)
-        a, b, var_a, var_b, covariance = (one[which] for one in np.broadcast_arrays(*columns))
+        a, b, var_a, var_b, covariance = (column[which] for column in np.broadcast_arrays(*columns))
         noises = self.noises and (self.noises[0], np.broadcast_to(self.noises[1], which.shape)[which])
         return Moments(a, b, var_a, var_b, covariance, noises)
 
 
 STEPS = 8
-"""Steps in which the ends of intervals of ratios are found."""
+"""Steps taken to find the ends of a ratio's interval."""
 NEAREST = 0.5
-"""Where the search for the end of a ratio's interval ends: half-way to the quick end."""
+"""Where the search for the end of a ratio's interval stops: half-way to the quick end."""
 MOST_RATIOS = 500
 """Ratios of a table whose intervals come from the law of the noise."""
 
@@ -592,10 +602,10 @@ MOST_RATIOS = 500
 def ratio_interval(
     one: Floats, two: Floats, variances: tuple[Floats, Floats, Floats], factor: Floats
 ) -> tuple[Floats, Floats]:
-    """Return the ends of Fieller's interval of the ratios one / two; nan where it is not bounded.
+    """Return the ends of Fieller's interval for the ratios one / two; nan where it is unbounded.
 
-    `variances` are those of `one` and of `two`, and their covariance. The interval has the ratios r for which
-    one - r two lies within `factor` of its standard deviations of zero. It is not bounded where `two` is not
+    `variances` are those of `one` and of `two`, and their covariance. The interval contains the ratios r for
+    which one - r two is within `factor` standard deviations of zero. It is unbounded where `two` is not
     clearly different from zero.
 
     >>> numbers = [np.array([x]) for x in (10.0, 100.0, 1.0, 4.0, 0.0)]

@@ -1,14 +1,14 @@
-"""Honest intervals: the error of an estimate is a sum of discrete noises, often of few that share a lattice.
+"""Honest intervals: an estimate's error is a sum of discrete noises, often of a few that share a lattice.
 
 A Gaussian interval is wrong there: a State's total has weight 0.99 on one noise of variance 1.2, and its
 nominal 90 % interval covers 84.7 %; a total beside the counts of two sexes, all of variance 3/2, has weights
 2/3, 1/3 and 1/3, and covers 86.8 %. So every noise that enters an estimate is found, with its weight
 (`weights`), and the half-width comes from the law of their sum (`laws`). Often the noises at the unit itself,
-of which each weight is a covariance, settle that the sum is Gaussian whatever the others are; the rest of the
-tree is looked at only where they do not.
+whose weights are covariances, already make the sum Gaussian whatever the others are; the rest of the tree is
+examined only where they do not.
 
-Contrasts are errors e - r f of two estimates, r = 1 for a difference. A noise that is in both has a weight in
-each, so both weights are kept (`Shared`) until r is known.
+Contrasts are errors e - r f of two estimates, r = 1 for a difference. A noise that enters both has a weight
+in each, so both weights are kept (`Shared`) until r is known.
 """
 
 from __future__ import annotations
@@ -47,24 +47,25 @@ from discreet.noise import Noise
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """The noises in two estimates: the weights of each in the one and the other, its law, how often it is.
+    """The noises in two estimates: for each its weights in the first and the second, its law, and how many
+    such noises there are.
 
-    Noises that are not among them have weights of at most `left_out`, and of at most `relative` standard
-    deviations of any contrast.
+    Noises not listed have weights of at most `left_out`, and of at most `relative` standard deviations of
+    any contrast.
     """
 
     weights: Floats
-    """One row a noise, two columns."""
+    """A row for each noise, two columns."""
     laws: tuple[Noise, ...]
     law: Integers
-    """The place of the law of each noise."""
+    """The index of the law of each noise."""
     times: Floats
     left_out: tuple[float, float] = (0.0, 0.0)
     relative: float = np.inf
 
     @classmethod
     def unknown(cls, laws: Sequence[Noise], relative: float) -> Shared:
-        """Return noises of which nothing is known but their laws, and a bound of their weights."""
+        """Return noises of which only the laws are known, and a bound on their weights."""
         none = np.zeros(0)
         return cls(np.zeros((0, 2)), tuple(laws), none.astype(np.int64), none, (np.inf, np.inf), relative)
 
@@ -76,8 +77,8 @@ class Shared:
         relative: float = np.inf,
         others: Sequence[Noise] = (),
     ) -> Shared:
-        """Put noises together, those of equal weights as one: pairs of weights, law, how often each is.
-        Noises that are left out may have `others` of the laws."""
+        """Collect noises given as pairs of weights, law and multiplicity, merging those of equal weights.
+        Noises left out may have the laws `others`."""
         laws = tuple(dict.fromkeys([law for _, law, _ in parts] + list(others)))
         place = {law: code for code, law in enumerate(laws)}
         rows = [
@@ -97,68 +98,71 @@ class Shared:
 
     @classmethod
     def mixed(cls, parts: Sequence[tuple[Shared, float, float]]) -> Shared:
-        """Put independent noises together, with factors for their weights in the one and the other."""
-        laws = tuple(law for one, _, _ in parts for law in one.laws)
-        first = np.cumsum([0, *(len(one.laws) for one, _, _ in parts)])
+        """Combine independent noises, with factors for their weights in the first and second estimate."""
+        laws = tuple(law for noises, _, _ in parts for law in noises.laws)
+        first = np.cumsum([0, *(len(noises.laws) for noises, _, _ in parts)])
         factors = [np.array(pair) for _, *pair in parts]
-        weights = [one.weights * factor for (one, _, _), factor in zip(parts, factors, strict=True)]
-        law = [one.law + start for (one, _, _), start in zip(parts, first, strict=False)]
+        weights = [noises.weights * factor for (noises, _, _), factor in zip(parts, factors, strict=True)]
+        law = [noises.law + start for (noises, _, _), start in zip(parts, first, strict=False)]
         with np.errstate(invalid="ignore"):
             left = [
-                np.nan_to_num(np.abs(factor) * one.left_out, nan=0.0, posinf=np.inf)
-                for (one, _, _), factor in zip(parts, factors, strict=True)
+                np.nan_to_num(np.abs(factor) * noises.left_out, nan=0.0, posinf=np.inf)
+                for (noises, _, _), factor in zip(parts, factors, strict=True)
             ]
-        relative = max((one.relative for one, _, _ in parts if max(one.left_out) > 0), default=np.inf)
+        relative = max(
+            (noises.relative for noises, _, _ in parts if max(noises.left_out) > 0), default=np.inf
+        )
         most = np.max(left, axis=0)
-        times = np.concatenate([one.times for one, _, _ in parts])
+        times = np.concatenate([noises.times for noises, _, _ in parts])
         bound = float(most[0]), float(most[1])
         return cls(np.concatenate(weights), laws, np.concatenate(law), times, bound, relative)
 
     def turned(self) -> Shared:
-        """Return the same noises with the one and the other estimate exchanged."""
+        """Return the same noises with the two estimates exchanged."""
         return replace(self, weights=self.weights[:, ::-1], left_out=self.left_out[::-1])
 
     def contrast(self, factors: Floats) -> Floats:
-        """Return the weights of all noises in the one less so many times the other, one row a factor."""
-        found: Floats = np.abs(self.weights[:, 0] - factors[:, None] * self.weights[:, 1])
-        return found
+        """Return the weights of all noises in first minus factor times second, a row for each factor."""
+        weights: Floats = np.abs(self.weights[:, 0] - factors[:, None] * self.weights[:, 1])
+        return weights
 
     def bound(self, factors: Floats, sizes: Floats) -> Floats:
-        """Return what no weight of a noise that is not known exceeds, in contrasts of these deviations."""
+        """Return a bound on the weights of unknown noises, in contrasts with these standard deviations."""
         with np.errstate(invalid="ignore"):
             most = self.left_out[0] + np.where(factors == 0, 0.0, np.abs(factors) * self.left_out[1])
             return np.minimum(most, np.where(sizes > 0, self.relative * sizes, 0.0))
 
 
 Noises = tuple[Sequence[Shared], Integers]
-"""Noises in pairs of estimates, and which of them are in each unit and cell."""
+"""Noises in pairs of estimates, and which of them enter each unit and cell."""
 
 
 def mixed_noises(noises: Sequence[Noises], wx: Floats, wy: Floats) -> Noises:
-    """Return the noises in means of pairs of estimates, one of each group, which have none in common; their
-    weights in the one and the other mean are (group, unit, cell)."""
+    """Return the noises in weighted means of pairs of estimates, one from each group; groups share no noise.
+    The weights in the first and the second mean are (group, unit, cell)."""
     wide = np.broadcast_to(wy, wx.shape)
     asked = [np.where(weights > 0, of, -1.0) for (_, of), weights in zip(noises, wx + wide, strict=True)]
     table = np.stack([*asked, *wx, *wide]).reshape(3 * len(noises), -1)
     distinct, of = np.unique(table, axis=1, return_inverse=True)
-    found = []
+    mixed = []
     for column in distinct.T:
-        which, one, two = column.reshape(3, -1)
+        which, first, second = column.reshape(3, -1)
         some = [
-            (noises[place][0][int(code)], float(one[place]), float(two[place]))
+            (noises[place][0][int(code)], float(first[place]), float(second[place]))
             for place, code in enumerate(which)
             if code >= 0
         ]
-        found.append(Shared.mixed(some) if some else Shared.of([]))
-    return found, of.reshape(wx.shape[1:])
+        mixed.append(Shared.mixed(some) if some else Shared.of([]))
+    return mixed, of.reshape(wx.shape[1:])
 
 
 def independent_noises(now: Noises, before: Noises) -> Noises:
-    """Return the noises in the first estimates of pairs, and in those of other pairs: they have none in
-    common."""
-    (one, of), (two, its) = now, before
+    """Return the noises in the first estimates of two sets of pairs, which share no noise."""
+    (first, of), (second, its) = now, before
     pairs, which = np.unique(np.stack([of, its]).reshape(2, -1), axis=1, return_inverse=True)
-    noises = [Shared.mixed([(one[a], 1.0, 0.0), (two[b].turned(), 0.0, 1.0)]) for a, b in pairs.T.tolist()]
+    noises = [
+        Shared.mixed([(first[a], 1.0, 0.0), (second[b].turned(), 0.0, 1.0)]) for a, b in pairs.T.tolist()
+    ]
     return noises, which.reshape(of.shape)
 
 
@@ -171,59 +175,62 @@ def shared_widths(
     *,
     quick: bool = False,
 ) -> Floats:
-    """Return half-widths of many contrasts e - factor f: `of` says which noises are in each.
+    """Return half-widths of many contrasts e - factor f: `of` says which noises enter each.
 
-    `quick`: half of the largest weight is added to a Gaussian's, in place of the law of the noise.
+    With `quick`, half of the largest weight is added to a Gaussian half-width instead of using the law.
     """
-    asked = [one.ravel() for one in np.broadcast_arrays(of, np.nan_to_num(factors), np.nan_to_num(variances))]
-    # cells with the same noises and factor have the same width
+    asked = [
+        column.ravel() for column in np.broadcast_arrays(of, np.nan_to_num(factors), np.nan_to_num(variances))
+    ]
+    # cells with the same noises, factor and variance have the same width
     distinct, same = np.unique(np.column_stack(asked), axis=0, return_inverse=True)
     whose, known, flat = distinct[:, 0].astype(np.int64), distinct[:, 1], distinct[:, 2]
-    sizes, found, bounds = np.sqrt(np.maximum(flat, 0.0)), np.zeros(len(flat)), np.zeros(len(flat))
+    sizes, half, bounds = np.sqrt(np.maximum(flat, 0.0)), np.zeros(len(flat)), np.zeros(len(flat))
     parts = []
     for some in np.split(np.arange(len(flat)), np.flatnonzero(np.diff(whose)) + 1):
         if not some.size:
             continue
-        one = noises[int(whose[some[0]])]
-        bounds[some] = one.bound(known[some], sizes[some])
-        for mine in np.array_split(some, 1 + len(some) * len(one.law) // AT_ONCE):
-            weights = one.contrast(known[mine])
-            if quick or not len(one.law):
-                found[mine] = _safe_widths(sizes[mine], weights, bounds[mine], one, level)
+        shared = noises[int(whose[some[0]])]
+        bounds[some] = shared.bound(known[some], sizes[some])
+        for mine in np.array_split(some, 1 + len(some) * len(shared.law) // AT_ONCE):
+            weights = shared.contrast(known[mine])
+            if quick or not len(shared.law):
+                half[mine] = _safe_widths(sizes[mine], weights, bounds[mine], shared, level)
                 continue
-            for code, law in enumerate(one.laws):
-                its = one.law == code
+            for code, law in enumerate(shared.laws):
+                its = shared.law == code
                 rows = np.repeat(mine, int(its.sum()))
-                parts.append((rows, weights[:, its].ravel(), law, np.tile(one.times[its], len(mine))))
+                parts.append((rows, weights[:, its].ravel(), law, np.tile(shared.times[its], len(mine))))
     if parts:
         terms = Terms.of(parts)
         listed, row = np.unique(terms.row, return_inverse=True)
-        found[listed] = half_widths(flat[listed], replace(terms, row=row.ravel()), level, bounds[listed])
-    widths = found[same.ravel()].reshape(variances.shape)
+        half[listed] = half_widths(flat[listed], replace(terms, row=row.ravel()), level, bounds[listed])
+    widths = half[same.ravel()].reshape(variances.shape)
     return np.where(np.isnan(variances), np.nan, widths)
 
 
 def _safe_widths(sizes: Floats, weights: Floats, bound: Floats, noises: Shared, level: float) -> Floats:
-    """Return half-widths that cover whatever lattice the weights make, without its law.
+    """Return half-widths that cover whatever lattice the weights form, without computing its law.
 
-    A lattice hides half of its step. A sum of Laplace noises lies between one of them and a Gaussian. Of
-    discrete Gaussian noise the parameter counts: it is at least the variance, and bounds the tails."""
+    A lattice costs at most half of its step. The law of a sum of Laplace noises lies between a single one
+    and a Gaussian. For discrete Gaussian noise the parameter is used: it is at least the variance, and bounds
+    the tails."""
     known = [traits(law) for law in noises.laws]
     quantile = normal_quantile(level)
-    if any(one.scale for one in known):
+    if any(trait.scale for trait in known):
         quantile = max(quantile, -math.log(1 - level) / math.sqrt(2))
     coarsest = np.maximum(weights.max(axis=1, initial=0.0), bound)
     if weights.shape[1]:
-        more = np.array([one.proxy - one.variance for one in known])[noises.law] * noises.times
+        more = np.array([trait.proxy - trait.variance for trait in known])[noises.law] * noises.times
         wide = np.sqrt(sizes**2 + weights**2 @ more)
     else:
-        wide = sizes * math.sqrt(max((one.proxy / one.variance for one in known), default=1.0))
+        wide = sizes * math.sqrt(max((trait.proxy / trait.variance for trait in known), default=1.0))
     return np.where(sizes > 0, quantile * wide + coarsest / 2, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Ends of intervals, and where nothing was left of one but the nearest number that can be."""
+    """Ends of intervals, and which intervals were empty and became the nearest possible number."""
 
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
@@ -231,10 +238,10 @@ class Ends:
 
 
 def count_ends(estimate: Floats, width: Floats) -> Ends:
-    """Return intervals of counts: ends rounded inwards to whole numbers, none below zero.
+    """Return intervals for counts: ends rounded inwards to whole numbers, none below zero.
 
-    Where nothing is left, it is the nearest whole number that is not negative. A count at the very end is
-    inside, also where rounding of floats puts it next to it.
+    An interval that becomes empty is replaced by the nearest non-negative whole number. A count at the very
+    end is inside, even if floating-point rounding puts it just outside.
 
     >>> ends = count_ends(np.array([4.3, -3.0]), np.array([1.5, 1.0]))
     >>> ends.lower.tolist(), ends.upper.tolist(), ends.moved.tolist()
@@ -249,7 +256,7 @@ def count_ends(estimate: Floats, width: Floats) -> Ends:
 
 
 def close_ends(estimate: Floats, width: Floats) -> tuple[Floats, Floats]:
-    """Return intervals of differences of counts: an end that is whole but for rounding is whole.
+    """Return intervals for differences of counts; an end that is whole up to rounding is made whole.
 
     >>> [end.tolist() for end in close_ends(np.array([2.25]), np.array([1.25 - 1e-9]))]
     [[1.0], [3.499999999]]
@@ -263,20 +270,20 @@ def close_ends(estimate: Floats, width: Floats) -> tuple[Floats, Floats]:
 
 
 def _rounding(estimate: Floats) -> Floats:
-    """Return what floats may be off in an end: counts add up to more than the estimate, up to a nation's."""
+    """Return the possible rounding error in an end: sums behind an estimate may be as large as a nation."""
     return 1e-7 + 1e-12 * np.abs(estimate)
 
 
 class View:
-    """The covariances of a model on a tree, as variances and laws of cells of queries at nodes."""
+    """The covariances of a model on a tree, as variances and laws of the cells of queries at nodes."""
 
     def __init__(
         self, model: Model, shape: Tree, told: Sequence[Told], solutions: Sequence[Solution]
     ) -> None:
         self.model, self.shape, self.told, self.solutions = model, shape, tuple(told), list(solutions)
-        self._P: ByComponent = [one.P for one in solutions]
-        self._nulls: ByComponent = [one.nulls() for one in solutions]
-        self._uncertain: ByComponent = [one.uncertain() for one in solutions]
+        self._P: ByComponent = [solution.P for solution in solutions]
+        self._nulls: ByComponent = [solution.nulls() for solution in solutions]
+        self._uncertain: ByComponent = [solution.uncertain() for solution in solutions]
         self._widths: dict[tuple[str, float], Floats] = {}
         self._largest: dict[tuple[str, float], Floats] = {}
         self._terms: dict[str, Terms] = {}
@@ -284,33 +291,33 @@ class View:
         self._variances: dict[str, Floats] = {}
 
     def variances(self, query: str, nodes: Integers) -> Floats:
-        """Return the variance of each class of cells of a query, one row a node."""
+        """Return the variance of each class of cells of a query, a row for each node."""
         if query not in self._variances:
-            found = np.maximum(self.model.projection(query).variances(self._P), 0.0)
-            # what is exact would come out as rounding of the other variances
-            self._variances[query] = np.where(self.exact(query, np.arange(self.shape.size)), 0.0, found)
+            variances = np.maximum(self.model.projection(query).variances(self._P), 0.0)
+            # exact cells would otherwise get the rounding error of the other variances
+            self._variances[query] = np.where(self.exact(query, np.arange(self.shape.size)), 0.0, variances)
         return self._variances[query][nodes]
 
     def undetermined(self, query: str, nodes: Integers) -> NDArray[np.bool_]:
         """Return which classes of cells no measurement determines."""
-        return self.model.projection(query).reaches([one[nodes] for one in self._nulls])
+        return self.model.projection(query).reaches([projectors[nodes] for projectors in self._nulls])
 
     def exact(self, query: str, nodes: Integers) -> NDArray[np.bool_]:
-        """Return which classes of cells have no error, from counts that are held exact."""
-        return ~self.model.projection(query).reaches([one[nodes] for one in self._uncertain])
+        """Return which classes of cells have no error, because of counts held exact."""
+        return ~self.model.projection(query).reaches([projectors[nodes] for projectors in self._uncertain])
 
     def widths(self, query: str, level: float) -> Floats:
-        """Return the half-width of the interval of each class of cells, one row a node; see `laws`."""
+        """Return the half-width of the interval of each class of cells, a row for each node; see `laws`."""
         key = (query, level)
         if key not in self._widths:
             near, open_rows, far = self._errors(query)
-            found = near.settled_widths(level)
-            found[open_rows] = far.half_widths(level)
-            self._widths[key] = found.reshape(self.shape.size, -1)
+            widths = near.settled_widths(level)
+            widths[open_rows] = far.half_widths(level)
+            self._widths[key] = widths.reshape(self.shape.size, -1)
         return self._widths[key]
 
     def largest_widths(self, query: str, level: float) -> Floats:
-        """Return the largest half-width of each node: that of the cells that may have it is looked for."""
+        """Return the largest half-width at each node, computed only for the cells that may attain it."""
         key = (query, level)
         if key not in self._largest:
             self._largest[key] = self._find_largest(query, level)
@@ -319,7 +326,7 @@ class View:
     def _find_largest(self, query: str, level: float) -> Floats:
         deviations = np.sqrt(self.variances(query, np.arange(self.shape.size)))
         safe = (safe_quantile(self.unknown.laws, level) + self.unknown.relative / 2) * deviations
-        # the largest is hardly less than that of a Gaussian of the largest deviation
+        # the largest half-width is hardly below a Gaussian's with the largest deviation
         likely = 0.999 * normal_quantile(level) * deviations.max(axis=1, initial=0.0)
         left, known = deviations > 0, np.where(deviations > 0, -np.inf, deviations)
         some = np.flatnonzero(np.any(safe > likely[:, None], axis=0))
@@ -334,20 +341,19 @@ class View:
             if wanted.any():
                 known[wanted] = self._errors_of(query, wanted.ravel()).half_widths(level)
                 left &= ~wanted
-        found: Floats = known.max(axis=1, initial=0.0)
-        return found
+        largest: Floats = known.max(axis=1, initial=0.0)
+        return largest
 
     def _near_errors(self, query: str, classes: Integers) -> Errors:
-        """Return the errors of some classes of cells at all nodes, node by node, of which the noises at the
-        node are listed."""
+        """Return the errors of some classes of cells at all nodes, node by node, listing only the noises at
+        the node itself."""
         variances = self.variances(query, np.arange(self.shape.size))
         wanted = np.zeros(variances.shape, dtype=bool)
         wanted[:, classes] = True
         return self._listed(query, wanted.ravel(), self._near(query, classes), self.unknown.relative)
 
     def _errors_of(self, query: str, wanted: NDArray[np.bool_]) -> Errors:
-        """Return the errors of some of the rows (node * classes + class), of which all noises that matter are
-        listed."""
+        """Return the errors of some rows (node * classes + class), listing all noises that matter."""
         return self._listed(query, wanted, self._find_terms(query, wanted.reshape(self.shape.size, -1)), FAR)
 
     def _listed(
@@ -355,30 +361,30 @@ class View:
     ) -> Errors:
         flat = self.variances(query, np.arange(self.shape.size)).ravel()[wanted]
         place = np.cumsum(wanted) - 1
-        listed = (replace(one, row=place[one.row]) for one in terms)
+        listed = (replace(part, row=place[part.row]) for part in terms)
         return Errors(flat, listed, unlisted * np.sqrt(flat))
 
     def _errors(self, query: str) -> tuple[Errors, Integers, Errors]:
-        """Return the errors of all rows from the noises at their nodes, the rows that this does not settle,
-        and their errors from all noises."""
+        """Return the errors of all rows from the noises at their nodes, the rows that these do not settle,
+        and the errors of those rows from all noises."""
         if query not in self._known_errors:
-            self._known_errors.clear()  # one query at a time
+            self._known_errors.clear()  # keep one query at a time
             near = self._near_errors(query, np.arange(len(self.model.projection(query).class_sizes)))
             far = self._errors_of(query, ~near.settled)
             self._known_errors[query] = near, np.flatnonzero(~near.settled), far
         return self._known_errors[query]
 
     def terms(self, query: str) -> Terms:
-        """Return the noises in all classes of cells at all nodes; their row is node * classes + class."""
+        """Return the noises in all classes of cells at all nodes; the row is node * classes + class."""
         if query not in self._terms:
-            self._terms.clear()  # they are many: one query at a time
+            self._terms.clear()  # they need much memory: keep one query at a time
             every = np.ones((self.shape.size, len(self.model.projection(query).class_sizes)), dtype=bool)
             self._terms[query] = Terms.together(list(self._find_terms(query, every)))
         return self._terms[query]
 
     def _near(self, query: str, some: Integers) -> Iterator[Terms]:
-        """Yield the noises at the node itself: the weight of one is the covariance of what it is added to
-        with the estimate, over the variance of the noise."""
+        """Yield the noises at the node itself: the weight of a noise is the covariance of the measured cell
+        with the estimate, divided by the variance of the noise."""
         yield self._no_terms
         projection = self.model.projection(query)
         every = np.arange(self.shape.size)
@@ -394,18 +400,18 @@ class View:
                 yield from self._noises(projection, columns, own, None)
 
     def _find_terms(self, query: str, wanted: NDArray[np.bool_]) -> Iterator[Terms]:
-        """Yield the noises that matter in classes of cells that are wanted (node, class)."""
+        """Yield the noises that matter in the wanted classes of cells (node, class)."""
         yield self._no_terms
         sets, of = np.unique(wanted, axis=0, return_inverse=True)
         if len(sets) > MOST_SETS:
             yield from self._find_some(query, wanted)
             return
-        for place, one in enumerate(sets):
-            if one.any():
+        for place, chosen in enumerate(sets):
+            if chosen.any():
                 yield from self._find_some(query, wanted & (of.ravel() == place)[:, None])
 
     def _find_some(self, query: str, wanted: NDArray[np.bool_]) -> Iterator[Terms]:
-        """Yield the same; all classes that are wanted at some node are looked at wherever one is."""
+        """Yield the same; a class wanted at some node is examined at every node that wants any class."""
         projection, some = self.model.projection(query), np.flatnonzero(wanted.any(axis=0))
         for start in range(0, len(some), MOST_CLASSES):
             columns = projection.columns(some[start : start + MOST_CLASSES])
@@ -417,8 +423,8 @@ class View:
             least[nodes] = np.where(matters, LEAST * np.sqrt(variances), np.inf)
             branches = self._branches.among(columns.components)
             for reached in branches.reached(nodes, columns.rows, columns.lengths, enough):
-                found = replace(reached, place=nodes[reached.place])
-                yield from self._noises(projection, columns, found, least)
+                there = replace(reached, place=nodes[reached.place])
+                yield from self._noises(projection, columns, there, least)
 
     def _noises(
         self,
@@ -427,7 +433,7 @@ class View:
         reached: Reached,
         least: Floats | None,
     ) -> Iterator[Terms]:
-        """Yield the noises of units that enter estimates at nodes, by more than the `least` weights."""
+        """Yield the noises of units that enter estimates at nodes with more than the `least` weights."""
         classes, laws = len(projection.class_sizes), self.unknown.laws
         sizes = np.array([size_of(law) for law in laws])
         for measured, codes in self._measured:
@@ -449,17 +455,17 @@ class View:
 
     @cached_property
     def _measured(self) -> list[tuple[str, Integers]]:
-        """The queries that are measured, with the place of the law of the noise of each kind of units, -1 for
-        none. A query that a kind measures twice is there twice."""
-        found: dict[tuple[str, int], Integers] = {}
+        """The measured queries, with the index of the noise law for each kind of unit, -1 for none. A query
+        that a kind measures twice is listed twice."""
+        codes_of: dict[tuple[str, int], Integers] = {}
         place = {law: code for code, law in enumerate(self.unknown.laws)}
         for kind, told in enumerate(self.told):
             asked: list[str] = []
             for query, law in told.laws:
                 key = query, asked.count(query)
                 asked.append(query)
-                found.setdefault(key, np.full(len(self.told), -1))[kind] = place[law]
-        return [(query, codes) for (query, _), codes in found.items()]
+                codes_of.setdefault(key, np.full(len(self.told), -1))[kind] = place[law]
+        return [(query, codes) for (query, _), codes in codes_of.items()]
 
     @cached_property
     def _no_terms(self) -> Terms:
@@ -467,8 +473,8 @@ class View:
         return Terms(none.astype(np.int64), none, none.astype(np.int64), none, self.unknown.laws)
 
     def shared(self, cells: CellPairs, nodes: Integers) -> list[Shared]:
-        """Return the noises in pairs of cells at each of some nodes, pair by pair."""
-        found: list[Shared] = []
+        """Return the noises in pairs of cells at some nodes, pair by pair."""
+        noises: list[Shared] = []
         room = MOST_WEIGHTS // max(1, len(cells.distinct))
         for pair in cells.distinct:
             parts: dict[int, list[tuple[Floats, Noise, float]]] = {int(node): [] for node in nodes}
@@ -495,25 +501,25 @@ class View:
                             parts[node].append((weights, law, times))
             for node, some in parts.items():
                 one, two = left_out[node].tolist()
-                found.append(Shared.of(some, (one, two), self.unknown.relative, self.unknown.laws))
-        return found
+                noises.append(Shared.of(some, (one, two), self.unknown.relative, self.unknown.laws))
+        return noises
 
     def shared_of_sums(
         self, cells: CellPairs, sums: tuple[ByComponent, ByComponent], kinds: Integers
     ) -> list[Shared]:
         """Return the noises in pairs of cells of two sums of units, with these weights of own beliefs.
 
-        They are those of the units that matter; the strongest of them, if there is no room for all."""
+        Only the units that matter are listed, and only the strongest of them if they are too many."""
         back = [np.swapaxes(solution.beliefs.h[kinds], 1, 2) for solution in self.solutions]
-        by_side = [[turn @ A for turn, A in zip(back, one, strict=True)] for one in sums]
+        by_side = [[turn @ A for turn, A in zip(back, by_component, strict=True)] for by_component in sums]
         asked = np.array(
             [sum(self.model.projections[query].cells for query, _ in told.laws) for told in self.told]
         )
         least = np.array([least_noise(told) for told in self.told])
         room = MOST_WEIGHTS // max(1, 2 * len(cells.distinct))
-        found: list[Shared] = []
+        noises: list[Shared] = []
         for pair in cells.distinct:
-            # what the own belief of each unit contributes to the variance bounds the weights of its noises
+            # the share of a unit's own belief in the variance bounds the weights of its noises
             shares = np.zeros((len(kinds), 2))
             for place, (side, rows) in enumerate(zip(sums, pair, strict=True)):
                 for A, row, solution in zip(side, rows, self.solutions, strict=True):
@@ -536,8 +542,8 @@ class View:
                     weights = [seen.read(side).ravel() / size_of(law) for side in moved]
                     parts.append((np.column_stack(weights), law, 1.0))
             one, two = bounds[far].max(axis=0, initial=0.0).tolist()
-            found.append(Shared.of(parts, (one, two), self.unknown.relative, self.unknown.laws))
-        return found
+            noises.append(Shared.of(parts, (one, two), self.unknown.relative, self.unknown.laws))
+        return noises
 
     @cached_property
     def _branches(self) -> Branches:
@@ -545,7 +551,7 @@ class View:
 
     @cached_property
     def unknown(self) -> Shared:
-        """Noises of which nothing is known but a bound of their weights: the weight a of a noise has
+        """Noises of which only a bound on the weights is known: the weight a of a noise satisfies
         a^2 <= var(estimate) var(measured cell) / s^2, with s the variance of the noise."""
         most = 0.0
         for kind, told in enumerate(self.told):
@@ -557,16 +563,16 @@ class View:
 
 
 MOST_WEIGHTS = 1 << 24
-"""Weights of noises in all pairs of cells that are looked at; of the others, only a bound is known."""
+"""The most weights of noises computed for all pairs of cells; for the rest only a bound is known."""
 
 MOST_SETS = 16
-"""Sets of classes that are looked at one by one, each at nodes of its own."""
+"""Sets of classes examined one by one, each at its own nodes."""
 
 MOST_CLASSES = 256
-"""Classes of cells that are looked at together."""
+"""Classes of cells examined together."""
 
 FAR = 1 / 100
-"""Branches of the tree where no weight can exceed so many standard deviations are left out."""
+"""Branches of the tree where no weight can exceed this many standard deviations are left out."""
 
 LEAST = 1e-5
-"""Weights that are kept, in standard deviations of the estimate."""
+"""The smallest weights kept, in standard deviations of the estimate."""

@@ -1,18 +1,18 @@
-"""Laws of errors: quantiles of sums of weighted integer noises, to the safe side.
+"""Laws of errors: quantiles of sums of weighted integer noises, rounded to the safe side.
 
 The error of an estimate is E = sum of w N over independent symmetric integer noises N. Its transform is the
-product of theirs, and P(|E| <= x) follows from it, exactly but for rounding, in two ways.
+product of theirs, and gives P(|E| <= x), exactly up to rounding, in two ways.
 
 *On a lattice.* If all weights are multiples of some d (two queries of equal variance: 2/3, 1/3, 1/3), so is
-E, and its law is one Fourier transform. Otherwise d is chosen so that all weights are nearly multiples. What
-is left over, D = sum of (w - p d) N, is small; its bound is added to the half-width.
+E, and one Fourier transform gives its law. Otherwise d is chosen so that all weights are nearly multiples.
+The remainder D = sum of (w - p d) N is small; its bound is added to the half-width.
 
-*With a Gaussian.* Terms that are many and fine are Gaussian together: either their weights are negligible
-(NEGLIGIBLE standard deviations of E; half of the largest is added to the half-width), or what is finer
-still has a standard deviation of SMOOTH times the weight: then every image of the lattice of the noise in
-the frequencies is below 1e-6. The other terms keep their own law. If there are none, E is Gaussian.
+*With a Gaussian.* Many fine terms are Gaussian together: either their weights are negligible (NEGLIGIBLE
+standard deviations of E; half of the largest is added to the half-width), or the terms finer still have a
+standard deviation of SMOOTH times the weight, so that every image of the noise's lattice in the frequencies
+is below 1e-6. The other terms keep their own law. If there are none, E is Gaussian.
 
-A chance that is left out anywhere is added to the level, so that P(|E| <= half-width) >= level holds.
+Any probability left out is added to the level, so that P(|E| <= half-width) >= level holds.
 """
 
 from __future__ import annotations
@@ -30,37 +30,37 @@ from discreet.estimation.tree import Floats, Integers
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 
 SMOOTH = 1.7
-"""What is finer has so many weights as its standard deviation: e^-(1.7 pi)^2/2 is 6e-7."""
+"""Finer terms hide a weight if their standard deviation is this many weights: e^-(1.7 pi)^2/2 is 6e-7."""
 NEGLIGIBLE = 1 / 300
-"""Weights of so many standard deviations of the error are negligible: half of it is added to a width."""
+"""Weights up to this many standard deviations of the error are negligible; half of it is added to a width."""
 SETTLED = 1e-3
-"""Errors are settled if no lattice of a wider step can be seen, in standard deviations."""
+"""Errors are settled if no lattice with a wider step, in standard deviations, can show."""
 PEAKED = 1e-3
-"""Excess kurtosis up to which terms together are Gaussian: coverage changes by 1e-5."""
+"""Excess kurtosis up to which a sum of terms is taken as Gaussian: coverage changes by 1e-5."""
 LEFT_OUT = 1e-5
-"""Chance that is added to a level where part of an error is taken as Gaussian."""
+"""Probability added to a level if part of an error is taken as Gaussian."""
 NATS = 14.0
-"""A leftover exceeds its bound with a chance of at most 2 e^-14, less than what is added to the level."""
+"""A remainder exceeds its bound with probability at most 2 e^-14, less than what is added to the level."""
 CLOSE = 1e-7
-"""How close to a level a quantile is taken; ten thousand times less than a percent."""
+"""The tolerance in the level of a quantile."""
 SURE = 22.0
 """The same for the end of a law: 2 e^-22 is 6e-10."""
 ROUNDING = 1e-8
-"""What is left over of weights that are multiples of a step, in standard deviations."""
+"""The largest remainder, in standard deviations, of weights that are multiples of a step up to rounding."""
 FEW, MOST_OUTCOMES = 4, 20_000
-"""Noises, and outcomes of them, that are looked at one by one."""
+"""The most noises, and the most outcomes of them, that are enumerated."""
 MOST_POINTS = 1 << 16
-"""Points of a lattice on each side of zero."""
+"""The most points of a lattice on each side of zero."""
 MOST_STEPS = 4096
-"""Steps of a lattice in one weight that are tried."""
+"""The most steps of a lattice tried within one weight."""
 WIDER = 5e-3
-"""A leftover of at most so many standard deviations is small enough."""
+"""A remainder of at most this many standard deviations is small enough."""
 AT_ONCE = 1 << 20
-"""Numbers that are held at once."""
+"""Numbers held in memory at once."""
 
 
 class Traits(NamedTuple):
-    """What is known of a noise: its variance, fourth cumulant, a variance that bounds its transform
+    """Properties of a noise: its variance, its fourth cumulant, a variance that bounds its transform
     (|transform(u)| <= e^-(smooth u^2/2) up to pi), and its tails: log E e^(sN) <= proxy s^2/2 for
     |s| < 1/scale."""
 
@@ -73,10 +73,10 @@ class Traits(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def traits(law: Noise) -> Traits:
-    """Return what is known of a noise."""
+    """Return the properties of a noise."""
     variance = max(law.true_variance(), 1e-20)
     flat = float(transform(law, np.array([math.pi]))[0])
-    # more than nothing, so that it is seen
+    # positive, so that it is not taken for no noise
     smooth = max(min(-2 * math.log(max(flat, 1e-300)) / math.pi**2, variance), 1e-6 * variance)
     if isinstance(law, DiscreteGaussian):
         size = float(law.variance)
@@ -85,7 +85,7 @@ def traits(law: Noise) -> Traits:
         steps = np.arange(0.0, 40.0)
         fourth = 2 * float(law.pmf(steps.astype(np.int64)) @ steps**4) - 3 * variance**2
         return Traits(variance, abs(fourth), smooth, size, 0.0)
-    # Laplace: 2 p / (1 - p)^2 is the variance; cumulants are those of a difference of geometric noises
+    # Laplace: the variance is 2 p / (1 - p)^2; the cumulants are those of a difference of geometric noises
     fourth = variance * (1 + 6 * variance / 2) if variance else 0.0
     # log E e^(sN) <= s^2 variance/2 / (1 - |s| scale): Bernstein's bound, with |s| <= 1/(2 scale)
     return Traits(variance, fourth, smooth, variance, max(1.0, math.sqrt(variance)))
@@ -101,30 +101,30 @@ def transform(law: Noise, angle: Floats) -> Floats:
     if isinstance(law, DiscreteGaussian):
         size = float(law.variance)
         if size >= 0.5:  # images of a Gaussian
-            found = np.exp(-0.5 * size * turn * turn) + np.exp(-0.5 * size * (2 * math.pi - turn) ** 2)
+            value = np.exp(-0.5 * size * turn * turn) + np.exp(-0.5 * size * (2 * math.pi - turn) ** 2)
             if size < 3.0:
-                found += np.exp(-0.5 * size * (2 * math.pi + turn) ** 2)
-                found /= 1 + 2 * math.exp(-2 * math.pi**2 * size)
-            return np.asarray(found, dtype=np.float64)
+                value += np.exp(-0.5 * size * (2 * math.pi + turn) ** 2)
+                value /= 1 + 2 * math.exp(-2 * math.pi**2 * size)
+            return np.asarray(value, dtype=np.float64)
         chances = law.pmf(np.arange(3 + int(math.sqrt(70 * size))))
         return np.asarray(
             np.polynomial.chebyshev.chebval(np.cos(turn), [chances[0], *(2 * chances[1:])]), dtype=np.float64
         )
     assert isinstance(law, DiscreteLaplace)
     ratio = float(np.exp(law.log_pmf(1) - law.log_pmf(0)))
-    found = (1 - ratio) ** 2 / ((1 - ratio) ** 2 + 4 * ratio * np.sin(turn / 2) ** 2)
-    return np.asarray(found, dtype=np.float64)
+    value = (1 - ratio) ** 2 / ((1 - ratio) ** 2 + 4 * ratio * np.sin(turn / 2) ** 2)
+    return np.asarray(value, dtype=np.float64)
 
 
 Part = tuple[Integers, Floats, Noise, Floats | float]
-"""Entries of one law: rows of the errors, weights, the law, how often each is."""
+"""Entries of one law: rows of the errors, weights, the law, and multiplicities."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The noises in many errors: the row of the error, weight, law and how often, one entry each.
+    """The noises in many errors; each entry has the row of the error, a weight, a law and a multiplicity.
 
-    Entries of one row need not stand together.
+    Entries of one row need not be adjacent.
     """
 
     row: Integers
@@ -135,43 +135,43 @@ class Terms:
 
     @classmethod
     def of(cls, parts: Sequence[Part]) -> Terms:
-        """Put entries together: rows, weights, their law, how often each is."""
+        """Collect entries given as rows, weights, their law and multiplicities."""
         laws = tuple(dict.fromkeys(law for _, _, law, _ in parts))
         place = {law: code for code, law in enumerate(laws)}
         columns = [
             (rows, np.abs(weights), np.full(len(rows), place[law]), np.broadcast_to(times, rows.shape))
             for rows, weights, law, times in parts
         ] or [(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0))]
-        row, weight, code, times = (np.concatenate(one) for one in zip(*columns, strict=True))
+        row, weight, code, times = (np.concatenate(column) for column in zip(*columns, strict=True))
         return cls(row, weight, code, times.astype(np.float64), laws)
 
     @classmethod
     def together(cls, some: Sequence[Terms]) -> Terms:
-        """Put the entries of several together."""
-        if some and all(one.laws is some[0].laws for one in some):
-            columns = zip(*((one.row, one.weight, one.law, one.times) for one in some), strict=True)
-            row, weight, law, times = (np.concatenate(one) for one in columns)
+        """Join the entries of several."""
+        if some and all(terms.laws is some[0].laws for terms in some):
+            columns = zip(*((terms.row, terms.weight, terms.law, terms.times) for terms in some), strict=True)
+            row, weight, law, times = (np.concatenate(column) for column in columns)
             return cls(row, weight, law, times, some[0].laws)
-        return cls.of([part for one in some for part in one.parts])
+        return cls.of([part for terms in some for part in terms.parts])
 
     @property
     def parts(self) -> list[Part]:
         """The entries, law by law."""
-        found: list[Part] = []
+        entries: list[Part] = []
         for code, law in enumerate(self.laws):
             its = np.flatnonzero(self.law == code)
-            found.append((self.row[its], self.weight[its], law, self.times[its]))
-        return found
+            entries.append((self.row[its], self.weight[its], law, self.times[its]))
+        return entries
 
     def picked(self, rows: Integers, new: Integers, scale: Floats) -> Terms:
-        """Return the entries of some rows, as those of new rows, with their weights times a scale."""
+        """Return the entries of some rows under new row numbers, with their weights scaled."""
         order = np.argsort(self.row, kind="stable")
         begin, end = (np.searchsorted(self.row[order], rows, side=side) for side in ("left", "right"))
         many = end - begin
         which = order[np.repeat(begin - np.cumsum(many) + many, many) + np.arange(many.sum())]
-        found = self.some(which)
+        picked = self.some(which)
         return Terms(
-            np.repeat(new, many), found.weight * np.repeat(scale, many), found.law, found.times, self.laws
+            np.repeat(new, many), picked.weight * np.repeat(scale, many), picked.law, picked.times, self.laws
         )
 
     def some(self, which: Integers) -> Terms:
@@ -180,17 +180,17 @@ class Terms:
 
 
 class Errors:
-    """Errors of these variances, sums of the terms that are listed. Weights of terms that are not listed are
-    at most `unlisted`, or else negligible; a law that they may have is listed, if without an entry.
+    """Errors with these variances, as sums of the listed terms. Terms that are not listed have weights of at
+    most `unlisted`, or negligible ones; a law they may have is listed, possibly without an entry.
 
-    Terms are sorted into bins by their weight, so that those that are fine need not be kept.
-    An error is `settled` if the terms that are listed make it Gaussian, whatever the others are: they hide
-    every step up to `unlisted`, but for the finest.
+    Terms are sorted into bins by weight, so that fine ones need not be kept. An error is `settled` if the
+    listed terms make it Gaussian, whatever the others are: they hide every step up to `unlisted`, except
+    the finest.
 
-    >>> one = DiscreteGaussian(1)
-    >>> terms = Terms.of([(np.array([0, 1, 1]), np.array([1.0, 2 / 3, 1 / 3]), one, np.array([1, 1, 2]))])
-    >>> found = Errors(one.true_variance() * np.array([1, 2 / 3]), [terms])
-    >>> found.half_widths(0.9).round(4).tolist()
+    >>> law = DiscreteGaussian(1)
+    >>> terms = Terms.of([(np.array([0, 1, 1]), np.array([1.0, 2 / 3, 1 / 3]), law, np.array([1, 1, 2]))])
+    >>> errors = Errors(law.true_variance() * np.array([1, 2 / 3]), [terms])
+    >>> errors.half_widths(0.9).round(4).tolist()
     [2.0, 1.3333]
     """
 
@@ -241,22 +241,22 @@ class Errors:
     ) -> None:
         """Find the terms that keep their own law, and the step of the finest lattice that is not hidden.
 
-        Bins are looked at from the finest upwards, with what is not listed among them: its variance, how
-        smooth it is at least, and the bound of its weights."""
+        Bins are examined from the finest upwards. Terms that are not listed take part with their variance,
+        a lower bound on their smoothness, and the bound on their weights."""
         rest, least, bound = unlisted
         every = np.arange(len(rest))
         other = _bin(bound)
         smooth[every, other] += least
         finer = np.cumsum(smooth, axis=1) - smooth
         hidden = finer >= (SMOOTH * EDGES) ** 2
-        # what is not listed cannot be coarse, whatever its bound
+        # unlisted terms cannot be coarse, whatever their bound
         full = (smooth > 0) & ((rest == 0)[:, None] | (np.arange(BINS) != other[:, None]))
         bad = full & ~((hidden | (EDGES <= NEGLIGIBLE * 1.2)) & (np.cumsum(peaks, axis=1) <= PEAKED))
         first = np.where(bad.any(axis=1), np.argmax(bad, axis=1), BINS)
         shown = (smooth > 0) & ~hidden & (np.arange(BINS) < first[:, None])
         lattice = np.where(shown.any(axis=1), EDGES[BINS - 1 - np.argmax(shown[:, ::-1], axis=1)], 0.0)
         lattice = np.where(~hidden[every, other] & (rest > 0), np.maximum(lattice, bound), lattice)
-        # what is not listed may have any weight up to its bound
+        # unlisted terms may have any weight up to their bound
         doubtful = ~hidden & (np.arange(BINS) <= other[:, None]) & (rest > 0)[:, None]
         doubt = np.where(doubtful.any(axis=1), EDGES[BINS - 1 - np.argmax(doubtful[:, ::-1], axis=1)], 0.0)
         self.settled = (first == BINS) & calm & (np.maximum(lattice, doubt) <= SETTLED)
@@ -274,27 +274,27 @@ class Errors:
         self._fine = np.sqrt(np.where(fine > 1e-9 * whole, fine, 0.0))
 
     def settled_widths(self, level: float) -> Floats:
-        """Return the half-widths where the errors are `settled`: Gaussian, whatever is not listed."""
+        """Return the half-widths of `settled` errors: Gaussian, whatever the unlisted terms are."""
         return normal_quantile(_padded(level, LEFT_OUT)) * self._size + self._lattice / 2
 
     def safe_widths(self, level: float) -> Floats:
-        """Return half-widths that cover whatever the law is of weights that nothing finer hides: half of the
-        largest is added."""
+        """Return half-widths that cover whatever law the weights not hidden by finer terms have: half of the
+        largest of them is added."""
         return (safe_quantile(self._terms.laws, level) + self._coarsest / 2) * self._size
 
     def half_widths(self, level: float) -> Floats:
-        """Return the w for which |error| <= w has at least the chance `level`."""
+        """Return the w for which |error| <= w has probability at least `level`."""
         terms, known, fine = self._terms, self._known, self._fine
         rows = len(fine)
-        found = np.zeros(rows)
+        half = np.zeros(rows)
         begin = np.searchsorted(terms.row, np.arange(rows + 1))
         many = np.diff(begin)
         plain = (many == 0) & (self._size > 0)
-        found[plain] = normal_quantile(_padded(level, LEFT_OUT)) * self._size[plain]
+        half[plain] = normal_quantile(_padded(level, LEFT_OUT)) * self._size[plain]
         smoothed = (many > 0) & (fine >= 1e-3 * self._size)
         target = _padded(level, LEFT_OUT)
         for at, t, phi, step, reach in self._series(np.flatnonzero(smoothed)):
-            found[at] = _crossing(t, phi, step, reach, target)
+            half[at] = _crossing(t, phi, step, reach, target)
         alike: dict[tuple[tuple[Noise, float], ...], list[int]] = {}
         for row in np.flatnonzero((many > 0) & ~smoothed).tolist():
             mine = slice(begin[row], begin[row + 1])
@@ -305,7 +305,7 @@ class Errors:
             weights = terms.weight[begin[at][:, None] + np.arange(len(noises))]
             outcomes = _outcomes(noises) if len(noises) <= FEW else None
             if outcomes is not None:
-                found[at] = _outcome_widths(weights, *outcomes, level) + math.sqrt(4 * NATS) * fine[at]
+                half[at] = _outcome_widths(weights, *outcomes, level) + math.sqrt(4 * NATS) * fine[at]
                 continue
             widths: dict[bytes, float] = {}
             for row, its in zip(some, weights, strict=True):
@@ -313,15 +313,15 @@ class Errors:
                 if key not in widths:
                     entries = terms.some(np.arange(begin[row], begin[row + 1]))
                     widths[key] = _lattice_width(entries, float(fine[row]), known, level)
-                found[row] = widths[key]
-        return found + self._lattice / 2
+                half[row] = widths[key]
+        return half + self._lattice / 2
 
     def _series(self, rows: Integers) -> Iterator[tuple[Integers, Floats, Floats, Floats, Floats]]:
-        """Yield some of the errors of which part is Gaussian, with the frequencies t, the transform there,
-        their step, and the reach.
+        """Yield portions of the errors that are partly Gaussian, with frequencies t, the transform there,
+        the step of t, and the reach.
 
-        P(|E| <= x) is a Fourier series in x, of as many terms as the Gaussian lets through. If all are one
-        portion, it is kept for other levels."""
+        P(|E| <= x) is a Fourier series in x, with as many terms as the Gaussian lets through. If a single
+        portion holds all errors, it is kept for other levels."""
         if not rows.size:
             return
         if self._kept is not None:
@@ -346,8 +346,8 @@ class Errors:
                 for law in np.unique(terms.law[entry]).tolist():
                     of = terms.law[entry] == law
                     angle = terms.weight[entry[of], None] * t[mine[of]]
-                    found = np.log(np.maximum(transform(terms.laws[law], angle), 1e-300))
-                    logs[mine[of]] += terms.times[entry[of], None] * found
+                    log = np.log(np.maximum(transform(terms.laws[law], angle), 1e-300))
+                    logs[mine[of]] += terms.times[entry[of], None] * log
             portion = at, t, np.exp(logs), step[some], reach[at]
             if len(at) == len(rows):
                 self._kept = portion
@@ -355,7 +355,7 @@ class Errors:
 
 
 BINS = 64
-"""Bins of weights: four for each power of two, up to 4 standard deviations; the last has the rest."""
+"""Bins of weights: four for each power of two, up to 4 standard deviations; the last bin takes the rest."""
 EDGES = np.append(2.0 ** ((np.arange(BINS - 1) - 54) / 4), np.inf)
 """The upper ends of the bins."""
 
@@ -365,7 +365,7 @@ def _bin(relative: Floats) -> Integers:
 
 
 def half_widths(variances: Floats, terms: Terms, level: float, unlisted: Floats | None = None) -> Floats:
-    """Return the half-widths of many errors, each with its variance and the terms in it; see `Errors`.
+    """Return the half-widths of many errors from their variances and terms; see `Errors`.
 
     >>> half_widths(np.array([100.0]), Terms.of([]), 0.9).round(2).tolist()
     [16.47]
@@ -374,7 +374,7 @@ def half_widths(variances: Floats, terms: Terms, level: float, unlisted: Floats 
 
 
 def _padded(level: float, chance: float) -> float:
-    """Add a chance to a level, but for levels next to 1 no more than a tenth of what is missing."""
+    """Add a probability to a level, but never more than a tenth of the distance to 1."""
     return level + min(chance, 0.1 * (1 - level))
 
 
@@ -395,8 +395,8 @@ def _columns(laws: Sequence[Noise]) -> _Known:
 
 
 def _reach(entries: Terms, known: _Known, nats: float, rows: int, leftover: Floats | None = None) -> Floats:
-    """Return by row what a sum exceeds with a chance of at most 2 e^-nats: Chernoff's bound, or Bernstein's
-    for Laplace noise."""
+    """Return for each row a bound that the sum exceeds with probability at most 2 e^-nats: Chernoff's, or
+    Bernstein's for Laplace noise."""
     weight = entries.weight if leftover is None else np.abs(leftover)
     proxy = np.bincount(
         entries.row, weights=entries.times * weight**2 * known.proxy[entries.law], minlength=rows
@@ -407,9 +407,9 @@ def _reach(entries: Terms, known: _Known, nats: float, rows: int, leftover: Floa
 
 
 def _crossing(t: Floats, phi: Floats, step: Floats, reach: Floats, level: float) -> Floats:
-    """Return by row the x with P(|E| <= x) = level, by Newton's steps, or halving where they lead away."""
+    """Return for each row the x with P(|E| <= x) = level, by Newton's method, or bisection where it fails."""
     low, high = np.zeros(len(step)), reach.copy()
-    # a Gaussian's quantile to start with
+    # start from a Gaussian's quantile
     x: Floats = np.minimum(normal_quantile(level) * np.sqrt(-2 * np.log(phi[:, 0])) / t[:, 0], reach / 2)
     density, live = phi / t, np.arange(len(step))
     for turn in range(80):
@@ -435,17 +435,17 @@ def _crossing(t: Floats, phi: Floats, step: Floats, reach: Floats, level: float)
 
 @lru_cache(maxsize=256)
 def _outcomes(noises: tuple[tuple[Noise, float], ...]) -> tuple[Floats, Floats] | None:
-    """Return all outcomes of few noises, each taken so often, one row each, with their chances; None if they
-    are many. What is left out has a chance of less than 1e-11."""
+    """Return all outcomes of a few noises, each with a multiplicity, one row per outcome, with their
+    probabilities; None if there are too many. The probability left out is below 1e-11."""
     values, chances = np.zeros((1, 0)), np.ones(1)
     for law, often in noises:
         if often != round(often) or law.true_variance() * often > 100:
             return None
         far = math.ceil(14 * math.sqrt(law.true_variance())) + 8
-        one = law.pmf(np.arange(-far, far + 1))
+        single = law.pmf(np.arange(-far, far + 1))
         total = np.ones(1)
         for _ in range(round(often)):
-            total = np.convolve(total, one)
+            total = np.convolve(total, single)
         steps = np.arange(len(total)) - len(total) // 2
         steps, total = steps[total > 1e-14], total[total > 1e-14]
         if len(values) * len(steps) > MOST_OUTCOMES:
@@ -460,7 +460,7 @@ def _outcomes(noises: tuple[tuple[Noise, float], ...]) -> tuple[Floats, Floats] 
 
 def _outcome_widths(weights: Floats, values: Floats, chances: Floats, level: float) -> Floats:
     """Return the half-widths of errors with these weights (row, noise), from all outcomes of the noises."""
-    found = np.empty(len(weights))
+    half = np.empty(len(weights))
     many = max(1, AT_ONCE // len(values))
     for start in range(0, len(weights), many):
         far = np.abs(weights[start : start + many] @ values.T)
@@ -468,18 +468,18 @@ def _outcome_widths(weights: Floats, values: Floats, chances: Floats, level: flo
         inside = np.cumsum(chances[order], axis=1)
         last = np.minimum(np.sum(inside < level + 2e-11, axis=1), len(chances) - 1)
         at = np.take_along_axis(order, last[:, None], axis=1)
-        found[start : start + many] = np.take_along_axis(far, at, axis=1)[:, 0]
-    return found
+        half[start : start + many] = np.take_along_axis(far, at, axis=1)[:, 0]
+    return half
 
 
 def _lattice_width(entries: Terms, fine: float, known: _Known, level: float) -> float:
-    """Return the half-width of an error next to a lattice, with a Gaussian of this standard deviation that is
-    negligible."""
+    """Return the half-width of an error close to a lattice, with a negligible Gaussian of this standard
+    deviation."""
     alone = replace(entries, row=np.zeros_like(entries.row))
     reach = float(_reach(alone, known, SURE, 1)[0])
     step, left = _best_step(alone, reach, known)
     leftover = entries.weight - step * np.rint(entries.weight / step)
-    # next to nothing is left over of weights that are multiples, but for rounding: no chance need be added
+    # if the weights are multiples up to rounding, almost nothing remains: the level needs no addition
     nats, target = (2 * NATS, level + 2e-12) if left <= ROUNDING else (NATS, _padded(level, LEFT_OUT))
     wider = float(_reach(alone, known, nats, 1, leftover)[0]) + math.sqrt(2 * nats) * fine
     many = 2 * math.ceil(reach / step) + 2
@@ -498,14 +498,14 @@ def _lattice_width(entries: Terms, fine: float, known: _Known, level: float) -> 
 
 @lru_cache(maxsize=32)
 def _log_transform(law: Noise, many: int) -> Floats:
-    """Return the logarithm of a noise's transform at so many angles once around."""
+    """Return the logarithm of a noise's transform at `many` equally spaced angles."""
     angle: Floats = 2 * math.pi / many * np.arange(many, dtype=np.float64)
     return np.log(np.maximum(transform(law, angle), 1e-300))
 
 
 def _best_step(entries: Terms, reach: float, known: _Known) -> tuple[float, float]:
-    """Return the step of the coarsest lattice that all weights are near, and how far from it the error is in
-    standard deviations: the fewest steps in the strongest weight that leave next to nothing, or little."""
+    """Return the step of the coarsest lattice close to all weights, and how far from it the error is, in
+    standard deviations: the fewest steps in the strongest weight that leave almost nothing, or little."""
     shares = entries.times * known.variance[entries.law]
     size = math.sqrt(float(shares @ entries.weight**2))
     strongest = float(entries.weight[np.argmax(shares * entries.weight**2)])
@@ -527,9 +527,10 @@ def _best_step(entries: Terms, reach: float, known: _Known) -> tuple[float, floa
 
 
 def safe_quantile(laws: Sequence[Noise], level: float) -> float:
-    """Return a half-width, in standard deviations, of any sum of fine noises of these laws. One of Laplace
-    noises lies between one of them and a Gaussian; of discrete Gaussian noise the parameter counts: it is at
-    least the variance, and bounds the tails.
+    """Return a half-width, in standard deviations, that is safe for any sum of fine noises with these laws.
+
+    The law of a sum of Laplace noises lies between a single one and a Gaussian. For discrete Gaussian noise
+    the parameter is used: it is at least the variance, and bounds the tails.
 
     >>> [round(safe_quantile([law], 0.95), 3) for law in (DiscreteGaussian(10), DiscreteLaplace(2))]
     [1.96, 2.118]
@@ -543,7 +544,7 @@ def safe_quantile(laws: Sequence[Noise], level: float) -> float:
 
 @lru_cache(maxsize=64)
 def normal_quantile(level: float) -> float:
-    """Return the half-width of the interval that a standard Gaussian is in with this chance.
+    """Return the half-width of the central interval that holds a standard Gaussian with this probability.
 
     >>> round(normal_quantile(0.95), 4)
     1.96

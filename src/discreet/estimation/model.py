@@ -1,13 +1,13 @@
-"""What is measured where, and how least squares over many queries comes apart into small problems.
+"""What is measured where, and how least squares over many queries splits into small problems.
 
 For each attribute take the common refinement of the recodes in use: m groups of its n values. On contrasts
-within a group every recode acts as 0, and a query that has the attribute in full as 1. Groups of one size
-that every recode treats alike (each by itself, or all in one) are an *orbit*, such as the ages 3 to 14,
-single years in one recode and together in another: on contrasts within an orbit, too, a recode acts as a
+within a group every recode acts as 0, and a query that has the attribute in full acts as 1. Groups of one
+size that every recode treats alike (each separately, or all together) are an *orbit*, such as the ages 3 to
+14, single years in one recode and together in another: on contrasts within an orbit, too, a recode acts as a
 number, the size of the groups or 0. So an attribute has a *main part*, spanned by the indicators of its
-orbits, and parts of contrasts on which each query acts as a number. For each choice of a part for every
-attribute there is a *component*: a problem whose size is the product of the orbits of the main parts chosen,
-the same one for as many *copies* as the product of the contrasts says. PL 94-171 with its 2,016 cells has 16
+orbits, and parts of contrasts on which each query acts as a number. Each choice of a part for every attribute
+gives a *component*: a problem whose size is the product of the numbers of orbits of the main parts chosen,
+shared by as many *copies* as the product of the numbers of contrasts. PL 94-171 with its 2,016 cells has 16
 components, 8 of size 3 and 8 of size 1; the DHC with 1,227,744 cells has 144, the largest of size 156 (13
 orbits of relationships by 12 of ages; with groups instead of orbits it would be 1,160).
 """
@@ -35,18 +35,18 @@ ByComponent = list[Floats]
 """One array for each component."""
 
 MOST_VALUES = 5000
-"""Values of one attribute: its basis is a square matrix."""
+"""The most values of one attribute: its basis is a square matrix."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Component:
     """One small problem: the part of each attribute, its size, and how many columns share it.
 
-    It is itself only: components of two queries without attributes may look the same.
+    Components are compared by identity: those of two queries without attributes may look the same.
     """
 
     parts: tuple[int, ...]
-    """By attribute 0 for its main part, else the number of its contrasts."""
+    """For each attribute 0 if its main part is chosen, else the number of its part of contrasts."""
     size: int
     copies: int
 
@@ -57,8 +57,8 @@ class Components:
     >>> from discreet.budget import load
     >>> pl94 = load("pl94-2020")
     >>> tables = [pl94.attributes.tabulation(query.name) for query in pl94.levels[1].queries]
-    >>> found = Components(pl94.attributes.sizes, tables)
-    >>> sorted((one.size, one.copies) for one in found)[-1], len(found)
+    >>> components = Components(pl94.attributes.sizes, tables)
+    >>> sorted((component.size, component.copies) for component in components)[-1], len(components)
     ((3, 62), 16)
     """
 
@@ -97,9 +97,9 @@ class Components:
 
 @dataclass(frozen=True)
 class Columns:
-    """Some classes of cells of a query, by each component that sees them: the place of the component, the
-    distinct rows of the classes (size, column), which column each class has, and their squared lengths along
-    the copies (column, class)."""
+    """Some classes of cells of a query, for each component that sees them: the index of the component, the
+    distinct rows of the classes (size, column), the column of each class, and the squared lengths along the
+    copies (column, class)."""
 
     classes: Integers
     components: list[int]
@@ -108,7 +108,7 @@ class Columns:
     lengths: list[Floats]
 
     def add(self, component: int, rows: Floats, of: Integers, length: Floats) -> None:
-        """Add a component: the columns, which each class has, and the length of each class."""
+        """Add a component: its columns, the column of each class, and the length of each class."""
         lengths = np.zeros((rows.shape[1], len(of)))
         lengths[of, np.arange(len(of))] = length
         self.components.append(component)
@@ -118,15 +118,15 @@ class Columns:
 
 
 class Projection:
-    """One query on all components: Gram matrices, data collected, cells read off, their variances."""
+    """One query on all components: its Gram matrices, and how data, cells and variances are converted."""
 
     def __init__(self, components: Components, groups: Sequence[Groups]) -> None:
         self.components = components
         self.groups = tuple(groups)
-        self.shape = tuple(len(one) for one in groups)
+        self.shape = tuple(len(members) for members in groups)
         self.cells = prod(self.shape)
-        # Row g of a block is the indicator of group g in a part of the basis. An axis has the blocks that
-        # are not zero.
+        # Row g of a block is the indicator of group g in a part of the basis. An axis joins the non-zero
+        # blocks.
         self._blocks: list[list[Floats]] = []
         for n, basis, rows in zip(components.sizes, components.bases, groups, strict=True):
             indicator = np.zeros((len(rows), n))
@@ -135,7 +135,9 @@ class Projection:
             self._blocks.append([indicator @ basis.vectors[part].T for part in basis.parts])
         every = [[bool(np.any(np.abs(block) > SMALL)) for block in blocks] for blocks in self._blocks]
         self._sees = {
-            one for one in components if all(seen[part] for seen, part in zip(every, one.parts, strict=True))
+            component
+            for component in components
+            if all(seen[part] for seen, part in zip(every, component.parts, strict=True))
         }
         self._axes: list[Floats] = []
         self._slices: list[list[slice]] = []
@@ -151,14 +153,14 @@ class Projection:
         self._parts = [[part for part in range(1, len(seen)) if seen[part]] for seen in every]
         sizes = zip(self._blocks, self._parts, strict=True)
         self.widths = tuple(blocks[0].shape[1] + len(parts) for blocks, parts in sizes)
-        """By attribute the vectors of its main part and the number of its other parts that are seen."""
+        """For each attribute the number of vectors in its main part and of the other parts seen."""
 
     def sees(self, component: Component) -> bool:
         """Whether the query says anything about a component."""
         return component in self._sees
 
     def gram(self, component: Component) -> Floats:
-        """Return the query's Gram matrix on a component, for queries that the components were made for."""
+        """Return the query's Gram matrix on a component, if the components were made for the query."""
         if not self.sees(component):
             return np.zeros((component.size, component.size))
         main, number = [], 1.0
@@ -172,27 +174,29 @@ class Projection:
         return number * _product(main)
 
     def collect(self, values: Numbers | NDArray[np.bool_]) -> ByComponent:
-        """Return Q'y in the basis: rows of cells in, arrays (row, size, copies) out."""
+        """Convert rows of cells to Q'y in the basis: arrays (row, size, copies) by component."""
         rows = len(values)
         block = values.reshape(rows, *self.shape).astype(np.float64, copy=False)
         for place, axis in enumerate(self._axes):
             block = np.moveaxis(np.tensordot(block, axis, axes=(1 + place, 0)), -1, 1 + place)
-        found = []
-        for one in self.components:
-            if not self.sees(one):
-                found.append(np.zeros((rows, one.size, one.copies)))
+        collected = []
+        for component in self.components:
+            if not self.sees(component):
+                collected.append(np.zeros((rows, component.size, component.copies)))
                 continue
-            part = block[self._where(one)]
-            found.append(np.transpose(part, self._order(one)).reshape(rows, one.size, one.copies))
-        return found
+            part = block[self._where(component)]
+            collected.append(
+                np.transpose(part, self._order(component)).reshape(rows, component.size, component.copies)
+            )
+        return collected
 
     def read(self, estimates: ByComponent) -> Floats:
-        """Return the cells of the query, one row a unit, from arrays (row, size, copies)."""
+        """Return the cells of the query, a row for each unit, from arrays (row, size, copies)."""
         rows = len(estimates[0])
         block = np.zeros((rows, *(axis.shape[1] for axis in self._axes)))
-        for one, values in zip(self.components, estimates, strict=True):
-            if self.sees(one):
-                where, order = self._where(one), self._order(one)
+        for component, values in zip(self.components, estimates, strict=True):
+            if self.sees(component):
+                where, order = self._where(component), self._order(component)
                 shape = [where[place].stop - where[place].start for place in order[1:]]
                 part = values.reshape(rows, *shape)
                 block[where] = np.transpose(part, np.argsort(order))
@@ -200,25 +204,28 @@ class Projection:
             block = np.moveaxis(np.tensordot(block, axis, axes=(1 + place, 1)), -1, 1 + place)
         return block.reshape(rows, self.cells)
 
-    def _where(self, one: Component) -> tuple[slice, ...]:
-        return (slice(None), *(slices[part] for slices, part in zip(self._slices, one.parts, strict=True)))
+    def _where(self, component: Component) -> tuple[slice, ...]:
+        return (
+            slice(None),
+            *(slices[part] for slices, part in zip(self._slices, component.parts, strict=True)),
+        )
 
     @staticmethod
-    def _order(one: Component) -> list[int]:
-        main = [1 + place for place, part in enumerate(one.parts) if not part]
-        return [0, *main, *(1 + place for place, part in enumerate(one.parts) if part)]
+    def _order(component: Component) -> list[int]:
+        main = [1 + place for place, part in enumerate(component.parts) if not part]
+        return [0, *main, *(1 + place for place, part in enumerate(component.parts) if part)]
 
     # -- classes of cells that look the same to every component ---------------------------------------------
 
     def _find_classes(self) -> tuple[list[NDArray[np.int64]], list[Floats], NDArray[np.int64], Floats]:
-        """Return by axis the first group of each distinct kind and squared lengths of its contrasts, the
-        class of each cell, and how many cells each class has."""
+        """Return for each axis the first group of each distinct kind and the squared lengths of its
+        contrasts; and the class of each cell, and the number of cells in each class."""
         firsts, lengths, codes = [], [], []
         for blocks in self._blocks:
             squares = np.column_stack([np.sum(block**2, axis=1) for block in blocks])
             key = np.column_stack([blocks[0], squares[:, 1:]])
-            found, code = np.unique(np.round(key, 9), axis=0, return_inverse=True)
-            first = np.array([int(np.argmax(code == one)) for one in range(len(found))])
+            distinct, code = np.unique(np.round(key, 9), axis=0, return_inverse=True)
+            first = np.array([int(np.argmax(code == number)) for number in range(len(distinct))])
             firsts.append(first)
             lengths.append(squares[first])
             codes.append(code.ravel())
@@ -235,88 +242,91 @@ class Projection:
 
     @property
     def class_sizes(self) -> Floats:
-        """How many cells each class has."""
+        """The number of cells in each class."""
         return self._classes[3]
 
-    def vectors(self, one: Component) -> tuple[Floats, Floats]:
-        """Return for each class its row on a component and the squared length along the copies."""
-        if one not in self._vectors:
+    def vectors(self, component: Component) -> tuple[Floats, Floats]:
+        """Return for each class its row on a component and its squared length along the copies."""
+        if component not in self._vectors:
             firsts, lengths = self._classes[:2]
             vector: Floats = np.ones((1, 1))
             length: Floats = np.ones(1)
-            for blocks, first, squares, part in zip(self._blocks, firsts, lengths, one.parts, strict=True):
+            for blocks, first, squares, part in zip(
+                self._blocks, firsts, lengths, component.parts, strict=True
+            ):
                 length = _product([length, squares[:, part] if part else np.ones(len(first))])
                 vector = _product([vector, np.ones((len(first), 1)) if part else blocks[0][first]])
-            self._vectors[one] = vector, length
-        return self._vectors[one]
+            self._vectors[component] = vector, length
+        return self._vectors[component]
 
     def variances(self, covariances: ByComponent) -> Floats:
         """Return the variance of each class of cells, from covariances (node, size, size) by component."""
         total = np.zeros((len(covariances[0]), len(self.class_sizes)))
-        for one, P in zip(self.components, covariances, strict=True):
-            if self.sees(one):
-                vector, length = self.vectors(one)
+        for component, P in zip(self.components, covariances, strict=True):
+            if self.sees(component):
+                vector, length = self.vectors(component)
                 total += _forms(vector, P) * length
         return total
 
     def covariances(
         self, other: Projection, covariances: ByComponent, cells: Integers, its: Integers
     ) -> Floats:
-        """Return the covariance of `cells` with cells `its` of another query (or with its only one), one by
-        one, one row a node, from covariances (node, size, size) by component, which need not be symmetric."""
+        """Return the covariances of `cells` with cells `its` of another query (or with its only cell), pair
+        by pair, a row for each node, from covariances (node, size, size) by component, which need not be
+        symmetric."""
         if len(its) not in (1, len(cells)):
             raise ValueError("queries of different numbers of cells have no covariance cell by cell")
         if self.same(other) and np.array_equal(cells, its):
             return self.variances(covariances)[:, self.classes[cells]]
-        found = np.zeros((len(covariances[0]), len(cells)))
+        sums = np.zeros((len(covariances[0]), len(cells)))
         for C, weights in zip(covariances, self.products(other, cells, its), strict=True):
-            found += C.reshape(len(C), -1) @ weights.T
-        return found
+            sums += C.reshape(len(C), -1) @ weights.T
+        return sums
 
     def same(self, other: Projection) -> bool:
         """Whether another query has the same cells."""
         return self.groups == other.groups
 
     def products(self, other: Projection, cells: Integers, its: Integers) -> ByComponent:
-        """Return by component the products of the rows of `cells` and of cells `its` of another query."""
+        """Return by component the products of the rows of `cells` with those of `its` of another query."""
         key = (other.groups, cells.tobytes(), its.tobytes())
         if key not in self._weights:
-            one, two = self.collect(np.eye(self.cells)[cells]), other.collect(np.eye(other.cells)[its])
+            rows, others = self.collect(np.eye(self.cells)[cells]), other.collect(np.eye(other.cells)[its])
             self._weights[key] = [
                 (mine @ np.swapaxes(theirs, 1, 2)).reshape(len(cells), -1)
-                for mine, theirs in zip(one, two, strict=True)
+                for mine, theirs in zip(rows, others, strict=True)
             ]
         return self._weights[key]
 
     def columns(self, classes: Integers) -> Columns:
         """Return the rows of some classes, on the components that see them."""
-        kinds = [len(one) for one in self._classes[0]]
+        kinds = [len(firsts) for firsts in self._classes[0]]
         ranks = np.unravel_index(classes, kinds)
-        found = Columns(classes, [], [], [], [])
-        for place, one in enumerate(self.components):
-            if not self.sees(one):
+        columns = Columns(classes, [], [], [], [])
+        for place, component in enumerate(self.components):
+            if not self.sees(component):
                 continue
             # on contrasts all classes have the same row
             code = np.zeros(len(classes), dtype=np.int64)
-            for rank, many, part in zip(ranks, kinds, one.parts, strict=True):
+            for rank, many, part in zip(ranks, kinds, component.parts, strict=True):
                 code = code if part else code * many + rank
             _, at, of = np.unique(code, return_index=True, return_inverse=True)
-            vector, length = self.vectors(one)
-            found.add(place, vector[classes[at]].T, of.ravel(), length[classes])
-        return found
+            vector, length = self.vectors(component)
+            columns.add(place, vector[classes[at]].T, of.ravel(), length[classes])
+        return columns
 
     def weights(
         self, other: Projection | ApartProjection, moved: ByComponent, columns: Columns
     ) -> tuple[Floats, Floats]:
-        """Return v'Mw for each kind of cell v of this query and classes w of another, and how many cells of
-        the kind there are; `moved` are the M w of its columns (node, size, column).
+        """Return v'Mw for each kind of cell v of this query and each class w of another, and the number of
+        cells of each kind; `moved` are the M w of its columns (node, size, column).
 
-        Cells that every component sees alike, as seen from w, are one kind: the arrays are (node, class,
-        kind) and (class, kind).
+        Cells that look alike from w to every component are of one kind. The arrays are (node, class, kind)
+        and (class, kind).
         """
         assert isinstance(other, Projection)
         classes = columns.classes
-        ranks = np.unravel_index(classes, [len(one) for one in other._classes[0]])
+        ranks = np.unravel_index(classes, [len(firsts) for firsts in other._classes[0]])
         block = np.zeros((len(moved[0]), len(classes), *self.widths))
         for component, M, of in zip(columns.components, moved, columns.of, strict=True):
             one = self.components.all[component]
@@ -331,7 +341,7 @@ class Projection:
         counts: Floats = np.ones((len(classes), 1))
         for place, rank in enumerate(ranks):
             axes, many = self._kinds(place, other)
-            # the axis in question comes first, is replaced, and goes to the end: after all, the old order
+            # the current axis comes first, is replaced, and goes to the end: after all axes, the old order
             block = np.moveaxis(block, 2, -1)
             shape = block.shape
             block = block.reshape(*shape[:2], -1, shape[-1]) @ np.swapaxes(axes[rank], 1, 2)
@@ -341,35 +351,35 @@ class Projection:
 
     def _kinds(self, place: int, other: Projection) -> tuple[Floats, Floats]:
         """Return the kinds of groups of an attribute as seen from each kind of another query: main rows with
-        products of contrasts, and how many groups they are; filled up with none."""
+        products of contrasts, and how many groups each kind has, padded with zeros."""
         key = (place, other.groups[place])
         if key not in self._known_kinds:
             blocks, first = self._blocks[place], other._classes[0][place]
-            found = []
+            kinds = []
             for row in first:
                 products = [blocks[part] @ other._blocks[place][part][row] for part in self._parts[place]]
                 rows = np.column_stack([blocks[0], *products])
                 _, at, many = np.unique(np.round(rows, 9), axis=0, return_index=True, return_counts=True)
-                found.append((rows[at], many))
-            most = max(len(many) for _, many in found)
-            axes, counts = np.zeros((len(found), most, self.widths[place])), np.zeros((len(found), most))
-            for axis, count, (rows, many) in zip(axes, counts, found, strict=True):
+                kinds.append((rows[at], many))
+            most = max(len(many) for _, many in kinds)
+            axes, counts = np.zeros((len(kinds), most, self.widths[place])), np.zeros((len(kinds), most))
+            for axis, count, (rows, many) in zip(axes, counts, kinds, strict=True):
                 axis[: len(rows)], count[: len(rows)] = rows, many
             self._known_kinds[key] = axes, counts
         return self._known_kinds[key]
 
     def reaches(self, spaces: ByComponent) -> NDArray[np.bool_]:
-        """Return which classes have a part in the spaces of these projectors (node, size, size)."""
+        """Return which classes have a component in the ranges of these projectors (node, size, size)."""
         total, scale = np.zeros((len(spaces[0]), len(self.class_sizes))), np.zeros(len(self.class_sizes))
-        for one, N in zip(self.components, spaces, strict=True):
-            if self.sees(one):
-                vector, length = self.vectors(one)
+        for component, N in zip(self.components, spaces, strict=True):
+            if self.sees(component):
+                vector, length = self.vectors(component)
                 scale += np.sum(vector**2, axis=1) * length
                 total += _forms(vector, N) * length
         return total > 1e-9 * scale
 
     def mean_weights(self, component: Component) -> Floats:
-        """Return A with trace(A P) summed over components = the mean variance over the cells."""
+        """Return A such that trace(A P), summed over components, is the mean variance of the cells."""
         if not self.sees(component):
             return np.zeros((component.size, component.size))
         vector, length = self.vectors(component)
@@ -380,31 +390,31 @@ class Projection:
 
 def _product(factors: Sequence[Floats]) -> Floats:
     """Return the Kronecker product of matrices, or of vectors."""
-    found: Floats = np.ones([1] * (factors[0].ndim if factors else 2))
-    for one in factors:
-        if one.ndim == 1:
-            found = np.multiply.outer(found, one).ravel()
+    product: Floats = np.ones([1] * (factors[0].ndim if factors else 2))
+    for factor in factors:
+        if factor.ndim == 1:
+            product = np.multiply.outer(product, factor).ravel()
         else:
-            block = found[:, None, :, None] * one[None, :, None, :]
-            found = block.reshape(len(found) * len(one), -1)
-    return found
+            block = product[:, None, :, None] * factor[None, :, None, :]
+            product = block.reshape(len(product) * len(factor), -1)
+    return product
 
 
 def _forms(vectors: Floats, matrices: Floats) -> Floats:
-    """Return v'Mv, one row a matrix, one column a vector."""
-    found: Floats = np.sum((vectors @ matrices) * vectors, axis=2)
-    return found
+    """Return v'Mv, a row for each matrix, a column for each vector."""
+    forms: Floats = np.sum((vectors @ matrices) * vectors, axis=2)
+    return forms
 
 
 def _refinement(size: int, splits: Sequence[Groups]) -> Groups:
-    """Return the coarsest partition of the values that every split can be made of."""
+    """Return the coarsest partition of the values that refines every split."""
     label = np.zeros(size, dtype=np.int64)
     for groups in splits:
         own = np.full(size, -1, dtype=np.int64)
         for place, group in enumerate(groups):
             own[list(group)] = place
         label = np.unique(label * (size + 2) + own, return_inverse=True)[1].ravel()
-    return tuple(tuple(np.flatnonzero(label == one).tolist()) for one in range(int(label.max()) + 1))
+    return tuple(tuple(np.flatnonzero(label == number).tolist()) for number in range(int(label.max()) + 1))
 
 
 class Basis:
@@ -420,7 +430,7 @@ class Basis:
         for group in groups:
             treated = tuple(_treatment(group, split) for split in splits)
             orbits.setdefault((len(group), treated), []).append(group)
-        # contrasts by the numbers that the splits are on them; within a group they are all 0
+        # contrasts grouped by the numbers as which the splits act on them; within a group all are 0
         contrasts: dict[tuple[int, ...], list[Floats]] = {}
         for (many, treated), members in orbits.items():
             numbers = tuple(many if how == ALONE else 0 for how in treated)
@@ -432,39 +442,39 @@ class Basis:
         for row, members in zip(main, orbits.values(), strict=True):
             values = [value for group in members for value in group]
             row[values] = len(values) ** -0.5
-        found = [main, *(np.array(rows) for rows in contrasts.values() if rows)]
-        edges = np.cumsum([0, *(len(rows) for rows in found)]).tolist()
-        self.vectors: Floats = np.vstack(found)
+        parts = [main, *(np.array(rows) for rows in contrasts.values() if rows)]
+        edges = np.cumsum([0, *(len(rows) for rows in parts)]).tolist()
+        self.vectors: Floats = np.vstack(parts)
         self.parts = tuple(slice(a, b) for a, b in pairwise(edges))
 
     def width(self, part: int) -> int:
-        """How many vectors a part has."""
+        """The number of vectors in a part."""
         return len(self.vectors[self.parts[part]])
 
 
 ALONE = "alone"
-"""How a split treats a group of the refinement that is one of its own groups."""
+"""Marks a group of the refinement that is also a group of the split."""
 
 
 def _treatment(group: tuple[int, ...], split: Groups) -> str | int | None:
-    """Return whether a group is by itself, in which group of the split it is, or None if in none."""
-    for place, one in enumerate(split):
-        if group[0] in one:
-            return ALONE if len(one) == len(group) else place
+    """Return ALONE if a group is also a group of the split, else the index of the group it is in, or None."""
+    for place, members in enumerate(split):
+        if group[0] in members:
+            return ALONE if len(members) == len(group) else place
     return None
 
 
 def _contrasts(size: int, members: Sequence[tuple[int, ...]]) -> list[Floats]:
-    """Return Helmert contrasts between groups of one size, each vector the same within a group."""
-    found = []
+    """Return Helmert contrasts between groups of one size; each vector is constant within a group."""
+    rows = []
     for k in range(1, len(members)):
         row = np.zeros(size)
         norm = (k * (k + 1) * len(members[0])) ** -0.5
         for group in members[:k]:
             row[list(group)] = norm
         row[list(members[k])] = -k * norm
-        found.append(row)
-    return found
+        rows.append(row)
+    return rows
 
 
 # -- laws and kinds of units -----------------------------------------------------------------------------
@@ -476,7 +486,7 @@ Noises = Mapping[tuple[str, str], Noise]
 def noises(release: Release, levels: Sequence[str] | None = None) -> dict[tuple[str, str], Noise]:
     """Return the noise of each query, for each level and for each run of merged levels on some path.
 
-    `levels` are those that are wanted, or all.
+    `levels` restricts the result to some levels.
 
     A merged run such as "State+County" asks the queries of its top level with the budget of all its levels.
 
@@ -502,13 +512,13 @@ def queries_of(release: Release) -> tuple[str, ...]:
 
 
 def size_of(law: Noise) -> float:
-    """Return the variance of noise; that of a very small parameter is 0 to a float, and is taken as 1e-20."""
+    """Return the variance of noise; for a very small parameter it underflows, and 1e-20 is used instead."""
     return max(law.true_variance(), 1e-20)
 
 
 class ApartProjection:
-    """One query of a release without attributes: nothing is known to tie it to others, so it is a component
-    of its own, at a place among all."""
+    """One query of a release without attributes: nothing ties it to other queries, so it is a separate
+    component, at index `place`."""
 
     widths = (1,)
 
@@ -529,23 +539,23 @@ class ApartProjection:
 
     def collect(self, values: Numbers | NDArray[np.bool_]) -> ByComponent:
         """Return the values at the query's own component."""
-        found = [np.zeros((len(values), 1, one.copies)) for one in self.components]
-        found[self._place] = values.astype(np.float64)[:, None, :]
-        return found
+        collected = [np.zeros((len(values), 1, component.copies)) for component in self.components]
+        collected[self._place] = values.astype(np.float64)[:, None, :]
+        return collected
 
     def read(self, estimates: ByComponent) -> Floats:
         """Return the cells."""
         return estimates[self._place][:, 0, :]
 
-    def vectors(self, one: Component) -> tuple[Floats, Floats]:
+    def vectors(self, component: Component) -> tuple[Floats, Floats]:
         """Return 1 for the query's own component."""
-        return np.ones((1, 1)) * self.sees(one), np.ones(1)
+        return np.ones((1, 1)) * self.sees(component), np.ones(1)
 
     def columns(self, classes: Integers) -> Columns:
         """Return 1 for the only class."""
-        found = Columns(classes, [], [], [], [])
-        found.add(self._place, np.ones((1, 1)), np.zeros(1, dtype=np.int64), np.ones(1))
-        return found
+        columns = Columns(classes, [], [], [], [])
+        columns.add(self._place, np.ones((1, 1)), np.zeros(1, dtype=np.int64), np.ones(1))
+        return columns
 
     def weights(self, other: object, moved: ByComponent, columns: Columns) -> tuple[Floats, Floats]:
         """Return the product of a cell with itself; it has none with cells of other queries."""
@@ -557,13 +567,13 @@ class ApartProjection:
         return covariances[self._place][:, 0, :]
 
     def reaches(self, spaces: ByComponent) -> NDArray[np.bool_]:
-        """Return where the query has a part in the spaces of these projectors."""
+        """Return where the query has a component in the ranges of these projectors."""
         return spaces[self._place][:, 0, :] > 0.5
 
 
 @dataclass(frozen=True)
 class CellPairs:
-    """Cells of two queries, one by one: which of the distinct pairs each is, and both rows of those by
+    """Pairs of cells of two queries: the index of each among the distinct pairs, and both rows of these by
     component (size, copies)."""
 
     of: Integers
@@ -572,19 +582,19 @@ class CellPairs:
 
 @dataclass(frozen=True)
 class Told:
-    """What units of one kind answer: the law of the noise of each query, and queries held exact."""
+    """What is known about units of one kind: the noise law of each query, and the queries held exact."""
 
     laws: tuple[tuple[str, Noise], ...]
     exact: tuple[str, ...] = ()
 
     @cached_property
     def variances(self) -> tuple[tuple[str, float], ...]:
-        """The variance of the noise of each measurement; two releases may measure one query."""
+        """The noise variance of each measurement; two releases may measure the same query."""
         return tuple((query, size_of(law)) for query, law in self.laws)
 
 
 class Model:
-    """Queries of a release with their components; `cells` are needed where there are no attributes.
+    """Queries of a release with their components; `cells` are needed if there are no attributes.
 
     >>> from discreet.budget import load
     >>> len(Model(load("pl94-2020").attributes, ["total", "cenrace", "detailed"]).components)
@@ -599,7 +609,7 @@ class Model:
         cells: Mapping[str, int] | None = None,
         blocks: Mapping[str, Tabulation] | None = None,
     ) -> None:
-        """`blocks` are further tables by name, such as cells of some units that are held at zero."""
+        """`blocks` are further tables by name, such as cells held at zero in some units."""
         self.attributes = attributes
         self.queries = tuple(queries)
         self.impossible: tuple[str, ...] = ()
@@ -620,7 +630,7 @@ class Model:
         self.projections = {query: together.projection(table) for query, table in tables.items()}
 
     def projection(self, query: str) -> Projection | ApartProjection:
-        """Return a query on the components: one that is measured, or with attributes any other."""
+        """Return a query on the components: a measured one or, if there are attributes, any other."""
         if query in self.projections:
             return self.projections[query]
         if self.attributes is None or not isinstance(self.components, Components):
@@ -631,8 +641,8 @@ class Model:
         return self.components.projection(self.attributes.tabulation(query, sums=True))
 
     def covariances(self, one: str, two: str, by_component: ByComponent) -> Floats:
-        """Return the covariance of each cell of a query with the same, or the only, cell of another one, both
-        in the order in which they are written."""
+        """Return the covariance of each cell of a query with the same, or the only, cell of another query,
+        both in the order in which the queries are written."""
         first, second = self.projection(one), self.projection(two)
         if isinstance(first, Projection) and isinstance(second, Projection):
             return first.covariances(second, by_component, *self._as_written(one, two))
@@ -642,7 +652,7 @@ class Model:
         return np.repeat(first.variances(by_component), first.cells, axis=1)
 
     def _as_written(self, *queries: str) -> list[Integers]:
-        """Return where the cells of queries, as they are written, stand in the order of the attributes."""
+        """Return the indices, in the order of the attributes, of the cells of queries as written."""
         cells = [np.arange(self.projection(query).cells) for query in queries]
         if self.attributes is None:
             return cells
@@ -650,7 +660,7 @@ class Model:
         return [as_written(self.attributes, query, row[None])[0] for query, row in pairs]
 
     def cell_pairs(self, one: str, two: str) -> CellPairs:
-        """Pair the cells of a query with the same, or the only, cells of another one, as they are written."""
+        """Pair the cells of a query with the same, or the only, cell of another query, as written."""
         first, second = self.projection(one), self.projection(two)
         cells, its = self._as_written(one, two)
         its = np.broadcast_to(its, cells.shape)
@@ -670,34 +680,34 @@ class Model:
         ]
         return CellPairs(of.ravel(), list(zip(*rows, strict=True)))
 
-    def _gram(self, query: str, one: Component) -> Floats:
-        key = (query, one)
+    def _gram(self, query: str, component: Component) -> Floats:
+        key = (query, component)
         if key not in self._grams:
-            self._grams[key] = self.projections[query].gram(one)
+            self._grams[key] = self.projections[query].gram(component)
         return self._grams[key]
 
-    def kind(self, told: Told, one: Component) -> Evidence:
-        """Return what units of one kind are told in a component."""
-        sums = [np.zeros((one.size, one.size)) for _ in range(3)]
+    def kind(self, told: Told, component: Component) -> Evidence:
+        """Return what is known in a component about units of one kind."""
+        sums = [np.zeros((component.size, component.size)) for _ in range(3)]
         for query, size in told.variances:
-            gram = self._gram(query, one)
+            gram = self._gram(query, component)
             sums[0] += gram / size
             sums[1] += gram
         exact = (*told.exact, *self.impossible)
         for query in exact:
-            sums[2] += self._gram(query, one)
+            sums[2] += self._gram(query, component)
         return Evidence(sums[0], sums[1], sums[2] if exact else None)
 
     def solve(self, shape: Tree, kinds: Sequence[Told]) -> list[Solution]:
-        """Return covariances and operators of every component on a tree."""
-        return [solve(shape, [self.kind(told, one) for told in kinds]) for one in self.components]
+        """Return the covariances and operators of every component on a tree."""
+        return [solve(shape, [self.kind(told, component) for told in kinds]) for component in self.components]
 
 
 Cell = TypeVar("Cell", bound=np.generic)
 
 
 def as_written(attributes: Attributes, query: str, rows: NDArray[Cell]) -> NDArray[Cell]:
-    """Turn rows of cells in the order of the attributes into that in which the query is written."""
+    """Reorder rows of cells from the order of the attributes to that in which the query is written."""
     table = attributes.tabulation(query, sums=True)
     if not table.factors:
         return rows
@@ -708,9 +718,9 @@ def as_written(attributes: Attributes, query: str, rows: NDArray[Cell]) -> NDArr
 
 
 def uniform_tree(release: Release, children: Sequence[float] | None) -> tuple[float, ...]:
-    """Return how many children a unit has, for each level below the top.
+    """Return the average number of children of a unit, for each level below the top.
 
-    Without numbers, those of the United States in 2020 are taken where the levels are named so.
+    Without numbers, those of the United States in 2020 are used if the levels have their names.
 
     >>> from discreet.budget import load
     >>> uniform_tree(load("pl94-2020"), None)
@@ -727,20 +737,20 @@ def uniform_tree(release: Release, children: Sequence[float] | None) -> tuple[fl
                 "(--tree)"
             )
         return tuple(CHILDREN_2020.values())
-    found = tuple(float(one) for one in children)
-    if len(found) != len(names) - 1:
+    averages = tuple(float(number) for number in children)
+    if len(averages) != len(names) - 1:
         raise InputError(
-            f"the tree has {len(found)} numbers; the levels {', '.join(names)} need {len(names) - 1}, "
+            f"the tree has {len(averages)} numbers; the levels {', '.join(names)} need {len(names) - 1}, "
             "one for each step down"
         )
-    for one in found:
-        if not 1.0 <= one <= 1e9:
-            raise InputError(f"an area has {one:g} children; it must be a number from 1 to a billion")
-    return found
+    for average in averages:
+        if not 1.0 <= average <= 1e9:
+            raise InputError(f"an area has {average:g} children; it must be a number from 1 to a billion")
+    return averages
 
 
 def told_by_level(release: Release, levels: Sequence[str]) -> list[Told]:
-    """Return what units of each level, or run of merged levels, answer."""
+    """Return what is known about units of each level, or run of merged levels."""
     laws = noises(release, levels)
     return [
         Told(tuple((query, law) for (level, query), law in laws.items() if level == run)) for run in levels

@@ -1,26 +1,26 @@
-"""Whole, non-negative numbers for print, consistent over queries and levels.
+"""Tables of non-negative whole numbers for publication, consistent across queries and levels.
 
 Totals are settled first, from the top of the tree down; then each group of records is split along one nested
-chain of queries (total, then one attribute after the other, up to the detailed cells). Every step is the same
+chain of queries (total, then one attribute after another, down to the detailed cells). Every step is the same
 small problem: children of a unit in rows, parts of a group in columns, with whole row and column sums that
-are already settled. The non-negative numbers nearest to the estimates with these sums are found by
-alternating projections (Dykstra), then rounded to neighbouring whole numbers with the same sums: a flow
-problem, so a whole solution always exists, and linear programming finds the nearest one. Every other table is
-a sum of the detailed cells. Tables that are exact come first in the chain, so they must nest. Cells that are
-zero in some units may leave no solution within the totals of a family: then its cells are shared out one by
-one, each among the units that can have it, and the totals follow.
+are already settled. Alternating projections (Dykstra) find the non-negative numbers with these sums nearest
+to the estimates. They are then rounded to neighbouring whole numbers with the same sums: a flow problem, so a
+whole solution always exists, and linear programming finds the nearest one. Every other table is a sum of the
+detailed cells. Exact tables come first in the chain, so they must nest. Cells that are zero in some units may
+leave no solution within the totals of a family: then its cells are distributed one by one, each among the
+units where it is possible, and the totals follow.
 
 Totals (`settle`): a top unit is its estimate rounded to the nearest whole number. Given a parent's number n,
-its children are first the non-negative least-squares estimate given n,
+its children start from the non-negative least-squares estimate given n,
 
     minimise  sum of (u - x)^2 / v   subject to   sum of u = n,  u >= bound,
 
-then they are rounded by largest remainders: all down, and what is missing goes to the largest fractional
-parts, one each. The bound is 0, or what the exact totals below make necessary. Equal fractional parts are the
-rule, not the exception: measurements are whole numbers, and siblings of equal variance are all shifted by the
-same amount. If names broke the ties, the first in the alphabet would be favoured always. So a fixed hash of
-the unit's and the cell's place and of the parent's number breaks them: nobody is favoured, and the same table
-still gives the same numbers.
+and are rounded by largest remainders: all down, and the shortfall goes to the largest fractional parts, one
+each. The bound is 0, or what the exact totals below require. Equal fractional parts are the rule, not the
+exception: measurements are whole numbers, and siblings of equal variance are all shifted by the same amount.
+If names broke the ties, the first in the alphabet would always win. So ties are broken by a fixed hash of the
+positions of unit and cell and of the parent's number: nobody is favoured, and the same input still gives the
+same table.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ from discreet.estimation.tree import Floats, Integers, Numbers, Tree
 STEPS = 300
 CLOSE = 1e-9
 BLOCK = 1 << 20
-"""Numbers that are settled at a time."""
+"""Numbers settled at a time."""
 
 
 class WholeTables:
-    """Whole numbers for every unit, not negative: with attributes every query is a sum of the same detailed
-    cells, without them each query is settled over the tree by itself, where it is determined."""
+    """Non-negative whole numbers for every unit. With attributes every query is a sum of the same detailed
+    cells; without them each query is settled over the tree separately, where it is determined."""
 
-    def __init__(self, found: Estimates) -> None:
-        self._attributes = found.model.attributes
+    def __init__(self, estimates: Estimates) -> None:
+        self._attributes = estimates.model.attributes
         if self._attributes is None:
-            self._by_query = {query: _whole_query(found, query) for query in found.model.queries}
+            self._by_query = {query: _whole_query(estimates, query) for query in estimates.model.queries}
         else:
-            self._cells = _whole_cells(found, self._attributes)
+            self._cells = _whole_cells(estimates, self._attributes)
 
     def rows(self, query: str, units: Integers) -> Integers:
-        """Return the cells of a query in some units, in the order of the attributes; -1: not determined."""
+        """Return the cells of a query in some units, in the order of the attributes; -1 if not determined."""
         if self._attributes is None:
             return self._by_query[query][units]
         block = self._cells[units].reshape(len(units), *self._attributes.sizes)
@@ -66,10 +66,10 @@ class WholeTables:
         return block.reshape(len(units), -1)
 
 
-def _whole_query(found: Estimates, query: str) -> Integers:
-    """Settle one query over the tree; families of which a member is not determined are not tied to it."""
-    parent = found.tree.parent
-    values = found.values(query)
+def _whole_query(estimates: Estimates, query: str) -> Integers:
+    """Settle one query over the tree; a family with an undetermined member is not tied to its parent."""
+    parent = estimates.tree.parent
+    values = estimates.values(query)
     table = np.full(values.shape, -1, dtype=np.int64)
     known = ~np.isnan(values[:, 0])
     units = np.flatnonzero(known)
@@ -80,9 +80,9 @@ def _whole_query(found: Estimates, query: str) -> Integers:
     at = np.full(len(parent) + 1, -1, dtype=np.int64)
     at[units] = np.arange(units.size)
     above = np.where(lost[parent[units]], -1, at[parent[units]])
-    solution = found.solutions[found.model.queries.index(query)]
-    weight = (solution.P if solution.gain is None else solution.V)[found.node[units], 0, 0]
-    who, counts = found.given.exact.get(query, (np.empty(0, dtype=np.int64), None))
+    solution = estimates.solutions[estimates.model.queries.index(query)]
+    weight = (solution.P if solution.gain is None else solution.V)[estimates.node[units], 0, 0]
+    who, counts = estimates.given.exact.get(query, (np.empty(0, dtype=np.int64), None))
     held = np.zeros(units.size, dtype=bool)
     held[at[who]] = True
     step = max(1, BLOCK // units.size)
@@ -96,16 +96,16 @@ def _whole_query(found: Estimates, query: str) -> Integers:
     return table
 
 
-def _whole_cells(found: Estimates, attributes: Attributes) -> Integers:
-    """Return whole detailed cells; exact tables and impossible cells are held."""
-    cells = found.values("detailed")
+def _whole_cells(estimates: Estimates, attributes: Attributes) -> Integers:
+    """Return whole detailed cells that keep exact tables and impossible cells."""
+    cells = estimates.values("detailed")
     lost = int(np.isnan(cells).any(axis=1).sum())
     if lost:
         raise InputError(
             f"whole-number tables are made of detailed cells, and no measurement determines those in {lost} "
             f"area{'s' * (lost > 1)}; ask for estimates without tables, or measure the query detailed"
         )
-    given = found.given
+    given = estimates.given
     fixed = np.full(given.size, -1, dtype=np.int64)
     measured = {query: rows for query, rows in given.exact.items() if query not in given.blocks}
     _check_nested(attributes, measured)
@@ -120,11 +120,11 @@ def _whole_cells(found: Estimates, attributes: Attributes) -> Integers:
         possible = possible.copy()
         for query, block in given.blocks.items():
             possible[np.ix_(given.exact[query][0], block_cells(attributes, block))] = False
-    return whole_tables(cells, attributes.sizes, found.tree.parent, fixed, possible, exact)
+    return whole_tables(cells, attributes.sizes, estimates.tree.parent, fixed, possible, exact)
 
 
 def check_whole(release: Release, tree: Tree, exact: Iterable[str]) -> None:
-    """Refuse a release whose measurements cannot give whole-number tables, without looking at any count."""
+    """Refuse a release whose measurements cannot give whole-number tables; no count is needed for this."""
     attributes = release.attributes
     if attributes is None:
         return
@@ -145,7 +145,7 @@ def check_whole(release: Release, tree: Tree, exact: Iterable[str]) -> None:
 def _check_nested(attributes: Attributes, exact: Iterable[str]) -> None:
     """Refuse exact tables that do not nest: whole tables are settled along one chain."""
     tables = [(query, detailed_cells(attributes, query)) for query in exact]
-    tables.sort(key=lambda one: int(one[1].max()))
+    tables.sort(key=lambda table: int(table[1].max()))
     for (coarse, one), (fine, two) in pairwise(tables):
         if len(np.unique(np.column_stack([one, two]), axis=0)) > len(np.unique(two)):
             raise InputError(
@@ -165,15 +165,15 @@ def block_cells(attributes: Attributes, block: Tabulation) -> NDArray[np.bool_]:
 
 
 def impossible_cells(attributes: Attributes) -> NDArray[np.bool_]:
-    """Return which detailed cells the release says cannot be."""
-    found = np.zeros(attributes.cells, dtype=bool)
+    """Return which detailed cells the release declares impossible."""
+    impossible = np.zeros(attributes.cells, dtype=bool)
     for block in attributes.zeros():
-        found |= block_cells(attributes, block)
-    return found
+        impossible |= block_cells(attributes, block)
+    return impossible
 
 
 def detailed_cells(attributes: Attributes, query: str, *, written: bool = False) -> Integers:
-    """Return for each detailed cell the cell of a query, in the order of the attributes, or as it is written.
+    """Return the cell of a query for each detailed cell, in the order of the attributes, or as written.
 
     >>> people = Attributes({"sex": ["f", "m"], "age": ["0-17", "18+"]})
     >>> detailed_cells(people, "age").tolist()
@@ -183,40 +183,42 @@ def detailed_cells(attributes: Attributes, query: str, *, written: bool = False)
     """
     table = attributes.tabulation(query)
     axes = (
-        [(one.attribute, one.groups) for one in table.factors] if written else enumerate(table.by_attribute)
+        [(factor.attribute, factor.groups) for factor in table.factors]
+        if written
+        else enumerate(table.by_attribute)
     )
-    found = np.zeros(attributes.sizes, dtype=np.int64)
+    cell = np.zeros(attributes.sizes, dtype=np.int64)
     for place, groups in axes:
         label = np.zeros(attributes.sizes[place], dtype=np.int64)
         for number, group in enumerate(groups):
             label[list(group)] = number
         shape = [1] * len(attributes.sizes)
         shape[place] = -1
-        found = found * len(groups) + label.reshape(shape)
-    return found.ravel()
+        cell = cell * len(groups) + label.reshape(shape)
+    return cell.ravel()
 
 
 def shared_cells(attributes: Attributes, one: str, two: str) -> Integers:
-    """Return for each detailed cell the cell of the finest table that either of two queries can tell.
+    """Return for each detailed cell its cell in the finest table that both of two queries determine.
 
     >>> people = Attributes({"sex": ["f", "m"], "age": ["0-17", "18+"]})
     >>> shared_cells(people, "age", "age * sex").tolist(), shared_cells(people, "age", "sex").tolist()
     ([0, 1, 0, 1], [0, 0, 0, 0])
     """
     first, second = (attributes.tabulation(query).by_attribute for query in (one, two))
-    found = np.zeros(attributes.sizes, dtype=np.int64)
+    cell = np.zeros(attributes.sizes, dtype=np.int64)
     for place, size in enumerate(attributes.sizes):
         label = np.zeros(size, dtype=np.int64)
         for number, group in enumerate(first[place]):
             label[list(group)] = number
-        for group in second[place]:  # what one of them has together
+        for group in second[place]:  # join what either query joins
             together = np.unique(label[list(group)])
             label[np.isin(label, together)] = together[0]
         names, label = np.unique(label, return_inverse=True)
         shape = [1] * len(attributes.sizes)
         shape[place] = -1
-        found = found * len(names) + label.reshape(shape)
-    return found.ravel()
+        cell = cell * len(names) + label.reshape(shape)
+    return cell.ravel()
 
 
 def whole_tables(
@@ -227,12 +229,12 @@ def whole_tables(
     possible: NDArray[np.bool_] | None = None,
     exact: Sequence[tuple[Integers, Integers, Integers]] = (),
 ) -> Integers:
-    """Return whole detailed cells, one row a unit, from estimates of them.
+    """Return whole detailed cells, a row for each unit, from estimates of them.
 
-    `shape` has the number of values of each attribute, `fixed` for each unit a total to hold, or -1;
-    cells that are not `possible` (in any unit, or one row a unit) are zero. `exact` are tables that are held
-    in some units: the cell of the table that each detailed cell is in, the units, and their counts. Units
-    come from the top down.
+    `shape` has the number of values of each attribute, `fixed` a total to keep for each unit, or -1; cells
+    that are not `possible` (in all units, or given by unit) are zero. `exact` lists tables kept exact in some
+    units: the cell of the table that each detailed cell belongs to, the units, and their counts. Units come
+    from the top down.
 
     >>> cells = np.array([[4.6, -0.3], [1.7, 0.4], [2.9, -0.7]])
     >>> whole_tables(cells, (2,), np.array([-1, 0, 0])).tolist()
@@ -244,7 +246,7 @@ def whole_tables(
     for unit, above in enumerate(parent.tolist()):
         children.setdefault(above, []).append(unit)
     chain = _chain(exact, shape, parent, children, held)
-    found = np.zeros((units, many), dtype=np.int64)
+    whole = np.zeros((units, many), dtype=np.int64)
     may = np.broadcast_to(True if possible is None else possible, cells.shape)
     if not may.all():
         may = may.copy()
@@ -260,7 +262,7 @@ def whole_tables(
         families = [children[above]] if above >= 0 else [[unit] for unit in children[above]]
         for family in families:
             who = np.array(family)
-            own = None if above < 0 else found[above]
+            own = None if above < 0 else whole[above]
             split = _split(cells[who], chain, who, totals[who], own, may[who])
             decided[who] = True
             if split is None:
@@ -271,15 +273,15 @@ def whole_tables(
                     )
                 split = _shared_out(cells[who], own, may[who])
                 totals[who] = split.sum(axis=1)
-                # what was settled stays, and what lies below follows
+                # keep what is already settled; the units below follow
                 counts = np.where(decided, totals, 0)[:, None]
                 totals = settle(sums, parent, held=decided | (held >= 0), counts=counts)[:, 0]
-            found[who] = split
-    return found
+            whole[who] = split
+    return whole
 
 
 class _Step:
-    """One step of the chain: the group of each detailed cell, and counts of units that are exact."""
+    """One step of the chain: the group of each detailed cell, and the exact counts of some units."""
 
     def __init__(self, label: Integers, held: NDArray[np.bool_] | None, counts: Integers | None) -> None:
         self.label, self.held, self.counts = label, held, counts
@@ -292,13 +294,13 @@ def _chain(
     children: dict[int, list[int]],
     totals: Integers,
 ) -> list[_Step]:
-    """Return the partitions of the cells from exact tables to single cells, each finer than the last one.
+    """Return the partitions of the cells from exact tables to single cells, each finer than the one before.
 
-    An exact table of all children of a unit is exact for the unit, too; totals of such units are held.
+    If a table is exact for all children of a unit it is exact for the unit too, and its total is kept.
     """
     steps: list[_Step] = []
     label = np.zeros(int(np.prod(shape)), dtype=np.int64)
-    for of_cell, units, rows in sorted(exact, key=lambda one: one[2].shape[1]):
+    for of_cell, units, rows in sorted(exact, key=lambda table: table[2].shape[1]):
         groups = np.unique(of_cell)
         finer = np.unique(np.column_stack([label, of_cell]), axis=0)
         if len(finer) > len(groups):
@@ -342,10 +344,10 @@ def settle(
     counts: Integers | None = None,
     first_cell: int = 0,
 ) -> Integers:
-    """Return a whole number for each unit (row) and cell (column, numbered from `first_cell` on).
+    """Return a whole number for each unit (row) and cell (column, numbered from `first_cell`).
 
-    Units come from the top down, those of one parent together; `weight` are the v, `held` says which units
-    have their row of `counts`.
+    Units come from the top down, children of one parent together; `weight` are the v, `held` says which units
+    take their row of `counts`.
 
     >>> settle(np.array([[6.8], [-1.0], [7.4]]), np.array([-1, 0, 0])).ravel().tolist()
     [7, 0, 7]
@@ -381,7 +383,7 @@ def settle(
 
 
 def _families(parent: Integers) -> list[tuple[Integers, Integers, Integers]]:
-    """Return by depth the units that have a parent, where each family begins, and the parents."""
+    """Return for each depth the units that have a parent, where each family begins, and the parents."""
     depth = np.zeros(len(parent), dtype=np.int64)
     linked = np.flatnonzero(parent >= 0)
     while linked.size:  # as many rounds as there are levels
@@ -389,19 +391,19 @@ def _families(parent: Integers) -> list[tuple[Integers, Integers, Integers]]:
         if np.array_equal(deeper, depth[linked]):
             break
         depth[linked] = deeper
-    found = []
+    families = []
     for level in range(1, int(depth.max(initial=0)) + 1):
         nodes = np.flatnonzero(depth == level)
         begin = np.flatnonzero(np.diff(parent[nodes], prepend=-1))
-        found.append((nodes, begin, parent[nodes[begin]]))
-    return found
+        families.append((nodes, begin, parent[nodes[begin]]))
+    return families
 
 
 def _project(wish: Floats, weight: Floats, total: Integers, begin: Integers, of: Integers) -> Floats:
-    """Return the u >= 0 that add up to `total` and are nearest to `wish`, deviations counted by 1/weight.
+    """Return the u >= 0 nearest to `wish` that add up to `total`, squared deviations weighted by 1/weight.
 
-    u = max(0, wish + weight t) for one t per family. Families start with all children taking part; those
-    that fall below zero leave, and t only falls with them, so none ever has to come back.
+    u = max(0, wish + weight t) with one t for each family. All children take part at first; those that fall
+    below zero drop out, and t only decreases as they do, so none ever has to return.
     """
     active = np.broadcast_to(weight[:, None] > 0, wish.shape) & (total > 0)[of]
     while True:
@@ -416,7 +418,7 @@ def _project(wish: Floats, weight: Floats, total: Integers, begin: Integers, of:
 
 
 FINE = 1 << 20
-"""Fractional parts are compared in steps of one over this."""
+"""Fractional parts are compared in steps of the reciprocal of this."""
 HASH_BITS = 16
 
 
@@ -428,7 +430,7 @@ def _round_families(
     missing = total - np.add.reduceat(down, begin, axis=0)
     part = np.rint((share - down) * FINE).astype(np.int64)
     part[held] = -1
-    # Sorted by cell, family, falling part and hash; the first ones of each family get one more.
+    # Sort by cell, family, descending fractional part and hash; the first ones of each family get one more.
     cells, families = share.shape[1], len(begin)
     if cells * families >= 1 << (62 - HASH_BITS - FINE.bit_length()):
         raise InputError(f"{cells * families} families of areas are more than can be rounded at once")
@@ -439,12 +441,12 @@ def _round_families(
     rank[order] = np.arange(order.size)
     first = (np.arange(cells)[:, None] * len(share) + begin[of][None, :]).ravel()
     extra = ((rank - first) < missing[of].T.ravel()).reshape(cells, -1).T
-    found: Integers = down + extra
-    return found
+    rounded: Integers = down + extra
+    return rounded
 
 
 def _hash(unit: Integers, cell: Integers, number: Integers) -> Integers:
-    """Return some bits that look random but are a function of the three (the finaliser of SplitMix64)."""
+    """Return pseudorandom bits that are a function of the three arguments (the finaliser of SplitMix64)."""
     mixed, of_cell, of_number = np.bitwise_xor, cell.astype(np.uint64), number.astype(np.uint64)
     x = unit.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     x = mixed(x, of_cell << np.uint64(20)) * np.uint64(0xBF58476D1CE4E5B9)
@@ -463,9 +465,9 @@ def _split(
     above: Integers | None,
     possible: NDArray[np.bool_],
 ) -> Integers | None:
-    """Split the totals of the children of a unit along the chain, within the parent's own cells.
+    """Split the totals of the children of a unit along the chain, within the cells of the parent.
 
-    None: zeros leave no such tables.
+    Return None if the zeros leave no such tables.
     """
     rows = len(cells)
     label = np.zeros(cells.shape[1], dtype=np.int64)
@@ -504,21 +506,21 @@ def _split(
 
 
 def _shared_out(cells: Floats, above: Integers, possible: NDArray[np.bool_]) -> Integers:
-    """Share each cell of a unit out among the children that can have it, whatever their totals become."""
-    found = np.zeros(cells.shape, dtype=np.int64)
+    """Distribute each cell of a unit among the children where it is possible, whatever totals result."""
+    shares = np.zeros(cells.shape, dtype=np.int64)
     for cell, total in enumerate(above.tolist()):
         who = np.flatnonzero(possible[:, cell])
         if total:
             near = _simplex(cells[who, cell][None], np.array([float(total)]))[0]
-            found[who, cell] = _round_row(near, total)
-    return found
+            shares[who, cell] = _round_row(near, total)
+    return shares
 
 
 def _sums(values: Numbers, label: Integers, many: int) -> Floats:
-    """Add up columns by their label."""
-    found = np.zeros((many, len(values)))
-    np.add.at(found, label, values.T)
-    return found.T
+    """Sum columns by their label."""
+    sums = np.zeros((many, len(values)))
+    np.add.at(sums, label, values.T)
+    return sums.T
 
 
 def _simplex(wish: Floats, sums: Floats) -> Floats:
@@ -531,7 +533,7 @@ def _simplex(wish: Floats, sums: Floats) -> Floats:
 
 
 def _nearest(wish: Floats, rows: Floats, columns: Floats) -> Floats:
-    """Return the non-negative table nearest to `wish` with these sums of rows and columns (Dykstra)."""
+    """Return the non-negative table nearest to `wish` with these row and column sums (Dykstra)."""
     x, p, q = wish.copy(), np.zeros_like(wish), np.zeros_like(wish)
     for _ in range(STEPS):
         y = _simplex(x + p, rows)
@@ -544,7 +546,7 @@ def _nearest(wish: Floats, rows: Floats, columns: Floats) -> Floats:
 
 
 def _round_row(values: Floats, total: int) -> Integers:
-    """Round to whole numbers of this sum: all down, and one more for the largest fractional parts."""
+    """Round to whole numbers with this sum: all down, then one more for the largest fractional parts."""
     down = np.floor(values + CLOSE).astype(np.int64)
     left = total - int(down.sum())
     order = np.argsort(-(values - down), kind="stable")
@@ -555,9 +557,9 @@ def _round_row(values: Floats, total: int) -> Integers:
 def _round_table(
     values: Floats, rows: Integers, columns: Integers, possible: NDArray[np.bool_]
 ) -> Integers | None:
-    """Round a table to whole neighbours with the same sums of rows and columns; zero where not possible.
+    """Round a table to neighbouring whole numbers with the same row and column sums, zero where impossible.
 
-    None: zeros leave no table with these sums.
+    Return None if the zeros leave no table with these sums.
     """
     values = np.where(possible, values, 0.0)
     near = np.rint(values)
@@ -581,16 +583,16 @@ def _round_table(
     sums = np.concatenate([left_rows, left_columns]).astype(float)
     fractional = part.ravel() > 0
     for most in (np.where(fractional, 1.0, 0.0), np.where(possible.ravel(), np.inf, 0.0)):
-        # neighbours first; if open sums of a fit that is not quite exact do not allow it, the nearest cells
-        found = linprog(
+        # try neighbouring numbers first; if an inexact fit rules them out, any numbers, as near as possible
+        solution = linprog(
             1.0 - 2.0 * part.ravel(),
             A_eq=matrix.tocsr(),
             b_eq=sums,
             bounds=np.column_stack([-down.ravel() * np.isinf(most).any(), most]),
             method="highs-ds",
         )
-        if found.status == 0:
-            return np.asarray(down + np.rint(found.x).reshape(part.shape), dtype=np.int64)
+        if solution.status == 0:
+            return np.asarray(down + np.rint(solution.x).reshape(part.shape), dtype=np.int64)
     if not possible.all():
         return None
     raise DiscreetError("no whole table with these sums was found")

@@ -1,11 +1,13 @@
 """One component on the tree of units: beliefs go up, come down, and meet.
 
-A belief about a unit's x says (Pi, z, V): what the projector Pi lets through is z plus an error of covariance
-V, and nothing is known of the rest. V is zero on a space E (held exact), Pi may be less than the identity
-(not measured); both at once are allowed. The spaces follow from which queries are asked or held, not from the
-sizes of variances, so ranks are known and rounding is never inverted. Beliefs do two things:
+A belief (Pi, z, V) about a unit's x says that Pi x is z plus an error with covariance V, where Pi is a
+projector; about the rest nothing is known. V is zero on a space E (held exact), Pi may be less than the
+identity (not measured), and both may happen at once. The spaces follow from which queries are measured or
+held, not from the sizes of variances, so ranks are known and rounding errors are never inverted. There are
+two operations:
 
-    sum       x = sum of x_i:    Pi projects on what all Pi_i let through, z = Pi sum z_i, V = Pi (sum V_i) Pi
+    sum       x = sum of x_i:    Pi projects on the common range of all Pi_i, z = Pi sum z_i,
+                                 V = Pi (sum V_i) Pi
     combine   the same x twice:  best linear unbiased estimate from both, with N an orthonormal basis of the
                                  combinations of the rows D = [Pi_1; Pi_2] that cancel, S = diag(V_1, V_2):
                                  z = G y, V = G S G' with G = D+ (I - S N (N'S N)+ N').
@@ -15,12 +17,12 @@ is determined from below, W is the covariance of the sum of the children, S its 
 
     K = V W+,   x = z + K (x_parent - S),   P = V - K (W - P_parent) K'.
 
-Otherwise what a child learns from outside is its parent's own and outer belief minus the sum of its siblings,
-and that is combined with its own. What lies outside the final Pi is not determined by any measurement.
-This is the exact solution of the normal equations over the whole tree: each unit is touched twice.
+Otherwise a child learns from outside its parent's own and outer belief minus the sum of its siblings, and
+combines that with its own. What lies outside the final Pi is not determined by any measurement. This solves
+the normal equations over the whole tree exactly, visiting each unit twice.
 
-Covariances do not depend on the data, and siblings whose subtrees look the same share them: the tree is
-folded, with such siblings as one node that has a `count`. For a plan without data counts may be fractions.
+Covariances do not depend on the data, and siblings with equal subtrees share them: the tree is folded, so
+that such siblings are one node with a `count`. In a plan without data, counts may be fractions.
 """
 
 from __future__ import annotations
@@ -41,15 +43,15 @@ Floats = NDArray[np.float64]
 Numbers = Integers | Floats
 
 SMALL = 1e-10
-"""What is below this, relative to the largest, is rounding: queries are matrices of zeros and ones."""
+"""Values below this, relative to the largest, are rounding errors: queries are matrices of zeros and ones."""
 
 
 @dataclass(frozen=True)
 class Tree:
-    """Units from the top down, those of one parent together: their parents (-1: none) and kinds.
+    """Units from the top down, children of one parent together: their parents (-1 for none) and kinds.
 
     The kind of a unit is an index into `levels` (or runs of merged levels), unless units of one level are
-    told apart. In a folded tree a node stands for units that look the same, so many for each parent.
+    told apart. In a folded tree a node stands for `count` equal units under each parent.
     """
 
     parent: Integers
@@ -58,7 +60,7 @@ class Tree:
     """The first unit of each depth."""
     levels: tuple[str, ...] = ()
     names: ArrowArray = None
-    """The names of the units, as PyArrow has them."""
+    """The names of the units, a PyArrow array."""
     count: Floats = field(default_factory=lambda: np.ones(0))
 
     @property
@@ -73,18 +75,18 @@ class Tree:
 
     @cached_property
     def leaf(self) -> NDArray[np.bool_]:
-        """Whether nothing is below a unit."""
-        found = np.ones(self.size + 1, dtype=bool)
-        found[self.parent] = False
-        return found[:-1]
+        """Whether a unit has no children."""
+        childless = np.ones(self.size + 1, dtype=bool)
+        childless[self.parent] = False
+        return childless[:-1]
 
     @cached_property
     def totals(self) -> Floats:
         """How many units each node stands for."""
-        found = self.count.copy()
+        totals = self.count.copy()
         for part in self.depths[1:]:
-            found[part] *= found[self.parent[part]]
-        return found
+            totals[part] *= totals[self.parent[part]]
+        return totals
 
     @property
     def digest(self) -> str:
@@ -95,13 +97,13 @@ class Tree:
         return digest.hexdigest()
 
     def first(self, units: int) -> Tree:
-        """Return the tree of the first so many units, which must be whole depths."""
-        starts = tuple(one for one in self.starts if one < units)
+        """Return the tree of the first `units` units, which must be whole depths."""
+        starts = tuple(start for start in self.starts if start < units)
         names = self.names.slice(0, units)
         return Tree(self.parent[:units], self.kind[:units], starts, self.levels, names)
 
     def merged(self, units: Integers) -> Integers:
-        """Return the units that make the same area, with each whole family as its parent.
+        """Return units that cover the same area, with each complete family replaced by its parent.
 
         >>> Tree(np.array([-1, 0, 0, 1, 1]), np.zeros(5, dtype=int), (0, 1, 3)).merged(np.array([3, 4]))
         array([1])
@@ -118,7 +120,7 @@ class Tree:
 
     @classmethod
     def chain(cls, children: Sequence[float]) -> Tree:
-        """Return a uniform tree: one top unit, and so many children for every unit of each level."""
+        """Return a uniform tree: one top unit, and `children[i]` children for every unit of level i."""
         many = len(children) + 1
         count = np.array([1.0, *children])
         return cls(np.arange(-1, many - 1), np.arange(many), tuple(range(many)), count=count)
@@ -131,7 +133,7 @@ class Tree:
         ([1.0, 2.0, 1.0], [0, 1, 1, 2])
         """
         parent, kind, depths = self.parent, self.kind, self.depths
-        # lowest units look like their kind; others like it and what is below them
+        # lowest units are equal if their kinds are; others if what lies below them is equal, too
         look = kind.copy()
         most = self.size + int(kind.max(initial=0)) + 1
         known: dict[bytes, int] = {}
@@ -148,7 +150,7 @@ class Tree:
                 for unit, a, b in zip(above[edges].tolist(), edges.tolist(), ends, strict=True):
                     below[unit] = seen[a:b].tobytes() + many[a:b].tobytes()
         node = np.zeros(self.size, dtype=np.int64)
-        made: list[tuple[Integers, Integers, Floats]] = []
+        nodes: list[tuple[Integers, Integers, Floats]] = []
         first, firsts = 0, []
         for part in depths:
             # units without a parent are not siblings
@@ -161,12 +163,12 @@ class Tree:
             if part.start:
                 upper = pairs // most
                 copies = np.bincount(node[: part.start], minlength=first)[upper]
-                made.append((upper, kind[part][at], many / copies))
+                nodes.append((upper, kind[part][at], many / copies))
             else:
-                made.append((np.full(len(pairs), -1), kind[part][at], np.ones(len(pairs))))
+                nodes.append((np.full(len(pairs), -1), kind[part][at], np.ones(len(pairs))))
             firsts.append(first)
             first += len(pairs)
-        parents, kinds, counts = (np.concatenate(one) for one in zip(*made, strict=True))
+        parents, kinds, counts = (np.concatenate(column) for column in zip(*nodes, strict=True))
         return Tree(parents, kinds, tuple(firsts), self.levels, count=counts), node
 
     def unfolded(self) -> tuple[Tree, Integers]:
@@ -178,8 +180,8 @@ class Tree:
         ([-1, 0, 0, 0], [0, 1, 1, 2])
         """
         below: dict[int, list[int]] = {}
-        for one, above in enumerate(self.parent.tolist()):
-            below.setdefault(above, []).extend([one] * round(float(self.count[one])))
+        for child, above in enumerate(self.parent.tolist()):
+            below.setdefault(above, []).extend([child] * round(float(self.count[child])))
         node, parent, starts = below[-1], [-1] * len(below[-1]), [0]
         while any(one in below for one in node[starts[-1] :]):
             families = [(unit, below.get(node[unit], [])) for unit in range(starts[-1], len(node))]
@@ -191,22 +193,22 @@ class Tree:
         return Tree(np.array(parent), self.kind[places], tuple(starts), self.levels), places
 
     def shared_depth(self, unit: int) -> Integers:
-        """Return for each unit the depth of the lowest one that it and `unit` are both in; -1: none.
+        """Return for each unit the depth of the lowest unit that contains it and `unit`; -1 if none does.
 
         >>> Tree(np.array([-1, 0, 0, 1]), np.zeros(4, dtype=int), (0, 1, 3)).shared_depth(3).tolist()
         [0, 1, 0, 2]
         """
-        found = np.full(self.size + 1, -1, dtype=np.int64)
+        shared = np.full(self.size + 1, -1, dtype=np.int64)
         while unit >= 0:
-            found[unit] = np.searchsorted(self.starts, unit, side="right") - 1
+            shared[unit] = np.searchsorted(self.starts, unit, side="right") - 1
             unit = int(self.parent[unit])
         for part in self.depths:
-            found[part] = np.maximum(found[part], found[self.parent[part]])
-        return found[:-1]
+            shared[part] = np.maximum(shared[part], shared[self.parent[part]])
+        return shared[:-1]
 
 
 class Spaces:
-    """Projectors by number, each once: a component meets few of them, however many units it has."""
+    """Distinct projectors by number: a component has few of them, however many units there are."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -227,7 +229,7 @@ class Spaces:
         return self._numbers[key]
 
     def range(self, matrix: Floats) -> int:
-        """Return the space that a symmetric matrix of well-scaled entries reaches."""
+        """Return the range of a symmetric matrix with well-scaled entries."""
         values, vectors = np.linalg.eigh(matrix)
         inside = (
             vectors[:, values > SMALL * max(float(values[-1]), 1e-300)] if values[-1] > 0 else vectors[:, :0]
@@ -235,18 +237,18 @@ class Spaces:
         return self.number(inside @ inside.T)
 
     def meet(self, numbers: frozenset[int]) -> int:
-        """Return what all of the projectors let through."""
+        """Return the intersection of the spaces."""
         if len(numbers) == 1:
             return next(iter(numbers))
         if numbers not in self._meets:
-            missing = sum((np.eye(self.size) - self.projectors[one] for one in numbers), np.zeros(()))
+            missing = sum((np.eye(self.size) - self.projectors[number] for number in numbers), np.zeros(()))
             values, vectors = np.linalg.eigh(missing)
             inside = vectors[:, values < 1e-8]
             self._meets[numbers] = self.number(inside @ inside.T)
         return self._meets[numbers]
 
     def join(self, one: int, two: int) -> int:
-        """Return what either of two projectors lets through."""
+        """Return the sum of two spaces."""
         if one == two or two == self.nothing:
             return one
         if (one, two) not in self._joins:
@@ -266,7 +268,7 @@ class Spaces:
             held[: len(R1), : len(R1)] = R1 @ self.projectors[exact1] @ R1.T
             held[len(R1) :, len(R1) :] = R2 @ self.projectors[exact2] @ R2.T
             if N.shape[1]:
-                # combinations of rows held exact both times have no error and nothing to weigh
+                # combinations of rows that both beliefs hold exact have no error, so no weight is needed
                 values, vectors = np.linalg.eigh(N.T @ (np.eye(len(D)) - held) @ N)
                 N = N @ vectors[:, values > 1e-8]
             inverse = np.asarray(np.linalg.pinv(D, rcond=1e-8), dtype=np.float64)
@@ -277,7 +279,7 @@ class Spaces:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """What two beliefs know together and hold exact, bases of both, D+, and N without what has no error."""
+    """What two beliefs together determine and hold exact, bases of both, D+, and N less error-free rows."""
 
     number: int
     exact: int
@@ -297,26 +299,26 @@ def _inverse(matrices: Floats, exact: Floats) -> Floats:
     if not np.any(exact):
         return np.asarray(np.linalg.inv(matrices), dtype=np.float64)
     Q = _rows(np.eye(len(exact)) - exact).T
-    found: Floats = Q @ np.linalg.inv(Q.T @ matrices @ Q) @ Q.T
-    return found
+    inverse: Floats = Q @ np.linalg.inv(Q.T @ matrices @ Q) @ Q.T
+    return inverse
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What units of one kind are told in this component: information J, and exact rows."""
+    """What is known about units of one kind in this component: information J, and exact rows."""
 
     information: Floats
     """J: the sum of G/s over the queries."""
     measured: Floats
-    """The sum of the G: it reaches where J does, and is well scaled."""
+    """The sum of the G: it has the range of J, and is well scaled."""
     exact: Floats | None = None
-    """The sum of the G of queries that are held exact."""
+    """The sum of the G of queries held exact."""
 
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """Own beliefs by kind: what they determine and hold exact, means as operators on h = sum Q'y/s and on the
-    sum t of Q't of exact rows, covariances."""
+    """Own beliefs by kind: what they determine and hold exact, their means as operators on h = sum Q'y/s and
+    on the sum t of Q't of exact rows, and their covariances."""
 
     space: Integers
     exact: Integers
@@ -327,35 +329,35 @@ class Own:
 
 @dataclass
 class Solution:
-    """Covariances at each node, and the operators that take data up and down. See the head of the module."""
+    """Covariances at each node, and the operators that take data up and down; see the module docstring."""
 
     P: Floats
     known: Integers
-    """The number of the space that is determined at each node."""
+    """The number of the space determined at each node."""
     spaces: Spaces
     beliefs: Own
     V: Floats
-    """The covariance at each node from what is at and below it."""
+    """The covariance at each node from measurements at and below it."""
     up_own: Floats
     up_sum: Floats
     held: Integers
-    """The number of the space that is exact at each node, from counts held exact there or elsewhere."""
+    """The number of the space known exactly at each node, from counts held exact there or elsewhere."""
     gain: Floats | None = None
-    """K at each node, where all is determined from below; else what follows."""
+    """K at each node if everything is determined from below; otherwise `outer` is used."""
     outer: dict[str, Floats] = field(default_factory=dict)
 
     def own(self, kind: Integers, h: Floats, t: Floats | None = None) -> Floats:
         """Return the own beliefs of units of these kinds from their data h, and t of exact rows."""
-        found: Floats = self.beliefs.h[kind] @ h
+        beliefs: Floats = self.beliefs.h[kind] @ h
         if t is not None:
-            found += self.beliefs.t[kind] @ t
-        return found
+            beliefs += self.beliefs.t[kind] @ t
+        return beliefs
 
     def open(self) -> Floats:
         """Return by kind the projectors on what the own belief determines with an error."""
         every = np.stack(self.spaces.projectors)
-        found: Floats = every[self.beliefs.space] - every[self.beliefs.exact]
-        return found
+        projectors: Floats = every[self.beliefs.space] - every[self.beliefs.exact]
+        return projectors
 
     def nulls(self) -> Floats:
         """Return at each node the projector on what is not determined."""
@@ -366,14 +368,14 @@ class Solution:
         return self._without(self.held)
 
     def _without(self, space: Integers) -> Floats:
-        found = np.stack([np.eye(self.spaces.size) - one for one in self.spaces.projectors])
-        return found[space]
+        complements = np.stack([np.eye(self.spaces.size) - projector for projector in self.spaces.projectors])
+        return complements[space]
 
 
 def combine(
     spaces: Spaces, one: int, exact1: int, V1: Floats, two: int, exact2: int, V2: Floats
 ) -> tuple[int, int, Floats, Floats, Floats]:
-    """Combine two beliefs of many nodes: the two spaces, X1 and X2 with z = X1 z1 + X2 z2, and V."""
+    """Combine two beliefs at many nodes; return both spaces, X1 and X2 with z = X1 z1 + X2 z2, and V."""
     pair = spaces.pair(one, two, exact1, exact2)
     R1, R2, N = pair.R1, pair.R2, pair.N
     nodes, k1, k2 = len(V1), len(R1), len(R2)
@@ -390,7 +392,7 @@ def combine(
 
 
 def solve(shape: Tree, kinds: Sequence[Evidence]) -> Solution:
-    """Return covariances and operators of one component."""
+    """Return the covariances and operators of one component."""
     size = len(kinds[0].information)
     spaces = Spaces(size)
     own = _own(kinds, spaces)
@@ -417,11 +419,11 @@ def solve(shape: Tree, kinds: Sequence[Evidence]) -> Solution:
             )
             up_own[at], up_sum[at] = X1, X2 @ through
     held = _held(shape, spaces, own.exact[shape.kind], exact)
-    found = Solution(V.copy(), space, spaces, own, V, up_own, up_sum, held)
+    solution = Solution(V.copy(), space, spaces, own, V, up_own, up_sum, held)
     if not np.all(space == spaces.everything):
-        _from_outside(shape, found, exact)
-        return found
-    P, K = found.P, np.zeros_like(V)
+        _from_outside(shape, solution, exact)
+        return solution
+    P, K = solution.P, np.zeros_like(V)
     for part in shape.depths[1:]:
         above = shape.parent[part]
         for both in np.unique(sums_exact[above]):
@@ -429,8 +431,8 @@ def solve(shape: Tree, kinds: Sequence[Evidence]) -> Solution:
             up = shape.parent[at]
             K[at] = V[at] @ _inverse(W[up], spaces.projectors[both])
             P[at] = V[at] - K[at] @ (W[up] - P[up]) @ np.swapaxes(K[at], 1, 2)
-    found.gain = K
-    return found
+    solution.gain = K
+    return solution
 
 
 def _own(kinds: Sequence[Evidence], spaces: Spaces) -> Own:
@@ -447,15 +449,15 @@ def _own(kinds: Sequence[Evidence], spaces: Spaces) -> Own:
             A = _rows(spaces.projectors[held]).T
             reach = A @ np.linalg.inv(A.T @ kind.exact @ A) @ A.T
             none = np.zeros((1, size, size))
-            space[place], exact[place], X1, X2, found = combine(
+            space[place], exact[place], X1, X2, covariance = combine(
                 spaces, int(space[place]), spaces.nothing, V[None], held, held, none
             )
-            own_cov[place], of_h[place], of_t[place] = found[0], X1[0] @ V, X2[0] @ reach
+            own_cov[place], of_h[place], of_t[place] = covariance[0], X1[0] @ V, X2[0] @ reach
     return Own(space, exact, of_h, of_t, own_cov)
 
 
 def _meets(spaces: Spaces, space: Integers, begin: Integers) -> Integers:
-    """Return for each family what all its members let through."""
+    """Return for each family the intersection of its members' spaces."""
     if np.all(space == space[0]):
         return np.full(len(begin), space[0])
     ends = [*begin.tolist(), len(space)]
@@ -463,9 +465,9 @@ def _meets(spaces: Spaces, space: Integers, begin: Integers) -> Integers:
 
 
 def _held(shape: Tree, spaces: Spaces, own: Integers, below: Integers) -> Integers:
-    """Return the space that is exact at each node, from what is exact there by itself, and at and below it.
+    """Return the space known exactly at each node, from the spaces exact at it alone, and at and below it.
 
-    What the surroundings tell a unit is its parent less its siblings: exact where all of those are.
+    From outside a unit learns its parent minus its siblings, which is exact where all of those are.
     """
     held, around = below.copy(), own.copy()
     if np.all(own == spaces.nothing):
@@ -478,7 +480,7 @@ def _held(shape: Tree, spaces: Spaces, own: Integers, below: Integers) -> Intege
         for node in family:
             often[int(below[node])] = often.get(int(below[node]), 0.0) + float(shape.count[node])
         for node in family:
-            others = {one for one, many in often.items() if many > (one == below[node])}
+            others = {space for space, many in often.items() if many > (space == below[node])}
             outside = spaces.meet(frozenset([int(around[above]), *others]))
             held[node] = spaces.join(int(below[node]), outside)
             around[node] = spaces.join(int(own[node]), outside)
@@ -486,7 +488,7 @@ def _held(shape: Tree, spaces: Spaces, own: Integers, below: Integers) -> Intege
 
 
 def _from_outside(shape: Tree, solution: Solution, exact: Integers) -> None:
-    """Bring beliefs down where units are not determined from below, family by family."""
+    """Take beliefs down, family by family, where units are not determined from below."""
     spaces, own, V, space = solution.spaces, solution.beliefs, solution.V, solution.known
     P, known = solution.P, space.copy()
     around, around_space = own.V[shape.kind].copy(), own.space[shape.kind].copy()
@@ -506,23 +508,23 @@ def _from_outside(shape: Tree, solution: Solution, exact: Integers) -> None:
             Pi = spaces.projectors[through]
             out = Pi @ (around[u] + sum((many * V[j] for j, many in others), np.zeros(()))) @ Pi
             outer["out"][i] = Pi
-            known[i], _, x_up, x_out, found = combine(
+            known[i], _, x_up, x_out, covariance = combine(
                 spaces, int(space[i]), int(exact[i]), V[i][None], through, held, out[None]
             )
-            outer["x_up"][i], outer["x_out"][i], P[i] = x_up[0], x_out[0], found[0]
+            outer["x_up"][i], outer["x_out"][i], P[i] = x_up[0], x_out[0], covariance[0]
             k = shape.kind[i]
-            around_space[i], around_exact[i], by_own, by_out, found = combine(
+            around_space[i], around_exact[i], by_own, by_out, covariance = combine(
                 spaces, int(own.space[k]), int(own.exact[k]), own.V[k][None], through, held, out[None]
             )
-            outer["around_own"][i], outer["around_out"][i], around[i] = by_own[0], by_out[0], found[0]
+            outer["around_own"][i], outer["around_out"][i], around[i] = by_own[0], by_out[0], covariance[0]
     solution.known, solution.outer = known, outer
 
 
 class Passes:
     """The data of one component, taken up through the tree and down again.
 
-    The units that are held in memory are the first ones: all, or all but those of the last depth, of which
-    `below` then has the sums by parent, and `down` gives estimates for any of them. `own` are the own beliefs
+    Held in memory are all units, or all but those of the last depth. In the second case `below` has the sums
+    of the last depth by parent, and `down` returns estimates for any of its units. `own` are the own beliefs
     of the units held (unit, size, columns).
     """
 
@@ -557,7 +559,7 @@ class Passes:
     ) -> Floats:
         """Return the estimates of units from those of their parents; `z` are beliefs from at and below them.
 
-        `units` says which units of those held they are, if they are."""
+        `units` are their indices among the units held, if they are held."""
         solution = self._solution
         if solution.gain is not None:
             return z + solution.gain[node] @ (self.x[above] - self.S[above])
@@ -566,8 +568,8 @@ class Passes:
         out = outer["out"][node] @ (self._around[above] - (self.S[above] - z))
         if units is not None:
             self._around[units] = outer["around_own"][node] @ own + outer["around_out"][node] @ out
-        found: Floats = outer["x_up"][node] @ z + outer["x_out"][node] @ out
-        return found
+        estimates: Floats = outer["x_up"][node] @ z + outer["x_out"][node] @ out
+        return estimates
 
 
 def estimate(solution: Solution, tree: Tree, node: Integers, h: Floats, t: Floats | None = None) -> Floats:
@@ -576,10 +578,10 @@ def estimate(solution: Solution, tree: Tree, node: Integers, h: Floats, t: Float
 
 
 def sum_weights(solution: Solution, tree: Tree, node: Integers, units: Integers) -> Floats:
-    """Return A (unit, size, size) with sum of A'z over all units = the sum of the estimates of `units`, where
-    z are own beliefs.
+    """Return A (unit, size, size) such that the sum of A'z over all units, with z their own beliefs, is the
+    sum of the estimates of `units`.
 
-    These are the passes backwards. Own beliefs are independent, with covariances `own_cov`, so the sum of
+    This runs the passes backwards. Own beliefs are independent, with covariances `own_cov`, so the sum of
     A'VB is the covariance of two such sums, whatever is measured at the units themselves.
     """
     parent, size = tree.parent, solution.spaces.size
@@ -594,7 +596,7 @@ def sum_weights(solution: Solution, tree: Tree, node: Integers, units: Integers)
             back = _turned(solution.gain[at]) @ x[part]
             x[above] += np.add.reduceat(back, begin, axis=0)
         else:
-            outer = {name: _turned(one[at]) for name, one in solution.outer.items()}
+            outer = {name: _turned(matrices[at]) for name, matrices in solution.outer.items()}
             back = outer["x_out"] @ x[part] + outer["around_out"] @ around[part]
             back = outer["out"] @ back
             own[part] += outer["around_own"] @ around[part]

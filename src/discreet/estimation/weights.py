@@ -1,10 +1,10 @@
 """The weights of noises in estimates: which measurement enters an estimate, and by how much.
 
-An estimate at a unit is a weighted sum of the own beliefs of all units. The weights follow from the passes up
-and down the tree, taken backwards (`sum_weights`): from the unit up to the top, and from there into every
-other branch. Units that look the same, seen from the unit, share a node, and are told once with their number.
-A branch is left out where all that it can add to any noise's weight is negligible: if the sum of what lies
-below a unit contributes the variance r to an estimate, a noise there of variance s has a weight of at most
+An estimate at a unit is a weighted sum of the own beliefs of all units. The weights follow from running the
+passes up and down the tree backwards (`sum_weights`): from the unit up to the top, and from there into every
+other branch. Units that are equal as seen from the unit share a node, and are listed once with their number.
+A branch is left out if no noise in it can have more than a negligible weight: if the sum of what lies below a
+unit contributes the variance r to an estimate, a noise of variance s there has a weight of at most
 sqrt(r / s).
 """
 
@@ -23,8 +23,8 @@ from discreet.estimation.tree import Floats, Integers, Solution, Tree
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """Units that estimates depend on, one entry for each estimate and node: the place of the estimate, the
-    node, how many units there are of it, and by component the weights of their data h (entry, size, column).
+    """Units that estimates depend on, with an entry for each estimate and node: the index of the estimate,
+    the node, its number of units, and by component the weights of their data h (entry, size, column).
     """
 
     place: Integers
@@ -34,32 +34,33 @@ class Reached:
 
     def some(self, which: Integers) -> Reached:
         """Return some of the entries."""
-        weights = [one[which] for one in self.weights]
+        weights = [array[which] for array in self.weights]
         return Reached(self.place[which], self.node[which], self.times[which], weights)
 
     @classmethod
     def together(cls, parts: Sequence[Reached]) -> Reached:
-        """Put the entries of several together."""
+        """Join the entries of several."""
         place, node, times = (
-            np.concatenate(one) for one in zip(*((p.place, p.node, p.times) for p in parts), strict=True)
+            np.concatenate(arrays)
+            for arrays in zip(*((p.place, p.node, p.times) for p in parts), strict=True)
         )
-        weights = [np.concatenate(one) for one in zip(*(p.weights for p in parts), strict=True)]
+        weights = [np.concatenate(arrays) for arrays in zip(*(p.weights for p in parts), strict=True)]
         return cls(place, node, times, weights)
 
     def portions(self, cells: int) -> Iterator[Reached]:
-        """Yield portions of which each entry has so many numbers."""
+        """Yield portions that fit in memory if each entry needs `cells` numbers."""
         step = max(1, AT_ONCE // 8 // max(1, cells))
         if step >= len(self.place):
             yield self
             return
         for start in range(0, len(self.place), step):
             some = slice(start, start + step)
-            weights = [one[some] for one in self.weights]
+            weights = [array[some] for array in self.weights]
             yield Reached(self.place[some], self.node[some], self.times[some], weights)
 
 
 AT_ONCE = 1 << 21
-"""Weights that are held at once."""
+"""Weights held in memory at once."""
 
 
 class Branches:
@@ -73,49 +74,49 @@ class Branches:
         first[parents] = below[begin]
         self._first, self._many = first, np.zeros(shape.size, dtype=np.int64)
         self._many[parents] = many
-        least = np.array([least_noise(one) for one in told])[shape.kind]
+        least = np.array([least_noise(kind) for kind in told])[shape.kind]
         self._below = np.full(shape.size, np.inf)
         for part in reversed(shape.depths[1:]):
             np.minimum.at(self._below, shape.parent[part], least[part])
             np.minimum.at(least, shape.parent[part], least[part])
         self._least = least
         self._sums = []
-        for one in solutions:
-            total = np.zeros_like(one.V)
-            np.add.at(total, shape.parent[below], one.V[below] * shape.count[below, None, None])
+        for solution in solutions:
+            total = np.zeros_like(solution.V)
+            np.add.at(total, shape.parent[below], solution.V[below] * shape.count[below, None, None])
             self._sums.append(total)
 
     def among(self, components: Sequence[int]) -> Branches:
-        """Return the same tree with some of the components."""
-        found = copy(self)
-        found._solutions = [self._solutions[place] for place in components]
-        found._sums = [self._sums[place] for place in components]
-        return found
+        """Return the same tree, restricted to some of the components."""
+        chosen = copy(self)
+        chosen._solutions = [self._solutions[place] for place in components]
+        chosen._sums = [self._sums[place] for place in components]
+        return chosen
 
     def by_kind(
         self, nodes: Integers, rows: ByComponent, lengths: Sequence[Floats], enough: Floats
     ) -> Iterator[tuple[int, Reached]]:
-        """Yield kinds of units, and units of this kind that estimates at nodes depend on; see `reached`."""
-        for found in self.reached(nodes, rows, lengths, enough):
-            kinds = self._shape.kind[found.node]
+        """Yield each kind with the units of this kind that estimates at nodes depend on; see `reached`."""
+        for reached in self.reached(nodes, rows, lengths, enough):
+            kinds = self._shape.kind[reached.node]
             for kind in np.unique(kinds).tolist():
-                yield kind, found.some(np.flatnonzero(kinds == kind))
+                yield kind, reached.some(np.flatnonzero(kinds == kind))
 
     def reached(
         self, nodes: Integers, rows: ByComponent, lengths: Sequence[Floats], enough: Floats
     ) -> Iterator[Reached]:
         """Yield the units that estimates at nodes depend on.
 
-        `rows` are the estimates by component (size, column). Their variances are sums of forms of the
-        columns by `lengths` (column, estimate); branches matter where a weight may exceed the root of
-        `enough` (node, estimate).
+        `rows` are the estimates by component (size, column). Their variances are sums of quadratic forms of
+        the columns, weighted by `lengths` (column, estimate); a branch matters if a weight in it may exceed
+        the square root of `enough` (node, estimate).
         """
         held: list[Reached] = []
         wide = sum(row.size for row in rows)
         many, step = 0, max(1, AT_ONCE // (16 * wide))
         depth = np.searchsorted(self._shape.starts, nodes, side="right")
-        for one in np.unique(depth).tolist():
-            places = np.flatnonzero(depth == one)
+        for level in np.unique(depth).tolist():
+            places = np.flatnonzero(depth == level)
             for some in (places[start : start + step] for start in range(0, len(places), step)):
                 for got in self._reached(nodes[some], rows, lengths, enough[some]):
                     held.append(replace(got, place=some[got.place]))
@@ -133,13 +134,13 @@ class Branches:
         path = [nodes]
         while self._shape.parent[path[0][0]] >= 0:
             path.insert(0, self._shape.parent[path[0]])
-        along = [_along(one, path, row) for one, row in zip(self._solutions, rows, strict=True)]
+        along = [_along(solution, path, row) for solution, row in zip(self._solutions, rows, strict=True)]
         start = np.arange(len(nodes))
         place, node, times, sums = start[:0], start[:0], np.zeros(0), [one[1][0][:0] for one in along]
         for depth, here in enumerate(path):
             own = [one[0][depth] for one in along]
             yield Reached(start, here, np.ones(len(here)), self._back(here, own))
-            # from the unit's own line, and from the branches
+            # from the unit's own line of ancestors, and from the branches
             place, node = np.concatenate([start, place]), np.concatenate([here, node])
             times = np.concatenate([np.ones(len(here)), times])
             sums = [np.concatenate([one[1][depth], rest]) for one, rest in zip(along, sums, strict=True)]
@@ -165,8 +166,8 @@ class Branches:
         lengths: Sequence[Floats],
         enough: Floats,
     ) -> tuple[Integers, Integers, Floats, ByComponent]:
-        """Return the children that may matter, but for those in `line`, which the unit itself is in."""
-        forms = self._forms(sums, [one[node] for one in self._sums], lengths)
+        """Return the children that may matter, except those in `line`, which contain the unit itself."""
+        forms = self._forms(sums, [total[node] for total in self._sums], lengths)
         some = np.flatnonzero(np.any(forms > enough[place] * self._below[node, None], axis=1))
         many = self._many[node[some]]
         over = np.repeat(some, many)
@@ -174,41 +175,45 @@ class Branches:
         often = self._shape.count[child] - (child == line[over])
         keep = np.flatnonzero(often > 1e-9)
         over, child, often = over[keep], child[keep], often[keep]
-        place, times, sums = place[over], times[over] * often, [one[over] for one in sums]
-        forms = self._forms(sums, [one.V[child] for one in self._solutions], lengths)
+        place, times, sums = place[over], times[over] * often, [array[over] for array in sums]
+        forms = self._forms(sums, [solution.V[child] for solution in self._solutions], lengths)
         keep = np.flatnonzero(np.any(forms > enough[place] * self._least[child, None], axis=1))
-        return place[keep], child[keep], times[keep], [one[keep] for one in sums]
+        return place[keep], child[keep], times[keep], [array[keep] for array in sums]
 
     @staticmethod
     def _forms(sums: ByComponent, covariances: ByComponent, lengths: Sequence[Floats]) -> Floats:
         total = np.zeros((len(sums[0]), lengths[0].shape[1]))
-        for one, V, length in zip(sums, covariances, lengths, strict=True):
-            total += np.sum(one * (V @ one), axis=1) @ length
+        for columns, V, length in zip(sums, covariances, lengths, strict=True):
+            total += np.sum(columns * (V @ columns), axis=1) @ length
         return total
 
     def _told(self, place: Integers, node: Integers, times: Floats, sums: ByComponent) -> Iterator[Reached]:
         if place.size:
-            own = [_turned(one.up_own[node]) @ z for one, z in zip(self._solutions, sums, strict=True)]
+            own = [
+                _turned(solution.up_own[node]) @ z for solution, z in zip(self._solutions, sums, strict=True)
+            ]
             yield Reached(place, node, times, self._back(node, own))
 
     def _down(self, node: Integers, sums: ByComponent) -> ByComponent:
-        return [_turned(one.up_sum[node]) @ z for one, z in zip(self._solutions, sums, strict=True)]
+        return [_turned(solution.up_sum[node]) @ z for solution, z in zip(self._solutions, sums, strict=True)]
 
     def _back(self, node: Integers, own: ByComponent) -> ByComponent:
         kind = self._shape.kind[node]
-        return [_turned(one.beliefs.h[kind]) @ A for one, A in zip(self._solutions, own, strict=True)]
+        return [
+            _turned(solution.beliefs.h[kind]) @ A for solution, A in zip(self._solutions, own, strict=True)
+        ]
 
 
 def least_noise(told: Told) -> float:
-    """Return the smallest variance of a noise. That of Laplace noise counts as 30 at most: a bound on its
-    share in a variance then makes its peak negligible, too."""
+    """Return the smallest noise variance. Laplace noise counts as 30 at most: then a bound on its share in a
+    variance makes its peak negligible, too."""
     sizes = (min(size_of(law), 30.0 if traits(law).scale else np.inf) for _, law in told.laws)
     return min(sizes, default=np.inf)
 
 
 def _along(solution: Solution, path: Sequence[Integers], row: Floats) -> tuple[list[Floats], list[Floats]]:
-    """Return the weights of own beliefs along the line of units, from the top down, and those with which the
-    sums of their children enter."""
+    """Return the weights of own beliefs along the line of units, from the top down, and the weights of the
+    sums of their children."""
     many, shape = len(path), (len(path[-1]), *row.shape)
     z, own, S = ([np.zeros(shape) for _ in path] for _ in range(3))
     x, around = np.broadcast_to(row, shape), np.zeros(shape)
@@ -218,7 +223,7 @@ def _along(solution: Solution, path: Sequence[Integers], row: Floats) -> tuple[l
             z[depth] += x
             back = x = _turned(solution.gain[at]) @ x
         else:
-            outer = {name: _turned(one[at]) for name, one in solution.outer.items()}
+            outer = {name: _turned(matrices[at]) for name, matrices in solution.outer.items()}
             back = outer["out"] @ (outer["x_out"] @ x + outer["around_out"] @ around)
             own[depth] += outer["around_own"] @ around
             z[depth] += outer["x_up"] @ x + back

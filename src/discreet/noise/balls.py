@@ -3,8 +3,8 @@
 A ball is a midpoint and a radius that provably contain a number (`flint.arb`). A ball is right at any
 precision; more bits only make it narrower. FLINT keeps the precision in one global, so every computation
 with balls, of the sampler and of the accountant, runs inside `working_bits`, which holds a lock: another
-thread would otherwise change the precision half-way, and a value that is rounded to a float at the end
-would have fewer digits than it should.
+thread would otherwise change the precision half-way, and a value rounded to a float at the end would have
+fewer digits than it should.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ SPAN = 1 << 22
 
 
 def __getattr__(name: str) -> object:
-    """FLINT's classes by their names, loaded when one of them is first used: noise alone needs none."""
+    """FLINT's classes by name, loaded when one of them is first used: noise alone needs none."""
     if name not in ("acb", "arb", "arb_poly"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import flint
 
-    globals()[name] = found = getattr(flint, name)
-    return found
+    globals()[name] = kind = getattr(flint, name)
+    return kind
 
 
 class _Lock:
-    """A lock that its thread may take again, and that a forked child finds free unless it holds it itself."""
+    """A reentrant lock that is free in a forked child, unless the thread that forked held it."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -120,11 +120,11 @@ def dyadic(point: arb) -> Fraction:
     return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
 
 
-def interval(value: arb) -> Interval:
+def as_interval(value: arb) -> Interval:
     """Return the ends of a ball as fractions.
 
     >>> from flint import arb
-    >>> Fraction(1, 3) in interval(arb(1) / 3)
+    >>> Fraction(1, 3) in as_interval(arb(1) / 3)
     True
     """
     return Interval(lower(value), upper(value))

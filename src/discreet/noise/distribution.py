@@ -1,8 +1,8 @@
-"""What all noise has in common: an integer, symmetric about zero, added to a count.
+"""What all noise has in common: an integer, symmetric around zero, added to a count.
 
 One object serves every question about the noise. *Its probabilities*: a family says how heavy its tail is, in
 floats (`log_tail`) and in balls (`ball_tail`), and the rest follows by symmetry. P[X >= m] for m >= 1 is the
-one function computed, so neither tail is ever found as one minus something near one. *Its privacy loss*:
+only function computed, so neither tail is ever computed as one minus something near one. *Its privacy loss*:
 `times` counts get this noise, and one person changes each of them by `sensitivity`. Under the alternative
 (the person is there) the loss of one such count is
 
@@ -36,24 +36,24 @@ Complexes = NDArray[np.complex128]
 _BLOCK = 1 << 22  # angles times values in memory at a time
 
 RADII = np.concatenate([[0.0], math.pi * 1.01 ** np.arange(-2200.0, 1.0)])
-"""Distances at which moduli are looked at that need not fall."""
+"""Distances at which moduli are computed if they need not fall with the distance."""
 
 
 class Noise(Forgetful, ABC):
     """Integer noise on a count that one person can change by `sensitivity`, `times` times over.
 
     The vectorised functions take integers (an array, or one) and return floats of the same shape. They are
-    about one draw: `sensitivity` and `times` do not enter. A logarithm is good to about 1e-15 of itself in
-    both tails, so a probability p is good to about 1e-15 * (1 + |log p|) relative, as far as p can be written
-    as a float. (A logarithm near 0, of a p near 1, is as good as 1 - p is.)
+    about one draw: `sensitivity` and `times` do not matter. Logarithms have a relative error of about 1e-15
+    in both tails, so a probability p has one of about 1e-15 * (1 + |log p|), as long as p is in the range of
+    floats. (A logarithm near 0, of a p near 1, is as accurate as 1 - p.)
     """
 
     FAMILY: ClassVar[str]
     PARAMETER: ClassVar[str]
     RANGE: ClassVar[tuple[Fraction, Fraction]]
-    """The parameters for which the noise can be drawn: wide enough for any release, tested at both ends."""
+    """The parameters for which the noise can be drawn: enough for any release, tested at both ends."""
     PER_BIT: ClassVar[int]
-    """What the parameter is divided by where the noise is made narrower by half."""
+    """The divisor of the parameter that makes the noise half as wide."""
     WIDEST: ClassVar[Fraction]
     """The largest parameter whose draws fit a table of 16 bits."""
 
@@ -69,19 +69,19 @@ class Noise(Forgetful, ABC):
         object.__setattr__(self, "times", whole(times, name="times"))
 
     def __str__(self) -> str:
-        often = f"{self.times} times " if self.times > 1 else ""
-        moved = f", sensitivity {self.sensitivity}" if self.sensitivity > 1 else ""
-        return f"{often}{self.FAMILY} noise of {self.PARAMETER} {shown(self.size)}{moved}"
+        times = f"{self.times} times " if self.times > 1 else ""
+        sensitivity = f", sensitivity {self.sensitivity}" if self.sensitivity > 1 else ""
+        return f"{times}{self.FAMILY} noise of {self.PARAMETER} {shown(self.size)}{sensitivity}"
 
     @property
     def size(self) -> Fraction:
         """The parameter: variance or scale."""
-        found: Fraction = getattr(self, self.PARAMETER)
-        return found
+        size: Fraction = getattr(self, self.PARAMETER)
+        return size
 
     @cached_property
     def _size(self) -> float:
-        """The parameter as a float, if it is one for which the noise's own functions are tested."""
+        """The parameter as a float; one outside `RANGE` is refused."""
         low, high = self.RANGE
         if not low <= self.size <= high:
             raise InputError(f"{self.PARAMETER} is {shown(self.size)}; it must lie between {low} and {high}")
@@ -89,11 +89,11 @@ class Noise(Forgetful, ABC):
 
     @property
     def key(self) -> tuple[str, Fraction, int]:
-        """All but its `times`, in the order in which `grouped` sorts."""
+        """Everything but its `times`, in the order in which `grouped` sorts."""
         return self.FAMILY, self.size, self.sensitivity
 
     def repeated(self, times: int) -> Self:
-        """Return the same noise on so many counts.
+        """Return the same noise on this many counts.
 
         >>> from discreet.noise import DiscreteLaplace
         >>> DiscreteLaplace(scale=2, times=3).repeated(7)
@@ -104,7 +104,7 @@ class Noise(Forgetful, ABC):
         return type(self)(self.size, sensitivity=self.sensitivity, times=times)
 
     def for_people(self, people: int) -> Self:
-        """Return the noise as a group of `people` sees it: they change the count that many times more.
+        """Return the noise as it protects a group of `people`, who change the count that many times more.
 
         >>> from discreet.noise import DiscreteGaussian
         >>> DiscreteGaussian(variance=5, sensitivity=2).for_people(3).sensitivity
@@ -169,7 +169,7 @@ class Noise(Forgetful, ABC):
     def quantile(self, p: Exact) -> int:
         """Return the smallest integer x with P[X <= x] >= p, certified.
 
-        `p` is exact (a string, a Fraction), so the answer is the integer, not nearly always the integer.
+        `p` is exact (a string, a Fraction), so the answer is always the right integer.
         """
         chance = share(p, name="p")
         return self._crossing(1 - chance) - 1 if 2 * chance > 1 else 1 - self._crossing(chance)
@@ -177,8 +177,8 @@ class Noise(Forgetful, ABC):
     def _crossing(self, level: Fraction) -> int:
         """Return the smallest m >= 1 with P[X >= m] < level, up to 1/2: by floats, then certified.
 
-        That P[X >= m] equals a rational level is excluded for discrete Laplace noise (a power of e would be
-        algebraic) and not known to happen for discrete Gaussian noise; it would raise.
+        P[X >= m] cannot equal a rational level for discrete Laplace noise (a power of e would be algebraic),
+        and is not known to for discrete Gaussian noise; if it did, this would raise an error.
         """
         log_level = math.log(level.numerator) - math.log(level.denominator)
         low, m = 0, max(2, math.ceil(self.reach(abs(log_level) + 2.0)))
@@ -224,7 +224,7 @@ class Noise(Forgetful, ABC):
         return _margin(self, share(level, name="level"), whole(draws, name="draws"))
 
     def within(self, size: int, *, draws: int = 1) -> float:
-        """Return the chance that a sum of `draws` draws is at most `size` in size.
+        """Return the chance that a sum of `draws` draws lies between -size and size.
 
         >>> from discreet.noise import DiscreteGaussian
         >>> noise = DiscreteGaussian("5000/159")
@@ -256,11 +256,11 @@ class Noise(Forgetful, ABC):
             with balls.working_bits(working):
                 value = compute()
             if value.rel_accuracy_bits() > bits + 2:
-                return balls.interval(value)
+                return balls.as_interval(value)
             working *= 2
         raise PrecisionError(f"{bits} bits were asked for; {balls.MAX_BITS} bits of work did not reach them")
 
-    # What a family provides; `m` is an integer >= 1, balls are at the working precision.
+    # What a family provides; `m` is an integer >= 1, balls have the working precision.
 
     @abstractmethod
     def _log_pmf(self, x: Floats) -> Floats: ...
@@ -283,7 +283,7 @@ class Noise(Forgetful, ABC):
 
     @abstractmethod
     def reach(self, nats: float) -> float:
-        """Return some m whose tail is below exp(-nats); it only starts a search."""
+        """Return some m whose tail is below exp(-nats), as the start of a search."""
 
     def narrowed(self, bits: int) -> Self:
         """Return the noise that is 2^bits times narrower."""
@@ -331,7 +331,7 @@ class Noise(Forgetful, ABC):
 
     @property
     def precision(self) -> Fraction:
-        """What all `times` add to R, the variance of the loss's Gaussian part: nothing, unless Gaussian."""
+        """What all `times` add to R, the variance of the loss's Gaussian part: zero unless Gaussian."""
         return Fraction(0)
 
     @property
@@ -352,7 +352,7 @@ class Noise(Forgetful, ABC):
 
     @abstractmethod
     def log_factor_ball(self, theta: Fraction) -> balls.arb:
-        """The same, enclosed."""
+        """The same, as a ball."""
 
     @abstractmethod
     def shift(self, theta: float) -> int:
@@ -378,7 +378,7 @@ class Noise(Forgetful, ABC):
     def radius(self, depth: float, theta: float) -> float:
         """The least d in [0, pi] beyond which modulus^times stays below e^-depth; pi if there is none.
 
-        Between the RADII, where it is computed, the slope of the squared modulus at d is at most twice the
+        It is computed at the RADII; between them the slope of the squared modulus at d is at most twice the
         variance times d.
         """
         slope = 2 * self.tilted_variance(theta) * RADII[1:]
@@ -395,15 +395,15 @@ class Noise(Forgetful, ABC):
 
     @abstractmethod
     def law_ball(self, theta: Fraction) -> tuple[int, list[balls.arb], balls.arb]:
-        """The law of X under the tilt: its first value, probabilities, and a bound of those left out."""
+        """The law of X under the tilt: its first value, probabilities, and a bound of the mass left out."""
 
     @abstractmethod
     def radius_ball(self, depth: float, theta: float) -> float:
-        """A radius, about the least, beyond which modulus^times is proved to stay below e^-depth, or pi."""
+        """About the least radius beyond which modulus^times is proved to stay below e^-depth, or pi."""
 
     @abstractmethod
     def moduli_ball(self, theta: Fraction, distances: Sequence[float]) -> list[balls.arb]:
-        """Bounds of times * log |factor| from each of some ascending distances to the next."""
+        """Bounds of times * log |factor| between each of some ascending distances and the next."""
 
 
 class BallFactor(ABC):
@@ -426,12 +426,12 @@ def grouped(noises: Iterable[Noise]) -> tuple[Noise, ...]:
     discrete Gaussian noise of variance 5
     6 times discrete Gaussian noise of variance 9
     """
-    found: dict[tuple[str, Fraction, int], Noise] = {}
+    by_key: dict[tuple[str, Fraction, int], Noise] = {}
     times: dict[tuple[str, Fraction, int], int] = {}
     for noise in noises:
         key = noise.key
-        found[key], times[key] = noise, times.get(key, 0) + noise.times
-    return tuple(found[key].repeated(times[key]) for key in sorted(times))
+        by_key[key], times[key] = noise, times.get(key, 0) + noise.times
+    return tuple(by_key[key].repeated(times[key]) for key in sorted(times))
 
 
 def _integers(x: ArrayLike) -> Floats:
@@ -445,7 +445,7 @@ def _integers(x: ArrayLike) -> Floats:
 
 
 def finite_transform(u: NDArray[np.int64], p: Floats, angle: Floats) -> Complexes:
-    """log of sum p e^(i angle u), over probabilities p: accurate to the last digits near angle 0."""
+    """log of sum p e^(i angle u) for probabilities p, accurate to the last digits near angle 0."""
     weights = p.astype(np.complex128)
     blocks = np.array_split(angle, max(1, angle.size * u.size // _BLOCK))
     return np.concatenate(
@@ -464,7 +464,7 @@ def log1p_complex(z: Complexes) -> Complexes:
     result = np.empty(z.shape, dtype=np.complex128)
     with np.errstate(divide="ignore"):
         result.real = 0.5 * np.log1p(excess)
-        # the square of a small size would have lost half of its digits
+        # the square of a small modulus has lost half of its digits
         small = np.flatnonzero(excess < -0.75)
         if small.size:
             result.real[small] = np.log(np.hypot(1 + x[small], y[small]))
@@ -475,10 +475,10 @@ def log1p_complex(z: Complexes) -> Complexes:
 # -- sums of several draws ----------------------------------------------------------------------------------
 #
 # The law of a sum is that of one draw convolved with itself. Floats (one Fourier transform) decide where the
-# answer is clear, balls (a power of a polynomial whose coefficients are the probabilities) where it is close.
+# answer is clear; balls (a power of a polynomial whose coefficients are the probabilities) where it is close.
 
 CLEAR = 1e-9
-"""Floats are trusted where they differ by more than this; their errors are a thousand times smaller."""
+"""Floats decide if they differ by more than this; their errors are a thousand times smaller."""
 
 _NATS = 60.0  # what is left out of a sum, as a logarithm
 
@@ -488,10 +488,10 @@ def _margin(noise: Noise, chance: Fraction, times: int) -> int:
     if times == 1:  # by symmetry P[|X| <= m] >= level says that P[X <= m] >= (1 + level) / 2
         return noise.quantile((1 + chance) / 2)
     outside, limit = _outside(noise, times), float(1 - chance)
-    found = int(np.searchsorted(-outside, -limit))
-    near = outside[max(found - 1, 0) : found + 1]
-    if found < outside.size and np.all(np.abs(near - limit) > CLEAR):
-        return found
+    margin = int(np.searchsorted(-outside, -limit))
+    near = outside[max(margin - 1, 0) : margin + 1]
+    if margin < outside.size and np.all(np.abs(near - limit) > CLEAR):
+        return margin
     return _certified(noise, chance, times)
 
 
@@ -502,15 +502,15 @@ def _outside(noise: Noise, times: int) -> NDArray[np.float64]:
     slopes = np.concatenate([np.array([1, 2, 4, 8, 16]) / spread, np.array([0.2, 0.5, 0.8]) / noise.reach(1)])
     reach = math.ceil(float(np.min((times * noise.log_mgf(slopes) + _NATS) / slopes)))  # Chernoff's bound
     size = 1 << (2 * reach + 1).bit_length()
-    place = np.arange(size)
-    mass = noise.pmf(np.where(place < size // 2, place, place - size))
+    index = np.arange(size)
+    mass = noise.pmf(np.where(index < size // 2, index, index - size))
     sums = np.fft.irfft(np.fft.rfft(mass) ** times, size)[: reach + 2]
     outside: NDArray[np.float64] = 2.0 * np.append(np.cumsum(sums[::-1])[::-1][1:], 0.0)
     return np.minimum(np.maximum(outside, 0.0), 1.0)
 
 
 def _certified(noise: Noise, chance: Fraction, times: int) -> int:
-    """The same by balls, where floats cannot tell."""
+    """The margin by balls, where floats cannot decide."""
     bits, nats = 128, _NATS
     while bits <= balls.MAX_BITS:
         reach = math.ceil(noise.reach(nats))

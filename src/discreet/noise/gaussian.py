@@ -8,13 +8,14 @@ the sum of the weights is.
 
     sum_u e^(-(u - c)^2 / (2v)) = sqrt(2 pi v) (1 + 2 sum_k q^(k^2) cos(2 pi k c)),   q = e^(-2 pi^2 v),
 
-the one converging quickly for small v, the other, its dual, for large v. Both have period 1 in c.
+where the left side converges quickly for small v, and the right side, its dual, for large v. Both have period
+1 in c.
 
 *Tails.* With m >= 0 and
 
     T(m) = sum_{k >= m} exp(-(k^2 - m^2) / (2v))     so that  P[X >= m] = P[X = m] T(m),
 
-T is summed directly while a few dozen terms do, that is for small v or large m/v. Else by
+T is summed directly if a few dozen terms are enough, that is for small v or large m/v. Otherwise by
 Euler-Maclaurin: with He_n the Hermite polynomials and B_n the Bernoulli numbers
 
     T(m) = sqrt(pi v / 2) erfcx(m / sqrt(2v)) + 1/2 + sum_{j=1}^{N} B_2j / (2j)! h_{2j-1} + R,
@@ -25,8 +26,8 @@ Cramer's inequality |He_n(t)| <= 1.09 sqrt(n!) exp(t^2 / 4) that gives, relative
 
     |R| <= 8 sqrt(v) sqrt((2N)!) (2 pi sqrt v)^(-2N) exp(m^2 / (4v)).
 
-Far out, m^2 / v >= 8N + 2, all zeros of He_2N are behind, the derivative keeps its sign, and the
-integral is the value at its end: |R| <= 4 (2 pi)^(-2N) (m/v)^(2N - 1).
+Far out, where m^2 / v >= 8N + 2, beyond all zeros of He_2N, the derivative keeps its sign, and the integral
+is the value at its end: |R| <= 4 (2 pi)^(-2N) (m/v)^(2N - 1).
 """
 
 from __future__ import annotations
@@ -46,10 +47,10 @@ from discreet.noise.distribution import BallFactor, Complexes, Floats, Noise, lo
 from discreet.numbers import Exact
 
 DUAL_FROM = Fraction(1, 2)
-"""Variances from here on use the dual sum, of which two terms serve a float; smaller ones the sum itself."""
+"""Variances from here on use the dual sum, where two terms are enough for floats; smaller ones the sum."""
 
 TERMS = np.arange(1.0, 9.0)
-"""Integers that a sum over a small variance needs: even tilted by half a step, e^(-81 + 9) is left out."""
+"""Integers that a sum needs for a small variance: even tilted by half a step, e^(-81 + 9) is left out."""
 
 _NATS = 40.0  # exp(-40) is below the last digit of a float
 
@@ -119,7 +120,7 @@ write it as a string such as "2.5", or as a Fraction or an int
 
     @classmethod
     def of_true_variance(cls, variance: float) -> DiscreteGaussian:
-        """Return the noise whose E X^2 is this; from 2 on that is its parameter, to the last digit.
+        """Return the noise whose E X^2 is this; from 2 on it equals the parameter to the last digit.
 
         >>> DiscreteGaussian.of_true_variance(4.0).variance
         Fraction(4, 1)
@@ -127,9 +128,9 @@ write it as a string such as "2.5", or as a Fraction or an int
         0.01
         """
         low, high = max(variance, 7e-4), 2.0  # below, E X^2 is less than any float
-        found = cls(Fraction(low).limit_denominator(10**9))
-        if variance >= high or (low == variance and found.true_variance() >= variance * (1 - 1e-12)):
-            return found
+        noise = cls(Fraction(low).limit_denominator(10**9))
+        if variance >= high or (low == variance and noise.true_variance() >= variance * (1 - 1e-12)):
+            return noise
         for _ in range(60):
             middle = (low + high) / 2
             size = cls(Fraction(middle).limit_denominator(10**15)).true_variance()
@@ -137,7 +138,7 @@ write it as a string such as "2.5", or as a Fraction or an int
         return cls(Fraction(high).limit_denominator(10**15))
 
     def variance_deficit(self) -> float:
-        """Return `variance` minus E X^2: tiny from variance 1 on, where it cannot be seen in floats.
+        """Return `variance` minus E X^2: from variance 1 on too small to see in floats.
 
         >>> DiscreteGaussian("4.25").variance_deficit() < 5.8e-34
         True
@@ -158,8 +159,8 @@ write it as a string such as "2.5", or as a Fraction or an int
         v = self._size
         if self.is_dual:
             return (v * s * s / 2.0 + dual_log_ratio(v * s, v))[()]
-        # Few integers carry the tilted sum, all of them near the centre v s. (cosh - 1 keeps the
-        # digits near s = 0, where the logarithm is close to 0.)
+        # Few integers carry the tilted sum, all near the centre v s. (cosh - 1 keeps the digits near s = 0,
+        # where the logarithm is close to 0.)
         centre = np.rint(v * s)
         near = np.minimum(s, 0.5 / v)[..., None] * TERMS
         spread = TERMS**2 / (2.0 * v)
@@ -256,14 +257,14 @@ write it as a string such as "2.5", or as a Fraction or an int
     def is_plain(self) -> bool:
         """Whether only the nearest frequency of the dual sum matters.
 
-        Its neighbours count only near half a turn, and only while the factor itself is not negligible
-        there: at angle pi/2 it is e^(-times variance pi^2 / 8).
+        Its neighbours matter only near half a turn, and only if the factor itself is not negligible there: at
+        angle pi/2 it is e^(-times variance pi^2 / 8).
         """
         v = float(self.variance)
         return self.is_dual and self.times * v > 60 and self.times * math.exp(-(math.pi**2) * v) < 1e-17
 
     def shift(self, theta: float) -> int:
-        """The integer next to the centre of the tilted noise."""
+        """The integer nearest to the centre of the tilted noise."""
         return round(theta * self.sensitivity)
 
     def near(self, theta: float) -> float:
@@ -290,24 +291,24 @@ write it as a string such as "2.5", or as a Fraction or an int
         return self.times * logs.real + 1j * (self.times * logs.imag)
 
     def tilted_variance(self, theta: float = 0.0) -> float:
-        """Variance of one count's X under the tilt, nearly."""
+        """Variance of one count's X under the tilt, approximately."""
         return float(self.variance) if self.is_dual else super().tilted_variance(theta)
 
     def log_factor(self, theta: Floats) -> Floats:
-        """log of what the lattice adds: theta sums at centre theta * sensitivity and at 0."""
+        """log of the lattice's factor: the ratio of theta sums at centre theta * sensitivity and at 0."""
         ratio = dual_log_ratio if self.is_dual else log_ratio
         return ratio(theta * self.sensitivity, float(self.variance))
 
     def log_factor_ball(self, theta: Fraction) -> balls.arb:
-        """The same, enclosed."""
+        """The same, as a ball."""
         at_zero = ball_sum(Fraction(0), self.variance)
         return (ball_sum(theta * self.sensitivity, self.variance) / at_zero).log()
 
     def radius(self, depth: float, theta: float) -> float:
         """The least d in [0, pi] beyond which modulus^times stays below e^-depth; pi if there is none.
 
-        Dual: for the largest modulus over all tilts, the numerator at its largest (centre an integer), the
-        denominator at its smallest (half an integer).
+        Dual: for the largest modulus over all tilts, with the largest numerator (the centre an integer) and
+        the smallest denominator (half an integer).
         """
         if not self.is_dual:
             return super().radius(depth, theta)
@@ -337,7 +338,7 @@ write it as a string such as "2.5", or as a Fraction or an int
         return GaussianFactor(self, theta)
 
     def law_ball(self, theta: Fraction) -> tuple[int, list[balls.arb], balls.arb]:
-        """The law of X under the tilt, as far as the working precision sees it."""
+        """The law of X under the tilt, as far as the working precision shows it."""
         shift = round(theta * self.sensitivity)
         near = theta * self.sensitivity - shift
         reach = 2 + terms_needed(1 / (2 * float(self.variance)))
@@ -366,10 +367,10 @@ write it as a string such as "2.5", or as a Fraction or an int
         return math.pi
 
     def moduli_ball(self, theta: Fraction, distances: Sequence[float]) -> list[balls.arb]:
-        """Bounds of times * log |factor|: it falls with the distance, so its value at the near end will do.
+        """Bounds of times * log |factor|: it falls with the distance, so the near end gives a bound.
 
-        Dual: the numerator at its largest, neighbours v = 1, 2, 3 and a bound of the rest, over the
-        denominator at its smallest, whatever the tilt.
+        Dual: the largest numerator, neighbours v = 1, 2, 3 and a bound of the rest, over the smallest
+        denominator, whatever the tilt.
         """
         if not self.is_dual:
             factor = self.factor_ball(theta)
@@ -409,7 +410,7 @@ class GaussianFactor(BallFactor):
 
     @property
     def slack(self) -> balls.arb:
-        """A bound of how far a plain factor is from its Gaussian, relatively, up to a quarter turn.
+        """A bound of the relative difference of a plain factor from its Gaussian, up to a quarter turn.
 
         There each neighbouring frequency has at most e^(-pi^2 variance) of the weight of the nearest.
         """
@@ -417,7 +418,7 @@ class GaussianFactor(BallFactor):
 
     @property
     def is_plain(self) -> bool:
-        """Whether the correction lies below the working precision wherever the factor counts."""
+        """Whether the correction is below the working precision wherever the factor matters."""
         v, times, bits = float(self.term.variance), self.term.times, balls.current_bits() * math.log(2)
         is_narrow = math.pi**2 * v - math.log(times) > bits + 5 and times * v * math.pi**2 / 8 > 2 * bits
         return self.term.is_dual and is_narrow
@@ -441,7 +442,7 @@ class GaussianFactor(BallFactor):
 
 
 def dual_log_ratio(centre: Floats, v: Floats | float) -> Floats:
-    """log of the dual sum at a centre over that at 0, for v >= 1/2: at most 0, and good to its last digits.
+    """log of the dual sum at a centre over that at 0, for v >= 1/2: at most 0, accurate to its last digits.
 
     >>> dual_log_ratio(np.array([0.25, 0.5]), 1.0)
     array([-5.35057597e-09, -1.07011520e-08])

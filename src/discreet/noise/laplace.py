@@ -2,8 +2,8 @@
 
 Everything has a closed form in r = exp(-1/scale): P[X = 0] = (1 - r)/(1 + r), P[X >= m] = r^m/(1 + r).
 
-On a count that changes by mu the loss is (2 Y - mu) / scale with Y = 0..mu: beyond either neighbour the noise
-tells them apart no better than at it. The weights of Y are a geometric series whose ends are heavier.
+On a count that changes by mu the loss is (2 Y - mu) / scale with Y = 0..mu: beyond either neighbouring count
+the outcome tells them apart no better than at it. The weights of Y are a geometric series with heavier ends.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ class DiscreteLaplace(Noise):
         return 1 / float(self.scale), float(self.step)
 
     def _rate(self, theta: float) -> float:
-        """log of the ratio of neighbouring weights under the tilt, but for the first and the last."""
+        """log of the ratio of neighbouring weights under the tilt, except the first and the last."""
         rate, step = self._rates
         return rate + theta * step
 
@@ -235,7 +235,7 @@ class DiscreteLaplace(Noise):
         return LaplaceFactor(self, theta)
 
     def radius_ball(self, depth: float, theta: float) -> float:
-        """The least radius from that of floats on beyond which modulus^times < e^-depth is proved; or pi."""
+        """The least radius, from that of floats on, beyond which modulus^times is proved below e^-depth."""
         radius = self.radius(depth, theta)
         if radius >= math.pi:
             return radius
@@ -251,7 +251,7 @@ class DiscreteLaplace(Noise):
     def moduli_ball(self, theta: Fraction, distances: Sequence[float]) -> list[balls.arb]:
         """Bounds of times * log |factor|, which need not fall, from each distance to the next."""
         factor = self.factor_ball(theta)
-        # a little farther than where the next one begins, for the rounding of distances
+        # a little beyond the next distance, to cover rounding
         ends = [
             (here, there * (1 + Fraction(1, 10**8)) + Fraction(1, 10**11))
             for here, there in pairwise([*map(Fraction, distances), _ABOVE_PI])
@@ -259,7 +259,7 @@ class DiscreteLaplace(Noise):
         return [factor.square_bound(*pair).log() / 2 * self.times for pair in ends]
 
     def law_ball(self, theta: Fraction) -> tuple[int, list[balls.arb], balls.arb]:
-        """The law of X = 0..sensitivity under the tilt: none is left out."""
+        """The law of X = 0..sensitivity under the tilt: nothing is left out."""
         mu = self.sensitivity
         if mu > _MOST_VALUES // 8:
             raise PrecisionError(f"a count that changes by {mu} has too many losses to be listed in a proof")
@@ -274,7 +274,7 @@ class DiscreteLaplace(Noise):
         return 0, [w / total for w in weights], balls.arb(0)
 
     def log_factor_ball(self, theta: Fraction) -> balls.arb:
-        """log E e^(theta step X), enclosed."""
+        """log E e^(theta step X), as a ball."""
         mu, r = self.sensitivity, self._ball_ratio()
         rate = 1 / self.scale + theta * self.step
         lead = balls.ball(max(rate, Fraction(0)) * mu - mu / self.scale)

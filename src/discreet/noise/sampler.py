@@ -16,8 +16,8 @@ decides how long the answer takes, never which answer it is.
 *Narrow noise* comes from a table of 65,536 slots, with those thresholds behind it. The first 16 bits of a
 uniform real pick a slot. Where a slot lies wholly within one value, that is the answer (for variance 5,
 99.9 % of draws). Otherwise 48 more bits make a 64-bit prefix, which is compared with the thresholds. The far
-tails need no care of their own: all thresholds beyond the table have F = 0 (or 2^64 - 1), so reaching them is
-a tie.
+tails need no special care: all thresholds beyond the table have F = 0 (or 2^64 - 1), so reaching them is a
+tie.
 
 *Wide noise*, whose standard deviation a 16-bit table cannot hold, comes from narrow noise. Write
 |x| = k s + u with s = 2^j and 0 <= u < s. The weight of x splits into the weight that narrow noise
@@ -28,8 +28,8 @@ a tie.
 
 So: draw k from the narrow noise folded at zero, u from j uniform bits, a sign; keep them with probability
 exp(-t), else start over; and start over at minus zero. What is kept has exactly the weights of the wide
-noise. Whether a uniform W < 1 - exp(-t) is settled in integers, since t - t^2/2 <= 1 - exp(-t) <= t, or else
-by balls; for all but one draw in a thousand, 16 bits of W exceed a bound on t that needs k only.
+noise. Whether a uniform W < 1 - exp(-t) is settled in integers, since t - t^2/2 <= 1 - exp(-t) <= t, or by
+balls; for all but one draw in a thousand, 16 bits of W exceed a bound on t that needs only k.
 
 *Trials*: `Trials` finds which of very many independent trials succeed, by exact geometric skips.
 The number of failures before a success is geometric: P[S >= m] = f^m with f the chance of a failure. Written
@@ -71,21 +71,21 @@ from discreet.numbers import Exact
 Integers = NDArray[np.int64]
 
 MOST = 1 << 20
-"""Thresholds that are kept; a law with more is drawn by balls alone, slowly and as exactly."""
+"""Thresholds that are kept; a law with more is drawn by balls alone, slowly but just as exactly."""
 
 MOST_BITS = 1 << 12
-"""Bits that thresholds are sought with."""
+"""Bits used to find thresholds, at most."""
 
 Chance = Callable[[], "balls.arb"]
 """A probability: called, it gives a ball at the working precision."""
 
 BASE = 1 << 10
 LONGEST = 1 << 40
-"""Trials at a time: enough for any release, and sums of skips stay far from the end of 64 bits."""
+"""Trials at a time: enough for any release, and sums of skips stay far below 64 bits."""
 _TOGETHER = 1 << 20  # skips drawn at a time
 
 
-_DIRECT = 256  # up to so many bytes, asking the system is quicker than setting up the cipher
+_DIRECT = 256  # for up to this many bytes, asking the system is quicker than setting up the cipher
 _PER_KEY = 1 << 20
 _ZEROS = bytes(_PER_KEY)  # the keystream is what encrypting zeros gives
 
@@ -133,7 +133,7 @@ class SystemEntropy:
 
 
 class CountingLaw(ABC):
-    """A law on 0, 1, 2, ... by its balls."""
+    """A law on 0, 1, 2, ..., given by balls."""
 
     @abstractmethod
     def ball(self, m: int) -> balls.arb:
@@ -185,7 +185,7 @@ class Kinds(CountingLaw):
 class Above(CountingLaw):
     """How far noise lies beyond its bound, given that it does: X - bound - 1 given X > bound.
 
-    If not `given`, what lies within the bound counts as 0, and P[X > bound + m] is meant as it stands.
+    If not `given`, values within the bound count as 0, and the chances are P[X > bound + m] itself.
 
     >>> from discreet.noise import DiscreteGaussian
     >>> int(draw(Above(DiscreteGaussian(625), 93), 1000).min())
@@ -331,7 +331,7 @@ class _Real:
 def thresholds(law: CountingLaw) -> NDArray[np.uint64] | None:
     """Return floor(2^64 G(m)), rising, down to the first zero.
 
-    None if there are too many, or if one cannot be told from an integer: then balls alone decide.
+    None if there are too many, or if one cannot be separated from an integer: then balls alone decide.
     """
     count, bits = law.thresholds(), 192
     while count <= MOST and bits <= MOST_BITS:
@@ -339,14 +339,14 @@ def thresholds(law: CountingLaw) -> NDArray[np.uint64] | None:
             floors, unit = [], balls.ball(1 << 64)
             for chance in law.chances(count):
                 whole = balls.floor(chance * unit)
-                if whole is None:  # it cannot be told on which side of an integer
+                if whole is None:  # it may lie on either side of an integer
                     break
                 floors.append(whole)
         if len(floors) < count:
             bits *= 2
         elif floors[-1] == 0 or count == law.last:
-            found = floors[: floors.index(0) + 1] if 0 in floors else floors
-            return np.array(found[::-1], dtype=np.uint64)
+            falling = floors[: floors.index(0) + 1] if 0 in floors else floors
+            return np.array(falling[::-1], dtype=np.uint64)
         else:
             count += count // 8 + 1
     return None
@@ -363,14 +363,14 @@ def more_bits(source: Entropy) -> int:
 class Trials:
     """Independent trials that each succeed with the same chance, strictly between 0 and 1.
 
-    The chance is given as balls. It may be as small as it likes.
+    The chance is given as balls, and may be as small as you like.
 
     >>> from discreet.noise import DiscreteGaussian
     >>> noise = DiscreteGaussian(625)
     >>> trials = Trials(lambda: noise.ball_upper(94))
-    >>> found = sum(part.size for part in trials.successes(10**7))
+    >>> successes = sum(part.size for part in trials.successes(10**7))
     >>> expected = 10**7 * float(noise.sf(93))
-    >>> abs(found - expected) < 6 * expected**0.5
+    >>> abs(successes - expected) < 6 * expected**0.5
     True
     """
 
@@ -379,39 +379,39 @@ class Trials:
     def skips(self, size: int, *, source: Entropy | None = None) -> Integers:
         """Return how many trials fail before the next success, `size` times; at most `LONGEST`."""
         result = np.zeros(size, dtype=np.int64)
-        for place, digit in enumerate(self._digits()):
-            # what lies beyond LONGEST is never looked at, so it may be cut there
-            values = np.minimum(draw(digit, size, source=source), LONGEST >> 10 * place)
-            np.minimum(result + (values << 10 * place), LONGEST, out=result)
+        for position, digit in enumerate(self._digits()):
+            # what lies beyond LONGEST is never used, so it may be cut there
+            values = np.minimum(draw(digit, size, source=source), LONGEST >> 10 * position)
+            np.minimum(result + (values << 10 * position), LONGEST, out=result)
         return result
 
     def successes(self, trials: int, *, source: Entropy | None = None) -> Iterator[Integers]:
-        """Yield the places of the successes among trials 0, ..., trials - 1, rising, part by part."""
+        """Yield the numbers of the successes among trials 0, ..., trials - 1, rising, part by part."""
         if not 0 <= trials < LONGEST:
             raise InputError(f"trials is {trials}; at most {LONGEST - 1} can be made")
         with balls.working_bits(192):
             chance = float(self.success().mid())
-        place = 0  # the first trial whose outcome is open
-        while place < trials:
-            expected = (trials - place) * chance
+        next_trial = 0  # the first trial whose outcome is open
+        while next_trial < trials:
+            expected = (trials - next_trial) * chance
             count = min(_TOGETHER, int(expected + 4.0 * math.sqrt(expected)) + 16)
-            ends = place + np.cumsum(self.skips(count, source=source) + 1)
+            ends = next_trial + np.cumsum(self.skips(count, source=source) + 1)
             inside = int(np.searchsorted(ends, trials, side="right"))
             if inside:
                 yield ends[:inside] - 1
-            place = int(ends[-1])
+            next_trial = int(ends[-1])
 
     def _digits(self) -> list[Digit]:
         """Return the laws of the digits, lowest first; the last takes the rest of the number."""
         with balls.working_bits(192):
             chance = float(self.success().mid())
-        places = 0
-        # few thresholds, once the rest's chance of success is not small any more
-        while places < 4 and chance * BASE ** (places + 1) < 1.0:
-            places += 1
-        digits = [Digit(self.success, BASE**place, base=BASE) for place in range(places)]
-        # four digits reach LONGEST: of the rest it only matters whether it is zero
-        return [*digits, Digit(self.success, BASE**places, most=1 if places == 4 else None)]
+        count = 0
+        # few thresholds, once the chance of success of the rest is no longer small
+        while count < 4 and chance * BASE ** (count + 1) < 1.0:
+            count += 1
+        digits = [Digit(self.success, BASE**position, base=BASE) for position in range(count)]
+        # four digits reach LONGEST: it only matters whether the rest is zero
+        return [*digits, Digit(self.success, BASE**count, most=1 if count == 4 else None)]
 
 
 # -- samples of noise ---------------------------------------------------------------------------------------
@@ -421,7 +421,7 @@ UNDECIDED = -(1 << 15)
 LARGEST = (1 << 15) - 1  # values are kept as 16-bit integers, so that the table stays in the cache
 
 BLOCK = 1 << 18
-"""Draws made at a time: enough to spread the cost of each NumPy call, few enough for the cache."""
+"""Draws at a time: enough to spread the cost of each NumPy call, few enough for the cache."""
 
 PARALLEL_FROM = 1 << 20
 THREADS = 4
@@ -511,7 +511,7 @@ def _fill(sampler: InversionTable | WideSampler, out: Integers, source: Entropy)
 
 @lru_cache(maxsize=64)
 def _sampler(noise: Noise) -> InversionTable | WideSampler:
-    """Return the tables of a distribution: at most 0.1 s to make, some 0.3 MB to keep."""
+    """Return the tables of a distribution, which take at most 0.1 s to build and some 0.3 MB."""
     shift = 0
     while noise.narrowed(shift).size > noise.WIDEST:
         shift += 1
@@ -523,7 +523,7 @@ class InversionTable:
     """Draws of integer noise, or of its folded half, by table and certified thresholds."""
 
     law: Above
-    """The size of the noise: what is not above zero counts as 0, or, folded, is not."""
+    """The size of the noise; what is not above zero counts as 0, or is left out if folded."""
     thresholds: NDArray[np.uint64]
     """F, ascending, closed by 2^64 - 1; past c of them the value is `origin + step * c`."""
     origin: int
@@ -565,7 +565,7 @@ class InversionTable:
         """Fill `out` with draws."""
         words = workspace.array("words", WORD, out.size)
         source.fill(words.view(np.uint8))
-        # NumPy indexes with 64-bit integers; `out` is a place for them that costs nothing.
+        # NumPy indexes with 64-bit integers; `out` holds them at no cost.
         np.copyto(out, words)
         values = workspace.array("values", np.int16, out.size)
         np.take(self.slots, out, out=values, mode="clip")  # "clip" only to skip a check: words fit
@@ -621,7 +621,7 @@ class WideSampler:
     noise: Noise
     table: InversionTable
     shift: int
-    """j, at most 31: the fine part is so many bits."""
+    """j, at most 31: the number of bits of the fine part."""
     caps: NDArray[np.uint16]
     """For each k, the largest 16-bit prefix of W that does not yet prove W > t."""
 
@@ -702,7 +702,7 @@ def falls_below(num: int, den: int, prefix: int, bits: int, source: Entropy) -> 
 
 
 class Workspace:
-    """Named scratch arrays, for one thread at a time; their contents are whatever was left there.
+    """Named scratch arrays for one thread at a time; their contents are left over from earlier use.
 
     Fresh memory for every block costs more than the sampling itself: the system has to clear each page.
 
@@ -719,7 +719,7 @@ class Workspace:
     def array(self, name: str, dtype: type[Scalar] | np.dtype[Scalar], size: int) -> NDArray[Scalar]:
         """Return an uninitialised array."""
         kind = np.dtype(dtype)
-        found = self._bytes.get(name)
-        if found is None or found.size < size * kind.itemsize:
-            found = self._bytes[name] = np.empty(size * kind.itemsize, dtype=np.uint8)
-        return found[: size * kind.itemsize].view(kind)
+        scratch = self._bytes.get(name)
+        if scratch is None or scratch.size < size * kind.itemsize:
+            scratch = self._bytes[name] = np.empty(size * kind.itemsize, dtype=np.uint8)
+        return scratch[: size * kind.itemsize].view(kind)

@@ -1,4 +1,4 @@
-"""Checks of a ledger against itself, against its totals, and against the outputs that it speaks of."""
+"""Checks of a ledger: its own consistency, its totals, and the outputs of its runs."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from discreet.release.commit import contradiction, outputs_of, read_manifest, re
 from discreet.release.ledger import MANIFESTS, NOT_PRIVATE, Entry, Ledger, read_ledger, recorded_hash
 
 RUNS = ("discreet measurements 1", "discreet safetab 1")
-"""The formats of manifests of runs that spend."""
+"""The manifest formats of runs that spend budget."""
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerCheck:
-    """What a check found: `problems` need an answer, `remarks` should be known."""
+    """What a check found: `problems` need action, `remarks` are for information."""
 
     ledger: Ledger
     problems: tuple[str, ...]
@@ -55,17 +55,17 @@ def check_ledger(
     witness: str | None = None,
     key: str | None = None,
 ) -> LedgerCheck:
-    """Check totals, recorded spending, the hashes of all outputs and what outputs say of the ledger.
+    """Check totals, recorded spending, the hashes of all outputs and what outputs say about the ledger.
 
-    `outputs` are directories of runs, or directories of such, wherever they were copied to: changed and
-    missing files are found, and outputs that the ledger lacks; a ledger that is older than an output, and a
-    chain that was recomputed, by what manifests say. A directory without any output is a problem. A
-    `witness` is what `ledger.witness` was at some time; `key` is the public key that entries must be signed
-    with. A ledger that does not fit together raises at once. An output that is not where it was written
-    (moved, or published and removed) is a remark: its spending counts all the same.
+    `outputs` are output directories of runs, or directories of such, wherever they were copied to. The check
+    finds changed and missing files, and outputs that the ledger lacks; from the manifests it finds a ledger
+    that is older than an output, and a chain that was recomputed. A directory without any output is a
+    problem. A `witness` is an earlier value of `ledger.witness`; `key` is the public key that must have
+    signed the entries. An inconsistent ledger raises at once. An output that is no longer where it was
+    written (moved, or published and removed) is a remark: its spending counts all the same.
 
     What no file can show: if every copy of the ledger and every output is replaced by an older state, and
-    there is no witness kept elsewhere, nothing differs from a ledger that is as old.
+    no witness is kept elsewhere, the result cannot be told from a ledger that is really that old.
     """
     ledger, file = read_ledger(path), Path(os.path.realpath(path))
     found = _Findings()
@@ -88,7 +88,7 @@ def check_ledger(
             _files(entry, output, f"{label}: ", entry.output, found)
         else:
             found.remarks.append(f"{label}: its output {entry.output} is no longer there")
-    times = [str(one["time"]) for one in ledger.records if one.get("time")]
+    times = [str(record["time"]) for record in ledger.records if record.get("time")]
     if times != sorted(times):
         found.remarks.append("the times of its entries go backwards: a clock was set back")
     if contents.unknown_contents(ledger, contents.read_secret(file)):
@@ -119,7 +119,7 @@ def check_ledger(
 
 
 def _files(entry: Entry, output: Path, label: str, shown: str, found: _Findings) -> None:
-    """Compare the files of an output with what the ledger recorded of them."""
+    """Compare the files of an output with the hashes in the ledger."""
     for name, digest in entry.files.items():
         try:
             if not stat.S_ISREG(os.stat(output / name).st_mode):
@@ -135,33 +135,33 @@ def _files(entry: Entry, output: Path, label: str, shown: str, found: _Findings)
 
 
 def _outputs(given: Sequence[FilePath], found: _Findings) -> dict[Path, str]:
-    """Return the outputs that were named, alone or by a directory of them, and what to call each."""
+    """Return the outputs that were given, directly or by their parent directory, with a name for each."""
     named: dict[Path, str] = {}
-    for one in given:
-        path = Path(os.path.realpath(one))
+    for name in given:
+        path = Path(os.path.realpath(name))
         if not path.is_dir():
-            raise InputError(f"{one} is not a directory; outputs of runs are needed")
+            raise InputError(f"{name} is not a directory; outputs of runs are needed")
         if _is_output(path):
-            named[path] = str(one)
+            named[path] = str(name)
             continue
         try:
             inside = [item for item in sorted(path.iterdir()) if not item.name.startswith(".")]
         except OSError as error:
-            raise InputError(f"{one} cannot be read: {error.strerror}") from None
+            raise InputError(f"{name} cannot be read: {error.strerror}") from None
         inside = [item for item in inside if item.is_dir() and _is_output(item)]
-        named |= {item: str(Path(one) / item.name) for item in inside}
+        named |= {item: str(Path(name) / item.name) for item in inside}
         if not inside:
-            found.problems.append(f"{one} holds no output of a run")
+            found.problems.append(f"{name} holds no output of a run")
     return named
 
 
 def _is_output(folder: Path) -> bool:
-    """Whether a directory looks like the output of a run, also of one whose manifest was damaged."""
+    """Whether a directory looks like the output of a run, even one with a damaged manifest."""
     return any(any(folder.glob(f"{stem}*")) for stem in (*MANIFESTS, "measurements"))
 
 
 def _given(ledger: Ledger, output: Path, shown: str, found: _Findings) -> None:
-    """Check an output that was named and is not where its run put it: a copy, or one the ledger lacks."""
+    """Check an output that is not where its run wrote it: a copy, or one the ledger lacks."""
     said, manifest = read_receipt(output), read_manifest(output)
     kind = manifest.get("format") if manifest else None
     number, entry = next(
@@ -182,7 +182,7 @@ def _given(ledger: Ledger, output: Path, shown: str, found: _Findings) -> None:
     elif said is not None and said["ledger"] != ledger.id:
         found.problems.append(f"{shown} comes from a run of another ledger, {str(said['ledger'])[:12]}")
     elif said is not None:
-        pass  # a run that this ledger lacks, which has been said
+        pass  # a run that this ledger lacks: `contradiction` has reported it
     elif manifest is None:
         found.problems.append(f"{shown} has no readable manifest, so its run is unknown")
     elif kind == contents.FORMAT:

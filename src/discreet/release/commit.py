@@ -1,23 +1,23 @@
-"""Output and ledger appear together or not at all, also under a kill at any moment.
+"""Output and ledger entry appear together or not at all, even if the process is killed at any moment.
 
 The output is a directory, the ledger a file that runs share: no single system call can make both appear. So
-one call is chosen as the moment of truth, the rename of the staging directory to its final name, and the
-ledger is read accordingly. The order, under a lock on the ledger's directory:
+one call decides, the rename of the staging directory to its final name, and the ledger is read accordingly.
+The order, under a lock on the ledger's directory:
 
 1. All files are written into a hidden directory beside the output, and synced to the disk.
-2. The ledger is replaced by one with the new entry, which it says is pending.
+2. The ledger is replaced by one with the new entry, marked as pending.
 3. The directory is renamed to its final name: the output appears, and the staging directory is gone.
 4. The ledger is replaced by one in which nothing is pending.
 
 A pending entry counts if and only if its staging directory is gone. A kill before 3 leaves neither output nor
 a counting entry, a kill after 3 leaves both. Why this order: if the output came first, a kill would leave
-noisy numbers that nobody has paid for. Whoever reads the file by other means before 4 sees the entry either
-way and counts too much, never too little.
+noisy numbers that nobody has paid for. Other programs that read the file before step 4 see the entry in
+either case: they may count too much, never too little.
 
-The name of a staging directory follows from the ledger and the entry, both under the ledger's chain of
-hashes; nothing else is ever removed. The next run removes what a killed one left. A staging directory is
-locked while its run lives, and the lock dies with the process, so that debris can be told from work. The
-locks are POSIX ones (`flock`, on directories), so that no lock files are left.
+The name of a staging directory follows from the ledger and the entry, both protected by the ledger's chain
+of hashes; nothing else is ever removed. The next run removes what a killed one left behind. A staging
+directory is locked while its run lives, and the lock is released when the process ends, so leftovers can be
+told from work in progress. The locks are POSIX locks on directories (`flock`), so no lock files remain.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ class Staging:
         self.path = self.out.parent / f".discreet-{tag}-{self.id}.partial"
 
     def make(self) -> None:
-        """Make the directory; `close` removes it, however far this came."""
-        # Directories of one ledger are made and removed under one lock, after the ledger has settled them.
+        """Make the directory; `close` removes it, even if this fails halfway."""
+        # Directories of one ledger are made and removed under one lock, once pending entries are settled.
         with locked(self.out.parent if self.ledger is None else self.ledger.parent):
             tag = "none" if self.ledger is None else recover(self.ledger).tag
             _clean(self.out.parent, tag)
@@ -83,9 +83,9 @@ class Staging:
     ) -> Entry | None:
         """Make the output appear and, if there is a ledger, its entry with it; return that entry.
 
-        `manifest` is a JSON file of the output that gets the head of the ledger after this run; the hash
-        of it in the entry is that of the file without it. Unless `again`, an input that the ledger has a run
-        of is refused.
+        `manifest` is a JSON file of the output, into which the head of the ledger after this run is written;
+        its hash in the entry is that of the file before. An input that the ledger already has a run of is
+        refused, unless `again` is set.
         """
         for item in (*self.path.iterdir(), self.path):
             sync(item)
@@ -105,7 +105,7 @@ class Staging:
                 self._appear()
             except BaseException:
                 if not self.appeared:
-                    # Take the entry back, unless it was never written.
+                    # Withdraw the entry, unless it was never written.
                     now = Ledger.from_text(read_text(self.ledger), where=str(self.ledger))
                     if now.head == after.head:
                         write_text(self.ledger, before.to_text())
@@ -117,19 +117,19 @@ class Staging:
         return after.entries[-1]
 
     def _appear(self) -> None:
-        """Rename the directory to its final name, readable as the user's mask says, or by its owner only."""
+        """Rename the directory to its final name, readable as the umask allows, or by its owner only."""
         if self._confidential:
             for item in self.path.iterdir():
                 os.chmod(item, 0o600)
         else:
-            mask = os.umask(0o077)  # there is no way to ask for the user's mask without setting it
+            mask = os.umask(0o077)  # the only way to read the mask is to set it
             os.umask(mask)
             os.chmod(self.path, 0o777 & ~mask)
         self._renaming = True
         try:
             os.rename(self.path, self.out)
         except OSError:
-            # A network file system may report an error for a rename that it has done.
+            # A network file system may report an error for a rename that succeeded.
             if not self.appeared or not os.path.isdir(self.out) or os.stat(self.out).st_ino != self._inode:
                 raise
         with suppress(OSError):
@@ -137,9 +137,9 @@ class Staging:
 
     @property
     def appeared(self) -> bool:
-        """Whether the output is there, or may be: then nothing may be said to be unspent.
+        """Whether the output exists, or may exist: then its budget must count as spent.
 
-        The directory itself says it, so that a signal just after the rename is told from one just before.
+        The file system decides, so a signal just after the rename is told from one just before it.
         """
         try:
             return self._renaming and not is_own(self.path)
@@ -150,7 +150,7 @@ class Staging:
         """Remove the directory if it has not become the output."""
         if is_own(self.path):
             if self._announced:
-                # the ledger could not be put back: the directory must go on saying "not done"
+                # the ledger could not be restored: while the directory exists, the entry does not count
                 _empty(self.path)
             else:
                 shutil.rmtree(self.path, ignore_errors=True)
@@ -167,9 +167,9 @@ def staging(
     key: Key | None = None,
     confidential: bool = False,
 ) -> Iterator[Staging]:
-    """Yield a staging directory for the output `out`; on any error nothing stays.
+    """Yield a staging directory for the output `out`; on any error nothing is left behind.
 
-    Only its owner can read an output that is confidential.
+    A `confidential` output can be read by its owner only.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -187,22 +187,22 @@ def staging(
             try:
                 yield stage
             finally:
-                appeared = stage.appeared  # before the directory is removed, which says it
+                appeared = stage.appeared  # asked before the directory is removed, which decides it
     except OSError as error:
         reason = error.strerror or type(error).__name__
         if appeared:
             raise InputError(
-                f"{target} may have been written, although the file system reports: {reason}. Look whether "
-                "it is there; if there is a ledger, the run counts in it"
+                f"{target} may have been written, although the file system reports: {reason}. Check whether "
+                "it exists; if there is a ledger, the run counts in it"
             ) from None
         text = f"{target} cannot be written: {reason}; nothing was written and nothing spent"
         raise InputError(text) from None
 
 
 def free(out: FilePath) -> Path:
-    """Return the output directory's path if it can be made, or raise: nothing is ever overwritten.
+    """Return the path of the output directory if it can be made, else raise: nothing is ever overwritten.
 
-    Links on the way to it are resolved: a ledger that moves with its outputs finds them again.
+    Links in the path are resolved, so that a ledger moved together with its outputs still finds them.
 
     >>> free("no/such/place")
     Traceback (most recent call last):
@@ -225,7 +225,7 @@ def free(out: FilePath) -> Path:
 
 
 def create_ledger(path: FilePath, totals: Sequence[Total] = ()) -> Ledger:
-    """Make a new ledger, with the totals that its runs together may spend.
+    """Make a new ledger, with the totals that its runs may spend together.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -244,7 +244,7 @@ def create_ledger(path: FilePath, totals: Sequence[Total] = ()) -> Ledger:
 
 
 def change_total(path: FilePath, total: Total, reason: str, *, key: Key | None = None) -> Ledger:
-    """Declare a total in a ledger that exists, in place of an earlier one for the same unit.
+    """Declare a total in an existing ledger; it replaces an earlier one for the same unit.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -260,7 +260,7 @@ def change_total(path: FilePath, total: Total, reason: str, *, key: Key | None =
 
 
 def sign_ledger(path: FilePath, key: Key, *, old: Key | None = None) -> Ledger:
-    """Begin to sign a ledger with a key, or go on with another; `old` is the one that signs the change."""
+    """Start signing a ledger with a key, or change to another; `old` is the key that signs the change."""
     with _changing(path) as (file, before):
         after = before.with_key(key, old)
         write_text(file, after.to_text())
@@ -270,9 +270,9 @@ def sign_ledger(path: FilePath, key: Key, *, old: Key | None = None) -> Ledger:
 def note_counts(
     path: FilePath, content: str, at_most: int, *, release: str, key: Key | None = None
 ) -> Ledger:
-    """Let a ledger remember how many records of a person counts may hold, before these counts appear.
+    """Record in a ledger how many records of one person some counts may hold, before the counts appear.
 
-    If they never do, nothing is lost: what is remembered spends nothing.
+    If they never appear, nothing is lost: this record spends nothing.
     """
     with _changing(path) as (file, before):
         after = before.with_counts(content, at_most, release, key)
@@ -283,7 +283,7 @@ def note_counts(
 
 @contextmanager
 def _changing(path: FilePath) -> Iterator[tuple[Path, Ledger]]:
-    """Yield the file of a ledger and the ledger itself, settled, under its lock."""
+    """Yield the file of a ledger and the ledger, with nothing pending, while its lock is held."""
     read_text(Path(path))  # an error names the path as it was given
     file = Path(os.path.realpath(path))
     try:
@@ -296,9 +296,9 @@ def _changing(path: FilePath) -> Iterator[tuple[Path, Ledger]]:
 def open_ledger(path: FilePath, out: FilePath, *, key: Key | None = None) -> tuple[Path, Ledger]:
     """Return an existing ledger for a run into `out`, after undoing what a killed run may have left in it.
 
-    A ledger that outputs beside it, beside `out` or beside outputs of its runs show to be an older copy is
-    refused, and so is one that cannot be written to, or not without another `key`: before anything is read or
-    counted.
+    Outputs beside the ledger, beside `out` or beside outputs of its runs may show that the ledger is an older
+    copy: then it is refused. So is one that cannot be written to, or that needs another `key`. All this
+    happens before anything is read or counted.
     """
     with _changing(path) as (file, ledger):
         if not os.access(file.parent, os.W_OK | os.X_OK):
@@ -313,23 +313,23 @@ def open_ledger(path: FilePath, out: FilePath, *, key: Key | None = None) -> tup
 def recover(file: Path) -> Ledger:
     """Settle a pending entry in the file itself; the caller holds the lock.
 
-    A staging directory is emptied first, while it still says that its run did not happen; then the entry
-    goes, then the empty directory. So a kill in here loses nothing either.
+    The staging directory is emptied first, while its existence still says that the run did not happen; then
+    the entry is removed, then the empty directory. So a kill during recovery loses nothing either.
     """
     raw = Ledger.from_text(read_text(file), where=str(file))
     for left_over in file.parent.glob(".discreet-*.tmp"):
         if _WRITING.fullmatch(left_over.name) and left_over.is_file():
-            left_over.unlink()  # of a run killed while it wrote a ledger: a living one would hold the lock
+            left_over.unlink()  # from a run killed while writing a ledger: a live one would hold the lock
     if not raw.pending:
         return raw
-    place, ledger = raw.staging(file.parent), standing(raw, file.parent)
-    assert place is not None
+    folder, ledger = raw.staging(file.parent), standing(raw, file.parent)
+    assert folder is not None
     dead = len(ledger.records) < len(raw.records)
     if dead:
-        _empty(place)
+        _empty(folder)
     write_text(file, ledger.to_text())
     if dead:
-        place.rmdir()
+        folder.rmdir()
     return ledger
 
 
@@ -341,7 +341,7 @@ def write_text(file: Path, text: str) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a directory; it is freed when the process ends, however it ends."""
+    """Hold the lock of a directory; it is released when the process ends, for whatever reason."""
     import fcntl
 
     handle = os.open(folder, os.O_RDONLY)
@@ -353,7 +353,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def try_lock(folder: Path) -> int | None:
-    """Return a handle that holds the lock of a directory, or None if somebody else holds it."""
+    """Return a handle that holds the lock of a directory, or None if another process holds it."""
     import fcntl
 
     handle = os.open(folder, os.O_RDONLY)
@@ -366,29 +366,30 @@ def try_lock(folder: Path) -> int | None:
 
 
 def remove_if_dead(folder: Path) -> None:
-    """Remove a directory unless its process lives: the lock dies with it."""
+    """Remove a directory unless its process, which holds the lock, is still running."""
     lock = try_lock(folder)
     if lock is not None:
         shutil.rmtree(folder, ignore_errors=True)
         os.close(lock)
 
 
-# -- what outputs say of their ledger ------------------------------------------------------------------------
+# -- what outputs say about their ledger ---------------------------------------------------------------------
 
 
 def read_manifest(output: Path) -> JsonDict | None:
-    """Return what the manifest of an output says; of several, one with the head of a ledger."""
-    found: list[JsonDict] = []
+    """Return the manifest of an output; if there are several, one with the head of a ledger."""
+    manifests: list[JsonDict] = []
     for path in (path for stem in MANIFESTS for path in sorted(output.glob(f"{stem}*.json"))):
         with suppress(OSError, ValueError, RecursionError):
-            # a pipe would never end
+            # reading a pipe would never end
             data = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
-            found += [data] if isinstance(data, dict) else []
-    return next((one for one in found if _head_in(one) is not None), found[0] if found else None)
+            manifests += [data] if isinstance(data, dict) else []
+    with_head = (manifest for manifest in manifests if _head_in(manifest) is not None)
+    return next(with_head, manifests[0] if manifests else None)
 
 
 def read_receipt(output: Path) -> JsonDict | None:
-    """Return what the manifest of an output says about its ledger; None if there is nothing."""
+    """Return what the manifest of an output says about its ledger; None if nothing."""
     return _head_in(read_manifest(output) or {})
 
 
@@ -400,15 +401,15 @@ def _head_in(manifest: JsonDict) -> JsonDict | None:
 def outputs_of(ledger: Ledger, file: Path, *more: Path) -> list[Path]:
     """Return outputs with the head of a ledger: those in its folder, and those beside its own or `more`."""
     own = [Path(os.path.realpath(file.parent / entry.output)) for entry in ledger.entries]
-    found = dict.fromkeys(own)
-    for folder in dict.fromkeys([file.parent, *(one.parent for one in (*more, *own))]):
+    paths = dict.fromkeys(own)
+    for folder in dict.fromkeys([file.parent, *(output.parent for output in (*more, *own))]):
         with suppress(OSError):
-            found |= dict.fromkeys(one for one in sorted(folder.iterdir()) if not one.name.startswith("."))
-    return [one for one in found if os.path.isdir(one) and read_receipt(one) is not None]
+            paths |= dict.fromkeys(path for path in sorted(folder.iterdir()) if not path.name.startswith("."))
+    return [path for path in paths if os.path.isdir(path) and read_receipt(path) is not None]
 
 
 def contradiction(ledger: Ledger, output: Path) -> str:
-    """Say how what an output says about its ledger contradicts the ledger; nothing if it does not."""
+    """Say how the manifest of an output contradicts the ledger; an empty text if it does not."""
     said = read_receipt(output)
     if said is None or said["ledger"] != ledger.id or said["head"] in ledger.heads:
         return ""
@@ -445,7 +446,7 @@ def _receipt(manifest: Path, ledger: Ledger) -> None:
 
 
 def _clean(parent: Path, tag: str) -> None:
-    """Remove staging directories whose run is dead; one that is pending in the ledger was settled before."""
+    """Remove staging directories whose run has died; one pending in the ledger was settled before."""
     for folder in parent.glob(f".discreet-{tag}-*.partial"):
         if _OWN.fullmatch(folder.name) and is_own(folder):
             remove_if_dead(folder)

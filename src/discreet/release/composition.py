@@ -1,4 +1,4 @@
-"""All runs of a ledger together: as one release for the accountant, and as an exact epsilon to compare."""
+"""All runs of a ledger together: as one release to account for, and as an exact epsilon to compare."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from discreet.files import FilePath, json_fields
 from discreet.release.ledger import Entry, Ledger, Total, read_ledger, spent, sum_epsilon
 
 DELTA = Fraction(1, 10**10)
-"""The delta at which a ledger states an epsilon, unless another is asked for."""
+"""The delta at which a ledger states an epsilon by default."""
 
 _UNKNOWN = (
     "It is not known which paths of runs over different trees belong together, so all combinations are "
@@ -31,12 +31,12 @@ def ledger_release(
 ) -> Release:
     """Return one release that stands for all runs of a ledger; rehearsals are left out.
 
-    Its levels are those of all runs, each with its run's number. A record's path is made of its paths in the
-    single runs. Runs over the same tree of units follow the same path; for others nothing is
-    known, so all combinations are taken: the result can only be too large.
+    Its levels are those of all runs, each with its run's number. A record's path joins its paths in the
+    individual runs. Runs over the same tree of units follow the same path; for others nothing is known, so
+    all combinations are compared: the result can only be too large.
 
-    `unit` picks what the record is of, if the ledger has runs about several. `neighbours` is needed if the
-    runs were calibrated for different relations.
+    `unit` says whose records are meant, if the ledger has runs about several units. `neighbours` is needed
+    if the runs were calibrated for different relations.
     """
     entries = [entry for entry in read_ledger(path).entries if entry.counted]
     unit = unit or _only({entry.release.unit for entry in entries}, "unit", path)
@@ -47,10 +47,10 @@ def ledger_release(
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What the runs of a ledger cost one record together: exactly, but for paths that are not known.
+    """What the runs of a ledger together cost one record: exact, unless the paths are not known.
 
-    `epsilon` holds at `delta`, and `kind` says what it is: exact, a bound where runs over different trees of
-    areas had to be combined in all ways, or as modelled, by the sum of rho.
+    `epsilon` holds at `delta`. `kind` says whether it is exact, a bound (where runs over different trees of
+    areas had to be combined in all ways), or as modelled (from the sum of rho).
     """
 
     unit: str
@@ -65,7 +65,7 @@ class Cost:
 
 
 def ledger_cost(ledger: Ledger, *, unit: str, neighbours: Neighbours, delta: Fraction = DELTA) -> Cost:
-    """Return the epsilon of all runs about a unit, or several joined by `+`, at a delta.
+    """Return the epsilon at a delta of all runs about a unit, or about several units joined by `+`.
 
     >>> ledger_cost(Ledger.new(), unit="person", neighbours="bounded").epsilon
     0.0
@@ -83,28 +83,29 @@ def ledger_cost(ledger: Ledger, *, unit: str, neighbours: Neighbours, delta: Fra
 
 
 def exceeds(total: Total, entries: Sequence[Entry]) -> str:
-    """Say what the runs come to if that is more than a total of epsilon and delta allows; else nothing.
+    """Say what the runs add up to if a total of epsilon and delta allows less; else return an empty text.
 
-    Pure privacy, delta 0, adds up as fractions. Elsewhere delta at the epsilon of the total decides.
+    Under pure privacy (delta 0) epsilons add up as fractions. Otherwise the delta at the total's epsilon
+    decides.
     """
     assert total.epsilon is not None
     assert total.delta is not None
     if total.delta == 0:
-        found = sum_epsilon(entries, total.neighbours)
-        if found is None:
+        epsilon = sum_epsilon(entries, total.neighbours)
+        if epsilon is None:
             return "no finite epsilon at delta 0, since Gaussian noise gives none"
-        return f"epsilon {found} at delta 0" if found > total.epsilon else ""
+        return f"epsilon {epsilon} at delta 0" if epsilon > total.epsilon else ""
     rho = _modelled(entries, total.neighbours)
     delta = (rho or _account(entries, total.neighbours)).delta(epsilon=float(total.epsilon))
-    # a float is true to ten digits and more: what is equal to that many is refused, the safe side
+    # the float is right to ten digits or more; a tie to nine digits is refused, to be safe
     return f"delta {delta:.4g} at epsilon {total.epsilon}" if delta > float(total.delta) * (1 - 1e-9) else ""
 
 
 def _modelled(entries: Sequence[Entry], neighbours: Neighbours) -> TightZCDP | None:
-    """Return the bound by the sum of rho if a run is modelled in part, else nothing.
+    """Return the bound from the sum of rho if any run is partly modelled, else None.
 
-    Noise of the same rho, such as one stage in place of two, may cost more than the model says, but no more
-    than rho allows.
+    Noise of the same rho, such as one stage in place of two, may cost more than the model says, but never
+    more than rho allows.
     """
     if all(entry.release.claim.kind is not AnswerKind.MODEL for entry in entries):
         return None
@@ -112,18 +113,18 @@ def _modelled(entries: Sequence[Entry], neighbours: Neighbours) -> TightZCDP | N
 
 
 def _account(entries: Sequence[Entry], neighbours: Neighbours) -> Account:
-    """Return the account of runs about one unit or several: a record of each changes at the same time."""
+    """Return the account of runs about one or several units: one record of each changes at the same time."""
     by_unit: dict[str, list[Entry]] = {}
     for entry in entries:
         by_unit.setdefault(entry.release.unit, []).append(entry)
     releases, first = [], 1
     for runs in by_unit.values():
-        # numbered through: runs about different units are over different levels, so all paths are combined
+        # numbered consecutively: runs about different units have different levels, so all paths are combined
         releases.append(_together(runs, neighbours, "the ledger", first=first))
         first += len(runs)
     if len(releases) == 1:
         return account(releases[0], neighbours=neighbours)
-    # a portfolio is of one unit
+    # a portfolio takes releases about a single unit
     same = [replace(release, unit="person") for release in releases]
     return portfolio(same, neighbours=neighbours, all_pairs=True)
 
@@ -148,14 +149,14 @@ def _together(entries: Sequence[Entry], neighbours: Neighbours, where: str, *, f
     )
 
 
-def _only(found: set[str], what: str, path: FilePath) -> str:
-    if not found:
+def _only(values: set[str], what: str, path: FilePath) -> str:
+    if not values:
         raise InputError(f"the ledger {path} has no run that counts, so there is nothing to account for")
-    if len(found) > 1:
+    if len(values) > 1:
         raise InputError(
-            f"the ledger {path} has runs of different {what} ({', '.join(sorted(found))}); name one"
+            f"the ledger {path} has runs of different {what} ({', '.join(sorted(values))}); name one"
         )
-    return found.pop()
+    return values.pop()
 
 
 def _levels(release: Release, number: int) -> list[Level]:
@@ -170,19 +171,19 @@ def _levels(release: Release, number: int) -> list[Level]:
 
 
 def _groups(entries: Sequence[Entry]) -> dict[tuple[str, frozenset[Runs]], list[int]]:
-    """Return the runs, by place in the list, that put a record on the same path."""
+    """Return the runs that put a record on the same path, by their index in the list."""
     groups: dict[tuple[str, frozenset[Runs]], list[int]] = {}
-    for place, entry in enumerate(entries):
-        runs = frozenset(entry.release.runs(one) for one in entry.release.paths)
-        alone = entry.tree or entry.id  # a run without a tree has its path to itself
-        groups.setdefault((alone, runs), []).append(place)
+    for index, entry in enumerate(entries):
+        runs = frozenset(entry.release.runs(path) for path in entry.release.paths)
+        tree = entry.tree or entry.id  # a run without a tree shares its path with no other
+        groups.setdefault((tree, runs), []).append(index)
     return groups
 
 
 def _spine(numbered: list[tuple[int, Entry]], where: str) -> Spine | None:
     groups = _groups([entry for _, entry in numbered])
     count = math.prod(len(runs) for _, runs in groups)
-    if count == 1 and all(len(run) == 1 for _, paths in groups for one in paths for run in one):
+    if count == 1 and all(len(run) == 1 for _, paths in groups for path in paths for run in path):
         return None
     if count > MOST_PATHS:
         raise InputError(
@@ -192,12 +193,12 @@ def _spine(numbered: list[tuple[int, Entry]], where: str) -> Spine | None:
     paths = []
     for chosen in product(*(sorted(runs) for _, runs in groups)):
         by_number = {
-            numbered[place][0]: one
-            for members, one in zip(groups.values(), chosen, strict=True)
-            for place in members
+            numbered[index][0]: path
+            for members, path in zip(groups.values(), chosen, strict=True)
+            for index in members
         }
         runs_of = [(number, run) for number in sorted(by_number) for run in by_number[number]]
         paths.append(["+".join(f"run {number} {name}" for name in run) for number, run in runs_of])
-    # The main path, which merges the fewest levels, gets the number 1.
+    # The main path, which merges the fewest levels, comes first.
     paths.sort(key=lambda texts: -len(texts))
     return Spine(paths=dict(enumerate(paths, start=1)))

@@ -1,14 +1,14 @@
 """How many records of one person a table of counts may hold: who says so, and how a ledger remembers it.
 
-`tabulate` writes the number beside every count, in the column `at_most`, if it is above one: a column goes
-through copies, other names, CSV, Parquet and data frames. A ledger also remembers it by content: by a hash of
+If the number is above one, `tabulate` writes it beside every count, in the column `at_most`: a column
+survives copying, renaming, CSV, Parquet and data frames. A ledger also remembers it by content: by a hash of
 areas, cells and counts that does not depend on the format, the order of rows or other columns, so that counts
-are known again if the column was taken away.
+are recognised even if the column was removed.
 
 Small counts can be guessed, and a plain hash would confirm the guess. So the hash is keyed (HMAC-SHA-256).
-The key, 256 random bits, lies beside the ledger in a file that only its owner can read. To whoever sees the
-ledger, or a head of its chain, without the key, such a hash is as good as random: HMAC is a pseudorandom
-function if SHA-256 is what it is believed to be. The key is made when there is first something to remember.
+The key, 256 random bits, lies beside the ledger in a file that only its owner can read. To anyone who sees
+the ledger, or a head of its chain, without the key, such a hash looks random: HMAC is a pseudorandom
+function under the usual assumptions on SHA-256. The key is made when the ledger first has counts to remember.
 """
 
 from __future__ import annotations
@@ -39,29 +39,29 @@ if TYPE_CHECKING:
     from discreet.release.hierarchy.layout import Layout
 
 COLUMN = "at_most"
-"""The column of counts that says how many records of a person they may hold."""
+"""The column of a table of counts that says how many records of one person they may hold."""
 
 FORMAT = "discreet counts 1"
-"""The format of what `tabulate` writes."""
+"""The format that `tabulate` writes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """The key under which a ledger remembers counts; it never shows itself."""
+    """The key under which a ledger remembers counts; its `repr` does not show it."""
 
     value: bytes = field(repr=False)
 
     @property
     def name(self) -> str:
-        """What tells this key from others, and tells nothing about it."""
+        """A name that tells this key from others and reveals nothing about it."""
         return hmac.digest(self.value, b"name", "sha256").hex()[:16]
 
     def content(self, layout: Layout, read: Callable[[slice], Integers]) -> str:
-        """Return what counts are known by: the name of the key, and the keyed hash of all that they say."""
+        """Return what identifies counts: the key's name and the keyed hash of areas, cells and counts."""
         cells = {query: layout.cells[query].to_pylist() for query in sorted(layout.queries)}
         order = {query: np.array(arrow("compute").sort_indices(layout.cells[query])) for query in cells}
         named = [layout.tree.digest, {query: sorted(names) for query, names in cells.items()}]
-        found = hmac.new(self.value, json.dumps(named).encode(), "sha256")
+        digest = hmac.new(self.value, json.dumps(named).encode(), "sha256")
         columns = [
             np.concatenate(
                 [
@@ -78,12 +78,12 @@ class Secret:
             for kind, chosen in enumerate(columns):
                 begin = base[layout.kind[units] == kind][:, None]
                 sorted_counts[begin + np.arange(len(chosen))] = counts[begin + chosen]
-            found.update(sorted_counts.astype("<i8").tobytes())
-        return f"{self.name}:{found.hexdigest()}"
+            digest.update(sorted_counts.astype("<i8").tobytes())
+        return f"{self.name}:{digest.hexdigest()}"
 
 
 def secret_file(ledger: FilePath) -> Path:
-    """Return where the key of a ledger lies.
+    """Return the path of the key of a ledger.
 
     >>> secret_file("no-such-folder/discreet-ledger.json").name
     'discreet-ledger.json.secret'
@@ -96,7 +96,7 @@ def read_secret(ledger: FilePath) -> Secret | None:
     """Return the key of a ledger; None if it has none."""
     file = secret_file(ledger)
     try:
-        if not os.path.lexists(file):  # a link to nothing is no reason for another key
+        if not os.path.lexists(file):  # a broken link must not lead to a second key
             return None
         check_regular(file, f"the secret {file}", most=1 << 10)
         mode, text = os.stat(file).st_mode, file.read_text(encoding="ascii", errors="replace").strip()
@@ -110,28 +110,28 @@ def read_secret(ledger: FilePath) -> Secret | None:
 
 
 def make_secret(ledger: FilePath) -> Secret:
-    """Return the key of a ledger, and make it first if it has none."""
+    """Return the key of a ledger; make one if it has none."""
     file = secret_file(ledger)
     try:
         with locked(file.parent):
-            found = read_secret(ledger)
-            if found is None:
-                found = Secret(secrets.token_bytes(32))
-                write_text(file, f"{found.value.hex()}\n")
-            return found
+            secret = read_secret(ledger)
+            if secret is None:
+                secret = Secret(secrets.token_bytes(32))
+                write_text(file, f"{secret.value.hex()}\n")
+            return secret
     except OSError as error:
         raise InputError(f"the secret {file} cannot be written: {error.strerror}") from None
 
 
 def unknown_contents(ledger: Ledger, secret: Secret | None) -> bool:
-    """Whether the ledger remembers counts of several records a person that it cannot know again."""
+    """Whether the ledger remembers counts with several records a person that it cannot recognise."""
     mine = "" if secret is None else f"{secret.name}:"
-    known = (one for one, most in ledger.remembered.items() if most > 1)
-    return any(secret is None or not one.startswith(mine) for one in known)
+    several = (content for content, most in ledger.remembered.items() if most > 1)
+    return any(secret is None or not content.startswith(mine) for content in several)
 
 
 def noted_beside(counts: object) -> int:
-    """Return what the manifest beside the counts of `tabulate` says, 1 if there is none."""
+    """Return the number in the manifest beside the counts of `tabulate`; 1 if there is none."""
     if isinstance(counts, str | os.PathLike) and Path(counts).name.split(".")[0] == "counts":
         with suppress(OSError, ValueError, RecursionError):
             said = json.loads((Path(counts).parent / "manifest.json").read_text(encoding="utf-8"))
@@ -150,10 +150,10 @@ def records_of_one(
     where: FilePath | None,
     secret: Secret | None,
 ) -> int:
-    """Return how many records of a person counts may hold: the most that anyone says, and 1 if nobody does.
+    """Return how many records of one person counts may hold: the largest number any source states, or 1.
 
-    `column` is what their own column says (0 if it has no rows), `stated` what the caller says. A caller who
-    says less than is known is refused, and so is one who says nothing where something may be forgotten.
+    `column` is the number in their column (0 if it has no rows), `stated` the caller's. A caller who states
+    less than is known is refused, and so is one who states nothing where the number may have been lost.
     """
     name = str(counts) if isinstance(counts, str | os.PathLike) else "the counts"
     remembered = 1 if ledger is None else ledger.remembered.get(content or "", 1)
@@ -161,7 +161,7 @@ def records_of_one(
         (column or 1, f"the column {COLUMN} of {name}"),
         (noted_beside(counts), f"the manifest beside {name}"),
         (remembered, f"the ledger {where}, which knows these counts by their content,"),
-        key=lambda one: one[0],
+        key=lambda statement: statement[0],
     )
     if stated is not None:
         if whole(stated, name="at_most") < known:

@@ -1,10 +1,10 @@
-"""Keys that sign the entries of a ledger: Ed25519, the private half in a file only its owner can read.
+"""Keys that sign the entries of a ledger: Ed25519, with the private half in a file only its owner can read.
 
 A public key is a point of the curve -x^2 + y^2 = 1 + d x^2 y^2 modulo p = 2^255 - 19. Eight points have an
 order that divides 8; under such a key a signature can be made without any private key (for the neutral point,
 one signature fits every text), so they are refused. Their y are 0, 1, -1 and the two y with 2 P of order 4,
 which solve d y^4 + 2 y^2 = 1. A y below 19 also has a second, non-canonical encoding as y + p; since y alone
-is compared, and modulo p, that and either sign of x are refused as well.
+is compared, and modulo p, that encoding and either sign of x are refused as well.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 PRIME = 2**255 - 19
-"""What the coordinates of the curve are taken modulo."""
+"""The modulus of the curve's coordinates."""
 
 ORDER_EIGHT = int.from_bytes(
     bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"), "little"
@@ -30,22 +30,22 @@ ORDER_EIGHT = int.from_bytes(
 """The y of two of the four points of order 8; the others have -y."""
 
 VARIABLE = "DISCREET_LEDGER_KEY"
-"""The environment variable that may name the file of the key."""
+"""The environment variable that may name the key file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A private key; it never shows itself."""
+    """A private key; its `repr` shows only the public half."""
 
     private: Ed25519PrivateKey
 
     @property
     def public(self) -> str:
-        """The public half in hexadecimal digits."""
+        """The public half, in hexadecimal."""
         return self.private.public_key().public_bytes_raw().hex()
 
     def sign(self, text: str) -> str:
-        """Return the signature of a text in hexadecimal digits."""
+        """Return the signature of a text, in hexadecimal."""
         return self.private.sign(text.encode()).hex()
 
     def __repr__(self) -> str:
@@ -81,7 +81,7 @@ def new_key(path: FilePath) -> Key:
 
 
 def read_key(path: FilePath | None = None) -> Key | None:
-    """Return the key of a file, or of the file that the environment names; None if neither is given.
+    """Return the key in a file, or in the file named by the environment; None if neither is given.
 
     >>> read_key("no-such.key")
     Traceback (most recent call last):
@@ -121,7 +121,7 @@ def small_order(public: bytes) -> bool:
 
 
 def verified(public: str, signature: str, text: str) -> bool:
-    """Whether a signature of a text is that of a public key, which must not be of small order.
+    """Whether a signature of a text is valid under a public key, which must not be of small order.
 
     >>> verified("not a key", "nor a signature", "text")
     False

@@ -428,13 +428,13 @@ def _overall(whole: Account, priors: Sequence[Fraction], *, certify: bool) -> tu
 
 def _certified(whole: Account, prior: Fraction) -> Interval:
     """An interval that contains the best accuracy."""
-    from discreet.noise.balls import ball, interval, working_bits
+    from discreet.noise.balls import as_interval, ball, working_bits
 
     q = min(prior, 1 - prior)
     threshold = Interval(Fraction(0), Fraction(0))
     if 2 * q != 1:
         with working_bits(160):
-            found = interval(ball((1 - q) / q).log())
+            found = as_interval(ball((1 - q) / q).log())
         # short ends: the threshold goes into ball arithmetic again
         threshold = Interval(Fraction(math.floor(found.lower * 2**80), 2**80), found.upper)
     box = whole.delta(epsilon=threshold.lower, certified=True, digits=DIGITS)

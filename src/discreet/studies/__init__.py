@@ -1,4 +1,4 @@
-"""The tables and figures of the papers, computed from the engine, each beside what is printed.
+"""The tables and figures of the papers, recomputed by this package beside the printed values.
 
 >>> from discreet.studies import find
 >>> (entry,) = find("variance-deficit")

@@ -11,7 +11,7 @@ from discreet.studies.figures import where
 from discreet.studies.register import Compared, Study, StudyEntry, Verdict
 
 _TEXTS = {"accuracy": 3, "slope": 1}
-"""How many columns of a study, the first ones, are texts."""
+"""The number of leading text columns of a study."""
 
 _PRINTED = (
     Column(key="paper"),
@@ -28,7 +28,7 @@ _PRINTED = (
 
 @describes(Study)
 def study_answer(study: Study) -> Answer:
-    """Say which printed values of a study are confirmed; its own table is there to be saved.
+    """Say which printed values of a study are confirmed; its table can be saved.
 
     >>> from discreet.studies.register import find
     >>> answer = study_answer(find("variance-deficit")[0].compute())
@@ -50,7 +50,7 @@ def study_answer(study: Study) -> Answer:
 
 
 def studies_answer(found: Sequence[Study], *, own: bool = False, left_out: Sequence[str] = ()) -> Answer:
-    """Say the verdicts: all of one study, of many only what is not confirmed; of own files the results.
+    """List the verdicts: all for one study, only the unconfirmed for many, the results for a user's files.
 
     >>> studies_answer([]).objects
     {'studies': [], 'summary': 'no printed values'}
@@ -73,7 +73,7 @@ def studies_answer(found: Sequence[Study], *, own: bool = False, left_out: Seque
 
 
 def study_list_answer(entries: Sequence[StudyEntry]) -> Answer:
-    """List studies: what each shows, and where that stands in which paper.
+    """List studies: what each shows, and where it appears in which paper.
 
     >>> from discreet.studies.register import find
     >>> study_list_answer(find("residuals")).objects["studies"][0]["takes_long"]
@@ -96,7 +96,7 @@ def study_list_answer(entries: Sequence[StudyEntry]) -> Answer:
 
 
 def verdicts(checks: Iterable[Compared]) -> str:
-    """Return how many of the printed values are confirmed, and so on, in words.
+    """Return the number of printed values with each verdict, in words.
 
     >>> verdicts([])
     'no printed values'
@@ -130,7 +130,7 @@ def _printed(checks: Sequence[Compared]) -> AnswerTable:
 
 
 def _rows(study: Study) -> AnswerTable:
-    """The table of a study, with the digits that hold for people and all of them for machines."""
+    """Return the table of a study, with the digits that hold for people and all digits for machines."""
     digits = 3 if study.name == "dhc-tables" else 5  # differences near rounding have no more
     texts = _TEXTS.get(study.name, 0)
     columns = tuple(

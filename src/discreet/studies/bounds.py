@@ -1,13 +1,13 @@
 """The error bounds of the PNAS paper's appendix (A.5 to A.7, C.1, D.1 to D.4), by its own formulas.
 
-Seven groups of equal queries, a share a of rho = 3.65 each (Table 3; PEPG and Tract Subset Group are one):
-sums of n counts of variance sigma^2 = 10 / (2 a rho), here w = n sigma^2. Instead of their law the paper
-takes the normal density on the integers, X, whose transform is a sum of exp(-w (y - 2 pi k)^2 / 2) over
+Seven groups of equal queries have a share a of rho = 3.65 each (Table 3; PEPG and Tract Subset Group are
+one): sums of n counts of variance sigma^2 = 10 / (2 a rho), here w = n sigma^2. In place of their law the
+paper uses the normal density on the integers, X, whose transform is a sum of exp(-w (y - 2 pi k)^2 / 2) over
 integers k. The overall tail is that of the sum of a X above t = 5 (epsilon / rho - 1), or of 1000 a X on the
 integers from 1000 t to 6000 t.
 
-Each number is what a printed bound is said to bound, step by step as the paper does. Where the method of
-`discreet.accounting.boole` states the same bound, it is asked. The errors themselves are smaller.
+Each number is the quantity that a printed bound claims to bound, computed step by step as in the paper. Where
+`discreet.accounting.boole` states the same bound, its value is used. The errors themselves are smaller.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from discreet.noise.balls import working_bits
 from discreet.studies.register import Compared, Found, Printed, Verdict, check, printed, study
 
 LATTICE, WIDE = 1000, 12
-"""L: lattice points a unit; standard deviations kept of each group."""
+"""L, the lattice points per unit; and the standard deviations kept of each group."""
 FAR_BELOW = 1e-3
-"""A bound that is a thousand times too large is not drawn."""
-_BITS = 900  # residuals are differences of the order 1e-37 and less
+"""A bound a thousand times too large is not drawn."""
+_BITS = 900  # residuals are differences of order 1e-37 and smaller
 
 
 class EqualQueries(NamedTuple):
@@ -56,13 +56,13 @@ def groups() -> list[EqualQueries]:
     """
     shares = printed("pnas", "Table 3", "share of the level, percent")
     queries = printed("pnas", "Table 3", "number of queries")
-    found = []
+    equal = []
     for name, entry in shares.items():
         share = Fraction(entry.text) / 100
-        found.append(
+        equal.append(
             EqualQueries(name, share, int(queries[name].text), Fraction(10) / (2 * share * budget()))
         )
-    return found
+    return equal
 
 
 def budget() -> Fraction:
@@ -81,7 +81,7 @@ def method() -> BooleSum:
 
 
 def threshold() -> Fraction:
-    """Return where the first tail begins at the printed epsilon, as a value of the privacy loss less R/2.
+    """Return where the first tail begins at the printed epsilon, as a value of the privacy loss minus R/2.
 
     >>> threshold(), method().ends(threshold())
     (Fraction(458, 25), (25096, 150576))
@@ -102,9 +102,11 @@ def omegas(variance: Fraction = Fraction(5), times: int = 10) -> dict[str, float
     with working_bits(_BITS):
         end = arb.pi() * (arb(times) * variance.numerator / variance.denominator).sqrt()
         whole = math.floor(float(end))
-        one = DiscreteGaussian(variance=variance).factor_ball(Fraction(0))
-        # transforms of the scaled sum and of the normal law, one over the other; end is half a turn
-        ratios = [one.at(arb(t) / end / 2).real ** times * (arb(t) ** 2 / 2).exp() for t in range(whole + 1)]
+        factor = DiscreteGaussian(variance=variance).factor_ball(Fraction(0))
+        # ratios of the transforms of the scaled sum and of the normal law; end is half a turn
+        ratios = [
+            factor.at(arb(t) / end / 2).real ** times * (arb(t) ** 2 / 2).exp() for t in range(whole + 1)
+        ]
         steps = [(-(arb(j - 1) ** 2) / 2).exp() * abs(ratios[j] - 1) for j in range(1, whole + 1)]
         last = (-(arb(whole) ** 2) / 2).exp()
         rest = (end - whole) / end
@@ -146,7 +148,7 @@ def largest_factor(group: EqualQueries, low: float, high: float) -> float:
     turns = [LATTICE * float(group.share) * t / (2 * math.pi) for t in (low, high)]
     if math.floor(turns[1]) > math.floor(turns[0]) or turns[0] == math.floor(turns[0]):
         return 1.0
-    # between two peaks it is largest at one of the ends
+    # between two peaks the maximum is at one of the ends
     distance = 2 * math.pi * min(abs(turn - round(turn)) for turn in turns)
     return math.exp(-group.w * distance**2 / 2)
 
@@ -174,18 +176,18 @@ def boole(sixth: float) -> float:
 
 @study("quantity at printed computed ratio")
 def error_bounds() -> Found:
-    """Compute what each printed bound is said to bound, by the paper's formulas.
+    """Compute what each printed bound claims to bound, by the paper's formulas.
 
     >>> [one.printed.at for one in error_bounds().checks if one.verdict is Verdict.WRONG]
     ['Omega5', 'E0(0)+E1(0)+E2(0)', 'E(1)', '1e-10/e^21.97']
     """
-    for one in (*_equal_queries(), *_together(), *_integral()):
-        yield one
-        said = one.printed
-        if one.computed is not None and said.what != "smallest":
+    for compared in (*_equal_queries(), *_together(), *_integral()):
+        yield compared
+        said = compared.printed
+        if compared.computed is not None and said.what != "smallest":
             name = f"{said.place.removeprefix('appendix ')}:{said.at.partition(',')[0]}"
-            ratio = one.computed / said.value
-            yield name, said.at, said.value, one.computed, ratio if ratio > FAR_BELOW else None
+            ratio = compared.computed / said.value
+            yield name, said.at, said.value, compared.computed, ratio if ratio > FAR_BELOW else None
 
 
 def _entries(place: str, what: str = "bound") -> dict[str, Printed]:

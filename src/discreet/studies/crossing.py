@@ -1,15 +1,15 @@
-"""Where reduced noise crosses the promise that it keeps at one delta: as powers of tests, and as odds.
+"""Where reduced noise breaks the promise that it keeps at one delta: as powers of tests, and as odds.
 
 The PNAS paper reduces the noise of a level until its exact epsilon equals zCDP's at delta = 1e-11. At smaller
-delta the order is reversed. With L the privacy loss if the person is there, three readings:
+delta the order is reversed. With L the privacy loss if the person is present, this can be read in three ways:
 
-- *delta.* Any event is at most e^epsilon times as likely, but for delta. Reduced noise keeps the whole
-  promised curve if eta = sup over epsilon of (delta_reduced - delta_promised) is added to every delta; then
-  every test has at most eta more power than was promised.
-- *power.* 1 - f(alpha), the largest chance to notice a person among tests that err with probability alpha.
-- *odds.* The release multiplies the odds that the person is there by e^L, whatever the prior odds were;
-  P[L > epsilon] is the chance of more than e^epsilon. Bun and Steinke's exp(-(epsilon - rho)^2 / (4 rho))
-  bounds this chance, and delta because delta is smaller.
+- *delta.* Any event is at most e^epsilon times as likely, up to delta. Reduced noise keeps the whole promised
+  curve if eta = sup over epsilon of (delta_reduced - delta_promised) is added to every delta; then every test
+  has at most eta more power than promised.
+- *power.* 1 - f(alpha), the largest chance of detecting a person with a test of level alpha.
+- *odds.* The release multiplies the odds that the person is present by e^L, whatever the prior odds;
+  P[L > epsilon] is the chance that the factor exceeds e^epsilon. Bun and Steinke's
+  exp(-(epsilon - rho)^2 / (4 rho)) bounds this chance, and delta, which is smaller.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ PEOPLE = 331_449_281
 
 
 def powers(event: DiscreteGaussian, alphas: Sequence[float]) -> Floats:
-    """Return 1 - f(alpha) of equal events, to the engine's relative accuracy however small it is.
+    """Return 1 - f(alpha) of equal events, to the accountant's relative accuracy however small it is.
 
-    By Neyman and Pearson: both tails at the lattice points of the loss, and straight lines between.
+    By Neyman and Pearson: both tails at the lattice points of the loss, and straight lines between them.
 
     >>> [f"{p:.4e}" for p in powers(level_events()["County"], [1e-12, 1e-6])]
     ['2.0921e-10', '3.6566e-05']
     """
     loss, whole = compose([event]), Loss([event])
     step, spread = whole.step, math.sqrt(whole.R)
-    # the null's loss has mean -R/2: a tail below the least alpha lies within these points
+    # under the null the loss has mean -R/2: a tail below the smallest alpha lies within these points
     least = math.sqrt(-2 * math.log(min(alphas))) + 1
     first, last = (
         math.floor((Fraction(z * spread) - whole.R / 2 - whole.offset) / step) for z in (-least, least)
@@ -65,7 +65,7 @@ def promised_powers(rho: float, alphas: Sequence[float]) -> Floats:
 
 
 def county_tradeoff() -> Study:
-    """Compute the trade-off curves of County as powers, between alpha 1e-14 and 1e-10, where they cross.
+    """Compute the trade-off curves of County as powers, for alpha from 1e-14 to 1e-10, where they cross.
 
     >>> study = county_tradeoff()
     >>> above = study.numbers("power_reduced") > study.numbers("power_promised")
@@ -98,7 +98,7 @@ def county_tradeoff() -> Study:
     "delta_ratio largest_excess people"
 )
 def reversal() -> Found:
-    """Compute what reduced noise breaks of zCDP's promise at small delta, by level: as delta and as odds.
+    """Compute by how much reduced noise breaks zCDP's promise at small delta, by level: as delta and as odds.
 
     >>> row = reversal().where(level="County", promised_delta=1e-13).rows[0]
     >>> f"{row[3]:.0f} {row[5]:.1e} {row[8]:.2f} {row[9]:.1e}"
@@ -106,7 +106,7 @@ def reversal() -> Found:
     """
     for level, event in level_events().items():
         zcdp, same, reduced = ZCDP([event]), compose([event]), compose([reduced_events()[level]])
-        # both curves fall: between two points the excess is at most that of the left one over the right one
+        # both curves decrease: between two points the excess is at most left reduced minus right promised
         fine = np.geomspace(float(DELTA), 1e-16, 2001)
         at = [Fraction(epsilon) for epsilon in zcdp.epsilon(delta=fine)]
         eta = float((np.exp(reduced.log_deltas(at))[:-1] - fine[1:]).max())

@@ -1,4 +1,4 @@
-"""The DHC: its 2022 allocation level by level (the PNAS paper), and all pairs of 2020 (the sieve paper)."""
+"""The DHC: its 2022 allocation level by level (PNAS paper), and all pairs of paths of 2020 (sieve paper)."""
 
 from __future__ import annotations
 
@@ -47,21 +47,21 @@ Curve = PrivacyLoss | ZCDP | GaussianDP
 
 
 def epsilons(deltas: Sequence[str], *curves: Curve) -> Iterator[tuple[float, ...]]:
-    """Return rows of a delta and the epsilon of each curve there, not below zero."""
+    """Return rows of a delta and the epsilon of each curve there, at least zero."""
     small = np.array([float(delta) for delta in deltas])
-    found = [
-        one.epsilon(delta=deltas) if isinstance(one, PrivacyLoss) else one.epsilon(delta=small)
-        for one in curves
+    columns = [
+        curve.epsilon(delta=deltas) if isinstance(curve, PrivacyLoss) else curve.epsilon(delta=small)
+        for curve in curves
     ]
-    return zip(small, *(np.maximum(values, 0.0) for values in found), strict=True)
+    return zip(small, *(np.maximum(values, 0.0) for values in columns), strict=True)
 
 
 def tradeoffs(alphas: Sequence[float], *curves: Curve) -> list[tuple[float, ...]]:
     """Return rows of a type I error and the type II error of each curve there."""
-    # where a factor of the transform vanishes exactly NumPy warns of inf * 0; the engine handles it
+    # if a factor of the transform vanishes exactly NumPy warns of inf * 0; the accountant handles it
     with np.errstate(invalid="ignore"):
-        found = [one.tradeoff(alpha=np.array(alphas)) for one in curves]
-    return list(zip(alphas, *found, strict=True))
+        errors = [curve.tradeoff(alpha=np.array(alphas)) for curve in curves]
+    return list(zip(alphas, *errors, strict=True))
 
 
 # -- the levels of 2022, one by one ----------------------------------------------------------------------
@@ -73,22 +73,22 @@ def level_events() -> dict[str, DiscreteGaussian]:
     >>> str(level_events()["US"].variance)
     '5000/73'
     """
-    found = {}
+    events = {}
     for level in load(ALLOCATION).levels:
         (event,) = compose(level.events("unbounded")).events
-        found[level.name] = DiscreteGaussian(event.size, times=event.times)
-    return found
+        events[level.name] = DiscreteGaussian(event.size, times=event.times)
+    return events
 
 
 @cache
 def reduced_events() -> dict[str, DiscreteGaussian]:
-    """Return the same with the noise that just keeps each level's zCDP promise at delta = 1e-11.
+    """Return the same events with the noise that just keeps each level's zCDP promise at delta = 1e-11.
 
     >>> round(float(reduced_events()["Block"].variance), 2)
     343.27
     """
     levels = calibrate(load(ALLOCATION), zcdp=True, delta=DELTA, by="level").levels
-    return {one.name: DiscreteGaussian(variance=one.after, times=10) for one in levels}
+    return {level.name: DiscreteGaussian(variance=level.after, times=10) for level in levels}
 
 
 def _of_levels() -> Iterator[tuple[str, tuple[PrivacyLoss, PrivacyLoss, ZCDP]]]:
@@ -133,7 +133,7 @@ def level_epsilon() -> Found:
 
 @study("level delta improvement improvement_percent")
 def level_improvement() -> Found:
-    """Compute by how much the exact epsilon lies below zCDP's, against delta.
+    """Compute how far the exact epsilon is below zCDP's, against delta.
 
     >>> [(check.printed.text, check.verdict.value) for check in level_improvement().checks][:2]
     [('8.49', 'rounded labels'), ('13.21', 'rounded labels')]
@@ -146,7 +146,7 @@ def level_improvement() -> Found:
             if delta == float(DELTA):
                 saved.append(100 * (1 - mine / zcdp))
                 of_labels.append(100 * (1 - round(mine, 2) / round(zcdp, 2)))
-    ends, labels = ({"smallest": min(one), "largest": max(one)} for one in (saved, of_labels))
+    ends, labels = ({"smallest": min(values), "largest": max(values)} for values in (saved, of_labels))
     what = "epsilon saved at delta 1e-11, percent"
     other = (
         "the ratio of two epsilons as Figure 3 labels them, to two decimals; section 3.1 has 8.50 to 13.76"
@@ -172,7 +172,7 @@ def level_tradeoff() -> Found:
 
 @study("level share_percent queries variance reduced_variance reduction_percent")
 def reduced_noise() -> Found:
-    """Compute the table of reduced noise: the variance with which each level just keeps its zCDP promise.
+    """Compute the table of reduced noise: the variance that just keeps each level's zCDP promise.
 
     >>> study = reduced_noise()
     >>> [round(float(row[4]), 2) for row in study.rows][:3]
@@ -232,7 +232,7 @@ def _first_tail_epsilon(loss: PrivacyLoss, delta: str = OVERALL_DELTA) -> float:
 def overall_reduction() -> Found:
     """Compute the reduction for all levels together: by the paper's bound, and exactly.
 
-    The bound leaves the second tail out: delta(eps) = P[L > eps] - e^eps P0[L > eps] < P[L > eps].
+    The bound drops the second tail: delta(eps) = P[L > eps] - e^eps P0[L > eps] < P[L > eps].
 
     >>> for row in overall_reduction().rows:
     ...     print(f"{row[0]:18}{row[1]:9.4f}{row[2]:8.3f}")
@@ -264,12 +264,12 @@ def overall_reduction() -> Found:
 
 
 def _reduced() -> list[PrivacyLoss]:
-    """All levels with their noise, as the paper reduces it, and reduced as far as both tails allow."""
+    """All levels with their noise, with the paper's reduction, and reduced as far as both tails allow."""
     what = "reduction of all variances together, percent"
     stated = printed("pnas", "section 3.3", what)["first tail"]
-    found = calibrate(load(ALLOCATION), zcdp=True, delta=OVERALL_DELTA).factor
-    assert found is not None
-    return [_whole(factor) for factor in (Fraction(1), 1 - Fraction(stated.text) / 100, found)]
+    smallest = calibrate(load(ALLOCATION), zcdp=True, delta=OVERALL_DELTA).factor
+    assert smallest is not None
+    return [_whole(factor) for factor in (Fraction(1), 1 - Fraction(stated.text) / 100, smallest)]
 
 
 @study("delta epsilon first_tail_epsilon reduced_as_printed_epsilon reduced_epsilon zcdp_epsilon")
@@ -295,7 +295,7 @@ def overall_tradeoff() -> Found:
     True
     """
     losses = _reduced()
-    # dense near 0, where a curve of this epsilon falls
+    # dense near 0, where the curve falls steeply
     alphas = sorted({*np.geomspace(1e-6, 0.01, 41).round(12).tolist(), *ALPHAS})
     yield from tradeoffs(alphas, *losses, ZCDP(losses[0].events))
 
@@ -359,7 +359,7 @@ def _times() -> Iterator[Compared]:
 def dhc_sensitivity(*, jobs: int = 1, progress: Progress | None = None, every: int = 1) -> Study:
     """Compute by how much the main pair falls short of the worst, and the range over all pairs.
 
-    `every` takes each k-th pair only, for tests.
+    With `every` = k only each k-th pair is computed, for tests.
     """
     whole = account(load(PRESET))
     at = _main_zcdp().epsilon(delta=curve_deltas())
@@ -367,7 +367,7 @@ def dhc_sensitivity(*, jobs: int = 1, progress: Progress | None = None, every: i
     tasks = [(events, [Fraction(e) for e in at]) for _, events in chosen]
     logs = np.array(map_cases(_log_deltas, tasks, jobs=jobs, progress=progress))
     main = logs[[label for label, _ in chosen].index(whole.main)]
-    gaps = np.expm1(logs - main)  # delta of each pair over that of the main one, less 1
+    gaps = np.expm1(logs - main)  # delta of each pair relative to the main one, minus 1
     ends = gaps.max(axis=0), gaps.min(axis=0), np.median(gaps, axis=0)
     rows = zip(at, curve_deltas(), np.exp(main), *ends, strict=True)
     columns = "epsilon zcdp_delta main_delta largest_excess smallest_excess median_excess"
@@ -391,14 +391,14 @@ def dhc_tradeoff(*, alphas: int = 9) -> Found:
 
 @study("delta reduction_percent zcdp_epsilon largest_delta worst_pair main_pair_alone_percent")
 def dhc_reduction() -> Found:
-    """Compute how far all variances of the 2020 DHC could shrink: over all pairs, proved.
+    """Compute by how much all variances of the 2020 DHC could shrink, proved over all pairs.
 
     >>> [(row[0], round(row[1], 4), row[4], round(row[5], 4)) for row in dhc_reduction().rows]
     [('1e-10', 11.4457, '(6, 6)', 11.4461), ('1e-11', 10.7973, '(6, 6)', 10.7977)]
     """
-    found = {delta: _reduction(delta) for delta in (OVERALL_DELTA, DELTA)}
-    yield from ((delta, *row) for delta, row in found.items())
-    saved = found[DELTA][0]
+    reductions = {delta: _reduction(delta) for delta in (OVERALL_DELTA, DELTA)}
+    yield from ((delta, *row) for delta, row in reductions.items())
+    saved = reductions[DELTA][0]
     levels = [
         100 * (1 - float(after.variance / before.variance))
         for before, after in zip(level_events().values(), reduced_events().values(), strict=True)
@@ -416,22 +416,22 @@ def dhc_reduction() -> Found:
 
 @cache
 def _reduction(delta: str) -> tuple[float, float, float, str, float]:
-    """The row of one delta: what all pairs allow, with the proof, and what the main pair alone would."""
+    """The row of one delta: the reduction that all pairs allow, proved, and that of the main pair alone."""
     release = load(PRESET)
 
     def of_main(size: Fraction) -> float:
         whole = account(release.scaled(size))
         return float(whole.case(whole.main).epsilon(delta=delta))
 
-    found = calibrate(release, zcdp=True, delta=delta)
-    assert found.factor is not None
-    assert found.epsilon is not None
-    assert found.proof is not None
-    (point,) = account(found.release).at_epsilon([found.epsilon])
-    alone = solve_factor(of_main, float(found.epsilon))
-    saved, main = (float(100 * (1 - factor)) for factor in (found.factor, alone))
-    upper = float_up(found.proof.upper)
-    return saved, float(found.epsilon), upper, "({}, {})".format(*point.worst), main
+    calibrated = calibrate(release, zcdp=True, delta=delta)
+    assert calibrated.factor is not None
+    assert calibrated.epsilon is not None
+    assert calibrated.proof is not None
+    (point,) = account(calibrated.release).at_epsilon([calibrated.epsilon])
+    alone = solve_factor(of_main, float(calibrated.epsilon))
+    saved, main = (float(100 * (1 - factor)) for factor in (calibrated.factor, alone))
+    upper = float_up(calibrated.proof.upper)
+    return saved, float(calibrated.epsilon), upper, "({}, {})".format(*point.worst), main
 
 
 def dhc_sensitivity_tradeoff(
@@ -439,7 +439,7 @@ def dhc_sensitivity_tradeoff(
 ) -> Study:
     """Compute the overall trade-off curve relative to the main pair's, at `alphas`.
 
-    The envelope over all pairs is computed in one piece: `jobs` and `progress` are for other long studies.
+    The envelope over all pairs is computed in one piece, so `jobs` and `progress` have no effect here.
     """
     at = list(alphas or (0.001, 0.005, *(k / 100 for k in range(1, 10)), *(k / 20 for k in range(2, 20))))
     whole = account(load(PRESET))

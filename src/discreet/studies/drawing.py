@@ -1,6 +1,6 @@
-"""One way to draw a study: lines, marks or bars from its columns, in panels, printed values as diamonds.
+"""Draw a study: lines, marks or bars from its columns, in panels, with printed values as diamonds.
 
-Colours are those of Okabe and Ito, and each line has its own dashes for print without colour.
+Colours are those of Okabe and Ito, and each line has its own dashes for printing without colour.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ def draw_figure(
     """Draw columns `y` (with their labels) against `x`.
 
     kind: lines, marks, bars or map. panels: a panel for each value of this column, or of these columns
-    together; panel_name: their title, with {} for the value. by: a line for each value of this column,
-    and then a panel for each of `y`. views: how the axes look, see `_view`; several draw all panels again.
-    printed: which printed quantities are shown, by how their names begin. swapped: `x` goes up.
-    marks: columns shown as marks among lines.
+    together; panel_name: their title, with {} for the value. by: a line for each value of this column, with a
+    panel for each of `y`. views: the scales of the axes, see `_view`; each further view draws all panels
+    again. printed: the printed quantities to show, by the beginning of their names. swapped: `x` is the
+    vertical axis. marks: columns shown as marks among lines.
     """
     import matplotlib
     from matplotlib.figure import Figure
@@ -99,9 +99,9 @@ def draw_figure(
 
 
 def _cases(study: Study, columns: list[str]) -> list[tuple[Value, ...]]:
-    """The values of these columns that occur together, those of the first column outermost."""
-    found = set(zip(*map(study.column, columns), strict=True))
-    return [case for case in product(*map(study.distinct, columns)) if case in found]
+    """The combinations of values that occur in these columns, the first column outermost."""
+    cases = set(zip(*map(study.column, columns), strict=True))
+    return [case for case in product(*map(study.distinct, columns)) if case in cases]
 
 
 def _panel_title(columns: list[str], case: tuple[Value, ...], name: str) -> str:
@@ -123,16 +123,16 @@ def _lines(
     marks: tuple[str, ...] = (),
 ) -> None:
     parts = [(str(v), part.where(**{by: v})) for v in part.distinct(by)] if by else [("", part)]
-    for k, (value, one) in enumerate(parts):
-        # by their numbers, or at 0, 1, ... if they have names
-        across = np.arange(len(one.rows)) if isinstance(one.column(x)[0], str) else one.numbers(x)
+    for k, (value, line) in enumerate(parts):
+        # at the values of x, or at 0, 1, ... if these are names
+        across = np.arange(len(line.rows)) if isinstance(line.column(x)[0], str) else line.numbers(x)
         for j, (column, label) in enumerate(y.items()):
-            up = one.numbers(column)
+            up = line.numbers(column)
             style = dict(LINES[(k if by else j) % 8])
-            # few values of a dense curve, or a column asked for as marks, are marks
+            # few values of a dense curve, or a column listed in `marks`, are drawn as marks
             if kind == "marks" or column in marks or np.isnan(up).any():
                 style |= {"linestyle": "none", "marker": _MARKS[j % 4], "markersize": 4, "mfc": "none"}
-            # a number needs its name, a name does not
+            # a number needs the column's name beside it, a name does not
             name = label if not by else value if value[0].isalpha() else f"{by} = {value}"
             ax.plot(*((up, across) if swapped else (across, up)), label=name, **style)
     _name_ticks(ax, part, x, swapped)
@@ -145,15 +145,15 @@ def _bars(ax: Axes, part: Study, x: str, y: dict[str, str], by: str, errors: str
         else [(label, part, column) for column, label in y.items()]
     )
     width = 0.76 / len(series)
-    for k, (label, one, column) in enumerate(series):
-        place = np.arange(len(one.rows)) + (k - (len(series) - 1) / 2) * width
-        spread = 2 * one.numbers(errors) if errors else None
+    for k, (label, line, column) in enumerate(series):
+        place = np.arange(len(line.rows)) + (k - (len(series) - 1) / 2) * width
+        spread = 2 * line.numbers(errors) if errors else None
         bars = ax.bar(
-            place, one.numbers(column), 0.94 * width, yerr=spread, color=LINES[k]["color"], label=label
+            place, line.numbers(column), 0.94 * width, yerr=spread, color=LINES[k]["color"], label=label
         )
-        if len(one.rows) * len(series) <= 16 and not errors and ax.get_yscale() == "linear":
-            heights = one.numbers(column)
-            # bars too low to be seen stand too close for their labels
+        if len(line.rows) * len(series) <= 16 and not errors and ax.get_yscale() == "linear":
+            heights = line.numbers(column)
+            # bars too low to be seen are too close together for labels
             texts = [f"{v:.3g}" if abs(v) > 0.03 * np.abs(heights).max() else "" for v in heights]
             ax.bar_label(bars, texts, padding=2, fontsize=7)
             ax.margins(y=0.12)  # room for the labels
@@ -188,26 +188,26 @@ def _map(figure: Figure, ax: Axes, part: Study, x: str, up: str, y: dict[str, st
 def _show_printed(
     ax: Axes, part: Study, x: str, wanted: tuple[str, ...], kind: str, place: int | None
 ) -> None:
-    """Diamonds at the printed values whose row is a value of `x`; with several names, one a panel."""
+    """Draw diamonds at the printed values whose row is a value of `x`; with several names, one per panel."""
     names = tuple(wanted if place is None or len(wanted) < 2 else wanted[place : place + 1])
     rows = [str(value) for value in part.column(x)]
     is_number = not isinstance(part.column(x)[0], str)
     points = []
-    for one in part.checks:
-        at = one.printed.at
-        if not one.printed.what.startswith(names):
+    for check in part.checks:
+        at = check.printed.at
+        if not check.printed.what.startswith(names):
             continue
         if at in rows and (kind == "bars" or not is_number):
-            points.append((float(rows.index(at)), one.printed.value))
+            points.append((float(rows.index(at)), check.printed.value))
         elif is_number:
             with suppress(ValueError):
-                points.append((float(at), one.printed.value))
+                points.append((float(at), check.printed.value))
     if points:
         ax.plot(*zip(*points, strict=True), "kD", label="printed", markersize=4.5, mfc="none")
 
 
 def _view(ax: Axes, view: str, every: int) -> None:
-    """Scales and ends of the axes: delta (downwards from 1), unit (square) and its corner, logs, zero."""
+    """Set the scales of the axes: delta (downwards from 1), unit (square) and its corner, logs, zero."""
     from matplotlib.ticker import LogLocator
 
     if view.startswith("delta"):
@@ -225,5 +225,5 @@ def _view(ax: Axes, view: str, every: int) -> None:
     else:
         ax.set(**{f"{axis}scale": "log" for axis in "xy" if f"log{axis}" in view})
     if ax.get_xscale() == "log":
-        ax.xaxis.set_major_locator(LogLocator(numticks=6))  # labels of ten decades run into each other
+        ax.xaxis.set_major_locator(LogLocator(numticks=6))  # labels for ten decades would overlap
     ax.minorticks_off()

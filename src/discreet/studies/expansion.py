@@ -11,8 +11,8 @@ over all integers y. It starts from the inversion of the characteristic function
                        + 1/pi * integral from pi to infinity of |g(t)| dt,
     g(t) = e^(-s^2 t^2 / 2) (1 + n kappa4 t^4 / 24),
 
-and bounds the parts of the first integral one by one. The right side here is that start itself, integrated
-numerically: what the theorem's own constants give lies above it. It cannot be improved: from n = 8 or 16 on
+and bounds the parts of the first integral one by one. Here the right side is integrated numerically as it
+stands; the theorem's own constants give a larger bound. It cannot be improved: from n = 8 or 16 on
 c(t)^n - g(t) has one sign, and the bound is attained at y = 0.
 
 *Cumulants.* With q = e^(-2 pi^2 sigma2), theta = 1 + 2 sum q^(k^2) over k >= 1 and
@@ -21,7 +21,7 @@ m_j = 2 / theta * sum of q^(k^2) (2 pi sigma2 k)^j, Poisson summation gives
     c(t) = e^(-sigma2 t^2 / 2) (1 + 2 / theta * sum of q^(k^2) (cosh(2 pi sigma2 k t) - 1)),
     kappa2 = sigma2 - m_2,    kappa4 = m_4 - 3 m_2^2:
 
-both deviate from the normal law's by a few times e^(-2 pi^2 sigma2), and no digit is lost to cancellation.
+both differ from the normal law's by a few times e^(-2 pi^2 sigma2), and cancellation costs no digits.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from discreet.studies.dhc import MAIN, PRESET
 from discreet.studies.register import Floats, Found, study
 
 LARGEST = 35
-"""Variances beyond have fourth cumulants below the smallest float."""
+"""Larger variances have fourth cumulants below the smallest float."""
 _K = np.arange(1, 30, dtype=np.float64)
 
 
@@ -58,17 +58,19 @@ def corrections(variance: Fraction) -> tuple[float, float]:
 
 
 def noise_parameters() -> dict[Fraction, int]:
-    """Return the variances of the 2020 DHC, persons, on the main path, and how many queries have each.
+    """Return the variances on the main path of the 2020 DHC, persons, and the number of queries with each.
 
     >>> parameters = noise_parameters()
     >>> str(min(parameters)), sum(parameters.values())
     ('2500/999', 80)
     """
-    found: dict[Fraction, int] = {}
+    parameters: dict[Fraction, int] = {}
     for event in account(load(PRESET)).events((MAIN, MAIN)):
         assert isinstance(event, DiscreteGaussian)
-        found[event.variance] = found.get(event.variance, 0) + event.times // 2  # both people of the pair
-    return found
+        parameters[event.variance] = (
+            parameters.get(event.variance, 0) + event.times // 2
+        )  # both people of the pair
+    return parameters
 
 
 @study("sigma2 of_2020_dhc variance_deficit fourth_cumulant excess_kurtosis log10_kappa4 log10_leading_term")
@@ -92,7 +94,7 @@ def fourth_cumulant() -> Found:
 # -- the theorem -------------------------------------------------------------------------------------------
 
 VARIANCES = ("1/4", "1/2", "1", "2500/999")
-"""Small ones, where there is something to see, and the smallest of the 2020 DHC."""
+"""Small variances, where the difference is visible, and the smallest of the 2020 DHC."""
 TIMES = (4, 8, 16, 32, 64, 128, 256)
 
 
@@ -114,7 +116,7 @@ def edgeworth_pmf(*, times: tuple[int, ...] = TIMES) -> Found:
 def gaps(variance: Fraction, n: int) -> tuple[float, float]:
     """Return the largest distances of P[S = y] to the normal density and to the expansion, over all y.
 
-    From the n-fold convolution in ball arithmetic; both laws are below the distance at the ends.
+    From the n-fold convolution in ball arithmetic; beyond its ends both laws are smaller than the distance.
 
     >>> [f"{gap:.3e}" for gap in gaps(Fraction(1), 16)]
     ['1.025e-08', '3.750e-09']
@@ -146,9 +148,9 @@ def gaps(variance: Fraction, n: int) -> tuple[float, float]:
 
 
 def uniform_bound(variance: Fraction, n: int) -> float:
-    """Return the right side, by Gauss and Legendre's rule on 400 panels, and 1e-9 of itself for its error.
+    """Return the right side by Gauss-Legendre quadrature on 400 panels, plus 1e-9 of it for its error.
 
-    With A = n log(c e^(sigma2 t^2 / 2)), and B the same of g, the integrand is e^(-n sigma2 t^2 / 2)
+    With A = n log(c e^(sigma2 t^2 / 2)), and B the same for g, the integrand is e^(-n sigma2 t^2 / 2)
     |e^A - e^B|.
 
     >>> f"{uniform_bound(Fraction(1), 16):.3e}"
@@ -159,7 +161,7 @@ def uniform_bound(variance: Fraction, n: int) -> float:
     t, weights = _panels(np.linspace(0, math.pi, 401))
     powers = np.exp(-2 * math.pi**2 * v * _K * _K)
     theta = 1 + 2 * float(powers.sum())
-    # 2 (cosh w - 1) = e^w (1 - e^-w)^2, and e^w is too large alone: both exponents together
+    # 2 (cosh w - 1) = e^w (1 - e^-w)^2; e^w alone may overflow, so the exponents are added first
     exponent = -2 * math.pi**2 * v * _K * _K
     waves = np.multiply.outer(t, 2 * math.pi * v * _K)
     excess = (np.exp(exponent + waves) * np.expm1(-waves) ** 2).sum(axis=1) / theta
@@ -174,7 +176,7 @@ def uniform_bound(variance: Fraction, n: int) -> float:
 
 
 def _panels(edges: Floats) -> tuple[Floats, Floats]:
-    """Nodes and weights of eight points a panel."""
+    """Nodes and weights, eight points per panel."""
     nodes, weights = np.polynomial.legendre.leggauss(8)
     half = np.diff(edges)[:, None] / 2
     return (edges[:-1, None] + half * (nodes + 1)).ravel(), (half * weights).ravel()
@@ -201,7 +203,7 @@ def two_fold_pmf() -> Found:
 
 
 def two_fold_ratio(variance: float, *, is_odd: bool) -> float:
-    """Return P[X_1 + X_2 = y] over the normal density, less 1: by Poisson summation it knows y's parity only.
+    """Return P[X_1 + X_2 = y] over the normal density, minus 1; by Poisson summation only y's parity matters.
 
     >>> f"{two_fold_ratio(1.0, is_odd=False):.4e} {two_fold_ratio(1.0, is_odd=True):.4e}"
     '1.0344e-04 -1.0346e-04'

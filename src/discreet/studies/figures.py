@@ -1,6 +1,6 @@
-"""Every figure and table of the papers, with the studies that compute it, or why there is none.
+"""Every figure and table of the papers, with the studies that compute it, or the reason why none does.
 
-`figures.toml` is the list; `docs/reference/figures.md` is `page()`, and a test compares the two.
+`figures.toml` is the list; `docs/reference/figures.md` is written by `page()`, and a test compares the two.
 
 >>> [place.studies for place in places("sieve") if place.label == "Figure 3"]
 [('dhc-spine-tradeoff',)]
@@ -23,9 +23,9 @@ class Place:
     paper: str
     shows: str
     label: str = ""
-    """As printed, of the PNAS paper in its long version."""
+    """The label as printed; for the PNAS paper, in its long version."""
     journal: str = ""
-    """Its number in the journal, where it differs."""
+    """The label in the journal, if it differs."""
     studies: tuple[str, ...] = ()
     why: str = ""
     """Why no study computes it."""
@@ -38,7 +38,7 @@ class Place:
 
 @cache
 def places(paper: str | None = None) -> tuple[Place, ...]:
-    """Return the figures and tables of a paper, or of all.
+    """Return the figures and tables of a paper, or of all papers.
 
     >>> sum(not place.studies for place in places("risk"))      # a list of tables
     1
@@ -60,7 +60,7 @@ def places_of(study: str) -> tuple[str, ...]:
 
 
 def where(study: StudyEntry) -> str:
-    """Return where a study belongs: its figures and tables, or else where its printed numbers stand.
+    """Return where a study belongs: its figures and tables, or else the places of its printed numbers.
 
     >>> from discreet.studies.register import find
     >>> where(find("dhc-spines")[0]), where(find("overall-reduction")[0])

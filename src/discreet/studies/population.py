@@ -1,7 +1,7 @@
-"""What reduced noise does to tables and to a regression: on a synthetic population or own counts.
+"""What reduced noise does to tables and to a regression, on a synthetic population or a user's counts.
 
-The papers' counts are not shipped. A population is made instead, all from one seed and uniform numbers alone,
-the same everywhere:
+The papers' counts are not shipped. Instead a population is generated from one seed and uniform numbers alone,
+the same on every machine:
 
 - 24 states; the number of counties in a state, tracts in a county and blocks in a tract is 1 plus the whole
   part of an exponential with mean 7, 5 and 18: many small areas, few large ones.
@@ -10,9 +10,9 @@ the same everywhere:
   has some twenty people, a few have a thousand.
 - Each person is in one of ten groups. A tract's shares are normalised fourth powers of uniform numbers times
   fixed national shares, so that some groups are rare and some missing.
-- For the regression 70 percent of the people are adults, rounded. A tract's chance of a degree is
-  0.05 + 0.6 u^1.5, u uniform; its adults have degrees by that chance. Median earnings, in $1,000, are
-  20 + 60 times the true share, plus normal noise of deviation 4.
+- For the regression 70 percent of the people, rounded, are adults. Each adult of a tract has a degree with
+  probability 0.05 + 0.6 u^1.5, u uniform. Median earnings, in $1,000, are 20 + 60 times the true share, plus
+  normal noise with standard deviation 4.
 - The regression has the paper's seven kinds of areas. Metropolitan areas are runs of neighbouring counties of
   a state, county subdivisions runs of tracts of a county, ZIP code areas runs of tracts of a state; lengths
   are 1 plus the whole part of an exponential. Places are runs of blocks of a county, and four blocks in ten
@@ -56,14 +56,14 @@ if TYPE_CHECKING:
 SEED = 20200401
 STATES, COUNTIES, TRACTS, BLOCKS = 24, 7.0, 5.0, 18.0
 EMPTY, OUTSIDE = 0.35, 0.4
-"""Shares of blocks without people, and of blocks that are in no place."""
+"""The share of blocks without people, and of blocks that are in no place."""
 GROUPS = 10
 _NATIONAL = np.array([0.28, 0.2, 0.14, 0.11, 0.09, 0.07, 0.05, 0.03, 0.02, 0.01])
 
 NOISE_OF = {"Tract": "Tract Subset"}
-"""A tract gets the noise of this level of the allocation; other levels get that of their own name."""
+"""A tract gets the noise of this level of the allocation; other levels get the noise of the same name."""
 DRAWS, REPEATS = 1_000_000, 2000
-"""Noisy counts for each level and noise, at least; repetitions of the regression."""
+"""The least number of noisy counts for each level and noise; and the repetitions of the regression."""
 AREAS = {
     "State": "State",
     "Metro or micro": "County",
@@ -73,15 +73,15 @@ AREAS = {
     "Place": "Tract",
     "ZCTA": "Tract",
 }
-"""The areas of the regression, and the level whose noise each gets; the paper does not say for the others."""
+"""Areas of the regression with the level whose noise they get, which the paper does not say."""
 EDUCATION = ("below_9th", "no_diploma", "high_school", "some_college", "associate", "bachelor")
-"""Columns of the regression: the paper's six categories, the last one being a bachelor's degree or higher."""
+"""Columns of the regression: the paper's six categories, the last one a bachelor's degree or higher."""
 SLOPE, INTERCEPT, DEVIATION = 60.0, 20.0, 4.0
-_BELOW = np.array([0.08, 0.12, 0.35, 0.3, 0.15])  # of those without a degree
+_BELOW = np.array([0.08, 0.12, 0.35, 0.3, 0.15])  # shares among those without a degree
 
 
 class Uniforms:
-    """Uniform numbers in (0, 1) from the seeded source of `discreet.testing`, and laws made of them.
+    """Uniform numbers in (0, 1) from the seeded source of `discreet.testing`, and other laws from them.
 
     >>> Uniforms(1).uniform(3).round(4).tolist() == Uniforms(1).uniform(3).round(4).tolist()
     True
@@ -93,7 +93,7 @@ class Uniforms:
         self._source = NotPrivateSeededEntropy(seed)
 
     def uniform(self, size: int) -> Floats:
-        """Return that many independent uniform numbers, of 53 bits."""
+        """Return `size` independent uniform numbers of 53 bits."""
         raw = np.empty(8 * size, dtype=np.uint8)
         self._source.fill(raw)
         return ((raw.view("<u8") >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
@@ -112,14 +112,14 @@ class Uniforms:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SyntheticPopulation:
-    """Counts of people by area and group at each level, rows being areas."""
+    """Counts of people by area (row) and group at each level."""
 
     levels: dict[str, Integers]
     parents: dict[str, Integers]
 
     @property
     def people(self) -> int:
-        """How many people there are."""
+        """The number of people."""
         return int(self.levels["State"].sum())
 
     def __str__(self) -> str:
@@ -130,12 +130,12 @@ class SyntheticPopulation:
 
 
 def population(seed: int = SEED) -> SyntheticPopulation:
-    """Make the population of a seed.
+    """Generate the population of a seed.
 
-    >>> made = population()
-    >>> made.levels["Block"].sum() == made.levels["State"].sum()   # children add up to parents
+    >>> people = population()
+    >>> people.levels["Block"].sum() == people.levels["State"].sum()   # children add up to parents
     np.True_
-    >>> print(made)   # doctest: +ELLIPSIS
+    >>> print(people)   # doctest: +ELLIPSIS
     synthetic: ... people in 24 states, ... counties, ... tracts, ... blocks; 35 percent of blocks are empty
     """
     draw = Uniforms(seed)
@@ -153,7 +153,7 @@ def population(seed: int = SEED) -> SyntheticPopulation:
 
 
 def sorted_into(draw: Uniforms, sizes: Integers, limits: Floats, tract: Integers) -> Integers:
-    """Put the people of each block into groups, by the cumulative chances of its tract.
+    """Assign the people of each block to groups, by the cumulative chances of its tract.
 
     >>> sorted_into(Uniforms(1), np.array([5, 0]), np.array([[1.0]]), np.array([0, 0])).tolist()
     [[5, 0], [0, 0]]
@@ -166,7 +166,7 @@ def sorted_into(draw: Uniforms, sizes: Integers, limits: Floats, tract: Integers
 
 
 def _all_levels(block: Integers, parents: dict[str, Integers]) -> dict[str, Integers]:
-    """Add blocks up to tracts, counties and states."""
+    """Aggregate blocks to tracts, counties and states."""
     levels = {"Block": block}
     for level, below in (("Tract", "Block"), ("County", "Tract"), ("State", "County")):
         many = parents[level].size if level in parents else STATES
@@ -176,7 +176,7 @@ def _all_levels(block: Integers, parents: dict[str, Integers]) -> dict[str, Inte
 
 
 def noises(levels: Sequence[str]) -> dict[str, tuple[Fraction, Fraction]]:
-    """Return the variance that a level gets, before and after the reduction.
+    """Return the variance of each level, before and after the reduction.
 
     >>> [round(float(v), 2) for v in noises(["County"])["County"]]
     [16.12, 13.28]
@@ -190,22 +190,22 @@ def noises(levels: Sequence[str]) -> dict[str, tuple[Fraction, Fraction]]:
 
 
 def read_counts(path: Path) -> dict[str, Integers]:
-    """Read counts by level from a CSV with the columns level and count; others are ignored.
+    """Read counts by level from a CSV file with the columns level and count; others are ignored.
 
     Errors name lines and columns, never a value.
     """
-    found: dict[str, list[int]] = {}
+    by_level: dict[str, list[int]] = {}
     for line, row in _rows(path, ("level", "count")):
         level = _level(path, line, row["level"])
-        found.setdefault(level, []).append(_whole(path, line, "count", row["count"]))
-    return {level: np.array(counts, dtype=np.int64) for level, counts in found.items()}
+        by_level.setdefault(level, []).append(_whole(path, line, "count", row["count"]))
+    return {level: np.array(counts, dtype=np.int64) for level, counts in by_level.items()}
 
 
 def read_education(path: Path) -> tuple[dict[str, Integers], dict[str, Floats], dict[str, str]]:
-    """Read adults by education and median earnings by type of area, and which level's noise each type gets.
+    """Read adults by education and median earnings by type of area, and each type's level of noise.
 
-    The CSV has the columns level, the six of `EDUCATION` and earnings, and type if areas are not named by
-    their level: "place", say, with the noise of a tract.
+    The CSV file has the columns level, the six of `EDUCATION`, earnings, and type if the type of an area is
+    not its level: "place", say, with the noise of a tract.
     """
     counts: dict[str, list[list[int]]] = {}
     paid: dict[str, list[float]] = {}
@@ -270,21 +270,21 @@ def _whole(path: Path, line: int, name: str, text: str | None) -> int:
 # -- errors of counts ----------------------------------------------------------------------------------------
 
 MEASURES = {"MSE": 2, "MAE": 1}
-"""Mean squared and mean absolute error: the power of an error that is averaged."""
+"""Mean squared and mean absolute error, with the power of the error that is averaged."""
 POSTS = {"none": "no post-processing", "non-negative": "non-negative"}
-"""What is done to noisy counts, and in the words of the register."""
+"""Kinds of post-processing, with their names in the register."""
 SPREAD = {"MSE": 4.0, "MAE": math.pi - 2}
-"""Twice the squared relative deviation of one squared, or absolute, normal error: old and new noise."""
+"""Twice the squared relative deviation of a squared, or absolute, normal error: for old and new noise."""
 CELLS = "errors, authors' notebooks"
 STATES_2010, COUNTIES_2010 = 52, 3221
-"""Of the 2010 Census, with the District and Puerto Rico. States and tracts have 301 cells each; those of
-counties are not known and taken to be as many."""
+"""Areas of the 2010 Census, with the District and Puerto Rico. States and tracts have 301 cells each; the
+number for counties is not known, and the same is assumed."""
 
 
 def accuracy(*, counts: Path | None = None, draws: int = DRAWS, seed: int = SEED) -> Study:
     """Compute mean squared and mean absolute errors by level, with and without non-negativity.
 
-    Counts are those of `population`, or of a file; the noise is exact discrete Gaussian noise, seeded.
+    Counts come from `population` or from a file; the noise is exact discrete Gaussian noise, from a seed.
 
     >>> study = accuracy(draws=20_000)
     >>> study.distinct("level")
@@ -320,10 +320,10 @@ def accuracy(*, counts: Path | None = None, draws: int = DRAWS, seed: int = SEED
 
 
 def _printed_errors() -> Iterator[Compared]:
-    """Compare the printed reductions with what is known without the counts.
+    """Compare the printed reductions with what can be known without the counts.
 
-    Without post-processing it follows from the noise. With non-negativity it depends on the counts; the
-    reduction of a whole table lies between the smallest and the largest of its cells.
+    Without post-processing the reduction follows from the noise. With non-negativity it depends on the
+    counts; the reduction for a whole table lies between the smallest and the largest of its cells.
     """
     cells = {at: int(entry.text) for at, entry in printed("pnas", CELLS, "number of cells").items()}
     cells["County"] = COUNTIES_2010 * cells["State"] // STATES_2010
@@ -353,7 +353,7 @@ def _printed_errors() -> Iterator[Compared]:
 
 
 def cut_reductions(before: Fraction, after: Fraction, measure: str) -> tuple[float, float]:
-    """Return the smallest and largest reduction of the error of a count that is cut at zero, in percent.
+    """Return the smallest and largest reduction, in percent, of the error of a count cut at zero.
 
     >>> [round(value, 2) for value in cut_reductions(*noises(["State"])["State"], "MSE")]
     [12.01, 15.08]
@@ -362,14 +362,14 @@ def cut_reductions(before: Fraction, after: Fraction, measure: str) -> tuple[flo
     x = np.arange(-reach, reach + 1)
     errors = np.abs(np.maximum(x, -np.arange(reach + 1)[:, None])).astype(np.float64) ** MEASURES[measure]
     old, new = (errors @ DiscreteGaussian(variance).pmf(x) for variance in (before, after))
-    found = 100 * (1 - new / old)
-    return float(found.min()), float(found.max())
+    reductions = 100 * (1 - new / old)
+    return float(reductions.min()), float(reductions.max())
 
 
 def _errors(
     counts: Integers, variance: Fraction, draws: int, source: Entropy
 ) -> dict[tuple[str, str], tuple[float, float]]:
-    """Mean errors with their standard errors, by post-processing and measure."""
+    """Return mean errors with their standard errors, by post-processing and measure."""
     size = math.ceil(draws / counts.size), counts.size
     noisy = counts + sample(DiscreteGaussian(variance), size, source=source)
     result = {}
@@ -380,7 +380,7 @@ def _errors(
 
 
 def _moment(variance: Fraction, measure: str) -> float:
-    """E X^2 or E |X| of the noise."""
+    """Return E X^2 or E |X| of the noise."""
     x = np.arange(1, math.ceil(12 * math.sqrt(variance)))
     return float(2 * (x ** MEASURES[measure] * DiscreteGaussian(variance).pmf(x)).sum())
 
@@ -414,8 +414,8 @@ def slope(*, counts: Path | None = None, repeats: int = REPEATS, seed: int = SEE
         # at most a few hundred million counts are drawn
         often = max(10, min(repeats, 40_000_000 // people.size))
         (old, spread), (new, spread_new) = (
-            (float(one.mean()), float(one.std() / math.sqrt(often)))
-            for one in (
+            (float(errors.mean()), float(errors.std() / math.sqrt(often)))
+            for errors in (
                 np.abs(_noisy_slopes(people, paid, variance, often, source) - truth)
                 for variance in found_noises[levels[kind]]
             )
@@ -441,12 +441,12 @@ def slope(*, counts: Path | None = None, repeats: int = REPEATS, seed: int = SEE
 
 
 def three_trials(trials: int = 200_000) -> tuple[float, float, float, float]:
-    """Return what the mean absolute errors of three trials say of noise reduced as State's.
+    """Return what the mean absolute errors of three trials say about noise reduced like State's.
 
-    In percent: the expected reduction, the 5 % and 95 % quantiles of the one seen; and the chance of one as
-    large as printed.
+    In percent: the expected reduction, and the 5 % and 95 % quantiles of the observed one; and the chance of
+    a reduction as large as printed.
 
-    A slope's error is close to normal, with a deviation that falls as the noise's does. Seeded.
+    A slope's error is close to normal, with a standard deviation proportional to the noise's. From a seed.
 
     >>> [round(value) for value in three_trials()[:1]]
     [8]
@@ -462,7 +462,7 @@ def three_trials(trials: int = 200_000) -> tuple[float, float, float, float]:
 
 
 def _education(seed: int) -> tuple[dict[str, Integers], dict[str, Floats], dict[str, str]]:
-    """Counts of adults by six kinds of education, and median earnings, of all areas of each kind."""
+    """Return counts of adults by six kinds of education, and median earnings, for all areas of each type."""
     people, draw = population(seed), Uniforms(seed + 3)
     share = 0.05 + 0.6 * draw.uniform(people.levels["Tract"].shape[0]) ** 1.5
     adults = np.rint(0.7 * people.levels["Block"].sum(axis=1)).astype(np.int64)
@@ -510,7 +510,7 @@ def area_of_blocks(people: SyntheticPopulation, seed: int) -> dict[str, Integers
 
 
 def _runs(draw: Uniforms, parent: Integers, mean: float) -> Integers:
-    """Number runs of neighbours with one parent, of lengths 1 plus the whole part of an exponential."""
+    """Number runs of neighbours with one parent; a length is 1 plus the whole part of an exponential."""
     starts = np.zeros(parent.size, dtype=bool)
     at = 0
     for length in draw.family(mean, parent.size):
@@ -523,12 +523,12 @@ def _runs(draw: Uniforms, parent: Integers, mean: float) -> Integers:
 
 
 def _share(counts: Integers) -> Floats:
-    """The share with a degree; where nobody is left it is taken as zero."""
+    """Return the share with a degree; zero if nobody is left."""
     return np.asarray(counts[..., -1] / np.maximum(counts.sum(axis=-1), 1), dtype=np.float64)
 
 
 def _slopes(counts: Integers, earnings: Floats) -> Floats:
-    """The least-squares slope of each repetition (rows), over areas (columns) where anybody is left."""
+    """Return the least-squares slope of each repetition (row), over areas (columns) with anybody left."""
     share, weight = _share(counts), (counts.sum(axis=-1) > 0).astype(np.float64)
     many = weight.sum(axis=1)
     x = share - ((weight * share).sum(axis=1) / many)[:, None]
@@ -539,8 +539,8 @@ def _noisy_slopes(
     counts: Integers, earnings: Floats, variance: Fraction, often: int, source: Entropy
 ) -> Floats:
     law, most = DiscreteGaussian(variance), max(1, 4_000_000 // counts.size)
-    found = []
+    slopes = []
     for start in range(0, often, most):
         noise = sample(law, (min(most, often - start), *counts.shape), source=source)
-        found.append(_slopes(np.maximum(counts + noise, 0), earnings))
-    return np.concatenate(found)
+        slopes.append(_slopes(np.maximum(counts + noise, 0), earnings))
+    return np.concatenate(slopes)

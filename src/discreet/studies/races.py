@@ -1,12 +1,12 @@
 """Errors of race counts by the size of a block, under old and reduced noise, on a synthetic population.
 
-The journal's version of the PNAS paper has a figure of nine race queries on blocks, after non-negativity.
-Counts of real blocks are not shipped: blocks are those of `discreet.studies.population`, with the seven
-race groups of the census and Hispanic origin. A tract's shares of the groups are normalised fourth powers of
+The journal version of the PNAS paper has a figure of nine race queries on blocks, after non-negativity. Real
+block counts are not shipped: the blocks are those of `discreet.studies.population`, with the seven race
+groups of the census and Hispanic origin. A tract's shares of the groups are normalised fourth powers of
 uniform numbers times the national shares of 2020; its share of Hispanic people is 5 u^4 times the national
 one, u uniform, so that some groups are missing in most blocks.
 
-Nothing is simulated but the people: the mean squared error of a count x with noise N, cut at zero, is
+Only the people are simulated: the mean squared error of a count x with noise N, cut at zero, is
 
     E (max(x + N, 0) - x)^2 = sum over n >= -x of n^2 P[N = n] + x^2 P[N < -x].
 """
@@ -34,12 +34,12 @@ RACES = {
 """National shares of 2020 in percent; AI/AN: American Indian, Alaska Native; NH/PI: Pacific Islander."""
 HISPANIC = 18.7
 SIZES = {"1 to 9": (1, 9), "10 to 49": (10, 49), "50 to 199": (50, 199), "200 up": (200, 10**9)}
-"""Blocks by their number of people."""
+"""Classes of blocks by number of people."""
 
 
 @study("group people_in_block blocks mean_count mse_old_noise mse_new_noise reduction reduction_percent")
 def race_groups() -> Found:
-    """Compute the mean squared error of nine counts by the size of the block, old and reduced noise.
+    """Compute the mean squared error of nine counts by size of block, with old and reduced noise.
 
     >>> study = race_groups()
     >>> len(study.distinct("group")), study.distinct("people_in_block")
@@ -72,8 +72,8 @@ def race_counts(seed: int = SEED) -> dict[str, Integers]:
     races = sorted_into(draw, sizes, limits[:, :-1], tract)
     chance = np.minimum(5 * HISPANIC / 100 * draw.uniform(tracts) ** 4, 1.0)
     origin = sorted_into(draw, sizes, chance[:, None], tract)
-    found = {name: races[:, place] for place, name in enumerate(RACES)}
-    return found | {"Hispanic": origin[:, 0], "Not Hispanic": origin[:, 1]}
+    counts = {name: races[:, place] for place, name in enumerate(RACES)}
+    return counts | {"Hispanic": origin[:, 0], "Not Hispanic": origin[:, 1]}
 
 
 def cut_errors(variance: Fraction, most: int) -> Floats:

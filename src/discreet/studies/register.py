@@ -1,13 +1,13 @@
-"""The register of printed values, the list of studies, and what is said of each value: confirmed or wrong.
+"""The register of printed values, the list of studies, and the verdict on each value: confirmed or wrong.
 
-`register.toml` has every printed number with its paper and place, and nothing that was computed. A study
-computes its own value for each entry of its places, and `check` compares the two by what was printed:
-to half a unit of the last printed digit, or beyond that to three standard errors if it was simulated. A
-number that differs may still follow from rounded labels, or have been carried over from another setting:
-that is said only if the other reading gives the printed digits.
+`register.toml` has every printed number with its paper and place, and nothing computed. A study computes its
+own value for each entry of its places, and `check` compares the two: to half a unit of the last printed
+digit, plus three standard errors if the printed number was simulated. A number that differs may still follow
+from rounded labels, or have been carried over from another setting: the verdict says so only if the other
+reading gives the printed digits.
 
-`studies.toml` has for each study its paper, the places whose printed numbers it compares, its title,
-its notes and its figure; the functions named there compute.
+`studies.toml` has for each study its paper, the places whose printed numbers it compares, its title, its
+notes and its figure, and names the function that computes it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["rounded", "bound", "at least", "draws", "input"]
 STANDARD_ERRORS = 3
-"""How far a simulated value may lie from the computed one: a false alarm in 370 values."""
+"""Standard errors by which a simulated value may differ from the computed one: one false alarm in 370."""
 RAREST = 0.0027
 """The same as a probability, for values whose law is not normal."""
 
@@ -52,7 +52,7 @@ Integers = NDArray[np.int64]
 
 
 class Verdict(StrEnum):
-    """What a comparison with print says."""
+    """The result of a comparison with the printed number."""
 
     CONFIRMED = "confirmed"
     MONTE_CARLO = "within Monte Carlo error"
@@ -66,7 +66,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """One printed number: where it stands, and its digits.
+    """One printed number: its place and its digits.
 
     >>> entry = printed("pnas", "Table 1", "reduction, percent")["US"]
     >>> entry.text, entry.value, entry.unit
@@ -96,7 +96,7 @@ class Printed:
         return float(f"1e{exponent}")
 
     def beyond(self, value: float) -> float:
-        """How far `value` lies from what rounds to the printed digits; not above zero if it does.
+        """The distance of `value` from the numbers that round to the printed digits; at most zero inside.
 
         >>> entry = printed("pnas", "appendix A.6, budget", "rho")["total"]
         >>> entry.beyond(3.646) <= 0 < entry.beyond(3.656)
@@ -107,7 +107,7 @@ class Printed:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A printed number beside the computed one, with the verdict and why."""
+    """A printed number beside the computed one, with the verdict and its reason."""
 
     printed: Printed
     computed: float | None
@@ -116,12 +116,12 @@ class Compared:
 
     @property
     def difference(self) -> float | None:
-        """The computed value less the printed one."""
+        """The computed value minus the printed one."""
         return None if self.computed is None else self.computed - self.printed.value
 
     @property
     def ours(self) -> Quantity:
-        """The computed value, written with two digits more than were printed."""
+        """The computed value, with two digits more than printed."""
         text, value = self.printed.text, self.computed
         if "e" in text:
             return Quantity(value, Style.POWER, digits=len(text.partition("e")[0].replace(".", "")) + 1)
@@ -148,12 +148,12 @@ def register() -> tuple[Printed, ...]:
     >>> {entry.paper for entry in register()} == {"pnas", "sieve", "safetab", "risk"}
     True
     """
-    found = []
+    entries = []
     for entry in _file()["printed"]:
         for at, text in zip(entry["at"], entry["value"], strict=True):
             kind, draws = entry.get("kind", "rounded"), entry.get("draws")
-            found.append(Printed(entry["paper"], entry["place"], entry["what"], at, text, kind, draws))
-    return tuple(found)
+            entries.append(Printed(entry["paper"], entry["place"], entry["what"], at, text, kind, draws))
+    return tuple(entries)
 
 
 @cache
@@ -172,19 +172,19 @@ def _file(name: str = "register.toml") -> dict[str, Any]:
 
 
 def printed(paper: str, place: str, what: str) -> dict[str, Printed]:
-    """Return what is printed of one quantity at one place, by its row.
+    """Return the printed values of one quantity at one place, by row.
 
     >>> [entry.text for entry in printed("safetab", "Table 6", "suppression threshold T").values()]
     ['93', '21', '11']
     """
-    found = {e.at: e for e in register() if (e.paper, e.place, e.what) == (paper, place, what)}
-    if not found:
+    entries = {e.at: e for e in register() if (e.paper, e.place, e.what) == (paper, place, what)}
+    if not entries:
         raise InputError(f"the register has no {what!r} for {place!r} of {paper!r}")
-    return found
+    return entries
 
 
 Reading = tuple[Verdict, float]
-"""Another reading of a printed number: what it is called, and the value it gives."""
+"""Another reading of a printed number: its verdict, and the value it gives."""
 
 
 def check(
@@ -199,9 +199,9 @@ def check(
 ) -> Compared:
     """Compare a printed number with the computed one.
 
-    `error` is the standard error of a simulated one, in its unit, or `chance` the probability of a result as
-    far off. `why` is said in any case, `explained` only if the printed number is not confirmed. `otherwise`
-    is the verdict if the printed digits are those of another value.
+    `error` is the standard error of a simulated number, in its unit; or `chance` is the probability of a
+    result as far off. `why` is always reported, `explained` only if the printed number is not confirmed.
+    `otherwise` is the verdict if the printed digits are those of another value.
 
     >>> entry = printed("pnas", "section 3.2, text on Table 1", "reduction, percent")["national"]
     >>> check(entry, 20.88, explained="this is State's").verdict
@@ -236,7 +236,7 @@ def check(
 
 
 def check_range(entry: Printed, low: float, high: float, *, error: float, why: str) -> Compared:
-    """Say whether a printed number can be right, of which only a range is known; `error` as for `check`.
+    """Say whether a printed number can be right if only a range is known for it; `error` as for `check`.
 
     >>> entry = printed("pnas", "section 3.2, errors", "MSE, non-negative: reduction, percent")["State"]
     >>> check_range(entry, 12.01, 15.08, error=0.01, why="for any counts").verdict
@@ -261,29 +261,29 @@ def compare(
 ) -> list[Compared]:
     """Compare all printed rows of one quantity with the computed ones.
 
-    >>> [one.verdict.value for one in compare("pnas", "appendix A.6, budget", "rho", {"total": 3.65})]
+    >>> [check.verdict.value for check in compare("pnas", "appendix A.6, budget", "rho", {"total": 3.65})]
     ['confirmed']
     """
-    found = []
+    compared = []
     for at, entry in printed(paper, place, what).items():
         reading = None if otherwise is None or at not in otherwise[1] else (otherwise[0], otherwise[1][at])
-        found.append(check(entry, float(mine[at]), otherwise=reading, **more))  # type: ignore[arg-type]
-    return found
+        compared.append(check(entry, float(mine[at]), otherwise=reading, **more))  # type: ignore[arg-type]
+    return compared
 
 
 # -- studies ---------------------------------------------------------------------------------------------
 
 Found = Iterator[Sequence[object] | Compared]
-"""What the function of a study yields: rows of its table, and comparisons with print."""
+"""What the function of a study yields: rows of its table, and comparisons with printed values."""
 P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True)
 class Study(Displayed):
-    """One result of a paper, computed anew, and the printed values that belong to it.
+    """One result of a paper, recomputed, with the printed values that belong to it.
 
-    `rows` have a value for each of `columns`; None stands for what does not exist. `checks` has a row for
-    each printed number.
+    `rows` have a value for each of `columns`, None if there is none. `checks` has an entry for each printed
+    number.
 
     >>> study = Study("demo", "A demonstration", "nobody", ("n", "value"), ((1, 0.5), (2, None)))
     >>> print(study.csv(), end="")
@@ -309,7 +309,7 @@ class Study(Displayed):
         object.__setattr__(self, "rows", plain)
 
     def csv(self) -> str:
-        """Return the table as CSV, every float with all its digits."""
+        """Return the table as CSV, with all digits of every float."""
         return csv_text(self.columns, self.rows)
 
     def column(self, name: str) -> list[Value]:
@@ -320,15 +320,15 @@ class Study(Displayed):
         return [row[place] for row in self.rows]
 
     def numbers(self, name: str) -> Floats:
-        """Return one column as floats, what is missing as nan."""
+        """Return one column as floats, with nan for missing values."""
         return np.array([np.nan if v is None else float(v) for v in self.column(name)], dtype=np.float64)
 
     def distinct(self, name: str) -> list[Value]:
-        """Return the different values of a column, in the order in which they come."""
+        """Return the distinct values of a column, in order of appearance."""
         return list(dict.fromkeys(self.column(name)))
 
     def where(self, **equal: Value) -> Study:
-        """Return the study with only those rows whose columns have these values."""
+        """Return the study restricted to the rows with these values."""
         columns = [self.column(name) for name in equal]
         kept = [values == tuple(equal.values()) for values in zip(*columns, strict=True)]
         return replace(self, rows=tuple(compress(self.rows, kept)) if equal else self.rows)
@@ -339,7 +339,7 @@ class Study(Displayed):
 
 @dataclass(frozen=True, slots=True)
 class StudyEntry:
-    """One study of the list: what it shows, where that stands in the paper, and where its function is."""
+    """One study of the list: what it shows, where that is in the paper, and where its function is."""
 
     name: str
     module: str
@@ -348,14 +348,14 @@ class StudyEntry:
     title: str
     figure: Mapping[str, Any]
     shows: tuple[str, ...] = ()
-    """Tables, figures and sections; the printed numbers of these places are compared."""
+    """Tables, figures and sections whose printed numbers are compared."""
     notes: tuple[str, ...] = ()
     is_long: bool = False
     takes_counts: bool = False
     takes_tables: bool = False
-    """Whether it compares a file of published numbers, without which there is nothing to show."""
+    """Whether it compares a file of published numbers, and needs one."""
     of: str = ""
-    """The study whose table it shows, or the part of it in which columns are as `where` says."""
+    """The study whose table it shows, in whole or only the rows selected by `where`."""
     where: Mapping[str, Value] = field(default_factory=dict)
 
     @property
@@ -379,7 +379,7 @@ class StudyEntry:
         """Compute the tables; `counts` and `tables` are a user's files, for the studies that take one."""
         if self.of:
             whole = find(self.of)[0].compute(jobs=jobs, progress=progress).where(**self.where)
-            mine = tuple(one for one in whole.checks if one.printed in self.printed)
+            mine = tuple(check for check in whole.checks if check.printed in self.printed)
             return replace(whole, name=self.name, title=self.title, notes=self.notes, checks=mine)
         work = getattr(import_module(f"discreet.studies.{self.module}"), self.name.replace("-", "_"))
         if counts is not None and not self.takes_counts:
@@ -407,9 +407,9 @@ class StudyEntry:
 
         figure = self.draw(study)
         tables = {".csv": study.csv(), "-printed.csv": csv_of(study_answer(study).tables["printed"])}
-        made = {f"{self.name}{ending}": text.encode() for ending, text in tables.items()}
-        made |= {f"{self.name}.{kind}": figure_bytes(figure, kind) for kind in ("png", "svg")}
-        return {name: made[name] for name in self.file_names}
+        files = {f"{self.name}{ending}": text.encode() for ending, text in tables.items()}
+        files |= {f"{self.name}.{kind}": figure_bytes(figure, kind) for kind in ("png", "svg")}
+        return {name: files[name] for name in self.file_names}
 
     @property
     def file_names(self) -> tuple[str, ...]:
@@ -421,15 +421,15 @@ class StudyEntry:
 @cache
 def studies() -> tuple[StudyEntry, ...]:
     """Return all studies, in the order of the papers."""
-    found = []
+    entries = []
     for name, fields in _file("studies.toml").items():
         fields |= {key: tuple(fields.get(key, ())) for key in ("shows", "notes")}
-        found.append(StudyEntry(name=name, **fields))
-    return tuple(found)
+        entries.append(StudyEntry(name=name, **fields))
+    return tuple(entries)
 
 
 def find(name: str) -> tuple[StudyEntry, ...]:
-    """Return the study of a name, or all of them.
+    """Return the study with a name, or all of them.
 
     >>> [entry.name for entry in find("residuals")], find("all") == studies()
     (['residuals'], True)
@@ -450,34 +450,34 @@ def find(name: str) -> tuple[StudyEntry, ...]:
 def made(
     name: str, columns: str, rows: Iterable[Sequence[object]], *checks: Iterable[Compared], **facts: object
 ) -> Study:
-    """Return a study with the words of the list, and a check for each printed number of its places.
+    """Return a study with its title and notes from the list, and a check for each printed number.
 
-    Inputs of the paper need no check of their own; a result without one is an error. `facts` are filled into
-    the notes and the title.
+    Inputs of the paper need no check; a result without one is an error. `facts` are filled into the notes and
+    the title.
     """
     (entry,) = find(name)
-    found = [one for part in checks for one in part]
-    known = {one.printed for one in found}
-    for one in entry.printed:
-        if one not in known:
-            if one.kind != "input":
-                raise LookupError(f"study {name} has no value for {one}")
-            found.append(check(one, None))
+    compared = [item for part in checks for item in part]
+    known = {item.printed for item in compared}
+    for expected in entry.printed:
+        if expected not in known:
+            if expected.kind != "input":
+                raise LookupError(f"study {name} has no value for {expected}")
+            compared.append(check(expected, None))
     notes = tuple(filter(None, (note.format(**facts) for note in entry.notes)))
     title = entry.title.format(**facts) if facts else entry.title
     table = cast("tuple[tuple[Value, ...], ...]", tuple(map(tuple, rows)))
-    return Study(name, title, entry.source, tuple(columns.split()), table, notes, tuple(found))
+    return Study(name, title, entry.source, tuple(columns.split()), table, notes, tuple(compared))
 
 
 def study(columns: str) -> Callable[[Callable[P, Found]], Callable[P, Study]]:
-    """Make a study of a function that yields its rows, with these columns, and its comparisons with print."""
+    """Decorate a function that yields the rows of a study, with these columns, and its comparisons."""
 
     def decorate(function: Callable[P, Found]) -> Callable[P, Study]:
         @wraps(function)
         def compute(*args: P.args, **kwargs: P.kwargs) -> Study:
-            found = list(function(*args, **kwargs))
-            checks = [one for one in found if isinstance(one, Compared)]
-            rows = [one for one in found if not isinstance(one, Compared)]
+            items = list(function(*args, **kwargs))
+            checks = [item for item in items if isinstance(item, Compared)]
+            rows = [item for item in items if not isinstance(item, Compared)]
             return made(function.__name__.replace("_", "-"), columns, rows, checks)
 
         return compute

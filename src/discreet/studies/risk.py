@@ -1,11 +1,11 @@
-"""The risk paper (Kazan and Reiter): one noisy count, and a block with its block group; also with real noise.
+"""The risk paper (Kazan and Reiter): one noisy count, and a block within its group; also with real noise.
 
 In the paper rho means noise of variance 1/(2 rho). Its numbers follow from the shares of its Table 2, not
 from the rounded rhos of its captions.
 
-Two levels: 27 sibling blocks, an even prior, and a group count uniform from the block's count up. Equation
-(3.8) has the condition k1 <= k2; the printed tables and figures agree with a Gibbs sampler whose update of
-the block's count leaves it out. Both the posterior of the stated model and what that chain tends to are
+Two levels: 27 sibling blocks, an even prior, and a group count that is uniform from the block's count up.
+Equation (3.8) has the condition k1 <= k2; the printed tables and figures agree with a Gibbs sampler whose
+update of the block's count omits it. The posterior of the stated model and the limit of that chain are both
 computed without sampling.
 """
 
@@ -47,12 +47,12 @@ from discreet.studies.register import (
 
 PRIORS = ("1/2", "1/5", "1/10", "1/50", "1/864")
 LEVELS = ("US", "State", "County", "Tract", "Optimized block group", "Block")
-"""The paper's names of the levels, in the order of the preset."""
+"""The paper's names for the levels, in the order of the preset."""
 _TOTALS = "total rho, and epsilon at delta 1e-10"
 
 
 def paper_rho(level: str) -> Fraction:
-    """Return the rho of a level's detailed query from the shares that the paper prints.
+    """Return the rho of a level's detailed query from the printed shares.
 
     >>> paper_rho("Block")
     Fraction(1666368, 16793603)
@@ -70,7 +70,7 @@ RHO = paper_rho("Block")
     "accuracy_as_published variance_real expected_ratio_real accuracy_real"
 )
 def risk_levels() -> Found:
-    """Compute what each level of the 2020 Redistricting Data tells, with both readings of its rho.
+    """Compute what each level of the 2020 Redistricting Data reveals, under both readings of its rho.
 
     >>> row = risk_levels().rows[-1]
     >>> row[0], round(row[3], 4), round(row[6], 4), round(row[9], 3)
@@ -113,7 +113,7 @@ def risk_levels() -> Found:
     )
     twice = "0.24648 rounds to 0.246; the label 0.2465 of Table 2 rounds to 0.247"
     yield from compare("risk", "captions", "rho", captions, explained=twice, otherwise=again)
-    # Table 3 is data; what can be computed from it are its sum and the numbers of cells
+    # Table 3 is data; only its sum and the numbers of cells can be computed
     people = printed("risk", "Table 3", "people of district 28-21 by group")
     yield check(
         printed("risk", "section 4.2", "people of district 28-21")["together"],
@@ -142,7 +142,7 @@ def risk_table_4() -> Found:
             {at: float(of(int(at), rho=RHO, prior=prior, known=0)) for at in masses}
             for of in (posterior, ratio)
         ]
-        if prior != "1/864":  # of which only the ratios are printed
+        if prior != "1/864":  # for this prior only the ratios are printed
             yield from compare("risk", "Table 4", f"posterior, p = {prior}", both[0])
         yield from compare("risk", "Table 4", f"ratio, p = {prior}", both[1])
         yield from ((prior, int(at), *masses[at], both[0][at], both[1][at]) for at in masses)
@@ -176,7 +176,7 @@ def risk_priors_noisy() -> Found:
 
 
 def _by_prior(places: Sequence[float] | Integers, *curves: Callable[..., Floats]) -> list[tuple[object, ...]]:
-    """Rows of curves over the same places, for each prior."""
+    """Return rows of curves over the same points, for each prior."""
     return [
         (prior, *row)
         for prior in PRIORS
@@ -185,7 +185,7 @@ def _by_prior(places: Sequence[float] | Integers, *curves: Callable[..., Floats]
 
 
 def rho_grid(points: int = 121) -> list[float]:
-    """Return values of rho from 0.001 to 10, evenly spaced in their logarithms, and those of the paper."""
+    """Return values of rho from 0.001 to 10, evenly spaced in the logarithm, and those of the paper."""
     return sorted([*(float(f"{rho:.6g}") for rho in np.geomspace(1e-3, 10.0, points)), float(RHO), 0.5, 0.6])
 
 
@@ -201,17 +201,17 @@ def risk_priors_rho() -> Found:
     yield from _by_prior(rhos, *(partial(of, rho=rhos) for of in (expected_posterior, expected_ratio)))
     place, ends = "text on Figure 2", {"low": 0.25, "high": 5.0}
     ratios = {prior: float(expected_ratio(rho=ends["low"], prior=prior)) for prior in PRIORS}
-    said = "said of all priors; this is the ratio at rho = 0.25 for this one"
+    said = "stated for all priors; this is the ratio at rho = 0.25 for this one"
     yield from compare("risk", place, "ratio below rho = 0.25: approximately", ratios, explained=said)
     beliefs = {prior: float(expected_posterior(rho=ends["high"], prior=prior)) for prior in PRIORS}
     at_end = expected_ratio(rho=ends["high"], prior=PRIORS[-1])
-    said = f"said of all priors, with a ratio of 1/p; for this one the ratio at rho = 5 is {at_end:.0f}"
+    said = f"stated for all priors, with a ratio of 1/p; for this one the ratio at rho = 5 is {at_end:.0f}"
     yield from compare("risk", place, "posterior above rho = 5: approximately", beliefs, explained=said)
 
 
 @study("prior rho accuracy_present accuracy_average")
 def risk_accuracy_rho() -> Found:
-    """Compute how often the decision is right over rho: given that the person is there, and on average.
+    """Compute how often the decision is right against rho: if the person is present, and on average.
 
     >>> [(check.printed.text, f"{check.computed:.4f}") for check in risk_accuracy_rho().checks]
     [('.59', '0.5889'), ('.30', '0.3005'), ('.28', '0.2815')]
@@ -235,7 +235,7 @@ def _inputs(place: str, what: str) -> list[int]:
 
 
 EXAMPLE = tuple(_inputs("Table 6", "noisy counts"))
-"""Noisy counts of block, group, and the siblings' sum."""
+"""Noisy counts of the block, the group and the sum of the siblings."""
 SIBLINGS = _inputs("section 4.3, districts", "districts, and siblings d")[1]
 DRAWS = _inputs("Figure 5", "data sets and draws")[1]
 """Draws of the chain for each data set of Figures 5 and 6."""
@@ -247,7 +247,7 @@ def _two(rho: tuple[Fraction, Fraction] = RHOS) -> TwoLevels:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sampler:
-    """The limit of a two-level Gibbs sampler, and how its shares of visits vary, times the draws."""
+    """The limit of a two-level Gibbs sampler, and the variances of its shares of visits, times the draws."""
 
     block: Floats
     group: Floats
@@ -259,7 +259,7 @@ def sampler(*, condition: bool) -> Sampler:
     """Return the limit of the sampler at the paper's example; with the condition it is the posterior.
 
     Given X1 the group's count has the law A[X1], given X2 the block's has B[X2]; X1 alone is a chain of two
-    states with the matrix T = A B. Autocovariances fall by T's second eigenvalue, so their sum is closed.
+    states with matrix T = A B. Autocovariances decay by T's second eigenvalue: their sum has a closed form.
 
     >>> [round(float(sampler(condition=c).block[1]), 4) for c in (True, False)]
     [0.5033, 0.5777]
@@ -285,7 +285,7 @@ def sampler(*, condition: bool) -> Sampler:
 
 
 def _sampled(place: str, what: str, laws: list[tuple[Floats, Floats]]) -> Iterator[Compared]:
-    """Compare printed shares of draws with (law, variance) of the exact posterior and of the chain."""
+    """Compare printed shares of draws with the (law, variance) of the exact posterior and of the chain."""
     for at, entry in printed("risk", place, what).items():
         assert entry.draws is not None
         exact, limit = (100 * float(law[int(at)]) for law, _ in laws)
@@ -320,7 +320,7 @@ def risk_two_levels() -> Found:
         drawn = hierarchy_posterior(areas(1), prior="1/2", method=method, draws=100_000, seed=2020)  # type: ignore[arg-type]
         yield name, drawn.probability, drawn.standard_error
     yield "exact, real noise 1/rho", hierarchy_posterior(areas(2), prior="1/2").probability, None
-    laws = [(one.block, one.block_variance) for one in (exact, limit)]
+    laws = [(limits.block, limits.block_variance) for limits in (exact, limit)]
     yield from _sampled("Table 7", "posterior of the block's count, percent", laws)
     what = "posterior from the block alone, percent"
     yield from compare("risk", "text on Table 7", what, {"1": 100 * alone.probability})
@@ -328,12 +328,14 @@ def risk_two_levels() -> Found:
 
 @study("count exact_percent chain_percent standard_error_exact standard_error_chain")
 def risk_table_8() -> Found:
-    """Compute the posterior of the group's count at the example, exactly and as the chain has it.
+    """Compute the posterior of the group's count at the example, exactly and for the chain.
 
     >>> [round(row[1], 1) for row in risk_table_8().rows][:4]
     [12.9, 38.7, 29.8, 13.9]
     """
-    laws = [(one.group, one.group_variance) for one in (sampler(condition=True), sampler(condition=False))]
+    laws = [
+        (chain.group, chain.group_variance) for chain in (sampler(condition=True), sampler(condition=False))
+    ]
     checks = list(_sampled("Table 8", "posterior of the group's count, percent", laws))
     columns = [100 * law for law, _ in laws] + [100 * np.sqrt(variance / 10_000) for _, variance in laws]
     yield from zip(map(str, range(len(checks))), *columns, strict=False)
@@ -341,9 +343,9 @@ def risk_table_8() -> Found:
 
 
 def chain_chances(two: TwoLevels, x: Integers, z: Integers, y: Integers) -> Floats:
-    """Return what the chain without the condition tends to, for all noisy counts of block, group, siblings.
+    """Return the limit of the chain without the condition, for all noisy counts of block, group, siblings.
 
-    >>> EXAMPLE, chain_chances(_two(), *(np.array([one]) for one in EXAMPLE)).round(4).item()
+    >>> EXAMPLE, chain_chances(_two(), *(np.array([count]) for count in EXAMPLE)).round(4).item()
     ((2, 1, -1), 0.5777)
     """
     chain = two.chain(*np.broadcast_arrays(z[:, None], y))
@@ -351,7 +353,7 @@ def chain_chances(two: TwoLevels, x: Integers, z: Integers, y: Integers) -> Floa
 
 
 def with_draws(two: TwoLevels, group: int) -> float:
-    """Return how often a chain is right that says yes if half of its 1,000 independent draws do, or more."""
+    """Return how often a chain is right that says yes if at least half of its 1,000 independent draws do."""
     (x, px), (z, pz), (y, py) = two.grid(block=1, group=group, outside=1e-9)
     return float(np.einsum("x,z,y,xzy->", px, pz, py, says_yes(chain_chances(two, x, z, y))))
 
@@ -377,7 +379,7 @@ def _drawn(place: str, what: str, mine: float) -> Compared:
 
 
 def _right(two: TwoLevels, group: int) -> tuple[float, float]:
-    """How often the exact posterior and the chain decide rightly, given that the target is counted."""
+    """Return how often the exact posterior and the chain are right, given that the target is counted."""
     return two.accuracy_given(group=group), two.accuracy_given(group=group, chance="unconstrained")
 
 
@@ -399,27 +401,27 @@ def risk_group_count() -> Found:
 
 @study("rho2 group exact chain")
 def risk_group_rho() -> Found:
-    """Compute the accuracy against the group's rho up to 100, the block's kept."""
+    """Compute the accuracy against the group's rho, up to 100, with the block's rho fixed."""
     *groups, largest, _ = _inputs("Figure 6", "counts of the group, largest rho2, draws")
     for rho in np.geomspace(0.01, largest, 7):
         two = _two((RHO, Fraction(f"{rho:.6g}")))
         yield from ((float(f"{rho:.6g}"), group, *_right(two, group)) for group in groups)
-    found = with_draws(_two((RHO, Fraction(largest))), groups[1])
-    yield _drawn("text on Figure 6", "right decisions, percent", found)
+    accuracy = with_draws(_two((RHO, Fraction(largest))), groups[1])
+    yield _drawn("text on Figure 6", "right decisions, percent", accuracy)
     alone = {"block alone": 100 * float(decision_accuracy(rho=RHO, prior="1/2", given="present"))}
     what = "right decisions from the block alone, percent"
     yield from compare("risk", "text on Figure 6", what, alone)
 
 
 def _grid() -> tuple[Integers, Integers]:
-    """The noisy counts of group and siblings of Figure 4."""
+    """Return the noisy counts of group and siblings in Figure 4."""
     a, b, c, d, *_ = _inputs("Figure 4", "grid")
     return np.arange(a, b + 1), np.arange(c, d + 1)
 
 
 @study("group_noisy siblings_noisy exact chain block_alone")
 def risk_decisions() -> Found:
-    """Compute the least noisy block count at which the adversary says yes, for every pair of the others.
+    """Compute the smallest noisy block count at which the adversary says yes, for every pair of other counts.
 
     >>> row = risk_decisions().where(group_noisy=1, siblings_noisy=-1).rows[0]
     >>> row[2:4]
@@ -432,7 +434,7 @@ def risk_decisions() -> Found:
 
 @study("change exact chain chain_undecided")
 def risk_changed() -> Found:
-    """Compute how often the group changes the decision, in percent, on Figure 4's grid, the truth (1, 1, 0).
+    """Compute how often, in percent, the group changes the decision on Figure 4's grid, for truth (1, 1, 0).
 
     >>> [(row[0], round(row[1], 3), round(row[2], 3)) for row in risk_changed().rows]
     [('to yes', 0.2, 2.298), ('to no', 26.985, 1.721), ('net', -26.785, 0.577)]

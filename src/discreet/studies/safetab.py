@@ -1,4 +1,4 @@
-"""SafeTab-P with the parameters of 2020: what suppression does to small groups, and margins against rho."""
+"""SafeTab-P with the parameters of 2020: effects of suppression on small groups, and margins against rho."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ LARGEST = 300
 
 
 def _stage_two(rho: Fraction) -> Noise:
-    """The noise of a published cell of a level of this rho."""
+    """Return the noise of a published cell at a level with this rho."""
     return noise_for((1 - GAMMA) * rho, STABILITY, "zcdp")
 
 
 @study("rho sigma2 threshold size suppressed bias_if_released bias_dropped_as_zero")
 def safetab_suppression() -> Found:
-    """Compute the chance of suppression and the bias of released totals by the size of a group.
+    """Compute the chance of suppression and the bias of released totals by size of group.
 
     >>> [(check.printed.text, check.verdict.value) for check in safetab_suppression().checks[:3]]
     [('93', 'confirmed'), ('21', 'confirmed'), ('11', 'confirmed')]
@@ -52,8 +52,8 @@ def safetab_suppression() -> Found:
         less, at_most = (float(100 * noise.cdf(edge)) for edge in (threshold - 1, threshold))
         said = f'"less than T" in the text; (12) and (13) drop T too: {at_most:.4f}'
         below.append(check(dropped[at], less, explained=said))
-        found = shown(sizes, noise, threshold)
-        by_size = zip(sizes, found.suppressed, found.bias, found.overall_bias, strict=True)
+        effects = shown(sizes, noise, threshold)
+        by_size = zip(sizes, effects.suppressed, effects.bias, effects.overall_bias, strict=True)
         yield from ((float(rho), float(variance_of(noise)), threshold, *row) for row in by_size)
     yield from below
 
@@ -84,7 +84,7 @@ def safetab_margins() -> Found:
 
 
 def _table_7() -> Iterator[Compared]:
-    """Step 2 follows from the margin; Total has the algorithm's inputs, which Theorem 2 doubles exactly."""
+    """Compare Table 7: step 2 follows from the margin, Total are inputs, which Theorem 2 doubles exactly."""
     inputs = {str(wanted_margin(level.rho)): level.rho for level in load("ddhca-2020").levels if level.rho}
     for scope, factor in (("add or remove", 1), ("replacement", 2)):
         for at, entry in printed("safetab", "Table 7", f"rho, {scope}, step 2").items():
@@ -97,7 +97,7 @@ def _table_7() -> Iterator[Compared]:
 
 
 def _coverage() -> Iterator[Compared]:
-    """How often floor(1.96 sigma) covers the noise of a published number, with 2020's parameters."""
+    """Compare how often floor(1.96 sigma) covers the noise of a published number in 2020."""
     cells = {
         "detailed, below the states": _stage_two(Fraction("0.159")),
         "TotalOnly, nation and states": noise_for(Fraction("2.134"), STABILITY, "zcdp"),
@@ -110,7 +110,7 @@ def _coverage() -> Iterator[Compared]:
 
 
 def _claims() -> Iterator[Compared]:
-    """The other numbers of the paper: rho of a margin, three races, both kinds of noise, iterations."""
+    """Compare the other numbers: rho of a margin, three races, both kinds of noise, iterations."""
     (formula,) = printed("safetab", "Corollary 2", "rho times the squared margin").values()
     yield check(formula, float((1 - GAMMA) * rho_for_margin(1, stability=1, gamma=GAMMA)))
     place = "section 6.3.1, race multiplicity"
@@ -128,14 +128,15 @@ def _claims() -> Iterator[Compared]:
     )
     yield check(roughly, None, why=other)
     (all_,) = printed("safetab", "section 2", "number of iterations").values()
-    yield check(all_, sum(one.level > 0 for one in specification_2020().iterations))
+    yield check(all_, sum(iteration.level > 0 for iteration in specification_2020().iterations))
 
 
 @cache
 def geometric_cost() -> tuple[float, float]:
-    """Return how much lower epsilon is with Gaussian than with geometric noise of equal margins, in percent.
+    """Return by how many percent epsilon is lower with Gaussian than with geometric noise of equal margins.
 
-    At delta = 1e-10, all levels of 2020 in one stage; margins by the normal and exponential laws, and exact.
+    At delta = 1e-10, for all levels of 2020 in one stage; with approximate margins (normal and exponential
+    laws), and with exact ones.
 
     >>> [round(value, 1) for value in geometric_cost()]
     [15.7, 18.6]
@@ -151,7 +152,7 @@ def geometric_cost() -> tuple[float, float]:
 
 
 def wanted_margin(rho: Fraction) -> int:
-    """Return the largest whole margin whose rho is this one at three decimals.
+    """Return the largest whole margin whose rho equals this one to three decimals.
 
     >>> [wanted_margin(Fraction(rho)) for rho in ("2.134", "0.159", "0.008")]
     [3, 11, 50]

@@ -1,19 +1,19 @@
-"""Sums of discrete Gaussians: how close they are to the normal law, and what their quadrature needs.
+"""Sums of discrete Gaussians: how close they are to the normal law, and the quadrature nodes they need.
 
-The Edgeworth gap. S_n is symmetric and lives on the integers. With y = (m + 1/2) / s, s^2 = n Var(X), kappa
+The Edgeworth gap. S_n is symmetric and takes integer values. With y = (m + 1/2) / s, s^2 = n Var(X), kappa
 the fourth cumulant of X and phi the normal density, the second-order expansion at the points between the
 integers is
 
     E(m) = Phi(y) + y phi(y) / (24 s^2) - n kappa He_3(y) phi(y) / (24 s^4).
 
-Its middle term is the lattice's. Inversion of the characteristic function c(t) of X gives, for every m,
+Its middle term is due to the lattice. Inversion of the characteristic function c(t) of X gives, for every m,
 
     |P[S_n <= m] - E(m)| <= 1/pi * integral from 0 to pi of |c(t)^n / (2 sin(t/2)) - e(t)/t| dt
                           + 1/pi * integral from pi to infinity of |e(t)/t| dt,
     e(t) = e^(-s^2 t^2 / 2) (1 + t^2 / 24 + n kappa t^4 / 24):
 
-an explicit bound, uniform in m. The normal law alone errs by the order n^-1 there (n^-1/2 at the
-integers themselves, where the distribution function jumps), the second-order expansion by n^-2.
+an explicit bound, uniform in m. The error of the normal law alone is of order n^-1 there (n^-1/2 at the
+integers themselves, where the distribution function jumps), that of the second-order expansion n^-2.
 """
 
 from __future__ import annotations
@@ -63,19 +63,23 @@ def residuals() -> Found:
 
 @study("sigma2 deficit printed_bound")
 def variance_deficit() -> Found:
-    """Compute how far the variance of N_Z(0, sigma^2) lies below sigma^2.
+    """Compute how far the variance of N_Z(0, sigma^2) is below sigma^2.
 
     >>> [f"{check.computed:.2g}" for check in variance_deficit().checks]
     ['5.3e-34', '2.7e-40', '1.5e-82']
     """
     ranges = printed("pnas", "Fact A.3", "variance proxy less variance")
-    # the deficit falls with sigma^2, so that it is largest at the lower end of each range
+    # the deficit decreases with sigma^2, so it is largest at the lower end of each range
     lowest = [float(at.removeprefix("above ").split(" to ")[0]) for at in ranges]
     bounds = dict(zip(lowest, ranges.values(), strict=True))
     sigma2 = [quarters / 4 for quarters in range(1, 45)]
-    deficits = {one: DiscreteGaussian(Fraction(one)).variance_deficit() for one in sigma2}
-    yield from ((one, deficits[one], bounds[one].value if one in bounds else None) for one in sigma2)
-    yield from (check(entry, deficits[one], why="largest at the lower end") for one, entry in bounds.items())
+    deficits = {value: DiscreteGaussian(Fraction(value)).variance_deficit() for value in sigma2}
+    yield from (
+        (value, deficits[value], bounds[value].value if value in bounds else None) for value in sigma2
+    )
+    yield from (
+        check(entry, deficits[value], why="largest at the lower end") for value, entry in bounds.items()
+    )
 
 
 @study("sigma2 delta epsilon gaussian_dp_epsilon zcdp_epsilon")
@@ -99,7 +103,7 @@ def many_fold() -> Found:
 
 EQUAL, UNEQUAL = "equal variances 5 and 5", "variances 10000/999 and 1000/31"
 PAIRS = {EQUAL: ("5", "5"), UNEQUAL: ("10000/999", "1000/31")}
-"""Variances of the two variables; the second pair is that of a State and a County query of the 2020 DHC."""
+"""Variances of the two variables; the second pair is a State and a County query of the 2020 DHC."""
 
 DISCARD = 1e-18
 _MOST = 6_000_000
@@ -136,8 +140,8 @@ def convolution() -> Found:
 def nodes(*, spines: int | None = None) -> Found:
     """Compute how many quadrature nodes the pair (13, spine) needs, without and with the sieve.
 
-    Nodes and sequential survivors are those of the published method; interval survivors those of the
-    package's sieve, by interval arithmetic, at the same tolerance. Counts are of the whole circle.
+    Nodes and sequential survivors are those of the published method; interval survivors are those of this
+    package's sieve, by interval arithmetic, at the same tolerance. All counts are for the whole circle.
 
     >>> row = nodes(spines=1).rows[0]
     >>> row[0], row[1] > 1000 * row[2]
@@ -153,25 +157,25 @@ def nodes(*, spines: int | None = None) -> Found:
 
 
 def _counts(events: tuple[Noise, ...]) -> tuple[int, int | None, int, int]:
-    """All nodes, those left by the sequential sieve, those left by the interval sieve, and its intervals."""
+    """Count all nodes, survivors of the sequential and of the interval sieve, and the latter's intervals."""
     loss = Loss(events)
     h = float(loss.step)
     reach = math.sqrt(2 * float(loss.R) * math.log(2 / DISCARD)) / h
     total = 2 * (math.floor(reach) + 1) + 1
     sequential = SequentialSieve(events).survivors if total <= _MOST else None
-    # the tolerance of the sieve alone: a falloff of 0 asks for the same depth everywhere
-    found = sieve(
+    # a falloff of 0 asks for the same depth everywhere
+    survivors = sieve(
         loss, reach=math.pi / h, depth=-math.log(DISCARD), theta=0.0, falloff=0.0, scale=1 / math.sqrt(loss.R)
     )
-    kept = found.nodes(float(Fraction(total) * loss.step), 10**7)
-    return total, sequential, 2 * int(kept.size) - 1, int(found.low.size)
+    kept = survivors.nodes(float(Fraction(total) * loss.step), 10**7)
+    return total, sequential, 2 * int(kept.size) - 1, int(survivors.low.size)
 
 
 # -- the Edgeworth gap -------------------------------------------------------------------------------------
 
 TIMES = (4, 8, 16, 32, 64, 128, 256)
 SMALL_VARIANCES = ("1/4", "1/2", "1")
-_ROUNDING = 1e-13  # of the sums of the convolution and of the integrals: far below every gap shown
+_ROUNDING = 1e-13  # rounding error of convolution and integrals: far below every gap shown
 
 
 @study(
@@ -187,10 +191,10 @@ def edgeworth() -> Found:
     True
     """
     for variance in SMALL_VARIANCES:
-        one = cumulants([DiscreteGaussian(variance=variance)])
-        # the loss is X / sigma^2: back to X itself
+        law = cumulants([DiscreteGaussian(variance=variance)])
+        # the loss is X / sigma^2: convert to X
         size = float(DiscreteGaussian(variance).variance)
-        kappa2, kappa4 = one.variance * size**2, one.fourth * size**4
+        kappa2, kappa4 = law.variance * size**2, law.fourth * size**4
         for n in TIMES:
             jump, half, second = gaps(variance, n, kappa2, kappa4)
             bound = second_order_bound(variance, n, kappa2, kappa4)
@@ -198,10 +202,10 @@ def edgeworth() -> Found:
 
 
 def gaps(variance: str, n: int, kappa2: float, kappa4: float) -> tuple[float, float, float]:
-    """Return the largest distances: to the normal at the jumps and between integers, and to second order.
+    """Return the largest distances: to the normal at jumps, between integers, and to the second order.
 
-    >>> one = cumulants([DiscreteGaussian(variance=1)])
-    >>> [f"{gap:.1e}" for gap in gaps("1", 16, one.variance, one.fourth)]
+    >>> law = cumulants([DiscreteGaussian(variance=1)])
+    >>> [f"{gap:.1e}" for gap in gaps("1", 16, law.variance, law.fourth)]
     ['5.0e-02', '6.2e-04', '2.6e-06']
     """
     law = convolved(DiscreteGaussian(variance).pmf(np.arange(-12, 13)), n)
@@ -222,10 +226,10 @@ def gaps(variance: str, n: int, kappa2: float, kappa4: float) -> tuple[float, fl
 
 
 def second_order_bound(variance: str, n: int, kappa2: float, kappa4: float) -> float:
-    """Return the uniform bound of the module's head, by the trapezoidal rule.
+    """Return the uniform bound of the module docstring, by the trapezoidal rule.
 
-    >>> one = cumulants([DiscreteGaussian(variance=1)])
-    >>> f"{second_order_bound('1', 16, one.variance, one.fourth):.1e}"
+    >>> law = cumulants([DiscreteGaussian(variance=1)])
+    >>> f"{second_order_bound('1', 16, law.variance, law.fourth):.1e}"
     '3.0e-06'
     """
     s2 = n * kappa2
@@ -237,7 +241,7 @@ def second_order_bound(variance: str, n: int, kappa2: float, kappa4: float) -> f
     inner = np.abs(transform**n / (2 * np.sin(t / 2)) - _smooth(t, s2, n * kappa4))
     outer = math.pi * np.exp(np.linspace(0, 4, 4001))
     tail = np.abs(_smooth(outer, s2, n * kappa4))
-    # near 0 the integrand is of the order t^3: the first step's share is far below the rounding
+    # near 0 the integrand is of order t^3: the share of the first step is far below the rounding
     return float(np.trapezoid(inner, t) + np.trapezoid(tail, outer)) / math.pi + _ROUNDING
 
 
@@ -247,5 +251,5 @@ def _smooth(t: Floats, s2: float, fourth: float) -> Floats:
 
 
 def _cdf(x: Floats) -> Floats:
-    """The normal distribution function; absolute errors of 1e-16 are small enough here."""
+    """Return the normal distribution function; absolute errors of 1e-16 are small enough here."""
     return np.array([0.5 * math.erfc(-v / math.sqrt(2)) for v in x])

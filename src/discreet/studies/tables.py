@@ -1,13 +1,13 @@
-"""The authors' tables of the 2020 DHC: all published deltas beside ours, and what tells them apart.
+"""The authors' tables of the 2020 DHC: all published deltas beside ours, and why they differ.
 
-The authors of the sieve paper publish delta of all 946 pairs of paths at 42 epsilons in their repository
-(appendix E). They are absolute sums: the second tail of
+The authors of the sieve paper publish the delta of all 946 pairs of paths at 42 epsilons in their repository
+(appendix E). These are truncated sums: the second tail of
 
     delta(eps) = P[S > eps - R/2] - e^eps P[S > eps + R/2]
 
-ends at U, so that e^eps P[S > U] is missing from what is subtracted. `Cut` is that end, by the settings of
-the authors' program (Code/eps_delta_curve.py): the tolerance 1e-35, and lattice points rounded up to the next
-10,000. Where the threshold lies beyond U their sum runs backwards, and the same formula holds.
+ends at U, so e^eps P[S > U] is not subtracted. `Cut` is that end, from the settings of the authors' program
+(Code/eps_delta_curve.py): the tolerance 1e-35, and lattice points rounded up to the next 10,000. Where the
+threshold lies beyond U their sum runs backwards, and the same formula holds.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from discreet.studies.register import Study, made
 
 PRESET = "dhc-2020"
 TOLERANCE, MULTIPLE = 1e-35, 10_000
-"""Settings of the authors' program: the tolerance, and of how many lattice points U is a multiple."""
+"""Settings of the authors' program: the tolerance, and the lattice points of which U is a multiple."""
 
 COLUMNS = ("path", "other", "delta_zcdp", "epsilon", "delta")
 OWN_COLUMNS = ("delta_zcdp", "epsilon", "delta_fdp")
-"""Columns of the authors' own files, one a pair."""
+"""Columns of the authors' own files, one file for each pair."""
 _OWN_FILE = re.compile(r"eps_delta_curve_path_(\d+)_to_(\d+)\.csv")
 _NUMBER = re.compile(r"\d{1,4}(\.\d{0,400})?([eE][+-]?\d{1,3})?")
 
-_TELLS = 1e-13  # floats tell a published delta from ours beyond this
+_TELLS = 1e-13  # beyond this floats can tell a published delta from ours
 _SHALLOW, _DEEP = 1e-10, 1e-15
 
 
@@ -84,7 +84,7 @@ class Cut:
         return math.exp(log)
 
     def published(self, epsilon: float, delta: float) -> float:
-        """Return what the cut makes of a true delta."""
+        """Return a true delta as changed by the cut."""
         return delta + math.expm1(epsilon) * self.mass
 
     def second_term(self, epsilon: float) -> tuple[float, float]:
@@ -107,19 +107,19 @@ Pair = tuple[int, int]
 
 def read_deltas(path: Path) -> dict[Pair, list[PublishedDelta]]:
     """Read published deltas by pair: from one CSV (or .csv.gz), or from a folder of the authors' files."""
-    found: dict[Pair, list[PublishedDelta]] = {}
+    deltas: dict[Pair, list[PublishedDelta]] = {}
     if path.is_dir():
         files = [(one, match) for one in sorted(path.iterdir()) if (match := _OWN_FILE.fullmatch(one.name))]
         for file, match in files:
             pair = _pair(file, 0, match[1], match[2])
-            found[pair] = [_delta(file, line, row, OWN_COLUMNS) for line, row in _rows(file, OWN_COLUMNS)]
+            deltas[pair] = [_delta(file, line, row, OWN_COLUMNS) for line, row in _rows(file, OWN_COLUMNS)]
         if not files:
             raise InputError(f"{path} has no file eps_delta_curve_path_I_to_J.csv of the authors' repository")
-        return found
+        return deltas
     for line, row in _rows(path, COLUMNS):
         pair = _pair(path, line, row["path"], row["other"])
-        found.setdefault(pair, []).append(_delta(path, line, row, COLUMNS[2:]))
-    return found
+        deltas.setdefault(pair, []).append(_delta(path, line, row, COLUMNS[2:]))
+    return deltas
 
 
 def _rows(path: Path, needed: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str | None]]]:
@@ -184,12 +184,12 @@ class _Beside(NamedTuple):
 
     @property
     def excess(self) -> float:
-        """By how much the published delta exceeds ours, relatively."""
+        """The relative excess of the published delta over ours."""
         return self.published / self.mine - 1
 
 
 def _of_pair(task: tuple[tuple[Noise, ...], list[Fraction]]) -> list[tuple[float, float]]:
-    """Our deltas of one pair, without and with the cut."""
+    """Return our deltas of one pair, without and with the cut."""
     events, epsilons = task
     cut = Cut.of(events)
     mine = np.exp(compose(events).log_deltas(epsilons)).tolist()
@@ -197,18 +197,18 @@ def _of_pair(task: tuple[tuple[Noise, ...], list[Fraction]]) -> list[tuple[float
 
 
 def dhc_tables(*, tables: Path, jobs: int = 1, progress: Progress | None = None) -> Study:
-    """Compare published deltas of the 2020 DHC with ours, by the zCDP delta whose epsilon they are at."""
+    """Compare published deltas of the 2020 DHC with ours, by the zCDP delta that fixes the epsilon."""
     published = read_deltas(tables)
     whole = account(load(PRESET))
-    tasks = [(whole.events(pair), [one.epsilon for one in rows]) for pair, rows in published.items()]
+    tasks = [(whole.events(pair), [row.epsilon for row in rows]) for pair, rows in published.items()]
     results = map_cases(_of_pair, tasks, jobs=jobs, progress=progress)
     groups: dict[tuple[float, Fraction], dict[Pair, _Beside]] = {}
     for (pair, rows), mine in zip(published.items(), results, strict=True):
-        for one, (delta, with_cut) in zip(rows, mine, strict=True):
-            group = groups.setdefault((one.zcdp, one.epsilon), {})
+        for row, (delta, with_cut) in zip(rows, mine, strict=True):
+            group = groups.setdefault((row.zcdp, row.epsilon), {})
             if pair in group:
-                raise InputError(f"{tables} has pair {pair} twice at epsilon {float(one.epsilon):.6g}")
-            group[pair] = _Beside(one.delta, delta, with_cut)
+                raise InputError(f"{tables} has pair {pair} twice at epsilon {float(row.epsilon):.6g}")
+            group[pair] = _Beside(row.delta, delta, with_cut)
     table = [_summary(*at, groups[at]) for at in sorted(groups, reverse=True)]
     columns = (
         "zcdp_delta epsilon pairs least_excess largest_excess main_gap least_c largest_c "
@@ -218,53 +218,53 @@ def dhc_tables(*, tables: Path, jobs: int = 1, progress: Progress | None = None)
     return made("dhc-tables", columns, table, many=many, **_classes(groups))
 
 
-def _summary(zcdp: float, epsilon: Fraction, found: dict[Pair, _Beside]) -> tuple[float | None, ...]:
-    excess = [one.excess for one in found.values()]
-    main = found.get((13, 13))
-    # the part of the excess that e^epsilon has multiplied, where floats can tell it
-    missing = [(one.published - one.mine) / math.exp(epsilon) for one in found.values()]
+def _summary(zcdp: float, epsilon: Fraction, by_pair: dict[Pair, _Beside]) -> tuple[float | None, ...]:
+    excess = [delta.excess for delta in by_pair.values()]
+    main = by_pair.get((13, 13))
+    # the excess divided by e^epsilon, where floats can resolve it
+    missing = [(delta.published - delta.mine) / math.exp(epsilon) for delta in by_pair.values()]
     shown = min(excess) > _TELLS
     return (
         zcdp,
         float(epsilon),
-        len(found),
+        len(by_pair),
         min(excess),
         max(excess),
         None if main is None else abs(main.excess),
         min(missing) if shown else None,
         max(missing) if shown else None,
-        max(abs(one.published / one.with_cut - 1) for one in found.values()),
-        max(one.published for one in found.values()),
-        max(one.mine for one in found.values()),
+        max(abs(delta.published / delta.with_cut - 1) for delta in by_pair.values()),
+        max(delta.published for delta in by_pair.values()),
+        max(delta.mine for delta in by_pair.values()),
     )
 
 
 def _classes(groups: dict[tuple[float, Fraction], dict[Pair, _Beside]]) -> dict[str, str]:
-    """What the notes say: where both agree, what the excess is, and what the cut explains."""
-    shallow = [one for (zcdp, _), row in groups.items() if zcdp >= _SHALLOW for one in row.values()]
+    """Return the text of the notes: where both agree, what the excess is, and what the cut explains."""
+    shallow = [delta for (zcdp, _), row in groups.items() if zcdp >= _SHALLOW for delta in row.values()]
     deep = {
-        (zcdp, epsilon, pair): one
+        (zcdp, epsilon, pair): delta
         for (zcdp, epsilon), row in groups.items()
         if zcdp < _DEEP
-        for pair, one in row.items()
+        for pair, delta in row.items()
     }
     said = {"shallow": "It has none where zCDP's delta is 1e-10 or more.", "deep": "", "cut": ""}
     if shallow:
-        gap = max(abs(one.excess) for one in shallow)
+        gap = max(abs(delta.excess) for delta in shallow)
         said["shallow"] = (
             f"Where zCDP's delta is 1e-10 or more they agree with ours to {gap:.1e} ({len(shallow):,})."
         )
     if deep:
-        lost = [(one.published - one.mine) / math.exp(epsilon) for (_, epsilon, _), one in deep.items()]
+        lost = [(delta.published - delta.mine) / math.exp(epsilon) for (_, epsilon, _), delta in deep.items()]
         (_, _, pair), worst = max(deep.items(), key=lambda item: item[1].excess)
         said["deep"] = (
             f"Below 1e-15 they exceed ours by c e^epsilon, c from {min(lost):.3g} to {max(lost):.3g}: pair "
             f"{pair} is {1 + worst.excess:.1f} times too large at the deepest."
         )
-        main = [one.excess for (_, _, pair), one in deep.items() if pair == (13, 13)]
+        main = [delta.excess for (_, _, pair), delta in deep.items() if pair == (13, 13)]
         if main:
             said["deep"] += f" The main pair, at most {1 + max(main):.1f} times, is among the mildest."
-    gap = max(abs(one.published / one.with_cut - 1) for row in groups.values() for one in row.values())
+    gap = max(abs(delta.published / delta.with_cut - 1) for row in groups.values() for delta in row.values())
     said["cut"] = (
         f"With the sum cut at U, where the authors' program ends it, all agree to {gap:.1e}: c is P[S > U]. "
         "What is left is far below their tolerance, 1e-35 times e^epsilon."

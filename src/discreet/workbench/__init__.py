@@ -1,6 +1,6 @@
-"""The web pages on which a release is decided: live pictures, exact numbers, a file and a report to hand on.
+"""The web pages for deciding on a release: live charts, exact numbers, a file and a report to hand on.
 
-A page (`*_page`) only draws; what it shows is computed in other processes (`tasks`, by functions elsewhere in
-the package) from the session's state alone. NiceGUI is imported by the pages, the frame, the controls and the
-server, never by what other processes run.
+A page (`*_page`) only draws. What it shows is computed in other processes (`tasks`, which call functions
+elsewhere in the package) from the session's state alone. The pages, the frame, the controls and the server
+import NiceGUI; code that runs in other processes never does.
 """

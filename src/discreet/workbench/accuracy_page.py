@@ -51,7 +51,7 @@ class _AccuracyPage(c.Page):
 
     @property
     def query(self) -> str:
-        """The query whose relative error is drawn: the chosen one, the total, or one of most levels."""
+        """The query whose relative error is drawn: the chosen one, or one that most levels ask."""
         known, chosen = self.margins.by_query if self.margins else {}, self.get("query")
         most = max(map(len, known.values()), default=0)
         common = [query for query, levels in known.items() if len(levels) == most]
@@ -88,9 +88,9 @@ def build(session: Session) -> None:
 
 
 class Margins(NamedTuple):
-    """Margins of levels and queries: of the noise, and of the estimates if there are any or will be.
+    """Margins by level and query: of the noise, and of the estimates unless there will be none.
 
-    `together` says whether estimates use all queries together; `has_none` that there will be no estimates.
+    `together` says that estimates use all queries together; `has_none` that there will be no estimates.
     """
 
     lines: tuple[MarginLine, ...]
@@ -99,13 +99,13 @@ class Margins(NamedTuple):
 
     @property
     def what(self) -> str:
-        """What the margins are of that relative errors are made from."""
+        """What relative errors are computed from: the noise, an estimate or the best estimate."""
         if self.has_none:
             return "noise"
         return "best estimate" if self.together else "estimate"
 
     def best(self, line: MarginLine) -> float | None:
-        """The margin that relative errors are made from; None while it is not known, or not determined."""
+        """The margin for relative errors; None while it is unknown, or if it is not determined."""
         if self.has_none:
             return None if line.noise is None else float(line.noise[1])
         return None if line.estimate is None else line.estimate[1]
@@ -119,14 +119,14 @@ class Margins(NamedTuple):
         >>> "US" in known["total"], known["total"]["State"], known["cenrace"]["US"]
         (False, 2.0, 68.0)
         """
-        found: dict[str, dict[str, float]] = {}
+        margins: dict[str, dict[str, float]] = {}
         for line in self.lines:
             margin = self.best(line)
             for query in line.queries:
-                levels = found.setdefault(query, {})
+                levels = margins.setdefault(query, {})
                 if margin is not None:
                     levels[line.level] = margin
-        return found
+        return margins
 
 
 def read_size(text: str) -> int:
@@ -142,7 +142,7 @@ def read_size(text: str) -> int:
 
 
 def read_tree(text: str) -> tuple[float, ...] | None:
-    """Return how many areas an area of each level has on average; None for those of the United States.
+    """Return the average number of areas below an area of each level; None for the United States.
 
     >>> read_tree("51, 61.6"), read_tree("")
     ((51.0, 61.6), None)
@@ -150,12 +150,12 @@ def read_tree(text: str) -> tuple[float, ...] | None:
     if not text.strip():
         return None
     try:
-        found = tuple(float(part) for part in text.split(","))
+        averages = tuple(float(part) for part in text.split(","))
     except ValueError:
-        found = ()
-    if not found or not all(1 <= one <= 1e6 for one in found):
+        averages = ()
+    if not averages or not all(1 <= average <= 1e6 for average in averages):
         raise InputError(f"the tree is {text.strip()!r}; it must be numbers from 1 on, such as 51, 61.6")
-    return found
+    return averages
 
 
 def read_margin(text: str) -> str:
@@ -189,7 +189,7 @@ def _margins(page: _AccuracyPage) -> None:
         areas = " An area has as many areas below it as in the United States on average." if usual else ""
         if page.state.release.attributes is not None:
             return f"Best estimates use all queries and levels together.{areas}"
-        return "Estimates use each query by itself, at all levels: the release states no attributes."
+        return "Each query is estimated separately, from all levels: the release states no attributes."
 
     with c.card():
         with c.box("wb-between wb-top"):
@@ -214,11 +214,11 @@ def _margins(page: _AccuracyPage) -> None:
 
 
 def _table(margins: Margins, own: int) -> None:
-    """One row a level and query, with those that are alike in one."""
+    """A row for each level and query; equal queries share a row."""
     waits = "–" if margins.has_none else "…"
 
     def estimated(line: MarginLine) -> list[str]:
-        """The estimate, if it is known by now, or can be."""
+        """The estimate, if it is known yet and determined."""
         if line.estimate is None:
             return [waits, waits]
         deviation, margin = line.estimate
@@ -250,7 +250,7 @@ def _table(margins: Margins, own: int) -> None:
         with c.box("", "tbody"):
             for above, (level, queries, texts) in pairwise([("", (), []), *rows]):
                 with c.box("", "tr"):
-                    c.words("" if level == above[0] else level, tag="th")  # a level is named once
+                    c.words("" if level == above[0] else level, tag="th")  # name each level once
                     with c.box("", "td"):
                         _names(queries)
                     for text in texts:
@@ -258,7 +258,7 @@ def _table(margins: Margins, own: int) -> None:
 
 
 def _names(queries: tuple[str, ...]) -> None:
-    """The queries of a row: many are named when that is asked for."""
+    """The queries of a row; a long list unfolds on request."""
     if len(queries) == 1:
         c.words(queries[0])
         return
@@ -304,7 +304,7 @@ def _sizes(page: _AccuracyPage) -> None:
                 setting = c.Setting(lambda: page.query, lambda text: page.at("query", text))
                 c.choice(page, "Query", setting, queries, "looking at {}", bare=True)
         page.words(note).style("margin-bottom: 6px")
-        page.chart("Relative error against the size of a group, one line a level", drawn, 370)
+        page.chart("Relative error against the size of a group, a line for each level", drawn, 370)
 
 
 def _wanted(page: _AccuracyPage) -> None:
@@ -331,9 +331,9 @@ def _wanted(page: _AccuracyPage) -> None:
     def said() -> str:
         if question.now is None:
             return question.trouble
-        made, zcdp = question.now
-        epsilon = NumberKind.of(made.claim.kind).quantity(float(made.epsilon or 0))
-        total = sum((level.spent(made.release.neighbours) for level in made.release.levels), Fraction(0))
+        best, zcdp = question.now
+        epsilon = NumberKind.of(best.claim.kind).quantity(float(best.epsilon or 0))
+        total = sum((level.spent(best.release.neighbours) for level in best.release.levels), Fraction(0))
         return (
             f"rho {plain(total)} (now {plain(session.state.budget.total)}): "
             f"{epsilon.states('epsilon')}, zCDP {number(zcdp)}."
@@ -370,7 +370,7 @@ def _wanted(page: _AccuracyPage) -> None:
 
 
 def _calibration(page: _AccuracyPage) -> None:
-    """What calibration buys, and its proof."""
+    """What calibration saves, and its proof."""
     session, question = page.session, page.calibrated
 
     def ask(*, begin: bool) -> None:
@@ -385,19 +385,19 @@ def _calibration(page: _AccuracyPage) -> None:
             session.commit(session.state.with_release(question.now.release), "calibration")
 
     def promise() -> str:
-        found, quick = session.numbers.saving.now, session.numbers.quick.found
+        saving, quick = session.numbers.saving.now, session.numbers.quick.found
         if session.numbers.saving.trouble:
             return f"No saving is stated: {session.numbers.saving.trouble}."
-        if found is None or quick is None:
+        if saving is None or quick is None:
             return "Finding how little noise is enough …"
         said = (
-            f"With zCDP's epsilon of {number(quick.zcdp)} as the promise, noise with {saved_text(found)} "
+            f"With zCDP's epsilon of {number(quick.zcdp)} as the promise, noise with {saved_text(saving)} "
             f"is enough. "
         )
-        lines = calibrated_lines(found)
+        lines = calibrated_lines(saving)
         if lines:
-            alike = [one for one in lines if one.level == lines[-1].level]
-            common = max(alike, key=lambda one: len(one.queries))
+            alike = [line for line in lines if line.level == lines[-1].level]
+            common = max(alike, key=lambda line: len(line.queries))
             before, after = common.margins
             queries = common.queries[0] if len(common.queries) == 1 else f"{len(common.queries)} queries"
             would = (
@@ -407,13 +407,13 @@ def _calibration(page: _AccuracyPage) -> None:
         return f"{said}The button gives the proof."
 
     def proved() -> str:
-        found = question.now
-        if found is None or found.proof is None or found.factor is None:
+        answer = question.now
+        if answer is None or answer.proof is None or answer.factor is None:
             return question.trouble or ("Calibrating …" if question.progress else "")
-        low, high = interval(found.proof, 6)
+        low, high = interval(answer.proof, 6)
         return (
-            f"All {scaled_sizes(found.release)} times {plain(found.factor)}: {saved_text(found)}. Proved: at "
-            f"epsilon {number(float(found.epsilon or 0))} the true delta lies between {low} and {high}."
+            f"All {scaled_sizes(answer.release)} times {plain(answer.factor)}: {saved_text(answer)}. Proved: "
+            f"at epsilon {number(float(answer.epsilon or 0))} the true delta lies between {low} and {high}."
         )
 
     with c.card():

@@ -1,4 +1,4 @@
-"""The Budget page: a release, its total and its levels under sliders; exact numbers and curves beside."""
+"""The Budget page: a release, with sliders for its total and levels beside exact numbers and curves."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _sliders(page: c.Page) -> None:
 
     def share_of(place: int) -> c.Setting:
         def at(text: str) -> State:
-            lasting = page.session.lasting  # not what was seen on the way, where every step rounds
+            lasting = page.session.lasting  # not the state while dragging, since every step rounds
             return lasting.with_budget(lasting.budget.with_share(place, Fraction(text)))
 
         return c.Setting(lambda: str(page.state.budget.parts[place]), at)
@@ -118,7 +118,7 @@ def _sliders(page: c.Page) -> None:
 
 
 def _headline(page: c.Page) -> None:
-    """The numbers that are decided on, each with what it claims."""
+    """The numbers to decide on, each with its claim."""
     session, numbers = page.session, page.session.numbers
     with c.card("What it costs", aria_live="polite") as card:
         with c.box("wb-tiles"):
@@ -142,7 +142,7 @@ def _headline(page: c.Page) -> None:
             gdp.show(Fact("Gaussian DP", Quantity(quick.gdp), f"{ours} is {say.against(exact, quick.gdp)}"))
             saving.show(say.saving_fact(numbers, settled=session.settled))
         count.set(str(numbers.quick.updates))
-        c.put(count, "data-step", str(session.steps))  # the last to be sent
+        c.put(count, "data-step", str(session.steps))  # sent last
 
 
 def _curves(page: c.Page) -> None:
@@ -189,7 +189,7 @@ def _curves(page: c.Page) -> None:
 
 
 def _meaning(page: c.Page) -> None:
-    """What the numbers mean to someone who reads none of the above."""
+    """What the numbers mean, for readers who skip the above."""
     numbers = page.session.numbers
     with c.card():
         page.heading("In words", "advantage")
@@ -202,7 +202,7 @@ def _meaning(page: c.Page) -> None:
 
 
 def sum_text(shares: Sequence[Fraction]) -> str:
-    """Say by how much shares miss 1; nothing if they add up.
+    """Say by how much shares miss 1; an empty text if they add up.
 
     >>> sum_text([Fraction(1, 2), Fraction(2, 3)]), sum_text([Fraction(1, 3), Fraction(2, 3)])
     ('adds up to 7/6, not 1: 1/6 too much', '')
@@ -216,9 +216,9 @@ def sum_text(shares: Sequence[Fraction]) -> str:
 
 
 class _Shares:
-    """Every share a fraction: one column a level, one row a query; first the levels' shares of the total.
+    """All shares as fractions: a column for each level, a row for each query; the levels' shares come first.
 
-    Cells that must add up to 1 are those of a level, or those of all levels' shares, which are column -1.
+    The cells of a level must add up to 1, and so must the levels' shares, which are column -1.
     """
 
     def __init__(self, page: c.Page) -> None:
@@ -287,7 +287,7 @@ class _Shares:
         self._sums[place] = (text, mend)
 
     def _good(self, place: int) -> list[Fraction]:
-        """The shares in the cells of a column that can be read."""
+        """The shares in the readable cells of a column."""
         found = [field.parsed for field in self._columns[place].values()]
         return [share for share in found if share is not None]
 

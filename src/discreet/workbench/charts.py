@@ -1,4 +1,4 @@
-"""The pages' charts as ECharts options: one palette, and lines that differ not by colour alone."""
+"""The pages' charts as ECharts options: one palette, and lines that differ by more than colour."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from discreet.risk import Risk
 
 Options = dict[str, Any]
-"""What ECharts is told."""
+"""Options for ECharts."""
 
 INK, SOFT, RULE, PAPER = "var(--ink)", "var(--chart-soft)", "var(--chart-rule)", "var(--paper)"
 COLOURS = tuple(f"var(--line-{place})" for place in range(5))
-"""Of the style sheet, where they are light or dark."""
+"""Colours of the style sheet, which has a light and a dark set."""
 
 DASHES: tuple[str | list[int], ...] = ("solid", [7, 4], [2, 3], [10, 3, 2, 3], [4, 2])
 FLOOR = 1e-16
-"""The smallest delta that is drawn, unless a smaller one was chosen."""
+"""The smallest delta drawn, unless a smaller one is chosen."""
 
 UNNAMED = "nothing told"
 """The line that the legend leaves out."""
@@ -32,16 +32,16 @@ _OTHERS = ("zCDP", "Gaussian DP", "Before")
 PEOPLE = "people in the group"
 _NO_ENDS = {"showMinLabel": False, "showMaxLabel": False}
 _LONGEST = 200  # pixels of a name in a legend
-_WIDTHS = (4000, 640, 520, 440, 380, 320, 270)  # pixels, from wide to narrow: the last that fits counts
+_WIDTHS = (4000, 640, 520, 440, 380, 320, 270)  # pixels, from wide to narrow; the last that fits is used
 
-# how the browser writes numbers
+# JavaScript that formats numbers
 _ROUND = "v => Math.round(100 * v) + ' %'"
 _DIGITS = "v => (100 * v).toLocaleString('en', {maximumSignificantDigits: %d}) + ' %%'"
 _THOUSANDS = "v => v.toLocaleString('en', {maximumSignificantDigits: 2})"
 
 
 def axis(name: str, *, log: bool = False, shown: str = "", **more: object) -> Options:
-    """Return an axis with its name in the middle; `shown` writes its numbers, in JavaScript."""
+    """Return an axis with its name in the middle; `shown` is JavaScript that formats its numbers."""
     labels: Options = {"color": SOFT, "fontSize": 11, "hideOverlap": True}
     return {
         "type": "log" if log else "value",
@@ -58,17 +58,17 @@ def axis(name: str, *, log: bool = False, shown: str = "", **more: object) -> Op
 
 
 def share(name: str, low: float = 0) -> Options:
-    """Return an upright axis of shares up to 1."""
+    """Return a vertical axis of shares up to 1."""
     return axis(name, shown=_ROUND, min=low, max=1, nameGap=44)
 
 
 def series(name: str, line: Line, place: int, **more: object) -> Options:
-    """Return one line; the first is heavy, the others dashed in ways of their own."""
+    """Return one line; the first is heavy, each of the others has its own dashes."""
     colour = COLOURS[place % 5]
     return {
         "type": "line",
         "name": visible(name),
-        "data": line,  # tuples, which NiceGUI does not watch one by one
+        "data": line,  # tuples, whose elements NiceGUI does not observe
         "symbol": "none",
         "lineStyle": {"width": 2.5 if place == 0 else 1.8, "type": DASHES[place % 5], "color": colour},
         "itemStyle": {"color": colour},
@@ -79,23 +79,23 @@ def series(name: str, line: Line, place: int, **more: object) -> Options:
 
 
 def several(lines: Iterable[tuple[str, Line]]) -> list[Options]:
-    """Return lines, the first of them heavy."""
+    """Return several lines, the first one heavy."""
     return [series(name, line, place) for place, (name, line) in enumerate(lines)]
 
 
 def point(x: float, y: float, size: int = 11) -> Options:
-    """Return the point in question, above all lines."""
+    """Return a highlighted point, drawn above all lines."""
     return dots([[x, y]], 0, symbolSize=size, z=9, tooltip={"show": False})
 
 
 def dots(data: Sequence[Sequence[float | str]], place: int, **more: object) -> Options:
-    """Return points of one colour, which stays when they are pointed at."""
+    """Return points of one colour, which they keep under the pointer."""
     style = {"itemStyle": {"color": COLOURS[place]}}
     return {"type": "scatter", "data": data, **style, "emphasis": style, **more}
 
 
 def legend_rows(names: Sequence[str], width: int) -> int:
-    """Return how many rows the names of lines take in a chart of so many pixels.
+    """Return how many rows the legend takes in a chart `width` pixels wide.
 
     >>> legend_rows(["Exact", "zCDP", "Gaussian DP"], 500), legend_rows(["Exact", "zCDP", "Gaussian DP"], 200)
     (1, 2)
@@ -108,11 +108,11 @@ def legend_rows(names: Sequence[str], width: int) -> int:
 
 
 def chart(lines: Sequence[Options], x: Options, y: Options, *, value: str = "", **grid: object) -> Options:
-    """Return a whole chart of lines with a legend on top, which takes the more rows the narrower the chart
-    is; `value` writes what is pointed at.
+    """Return a whole chart of lines. The legend on top takes more rows in a narrower chart; `value` formats
+    the value under the pointer.
     """
     names = [str(line["name"]) for line in lines if line.get("name") not in (None, UNNAMED)]
-    # more names than five rows hold are turned over like pages
+    # a legend of more than five rows is split into pages
     many = {width: legend_rows(names, width) for width in _WIDTHS}
     tops = {width: 6 + 28 * (rows if max(many.values()) <= 5 else 1) for width, rows in many.items()}
     cut = {"width": _LONGEST, "overflow": "truncate"} if max(map(len, names), default=0) > 30 else {}
@@ -154,7 +154,7 @@ def chart(lines: Sequence[Options], x: Options, y: Options, *, value: str = "", 
 
 
 def profile(lines: Sequence[Line], name: str, *, epsilon: float, delta: float) -> Options:
-    """Return the chart of delta against epsilon, the first line under a name, with the point marked."""
+    """Return the chart of delta against epsilon, with a name for the first line and a point marked."""
     floor = math.floor(math.log10(min(FLOOR, delta / 10)))
     # delta as a power of ten, where the axis can hold it
     logs = [tuple((x, math.log10(y)) for x, y in line if y >= 0.999 * 10.0**floor) for line in lines]
@@ -166,7 +166,7 @@ def profile(lines: Sequence[Line], name: str, *, epsilon: float, delta: float) -
 
 
 def tradeoff(lines: Sequence[Line], name: str, *, logarithmic: bool = False) -> Options:
-    """Return the chart of the trade-off curve; the diagonal is a release that tells nothing."""
+    """Return the chart of the trade-off curve; the diagonal is a release that reveals nothing."""
     low = 1e-6 if logarithmic else 0.0
     inside = [tuple(at for at in line if min(at) >= low) if logarithmic else line for line in lines]
     drawn = several(zip((name, *_OTHERS), inside, strict=False))
@@ -202,7 +202,7 @@ def sizes(lines: Mapping[str, Line], unit: str) -> Options:
 
 
 def belief(line: Line, *, prior: float, value: int, posterior: float) -> Options:
-    """Return the posterior against the published value, with the prior and the value in question."""
+    """Return the posterior against the published value, with the prior and the chosen value marked."""
     low, high = line[0][0], line[-1][0]
     drawn = [
         series("after the release", line, 0),
@@ -232,7 +232,7 @@ def accuracy(
 
 
 def levels(pairs: Sequence[tuple[Risk, Risk]], *, overall: Risk) -> Options:
-    """Return right decisions by level, as dots: from one count and from all of its; lines for the rest."""
+    """Return right decisions by level: dots for one count and for all counts, lines for the rest."""
     one, every = zip(*pairs, strict=True) if pairs else ((), ())
     kinds = (("its most precise count", one, "circle", 2), ("all its counts", every, "rect", 0))
     seen = [
@@ -259,7 +259,7 @@ def levels(pairs: Sequence[tuple[Risk, Risk]], *, overall: Risk) -> Options:
     x["axisLine"]["onZero"] = False
     x["axisLabel"] |= _NO_ENDS
     names = [visible(level_name(row.scope)) for row in one]
-    # not measured by the browser, which does it before the font is there
+    # not measured by the browser, which would do so before the font is loaded
     room = max(24, min(260, 6.2 * max(map(len, names), default=0)))
     y = axis("", data=names, inverse=True) | {"type": "category"}
     y["axisLabel"] |= {"width": room, "overflow": "truncate", "hideOverlap": False}
@@ -286,12 +286,12 @@ def levels(pairs: Sequence[tuple[Risk, Risk]], *, overall: Risk) -> Options:
 
 
 def suppression(lines: Sequence[tuple[str, Line]]) -> Options:
-    """Return the chance to be dropped against the true size, a line for each kind of noise."""
+    """Return the chance of being dropped against the true size, a line for each kind of noise."""
     return chart(several(lines), axis(PEOPLE, min=0), share("chance to be dropped"), value=_DIGITS % 3)
 
 
 def bias(if_shown: Line, overall: Line) -> Options:
-    """Return the bias of a total against the true size: of those shown, and with a dropped one as zero."""
+    """Return the bias of a total against the true size: for groups shown, and with dropped groups as zero."""
     lines = several((("of groups that are shown", if_shown), ("dropped ones counted as 0", overall)))
     y = axis("bias, people", nameGap=44)
     return chart(lines, axis(PEOPLE, min=0), y, value="v => Number(v).toFixed(2)")

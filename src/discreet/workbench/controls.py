@@ -1,4 +1,4 @@
-"""What all pages are made of: native elements, each with an accessible name, and what redraws them."""
+"""The building blocks of all pages: native elements, each with an accessible name, and their redrawing."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ from discreet.workbench.words import HELP
 
 Value = TypeVar("Value")
 Drawn = tuple[Options, str] | None
-"""A chart, and what it shows in words; None while there is nothing to draw."""
+"""A chart and its description in words; None while there is nothing to draw."""
 
 _SECONDS = 0.05  # between two values of a dragged slider
-_LONGEST = 5000  # characters that are read from a field
-_LONG_NUMBER = 10  # characters of a number with what it claims
+_LONGEST = 5000  # characters read from a field
+_LONG_NUMBER = 10  # characters of a number with its claim
 _TELL, _SETTLE = (f"(event) => {name}(event, emit)" for name in ("tell", "settle"))  # of page.js
 
 
 class Setting(NamedTuple):
-    """What a control is bound to: the text that it shows, and the state that another text asks for."""
+    """What a control is bound to: the text to show, and a function from a new text to the new state."""
 
     now: Callable[[], str]
     at: Callable[[str], State]
 
 
 def box(classes: str = "", tag: str = "div", **properties: object) -> Element:
-    """A plain element to put others into: `with box("wb-stack"):`."""
+    """A plain container: `with box("wb-stack"):`."""
     made = ui.element(tag).classes(classes)
     made.props.update(_attributes(properties))
     return made
 
 
 def _attributes(properties: Mapping[str, object]) -> dict[str, object]:
-    """What is read to someone is written out like what is seen; other values stay as they are."""
+    """Escape texts for screen readers like visible texts; other values stay as they are."""
     return {
         name.replace("_", "-"): visible(value) if name == "aria_label" and isinstance(value, str) else value
         for name, value in properties.items()
@@ -57,12 +57,12 @@ def _attributes(properties: Mapping[str, object]) -> dict[str, object]:
 
 
 def card(name: str = "", **properties: object) -> Element:
-    """A part of a page; `name` is for those who cannot see its heading."""
+    """A part of a page; `name` is its accessible name."""
     return box("wb-card", "section", **({"aria_label": name} if name else {}), **properties)
 
 
 class Text(TextElement):
-    """A text in an element of its own; nothing in it is read as HTML."""
+    """An element that holds only text; nothing in it is interpreted as HTML."""
 
     def __init__(self, text: str = "", tag: str = "span") -> None:
         super().__init__(tag=tag, text=_readable(text))
@@ -74,30 +74,30 @@ class Text(TextElement):
             self.text = text
 
     def say(self, text: str) -> None:
-        """Show another text, or nothing at all."""
+        """Show another text, or hide the element if the text is empty."""
         self.set(text)
         show(self, bool(text))
 
 
 def words(text: str, classes: str = "", tag: str = "span", **properties: object) -> Text:
-    """A text that can be changed by `set`."""
+    """A text that `set` can change."""
     made = Text(text, tag).classes(classes)
     made.props.update(_attributes(properties))
     return made
 
 
 def _readable(text: str) -> str:
-    """What turns the order of letters is written out; no line ends between a number and its sign."""
+    """Escape characters that change the writing direction; keep a number and its sign on one line."""
     return visible(text).replace(" %", "\u00a0%").replace("± ", "±\u00a0")
 
 
 def gap(pixels: int = 12) -> None:
-    """Some space."""
+    """Vertical space."""
     box().style(f"height: {pixels}px")
 
 
 def help_text(term: str, text: str, *, left: bool = False) -> None:
-    """The question mark of a term, if there is something to say."""
+    """The question mark beside a term, if there is help for it."""
     if text:
         with box("wb-help wb-left" if left else "wb-help", "details"):
             words("?", tag="summary", aria_label=f"What is meant by {term}")
@@ -118,10 +118,10 @@ _files: dict[str, Callable[[str, bytes], Awaitable[None]]] = {}
 
 
 async def receive_file(key: str, request: Request) -> Response:
-    """Take the file that a button of `file_button` has sent: one route for all visitors, and none is kept."""
+    """Receive the file that a `file_button` sends: one route for all visitors; no file is kept."""
     try:
         content = await request.body()
-    except ClientDisconnect:  # or longer than it said, see `server`
+    except ClientDisconnect:  # or the body was longer than declared, see `server`
         return Response(status_code=413)
     if key not in _files:
         return Response(status_code=404)
@@ -168,12 +168,12 @@ def file_button(
 
 
 def enable(element: Element, enabled: bool) -> None:
-    """Let a control be used, or not."""
+    """Enable or disable a control."""
     put(element, "disabled", None if enabled else "disabled")
 
 
 def put(element: Element, name: str, value: object) -> None:
-    """Set an attribute, or remove it with None, if that changes anything; a truth is written as a word."""
+    """Set an attribute if it differs, or remove it with None; booleans are written as words."""
     value = ("false", "true")[value] if isinstance(value, bool) else value
     if element.props.get(name) != value:
         element.props.set_optional(name, value)
@@ -200,10 +200,10 @@ def slider(
     shown: str = "",
     term: str = "",
 ) -> Element:
-    """A native slider under its name and value.
+    """A native slider below its name and value.
 
-    It shows at once what the state with the `value` at a step would be, and keeps it when it is let go;
-    `said` gives the step of a value, and the value in words, at length and short.
+    While it is dragged, the page shows the state with the `value` at the current step; letting go keeps that
+    state. `said` returns the step of a value, and the value in words, long and short.
     """
     held: float | None = None
     with box("wb-label-row"):
@@ -217,7 +217,7 @@ def slider(
     def moved(event: GenericEventArguments) -> None:
         nonlocal held
         step = page.hear(event)
-        # the browser holds back the last of many moves, until after it was let go
+        # the browser may send the last of many moves only after the slider was let go
         if isinstance(step, int | float) and step != held:
             held = None
             page.session.preview(asked(step))
@@ -244,9 +244,9 @@ def slider(
 
 
 class Field(Generic[Value]):
-    """A text field with its label: what is typed is read and used, or said beside it to be wrong.
+    """A text field with its label: it uses what is typed, or says beside it what is wrong.
 
-    One that is bound to a setting follows the state; another hands on what was read.
+    A field bound to a setting follows the state; any other passes the value on.
     """
 
     def __init__(
@@ -263,10 +263,10 @@ class Field(Generic[Value]):
         bare: bool = False,
     ) -> None:
         self.kept: Value | None = None
-        """What is shown, if it can be used; what is typed may be wrong."""
+        """The last valid text; what is typed may be wrong."""
         self._read, self._text = read, ""
         self._message: Text | None = None
-        # a field that is alone in its cell needs no element around it: a table has hundreds of them
+        # a field alone in its cell needs no container: a table has hundreds of them
         with contextlib.nullcontext() if bare else box("wb-field"):
             if shown:
                 with box("wb-label-row"):
@@ -294,12 +294,12 @@ class Field(Generic[Value]):
 
     @property
     def value(self) -> str:
-        """What stands in it."""
+        """The text in it."""
         return str(self.element.props["data-value"]).strip()
 
     @property
     def parsed(self) -> Value | None:
-        """What stands in it as a value; None if it cannot be used."""
+        """The text in it as a value; None if it cannot be used."""
         return self._tried(self.value)[0]
 
     def _tried(self, text: str) -> tuple[Value | None, str]:
@@ -309,12 +309,12 @@ class Field(Generic[Value]):
             return None, str(error)
 
     def set(self, text: str, wrong: str = "") -> None:
-        """Write something else into it, whatever stands there."""
+        """Replace the text in it."""
         put(self.element, "data-value", text)
         self.say(wrong)
 
     def show(self, text: str) -> None:
-        """Write what is kept.
+        """Show the text of the state.
 
         What was typed stays as long as it means the same, or is wrong and nothing else has changed.
         """
@@ -331,7 +331,7 @@ class Field(Generic[Value]):
         self.kept, self._text = value, text
 
     def say(self, message: str) -> None:
-        """Show what is wrong, or nothing."""
+        """Show what is wrong, or clear the message."""
         if self._message is None:
             if not message or self.element.parent_slot is None:
                 return
@@ -355,7 +355,7 @@ def choice(
     left: bool = False,
     bare: bool = False,
 ) -> None:
-    """A native select under its label that follows the state; options map values to texts, and may change."""
+    """A native select below its label; it follows the state. Options map values to texts, and may change."""
     known: dict[str, str] = {}
     with contextlib.nullcontext() if bare else box("wb-field"):
         if not bare:
@@ -389,7 +389,7 @@ def choice(
 def check(
     page: Page, name: str, now: Callable[[], bool], changed: Callable[[bool], None], term: str = ""
 ) -> None:
-    """A box to tick, with its label and help; it is ticked while `now` says so."""
+    """A checkbox with its label and help, checked while `now` says so."""
     with box("wb-row wb-check"):
         with box("", "label"):
             element = box("", "input", type="checkbox", checked=True)
@@ -427,7 +427,7 @@ class Tile:
         self.set(tile.value, tile.note, tile.label)
 
     def set(self, value: str, note: str = "", name: str = "") -> None:
-        """Show a number and its note, and above them a name that says more."""
+        """Show a number and its note, and optionally a fuller name above them."""
         self._page.write(self._value, value)
         long = len(value) > _LONG_NUMBER
         self._value.classes(add="wb-long" if long else "", remove="" if long else "wb-long")
@@ -437,7 +437,7 @@ class Tile:
 
 
 class Notice:
-    """What went wrong with something that changed nothing; it goes away with the next change."""
+    """A message about an action that failed and changed nothing; it disappears with the next change."""
 
     def __init__(self, page: Page, classes: str) -> None:
         self._session, self._moment = page.session, 0
@@ -449,13 +449,13 @@ class Notice:
                 self._text.say("")
 
     def say(self, text: str) -> None:
-        """Say what is wrong, or nothing."""
+        """Say what is wrong, or clear the message."""
         self._moment = self._session.moment
         self._text.say(text)
 
 
 def table_head(columns: Iterable[str], groups: Iterable[tuple[str, int]] = ()) -> None:
-    """The first row of a table, below the names of groups of columns if there are such."""
+    """The header row of a table, below the names of column groups if there are any."""
     with box("", "thead"):
         if groups:
             with box("wb-groups", "tr"):
@@ -470,13 +470,13 @@ def table_head(columns: Iterable[str], groups: Iterable[tuple[str, int]] = ()) -
 
 
 class Page:
-    """What the parts of a page share: the state that is shown, questions about it, and redrawing.
+    """What the parts of a page share: the state shown, questions about it, and redrawing.
 
-    A page says in `look` what it asks for a state; each part registers what redraws it, and a control that
-    is made here redraws itself from what `now` says. A `term` is one that `help.toml` explains.
+    A page asks in `look` what it needs about a state. Each part registers the function that redraws it, and a
+    control made here redraws itself from `now`. A `term` is explained in `help.toml`.
 
-    What a part draws carries the number of the state that it is of, unless the part has read an answer about
-    another state, or has left what it had drawn as it was: this keeps its number, and the browser dims it.
+    What a part draws carries the number of the state it belongs to. If the part has used an answer about
+    another state, or has left its drawing unchanged, the old number stays, and the browser dims it.
     """
 
     def __init__(self, session: Session, name: str = "") -> None:
@@ -489,25 +489,25 @@ class Page:
 
     @property
     def state(self) -> State:
-        """The session's state, or the one that a slider on its way would make of it."""
+        """The session's state, or what a slider being dragged would make of it."""
         return self.session.state
 
     def look(self, *, settled: bool) -> None:
-        """Ask for what the present state needs; a page that asks for something says here for what."""
+        """Ask the questions that the present state needs; pages with questions override this."""
 
     def question(
         self, work: Callable[..., Value], seconds: float, deadline: float, *, long: bool = False, **kind: bool
     ) -> Question[Value]:
-        """Return something that this page asks for, by a function that takes so long (`tasks.Task`)."""
+        """Return a question of this page, answered by a function with a known cost (`tasks.Task`)."""
         return Question(self.session, Task(work, seconds, deadline, **kind), self.redraw, long=long)
 
     def draw(self, part: Callable[[], object]) -> Callable[[], object]:
-        """Call a part whenever something has changed; stands above the function that draws it."""
+        """Call a part whenever something has changed; a decorator for the function that draws it."""
         self._parts.append(part)
         return part
 
     def redraw(self) -> None:
-        """Draw all parts anew."""
+        """Draw all parts again."""
         self._draw(self._parts)
 
     def _draw(self, parts: Sequence[Callable[[], object]]) -> None:
@@ -516,14 +516,14 @@ class Page:
             part()
 
     def hear(self, event: GenericEventArguments) -> object:
-        """Return what a control says, and remember the number of its word."""
+        """Return the value of a control, and remember the number of its message."""
         said, word = event.args if isinstance(event.args, list) and len(event.args) == 2 else (event.args, 0)
         if isinstance(word, int):
             self.session.hear(word)
         return said
 
     def stamp(self, element: Element) -> None:
-        """Say of what is drawn in an element that it is of the present state, if it is."""
+        """Mark the content of an element as belonging to the present state, if it does."""
         if not self.session.outdated:
             put(element, "data-of", str(self.session.moment))
 
@@ -542,7 +542,7 @@ class Page:
         self.redraw()
 
     def get(self, key: str, default: str = "") -> str:
-        """Return what the page has remembered under a name."""
+        """Return the text that the page remembers under a name."""
         return self.state.setting(self.name, key, default)
 
     def at(self, key: str, text: str) -> State:
@@ -550,7 +550,7 @@ class Page:
         return self.state.with_settings(self.name, {key: text})
 
     def setting(self, key: str, default: str = "") -> Setting:
-        """Bind a control to what the page remembers under a name; the default need not be remembered."""
+        """Bind a control to the text that the page remembers under a name; the default is not stored."""
         return Setting(
             partial(self.get, key, default), lambda text: self.at(key, "" if text == default else text)
         )
@@ -563,7 +563,7 @@ class Page:
             self.label(text, term)
 
     def label(self, text: str, term: str = "", *, left: bool = False) -> Text:
-        """What stands above a control, with a small question mark that says what it means.
+        """The label above a control, with a small question mark that explains it.
 
         The help opens by click, touch or Enter.
         """
@@ -580,7 +580,7 @@ class Page:
         hides: bool = False,
         **more: object,
     ) -> Text:
-        """A text that follows the state; one that `hides` is not there while it has nothing to say."""
+        """A text that follows the state; with `hides` it disappears while it is empty."""
         made = words("", f"{classes} wb-hidden" if hides else classes, tag, data_of="", **more)
 
         @self.draw
@@ -601,7 +601,7 @@ class Page:
         return self.words(now, "wb-bad", hides=True, role="alert")
 
     def texts(self, most: int, now: Callable[[], Sequence[str] | None], style: str) -> None:
-        """Paragraphs that follow the state; they stay as long as there are none."""
+        """Paragraphs that follow the state; the old ones stay while there are no new ones."""
         made = [words("", "wb-text", "p", data_of="").style(style) for _ in range(most)]
 
         @self.draw
@@ -612,7 +612,7 @@ class Page:
                     self.write(text, said[place] if place < len(said) else "")
 
     def show(self, element: Element, now: Callable[[], bool]) -> None:
-        """Show an element while something is so."""
+        """Show an element while `now` is true."""
         self.draw(lambda: show(element, now()))
 
     def rebuild(
@@ -623,11 +623,11 @@ class Page:
         *,
         dims: bool = False,
     ) -> None:
-        """Build what is in a place anew whenever what it depends on has changed; None leaves it as it is.
+        """Rebuild the content of an element whenever the value it depends on changes; None leaves it alone.
 
-        One that `dims` holds what follows from the state, and not controls.
+        With `dims` the content is dimmed when it is out of date; use it for results, not for controls.
 
-        The parts that are built register what redraws them, until others take their place.
+        The parts inside register how they are redrawn, until the next rebuild replaces them.
         """
         built: Value | None = None
         parts: list[Callable[[], object]] = []
@@ -650,7 +650,7 @@ class Page:
             self._draw(parts)
 
     def bar(self, now: Callable[[], tuple[str, int, int] | None]) -> None:
-        """How far long work has come, (stage, done, total); hidden while there is none."""
+        """The progress of long work, (stage, done, total); hidden while there is none."""
         bar = box("wb-progress wb-hidden")
         with bar:
             done = box("")
@@ -663,7 +663,7 @@ class Page:
                 done.style(f"width: {100 * progress[1] / max(progress[2], 1):.0f}%")
 
     def chart(self, name: str, now: Callable[[], Drawn], height: int = 0) -> Element:
-        """A chart that is drawn as a whole, and said in words; what is drawn already is not sent again."""
+        """A chart with a description in words; an unchanged chart is not sent again."""
         made = ui.echart({"series": []}, renderer="svg").classes("wb-chart")
         made.props.update({"role": "img", "aria-label": name, "data-of": ""})
         if height:
@@ -671,10 +671,10 @@ class Page:
 
         @self.draw
         def draw() -> None:
-            found = now()
-            if found is not None:
-                put(made, "options", found[0])
-                put(made, "aria-label", visible(found[1] or name))
+            drawn = now()
+            if drawn is not None:
+                put(made, "options", drawn[0])
+                put(made, "aria-label", visible(drawn[1] or name))
                 self.stamp(made)
 
         return made

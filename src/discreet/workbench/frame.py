@@ -22,7 +22,7 @@ from discreet.workbench.state import LONGEST_LINK, State, from_link, read_file, 
 from discreet.workbench.tasks import Task
 
 FIRST = "dhc-2020-persons"
-"""The preset that a new session begins with."""
+"""The preset of a new session."""
 
 PAGES = {
     "budget": "Budget",
@@ -44,7 +44,7 @@ async def build(server: Server, page: str, link: str) -> Session:
             session.begin(*await session.find(Task(from_link, 0.02, 20), link))
         except DiscreetError as error:
             trouble = str(error)
-    session.numbers.recall()  # who comes after others sees their numbers with the page
+    session.numbers.recall()  # numbers that other visitors have asked for appear with the page
     frame = Frame(session, client)
     frame.open(page if page in PAGES else "budget")
     frame.banner.say(trouble)
@@ -60,7 +60,7 @@ async def build(server: Server, page: str, link: str) -> Session:
 
 
 class Frame(c.Page):
-    """The elements around the pages of one visitor, which follow the state that lasts."""
+    """The elements around one visitor's pages; they follow the committed state."""
 
     def __init__(self, session: Session, client: Client) -> None:
         super().__init__(session)
@@ -127,12 +127,12 @@ class Frame(c.Page):
         def differences() -> list[str] | None:
             return say.differences(session.before, session.numbers) if session.before else None
 
-        def build(found: list[str]) -> None:
+        def build(texts: list[str]) -> None:
             c.words("Before and after", "wb-h2", "h2")
-            if not found:
+            if not texts:
                 c.words("Nothing has changed.", "wb-soft")
             with c.box("wb-list", "ul"):
-                for text in found:
+                for text in texts:
                     c.words(text, tag="li")
 
         self.show(place, lambda: session.before is not None)
@@ -152,21 +152,21 @@ class Frame(c.Page):
         @self.draw
         def draw() -> None:
             nonlocal shown
-            if not session.settled:  # they are those of what was there before the slider moved
+            if not session.settled:  # the commands still belong to the state before the slider moved
                 return
             now = (session.steps, session.page, session.pinned)
             if now != shown:
                 shown = now
-                found = say.commands(session.lasting, session.page, session.pinned)
+                lines = say.commands(session.lasting, session.page, session.pinned)
                 for place, command in enumerate(commands):
-                    command.say(found[place] if place < len(found) else "")
-                note.set(say.files_note(found))
+                    command.say(lines[place] if place < len(lines) else "")
+                note.set(say.files_note(lines))
             c.put(commands[0], "data-step", str(session.steps))
             for command in commands:
                 self.stamp(command)
 
     def _keep_address(self) -> None:
-        """Keep the address in step, so that it can be sent or loaded again."""
+        """Keep the address up to date, so that it can be shared or reloaded."""
         session = self.session
         now = (session.steps, session.pinned, session.page)
         if now != self._shown:
@@ -181,7 +181,7 @@ class Frame(c.Page):
     async def _went(self, event: GenericEventArguments) -> None:
         """Follow the browser back or forward: to another page, or to a release that was open there.
 
-        What was decided about the same release stays decided.
+        Decisions about the same release are kept.
         """
         asked = urlsplit(str(self.hear(event)))
         page, link = asked.path.strip("/"), dict(parse_qsl(asked.query)).get("s", "")
@@ -198,7 +198,7 @@ class Frame(c.Page):
             self._going_back = False
 
     def open(self, name: str) -> None:
-        """Show a page, and build it if it is opened for the first time."""
+        """Show a page, and build it the first time."""
         for other, place in self._places.items():
             c.show(place, other == name)
             c.put(self._links[other], "aria-current", "page" if other == name else None)
@@ -222,18 +222,18 @@ class Frame(c.Page):
         self._dark.value = not self._dark.value
 
     async def find_theme(self) -> None:
-        """Ask the browser which it prefers, light or dark."""
+        """Ask the browser whether it prefers light or dark."""
         if self._arrived:
             return
         self._arrived = True
-        with contextlib.suppress(TimeoutError):  # a browser that does not say is shown the light one
+        with contextlib.suppress(TimeoutError):  # without an answer the theme stays light
             query = "window.matchMedia('(prefers-color-scheme: dark)').matches"
             self._dark.value = bool(await self.client.run_javascript(query, timeout=10))
 
 
 @cache
 def _head() -> str:
-    """What stands in the head of every page: the look, and what controls do in the browser.
+    """Return the head of every page: the styles, and what controls do in the browser.
 
     >>> "<style>" in _head() and "http" not in _head()
     True

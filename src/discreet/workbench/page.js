@@ -1,4 +1,4 @@
-// Help closes by a click elsewhere or by Escape.
+// A click elsewhere, or Escape, closes the help.
 document.addEventListener('click', event => {
   for (const help of document.querySelectorAll('details.wb-help[open]'))
     if (!help.contains(event.target)) help.open = false;
@@ -11,10 +11,10 @@ document.addEventListener('keydown', event => {
   }
 });
 
-// Every word of a control to the server has a number, and the server says on the page which it has heard
-// last. Whatever is drawn from a state carries the number of that state in data-of. It is dimmed, here and
-// not by the server, while it is of another state than the page, or while the server has not heard the last
-// word: also when there is no server any more.
+// Every message of a control to the server has a number, and the page shows the number of the last message
+// that the server has received. Whatever is drawn from a state carries the number of that state in data-of.
+// It is dimmed while it belongs to another state than the page, or while the server has not received the
+// last message. The browser does this, so it also works when the server is gone.
 const names = new Map();
 let asked = 0, last = '', told;
 function tell(event, emit) {
@@ -41,7 +41,7 @@ function weigh() {
   }
   sayWhose(names.get(of));
 }
-// Whose numbers are dimmed is said when that lasts, and not at every step of a slider.
+// Say whose numbers are dimmed only if they stay dimmed, not at every step of a slider.
 function sayWhose(name) {
   const note = document.getElementById('whose');
   const text = name ? `The dimmed numbers are those of ${name}.` : '';
@@ -53,7 +53,7 @@ function sayWhose(name) {
   else write();
 }
 
-// While a key is held, a slider or a list moves step by step; it is let go once, with the key.
+// While a key is held, a slider or a list moves step by step; it counts as let go when the key is.
 let held = false, letGo;
 document.addEventListener('keydown', () => { held = true; }, true);
 for (const end of ['keyup', 'focusout', 'visibilitychange'])
@@ -66,7 +66,7 @@ for (const end of ['keyup', 'focusout', 'visibilitychange'])
 function settle(event, emit) {
   const {target} = event;
   if (!held) return tell(event, emit);
-  if (target.type !== 'range') {  // of a slider every step is heard
+  if (target.type !== 'range') {  // a slider has sent every step already
     asked += 1;
     last = target.ariaLabel;
   }
@@ -74,8 +74,8 @@ function settle(event, emit) {
   letGo = () => tell({target}, emit);
 }
 
-// The server says in data-value what a control should show. While someone uses the control, what comes back
-// from the server is older than what is seen: it waits until the hand rests.
+// The server says in data-value what a control should show. While someone uses the control, the server's
+// value is older than the one on screen: it is applied once the control rests.
 const REST = 700;
 const used = new WeakMap();
 document.addEventListener('input', event => used.set(event.target, performance.now()), true);
@@ -100,7 +100,7 @@ new MutationObserver(changes => {
   subtree: true, childList: true, attributeFilter: ['data-value', 'data-of', 'data-now', 'data-heard'],
 });
 
-// Back and forward lead from page to page and from release to release, within the workbench.
+// Back and forward move between pages and releases within the workbench.
 function keepAddress(address, isNew) {
   if (isNew && location.pathname !== '/') history.pushState(null, '', address);
   else history.replaceState(null, '', address);
@@ -111,7 +111,7 @@ window.addEventListener('popstate', () => {
   button.click();
 });
 
-// A button that asks for a file sends it to the server, or says why it could not.
+// Ask for a file and send it to the server, or say why that failed.
 function sendFile(address, largest, failed) {
   const asked = document.createElement('input');
   asked.type = 'file';

@@ -1,4 +1,4 @@
-"""The Report page: one HTML file that can be handed on."""
+"""The Report page: one HTML file to hand on."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def build(session: Session) -> None:
 
 
 class _ReportPage(c.Page):
-    """The report as HTML, and printed; `wanted` is what is handed out once it is there."""
+    """The report as HTML and as PDF; `wanted` is the one to download when it is ready."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(session, "report")
@@ -43,7 +43,7 @@ class _ReportPage(c.Page):
     def look(self, *, settled: bool) -> None:
         if settled:
             old = self.html.asked
-            self.ask(begin=False)  # forget a report of another state
+            self.ask(begin=False)  # drop a report about another state
             if old != self.html.asked:
                 self.stop()
 
@@ -60,20 +60,20 @@ class _ReportPage(c.Page):
         self.redraw()
 
     def hand_out(self) -> None:
-        """Print what is to be printed, and hand out what is there."""
+        """Print the report if a PDF is wanted, and download what is ready."""
         if self.wanted == "pdf" and self.html.now is not None:
             self.pdf.ask(self.html.now)
-        found = {"html": self.html.now, "pdf": self.pdf.now}.get(self.wanted)
-        if found is not None:
-            content = found.encode() if isinstance(found, str) else found
+        report = {"html": self.html.now, "pdf": self.pdf.now}.get(self.wanted)
+        if report is not None:
+            content = report.encode() if isinstance(report, str) else report
             name = file_name(self.state.release, self.wanted)
             self.ready = f"{name} is ready: {len(content) / 1000:,.0f} kB."
             ui.download.content(content, name, "text/html" if self.wanted == "html" else "application/pdf")
-        if found is not None or self.html.trouble or self.pdf.trouble:
+        if report is not None or self.html.trouble or self.pdf.trouble:
             self.wanted = ""
 
     def status(self) -> str:
-        """Say how far it has come."""
+        """Describe the progress."""
         if not self.wanted:
             return self.html.trouble or self.pdf.trouble or self.ready
         stage = self.html.progress[0] if self.html.progress else "printing" if self.html.now else ""
@@ -81,7 +81,7 @@ class _ReportPage(c.Page):
 
 
 def can_print() -> bool:
-    """Whether there is a Chromium that prints."""
+    """Whether a Chromium that can print is installed."""
     try:
         return bool(find_chromium())
     except InputError:
@@ -89,7 +89,7 @@ def can_print() -> bool:
 
 
 def file_name(release: Release, ending: str = "html") -> str:
-    """Return a name for the file that every system can hold.
+    """Return a file name that is valid on every system.
 
     >>> from discreet.budget import load
     >>> file_name(load("dhc-2020"))
@@ -100,7 +100,7 @@ def file_name(release: Release, ending: str = "html") -> str:
 
 
 def read_title(text: str) -> str:
-    """Return a title without what surrounds it.
+    """Return a title without surrounding blanks.
 
     >>> read_title("x" * 121)
     Traceback (most recent call last):

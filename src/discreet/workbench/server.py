@@ -1,4 +1,4 @@
-"""The server: loopback unless told otherwise, behind a token, offline, and gone with all that it started."""
+"""The server: loopback by default, behind a token, offline; it ends together with all that it started."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LARGEST_BODY = 11_000_000
-"""Bytes of the largest request that is read: a file of 10 MB and what wraps it."""
+"""The largest request read, in bytes: a file of 10 MB and its envelope."""
 
 MOST_ATTEMPTS = 10
-"""Wrong tokens from one address within a minute; after that no token of that address is looked at."""
+"""Wrong tokens allowed from one address within a minute; after that its tokens are not even checked."""
 
 _DAY = 86_400
 _MINUTE = 60.0
@@ -37,7 +37,7 @@ _MOST_ADDRESSES = 1000
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]{2,45})\]|([A-Za-z0-9_.-]{1,253}))(?::([0-9]{1,5}))?")
 
 HEADERS = {
-    # Vue compiles templates in the page, so `eval` cannot be forbidden; scripts of other hosts are
+    # Vue compiles templates in the page, so `eval` must be allowed; scripts from other hosts are not
     "Content-Security-Policy": "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; "
     "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; "
     "connect-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -47,11 +47,11 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-"""What every answer says to the browser: run nothing from elsewhere, and show this in no frame."""
+"""Headers of every response: the browser must run nothing from elsewhere and show no page in a frame."""
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine alone.
+    """Whether a host is a loopback address.
 
     >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("::1"), is_loopback("0.0.0.0")
     (True, True, True, False)
@@ -66,7 +66,7 @@ def is_loopback(host: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where the server listens, and who may come in."""
+    """Where the server listens, and the token that gives access."""
 
     host: str
     port: int
@@ -80,7 +80,7 @@ class Address:
         return self.with_token(self.token)
 
     def with_token(self, token: str | None) -> str:
-        """The address that lets someone in."""
+        """The address that gives access."""
         if self.socket:
             host = "localhost"
         else:
@@ -95,21 +95,21 @@ class Address:
 
 
 Refusal = tuple[int, str, dict[str, str]]
-"""The answer to a request that goes no further: status, text and headers."""
+"""The response to a refused request: status, text and headers."""
 
 
 class Guard:
-    """Stands before everything: pages, files, uploads and the web socket.
+    """Checks every request: for pages, files, uploads and the web socket.
 
-    It answers 400 to a malformed Host, 401 to whoever has no token, 403 to what another site asks for, 421 to
-    a name that is not this machine's, 429 to whoever guesses, and 413 to a body that is too large.
+    It answers 400 to a malformed Host, 401 to a client without a token, 403 to requests from other sites, 421
+    to a name that is not this machine's, 429 to a client that guesses, and 413 to a body that is too large.
     """
 
     def __init__(self, app: ASGIApp, place: Address, once: str = "") -> None:
         self._app = app
         self._place = place
         self._once = once
-        # what a cookie holds is not the token, so that nothing that is kept can be handed on as one
+        # the cookie does not hold the token, so nothing the browser stores can be passed on as one
         self._pass = secrets.token_urlsafe(24)
         self._cookie = f"discreet_workbench_{place.port}"  # cookies do not tell ports apart
         self._wrong: OrderedDict[str, list[float]] = OrderedDict()
@@ -136,16 +136,16 @@ class Guard:
         await said(scope, receive, send)
 
     def _refusal(self, asked: HTTPConnection) -> Refusal | None:
-        """The answer to a request that goes no further; None lets it through."""
+        """Return the response to a request to be refused; None lets it through."""
         headers, hosts = asked.headers, asked.headers.getlist("host")
         if len(hosts) > 1:
             return 400, "The request names two hosts.\n", {}
-        found = _HOST.fullmatch("".join(hosts))
-        if found is None or int(found[3] or 0) > 65535:
+        host = _HOST.fullmatch("".join(hosts))
+        if host is None or int(host[3] or 0) > 65535:
             return 400, "The Host of the request cannot be read.\n", {}
-        if self._place.is_private and not self._place.socket and not is_loopback(found[1] or found[2]):
+        if self._place.is_private and not self._place.socket and not is_loopback(host[1] or host[2]):
             return 421, "This server answers to the names of this machine only.\n", {}
-        # a browser says where a request comes from; other programs say nothing
+        # browsers say where a request comes from; other programs do not
         origin = headers.get("origin")
         if headers.get("sec-fetch-site", "none") not in ("same-origin", "none") or (
             origin and urllib.parse.urlsplit(origin).netloc != hosts[0]
@@ -157,7 +157,7 @@ class Guard:
         return None if self._place.token is None else self._stranger(asked, self._place.token)
 
     def _stranger(self, asked: HTTPConnection, token: str) -> Refusal | None:
-        """The answer to someone who has no token, or shows one for the first time."""
+        """Return the response to a client that has no cookie yet: with a token, or without."""
         shown = asked.query_params.get("token", "")
         if _same(asked.cookies.get(self._cookie, ""), self._pass):
             return self._welcome(asked) if "token" in asked.query_params else None
@@ -181,11 +181,11 @@ class Guard:
         return 401, "A token is needed: open the address that `discreet workbench` printed.\n", {}
 
     def _welcome(self, asked: HTTPConnection) -> Refusal | None:
-        """Hand out a cookie and lead to the same page, so that no address on the screen holds the token."""
+        """Set a cookie and redirect to the same page, so that no address on the screen holds the token."""
         if asked.scope["type"] != "http":
             return None
         rest = asked.url.remove_query_params("token").query
-        # a path that begins with two slashes would be another host
+        # a path that begins with two slashes would name another host
         path = "/" + urllib.parse.quote(asked.scope["path"].lstrip("/\\"), safe="/-_.~")
         cookie = f"{self._cookie}={self._pass}; Path=/; HttpOnly; SameSite=Strict; Max-Age={_DAY}"
         return 303, "", {"Location": f"{path}?{rest}" if rest else path, "Set-Cookie": cookie}
@@ -196,7 +196,7 @@ def _same(first: str, second: str) -> bool:
 
 
 def _with_headers(send: Send) -> Send:
-    """Say to the browser what it must not do with the answer."""
+    """Add the headers that restrict the browser to every response."""
     added = [(key.lower().encode(), value.encode()) for key, value in HEADERS.items()]
 
     async def sending(message: Message) -> None:
@@ -208,7 +208,7 @@ def _with_headers(send: Send) -> Send:
 
 
 def _limited(receive: Receive) -> Receive:
-    """Stop reading a body that is longer than it may be, whatever it said of itself."""
+    """Stop reading a body that is too long, whatever length it declared."""
     seen = 0
 
     async def receiving() -> Message:
@@ -224,7 +224,7 @@ def _limited(receive: Receive) -> Receive:
 
 
 def check_port(host: str, port: int) -> None:
-    """Refuse a port that cannot be had, before anything is loaded."""
+    """Refuse a port that is not available, before anything is loaded."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -244,28 +244,28 @@ def open_socket(path: str) -> int:
             with socket.socket(socket.AF_UNIX) as probe, contextlib.suppress(ConnectionRefusedError):
                 probe.connect(path)
                 raise InputError(f"{path} is the socket of a server that is running")
-            os.unlink(path)  # nobody listens any more
-        made = socket.socket(socket.AF_UNIX)
+            os.unlink(path)  # its server is gone
+        listening = socket.socket(socket.AF_UNIX)
         old = os.umask(0o177)
         try:
-            made.bind(path)
+            listening.bind(path)
         finally:
             os.umask(old)
     except OSError as error:
         raise InputError(f"{path} cannot be used: {error.strerror or error}") from None
-    made.listen(2048)
-    return made.detach()
+    listening.listen(2048)
+    return listening.detach()
 
 
 def use_system_allocator() -> None:
-    """Begin this program again with the allocator of the GNU C library, before anything is loaded.
+    """Restart this program with the allocator of the GNU C library, before anything is loaded.
 
-    Python's own returns memory by the megabyte, and keeps each in which a single object has outlived the
-    visitor beside it; this one returns every page of 4 kB that nobody uses (`session.Server`).
+    Python's own allocator returns memory by the megabyte, and keeps every megabyte in which a single object
+    outlives a visitor; this one returns every unused page of 4 kB (`session.Server`).
     """
     stated = os.environ.get("PYTHONMALLOC")
     if stated == "malloc":
-        del os.environ["PYTHONMALLOC"]  # those who compute are better off without it
+        del os.environ["PYTHONMALLOC"]  # worker processes are faster without it
     elif stated is None and sys.platform == "linux" and sys.argv[1:2] == ["workbench"]:
         sys.stdout.flush()
         os.execve(
@@ -289,7 +289,7 @@ async def _announce(place: Address, ready: Callable[[], None]) -> None:
 
 
 def serve(place: Address, *, show: bool, ready: Callable[[], None]) -> None:
-    """Serve the pages until Ctrl-C; `ready` is called when the first can be asked for."""
+    """Serve the pages until Ctrl-C; `ready` is called when the server answers."""
     import webbrowser
 
     from nicegui import app, background_tasks, ui
@@ -316,14 +316,14 @@ def serve(place: Address, *, show: bool, ready: Callable[[], None]) -> None:
     def announced() -> None:
         ready()
         if show:
-            # other users of the machine see a program's arguments: what is in them is good for one visit
+            # other users of the machine can see a program's arguments: this token works only once
             webbrowser.open(place.with_token(once))
 
     app.add_middleware(Guard, place=place, once=once)
     app.on_startup(server.workers.warm_up)
     app.on_startup(lambda: background_tasks.create(_announce(place, announced)))
     app.on_shutdown(server.workers.stop)
-    listening = open_socket(place.socket) if place.socket else None  # it may refuse what is there
+    listening = open_socket(place.socket) if place.socket else None  # may refuse an existing file
     with _tidily(place.socket):
         ui.run(
             host=place.host,
@@ -337,24 +337,24 @@ def serve(place: Address, *, show: bool, ready: Callable[[], None]) -> None:
             show_welcome_message=False,
             tailwind=False,
             message_history_length=200,
-            reconnect_timeout=40,  # a busy machine is no reason to begin anew; work ends much sooner
+            reconnect_timeout=40,  # on a busy machine a session should survive; its work ends earlier
             binding_refresh_interval=None,
             timeout_graceful_shutdown=1,
             server_header=False,
-            ws_ping_timeout=60,  # seconds: one who does not answer at once may only be waiting for us
+            ws_ping_timeout=60,  # seconds: a browser slow to answer may be waiting for this server
             fd=listening,
         )
 
 
 @contextlib.contextmanager
 def _tidily(path: str = "") -> Iterator[None]:
-    """Keep all files for a while in one directory, and leave neither it, a socket nor a process behind."""
+    """Keep all temporary files in one directory, and leave no file, socket or process behind."""
     from multiprocessing.util import get_temp_dir
 
     from discreet.workbench.workers import kill_children
 
-    get_temp_dir()  # made now, it is removed at the very end, when nobody needs its sockets any more
-    # Work that is killed leaves semaphores, which Python's tracker removes; it need not tell about it.
+    get_temp_dir()  # made first, so it is removed last, when its sockets are no longer needed
+    # Killed work leaves semaphores behind; Python's tracker removes them, and need not warn about it.
     known = (os.environ.get("PYTHONWARNINGS"), "ignore:resource_tracker:UserWarning")
     os.environ["PYTHONWARNINGS"] = ",".join(filter(None, known))
     with tempfile.TemporaryDirectory(prefix="discreet-", ignore_cleanup_errors=True) as directory:

@@ -1,4 +1,4 @@
-"""One visitor's session: the state, its numbers, undo, what it is compared with, who hears of changes."""
+"""One visitor's session: the state, its numbers, undo, the state compared with, and who is notified."""
 
 from __future__ import annotations
 
@@ -27,44 +27,44 @@ Request = tuple[tuple[object, ...], tuple[tuple[str, object], ...]]
 """Arguments of a task, and its options."""
 
 Listener = Callable[[bool], None]
-"""Called when something has changed, with whether questions must be asked anew: the state, or ended work."""
+"""Called after a change; the argument says whether questions must be asked again (new state, ended work)."""
 
 MOST_UNDO = 200
 _HOLD = 0.15  # seconds
-_GRACE = 3.0  # seconds in which a visitor who was cut off may come back and find the work going on
-_PAUSE = 0.3  # seconds that a question of long work must last before it is asked
+_GRACE = 3.0  # seconds for a disconnected visitor to come back and find the work still running
+_PAUSE = 0.3  # seconds that a state must last before long work starts
 _REMEMBERED = 256
-_DRAWING = 0.04  # seconds that a page takes to be drawn, with as much to spare for those who come
-_FEW = 4  # visitors who may drag as fast as they can
-_QUIET = 2.0  # seconds after someone has left until what they left behind is collected
-_LATELY = 3.0  # seconds after which someone drags no more
+_DRAWING = 0.04  # seconds to draw a page, with the same again in reserve for new visitors
+_FEW = 4  # visitors who may drag without being slowed down
+_QUIET = 2.0  # seconds between a visitor leaving and the collection of their objects
+_LATELY = 3.0  # seconds after the last move during which a visitor counts as dragging
 
 
 @dataclass
 class Server:
-    """What all visitors share: processes, and answers that were found.
+    """What all visitors share: processes, and known answers.
 
-    What outlives a visitor is in few pieces of memory. What a visitor leaves behind, objects that refer to
-    each other, is collected once nobody waits; then the memory between them is returned (see `server`).
+    Data that outlives a session sits in a few buffers. The objects of a session refer to each other and are
+    collected once nobody waits; then their memory is returned to the system (see `server`).
     """
 
     workers: Workers
     known: OrderedDict[int, bytes] = field(default_factory=OrderedDict)
-    """Questions with their answers, by the hash of the question, each pair in one piece of memory."""
+    """Questions with their answers, by the hash of the question, each pair in one buffer."""
     dragging: dict[str, float] = field(default_factory=dict)
-    """Who has moved a slider, and when last."""
+    """The visitors who have moved a slider, and when."""
     _packed: bytes = b""
     _quiet: asyncio.TimerHandle | None = None
 
     def left(self) -> None:
-        """A visitor has gone: collect what they left behind, soon."""
+        """A visitor has gone: collect the objects of the session soon."""
         if self._quiet is not None:
             self._quiet.cancel()
         self._quiet = asyncio.get_running_loop().call_later(_QUIET, self._tidy)
 
     def _tidy(self) -> None:
         self._quiet = None
-        if self.workers.busy:  # someone waits for a number
+        if self.workers.busy:  # a visitor waits for a number
             self.left()
             return
         self.workers.forget()
@@ -80,34 +80,33 @@ class Server:
         return self.known
 
     def pace(self, key: str, now: float) -> float:
-        """Return the seconds until one who drags is drawn again: all who drag share one event loop."""
+        """Return the seconds to the next redraw for a visitor who drags: all share one event loop."""
         self.dragging[key] = now
         if len(self.dragging) > _FEW:
-            self.dragging = {one: then for one, then in self.dragging.items() if now - then < _LATELY}
+            self.dragging = {who: then for who, then in self.dragging.items() if now - then < _LATELY}
         return _DRAWING * max(0, len(self.dragging) - _FEW)
 
     def recall(self, key: object) -> object:
-        """Return an answer that is known, or None."""
+        """Return a known answer, or None."""
         packed = self._unpacked().get(hash(key))
         if packed is None:
             return None
         self.known.move_to_end(hash(key))
-        asked, found = pickle.loads(packed)
-        return found if asked == key else None
+        question, answer = pickle.loads(packed)
+        return answer if question == key else None
 
-    def remember(self, key: object, found: object) -> None:
-        """Keep an answer; the one that was not asked for longest is forgotten."""
-        self._unpacked()[hash(key)] = pickle.dumps((key, found))
+    def remember(self, key: object, answer: object) -> None:
+        """Keep an answer; the least recently used one is forgotten."""
+        self._unpacked()[hash(key)] = pickle.dumps((key, answer))
         while len(self.known) > _REMEMBERED:
             self.known.popitem(last=False)
 
 
 class Question(Generic[Answer]):
-    """Something that is computed for a page: the latest request wins, and each answer knows what it is of.
+    """A computation for a page: the latest request wins, and each answer knows its request.
 
-    A question that follows a slider lets the work that has begun finish, and of the requests that come
-    meanwhile only the last is computed; one of `long` work is asked once a state lasts, and ended when
-    another comes.
+    A question that follows a slider lets running work finish; of the requests that arrive meanwhile only the
+    last is computed. A `long` question is asked once a state lasts, and ended when another state comes.
     """
 
     def __init__(
@@ -119,7 +118,7 @@ class Question(Generic[Answer]):
         self.progress: tuple[str, int, int] | None = None
         self.trouble = ""
         self.updates = 0
-        """How many answers came; for those who measure."""
+        """The number of answers received; for measurements."""
         self._session, self._task, self._changed, self._long = session, task, changed, long
         self._found: Answer | None = None
         self._next: Request | None = None
@@ -127,9 +126,9 @@ class Question(Generic[Answer]):
         session.questions.add(self)
 
     def ask(self, *arguments: object, begin: bool = True, **options: object) -> None:
-        """Ask, unless it is asked or answered already; or, not to `begin`, forget what is of another request.
+        """Ask, unless already asked or answered; without `begin`, only drop the answer to another request.
 
-        Long work begins when a slider is let go, or when a button asks for it.
+        Long work starts when a slider is let go, or when a button asks for it.
         """
         request = (arguments, tuple(options.items()))
         if request == self.asked or not self._session.is_open:
@@ -147,7 +146,7 @@ class Question(Generic[Answer]):
                 self._running = self._session.task(self._find_all())
 
     def recall(self, *arguments: object, **options: object) -> bool:
-        """Take an answer that another visitor has had, if there is one; nothing is begun."""
+        """Take the answer that another visitor got, if there is one; start no work."""
         request = (arguments, tuple(options.items()))
         known = self._session.server.recall((self._task.work, request))
         if known is not None:
@@ -157,33 +156,33 @@ class Question(Generic[Answer]):
 
     @property
     def found(self) -> Answer | None:
-        """The latest answer; whoever reads one that is not of the latest request draws what is outdated."""
+        """The latest answer; reading one that does not belong to the latest request marks it as outdated."""
         if self._found is not None and not self.fresh:
             self._session.outdated = True
         return self._found
 
     @property
     def fresh(self) -> bool:
-        """Whether the answer is that of the latest request."""
+        """Whether the answer belongs to the latest request."""
         return self.of is not None and self.of == self.asked
 
     @property
     def now(self) -> Answer | None:
-        """The answer of the latest request, or None while it is not there."""
+        """The answer to the latest request, or None until it arrives."""
         return self._found if self.fresh else None
 
     @property
     def at_work(self) -> bool:
-        """Whether something is computed."""
+        """Whether a computation is running."""
         return self._running is not None and not self._running.done()
 
     @property
     def busy(self) -> bool:
-        """Whether a request waits for the one that is computed."""
+        """Whether a request waits for the one being computed."""
         return self.at_work and self._next is not None
 
     def drop(self) -> None:
-        """Ask no more; the last answer stays, as one of the past."""
+        """Stop asking; the last answer stays, marked as outdated."""
         self.asked = self.progress = self._next = None
         self.trouble = ""
         if self._long and self._running is not None:
@@ -192,7 +191,7 @@ class Question(Generic[Answer]):
             self._running = None
 
     def end(self) -> None:
-        """Forget the work that was ended, so that the next request begins it again."""
+        """Forget the work that was ended, so that the next request starts it again."""
         if not self.fresh:
             self.drop()
         self._running = None
@@ -213,32 +212,32 @@ class Question(Generic[Answer]):
             if self._long:
                 await asyncio.sleep(_PAUSE)
             progress = report if self._task.reports else None
-            found = await self._session.find(self._task, *arguments, progress=progress, **dict(options))
+            answer = await self._session.find(self._task, *arguments, progress=progress, **dict(options))
         except DiscreetError as error:
             if request == self.asked:
                 self.trouble, self.progress = str(error), None
                 self._changed()
             return
-        self._session.server.remember((self._task.work, request), found)
-        # what a slider has passed is shown while nothing newer is there, and never in place of the present
+        self._session.server.remember((self._task.work, request), answer)
+        # an answer for a step the slider has passed is shown until a newer one arrives, never after it
         if request == self.asked or not (self._long or self.fresh):
-            self.take(request, found)
+            self.take(request, answer)
             self._changed()
 
-    def take(self, request: Request, found: object) -> None:
-        """Have this answer to this request."""
-        self._found = cast(Answer, found)  # the work is part of what is remembered
+    def take(self, request: Request, answer: object) -> None:
+        """Accept this answer to this request."""
+        self._found = cast(Answer, answer)  # the key includes the work, so the type is right
         self.of, self.progress = request, None
         self.updates += 1
 
 
 class Numbers:
-    """The numbers of one state as they come in: the main path at once, all pairs of paths when it lasts."""
+    """The numbers of one state as they arrive: the main path at once, all pairs once the state lasts."""
 
     def __init__(self, state: State, session: Session, changed: Callable[[], None]) -> None:
         self.state = state
         self.quick: Question[Quick] = Question(session, QUICK, changed)
-        """The main path; while a slider is dragged, `found` is of a moment ago."""
+        """The main path; while a slider is dragged, `found` lags a moment behind."""
         self.errors: Question[ErrorCurves] = Question(session, ERRORS, changed)
         self.saving: Question[Calibration] = Question(session, SAVING, changed)
         self.overall: Question[Overall] = Question(session, OVERALL, changed, long=True)
@@ -254,12 +253,12 @@ class Numbers:
 
     @property
     def saved(self) -> float | None:
-        """The part of all variances that could be saved; None until it is known."""
+        """The fraction of all variances that could be saved; None until it is known."""
         return None if self.saving.now is None else self.saving.now.savings[0]
 
     @property
     def claim(self) -> Claim:
-        """What the epsilon on the page claims: of all paths if they were compared, else of the main path."""
+        """The claim of the epsilon shown: for all paths once they are compared, before that the main path."""
         stated = self.state.base.claim
         if self.overall.now is not None or len(self.state.base.paths) == 1:
             return stated
@@ -267,23 +266,23 @@ class Numbers:
 
     @property
     def epsilon(self) -> float | None:
-        """The epsilon on the page."""
+        """The epsilon shown."""
         if self.overall.now is not None and self.quick.fresh:
             return self.overall.now.epsilon
         return self.quick.found.epsilon if self.quick.found else None
 
     @property
     def complete(self) -> bool:
-        """Whether all numbers are there and of the present state; a saving may also be refused in words."""
+        """Whether all numbers of the present state are known; instead of a saving there may be a reason."""
         saved = self.saving.fresh or bool(self.saving.trouble)
         return self.quick.fresh and self.overall.fresh and saved
 
     def recall(self) -> None:
-        """Show at once what another visitor has asked before; nothing is begun."""
+        """Show at once what other visitors have asked before; start no work."""
         self._each(Question.recall)
 
     def ask(self, state: State, *, settled: bool) -> None:
-        """Ask for the numbers of a state; those of all pairs only if it lasts."""
+        """Ask for the numbers of a state; for all pairs only if it lasts."""
         alike = self.state.gives_same(state)
         self.state = state
         self._each(Question.ask, settled=settled)
@@ -295,20 +294,20 @@ class Numbers:
         state = self.state
         act(self.quick, state.main_events, state.delta)
         act(self.errors, state.main_events)
-        if settled:  # the release itself takes longest to build
+        if settled:  # building the release takes longest
             helpers = 1 if len(state.base.paths) == 1 else processors()
             asked = {"delta": state.delta, "neighbours": state.relation, "jobs": helpers}
             act(self.saving, state.release, **asked)
             act(self.overall, state.release, **asked)
 
     def drop(self) -> None:
-        """End all work; the next question begins it again."""
+        """End all work; the next question starts it again."""
         for question in self.questions:
             question.end()
 
 
 class Session:
-    """What one browser tab has decided, apart from all others.
+    """The decisions made in one browser tab, independent of all others.
 
     >>> session = Session(State.of("dhc-2022-08-25"))
     >>> session.commit(session.state.with_delta("1e-5"), "delta 1e-5")
@@ -323,16 +322,16 @@ class Session:
         start: Callable[[Coroutine[object, object, None]], asyncio.Task[None]] = asyncio.ensure_future,
     ) -> None:
         self.state = self.lasting = state
-        """The state that is shown, and the one that a slider on its way began with."""
+        """The state shown, and the one from which a slider being dragged started."""
         self.page = ""
         self.steps = 0
-        """How many states have lasted; for those who must know whether a page has caught up."""
+        """The number of committed states; tells whether a page has caught up."""
         self.moment = 0
-        """How many states were shown, those of a slider on its way too: what is drawn says of which it is."""
+        """The number of states shown, including those of a dragged slider; drawings carry this number."""
         self.outdated = False
-        """Whether what is being drawn was made from an answer about an earlier state (`controls.Page`)."""
+        """Whether the current drawing uses an answer about an earlier state (`controls.Page`)."""
         self.key = secrets.token_hex(8)
-        """Whose work it is, for those who share out the processors."""
+        """The owner of this session's work, for sharing the processors."""
         self._past: list[tuple[State, str]] = []
         self._future: list[tuple[State, str]] = []
         self._listeners: list[tuple[Listener, str | None]] = []
@@ -346,12 +345,12 @@ class Session:
         self._next_look = 0.0
         self._tasks: set[asyncio.Task[None]] = set()
         self.questions: WeakSet[Question[object]] = WeakSet()
-        """All that is asked for this visitor."""
+        """All questions of this visitor."""
         self.numbers = Numbers(state, self, self._told)
         self.before: Numbers | None = None
 
     def begin(self, state: State, before: State | None) -> None:
-        """Begin with another state, before anyone has seen the first one."""
+        """Start with another state, before the first one was shown."""
         self.state = self.lasting = self.numbers.state = state
         if before is not None:
             self._compare(before)
@@ -359,17 +358,17 @@ class Session:
     # -- what pages listen to ----------------------------------------------------------------------------
 
     def listen(self, listener: Listener, page: str | None = None) -> None:
-        """Call `listener` after each change; for a page only while it is shown, and when it is."""
+        """Call `listener` after each change; if it belongs to a page, only while and when that is shown."""
         self._listeners.append((listener, page))
 
     def notify(self, *, anew: bool = False) -> None:
-        """Tell everyone who listens but hidden pages; `anew`: questions must be asked again."""
+        """Notify all listeners except hidden pages; `anew` says that questions must be asked again."""
         for listener, page in self._listeners:
             if page in (None, self.page):
                 listener(anew)
 
     def show(self, page: str) -> None:
-        """Say which page is seen, and begin it, or bring it up to date."""
+        """Set the page shown, and build it or bring it up to date."""
         self.page = page
         self.notify(anew=True)
 
@@ -378,8 +377,8 @@ class Session:
     def preview(self, state: State) -> None:
         """Show a state that may not last, as while a slider is dragged.
 
-        While the numbers of an earlier one are computed it is held back for a moment, and the latest wins:
-        however many values come in, no more are drawn than can be.
+        While the numbers of an earlier state are computed it is held back for a moment, and the latest wins:
+        however many values arrive, no more are drawn than the server can manage.
         """
         self._held = state
         if self._timer is not None:
@@ -404,7 +403,7 @@ class Session:
         self.notify(anew=True)
 
     def _let_go(self) -> State | None:
-        """Forget what was held back, and return it."""
+        """Return the state that was held back, and clear it."""
         if self._timer is not None:
             self._timer.cancel()
         state, self._held, self._timer = self._held, None, None
@@ -416,18 +415,18 @@ class Session:
             self._show_held()
 
     def hear(self, word: int) -> None:
-        """Remember the number of a control's word; what is drawn next takes it into account."""
+        """Remember the number of a control's message; the next drawing takes it into account."""
         self._last_word = max(word, self._last_word)
 
     @property
     def heard(self) -> int | None:
-        """The last word that what is shown follows; None while one is held back."""
+        """The last message reflected in what is shown; None while a state is held back."""
         return self._last_word if self._held is None else None
 
     def commit(self, state: State, what: str, *, typing: object = None) -> None:
         """Make a state the present one; `what` says in a few words what was done.
 
-        What is typed into one field, letter by letter, is one step to undo.
+        Text typed into one field, letter by letter, is undone in one step.
         """
         if state != self.lasting:
             if typing is not None and typing is self._typing and self._past:
@@ -439,15 +438,15 @@ class Session:
         self._typing = typing
 
     def typed(self) -> None:
-        """A field was left: what is typed into it next is another step."""
+        """A field was left: what is typed next is a new step."""
         self._typing = None
 
     def undo(self) -> str | None:
-        """Go back by one step; return what was undone."""
+        """Go back one step; return what was undone."""
         return self._step(self._past, self._future)
 
     def redo(self) -> str | None:
-        """Do again what was undone last."""
+        """Redo what was undone last."""
         return self._step(self._future, self._past)
 
     def _step(self, source: list[tuple[State, str]], target: list[tuple[State, str]]) -> str | None:
@@ -469,7 +468,7 @@ class Session:
 
     @property
     def settled(self) -> bool:
-        """Whether the state is one that lasts, and not that of a slider on its way."""
+        """Whether the state is committed, rather than that of a slider being dragged."""
         return self.state is self.lasting
 
     @property
@@ -479,19 +478,19 @@ class Session:
 
     @property
     def redo_text(self) -> str | None:
-        """What redo would do again."""
+        """What redo would redo."""
         return self._future[-1][1] if self._future else None
 
     def open(self, state: State, before: State | None, what: str) -> None:
-        """Take over a whole session, or a new release."""
+        """Switch to another session, or to a new release."""
         if before is not None:
             self._compare(before).ask(before, settled=True)
         self.commit(state, what)
 
     def pin(self) -> None:
-        """Keep the present state to compare with, or compare no more."""
+        """Keep the present state for comparison, or stop comparing."""
         if self.before is None:
-            self._compare(self.lasting).ask(self.lasting, settled=True)  # what is known of it is at hand
+            self._compare(self.lasting).ask(self.lasting, settled=True)  # its numbers are known already
         else:
             self.before.drop()
             self.before = None
@@ -512,7 +511,7 @@ class Session:
 
     @property
     def is_open(self) -> bool:
-        """Whether there is someone to compute for."""
+        """Whether the visitor is still there."""
         return self._server is not None
 
     @property
@@ -522,7 +521,7 @@ class Session:
         return self._server
 
     def task(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
-        """Start a task that belongs to this visitor, and ends when the visitor has gone."""
+        """Start a task that belongs to this visitor and ends when the visitor leaves."""
         task = self._start(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -531,7 +530,7 @@ class Session:
     async def find(
         self, task: Task[Answer], *arguments: object, progress: Progress | None = None, **options: object
     ) -> Answer:
-        """Have something computed for this visitor."""
+        """Compute something for this visitor."""
         return await self.server.workers.run(
             partial(task.work, *arguments, **options),
             owner=self.key,
@@ -542,21 +541,21 @@ class Session:
         )
 
     def settle(self) -> None:
-        """The visitor is here: begin the work that waits until a state lasts, or that was ended."""
+        """The visitor is here: start the work that waits until a state lasts, or that was ended."""
         if self._leaving is not None:
             self._leaving.cancel()
             self._leaving = None
         for numbers in filter(None, (self.numbers, self.before)):
             numbers.ask(numbers.state, settled=True)
-        self.notify(anew=True)  # what others have asked for before is there at once
+        self.notify(anew=True)  # answers that others have asked for appear at once
 
     def pause(self) -> None:
-        """The visitor has closed the page or was cut off: end all work, unless they are back at once."""
+        """The visitor has closed the page or lost the connection: end all work unless they soon return."""
         if self._leaving is None:
             self._leaving = asyncio.get_running_loop().call_later(_GRACE, self.end_work)
 
     def end_work(self) -> None:
-        """End all work that was begun for this visitor."""
+        """End all work started for this visitor."""
         self._leaving = None
         for question in self.questions:
             question.end()
@@ -564,7 +563,7 @@ class Session:
             task.cancel()
 
     def close(self) -> None:
-        """End all work; the visitor has gone."""
+        """The visitor has gone: end all work."""
         self._let_go()
         if self._leaving is not None:
             self._leaving.cancel()

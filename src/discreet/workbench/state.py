@@ -1,11 +1,11 @@
-"""What a session has decided so far: immutable, comparable, and all that a page needs to be drawn again.
+"""The decisions of a session so far: immutable, comparable, and all that is needed to draw a page again.
 
-A budget is a total, the levels' weights and each level's shares. Weights rather than shares, because one
-level can then change while the others keep short numbers, and short numbers keep the lattice on which
+A budget is a total, the levels' weights and each level's shares. Levels have weights rather than shares so
+that one level can change while the others keep short numbers: these give the coarse lattice on which
 accounting is fast.
 
-A state is written as TOML and as part of an address, so that it can be kept, sent and opened again. What
-comes from outside is measured before it is read, and read by a process that can be killed (`workers`).
+A state can be written as TOML and as part of an address, to be kept, sent and opened again. Input from
+outside is measured before it is read, and read by a process that can be killed (`workers`).
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ DELTA = Fraction(1, 10**10)
 """The delta at which the US Census Bureau reports."""
 
 CHANGED = "-changed"
-"""What the name of a release ends in once its budget was changed."""
+"""The suffix of a release's name once its budget has changed."""
 
-_PLACES = 4  # a weight set by a slider is short: within a ten-thousandth of the others' sum
+_PLACES = 4  # decimals: a weight set by a slider is rounded to a ten-thousandth of the others' sum
 
 
 @dataclass(frozen=True)
 class Budget:
-    """How the total rho is spent; a level of Laplace noise has weight 0 and stays as it is.
+    """How the total rho is spent; a level with Laplace noise has weight 0 and does not change.
 
     >>> budget = Budget.of(load("dhc-2022-08-25"))
     >>> budget.total, budget.weights[:3]
@@ -52,23 +52,23 @@ class Budget:
 
     @classmethod
     def of(cls, release: Release) -> Budget:
-        """Return the budget as a release states it, weights as whole numbers without a common divisor."""
+        """Return the budget that a release states, with whole weights without a common divisor."""
         relation, spent, shares = release.neighbours, [], []
         for level in release.levels:
             rho = Fraction(0) if level.has_laplace else level.spent(relation)
             spent.append(rho)
             whole = rho * (1 if relation == "bounded" else 2)
-            shares.append(tuple(one.precision / whole for one in level.events(relation)) if rho else ())
+            shares.append(tuple(event.precision / whole for event in level.events(relation)) if rho else ())
         return cls(sum(spent, Fraction(0)), whole_weights(spent), tuple(shares))
 
     @cached_property
     def parts(self) -> tuple[Fraction, ...]:
-        """Each level's part of the total."""
+        """Each level's share of the total."""
         whole = sum(self.weights, Fraction(0))
         return tuple(weight / whole if whole else Fraction(0) for weight in self.weights)
 
     def with_share(self, place: int, share: Fraction) -> Budget:
-        """Return the budget with about this part for one level, the others in their old proportions.
+        """Return the budget with about this share for one level; the others keep their proportions.
 
         >>> budget = Budget.of(load("dhc-2022-08-25")).with_share(1, Fraction(1, 2))
         >>> budget.parts[1], budget.total
@@ -107,11 +107,11 @@ class State:
     delta: Fraction = DELTA
     neighbours: Neighbours | None = None
     settings: tuple[tuple[str, str, str], ...] = ()
-    """What other pages remember: (page, name, text)."""
+    """What pages remember: (page, name, text)."""
     stated: Budget = field(default=None, compare=False)  # type: ignore[assignment]
     """The budget as the base states it ..."""
     noise: tuple[tuple[Noise, ...], ...] = field(default=(), compare=False, repr=False)
-    """... and its events by level, both found once for all states of a base."""
+    """... and its events by level, both computed once for all states of a base."""
 
     def __post_init__(self) -> None:
         if self.stated is None:
@@ -132,31 +132,31 @@ class State:
 
     @cached_property
     def release(self) -> Release:
-        """The release as it is now; the base itself while nothing was changed."""
+        """The release as it is now; the base itself while nothing has changed."""
         return self.base if self.changed is None else _rebuilt(self.base, self.changed, self.release_name)
 
     @property
     def release_name(self) -> str:
-        """The name of the release as it is now, which need not be built for it."""
+        """The name of the release as it is now, found without building the release."""
         has_mark = self.changed is None or self.base.name.endswith(CHANGED)
         return self.base.name if has_mark else self.base.name + CHANGED
 
     @property
     def relation(self) -> Neighbours:
-        """The neighbours that are accounted for."""
+        """The neighbours used in accounting."""
         return self.neighbours or self.base.neighbours
 
     @property
     def factor(self) -> Fraction:
-        """The total over the stated total."""
+        """The total divided by the stated total."""
         return self.budget.total / self.stated.total if self.stated.total else Fraction(1)
 
     @cached_property
     def main_events(self) -> tuple[Noise, ...]:
         """The events that tell two neighbours of the main path apart.
 
-        A dragged slider asks for them many times a second. Where it changes no more than what levels spend,
-        their variances are multiplied by what a level spends less, and no release is built.
+        A dragged slider asks for them many times a second. If it changes only what levels spend, their
+        variances are scaled accordingly, and no release is built.
         """
         budget, stated, base = self.budget, self.stated, self.base
         is_merged = any(len(run) > 1 for run in base.runs(base.main))
@@ -166,14 +166,16 @@ class State:
             scaled: list[Noise] = []
             for place, noise in enumerate(self.noise):
                 factor = Fraction(1)
-                if stated.weights[place]:  # Laplace noise is in none of these levels
+                if stated.weights[place]:  # these levels have no Laplace noise
                     factor = stated.total * stated.parts[place] / (budget.total * budget.parts[place])
-                scaled += [one.resized(one.size * factor) if one.is_gaussian else one for one in noise]
+                scaled += [
+                    event.resized(event.size * factor) if event.is_gaussian else event for event in noise
+                ]
             events = grouped(scaled)
         return (*events, *events) if self.relation == "bounded" else events
 
     def with_budget(self, budget: Budget) -> State:
-        """Return the state with another budget; one that equals the stated one is no change."""
+        """Return the state with another budget; the stated one counts as no change."""
         return replace(self, changed=None if budget == self.stated else budget)
 
     def with_total(self, factor: Fraction) -> State:
@@ -181,15 +183,17 @@ class State:
         return self.with_budget(replace(self.budget, total=self.stated.total * factor))
 
     def with_release(self, release: Release) -> State:
-        """Return the state with the noise of another release of the same levels and queries.
+        """Return the state with the noise of another release that has the same levels and queries.
 
-        A budget says all of that but for Laplace noise: where this differs, the release is a new base.
+        A budget describes everything except Laplace noise: if that differs, the release is a new base.
         """
-        old, new = ([level for level in one.levels if level.has_laplace] for one in (self.base, release))
+        old, new = (
+            [level for level in source.levels if level.has_laplace] for source in (self.base, release)
+        )
         if old == new:
             return self.with_budget(Budget.of(release))
-        made = State(release, f"{release.name}.toml", False, delta=self.delta, settings=self.settings)
-        return made.with_neighbours(self.relation)
+        state = State(release, f"{release.name}.toml", False, delta=self.delta, settings=self.settings)
+        return state.with_neighbours(self.relation)
 
     def with_delta(self, text: str) -> State:
         """Return the state with another delta.
@@ -201,22 +205,22 @@ class State:
         return replace(self, delta=read_delta(text))
 
     def with_neighbours(self, relation: str) -> State:
-        """Return the state with other neighbours; those of the base are no change."""
+        """Return the state with other neighbours; those of the base count as no change."""
         known = next((one for one in RELATIONS if one == relation), None)
         if known is None:
             raise InputError(f"neighbours is {relation!r}; it must be 'bounded' or 'unbounded'")
         return replace(self, neighbours=None if known == self.base.neighbours else known)
 
     def settings_of(self, page: str) -> dict[str, str]:
-        """Return what a page has remembered."""
+        """Return the texts that a page remembers."""
         return {name: text for where, name, text in self.settings if where == page}
 
     def setting(self, page: str, name: str, default: str = "") -> str:
-        """Return what a page has remembered under a name."""
+        """Return the text that a page remembers under a name."""
         return self.settings_of(page).get(name, default)
 
     def gives_same(self, other: State) -> bool:
-        """Whether another state has the same numbers; what pages remember for themselves may differ.
+        """Whether another state has the same numbers; what pages remember may differ.
 
         >>> state = State.of("dhc-2020")
         >>> state.gives_same(state.with_settings("risk", {"prior": "1/3"}))
@@ -226,7 +230,7 @@ class State:
         return mine == (other.base, other.changed, other.delta, other.neighbours)
 
     def with_settings(self, page: str, values: Mapping[str, str]) -> State:
-        """Return the state with texts that a page remembers; an empty one is forgotten.
+        """Return the state with new texts for a page to remember; an empty text is forgotten.
 
         >>> state = State.of("dhc-2020").with_settings("risk", {"prior": "1/2"})
         >>> state.setting("risk", "prior"), state.setting("risk", "level", "Block")
@@ -269,7 +273,7 @@ _WIDEST = 4  # the total slider spans a quarter to four times the stated total
 
 
 def factor_at(step: int) -> Fraction:
-    """Return the factor on the total at a step of the slider, of three digits; 0 is exactly 1.
+    """Return the factor on the total at a step of the slider, to three digits; step 0 is exactly 1.
 
     >>> factor_at(0), factor_at(100), factor_at(-50), factor_at(1)
     (Fraction(1, 1), Fraction(4, 1), Fraction(1, 2), Fraction(101, 100))
@@ -279,7 +283,7 @@ def factor_at(step: int) -> Fraction:
 
 
 def step_of(factor: Fraction) -> int:
-    """Return the step of the total slider that is nearest to a factor.
+    """Return the step of the total slider nearest to a factor.
 
     >>> [step_of(factor_at(step)) for step in (-100, -1, 0, 7, 100)]
     [-100, -1, 0, 7, 100]
@@ -295,26 +299,26 @@ def step_of(factor: Fraction) -> int:
 VERSION = 1
 _KEYS = ("session", "preset", "file", "release", "delta", "neighbours", "budget", "pages", "before")
 LONGEST_LINK = 30_000
-"""Characters of an address that every server reads; a state that needs more is kept in a file."""
+"""The longest address, in characters, that every server reads; a state that needs more goes into a file."""
 
 MOST_KEYS = 10_000
-"""Keys of a file that a page opens, in all its tables."""
+"""The most keys in a file that a page opens, in all its tables together."""
 
 MOST_LEVELS = 60
 MOST_QUERIES = 1_500
-"""Queries of a release, in all its levels: each is a cell of a table on the page."""
+"""The most queries of a release, in all its levels: each is a cell of a table on the page."""
 
 MOST_PATHS = 400
 MOST_VARIANCES = 500
-"""Different variances on all levels; the time of an account grows with them."""
+"""The most different variances on all levels; accounting takes longer the more there are."""
 
-_LONGEST_UNFOLDED = 200_000  # bytes of TOML that an address may unfold to
+_LONGEST_UNFOLDED = 200_000  # bytes of TOML that an address may expand to
 _LONGEST_SETTING = 2_000  # characters of what a page remembers
 _MOST_SETTINGS = 1_000
 
 
 def to_toml(state: State, before: State | None = None) -> str:
-    """Write a session, with the state it is compared to if there is one.
+    """Write a session as TOML, with the state it is compared with if there is one.
 
     >>> print(to_toml(State.of("dhc-2020")), end="")
     # A session of `discreet workbench`; open it there.
@@ -330,7 +334,7 @@ def to_toml(state: State, before: State | None = None) -> str:
 
 
 def from_toml(text: str, where: str = "the session") -> tuple[State, State | None]:
-    """Read a session: the state, and the one it is compared to.
+    """Read a session from TOML: the state, and the one it is compared with.
 
     >>> state = State.of("dhc-2020").with_total(Fraction(1, 2)).with_delta("1e-9")
     >>> from_toml(to_toml(state)) == (state, None)
@@ -350,7 +354,7 @@ def from_toml(text: str, where: str = "the session") -> tuple[State, State | Non
 
 
 def read_file(content: bytes, where: str) -> tuple[State, State | None]:
-    """Read a file that was handed in: a session, or a release, which begins a new one.
+    """Read an uploaded file: a session, or a release, which starts a new session.
 
     >>> read_file(b"name = 1", where="a.toml")
     Traceback (most recent call last):
@@ -401,7 +405,7 @@ def from_link(link: str) -> tuple[State, State | None]:
         raise InputError(
             f"the address expands to more than {_LONGEST_UNFOLDED} bytes; save the session as a file"
         )
-    if not unpacker.eof or unpacker.unused_data:  # its first half may read as another session
+    if not unpacker.eof or unpacker.unused_data:  # part of an address could be read as another session
         raise InputError("the address is not whole: characters are missing or too many; copy it again")
     return from_toml(text, "the address")
 
@@ -473,10 +477,10 @@ def _release(text: str, where: str) -> Release:
 
 
 def _checked(state: State, where: str) -> State:
-    """Refuse what the pages cannot draw, while nobody waits for it but the visitor."""
+    """Refuse what the pages cannot draw, here, where only this visitor waits."""
     if len(state.settings) > _MOST_SETTINGS:
-        found = len(state.settings)
-        raise InputError(f"pages has {found} settings; at most {_MOST_SETTINGS} are read ({where})")
+        many = len(state.settings)
+        raise InputError(f"pages has {many} settings; at most {_MOST_SETTINGS} are read ({where})")
     for page, name, text in state.settings:
         size = max(map(len, (page, name, text)))
         if size > _LONGEST_SETTING:
@@ -518,8 +522,8 @@ def _budget(state: State, data: Mapping[str, object], where: str) -> Budget:
 def _text(table: Mapping[str, object], key: str, where: str) -> str:
     value = table.get(key)
     if not isinstance(value, str):
-        found = "missing" if value is None else f"of type {type(value).__name__}"
-        raise InputError(f"{key} is {found}; it must be a string in quotes ({where})")
+        problem = "missing" if value is None else f"of type {type(value).__name__}"
+        raise InputError(f"{key} is {problem}; it must be a string in quotes ({where})")
     return value
 
 

@@ -1,8 +1,8 @@
-"""What is computed for the pages, in other processes.
+"""The computations for the pages, which run in other processes.
 
-Every task is one question to a function, most of them one of a lower room as it is. It states how long it
-may take, and its cost is estimated from the release that it is about. `quick` and `errors` are of the main
-path and run while a slider is dragged; `overall` and `saving` are of all pairs and run when it is let go.
+Every task calls one function, in most cases a public one of another package of `discreet`. It states how long
+it may take, and its cost is estimated from its release. `quick` and `errors` cover the main path and run
+while a slider is dragged; `overall` and `saving` cover all pairs and run when it is let go.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ class Task(NamedTuple, Generic[Answer]):
 
     work: Callable[..., Answer]
     seconds: float
-    """For one case of a release of ten kinds of noise, on one processor."""
+    """For one case of a release with ten kinds of noise, on one processor."""
     deadline: float
     all_cases: bool = False
-    """Whether each pair of paths is a case, and not the main path alone."""
+    """Whether each pair of paths is a case, rather than the main path alone."""
     reports: bool = False
-    """Whether it takes a function to report its progress to."""
+    """Whether it takes a function to which it reports progress."""
 
     def cost(self, *arguments: object) -> float:
-        """Estimate the seconds that it takes, from the release or the events among its arguments.
+        """Estimate its duration in seconds, from the release or the events among its arguments.
 
         >>> from discreet.budget import load
         >>> release = load("dhc-2020")
@@ -63,14 +63,14 @@ class Task(NamedTuple, Generic[Answer]):
         True
         """
         seconds = self.seconds
-        for one in arguments:
-            if isinstance(one, Release):
-                many = len(one.paths)
-                cases = many * (many + 1) / 2 if one.neighbours == "bounded" else many
-                kinds = len(set(one.path_events(one.main)))
+        for argument in arguments:
+            if isinstance(argument, Release):
+                many = len(argument.paths)
+                cases = many * (many + 1) / 2 if argument.neighbours == "bounded" else many
+                kinds = len(set(argument.path_events(argument.main)))
                 seconds *= max(1.0, kinds / 10) * (cases if self.all_cases else 1)
-            elif isinstance(one, tuple):
-                seconds *= max(1.0, len(set(one)) / 10)
+            elif isinstance(argument, tuple):
+                seconds *= max(1.0, len(set(argument)) / 10)
         return seconds
 
 
@@ -87,7 +87,7 @@ def line_of(x: Iterable[SupportsFloat], y: Iterable[SupportsFloat]) -> Line:
 
 
 class Quick(NamedTuple):
-    """The main path at the chosen delta, and its curve: `profile` has a line each for exact, zCDP and GDP."""
+    """The main path at the chosen delta, and its curve: `profile` has lines for exact, zCDP and GDP."""
 
     epsilon: float
     zcdp: float
@@ -110,7 +110,7 @@ def quick(events: Events, delta: Fraction) -> Quick:
     grid = np.linspace(0.0, float(zcdp.epsilon(delta=floor)), POINTS)
     exact = loss.delta(epsilon=grid)
     chosen, last = map(float, loss.epsilons([delta, deepest]))
-    # the curve may fall between two points of the grid, as that of Laplace noise does
+    # the curve may drop between two points of the grid, as with Laplace noise
     known = ((chosen, small), (last, floor))
     line = [at for at in line_of(grid, exact) if at[1] > floor] + [at for at in known if at[0] > 0]
     bounds = [line_of(grid, curve.delta(epsilon=grid)) for curve in (zcdp, gdp)]
@@ -124,7 +124,7 @@ def quick(events: Events, delta: Fraction) -> Quick:
 
 
 class ErrorCurves(NamedTuple):
-    """The trade-off curves, exact, zCDP and GDP, and the least misses at 5 % false alarms."""
+    """The trade-off curves (exact, zCDP and GDP), and the lowest rate of misses at 5 % false alarms."""
 
     lines: tuple[Line, Line, Line]
     missed: float
@@ -133,15 +133,15 @@ class ErrorCurves(NamedTuple):
 def errors(events: Events) -> ErrorCurves:
     """Return the trade-off curves of one case: type I against type II error.
 
-    The exact one by its points at fixed losses, each of which lies on the curve; by symmetry those of one
-    half give the other.
+    The exact one is given by its points at fixed losses, all of which lie on the curve; by symmetry one half
+    gives the other.
 
     >>> found = errors((DiscreteGaussian(variance=5, times=10),))
     >>> found.lines[0][0], found.lines[0][-1], round(found.missed, 6)
     ((0.0, 1.0), (1.0, 0.0), 0.591342)
     """
     loss, zcdp, gdp = compose(events), ZCDP(events), GaussianDP(events)
-    # from the middle of the curve out to where nothing can be seen
+    # from the middle of the curve outwards until nothing is visible
     far = loss.mean + 5 * math.sqrt(max(loss.variance, 1e-12))
     alpha, beta = loss.errors(threshold=np.linspace(0.0, far, _THRESHOLDS))
     points = {(float(a), float(b)) for a, b in zip(alpha, beta, strict=True)}
@@ -153,7 +153,7 @@ def errors(events: Events) -> ErrorCurves:
 
 
 class Overall(NamedTuple):
-    """The worst over all pairs of paths: also the advantage, and the least misses at 5 % false alarms."""
+    """The worst case over all pairs of paths, with the advantage and the misses at 5 % false alarms."""
 
     epsilon: float
     worst: tuple[int, ...]
@@ -170,25 +170,25 @@ def overall(
     jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> Overall:
-    """Return the worst over all cases, as `discreet account` finds it.
+    """Return the worst case, as `discreet account` finds it.
 
     >>> from discreet.budget import load
     >>> overall(load("dhc-2022-08-25"), neighbours="unbounded", delta=Fraction(1, 10**10)).worst
     (1,)
     """
-    made = account(release, neighbours=neighbours, jobs=jobs)
-    point = made.with_workers(jobs, progress).at_delta(delta)[0]
-    missed = float(made.tradeoff(alpha="1/20"))
-    return Overall(max(point.epsilon, 0.0), point.paths, made.pairs, made.total_variation, missed)
+    whole = account(release, neighbours=neighbours, jobs=jobs)
+    point = whole.with_workers(jobs, progress).at_delta(delta)[0]
+    missed = float(whole.tradeoff(alpha="1/20"))
+    return Overall(max(point.epsilon, 0.0), point.paths, whole.pairs, whole.total_variation, missed)
 
 
 def saving(release: Release, *, delta: Fraction, neighbours: Neighbours, jobs: int = 1) -> Calibration:
-    """Return the least noise that keeps what zCDP promises, unproved."""
+    """Return the least noise that keeps zCDP's promise, without a proof."""
     return calibrate(release, zcdp=True, proof=False, delta=delta, neighbours=neighbours, jobs=jobs)
 
 
 def estimates(release: Release, tree: tuple[float, ...] | None) -> tuple[MarginLine, ...]:
-    """Return the noise with the best estimates of `discreet accuracy` beside it."""
+    """Return the noise beside the best estimates of `discreet accuracy`."""
     return margin_lines(release, accuracy(release, tree=tree))
 
 
@@ -200,10 +200,10 @@ def least_budget(
     neighbours: Neighbours,
     jobs: int = 1,
 ) -> tuple[Calibration, float]:
-    """Return the release of least cost with these margins, by `calibrate --moe`, and zCDP's epsilon."""
-    made = reached(release, dict(wanted), proof=False, delta=delta, neighbours=neighbours, jobs=jobs)
-    zcdp = zcdp_of(account(made.release, neighbours=neighbours))
-    return made, float(zcdp.epsilon(delta=float(delta)))
+    """Return the cheapest release with these margins, by `calibrate --moe`, and zCDP's epsilon."""
+    cheapest = reached(release, dict(wanted), proof=False, delta=delta, neighbours=neighbours, jobs=jobs)
+    zcdp = zcdp_of(account(cheapest.release, neighbours=neighbours))
+    return cheapest, float(zcdp.epsilon(delta=float(delta)))
 
 
 class MainPath(NamedTuple):
@@ -218,10 +218,10 @@ def best_on_main_path(release: Release, *, prior: str, neighbours: Neighbours) -
     whole = account(release, neighbours=neighbours)
     profile = risk_profile(release, prior=prior, whole=whole, pairs="main")
     zcdp = ZCDP(whole.events(whole.main))
-    # where hardly any outcome can change a mind, none does that a drawing would show
+    # at extreme priors almost no outcome changes the decision: too little to see in a chart
     near = [p for p in PRIORS if zcdp.delta(epsilon=abs(math.log((1 - p) / p))) > _UNSEEN]
-    found = dict(zip(near, best_accuracies(whole.case(whole.main), near), strict=True))
-    return MainPath(profile, line_of(PRIORS, (found.get(p, max(p, 1 - p)) for p in PRIORS)))
+    best = dict(zip(near, best_accuracies(whole.case(whole.main), near), strict=True))
+    return MainPath(profile, line_of(PRIORS, (best.get(p, max(p, 1 - p)) for p in PRIORS)))
 
 
 QUICK = Task(quick, 0.03, 120)

@@ -1,13 +1,13 @@
 """Work outside the event loop: fair to all visitors, and ended when nobody waits for it any more.
 
-Whatever is read or computed for a visitor runs in a process that can be killed. A job has an owner, an
-estimate of its cost and a deadline:
+Reading and computing for a visitor happen in a process that can be killed. A job has an owner, an estimate of
+its cost and a deadline:
 
-- By its cost a job goes to one of three lanes, each with processes of its own, so that work of minutes never
-  stands before work of milliseconds. A job that takes longer than its lane allows is moved to the next one.
-- In a lane the visitor goes first who has used the least time; a newcomer goes before everyone. Time that
-  someone did not use while others waited is not saved up.
-- A job that is cancelled, or has reached its deadline, is killed with everything that it has started.
+- Its cost decides which of three lanes a job goes to. Each lane has its own processes, so that work of
+  minutes never delays work of milliseconds. A job that exceeds the limit of its lane moves to the next one.
+- Within a lane the visitor who has used the least time goes first, and a newcomer before everyone. Time that
+  a visitor did not use while others waited is not saved up.
+- A job that is cancelled or reaches its deadline is killed, with everything that it started.
 """
 
 from __future__ import annotations
@@ -41,54 +41,54 @@ Progress = Callable[[str, int, int], None]
 """Called with (stage, done, total)."""
 
 Message = tuple[str, object, float]
-"""What a process says: of what kind, what, and the seconds that it has computed."""
+"""A message from a process: its kind, its content, and the seconds computed so far."""
 
 MOST_WAITING = 64
-"""Jobs of one visitor that may wait; more are refused."""
+"""The most jobs of one visitor that may wait; more are refused."""
 
 _LOADED = ["discreet.workbench.adversary"]
-_SOCKET = 100  # letters that the path of a socket may have, on every system
+_SOCKET = 100  # the longest path of a socket, in characters, that every system allows
 _OFTEN = 0.1  # seconds between two reports of progress
-_GRACE = 1.0  # seconds in which a job may tidy up; NiceGUI waits for 2 when it ends
+_GRACE = 1.0  # seconds for a job to clean up; NiceGUI waits for 2 when it ends
 _MEMORY = 4 * 2**30  # bytes that one process may hold
-_SPARE = 1  # processes that are warm and idle, to take the place of one that was killed
-_REMEMBERED = 1000  # how long jobs took
-_EACH = 0.005  # seconds that every job counts, however short
-_WELCOME = 1.0  # seconds by which a newcomer goes before others
-_QUIET = 30.0  # seconds without work after which fresh processes replace those that have worked
-_OVERFULL = 4  # jobs that a lane may take over from the one before, beyond its own number
+_SPARE = 1  # warm idle processes, to replace one that was killed
+_REMEMBERED = 1000  # durations of jobs kept
+_EACH = 0.005  # seconds charged for a job at least
+_WELCOME = 1.0  # seconds of head start for a newcomer
+_QUIET = 30.0  # seconds without work after which used processes are replaced by fresh ones
+_OVERFULL = 4  # jobs that a lane may take over from the previous one, beyond its own number
 
 
 @cache
 def _starting(folder: str) -> ForkServerContext | SpawnContext:
-    """How processes start: forked from one that has loaded what they need and has no threads, where the
-    system can do that and the socket to it, in this folder, has a path that is short enough."""
+    """Return how processes start: forked from one that has loaded the modules they need and has no threads,
+    if the system supports it and the path of its socket in this folder is short enough."""
     socket = os.fsencode(os.path.join(folder, "listener-12345678"))
     if "forkserver" not in multiprocessing.get_all_start_methods() or len(socket) > _SOCKET:
         return multiprocessing.get_context("spawn")
-    found = multiprocessing.get_context("forkserver")
-    found.set_forkserver_preload(_LOADED)
-    return found
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(_LOADED)
+    return context
 
 
 def processors() -> int:
-    """Return how many processors this program may use."""
+    """Return the number of processors this program may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """A group of jobs of similar length: how many run at once, with what courtesy to others."""
+    """A group of jobs of similar length: how many run at once, and at which priority."""
 
     longest: float
-    """Seconds; a job that takes longer is moved to the next lane."""
+    """Seconds; a job that takes longer moves to the next lane."""
     at_once: int
     nice: int
 
 
 @dataclass(eq=False)
 class Job:
-    """One piece of work that someone waits for."""
+    """One piece of work that a visitor waits for."""
 
     owner: str
     work: Callable[..., object]
@@ -100,7 +100,7 @@ class Job:
     worker: Worker | None = None
     begun: float = 0.0
     seconds: float = 0.0
-    """That it has computed, in the end; other work on the machine does not count."""
+    """The seconds it has computed in the end; other work on the machine does not count."""
     timers: list[asyncio.TimerHandle] = field(default_factory=list)
 
 
@@ -128,7 +128,7 @@ class Workers:
         self._waiting: list[dict[str, list[Job]]] = [{} for _ in self.lanes]
         self._running: list[set[Job]] = [set() for _ in self.lanes]
         self._used: OrderedDict[str, float] = OrderedDict()
-        self._clock = 0.0  # the least time that any of those has used who were served lately
+        self._clock = 0.0  # the least time used by any visitor served recently
         self._took: OrderedDict[tuple[str, str], float] = OrderedDict()
         self._idle: list[Worker] = []
         self._all: set[Worker] = set()
@@ -146,13 +146,13 @@ class Workers:
         kind: str = "",
         progress: Progress | None = None,
     ) -> Answer:
-        """Return work(*arguments), computed elsewhere; with `progress` it is handed a function to report to.
+        """Return work(*arguments), computed in another process; with `progress` it can report to a function.
 
-        `cost` is an estimate in seconds, which what the visitor's last job of the same `kind` took replaces;
-        `deadline` the seconds after which the work is given up. Cancelling the task that waits ends the work.
+        `cost` is an estimate in seconds, replaced by the duration of the visitor's last job of this `kind` if
+        there was one; after `deadline` seconds the work is stopped. Cancelling the waiting task ends it.
         """
         cost = self._took.get((owner, kind), cost)
-        lane = next(place for place, one in enumerate(self.lanes) if cost <= one.longest)
+        lane = next(number for number, lane in enumerate(self.lanes) if cost <= lane.longest)
         waiting = self._waiting[lane].setdefault(owner, [])
         if len(waiting) >= MOST_WAITING or self._stopped:
             raise DiscreetError("too many questions at once; wait for their answers")
@@ -167,17 +167,17 @@ class Workers:
         if progress is not None:
             progress("" if job.worker else "waiting", 0, 0)
         try:
-            found = await future
+            answer = await future
             if kind:
                 self._took[owner, kind] = job.seconds
                 while len(self._took) > _REMEMBERED:
                     self._took.popitem(last=False)
-            return cast(Answer, found)  # as the process was told
+            return cast(Answer, answer)  # as the process was told
         finally:
             self._leave(job)
 
     def owned(self, owner: str) -> int:
-        """Return how many jobs of a visitor wait or run."""
+        """Return the number of a visitor's jobs that wait or run."""
         waiting = sum(len(lane.get(owner, ())) for lane in self._waiting)
         return waiting + sum(job.owner == owner for lane in self._running for job in lane)
 
@@ -187,7 +187,7 @@ class Workers:
         return any(self._running) or any(self._waiting)
 
     def forget(self) -> None:
-        """Remember no more who has used how much time, and how long jobs took; for when nobody waits."""
+        """Forget who has used how much time, and how long jobs took; called when nobody waits."""
         self._used.clear()
         self._took.clear()
 
@@ -216,13 +216,13 @@ class Workers:
     # -- whose turn it is --------------------------------------------------------------------------------
 
     def _fill(self, lane: int) -> None:
-        """Begin what may begin."""
+        """Start the jobs that may start."""
         waiting = self._waiting[lane]
         while len(self._running[lane]) < self.lanes[lane].at_once and not self._stopped:
             owners = [owner for owner, jobs in waiting.items() if jobs]
             if not owners:
                 return
-            owner = min(owners, key=lambda one: self._used[one])
+            owner = min(owners, key=lambda visitor: self._used[visitor])
             self._clock = max(self._clock, self._used[owner])
             self._begin(waiting[owner].pop(0), lane)
 
@@ -242,7 +242,7 @@ class Workers:
             self._idle.append(self._new())
 
     def _move(self, job: Job) -> None:
-        """Move a job that takes long to the next lane; the place it held is free for others."""
+        """Move a long job to the next lane; its place becomes free for others."""
         before, after = job.lane, job.lane + 1
         rest = self.lanes[before].longest
         if len(self._running[after]) < self.lanes[after].at_once + _OVERFULL:
@@ -260,7 +260,7 @@ class Workers:
             job.answer.set_exception(DiscreetError(f"stopped after {job.deadline:g} s"))
 
     def _leave(self, job: Job) -> None:
-        """Take a job off its lane, answered or not."""
+        """Remove a job from its lane, answered or not."""
         while len(self._used) > _REMEMBERED and not self.owned(next(iter(self._used))):
             self._used.popitem(last=False)
         for timer in job.timers:
@@ -276,10 +276,10 @@ class Workers:
             self._used[job.owner] = self._used.get(job.owner, self._clock) + spent + _EACH
             self._running[job.lane].discard(job)
             worker, job.worker = job.worker, None
-            alike = sum(one.nice == worker.nice for one in self._idle)
+            alike = sum(idle.nice == worker.nice for idle in self._idle)
             gone = worker not in self._all
             if gone or worker.job is job or alike > self.lanes[job.lane].at_once or self._stopped:
-                self._end(worker)  # it still works, or there are enough
+                self._end(worker)  # it is still computing, or there are enough idle ones
             else:
                 self._idle.append(worker)
             self._fill(job.lane)
@@ -295,10 +295,10 @@ class Workers:
         return worker
 
     def _refresh(self) -> None:
-        """Let go of what the work of those who left has filled: memory comes back only with the process."""
+        """Replace used processes: their memory returns to the system only when they end."""
         if self._stopped or any(self._running):
             return
-        for worker in [one for one in self._idle if one.has_worked]:
+        for worker in [idle for idle in self._idle if idle.has_worked]:
             self._end(worker)
         self.warm_up()
 
@@ -314,7 +314,7 @@ class Workers:
 
 
 class Worker:
-    """One process that computes; whoever talks to it is on the event loop."""
+    """One process that computes; its methods are called on the event loop."""
 
     def __init__(
         self,
@@ -335,14 +335,14 @@ class Worker:
         threading.Thread(target=self._listen, daemon=True).start()
 
     def do(self, job: Job, nice: int) -> None:
-        """Begin a job."""
+        """Start a job."""
         self.job, more = job, nice - self.nice
         self.nice, self.has_worked = nice, True
-        # what is sent waits in the pipe while the process starts
+        # the message waits in the pipe while the process starts
         threading.Thread(target=self._send, args=(job, more), daemon=True).start()
 
     def slow_down(self, nice: int) -> None:
-        """Be more courteous from now on."""
+        """Lower the priority."""
         self.nice = nice
         with contextlib.suppress(OSError, AttributeError):
             if self._process.pid is not None:
@@ -353,16 +353,16 @@ class Worker:
             self._started.wait()
             self._ours.send((job.work, job.arguments, job.progress is not None, more))
         except (OSError, ValueError):
-            return  # the listener hears of it
-        except Exception as error:  # what cannot be sent
+            return  # the listener will notice
+        except Exception as error:  # arguments that cannot be pickled
             self._tell(("error", f"{type(error).__name__}: {error}", 0.0))
 
     def _listen(self) -> None:
         try:
-            with undisturbed():  # Ctrl-C goes to all of a terminal's processes; the server ends this one
+            with undisturbed():  # Ctrl-C reaches all processes of a terminal; the server ends this one
                 self._process.start()
         except OSError:
-            pass  # the system gives no more: closing our end says that there is no process
+            pass  # the system allows no more processes: closing our end says so
         finally:
             self._theirs.close()
             self._started.set()
@@ -396,7 +396,7 @@ class Worker:
                 job.answer.set_exception(DiscreetError(value))
 
     def end(self, gently: bool) -> None:
-        """End the process, in a thread; gently, it may tidy up first, and what it has started with it."""
+        """End the process, in a thread; if `gently`, it and its children may clean up first."""
         self._started.wait()
         if self._process.pid is not None:
             if gently and self._process.is_alive():
@@ -408,7 +408,7 @@ class Worker:
 
 
 def _kill(process: BaseProcess) -> None:
-    """Kill a process, and its group if it leads one."""
+    """Kill a process, with its group if it leads one."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         if hasattr(os, "killpg") and process.pid is not None:
             os.killpg(process.pid, signal.SIGKILL)
@@ -416,7 +416,7 @@ def _kill(process: BaseProcess) -> None:
 
 
 def kill_children() -> None:
-    """End every process that this one has started; for the very end."""
+    """End every process that this one has started; called last."""
     for child in multiprocessing.active_children():
         _kill(child)
 
@@ -425,7 +425,7 @@ def kill_children() -> None:
 
 
 def _work(pipe: Connection, place: str, nice: int, warm: Callable[[], object] | None) -> None:
-    """Do one job after the other; all files for a while are in `place`."""
+    """Do one job after another; temporary files go to `place`."""
     if hasattr(os, "setsid"):
         os.setsid()
     if hasattr(os, "nice"):
@@ -475,7 +475,7 @@ def _reporter(pipe: Connection) -> Callable[..., None]:
 def _answer(
     work: Callable[..., object], arguments: tuple[object, ...], progress: Callable[..., None] | None
 ) -> tuple[str, object] | None:
-    """What is sent back; None if nobody waits for it."""
+    """Return the message to send back; None if nobody waits for it."""
     more = {} if progress is None else {"progress": progress}
     try:
         return "done", work(*arguments, **more)
@@ -486,7 +486,7 @@ def _answer(
     except BrokenPipeError:
         return None
     except Exception as error:
-        if _leaving:  # a library took the request to leave for a failure of its own
+        if _leaving:  # a library has turned the request to leave into an error
             return None
         traceback.print_exc()
         return "error", f"{type(error).__name__}: {error}"
@@ -496,7 +496,7 @@ _leaving: list[int] = []
 
 
 def _leave(number: int, frame: FrameType | None) -> NoReturn:
-    """End the job by an exception, so that it tidies up on its way out; what it says of that is of no use."""
+    """End the job by an exception, so that it cleans up on its way out; messages about that are useless."""
     signal.signal(number, signal.SIG_IGN)
     _leaving.append(number)
     with open(os.devnull, "wb") as nowhere:

@@ -22,7 +22,7 @@ from flint import arb, arb_poly
 
 from discreet.errors import PrecisionError
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
-from discreet.noise.balls import ball, interval, working_bits
+from discreet.noise.balls import as_interval, ball, working_bits
 from discreet.numbers import Interval
 
 MOST_DENSE = 1 << 18
@@ -96,7 +96,7 @@ def defined_delta(events: Iterable[Noise], epsilon: Fraction, *, bits: int) -> I
             raise PrecisionError(f"a list of {longest} losses is too long; {MOST_LISTED} are listed")
         total = _expectation(left, right, h, epsilon - start)
         # what is left out counts for at least nothing and at most its probability
-        return interval(total + missed.upper() * arb(0.5, 0.5))
+        return as_interval(total + missed.upper() * arb(0.5, 0.5))
 
 
 def _law(event: Noise, bits: int) -> _Law:

@@ -31,7 +31,7 @@ from discreet.accounting.privacy_loss import UNSEEN, PrivacyLoss, compose
 from discreet.budget.levels import CaseLabel
 from discreet.errors import PrecisionError
 from discreet.noise import Noise
-from discreet.noise.balls import ball, interval, lower, upper, working_bits
+from discreet.noise.balls import as_interval, ball, lower, upper, working_bits
 from discreet.numbers import Interval, whole
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def delta_ball(loss: PrivacyLoss, epsilon: Fraction, accuracy: float) -> arb:
 
 def certified_delta(loss: PrivacyLoss, epsilon: Fraction, *, digits: int | None = None) -> Interval:
     """An interval that contains delta(epsilon)."""
-    box = around_floats(interval(delta_ball(loss, epsilon, default_accuracy(loss, digits))), digits)
+    box = around_floats(as_interval(delta_ball(loss, epsilon, default_accuracy(loss, digits))), digits)
     return Interval(max(box.lower, Fraction(0)), min(box.upper, Fraction(1)))
 
 
@@ -147,7 +147,7 @@ def certified_epsilon(loss: PrivacyLoss, delta: Fraction, *, digits: int | None 
     accuracy = default_accuracy(loss, digits)
     if not loss.loss.terms:
         with working_bits(120 - 2 * math.log2(accuracy)):
-            return interval(ball(1 - delta).log())
+            return as_interval(ball(1 - delta).log())
     # only a starting point: its accuracy does not matter
     epsilon = Fraction(float(loss.epsilons([delta], math.inf)[0]))
     slope = _log_slope(loss, epsilon)

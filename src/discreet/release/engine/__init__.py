@@ -1,11 +1,11 @@
-"""The engine that counts: tables in, Ibis expressions between, Arrow tables of counts out; no noise.
+"""Engines that count: they take tables, evaluate Ibis expressions, return Arrow tables of counts; no noise.
 
-A lazy plan may be computed twice, and noise in it would then be drawn twice. So what leaves an engine are
-exact integers in an Arrow table; noise is added to that, once, elsewhere.
+A lazy plan may be computed twice, and noise in it would then be drawn twice. So an engine returns exact
+integers in an Arrow table; noise is added to that table, once, elsewhere.
 
-What an engine spills to disk is confidential. It lies in a private directory, removed at the end and also
-after Ctrl-C. If a process is killed outright its directory stays; it is locked while its process lives, so
-the next run can tell, and removes it.
+What an engine spills to disk is confidential. It lies in a private directory, which is removed at the end,
+also after Ctrl-C. If a process is killed outright its directory stays. A directory is locked while its
+process lives, so the next run recognises an abandoned one and removes it.
 """
 
 from __future__ import annotations
@@ -34,30 +34,30 @@ from discreet.release.tables import ArrowTable
 
 ENGINES = ("duckdb", "spark")
 MEMORY = "4GB"
-"""Memory of an engine if nothing is said."""
+"""The default memory of an engine."""
 
 LEAST = 256_000_000
-"""Bytes below which an engine does not even start."""
+"""The fewest bytes with which an engine starts."""
 
 FULL_MEMORY = "there is not enough memory; give more with --memory"
 FULL_DISK = "the disk with the temporary files is full; make room, or name another place in TMPDIR"
 
 Relation = Any
-"""An Ibis table expression; Ibis has no types of its own that a checker could use."""
+"""An Ibis table expression; Ibis offers no types that a checker could use."""
 
 
 class EngineError(DiscreetError):
-    """The engine gave up: too little memory, a full disk, or no Java. Never repeats what it read."""
+    """The engine gave up: too little memory, a full disk, or no Java. The message never quotes the data."""
 
 
 class UnreadableError(EngineError):
-    """The engine could not read a file as what it should be; the caller knows which, and finds out where."""
+    """The engine could not read a file; the caller knows which one, and finds the line."""
 
 
 class Engine(ABC):
-    """A connection: `upload`, `csv` and `parquet` give expressions, `keep` computes one, `fetch` brings it.
+    """A connection: `upload`, `csv`, `parquet` return expressions, `keep` and `fetch` compute them.
 
-    `keep` is what to use for anything read twice. All names are the engine's own and nothing is shared.
+    Use `keep` for anything read twice. Names of tables are unique to the engine; engines share nothing.
     """
 
     name: ClassVar[str]
@@ -74,13 +74,13 @@ class Engine(ABC):
         self._names = count()
 
     def fresh(self) -> str:
-        """Return a name for a table that is not taken."""
+        """Return an unused name for a table."""
         return f"discreet_{id(self)}_{next(self._names)}"
 
     def sql(self, expression: Relation) -> str:
-        """Return SQL whose integers have the widths that Ibis thinks they have.
+        """Return SQL whose integers have the widths that Ibis assumes.
 
-        DuckDB gives the sum of 64-bit integers 128 bits, Ibis takes it for 64, so its own casts do nothing.
+        DuckDB sums 64-bit integers in 128 bits, but Ibis assumes 64, so a cast in Ibis would do nothing.
         """
         columns = []
         for column, kind in expression.schema().items():
@@ -91,34 +91,34 @@ class Engine(ABC):
 
     @abstractmethod
     def upload(self, table: ArrowTable) -> Relation:
-        """Give an Arrow table to the engine; meant for small ones."""
+        """Load an Arrow table into the engine; meant for small tables."""
 
     @abstractmethod
     def csv(self, path: Path, header: Sequence[str]) -> Relation:
-        """Name a pipe-delimited file with this header; every column is text, and an empty field is null."""
+        """Refer to a pipe-delimited file with this header; columns are text, and an empty field is null."""
 
     @abstractmethod
     def parquet(self, path: Path) -> Relation:
-        """Name a Parquet file."""
+        """Refer to a Parquet file."""
 
     @abstractmethod
     def keep(self, expression: Relation) -> Relation:
-        """Compute an expression once and keep its rows in the engine, on disk where memory is short."""
+        """Compute an expression once and keep its rows in the engine, on disk if memory is short."""
 
     @abstractmethod
     def drop(self, table: Relation) -> None:
-        """Forget a table that `keep` or `upload` gave."""
+        """Drop a table that `keep` or `upload` returned."""
 
     @abstractmethod
     def fetch(self, expression: Relation, *, sort: Sequence[str] = ()) -> ArrowTable:
-        """Compute an expression and bring it as an Arrow table, sorted; only for results of modest size."""
+        """Compute an expression and return it as a sorted Arrow table; for results of modest size only."""
 
     @abstractmethod
     def close(self) -> None:
         """End the connection."""
 
     def count(self, *relations: Relation) -> list[int]:
-        """Count the rows of relations, all in one question."""
+        """Count the rows of several relations in one query."""
         import ibis  # type: ignore[import-untyped]
 
         counts = [
@@ -130,13 +130,13 @@ class Engine(ABC):
 
 
 SHARE = 0.75
-"""Of the memory given, for DuckDB; the rest is for Python, Arrow and what DuckDB does not count."""
+"""DuckDB's share of the memory given; the rest is for Python, Arrow and what DuckDB does not count."""
 
 
 class DuckDB(Engine):
     """DuckDB, in this process: the default. Spills to the private directory when memory runs short.
 
-    An in-memory database; file order is kept only where it is asked for.
+    The database is in memory; the order of rows in a file is kept only on request.
     """
 
     name = "duckdb"
@@ -158,15 +158,15 @@ class DuckDB(Engine):
             autoload_known_extensions=False,
         )
         super().__init__(backend, place)
-        # the system keeps what was read of a file, where it does not count as ours
+        # the operating system caches files anyway, in memory that is not counted as this process's
         with suppress(duckdb.CatalogException):  # before DuckDB 1.3 there was no such setting
             backend.con.execute("SET enable_external_file_cache = false")
         self._views: set[str] = set()
-        # rows of one value that wait in one thread, of at most 60 values: a fifth of the memory together
+        # rows buffered for one value in one thread; with at most 60 values, a fifth of the memory in all
         self._waiting = max(2048, int(0.2 * memory / (60 * 48 * (threads or usable_cpus()))))
 
     def upload(self, table: ArrowTable) -> Relation:
-        """Give an Arrow table to the engine."""
+        """Load an Arrow table into the engine."""
         name, view = self.fresh(), self.fresh()
         connection = self.backend.con
         connection.register(view, table)
@@ -175,7 +175,7 @@ class DuckDB(Engine):
         return self.backend.table(name)
 
     def csv(self, path: Path, header: Sequence[str]) -> Relation:
-        """Name a pipe-delimited file."""
+        """Refer to a pipe-delimited file."""
         columns = ", ".join(f"{_quoted(name)}: 'VARCHAR'" for name in header)
         return self._view(
             f"read_csv({_literal(path)}, auto_detect = false, header = true, delim = '|', quote = '\"', "
@@ -183,11 +183,11 @@ class DuckDB(Engine):
         )
 
     def parquet(self, path: Path) -> Relation:
-        """Name a Parquet file."""
+        """Refer to a Parquet file."""
         return self._view(f"read_parquet({_literal(path)}, hive_partitioning = false)")
 
     def keep(self, expression: Relation, *, in_order: bool = False) -> Relation:
-        """Compute once; `in_order` keeps the order of a file, so that `rowid` numbers its rows."""
+        """Compute an expression once; `in_order` keeps the file's order, so that `rowid` numbers its rows."""
         name = self.fresh()
         self._run(f"SET preserve_insertion_order = {str(in_order).lower()}")
         self._run(f'CREATE TEMP TABLE "{name}" AS {self.sql(expression)}')
@@ -201,10 +201,10 @@ class DuckDB(Engine):
         by: str | None = None,
         progress: Callable[[float], None] | None = None,
     ) -> None:
-        """Compute once and write Parquet files into a folder: one folder in it for each value of `by`.
+        """Compute an expression once and write it as Parquet into a folder, one subfolder per value of `by`.
 
-        Rows are written as they come: memory holds some thousand of each value. `progress` is told, from
-        another thread, which part of the input was read.
+        Rows are written as they come: memory holds a few thousand for each value. `progress` is called from
+        another thread with the fraction of the input read so far.
         """
         self._run("SET preserve_insertion_order = false")
         self._run(f"SET partitioned_write_flush_threshold = {self._waiting}")
@@ -216,7 +216,7 @@ class DuckDB(Engine):
 
     @contextmanager
     def _watched(self, progress: Callable[[float], None] | None) -> Iterator[None]:
-        """Look from time to time how far a query is."""
+        """Report the progress of a query twice a second."""
         if progress is None:
             yield
             return
@@ -240,23 +240,23 @@ class DuckDB(Engine):
             self._run("SET enable_progress_bar = false")
 
     def stored(self, *folders: Path, inside: str = "") -> Relation:
-        """Name the Parquet files that were written into these folders, or into folders `inside` them."""
+        """Refer to the Parquet files that were written into these folders, or into folders `inside` them."""
         files = ", ".join(_literal(folder, f"/{inside}*.parquet") for folder in folders)
         return self._view(f"read_parquet([{files}], hive_partitioning = false)")
 
     def drop(self, table: Relation) -> None:
-        """Forget a kept table."""
+        """Drop a kept table."""
         name = table.get_name()
         self._run(f'DROP {"VIEW" if name in self._views else "TABLE"} IF EXISTS "{name}"')
         self._views.discard(name)
 
     def fetch(self, expression: Relation, *, sort: Sequence[str] = ()) -> ArrowTable:
-        """Bring an Arrow table."""
+        """Compute an expression and return it as an Arrow table."""
         sql = self.sql(expression)
         if sort:
             sql += " ORDER BY " + ", ".join(f'"{name}"' for name in sort)
         with _translated():
-            return self.backend.con.sql(sql).to_arrow_table()  # `execute` of DuckDB 1.2 has none
+            return self.backend.con.sql(sql).to_arrow_table()  # in DuckDB 1.2 `execute` lacks it
 
     def close(self) -> None:
         """End the connection."""
@@ -275,7 +275,7 @@ class DuckDB(Engine):
 
 @contextmanager
 def _translated() -> Iterator[None]:
-    """Turn DuckDB's errors into ours: theirs repeat the line they stumbled over."""
+    """Turn DuckDB's errors into ours: theirs quote the line they failed on."""
     import duckdb
 
     problem: BaseException
@@ -293,12 +293,12 @@ def _translated() -> Iterator[None]:
         )
     except (duckdb.InvalidInputException, duckdb.ConversionException, duckdb.SerializationException):
         problem = UnreadableError("a file is unreadable")
-    except duckdb.InternalException:  # its CSV reader, at a byte that is not UTF-8 in a line's last field
+    except duckdb.InternalException:  # the CSV reader raises it if the last field of a line is not UTF-8
         problem = UnreadableError("a file is unreadable, or the engine failed (InternalException)")
     except duckdb.InterruptException:
         problem = KeyboardInterrupt()
     except duckdb.Error as error:
-        if type(error) is duckdb.Error:  # what its Parquet reader says of nonsense has no kind
+        if type(error) is duckdb.Error:  # the Parquet reader raises the base class for a corrupt file
             problem = UnreadableError("a file is unreadable")
         else:
             problem = EngineError(f"the engine failed ({type(error).__name__})")
@@ -314,7 +314,7 @@ def _quoted(value: str) -> str:
 
 
 def _literal(path: Path, pattern: str = "") -> str:
-    """Return a path, and a pattern of files in it: to DuckDB any path is one, and could name other files.
+    """Return a path and a pattern of files in it, escaped: DuckDB takes any path as a pattern.
 
     >>> _literal(Path("wave[1]/what*.csv"))
     "'wave[[]1]/what[*].csv'"
@@ -330,9 +330,9 @@ def connect(
     threads: int | None = None,
     spark_master: str | None = None,
 ) -> Iterator[Engine]:
-    """Open an engine with a private directory for what does not fit in memory; both go at the end.
+    """Open an engine with a private directory for what does not fit in memory; both are gone afterwards.
 
-    `memory` is for the whole process with DuckDB, and for the driver with Spark.
+    `memory` limits the whole process with DuckDB, and the driver with Spark.
 
     >>> with connect(threads=1) as engine:
     ...     engine.name
@@ -351,7 +351,7 @@ def connect(
     size = memory_bytes(memory or MEMORY)
     with lasting_directory() if engine == "spark" else spill_directory() as place:
         opened: Engine
-        # a signal may come at any question to DuckDB, also at those that Ibis asks
+        # a signal may interrupt any query to DuckDB, including those that Ibis sends
         with _translated() if engine == "duckdb" and find_spec("duckdb") else nullcontext():
             if engine == "duckdb":
                 opened = DuckDB(place, memory=size, threads=threads)
@@ -370,7 +370,7 @@ _SIZE = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)\s*([A-Za-z]+)")
 
 
 def memory_bytes(text: str) -> int:
-    """Return the bytes of a size such as 4GB.
+    """Return a size such as 4GB in bytes.
 
     >>> memory_bytes("4GB"), memory_bytes("1.5 GiB")
     (4000000000, 1610612736)
@@ -391,7 +391,7 @@ PREFIX = "discreet-spill-"
 
 @contextmanager
 def spill_directory() -> Iterator[Path]:
-    """Make the directory, in the system's place for temporary files (TMPDIR), readable by its owner only.
+    """Make a directory among the system's temporary files (TMPDIR), readable by its owner only.
 
     >>> with spill_directory() as place:
     ...     oct(place.stat().st_mode)[-3:]
@@ -410,7 +410,7 @@ def spill_directory() -> Iterator[Path]:
 
     with surely(remove):
         try:
-            with locked(root):  # nobody looks for abandoned ones while this one has no lock yet
+            with locked(root):  # no other process may remove this one before it has its lock
                 remove_abandoned(root)
                 place.mkdir(0o700)
                 lock += [held for held in [try_lock(place)] if held is not None]
@@ -421,9 +421,9 @@ def spill_directory() -> Iterator[Path]:
 
 @contextmanager
 def lasting_directory() -> Iterator[Path]:
-    """The same directory for every session of this process, emptied when none uses it, removed at exit.
+    """Yield one directory for all sessions of this process, emptied when none uses it, removed at exit.
 
-    Java goes on using the first one that it was given, so Spark must not find it gone.
+    Java keeps using the first directory it was given, so that one must stay until the end.
 
     >>> with lasting_directory() as first, lasting_directory() as second:
     ...     first == second
@@ -454,7 +454,7 @@ def _of_this_process() -> Path:
 
 
 def remove_abandoned(root: Path) -> None:
-    """Remove directories of ours whose process is gone: the lock of a directory dies with its process."""
+    """Remove spill directories whose process has ended, which releases the lock of the directory."""
     with suppress(OSError):
         for place in root.glob(f"{PREFIX}*"):
             if place.is_symlink() or place.stat().st_uid != os.getuid():

@@ -1,9 +1,8 @@
 """Spark, on this machine or a cluster: the same expressions, for inputs that one machine cannot hold.
 
-Work shared by Spark: each task takes one part of the units, and hands back columns as Arrow batches.
-
-The measurements must lie where all machines can read them, and `discreet` must be installed there. Nothing is
-drawn here: measurements have their noise already.
+Estimation can also share its work through Spark: each task takes part of the units and returns columns as
+Arrow batches. The measurements must lie where all machines can read them, and `discreet` must be installed
+there. No noise is drawn here: measurements already have theirs.
 """
 
 from __future__ import annotations
@@ -45,14 +44,14 @@ if TYPE_CHECKING:
     from pyspark import SparkConf
 
 STOP = 2.0
-"""Seconds that a session has to stop after an error or a signal."""
+"""Seconds to wait for a session to stop after an error or a signal."""
 
 
 class Spark(Engine):
-    """A Spark session: the one that this process has, left open at the end, or a new one, stopped then.
+    """A Spark session: the active one of this process, which stays open, or a new one, stopped at the end.
 
-    On a cluster the input must lie where all its machines can read it. What is kept is not kept twice:
-    if a machine is lost, the run ends with an error and is started again.
+    On a cluster the input must lie where all machines can read it. Kept tables are not replicated: if a
+    machine is lost, the run ends with an error and must be started again.
     """
 
     name = "spark"
@@ -77,11 +76,11 @@ class Spark(Engine):
         self._kept: dict[str, Any] = {}
 
     def upload(self, table: ArrowTable) -> Relation:
-        """Give an Arrow table to the engine."""
+        """Load an Arrow table into the engine."""
         return self._named(self._session.createDataFrame(table))
 
     def csv(self, path: Path, header: Sequence[str]) -> Relation:
-        """Name a pipe-delimited file."""
+        """Refer to a pipe-delimited file."""
         from pyspark.sql.types import StringType, StructField, StructType
 
         fields = StructType([StructField(name, StringType()) for name in header])
@@ -95,41 +94,41 @@ class Spark(Engine):
             nullValue="",
             emptyValue="",
         )
-        # a pruned column is not parsed, and then a row of too few fields would pass
+        # a pruned column is not parsed, so a row with too few fields would pass
         reader = reader.option("columnPruning", "false")
         frame = reader.csv(_literal(path), schema=fields, enforceSchema=True)
-        return self._named(frame.replace("", None))  # an empty field in quotes is no null to Spark
+        return self._named(frame.replace("", None))  # Spark does not read a quoted empty field as null
 
     def parquet(self, path: Path) -> Relation:
-        """Name a Parquet file."""
+        """Refer to a Parquet file."""
         with _translated():
             return self._named(self._session.read.parquet(_literal(path)))
 
     def keep(self, expression: Relation) -> Relation:
-        """Compute once, and forget how: plans that grow take Spark longer than the counting."""
+        """Compute an expression once and drop its plan: growing plans take Spark longer than the counting."""
         with _translated():
             return self._named(self._frame(expression).localCheckpoint(eager=True))
 
     def drop(self, table: Relation) -> None:
-        """Forget a kept table."""
+        """Drop a kept table."""
         frame = self._kept.pop(table.get_name(), None)
         if frame is not None:
             frame.unpersist()
             self._session.catalog.dropTempView(table.get_name())
 
     def fetch(self, expression: Relation, *, sort: Sequence[str] = ()) -> ArrowTable:
-        """Bring an Arrow table; sorted here, for Spark would sample and shuffle first."""
+        """Return an Arrow table; it is sorted here, since Spark would sample and shuffle first."""
         with _translated(), warnings.catch_warnings():
-            warnings.simplefilter("ignore", ResourceWarning)  # its sockets are closed late
+            warnings.simplefilter("ignore", ResourceWarning)  # Spark closes its sockets late
             table = self._frame(expression).toArrow()
         return table.sort_by([(name, "ascending") for name in sort]) if sort else table
 
     def close(self) -> None:
-        """End the session if it was started here; what it kept on disk goes with it."""
+        """End the session if it was started here; its files on disk go with it."""
         for name in self._kept:
             self._session.catalog.dropTempView(name)
         if self._own:
-            # after a signal, or an error, nobody should wait: Java ends with this process in any case
+            # after a signal or an error do not keep the user waiting: Java ends with this process anyway
             with suppress(Exception), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 _aside(self._session.stop, None if sys.exc_info()[0] is None else STOP)
@@ -145,7 +144,7 @@ class Spark(Engine):
 
 
 def _literal(path: Path) -> str:
-    """Return a path as Spark reads it: to Spark any path is a pattern, and could name other files.
+    """Return a path, escaped: Spark takes any path as a pattern.
 
     >>> _literal(Path("wave[1]/what*.csv"))
     'wave\\\\[1\\\\]/what\\\\*.csv'
@@ -154,10 +153,10 @@ def _literal(path: Path) -> str:
 
 
 def need_java() -> None:
-    """Raise unless there is a Java to start."""
+    """Raise unless Java is installed."""
     home = os.environ.get("JAVA_HOME")
-    found = (Path(home) / "bin" / "java").exists() if home else shutil.which("java") is not None
-    if not found:
+    installed = (Path(home) / "bin" / "java").exists() if home else shutil.which("java") is not None
+    if not installed:
         where = "JAVA_HOME has none" if home else "none was found in PATH and JAVA_HOME is not set"
         raise EngineError(f"Spark needs Java 17, and {where}; install it, or use --engine duckdb")
 
@@ -179,7 +178,7 @@ def _start(place: Path, master: str, memory: int, cores: int) -> Any:
     }
     if master.startswith("local"):
         settings["spark.sql.shuffle.partitions"] = str(2 * cores)
-        # it makes a job of every stage of a plan, to plan the next: worth it where machines are many
+        # adaptive planning runs every stage of a plan as a job: worth it only on many machines
         settings["spark.sql.adaptive.enabled"] = "false"
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(_not_of_py4j)
@@ -187,13 +186,13 @@ def _start(place: Path, master: str, memory: int, cores: int) -> Any:
     own, opened = SparkSession.getActiveSession() is None, list[SparkContext]()
     try:
         with _java(place, conf):
-            # asked for in this thread, Spark would take Ctrl-C for itself
+            # started from this thread, Spark would handle Ctrl-C itself
             _aside(lambda: opened.append(SparkContext.getOrCreate(conf)))
             session = SparkSession.builder.config(conf=conf).getOrCreate()
             session.sparkContext.setLogLevel("OFF")
             return session
     except Exception:
-        for context in opened if own else ():  # or the next try would be given it
+        for context in opened if own else ():  # otherwise the next attempt would get this one
             with suppress(Exception):
                 context.stop()
         text = "Spark did not start; it needs Java 17 or newer, and the master must be reachable"
@@ -201,20 +200,20 @@ def _start(place: Path, master: str, memory: int, cores: int) -> Any:
 
 
 def _not_of_py4j(record: logging.LogRecord) -> bool:
-    """Py4J also tells the root logger of a Java that is gone, when this process ends."""
+    """Filter out what Py4J logs to the root logger when this process ends and Java is already gone."""
     return "py4j" not in Path(record.pathname).parts
 
 
 _started: list[subprocess.Popen[bytes]] = []
-"""The Java that all sessions of this process share."""
+"""The Java process that all sessions of this process share."""
 
 
 @contextmanager
 def _java(place: Path, conf: SparkConf) -> Iterator[None]:
-    """Start the Java that all sessions of this process share, if there is none, and end it with the process.
+    """Start the Java process that all sessions share, unless there is one, and end it with this process.
 
-    Not left to PySpark: if a signal comes while Java starts, PySpark forgets the process, which then waits
-    for ever. What Java has to say goes nowhere: it is much, and may repeat what was read.
+    PySpark is not trusted with this: if a signal comes while Java starts, PySpark loses track of the process,
+    which then waits for ever. Java's output is discarded: it is long, and may quote the data.
     """
     import pyspark
     from pyspark.sql import SparkSession
@@ -224,11 +223,11 @@ def _java(place: Path, conf: SparkConf) -> Iterator[None]:
         return
     package = Path(pyspark.__file__).parent
     homes = (os.environ.get("SPARK_HOME"), package / "spark-distribution", package)
-    home = next(Path(one) for one in homes if one and Path(one).is_dir())
+    home = next(Path(folder) for folder in homes if folder and Path(folder).is_dir())
     options = [text for key, value in conf.getAll() for text in ("--conf", f"{key}={value}")]
     more = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
     said = place / "gateway"
-    atexit.register(_end_java)  # after the directory was: it goes when Java has gone
+    atexit.register(_end_java)  # registered after the directory, so Java ends before it is removed
     try:
         with _signals_wait():
             _started.append(
@@ -239,7 +238,7 @@ def _java(place: Path, conf: SparkConf) -> Iterator[None]:
                         "SPARK_CONNECT_MODE": "0",
                         "_PYSPARK_DRIVER_CONN_INFO_PATH": str(said),
                     },
-                    stdin=subprocess.PIPE,  # Java ends when it is closed, also if this process is killed
+                    stdin=subprocess.PIPE,  # Java ends when this is closed, even if this process is killed
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
                     start_new_session=True,  # Ctrl-C is for this process alone
@@ -253,7 +252,7 @@ def _java(place: Path, conf: SparkConf) -> Iterator[None]:
     except BaseException:
         _end_java()
         raise
-    # PySpark takes this Java for its own, and goes on using it: whoever tries again must find it alive
+    # PySpark adopts this Java and keeps using it, so it must stay alive for a second attempt
     known = {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret.decode()}
     os.environ |= known
     interrupted = True
@@ -264,7 +263,7 @@ def _java(place: Path, conf: SparkConf) -> Iterator[None]:
         interrupted = False
         raise
     finally:
-        # after a signal a thread may be about to read them: without them PySpark starts a Java of its own
+        # after a signal a thread may still read them, and without them PySpark would start another Java
         for name in () if interrupted else known:
             os.environ.pop(name, None)
 
@@ -273,13 +272,13 @@ def _end_java() -> None:
     while _started:
         process = _started.pop()
         if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)  # a shell, and the Java that it starts
+            os.killpg(process.pid, signal.SIGKILL)  # the shell, and the Java process it started
             process.wait()
 
 
 @contextmanager
 def _signals_wait() -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM wait until the block ends: one could come before a new process is known."""
+    """Defer Ctrl-C and SIGTERM to the end of the block, so that a new process is never lost track of."""
     came: list[int] = []
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     here = threading.current_thread() is threading.main_thread()
@@ -295,7 +294,7 @@ def _signals_wait() -> Iterator[None]:
 
 
 def _aside(work: Callable[[], object], seconds: float | None = None) -> None:
-    """Talk to Java in a thread, into which no signal breaks, and wait for it; at most some seconds."""
+    """Talk to Java in a thread, which no signal interrupts, and wait for it, at most `seconds`."""
     failed: list[Exception] = []
 
     def run() -> None:
@@ -313,7 +312,7 @@ def _aside(work: Callable[[], object], seconds: float | None = None) -> None:
 
 @contextmanager
 def _translated() -> Iterator[None]:
-    """Turn Spark's errors into ours: theirs repeat what was read."""
+    """Turn Spark's errors into ours: theirs quote the data."""
     from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
@@ -336,11 +335,11 @@ def _translated() -> Iterator[None]:
     raise problem from None
 
 
-# -- work that is shared -----------------------------------------------------------------------------------
+# -- shared work -------------------------------------------------------------------------------------------
 
 
 class Cluster:
-    """Tasks on a Spark session."""
+    """Runs tasks on a Spark session."""
 
     def __init__(self, session: Any) -> None:
         self._session = session
@@ -349,7 +348,7 @@ class Cluster:
     def map(
         self, function: Callable[[slice], Mapping[str, NDArray[Any]]], parts: Sequence[slice]
     ) -> Iterator[Mapping[str, NDArray[Any]]]:
-        """Yield what the function makes of each part, in their order; some parts are under way at a time."""
+        """Yield the function's result for each part, in order; several parts are computed at a time."""
         for first in range(0, len(parts), self._tasks):
             yield from self._job(function, parts[first : first + self._tasks])
 
@@ -362,8 +361,9 @@ class Cluster:
             pa, ipc = arrow(), arrow("ipc")
             for batch in batches:
                 for number in batch.column("id").to_pylist():
-                    # one row of lists: columns need not be of one length
-                    table = pa.table({name: _list(one) for name, one in function(parts[number]).items()})
+                    # one row of lists, since columns may differ in length
+                    columns = function(parts[number])
+                    table = pa.table({name: _list(column) for name, column in columns.items()})
                     sink = pa.BufferOutputStream()
                     with ipc.new_stream(sink, table.schema) as stream:
                         stream.write_table(table)
@@ -374,7 +374,7 @@ class Cluster:
         frame = self._session.range(0, many, 1, many).mapInArrow(task, "id long, data binary")
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ResourceWarning)  # its sockets are closed late
+                warnings.simplefilter("ignore", ResourceWarning)  # Spark closes its sockets late
                 done = frame.toArrow().sort_by("id")
         except PySparkException as error:
             lines = [line for line in str(error).splitlines() if line.strip()]
@@ -387,14 +387,14 @@ class Cluster:
 
 
 def _list(column: NDArray[Any]) -> Any:
-    """Return an array as an Arrow column of one row."""
+    """Return an array as an Arrow column with one row."""
     pa = arrow()
     return pa.LargeListArray.from_arrays(pa.array([0, len(column)], pa.int64()), pa.array(column))
 
 
 @contextmanager
 def cluster(master: str | None) -> Iterator[Cluster]:
-    """Open a session of Spark that shares work."""
+    """Open a Spark session that shares work."""
     with connect("spark", spark_master=master):
         from pyspark.sql import SparkSession
 
@@ -402,5 +402,5 @@ def cluster(master: str | None) -> Iterator[Cluster]:
         assert session is not None
         context = session.sparkContext
         if (context.master or "").startswith("local") and "PYSPARK_PYTHON" not in os.environ:
-            context.pythonExec = sys.executable  # workers of this machine have what is installed here
+            context.pythonExec = sys.executable  # local workers need the packages installed here
         yield Cluster(session)

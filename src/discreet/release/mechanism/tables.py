@@ -262,7 +262,7 @@ def stated(noise: Noise | None, cells: int) -> Margin:
             ratio = (-balls.ball(1 / noise.scale)).exp()
             variance_ball = 2 * cells * ratio / (1 - ratio) ** 2
             whole = balls.floor(balls.ball(Z95) * variance_ball.sqrt())
-            box = balls.interval(variance_ball)
+            box = balls.as_interval(variance_ball)
         if whole is not None and written(box.lower) == written(box.upper):
             return Margin(written(box.lower), exact, whole)
         bits *= 2
