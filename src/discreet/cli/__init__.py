@@ -125,7 +125,7 @@ def run(arguments: Sequence[str]) -> int:
     """
     global _started
     _started = time.perf_counter()
-    arguments = _with_values([re.sub("^--neighbors(?==|$)", "--neighbours", text) for text in arguments])
+    arguments = [re.sub("^--neighbors(?==|$)", "--neighbours", text) for text in arguments]
     try:  # loading takes a moment, in which Ctrl-C ends the program as it does later
         from cyclopts import CycloptsError, UnusedCliTokensError
 
@@ -152,17 +152,6 @@ def run(arguments: Sequence[str]) -> int:
             return 0
         return stop.code if isinstance(stop.code, int) else 1
     return 0
-
-
-def _with_values(arguments: Sequence[str]) -> list[str]:
-    """Give an option that was a flag in version 0.2 the value that the flag stood for."""
-    found = []
-    for text, after in zip(arguments, [*arguments[1:], ""], strict=False):
-        found.append(text)
-        if text == "--tabulation-suppression" and after.lower() not in ("both", "alone"):
-            print("discreet: deprecated: write --tabulation-suppression both", file=sys.stderr)
-            found.append("both")
-    return found
 
 
 def _complain(message: str) -> int:

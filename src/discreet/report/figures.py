@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from discreet.accounting.overall import Account
     from discreet.accounting.privacy_loss import Curves
     from discreet.estimation import Accuracy
-    from discreet.risk.attack import Attack, Numbers
+    from discreet.risk.attack import Attack
     from discreet.risk.hierarchy import HierarchyPosterior
+    from discreet.risk.inputs import Numbers
     from discreet.risk.profile import RiskProfile
     from discreet.risk.table import TableRisk
 
