@@ -129,6 +129,8 @@ class Style(Enum):
     """A chance that somebody begins with, in six digits: 0.333333, 1 - 1e-09."""
     PEOPLE = auto()
     """A part of some people: 3.1 in 100, 2 in 100,000."""
+    BYTES = auto()
+    """The size of files, in millions of bytes: 1,234.5 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +247,8 @@ class Quantity:
                 return _prior(float(value))
             case Style.PEOPLE:
                 return _people(float(value))
+            case Style.BYTES:
+                return f"{float(value) / 1e6:,.1f} MB"
 
     def _result(self, value: float, *, up: bool, down: bool) -> str:
         digits = numbers.count_of_digits(value, self.accuracy, self.digits or DIGITS)

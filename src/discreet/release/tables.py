@@ -18,7 +18,6 @@ from discreet.files import ArrowArray as ArrowArray
 from discreet.files import ArrowSchema as ArrowSchema
 from discreet.files import ArrowTable as ArrowTable
 from discreet.files import arrow as arrow
-from discreet.files import json_fields as json_fields
 from discreet.release.ledger import NOT_PRIVATE
 from discreet.tables import MOST as MOST
 from discreet.tables import Numbers

@@ -26,6 +26,7 @@ from safetab_facts import BELOW_STATE, LADDER, RANGES
 from safetab_toy import DATA, SPEC_2020, TOY
 from safetab_toy import published as published_tables
 
+from discreet.answers import describe
 from discreet.cli import run as command
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise, LaplaceNoise
@@ -344,8 +345,12 @@ def test_a_shared_ledger_counts_and_refuses(tmp_path: Path, params: Callable[...
 
 def test_the_summary_can_be_recounted_from_the_output(tmp_path: Path, params: Callable[..., Path]) -> None:
     folder = params({"1_state": 1, "1_county": 0.5}, zero_suppression_chance=0.5)
-    run(folder, DATA, tmp_path / "out", options=Options(coterminous=False))
+    done = run(folder, DATA, tmp_path / "out", options=Options(coterminous=False))
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    told = describe(done).objects
+    assert {key: told[key] for key in summary if key != "format"} == {
+        key: value for key, value in summary.items() if key != "format"
+    }
     t1, t2 = (rows(tmp_path / "out" / f"{stem}.csv") for stem in ("t1", "t2"))
     tables = {(r["REGION_TYPE"], r["REGION_ID"], r["ITERATION_CODE"]): r["TABLE"] for r in t2}
     assert summary["rows"] == {
@@ -359,6 +364,15 @@ def test_the_summary_can_be_recounted_from_the_output(tmp_path: Path, params: Ca
         assert place["suppressed"] == place["regions"] * place["iterations"] - len(here)
     # how long it took depends on the records: it is not in the file
     assert "seconds" not in summary
+
+
+def test_what_was_spent_is_never_rounded_down(tmp_path: Path, params: Callable[..., Path]) -> None:
+    done = run(params({"1_state": 1}), DATA, tmp_path / "out")
+    third = describe(replace(done, budgets={"US": Fraction(1, 3)}))
+    spent = "Spent on one person of the US pass, added or removed: rho 0.333334."
+    assert spent in [str(part) for part in third.body]
+    assert [str(fact.value) for fact in third.facts if fact.label == "rho of the US pass"] == ["0.333334"]
+    assert str(done).endswith(f"suppressed {done.suppressed:,}")
 
 
 def test_an_output_that_is_there_is_left_alone(tmp_path: Path) -> None:

@@ -15,11 +15,13 @@ import pyarrow.parquet as pq
 import pytest
 from safetab_brute import GRF_HEADER, PERSON_HEADER
 
+from discreet.answers import describe
 from discreet.errors import InputError
 from discreet.release.engine import Engine
 from discreet.release.mechanism.configuration import Configuration
 from discreet.release.mechanism.groups import Specification
 from discreet.release.mechanism.records import check
+from discreet.release.safetab.validation import validate
 
 Parameters = tuple[Configuration, Specification]
 Write = Callable[..., Path]
@@ -214,6 +216,7 @@ def test_the_command_says_no(toy: Path, write: Write, tmp_path: Path) -> None:
         "an age is not a whole number from 0 to 115 (line 3 of person-records.txt, field QAGE)",
         f"{CODE} (line 4 of person-records.txt, field QSPAN)",
     ]
+    assert describe(validate(toy / "params", data)).objects == found
     assert SECRET not in done.stdout + done.stderr
     assert set(tmp_path.iterdir()) - before == {data}
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
@@ -28,13 +28,9 @@ from discreet.cli.console import (
 )
 from discreet.cli.safetab import DUCKDB, FORMATS, Counting, Data, Format, Params
 from discreet.errors import InputError
-from discreet.numbers import plain
 
 if TYPE_CHECKING:
     from discreet.release.safetab.curator import Curated
-    from discreet.release.safetab.run import Reprocessed, Summary
-
-T = TypeVar("T")
 
 SuppressionOption = Annotated[
     Literal["both", "alone"] | None,
@@ -98,6 +94,7 @@ def run(
     screen: Screen = PLAIN,
 ) -> None:
     """Tabulate, add noise, post-process and write, with a ledger entry."""
+    from discreet.answers.tabulation import summary_answer
     from discreet.release.safetab.run import Options
     from discreet.release.safetab.run import run as tabulate
 
@@ -108,7 +105,7 @@ def run(
         done = tabulate(params, data, out, **asdict(counting), **entered, options=options, progress=progress)
     # the seconds of the whole command beside those of its stages
     seconds = {**done.seconds, "all": seconds_so_far()}
-    screen.present(replace(done, seconds=seconds).as_dict, _text(done))
+    screen.tell(summary_answer(replace(done, seconds=seconds)))
 
 
 @contextmanager
@@ -127,49 +124,6 @@ def _kept(out: Path, resume: bool) -> Iterator[None]:
                 file=sys.stderr,
             )
         raise
-
-
-def _text(done: Summary) -> Iterator[Block]:
-    from discreet.answers.ledger import ledger_note
-
-    if done.warning is not None:
-        what = done.warning.partition(": ")[2]
-        yield Hanging(f"NOT PRIVATE: {_short(what)}. Nothing of it may be published.")
-    rows = ", ".join(f"{count:,} {name}" for name, count in done.rows.items())
-    yield Hanging(f"{sum(done.rows.values()):,} rows in {done.out}: {rows}.")
-    for ladder in dict.fromkeys(place.mechanism.ladder for place in done.places):
-        yield text_table(
-            ["geography", "level", *ladder.names, *(["suppressed"] if ladder.picks else [])],
-            [
-                [
-                    place.mechanism.geography,
-                    str(place.mechanism.level),
-                    *(f"{count:,}" for count in place.tables),
-                    *([f"{place.suppressed:,}"] if ladder.picks else []),
-                ]
-                for place in done.places
-                if place.mechanism.ladder is ladder
-            ],
-        )
-    if done.donated or done.dropped:
-        given = f"Donated to regions of the same {done.areas}: {done.donated:,} groups."
-        yield f"{given} Dropped: {done.dropped:,}."
-    if done.warning is None:
-        kind = "rho" if done.privacy == "zcdp" else "epsilon"
-        for which, budget in done.budgets.items():
-            assert budget is not None
-            yield f"Spent on one person of the {which} pass, added or removed: {kind} {plain(budget)}."
-    yield from (Hanging(f"Note: {note}.") for note in done.notes)
-    yield from ledger_note(done.ledger, "records", counted=done.warning is None)
-
-
-def _short(what: str) -> str:
-    """Keep a list of places without noise readable."""
-    head, _, places = what.partition("no noise at ")
-    names = places.split(", ")
-    if not places or len(names) <= 4:
-        return what
-    return f"{head}no noise at {names[0]} and {len(names) - 1} more places"
 
 
 # -- checks before a run -----------------------------------------------------------------------------------
@@ -193,57 +147,14 @@ def validate(
 ) -> None:
     """Check parameters and data; status 2 if there is any problem. Prints no confidential value."""
     need_tables("safetab validate")
+    from discreet.answers.tabulation import validation_answer
+    from discreet.release.safetab.validation import validate
+
     with screen.working("Checking"):
-        problems, notes, regions = _checked(params, data, counting)
-    found = {"valid": not problems, "problems": problems, "notes": notes, "regions": regions}
-    screen.present(lambda: found, _validated(problems, notes, regions))
-    if problems:
+        found = validate(params, data, **asdict(counting))
+    screen.tell(validation_answer(found))
+    if not found.valid:
         raise SystemExit(2)
-
-
-def _checked(params: Path, data: Path, counting: Counting) -> tuple[list[str], list[str], dict[str, int]]:
-    """Return problems, notes, and the number of regions by geography."""
-    from discreet.release.engine import connect
-    from discreet.release.mechanism.records import check, find_sources
-    from discreet.release.safetab.configuration import read_configuration
-    from discreet.release.safetab.specification import read_specification, read_water, safetab_p
-
-    problems: list[str] = []
-    configuration = _collect(lambda: read_configuration(params), problems)
-    specification = _collect(lambda: read_specification(params), problems)
-    _collect(lambda: read_water(params), problems)
-    if configuration is None or specification is None:
-        known = configuration or specification
-        _collect(lambda: find_sources(data, known.tabulation if known else safetab_p()), problems)
-        return problems, ["the records were not looked at, for the parameters must be right first"], {}
-    notes = [*configuration.notes, *specification.notes]
-    with connect(**asdict(counting)) as connection:
-        geography = _collect(lambda: check(data, configuration, specification, engine=connection), problems)
-    if geography is None:
-        return problems, notes, {}
-    found = {name: len(regions) for name, regions in geography.regions.items() if regions}
-    return problems, [*notes, *geography.notes], found
-
-
-def _collect(work: Callable[[], T], problems: list[str]) -> T | None:
-    """Do the work; if it cannot be done, note each problem and return None."""
-    try:
-        return work()
-    except InputError as error:
-        head, *rest = str(error).split("\n")
-        problems += [line.strip().partition(". ")[2] for line in rest] or [head]
-        return None
-
-
-def _validated(problems: list[str], notes: list[str], regions: dict[str, int]) -> Iterator[Block]:
-    if problems:
-        kinds = f"{len(problems)} kinds of problems" if len(problems) > 1 else "1 kind of problem"
-        yield f"The input cannot be used: {kinds}."
-        yield from (Hanging(f"- {problem}") for problem in problems)
-    else:
-        counts = ", ".join(f"{name} {number}" for name, number in regions.items())
-        yield f"The input can be used. Regions: {counts}."
-    yield from (Hanging(f"Note: {note}.") for note in notes)
 
 
 # -- what is done to an output -----------------------------------------------------------------------------
@@ -275,11 +186,12 @@ def coterminous(
     screen: Screen = PLAIN,
 ) -> None:
     """Make regions of the same blocks agree in an existing output. This spends nothing."""
+    from discreet.answers.tabulation import reprocessed_answer
     from discreet.release.safetab.run import coterminous
 
     names = None if order is None else tuple(name.strip().upper() for name in order.split(","))
     done = coterminous(released, to, params=params, data=data, order=names, format=format)
-    screen.present(done.as_dict, _reprocessed(done), timed=True)
+    screen.tell(reprocessed_answer(done), timed=True)
 
 
 post_app = App(
@@ -307,6 +219,7 @@ def post(
 
     Without options: --tabulation-suppression both --negative zero.
     """
+    from discreet.answers.tabulation import reprocessed_answer
     from discreet.release.safetab.run import postprocess
 
     done = postprocess(
@@ -317,15 +230,7 @@ def post(
         negative=negative,
         format=format,
     )
-    screen.present(done.as_dict, _reprocessed(done), timed=True)
-
-
-def _reprocessed(done: Reprocessed) -> Iterator[Block]:
-    if done.marked:
-        yield "NOT PRIVATE: made from an output that is not; nothing of it may be published."
-    yield f"{sum(done.rows.values()):,} rows in {done.out}. Nothing was spent."
-    yield f"Groups {done.did}: {done.changed:,}."
-    yield Hanging(f"Files: {', '.join(done.files)}.")
+    screen.tell(reprocessed_answer(done), timed=True)
 
 
 # -- true against released, for the trusted curator --------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from cyclopts import App, Parameter
 
 from discreet.cli import console
-from discreet.cli.console import PLAIN, Hanging, Screen, need_tables, option
+from discreet.cli.console import PLAIN, Screen, need_tables, option
 from discreet.cli.safetab import FORMATS, Format
 
 init_app = App(
@@ -32,28 +32,10 @@ def init(
     json: console.Json = False,
 ) -> None:
     """Write a complete folder of parameters: codes, groups, which code belongs to which, and the settings."""
-    from discreet.release.safetab.census2020 import specification_2020, write_parameters
+    from discreet.answers.tabulation import parameters_answer
+    from discreet.release.safetab.census2020 import write_parameters
 
-    names = write_parameters(folder)
-    groups = specification_2020()
-    found = {
-        "folder": str(folder),
-        "spec": spec,
-        "files": list(names),
-        "codes": len(groups.codes),
-        "groups": len(groups.iterations),
-    }
-    text = (
-        f"{folder}: {len(groups.codes):,} codes and {len(groups.iterations):,} groups of Detailed DHC-A "
-        f"{spec}, and its settings in safetab.toml.",
-        Hanging(
-            "Still needed for a run: a folder with the blocks (GRF-C) and the person records. "
-            f"`discreet safetab synth nation --persons 20000 --params {folder}` invents both, to practise "
-            "on, in nation/data."
-        ),
-        Hanging(f"What the settings cost and show: `discreet safetab design {folder}`."),
-    )
-    Screen(json=json, quiet=True).present(lambda: found, text)
+    Screen(json=json, quiet=True).tell(parameters_answer(write_parameters(folder)))
 
 
 synth_app = console.command(
@@ -85,17 +67,11 @@ def synth(
 ) -> None:
     """Write an invented nation: blocks, people, and a specification with its configuration."""
     need_tables("synth")
+    from discreet.answers.tabulation import nation_answer
     from discreet.release.safetab.synthetic import synthesize
 
     with screen.progress("People") as progress:
         made = synthesize(
             out, people=persons, states=states, seed=seed, params=params, format=format, progress=progress
         )
-    text = (
-        f"An invented nation with {made.people:,} people (seed {made.seed}): {made.states} states, with "
-        f"Puerto Rico, {made.counties:,} counties, {made.tracts:,} tracts, {made.blocks:,} blocks, "
-        f"{made.places:,} places, {made.areas:,} AIANNH areas.",
-        Hanging(f"Groups: {made.codes:,} codes of {made.params}."),
-        Hanging(f"Data: {made.data}, {made.bytes / 1e6:,.1f} MB in all."),
-    )
-    screen.present(made.as_dict, text, timed=True)
+    screen.tell(nation_answer(made), timed=True)

@@ -162,7 +162,7 @@ class Corrections:
     def __bool__(self) -> bool:
         return self.negative is not None
 
-    def to_json(self) -> dict[str, str | None]:
+    def document(self) -> dict[str, str | None]:
         """Return the choices under the names of the options."""
         return {"tabulation_suppression": self.suppression, "negative": self.negative}
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 import csv
 import os
 from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 
+from discreet.faces import Summarised
 from discreet.release.commit import staging
 from discreet.release.mechanism.configuration import Configuration
 from discreet.release.mechanism.groups import Iteration, Specification
@@ -78,11 +80,30 @@ def configuration_2020() -> Configuration:
     return read_toml(_text("safetab-2020.toml"))
 
 
-def write_parameters(out: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Write a complete folder of parameters, as of 2020, to a new directory; return its files' names."""
+@dataclass(frozen=True, slots=True)
+class ParameterFolder(Summarised):
+    """A folder of parameters that was written: of which specification, its files, codes and groups."""
+
+    folder: Path
+    spec: str
+    files: tuple[str, ...]
+    codes: int
+    groups: int
+
+
+def write_parameters(out: str | os.PathLike[str]) -> ParameterFolder:
+    """Write a complete folder of parameters, as of 2020, to a new directory.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     written = write_parameters(Path(folder) / "params")
+    >>> written.files[-1], written.codes, written.groups
+    ('safetab.toml', 1755, 3054)
+    """
+    specification = specification_2020()
     with staging(out) as stage:
-        write_specification(specification_2020(), stage.path)
+        write_specification(specification, stage.path)
         (stage.path / TOML_FILE).write_text(_text("safetab-2020.toml"), encoding="utf-8")
         names = tuple(sorted(path.name for path in Path(stage.path).iterdir()))
         stage.commit()
-    return names
+    return ParameterFolder(Path(out), "2020", names, len(specification.codes), len(specification.iterations))

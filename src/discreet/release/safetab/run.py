@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.errors import InputError
+from discreet.faces import Summarised
 from discreet.files import sha256
 from discreet.noise import Noise
 from discreet.release.commit import RECEIPT, free, open_ledger, read_manifest, read_receipt, staging
@@ -74,7 +75,7 @@ _DOES = {"coterminous": "donated", "post": "dropped"}
 
 
 @dataclass(frozen=True, slots=True)
-class Reprocessed:
+class Reprocessed(Summarised):
     """What a step wrote: rows and groups by table, and how many groups it gave or dropped.
 
     `options` are those of the run, if the output names them, and of the step.
@@ -93,19 +94,6 @@ class Reprocessed:
     def did(self) -> str:
         """What the step does to a group."""
         return _DOES[self.step]
-
-    def as_dict(self) -> dict[str, object]:
-        """Return what JSON says of the step."""
-        return {
-            "step": self.step,
-            "out": str(self.out),
-            "not_private": self.marked,
-            "options": dict(self.options),
-            "rows": self.rows,
-            "groups": self.groups,
-            self.did: self.changed,
-            "files": list(self.files),
-        }
 
 
 def coterminous(
@@ -170,7 +158,7 @@ def postprocess(
     parts = corrected(found.parts, partners(specification), tabulated, how)
     dropped = sum(part.size - parts[place].size for place, part in found.parts.items())
     return _write(
-        Path(released), new, "post", found, parts, dropped, specification, format, options=how.to_json()
+        Path(released), new, "post", found, parts, dropped, specification, format, options=how.document()
     )
 
 
@@ -239,7 +227,7 @@ class PlaceSummary:
     tables: tuple[int, ...]
     """Groups by table, after post-processing."""
 
-    def to_json(self) -> dict[str, object]:
+    def document(self) -> dict[str, object]:
         """Return the numbers, and the noise in exact terms."""
         one = self.mechanism
         return {
@@ -262,7 +250,7 @@ class PlaceSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
+class Summary(Summarised):
     """What a run wrote, and what it spent."""
 
     out: Path
@@ -297,7 +285,7 @@ class Summary:
         """Groups whose noisy total was too small to be released."""
         return sum(place.suppressed for place in self.places)
 
-    def to_json(self) -> dict[str, object]:
+    def document(self) -> dict[str, object]:
         """Return what `summary.json` says: nothing of it depends on the records but through the output."""
         return {
             "format": FORMAT,
@@ -311,31 +299,9 @@ class Summary:
             "suppressed": self.suppressed,
             "donated": self.donated,
             "dropped": self.dropped,
-            "places": [place.to_json() for place in self.places],
+            "places": [place.document() for place in self.places],
             "notes": list(self.notes),
         }
-
-    def as_dict(self) -> dict[str, object]:
-        """Return what JSON says of a run at the screen: more than the summary that is published."""
-        return {
-            "out": str(self.out),
-            "not_private": self.warning is not None,
-            "warning": self.warning,
-            **{key: value for key, value in self.to_json().items() if key != "format"},
-            "files": list(self.files),
-            "ledger": {
-                "file": None if self.ledger is None else str(self.ledger),
-                "entries": [entry.document() for entry in self.entries],
-            },
-            "seconds": {stage: round(spent, 3) for stage, spent in self.seconds.items()},
-        }
-
-    def __str__(self) -> str:
-        groups = ", ".join(f"{count:,} {name}" for name, count in self.groups.items())
-        lines = [self.warning] if self.warning else []
-        rows = sum(self.rows.values())
-        lines.append(f"{rows:,} rows in {self.out}; groups: {groups}; suppressed {self.suppressed:,}")
-        return "\n".join(lines)
 
 
 def noise_text(noise: Noise | None) -> str:
@@ -383,7 +349,7 @@ class Options:
 
     def listed(self, order: tuple[str, ...]) -> dict[str, object]:
         """Return the options as the summary lists them; `order` is that of the specification."""
-        chosen = {**asdict(self), **self.corrections.to_json(), "order": self.order or order}
+        chosen = {**asdict(self), **self.corrections.document(), "order": self.order or order}
         return {key: value for key, value in chosen.items() if key != "resume"}
 
 
@@ -710,7 +676,7 @@ def run(
                 warning=plan.warning,
                 notes=(*plan.configuration.notes, *plan.specification.notes, *geography.notes),
             )
-            folder.json("summary", summary.to_json())
+            folder.json("summary", summary.document())
             files = {name: sha256(stage.path / name) for name in folder.names}
             made = tuple(replace(one, id=stage.id + one.id, files=files) for one in drafts)
         if shared is None:

@@ -37,13 +37,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
+from discreet.faces import Summarised
 from discreet.numbers import whole
 from discreet.release.commit import free, staging
 from discreet.release.mechanism.groups import Specification
 from discreet.release.safetab.census2020 import configuration_2020, packaged
 from discreet.release.safetab.configuration import BUDGET_KEYS, JSON_FILE, read_configuration
 from discreet.release.safetab.specification import read_specification, safetab_p, write_specification
-from discreet.release.tables import ArrowArray, OutputTable, arrow, coded, json_fields, strings
+from discreet.release.tables import ArrowArray, OutputTable, arrow, coded, strings
 
 STATES, (PUERTO_RICO,) = (one.codes for one in safetab_p().passes.values())
 """The codes of the fifty states and the District of Columbia, and of Puerto Rico."""
@@ -520,7 +521,7 @@ PEOPLE_OF_A_STATE = 50_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Nation:
+class Nation(Summarised):
     """What was written."""
 
     out: Path
@@ -537,10 +538,6 @@ class Nation:
     codes: int
     files: tuple[str, ...]
     bytes: int
-
-    def as_dict(self) -> dict[str, object]:
-        """Return what JSON says."""
-        return json_fields(self, people="persons", areas="aiannh_areas")
 
 
 def synthesize(
