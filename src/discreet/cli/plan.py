@@ -91,7 +91,7 @@ def plan(
         tree=_children([level.name for level in release.levels], read_tree(tree, release)),
         keep=keep or (),
         goals=goals,
-        weights=console.by_level(weights, "--weights") or None,
+        weights=console.read_by_level(weights, "--weights") or None,
         epsilon=epsilon,
         delta=small,
         certified=certify,

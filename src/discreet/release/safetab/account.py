@@ -27,7 +27,7 @@ from discreet.numbers import Exact, fraction
 from discreet.release.mechanism.adaptive import Mechanism, mechanism
 from discreet.release.mechanism.configuration import BUDGET_WORDS, Configuration
 from discreet.release.mechanism.groups import Specification
-from discreet.release.mechanism.tables import margin, variance_of
+from discreet.release.mechanism.tables import margin_of_error, variance_of
 from discreet.release.mechanism.tabulation import AdaptiveTabulation
 from discreet.release.safetab.configuration import read_configuration
 from discreet.release.safetab.specification import read_specification
@@ -174,7 +174,7 @@ class TabulationAccount:
             "variance_total_only": _exact(variance_of(part.total_only)),
             "variance_stage_1": _exact(variance_of(part.stage_one)),
             "variance_stage_2": _exact(variance_of(part.stage_two)),
-            "margin_of_error": margin(part.stage_two),
+            "margin_of_error": margin_of_error(part.stage_two),
             "thresholds": list(part.thresholds),
             "suppressed_up_to": part.suppression,
         }

@@ -32,7 +32,7 @@ from discreet.release.mechanism.adaptive import Mechanism, noise_for
 from discreet.release.mechanism.configuration import BUDGET_WORDS, BUDGETS, Configuration, Place
 from discreet.release.mechanism.groups import Specification
 from discreet.release.mechanism.tables import CONFIDENCE, Z95, variance_of
-from discreet.release.mechanism.tables import margin as margin_of
+from discreet.release.mechanism.tables import margin_of_error as margin_of
 from discreet.release.mechanism.tabulation import Ladder
 from discreet.release.safetab.account import (
     LARGEST,
