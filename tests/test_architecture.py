@@ -20,16 +20,17 @@ SOURCE = Path(__file__).parents[1] / "src" / "discreet"
 MODULES = sorted(SOURCE.rglob("*.py"))
 LONGEST = 900
 
-# errors <- numbers, files, memory, faces <- noise <- budget <- accounting <- estimation <- release
+# errors <- numbers, files, memory, faces <- noise <- budget <- options <- accounting <- estimation <- release
 # accounting <- risk; release, risk <- answers <- render <- report <- studies <- workbench <- cli
-# files <- tables <- estimation, release, risk
+# files <- tables <- options, estimation, release, risk
 BELOW: dict[str, set[str]] = {"errors": set(), "numbers": {"errors"}, "files": {"errors"}, "memory": set()}
 BELOW["tables"] = {"errors", "files"}
 BELOW["faces"] = set()
 BELOW["noise"] = {*BELOW["numbers"], "numbers", "files", "memory", "faces"}
 BELOW["testing"] = {*BELOW["noise"], "noise"}
 BELOW["budget"] = {*BELOW["noise"], "noise"}
-BELOW["accounting"] = {*BELOW["budget"], "budget"}
+BELOW["options"] = {*BELOW["budget"], "budget", "tables"}
+BELOW["accounting"] = {*BELOW["budget"], "budget", "options"}
 BELOW["risk"] = {*BELOW["accounting"], "accounting", "testing", "tables"}
 BELOW["estimation"] = {*BELOW["accounting"], "accounting", "tables"}
 BELOW["release"] = {*BELOW["estimation"], "estimation", "testing"}

@@ -106,7 +106,7 @@ class Style(Enum):
     OFTEN = auto()
     """A rare chance in round numbers: 3 times in 10,000."""
     MARGIN = auto()
-    """A margin of error: 3.92, 98,000."""
+    """A margin of error or a standard deviation, in three digits: 3.92, 98,000."""
     CHANGE = auto()
     """A difference, with its sign: -1.8841."""
     PERCENT_CHANGE = auto()
@@ -144,6 +144,8 @@ class Quantity:
     24811/5000 = 4.9622 | 1/3
     >>> print(Quantity(0.20497, Style.PERCENT, NumberKind.AT_LEAST))
     20.49 %
+    >>> print(Quantity(None, missing="not asked"))
+    not asked
     """
 
     value: int | float | Fraction | Interval | None
@@ -152,10 +154,12 @@ class Quantity:
     digits: int | None = None
     accuracy: float = 0.0
     unit: str = ""
+    missing: str = "-"
+    """What people read where there is no value, such as "not asked"."""
 
     def __str__(self) -> str:
         if self.value is None:
-            return "-"
+            return self.missing
         if isinstance(self.value, Interval):
             return "{} to {}".format(*numbers.interval(self.value, self.digits))
         written = self._written(self.value)

@@ -31,7 +31,6 @@ COMMANDS = {
     "ledger": "Make, read and check the ledger of what runs have spent.",
     "measure": "Add the noise of a release to a table of counts, and record what was spent.",
     "plan": "The noise that is best for the accuracy of the estimates, and its proof.",
-    "post": "Another name of `estimate`.",
     "presets": "The releases that come with the package.",
     "report": "One self-contained page to share: the decision, its numbers with proofs, and figures.",
     "reproduce": "The papers' tables and figures, recomputed, beside the published values.",
@@ -45,7 +44,7 @@ COMMANDS = {
 """Each command is the `app` of the module of its name, but for HOMES, and imported when its command runs."""
 
 HOMES = {"accuracy": "plan:accuracy_app", "compare": "account:compare_app", "presets": "show:presets_app"}
-HOMES |= {name: f"measure:{name}_app" for name in ("tabulate", "estimate", "post")}
+HOMES |= {name: f"measure:{name}_app" for name in ("tabulate", "estimate")}
 """Commands that stand in the module of another."""
 
 _started = time.perf_counter()

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.comparisons import ZCDP, Comparison, TightZCDP
+from discreet.answers.quantity import Quantity, Style
 from discreet.budget.levels import level_name
 from discreet.files import csv_text
 
@@ -384,7 +385,7 @@ def accuracy_figure(found: Accuracy) -> Figure:
     for (row, column), size in np.ndenumerate(sizes):
         known = np.isfinite(size)
         dark = known and float(np.sum(shades.to_rgba(np.log(size))[:3])) < 1.35
-        text = f"{size:.3g}" if known else "not\ndetermined"
+        text = str(Quantity(float(size), Style.MARGIN)) if known else "not\ndetermined"
         axes.text(column, row, text, ha="center", va="center", color="white" if dark else "black", fontsize=8)
     axes.set_xticks(range(len(found.levels)), [level_name(level.name) for level in found.levels])
     axes.set_yticks(range(len(queries)), queries)

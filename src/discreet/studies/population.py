@@ -281,12 +281,12 @@ STATES_2010, COUNTIES_2010 = 52, 3221
 number for counties is not known, and the same is assumed."""
 
 
-def accuracy_study(*, counts: Path | None = None, draws: int = DRAWS, seed: int = SEED) -> Study:
+def accuracy(*, counts: Path | None = None, draws: int = DRAWS, seed: int = SEED) -> Study:
     """Compute mean squared and mean absolute errors by level, with and without non-negativity.
 
     Counts come from `population` or from a file; the noise is exact discrete Gaussian noise, from a seed.
 
-    >>> study = accuracy_study(draws=20_000)
+    >>> study = accuracy(draws=20_000)
     >>> study.distinct("level")
     ['State', 'County', 'Tract', 'Block']
     """

@@ -18,7 +18,7 @@ from discreet.errors import DiscreetError, visible
 from discreet.workbench import controls as c
 from discreet.workbench import words as say
 from discreet.workbench.session import Server, Session
-from discreet.workbench.state import LONGEST_LINK, State, from_link, to_link, to_toml
+from discreet.workbench.state import LONGEST_LINK, State, from_link, read_saved, to_link, to_toml
 from discreet.workbench.tasks import Task
 
 FIRST = "dhc-2020-persons"

@@ -22,7 +22,6 @@ from discreet.cli.console import (
     Rehearsal,
     Screen,
     SpendAgain,
-    about_ledger,
     need_tables,
     option,
     text_table,
@@ -131,6 +130,8 @@ def _kept(out: Path, resume: bool) -> Iterator[None]:
 
 
 def _text(done: Summary) -> Iterator[Block]:
+    from discreet.answers.ledger import ledger_note
+
     if done.warning is not None:
         what = done.warning.partition(": ")[2]
         yield Hanging(f"NOT PRIVATE: {_short(what)}. Nothing of it may be published.")
@@ -159,7 +160,7 @@ def _text(done: Summary) -> Iterator[Block]:
             assert budget is not None
             yield f"Spent on one person of the {which} pass, added or removed: {kind} {plain(budget)}."
     yield from (Hanging(f"Note: {note}.") for note in done.notes)
-    yield from about_ledger(done.ledger, "records", counted=done.warning is None)
+    yield from ledger_note(done.ledger, "records", counted=done.warning is None)
 
 
 def _short(what: str) -> str:
@@ -369,7 +370,10 @@ def report(
     with screen.working("Comparing"):
         found = curate(params, data, released, **asdict(counting))
     if out is not None:
-        contents = {"--out": curator.page(found).encode(), "the table": curator.table_csv(found).encode()}
+        contents = {
+            "--out": curator.curator_page(found).encode(),
+            "the table": curator.table_csv(found).encode(),
+        }
         outputs.write(contents, confidential=True)
     # the sentences follow what the report is of
     head = dict.fromkeys(("warning", "out", "rehearsal"))

@@ -291,7 +291,7 @@ class Change(NamedTuple):
     high: Fraction
 
 
-def differences(after: Facts, before: Facts) -> dict[str, object]:
+def changes_between(after: Facts, before: Facts) -> dict[str, object]:
     """Return how two states differ: variances of queries that both have, and what is gone or new."""
     both = matching_noise(before.release, after.release)
     ratios: dict[str, list[Fraction]] = {}
@@ -323,7 +323,7 @@ def render(facts: Facts, *, before: Facts | None = None, title: str = "") -> str
         .render(
             f=facts,
             title=checked_title(title),
-            changes=None if before is None else differences(facts, before),
+            changes=None if before is None else changes_between(facts, before),
             pictures=pictures(facts, before),
             worst=sorted({path for row in facts.rows for path in row.paths}),
             version=version("discreet"),
