@@ -17,7 +17,7 @@ from discreet.estimation import accuracy, plan
 from discreet.faces import Displayed
 from discreet.release import Ledger, ledger_cost
 from discreet.release.composition import ledger_costs
-from discreet.release.safetab.validation import validate
+from discreet.release.safetab.validation import check_input
 from discreet.studies import find
 
 QUICK = "dhc-2022-08-25"
@@ -50,7 +50,7 @@ RESULTS: dict[str, tuple[Callable[[], object], str]] = {
         lambda: ledger_cost(Ledger.new(), unit="person", neighbours="bounded"),
         "All runs together cost one person",
     ),
-    "Validation": (lambda: validate("no-params", "no-data"), "The input cannot be used"),
+    "Validation": (lambda: check_input("no-params", "no-data"), "The input cannot be used"),
     "Study": (lambda: find("variance-deficit")[0].compute(), "3 printed values: 3 confirmed"),
 }
 

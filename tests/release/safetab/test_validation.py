@@ -20,8 +20,8 @@ from discreet.errors import InputError
 from discreet.release.engine import Engine
 from discreet.release.mechanism.configuration import Configuration
 from discreet.release.mechanism.groups import Specification
-from discreet.release.mechanism.records import check
-from discreet.release.safetab.validation import validate
+from discreet.release.mechanism.records import check_records
+from discreet.release.safetab.validation import check_input
 
 Parameters = tuple[Configuration, Specification]
 Write = Callable[..., Path]
@@ -45,7 +45,7 @@ def block(place: int = 0, **changes: str) -> Row:
 
 def refused(data: Path, parameters: Parameters, engine: Engine) -> list[str]:
     with pytest.raises(InputError) as caught:
-        check(data, *parameters, engine=engine)
+        check_records(data, *parameters, engine=engine)
     assert SECRET not in str(caught.value)
     head, *rest = str(caught.value).split("\n")
     assert [line.split(". ")[0].strip() for line in rest] == [str(i + 1) for i in range(len(rest))]
@@ -216,7 +216,7 @@ def test_the_command_says_no(toy: Path, write: Write, tmp_path: Path) -> None:
         "an age is not a whole number from 0 to 115 (line 3 of person-records.txt, field QAGE)",
         f"{CODE} (line 4 of person-records.txt, field QSPAN)",
     ]
-    assert describe(validate(toy / "params", data)).objects == found
+    assert describe(check_input(toy / "params", data)).objects == found
     assert SECRET not in done.stdout + done.stderr
     assert set(tmp_path.iterdir()) - before == {data}
 
@@ -256,9 +256,9 @@ def test_a_record_identifier_that_comes_again_is_found(
             cells = [row.split("|") for row in rows]
             columns = {head: [row[place] or None for row in cells[1:]] for place, head in enumerate(cells[0])}
             pq.write_table(pa.table(columns), folder / "person-records.parquet")
-    check(tmp_path / "right", *toy_parameters, engine=duckdb_engine)
+    check_records(tmp_path / "right", *toy_parameters, engine=duckdb_engine)
     with pytest.raises(InputError) as caught:
-        check(tmp_path / "wrong", *toy_parameters, engine=duckdb_engine)
+        check_records(tmp_path / "wrong", *toy_parameters, engine=duckdb_engine)
     text = str(caught.value)
     assert "a record identifier occurs twice" in text
     assert "RECORD_ID" in text

@@ -509,7 +509,7 @@ def _account_text(answer: TabulationAccount) -> Iterator[Block]:
 
 
 def _account_row(part: Mechanism) -> tuple[str, ...]:
-    from discreet.release.mechanism.tables import margin, variance_of
+    from discreet.release.mechanism.tables import margin_of_error, variance_of
 
     return (
         part.geography,
@@ -520,7 +520,7 @@ def _account_row(part: Mechanism) -> tuple[str, ...]:
             "none" if noise is None else f"{float(variance_of(noise)):.4g}"
             for noise in (part.stage_one, part.stage_two, part.total_only)
         ),
-        str(margin(part.stage_two)),
+        str(margin_of_error(part.stage_two)),
         " / ".join(map(str, part.thresholds)),
         "-" if part.suppression is None else str(part.suppression),
     )

@@ -148,10 +148,10 @@ def validate(
     """Check parameters and data; status 2 if there is any problem. Prints no confidential value."""
     need_tables("safetab validate")
     from discreet.answers.tabulation import validation_answer
-    from discreet.release.safetab.validation import validate
+    from discreet.release.safetab.validation import check_input
 
     with screen.working("Checking"):
-        found = validate(params, data, **asdict(counting))
+        found = check_input(params, data, **asdict(counting))
     screen.tell(validation_answer(found))
     if not found.valid:
         raise SystemExit(2)
@@ -273,7 +273,10 @@ def report(
     with screen.working("Comparing"):
         found = curate(params, data, released, **asdict(counting))
     if out is not None:
-        contents = {"--out": curator.page(found).encode(), "the table": curator.table_csv(found).encode()}
+        contents = {
+            "--out": curator.curator_page(found).encode(),
+            "the table": curator.table_csv(found).encode(),
+        }
         outputs.write(contents, confidential=True)
     # the sentences follow what the report is of
     head = dict.fromkeys(("warning", "out", "rehearsal"))

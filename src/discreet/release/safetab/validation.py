@@ -30,7 +30,7 @@ class Validation(Summarised):
         return not self.problems
 
 
-def validate(
+def check_input(
     params: FilePath,
     data: FilePath,
     *,
@@ -41,12 +41,12 @@ def validate(
 ) -> Validation:
     """Check the parameters of `params`, and if they are right the records of `data`.
 
-    >>> found = validate("no-params", "no-data")
+    >>> found = check_input("no-params", "no-data")
     >>> found.valid, found.notes
     (False, ('the records were not looked at, for the parameters must be right first',))
     """
     from discreet.release.engine import connect
-    from discreet.release.mechanism.records import check, find_sources
+    from discreet.release.mechanism.records import check_records, find_sources
 
     params, data, problems = Path(params), Path(data), list[str]()
     configuration = _collect(lambda: read_configuration(params), problems)
@@ -59,7 +59,9 @@ def validate(
         return Validation(tuple(problems), (note,))
     notes = (*configuration.notes, *specification.notes)
     with connect(engine, spark_master=spark_master, memory=memory, threads=threads) as connection:
-        geography = _collect(lambda: check(data, configuration, specification, engine=connection), problems)
+        geography = _collect(
+            lambda: check_records(data, configuration, specification, engine=connection), problems
+        )
     if geography is None:
         return Validation(tuple(problems), notes)
     regions = {name: len(some) for name, some in geography.regions.items() if some}
