@@ -67,7 +67,7 @@ from discreet.budget.levels import Cases
 from discreet.memory import Forgetful
 from discreet.noise.balls import working_bits
 from discreet.noise.distribution import Complexes
-from discreet.noise.gaussian import dual_log_ratio
+from discreet.noise.theta import dual_log_ratio
 
 _TWO_PI = 2 * math.pi
 _ALIAS = 41.0  # aliases below e^-41 of the scale of the value

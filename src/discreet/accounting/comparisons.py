@@ -54,7 +54,7 @@ from discreet.accounting.loss import Floats, Loss
 from discreet.errors import InputError, PrecisionError
 from discreet.memory import Forgetful
 from discreet.noise import DiscreteGaussian, Noise
-from discreet.noise.gaussian import erfcx
+from discreet.noise.gaussian_tail import erfcx
 from discreet.numbers import Exact, positive
 
 Real = TypeVar("Real", float, Floats)

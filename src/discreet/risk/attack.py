@@ -53,7 +53,8 @@ from discreet import numbers
 from discreet.accounting.privacy_loss import Number as Number
 from discreet.accounting.privacy_loss import compose, read
 from discreet.errors import InputError
-from discreet.noise.gaussian import DiscreteGaussian, tail_ratio
+from discreet.noise.gaussian import DiscreteGaussian
+from discreet.noise.gaussian_tail import tail_ratio
 from discreet.numbers import fraction
 from discreet.numbers import prior as prior_of
 from discreet.risk.decisions import TIE, Costs, LossTable

@@ -39,7 +39,8 @@ from numpy.typing import NDArray
 
 from discreet.errors import InputError, PrecisionError
 from discreet.files import ArrowArray, ArrowTable, FilePath, arrow, whole_file
-from discreet.noise.gaussian import DiscreteGaussian, tail_ratio
+from discreet.noise.gaussian import DiscreteGaussian
+from discreet.noise.gaussian_tail import tail_ratio
 from discreet.numbers import decimal
 from discreet.risk.attack import (
     LARGEST,

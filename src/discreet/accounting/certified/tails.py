@@ -37,8 +37,7 @@ from discreet.accounting.loss import Loss
 from discreet.errors import PrecisionError
 from discreet.noise import Noise
 from discreet.noise.balls import ball, current_bits
-from discreet.noise.distribution import BallFactor
-from discreet.noise.gaussian import GaussianFactor
+from discreet.noise.factors import BallFactor, GaussianFactor
 
 # -- on a contour ----------------------------------------------------------------------------------------
 
