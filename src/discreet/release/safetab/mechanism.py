@@ -34,7 +34,8 @@ from numpy.typing import NDArray
 
 from discreet.errors import InputError
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Entropy, Noise, balls, sample
-from discreet.noise.sampler import Above, Kinds, Trials, draw
+from discreet.noise.inversion import Above, Kinds, draw
+from discreet.noise.trials import Trials
 from discreet.release.safetab.configuration import Configuration, Privacy
 from discreet.release.safetab.specification import BELOW_STATE, Specification, Stability
 from discreet.release.safetab.tables import AGES, CELLS, COARSER, Codes, Integers, Part, joined, keys
