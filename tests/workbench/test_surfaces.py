@@ -26,7 +26,7 @@ from discreet.accounting.overall import account
 from discreet.answers import NumberKind
 from discreet.answers.calibration import saved_text
 from discreet.budget import Release, load, preset_names
-from discreet.budget.levels import level_name
+from discreet.budget.level_names import level_name
 from discreet.cli import run
 from discreet.errors import InputError
 from discreet.estimation import accuracy

@@ -18,7 +18,7 @@ from browsing import SMALL, Watched, Workbench, settled, upload, value, wait_for
 
 from discreet.accounting.comparisons import ZCDP, GaussianDP
 from discreet.budget import Release, load, preset_names
-from discreet.budget.levels import level_name
+from discreet.budget.level_names import level_name
 from discreet.cli import run
 from discreet.estimation import accuracy
 from discreet.estimation.accuracy import margin_lines

@@ -63,7 +63,7 @@ from discreet.accounting.loss import (
     turn_table,
     turns,
 )
-from discreet.budget.levels import Cases
+from discreet.budget.neighbours import Cases
 from discreet.memory import Forgetful
 from discreet.noise.balls import working_bits
 from discreet.noise.distribution import Complexes

@@ -19,9 +19,11 @@ from discreet.accounting.loss import common_step
 from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import Number, PrivacyLoss, compose, read, read_probabilities
-from discreet.budget.levels import Level, Neighbours, main_case, one_case
+from discreet.budget.claims import Claim
+from discreet.budget.levels import Level
+from discreet.budget.neighbours import Neighbours, main_case, one_case
 from discreet.budget.noise_table import levels_of
-from discreet.budget.release import Claim, Release
+from discreet.budget.release import Release
 from discreet.errors import InputError, PrecisionError
 from discreet.faces import Summarised
 from discreet.noise import DiscreteGaussian, Noise

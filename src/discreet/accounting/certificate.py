@@ -22,7 +22,7 @@ from discreet.accounting.evaluation import Direct
 from discreet.accounting.overall import Account, account, portfolio
 from discreet.accounting.privacy_loss import PrivacyLoss, Quantity, read_probabilities
 from discreet.accounting.tradeoff import envelope
-from discreet.budget.levels import RELATIONS, CaseLabel, Neighbours
+from discreet.budget.neighbours import RELATIONS, CaseLabel, Neighbours
 from discreet.budget.release import Release
 from discreet.errors import InputError
 from discreet.noise import Noise

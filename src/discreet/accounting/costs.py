@@ -10,7 +10,7 @@ from discreet.accounting.calibration import NoiseChange, matching_noise
 from discreet.accounting.comparisons import ZCDP
 from discreet.accounting.overall import Account
 from discreet.budget import Release
-from discreet.budget.levels import CaseLabel
+from discreet.budget.neighbours import CaseLabel
 from discreet.faces import Displayed
 from discreet.numbers import Exact, Interval, fraction
 

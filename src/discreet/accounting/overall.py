@@ -45,8 +45,9 @@ from discreet.accounting.privacy_loss import (
     read_probabilities,
     rounded,
 )
-from discreet.budget.levels import RELATIONS, Case, CaseLabel, Cases, Neighbours, cases, joint_cases
-from discreet.budget.release import EXACTLY, AnswerKind, Claim, Release
+from discreet.budget.claims import EXACTLY, AnswerKind, Claim
+from discreet.budget.neighbours import RELATIONS, Case, CaseLabel, Cases, Neighbours, cases, joint_cases
+from discreet.budget.release import Release
 from discreet.errors import InputError
 from discreet.faces import Displayed, Summarised
 from discreet.noise import Noise

@@ -41,8 +41,9 @@ from discreet.accounting.loss import Loss, is_coarse, log_fraction
 from discreet.accounting.parallel import Progress, map_cases
 from discreet.accounting.privacy_loss import compose
 from discreet.accounting.tradeoff import envelope, heights, lowest_heights
-from discreet.budget.levels import RELATIONS, CaseLabel, Neighbours
-from discreet.budget.release import Release, load, read_text_file
+from discreet.budget.neighbours import RELATIONS, CaseLabel, Neighbours
+from discreet.budget.presets import load, read_text_file
+from discreet.budget.release import Release
 from discreet.budget.toml import parse_toml
 from discreet.errors import InputError, PrecisionError
 from discreet.faces import Summarised

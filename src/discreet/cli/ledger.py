@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App
 
 from discreet.answers.quantity import NumberKind
-from discreet.budget.levels import RELATIONS, level_name
+from discreet.budget.level_names import level_name
+from discreet.budget.neighbours import RELATIONS
 from discreet.cli import console
 from discreet.cli.console import Block, Hanging, Screen, option, show, text_table, write
 from discreet.errors import DiscreetError, InputError, visible

@@ -15,7 +15,7 @@ from cyclopts import App, Parameter
 from discreet import numbers
 from discreet.answers.release import relation
 from discreet.budget import load
-from discreet.budget.levels import find_level, level_name
+from discreet.budget.level_names import find_level, level_name
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Block, Hanging, Screen, need_tables, option
 from discreet.errors import InputError

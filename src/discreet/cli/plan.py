@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from discreet.budget import load
-from discreet.budget.levels import level_name
-from discreet.budget.release import read_text_file
+from discreet.budget.level_names import level_name
+from discreet.budget.presets import read_text_file
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Block, Hanging, Outputs, Screen, need_tables, option, text_table
 from discreet.errors import InputError

@@ -18,7 +18,7 @@ from cyclopts import App, Parameter
 
 from discreet.answers.release import claim_text, relation
 from discreet.budget import AnswerKind, load
-from discreet.budget.levels import level_name
+from discreet.budget.level_names import level_name
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Block, Hanging, Outputs, Screen, long_line, option, text_table
 from discreet.errors import InputError, visible

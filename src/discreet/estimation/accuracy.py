@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from discreet.budget import Release
-from discreet.budget.levels import level_name
+from discreet.budget.level_names import level_name
 from discreet.budget.noise_table import levels_of, noise_lines
 from discreet.errors import InputError
 from discreet.estimation.intervals import View

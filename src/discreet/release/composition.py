@@ -11,8 +11,8 @@ from itertools import product
 from discreet.accounting.comparisons import TightZCDP
 from discreet.accounting.overall import Account, account, portfolio
 from discreet.budget import Level, Neighbours, Release, Spine
-from discreet.budget.levels import MOST_PATHS, Runs
-from discreet.budget.release import AnswerKind, Claim
+from discreet.budget.claims import AnswerKind, Claim
+from discreet.budget.spine import MOST_PATHS, Runs
 from discreet.errors import InputError
 from discreet.files import FilePath, json_fields
 from discreet.release.ledger import Entry, Ledger, Total, read_ledger, spent, sum_epsilon

@@ -36,7 +36,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from discreet.budget import Neighbours, Release
-from discreet.budget.levels import RELATIONS
+from discreet.budget.neighbours import RELATIONS
 from discreet.budget.release import UNITS
 from discreet.budget.toml import exact, line, one_of
 from discreet.errors import InputError

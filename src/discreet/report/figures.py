@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.comparisons import ZCDP, Comparison, TightZCDP
-from discreet.budget.levels import level_name
+from discreet.budget.level_names import level_name
 from discreet.files import csv_text
 
 if TYPE_CHECKING:

@@ -43,8 +43,10 @@ from discreet.accounting.loss import Loss, TiltedTransform
 from discreet.accounting.overall import Account, account
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import Number, Numbers, PrivacyLoss, compose
-from discreet.budget.levels import CaseLabel, Neighbours, level_name
-from discreet.budget.release import EXACTLY, AnswerKind, Claim, Release
+from discreet.budget.claims import EXACTLY, AnswerKind, Claim
+from discreet.budget.level_names import level_name
+from discreet.budget.neighbours import CaseLabel, Neighbours
+from discreet.budget.release import Release
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import DiscreteGaussian, Noise, grouped
 from discreet.numbers import Interval, at_most, decimal, times

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from discreet.budget.levels import level_name
+from discreet.budget.level_names import level_name
 from discreet.errors import visible
 from discreet.workbench.tasks import Line
 

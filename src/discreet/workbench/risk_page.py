@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import partial
 
-from discreet.budget.levels import level_name
+from discreet.budget.level_names import level_name
 from discreet.errors import DiscreetError, InputError
 from discreet.numbers import chance, number, percent, plain, with_fraction
 from discreet.risk.profile import RiskProfile, belief_sentence, right_sentence, risk_profile

@@ -20,7 +20,7 @@ from discreet.accounting.costs import zcdp_of
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import Release
-from discreet.budget.levels import Neighbours
+from discreet.budget.neighbours import Neighbours
 from discreet.estimation import accuracy
 from discreet.estimation.accuracy import MarginLine, margin_lines
 from discreet.noise import DiscreteGaussian, Noise

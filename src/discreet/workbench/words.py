@@ -14,7 +14,8 @@ from discreet.answers import Fact, NumberKind, Quantity, Style
 from discreet.answers.account import label
 from discreet.answers.release import claim_text, only_path, path_text, relation
 from discreet.budget import AnswerKind
-from discreet.budget.levels import CHILDREN_2020, level_name
+from discreet.budget.level_names import level_name
+from discreet.budget.spine import CHILDREN_2020
 from discreet.errors import DiscreetError
 from discreet.numbers import at_most, bound, exact_text, number, percent, percent_down, plain, with_fraction
 from discreet.workbench.adversary import SCENARIOS, SETTINGS, adversary, read_chance

@@ -28,7 +28,7 @@ from discreet.accounting.evaluation import Direct
 from discreet.accounting.loss import log_fraction
 from discreet.accounting.parallel import map_cases
 from discreet.accounting.privacy_loss import UNSEEN, PrivacyLoss, compose
-from discreet.budget.levels import CaseLabel
+from discreet.budget.neighbours import CaseLabel
 from discreet.errors import PrecisionError
 from discreet.noise import Noise
 from discreet.noise.balls import as_interval, ball, lower, upper, working_bits

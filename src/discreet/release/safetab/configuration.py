@@ -16,8 +16,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Literal, TypeVar, cast
 
-from discreet.budget.toml import Place as Where
-from discreet.budget.toml import hint, key_lines, nearest_line, parse_toml
+from discreet.budget.toml import hint, parse_toml
+from discreet.budget.toml_lines import Place as Where
+from discreet.budget.toml_lines import key_lines, nearest_line
 from discreet.errors import InputError
 from discreet.numbers import fraction, shown
 from discreet.release.safetab.specification import GEOGRAPHIES, LEVELS, PASSES, PUERTO_RICO, STATES, Pass

@@ -35,7 +35,7 @@ from discreet.answers.answer import Part
 from discreet.answers.calibration import saved_text
 from discreet.answers.release import claim_record
 from discreet.budget import Neighbours, Release, load_preset, preset_names
-from discreet.budget.levels import level_name
+from discreet.budget.level_names import level_name
 from discreet.budget.noise_table import levels_of, noise_lines, rho_total
 from discreet.budget.toml import line as one_line
 from discreet.errors import InputError, PrecisionError, visible
