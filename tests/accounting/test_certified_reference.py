@@ -15,7 +15,7 @@ from test_engine_reference import thresholds
 import discreet
 from discreet.accounting.certified import intervals, tails
 from discreet.accounting.contour import Quadrature
-from discreet.accounting.evaluation import Direct
+from discreet.accounting.lists import Direct
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import load
 from discreet.errors import PrecisionError

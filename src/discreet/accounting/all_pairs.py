@@ -50,7 +50,8 @@ from discreet.accounting.contour import (
     saddle,
     short_above,
 )
-from discreet.accounting.evaluation import ACCURACY, Evaluations, GridLaw
+from discreet.accounting.evaluation import ACCURACY, Evaluations
+from discreet.accounting.grids import GridLaw
 from discreet.accounting.loss import (
     Floats,
     Loss,

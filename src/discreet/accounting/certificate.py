@@ -18,7 +18,7 @@ from importlib.metadata import version
 from typing import Any, Literal
 
 from discreet.accounting.contour import Quadrature
-from discreet.accounting.evaluation import Direct
+from discreet.accounting.lists import Direct
 from discreet.accounting.overall import Account, account, portfolio
 from discreet.accounting.privacy_loss import PrivacyLoss, Quantity, read_probabilities
 from discreet.accounting.tradeoff import envelope

@@ -22,8 +22,9 @@ from discreet.accounting.contour import (
     Quadrature,
     Tail,
 )
-from discreet.accounting.evaluation import ACCURACY, Direct, Evaluations
+from discreet.accounting.evaluation import ACCURACY, Evaluations
 from discreet.accounting.inversion import Inversion, full_epsilon
+from discreet.accounting.lists import Direct
 from discreet.accounting.loss import Floats, Loss, log_fraction
 from discreet.accounting.tradeoff import Knots, TradeOff
 from discreet.errors import InputError, PrecisionError

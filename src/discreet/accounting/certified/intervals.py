@@ -24,7 +24,7 @@ from discreet.accounting.contour import (
     Kind,
     Quadrature,
 )
-from discreet.accounting.evaluation import Direct
+from discreet.accounting.lists import Direct
 from discreet.accounting.loss import log_fraction
 from discreet.accounting.parallel import map_cases
 from discreet.accounting.privacy_loss import UNSEEN, PrivacyLoss, compose

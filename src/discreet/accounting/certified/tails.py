@@ -32,7 +32,7 @@ from discreet.accounting.contour import (
     short_tilt,
     sieved,
 )
-from discreet.accounting.evaluation import partition
+from discreet.accounting.lists import partition
 from discreet.accounting.loss import Loss
 from discreet.errors import PrecisionError
 from discreet.noise import Noise
