@@ -23,7 +23,7 @@ import pytest
 import discreet
 from discreet.accounting.all_pairs import AllPairs
 from discreet.accounting.certified.all_cases import UpperBounds
-from discreet.accounting.comparisons import Edgeworth
+from discreet.accounting.comparisons.edgeworth import Edgeworth
 from discreet.accounting.contour import Kind
 from discreet.accounting.costs import epsilon_rows
 from discreet.accounting.evaluation import Evaluations

@@ -15,7 +15,7 @@ from compositions import G, L
 from reference import mpf
 
 import discreet
-from discreet.accounting.comparisons import GaussianDP
+from discreet.accounting.comparisons.gaussian_dp import GaussianDP
 from discreet.accounting.contour import Kind
 from discreet.accounting.grids import Grid
 from discreet.accounting.lists import Direct

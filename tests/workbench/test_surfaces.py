@@ -21,7 +21,7 @@ import pytest
 from browsing import settled, upload, value, wait_for_text
 
 from discreet.accounting.calibration import calibrate
-from discreet.accounting.comparisons import GaussianDP
+from discreet.accounting.comparisons.gaussian_dp import GaussianDP
 from discreet.accounting.overall import account
 from discreet.answers import NumberKind
 from discreet.answers.calibration import saved_text

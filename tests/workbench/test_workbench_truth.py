@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 from browsing import SMALL, Watched, Workbench, settled, upload, value, wait_for_text, wait_for_value
 
-from discreet.accounting.comparisons import ZCDP, GaussianDP
+from discreet.accounting.comparisons.gaussian_dp import GaussianDP
+from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.budget import Release, load, preset_names
 from discreet.budget.level_names import level_name
 from discreet.cli import run

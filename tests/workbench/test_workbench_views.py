@@ -14,7 +14,7 @@ import pytest
 
 from discreet import InputError, Release
 from discreet.accounting.calibration import calibrate
-from discreet.accounting.comparisons import ZCDP
+from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import AnswerKind, load, preset_names

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
-from discreet.accounting.comparisons import ZCDP
+from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.loss import common_step
 from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress

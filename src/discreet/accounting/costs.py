@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from discreet.accounting.calibration import NoiseChange, matching_noise
-from discreet.accounting.comparisons import ZCDP
+from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.overall import Account
 from discreet.budget import Release
 from discreet.budget.neighbours import CaseLabel

@@ -146,7 +146,7 @@ class Account(Curves, Displayed):
     @cached_property
     def rho(self) -> Fraction:
         """The largest zCDP rho of a case, exactly."""
-        from discreet.accounting.comparisons import zcdp_rho
+        from discreet.accounting.comparisons.zcdp import zcdp_rho
 
         return self.largest(zcdp_rho)
 

@@ -35,7 +35,7 @@ from discreet.accounting.certificate import Certificate, number_text, strict_jso
 from discreet.accounting.certified.all_cases import UpperBounds
 from discreet.accounting.certified.definition import defined_delta, seconds
 from discreet.accounting.certified.tails import log_mgf_ball, tail_ball
-from discreet.accounting.comparisons import zcdp_rho
+from discreet.accounting.comparisons.zcdp import zcdp_rho
 from discreet.accounting.contour import Kind, Quadrature, saddle
 from discreet.accounting.loss import Loss, is_coarse, log_fraction
 from discreet.accounting.parallel import Progress, map_cases

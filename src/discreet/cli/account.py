@@ -15,7 +15,7 @@ from discreet.errors import InputError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from discreet.accounting.comparisons import ZCDP
+    from discreet.accounting.comparisons.zcdp import ZCDP
     from discreet.accounting.overall import Account
     from discreet.budget import Neighbours, Release
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 
-from discreet.accounting.comparisons import TightZCDP
+from discreet.accounting.comparisons.zcdp import TightZCDP
 from discreet.accounting.overall import Account, account, portfolio
 from discreet.budget import Level, Neighbours, Release, Spine
 from discreet.budget.claims import AnswerKind, Claim

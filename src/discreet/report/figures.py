@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.comparisons import ZCDP, Comparison, TightZCDP
+from discreet.accounting.comparisons.curve import Comparison
+from discreet.accounting.comparisons.zcdp import ZCDP, TightZCDP
 from discreet.budget.level_names import level_name
 from discreet.files import csv_text
 
@@ -206,7 +207,7 @@ def plot_profile(
     `label="exact"`.
 
     >>> from matplotlib.figure import Figure
-    >>> from discreet.accounting.comparisons import ZCDP
+    >>> from discreet.accounting.comparisons.zcdp import ZCDP
     >>> ax = plot_profile(ZCDP.from_rho(1), ax=Figure().subplots(), label="zCDP")
     >>> ax.get_yscale(), ax.lines[0].get_label()
     ('log', 'zCDP')
@@ -229,7 +230,7 @@ def plot_tradeoff(
     """Draw the trade-off curve: the least type II error against the type I error.
 
     >>> from matplotlib.figure import Figure
-    >>> from discreet.accounting.comparisons import ZCDP
+    >>> from discreet.accounting.comparisons.zcdp import ZCDP
     >>> plot_tradeoff(ZCDP.from_rho(1), ax=Figure().subplots()).get_ylabel()
     'type II error $f(\\\\alpha)$'
     """

@@ -23,7 +23,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.accounting.comparisons import ZCDP, GaussianDP, cumulants
+from discreet.accounting.comparisons.edgeworth import cumulants
+from discreet.accounting.comparisons.gaussian_dp import GaussianDP
+from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.contour import sieve
 from discreet.accounting.loss import Loss
 from discreet.accounting.overall import account

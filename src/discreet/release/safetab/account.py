@@ -15,7 +15,7 @@ from itertools import product
 from pathlib import Path
 
 from discreet.accounting.calibration import below, solve_factor
-from discreet.accounting.comparisons import ZCDP
+from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.overall import Account, Point
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import compose

@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.accounting.comparisons import ZCDP
+from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import Claim, Neighbours

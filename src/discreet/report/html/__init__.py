@@ -23,7 +23,7 @@ from markupsafe import Markup
 
 from discreet import numbers
 from discreet.accounting.calibration import calibrated_lines, matching_noise, variance_lines
-from discreet.accounting.comparisons import GaussianDP
+from discreet.accounting.comparisons.gaussian_dp import GaussianDP
 from discreet.accounting.costs import DELTAS, PrivacyRow, epsilon_rows, zcdp_of
 from discreet.accounting.overall import Account
 from discreet.accounting.overall import account as account_of
