@@ -18,7 +18,8 @@ from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.loss import common_step
 from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress
-from discreet.accounting.privacy_loss import Number, PrivacyLoss, compose, read, read_probabilities
+from discreet.accounting.privacy_loss import PrivacyLoss, compose
+from discreet.accounting.values import Number, read, read_probabilities
 from discreet.budget.claims import Claim
 from discreet.budget.levels import Level
 from discreet.budget.neighbours import Neighbours, main_case, one_case

@@ -26,25 +26,13 @@ from numpy.typing import NDArray
 
 from discreet.accounting.all_pairs import FARTHEST, AllPairs, Scan, both_errors
 from discreet.accounting.contour import Kind, Tail
+from discreet.accounting.curves import Curves, Quantity
 from discreet.accounting.evaluation import has_short_contour
 from discreet.accounting.inversion import NEXT_TO_ONE
 from discreet.accounting.loss import Floats, Loss, log_fraction
 from discreet.accounting.parallel import Progress, map_cases
-from discreet.accounting.privacy_loss import (
-    COARSEST,
-    F_ROUNDING,
-    Curves,
-    Many,
-    Number,
-    Numbers,
-    PrivacyLoss,
-    Quantity,
-    compose,
-    held,
-    read,
-    read_probabilities,
-    rounded,
-)
+from discreet.accounting.privacy_loss import COARSEST, F_ROUNDING, PrivacyLoss, compose
+from discreet.accounting.values import Many, Number, Numbers, held, read, read_probabilities, rounded
 from discreet.budget.claims import EXACTLY, AnswerKind, Claim
 from discreet.budget.neighbours import RELATIONS, Case, CaseLabel, Cases, Neighbours, cases, joint_cases
 from discreet.budget.release import Release

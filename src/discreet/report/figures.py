@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from discreet.accounting.curves import Curves
     from discreet.accounting.overall import Account
-    from discreet.accounting.privacy_loss import Curves
     from discreet.estimation import Accuracy
     from discreet.risk.attack import Attack, Numbers
     from discreet.risk.hierarchy import HierarchyPosterior

@@ -50,8 +50,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import numbers
-from discreet.accounting.privacy_loss import Number as Number
-from discreet.accounting.privacy_loss import compose, read
+from discreet.accounting.privacy_loss import compose
+from discreet.accounting.values import Number as Number
+from discreet.accounting.values import read
 from discreet.errors import InputError
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.gaussian_tail import tail_ratio

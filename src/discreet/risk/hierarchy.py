@@ -51,7 +51,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.privacy_loss import Number, read
+from discreet.accounting.values import Number, read
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import DiscreteGaussian
 from discreet.numbers import chance as chance_text

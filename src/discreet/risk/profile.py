@@ -42,7 +42,8 @@ from discreet.accounting.contour import Kind, Quadrature
 from discreet.accounting.loss import Loss, TiltedTransform
 from discreet.accounting.overall import Account, account
 from discreet.accounting.parallel import Progress
-from discreet.accounting.privacy_loss import Number, Numbers, PrivacyLoss, compose
+from discreet.accounting.privacy_loss import PrivacyLoss, compose
+from discreet.accounting.values import Number, Numbers
 from discreet.budget.claims import EXACTLY, AnswerKind, Claim
 from discreet.budget.level_names import level_name
 from discreet.budget.neighbours import CaseLabel, Neighbours

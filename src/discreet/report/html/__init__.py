@@ -27,7 +27,7 @@ from discreet.accounting.comparisons.gaussian_dp import GaussianDP
 from discreet.accounting.costs import DELTAS, PrivacyRow, epsilon_rows, zcdp_of
 from discreet.accounting.overall import Account
 from discreet.accounting.overall import account as account_of
-from discreet.accounting.privacy_loss import read_probabilities
+from discreet.accounting.values import read_probabilities
 from discreet.answers import Answer, Fact, NumberKind, Quantity, Style, describes, sentence
 from discreet.answers import release as words
 from discreet.answers.account import compared, label
