@@ -365,11 +365,12 @@ class Account(Curves, Displayed):
     def intervals(self, quantity: Quantity, at: list[Fraction], digits: int | None) -> list[Interval]:
         """Intervals that provably contain the values of the whole release."""
         from discreet.accounting.certified import intervals as proofs
+        from discreet.accounting.certified.tradeoffs import certified_tradeoffs
 
         prove = {
             "delta": proofs.certified_deltas,
             "epsilon": proofs.certified_epsilons,
-            "beta": proofs.certified_tradeoffs,
+            "beta": certified_tradeoffs,
         }[quantity]
         return prove(self, at, digits)
 

@@ -161,11 +161,12 @@ class PrivacyLoss(Curves):
     def intervals(self, quantity: Quantity, at: list[Fraction], digits: int | None) -> list[Interval]:
         """Intervals that provably contain the values."""
         from discreet.accounting.certified import intervals as proofs
+        from discreet.accounting.certified.tradeoffs import certified_tradeoff
 
         prove = {
             "delta": proofs.certified_delta,
             "epsilon": proofs.certified_epsilon,
-            "beta": proofs.certified_tradeoff,
+            "beta": certified_tradeoff,
         }[quantity]
         with self._within_floats():
             return [prove(self, x, digits=digits) for x in at]
@@ -330,7 +331,7 @@ class PrivacyLoss(Curves):
 
     def _tradeoffs(self, alphas: list[Fraction], accuracy: float) -> tuple[Floats, Floats]:
         """f and its relative errors, by ball arithmetic where floats are not accurate enough, or refused."""
-        from discreet.accounting.certified.intervals import certified_tradeoff
+        from discreet.accounting.certified.tradeoffs import certified_tradeoff
 
         # the test by the sign of the loss has errors of at most e^K(-1/2): if that is below every float, so
         # is f, and a ball for it would need millions of bits
