@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from discreet.risk.hierarchy import Area, hierarchy_posterior
+from discreet.risk import Area, hierarchy_posterior
 from discreet.risk.two_levels import TwoLevels
 
 BLOCK = Area(name="block", noisy=2, rho="0.0992", siblings=27, siblings_noisy=-1)

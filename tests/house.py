@@ -154,7 +154,7 @@ IDEAS: dict[str, Callable[[ast.Module], bool]] = {
     "progress on a terminal": importing("rich.progress"),
     "a number in so many digits": defining("number"),
     "percent": defining("percent", "_percent", "percent_text"),
-    "a chance that is not rounded away": defining("chance", "chance_text"),
+    "a chance that is not rounded away": defining("chance", "_chance", "chance_text"),
     "a reader of exact numbers": defining("fraction", "read_fraction"),
     "the rule of a share, a delta or a prior": saying("between 0 and 1'"),
     "a file that appears whole": calling("os.replace"),

@@ -37,3 +37,15 @@ class Summarised(Displayed):
         from discreet.answers import describe
 
         return str(describe(self).summary)
+
+
+def page_in_words(profile: object, *, title: str = "") -> str:
+    """Return what a risk profile tells as a page in plain words.
+
+    >>> from discreet.risk import risk_profile
+    >>> page_in_words(risk_profile({"Block": "0.0992"}, prior="1/2")).splitlines()[0]
+    '# What can be learned about one person from rhos'
+    """
+    from discreet.answers.risk_explain import explain_answer
+
+    return str(explain_answer(profile, title=title).record["page"])  # type: ignore[arg-type]

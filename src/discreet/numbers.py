@@ -468,51 +468,6 @@ def interval(box: Interval, digits: int | None = None) -> tuple[str, str]:
     return decimal(box.lower, digits=many, down=True), decimal(box.upper, digits=many, down=False)
 
 
-def chance(value: float) -> str:
-    """Write a chance so that neither it nor its complement is rounded away.
-
-    >>> chance(0.5), chance(0.58882), chance(0.0012774), chance(1 - 2e-9), chance(1.234e-7)
-    ('0.5000', '0.5888', '0.00128', '1 - 2.0e-09', '1.23e-07')
-    """
-    if 0.0 < value < 0.01:
-        return f"{value:.3g}"
-    if 0.9995 < value < 1.0:
-        return f"1 - {1.0 - value:.1e}"
-    return f"{value:.4f}"
-
-
-def in_hundred(value: float) -> str:
-    """Write a chance as so many times in 100.
-
-    >>> in_hundred(0.5888), in_hundred(0.99996), in_hundred(0.0002)
-    ('58.9 times in 100', 'more than 99.9 times in 100', 'less than 0.1 times in 100')
-    """
-    if 0.0 < value < 0.001:
-        return "less than 0.1 times in 100"
-    if 0.999 < value < 1.0:
-        return "more than 99.9 times in 100"
-    return f"{100 * value:.1f} times in 100"
-
-
-def times(chance: float, *, upper: bool = False) -> str:
-    """Write a chance as so many times in 100; an upper bound is rounded up, so that it stays true.
-
-    >>> times(0.56277), times(0.94239, upper=True), times(0.0012), times(0.99999)
-    ('56 times in 100', '94.3 times in 100', '0.12 times in 100', '99.999 times in 100')
-    """
-    hundred = 100.0 * chance
-    near = min(hundred, 100.0 - hundred)
-    places = 0 if near >= 1 else min(12, 1 + math.ceil(-math.log10(max(near, 1e-12))))
-    if upper:
-        places = max(1, places)
-        scaled = hundred * 10**places
-        hundred = math.ceil(scaled - 1e-9) / 10**places
-    text = f"{hundred:.{places}f}"
-    if "." in text:
-        text = text.rstrip("0").rstrip(".")
-    return f"{text} times in 100"
-
-
 def about(value: float) -> str:
     """Write how often something happens, to the nearest; for a share that is not a bound.
 
@@ -537,23 +492,6 @@ def at_least(value: float) -> str:
         if count >= 1:
             return f"once in {many:,}" if count == 1 else f"{count:,} times in {many:,}"
     return "less than once in 1,000,000"
-
-
-def at_most(chance: float, *, percent: bool = False) -> str:
-    """Write a bound with four digits, rounded up so that it stays one; more where it would become certainty.
-
-    >>> at_most(0.61511), at_most(0.61511, percent=True), at_most(0.99999123), at_most(1.0)
-    ('0.6152', '61.52', '0.999992', '1.0000')
-    """
-    places = 4
-    while True:
-        rounded = math.ceil(10**places * chance - 1e-9)  # the margin is for rounding in the last digit
-        if rounded < 10**places or places == 12 or chance >= 1 - 1e-12:
-            break
-        places += 1
-    places = places if rounded < 10**places else 4
-    value = min(rounded / 10**places, 1.0)
-    return f"{100 * value:.{places - 2}f}" if percent else f"{value:.{places}f}"
 
 
 def percent_down(value: float) -> str:

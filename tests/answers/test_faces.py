@@ -13,7 +13,10 @@ from discreet import account, calibrate, load, verify
 from discreet.accounting.costs import PrivacyTable, TwoReleases, epsilon_rows
 from discreet.answers import describe
 from discreet.answers.describing import _FUNCTIONS
+from discreet.estimation import accuracy, plan
 from discreet.faces import Displayed
+from discreet.release import Ledger, ledger_cost
+from discreet.release.composition import ledger_costs
 from discreet.studies import find
 
 QUICK = "dhc-2022-08-25"
@@ -36,6 +39,16 @@ RESULTS: dict[str, tuple[Callable[[], object], str]] = {
         "12.280 % less variance",
     ),
     "Verification": (lambda: verify(load(QUICK), epsilon=21, delta="1e-10"), "Proved. One case"),
+    "Accuracy": (lambda: accuracy(load("pl94-2020-units")), "all queries and levels together"),
+    "Plan": (
+        lambda: plan(load("pl94-2020-units"), keep=["Tract"], certified=False),
+        "5 of 6 measurements are not needed",
+    ),
+    "LedgerCosts": (lambda: ledger_costs(Ledger.new()), "ledger: 0 runs."),
+    "Cost": (
+        lambda: ledger_cost(Ledger.new(), unit="person", neighbours="bounded"),
+        "All runs together cost one person",
+    ),
     "Study": (lambda: find("variance-deficit")[0].compute(), "3 printed values: 3 confirmed"),
 }
 

@@ -12,10 +12,11 @@ from discreet.cli import run
 
 def test_json_is_what_python_says(capsys: pytest.CaptureFixture[str]) -> None:
     from discreet import load
+    from discreet.answers import describe
     from discreet.estimation import accuracy
 
     assert run(["accuracy", "pl94-2020-units", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == accuracy(load("pl94-2020-units")).as_dict()
+    assert json.loads(capsys.readouterr().out) == describe(accuracy(load("pl94-2020-units"))).objects
 
 
 def test_a_real_tree_with_merged_units(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from discreet.errors import PrecisionError
 from discreet.release import read_ledger
 
 TOML = """\
@@ -372,6 +373,23 @@ def test_totals_of_epsilon(measure, discreet):
     changed = discreet("ledger", "total", "ledger.json", "person:bounded:15@1e-10", "--reason", "agreed")
     assert changed.status == 0
     assert measure("three").status == 0
+
+
+def test_a_cost_that_cannot_be_computed_hides_nothing_else(measure, discreet, monkeypatch):
+    discreet("ledger", "new", "ledger.json", "--total", "person:bounded:10@1e-10")
+    measure("one")
+
+    def refuse(*_, **__):
+        raise PrecisionError("too many paths")
+
+    monkeypatch.setattr("discreet.release.composition.ledger_cost", refuse)
+    shown = discreet("ledger", "show", "ledger.json")
+    assert shown.status == 0
+    assert shown.out.count("The epsilon of one person could not be computed: too many paths") == 1
+    spent = read_ledger("ledger.json").spent("person", "bounded")
+    assert f" {spent} " in shown.out  # rho adds up all the same
+    found = discreet("ledger", "show", "ledger.json", "--json").json
+    assert (found["costs"], len(found["runs"])) == ([], 1)
 
 
 def test_totals_need_a_reason(measure, refused, discreet):

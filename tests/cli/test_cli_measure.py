@@ -1,4 +1,4 @@
-"""`discreet measure` and `discreet post`: what they write and say, and input that cannot be used."""
+"""`discreet measure` and `discreet estimate`: what they write and say, and input that cannot be used."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def test_counts_and_out_are_needed(refused, here):
     assert "--out requires an argument" in refused("measure", "release.toml", "--counts", "counts.csv")
 
 
-@pytest.mark.parametrize("command", ["measure", "post"])
+@pytest.mark.parametrize("command", ["measure", "estimate"])
 def test_without_pyarrow(refused, here, monkeypatch, command):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     rest = ["release.toml", "--counts", "counts.csv"] if command == "measure" else ["published"]
@@ -229,39 +229,25 @@ def test_terminal_sees_that_work_goes_on(here, monkeypatch):
         assert ("Measuring [red] ..." in terminal.getvalue()) is show
 
 
-# -- post ------------------------------------------------------------------------------------------------
+# -- estimate --------------------------------------------------------------------------------------------
 
 
-def test_post_is_estimate_and_gives_what_measure_gave(measure, discreet):
+def test_estimate_gives_what_measure_gave(measure, discreet):
     measure("published", "--post", "consistent")
-    result = discreet("post", "published", "--out", "again", "--tables", "--quiet")
+    result = discreet("estimate", "published", "--out", "again", "--tables", "--quiet")
     assert (result.status, result.err) == (0, "")
     assert "Nothing was spent." in result.out
-    assert (
-        result.out.replace("again", "third")
-        == discreet("estimate", "published", "--out", "third", "--tables", "--quiet").out
-    )
-    one, *others = (Path(out, "estimates.csv").read_bytes() for out in ("published", "again", "third"))
-    assert others == [one, one]
+    one, other = (Path(out, "estimates.csv").read_bytes() for out in ("published", "again"))
+    assert other == one
 
 
-def test_the_old_name_of_whole_tables_goes_on_for_a_version(measure, discreet, refused):
-    measure("published")
-    old = discreet("post", "published", "--out", "old", "--post", "consistent", "--json")
-    new = discreet("post", "published", "--out", "new", "--tables", "--json")
-    assert old.status == new.status == 0
-    assert old.err.startswith("--post consistent is called --tables now")
-    assert Path("old", "estimates.csv").read_bytes() == Path("new", "estimates.csv").read_bytes()
-    assert "option of `measure`" in refused("post", "published", "--out", "third", "--post", "nonnegative")
-
-
-def test_post_json_of_a_rehearsal_stays_marked(measure, discreet):
+def test_json_of_a_rehearsal_stays_marked(measure, discreet):
     measure("trial", "--rehearsal", 1)
-    found = discreet("post", "trial", "--out", "again", "--json").json
+    found = discreet("estimate", "trial", "--out", "again", "--json").json
     names = [f"{stem}.NOT-PRIVATE.{end}" for stem, end in (("estimates", "csv"), ("units", "csv"))]
     assert found["files"] == [*names, "manifest.NOT-PRIVATE.json"]
     assert (found["units"], found["cells"]) == (5, 15)
-    assert discreet("post", "trial", "--out", "third").out.startswith("NOT PRIVATE")
+    assert discreet("estimate", "trial", "--out", "third").out.startswith("NOT PRIVATE")
 
 
 def test_post_of_a_table_with_its_units_and_totals(measure, discreet):
@@ -270,17 +256,17 @@ def test_post_of_a_table_with_its_units_and_totals(measure, discreet):
     Path("units.csv").write_text(UNITS)
     Path("held.csv").write_text("unit,query,cell,count\nA,total,all,360\nB,total,all,5\n")
     arguments = ("--units", "units.csv", "--invariants", "held.csv", "--format", "parquet", "--json")
-    found = discreet("post", "noisy.csv", "--out", "new", *arguments).json
+    found = discreet("estimate", "noisy.csv", "--out", "new", *arguments).json
     assert found["files"] == ["estimates.parquet", "units.parquet", "manifest.json"]
 
 
 def test_post_that_cannot_be_done(measure, refused):
     measure("published")
     before = _names(".")
-    assert "there are no measurements in" in refused("post", "nowhere", "--out", "new")
-    assert "exists and is not empty" in refused("post", "published", "--out", "published")
-    assert "there is no file" in refused("post", "published", "--out", "new", "--units", "no.csv")
-    assert "--out requires an argument" in refused("post", "published")
+    assert "there are no measurements in" in refused("estimate", "nowhere", "--out", "new")
+    assert "exists and is not empty" in refused("estimate", "published", "--out", "published")
+    assert "there is no file" in refused("estimate", "published", "--out", "new", "--units", "no.csv")
+    assert "--out requires an argument" in refused("estimate", "published")
     assert _names(".") == before
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from discreet.answers import describe
 from discreet.budget import Attributes, Level, Query, Release, load
 from discreet.errors import InputError
 from discreet.estimation import accuracy
@@ -64,7 +65,7 @@ def test_what_is_not_determined_is_no_number() -> None:
     assert at["Low", "age"] is None
     assert at["Top", "age"] is not None
     assert at["Low", "sex"] is not None
-    assert "not determined" in str(accuracy(release, tree=[4]))
+    assert "not determined" in str(describe(accuracy(release, tree=[4])).tables["accuracy"].cells)
     # with one child it is the parent's
     alone = {(lv.name, q.name): q.sd for lv in accuracy(release, tree=[1]).levels for q in lv.queries}
     assert alone["Low", "age"] == pytest.approx(alone["Top", "age"] or 0)
@@ -120,9 +121,9 @@ def test_units_in_several_portions_have_the_same_margins(monkeypatch: pytest.Mon
     ]
     people = Attributes({"sex": ["f", "m"]})
     release = Release(name="small", neighbours="bounded", levels=levels, attributes=people)
-    at_once = accuracy(release, tree=tree).as_dict()
+    at_once = accuracy(release, tree=tree)
     monkeypatch.setattr("discreet.estimation.weights.AT_ONCE", 1)
-    assert accuracy(release, tree=tree).as_dict() == at_once
+    assert accuracy(release, tree=tree) == at_once
 
 
 @pytest.mark.parametrize("level", [0.9, 0.95])

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from discreet.answers import describe
 from discreet.budget import Attributes, Level, Query, Release
 from discreet.errors import InputError
 from discreet.estimation import accuracy, intervals
@@ -126,7 +127,7 @@ def test_queries_written_in_another_order_are_compared_as_written(tmp_path: Path
         None,
         records=records,
         units=tmp_path / "units.csv",
-        out_dir=tmp_path / "m",
+        out=tmp_path / "m",
         rehearsal=1,
     )
     estimate(
@@ -154,7 +155,7 @@ def test_what_no_release_determines_is_no_number_in_areas(tmp_path: Path, record
             None,
             records=records,
             units=tmp_path / "units.csv",
-            out_dir=tmp_path / name,
+            out=tmp_path / name,
             rehearsal=len(name) + (name == "two"),
         )
     (tmp_path / "areas.csv").write_text("area,unit\nx,A\n")
@@ -197,7 +198,7 @@ def test_bounds_are_written_to_the_safe_side() -> None:
 def test_a_margin_below_a_thousand_is_not_written_with_an_exponent() -> None:
     levels = [Level(name="Top", queries=[Query(name="total", variance="999400")])]
     found = accuracy(Release(name="one", neighbours="bounded", levels=levels), tree=[])
-    assert found.rows()[0][2:4] == ("1000", "1000")
+    assert describe(found).tables["accuracy"].cells[0][2:4] == ["1,000", "1,000"]
 
 
 def covered(folder: Path, variances: tuple[str, str], truth: tuple[int, int]) -> dict[tuple[str, str], float]:

@@ -48,7 +48,7 @@ def test_large_texts(folder: Path, what: str) -> None:
         lambda name: ["measure", "release.toml", "--counts", name, "--out", "out"],
         lambda name: ["measure", "release.toml", "--counts", "counts.csv", "--out", "out", "--ledger", name],
         lambda name: ["measure", "release.toml", "--counts", "counts.csv", "--out", f"{name}/x"],
-        lambda name: ["post", name, "--out", "out"],
+        lambda name: ["estimate", name, "--out", "out"],
         lambda name: ["ledger", "show", name],
         lambda name: ["ledger", "new", f"{name}/no/where"],
         lambda name: ["account", "release.toml", "--curve", f"{name}/a.csv"],

@@ -87,8 +87,8 @@ def test_an_entry_says_what_was_spent_on_what(release: Release, country: Country
     assert not is_ledger(done.out / "release.toml")
     check = check_ledger(ledger)
     assert check.sound
-    assert check.files == len(found.files) == 4
     assert "sound" in str(check)
+    assert check.files == len(found.files) == 4
     assert "total for one person, bounded neighbours: rho 3" in str(read_ledger(ledger))
 
 
@@ -273,7 +273,7 @@ def test_an_entry_that_says_other_than_it_spends(release: Release, country: Coun
 def lowered(path: Path, total: Total) -> None:
     """Declare a total below what is spent, as older versions let one do."""
     ledger = read_ledger(path)
-    record = {"kind": "total", "time": "", "reason": "a mistake"} | total.to_json()
+    record = {"kind": "total", "time": "", "reason": "a mistake"} | total.document()
     write_text(path, replace(ledger, records=(*ledger.records, record)).to_text())
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import discreet
+from discreet.answers import describe
 from discreet.budget import Release
 from discreet.cli import run
 from discreet.errors import InputError
@@ -29,6 +30,7 @@ from discreet.release import (
     spent,
     tabulate,
 )
+from discreet.release.composition import ledger_costs
 
 TEXT = """
 name = "survey"
@@ -239,10 +241,10 @@ def test_two_records_of_a_person_cost_as_two_people(tmp_path: Path, neighbours: 
     records, units = two_of_one(tmp_path)
     ledger = tmp_path / "ledger.json"
     create_ledger(ledger, [Total(unit="person", neighbours=release.neighbours, rho=4 * spent(release))])
-    one = {"units": units, "person": "id", "at_most": 2, "ledger": ledger}
+    one = {"units": units, "id": "id", "at_most": 2, "ledger": ledger}
     done = measure(release, None, tmp_path / "out", records=records, **one)
     assert done.rho == 4 * spent(release)
-    assert done.as_dict()["at_most"] == 2
+    assert describe(done).objects["at_most"] == 2
     assert "a person in up to 2 records" in str(done)
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert (manifest["rho"], manifest["at_most"]) == (str(done.rho), 2)
@@ -250,7 +252,7 @@ def test_two_records_of_a_person_cost_as_two_people(tmp_path: Path, neighbours: 
     assert Release.from_toml((tmp_path / "out" / "release.toml").read_text()) == release
     noted = read_ledger(ledger)
     assert noted.left("person") == 0
-    assert noted.as_dict()["runs"][0]["at_most"] == 2
+    assert describe(ledger_costs(noted)).objects["runs"][0]["at_most"] == 2
     assert "a person in up to 2 records" in str(noted)
     assert check_ledger(ledger).sound
     # all the ways to ask give the number of two people, and the pure epsilon too
@@ -288,7 +290,7 @@ def test_a_person_of_several_records_is_refused_as_what_they_cost(
             tmp_path / "out",
             records=records,
             units=units,
-            person="id",
+            id="id",
             at_most=2,
             ledger=capped,
         )
@@ -300,7 +302,7 @@ def three_of_one(folder: Path, **more: Any) -> tuple[Path, Path]:
     records, units, _ = files(folder, 20)
     lines = records.read_text().splitlines()
     records.write_text("\n".join([*lines, lines[1], lines[1]]) + "\n")
-    tabulate(RELEASE, records, folder / "counted", units=units, person="id", at_most=3, **more)
+    tabulate(RELEASE, records, folder / "counted", units=units, id="id", at_most=3, **more)
     return folder / "counted" / "counts.csv", units
 
 
@@ -312,7 +314,7 @@ def test_counts_know_how_many_records_of_a_person_they_hold(tmp_path: Path) -> N
     with pytest.raises(InputError, match=r"at_most is 1, but the column at_most of .* may have 3 records"):
         measure(RELEASE, counts, tmp_path / "c", units=units, at_most=1)
     with pytest.raises(InputError, match="need records; counts have neither"):
-        measure(RELEASE, counts, tmp_path / "e", units=units, person="id")
+        measure(RELEASE, counts, tmp_path / "e", units=units, id="id")
     for wrong in (0, -1, True, 10**13):
         with pytest.raises(InputError, match="at_most is"):
             measure(RELEASE, counts, tmp_path / "e", units=units, at_most=wrong)
@@ -399,7 +401,7 @@ def test_a_ledger_knows_counts_that_it_was_once_told_about(tmp_path: Path) -> No
     # counts of records that were measured at once are known, too; a run that is refused leaves no key
     direct = tmp_path / "direct.json"
     create_ledger(direct, [Total(unit="person", neighbours="bounded", rho=spent(RELEASE))])
-    people = {"records": tmp_path / "records.csv", "units": units, "person": "id", "at_most": 3}
+    people = {"records": tmp_path / "records.csv", "units": units, "id": "id", "at_most": 3}
     with pytest.raises(InputError, match="with a person in up to 3 records"):
         measure(RELEASE, None, tmp_path / "d", ledger=direct, **people)
     assert not (tmp_path / "direct.json.secret").exists()
@@ -415,13 +417,13 @@ def test_a_later_tabulation_has_looked_again(tmp_path: Path) -> None:
     ledger = tmp_path / "discreet-ledger.json"  # beside the records, so it is found
     create_ledger(ledger)
     records, units, _ = files(tmp_path, 20)
-    done = tabulate(RELEASE, records, tmp_path / "three", units=units, person="id", at_most=3)
+    done = tabulate(RELEASE, records, tmp_path / "three", units=units, id="id", at_most=3)
     assert (done.ledger, done.at_most) == (ledger, 3)
     bare = tmp_path / "bare.csv"
     tabulate(RELEASE, records, tmp_path / "unchecked", units=units)
     bare.write_bytes((tmp_path / "unchecked" / "counts.csv").read_bytes())
     assert measure(RELEASE, bare, tmp_path / "a", units=units, rehearsal=1).at_most == 3
-    tabulate(RELEASE, records, tmp_path / "one", units=units, person="id")
+    tabulate(RELEASE, records, tmp_path / "one", units=units, id="id")
     counts = tmp_path / "one" / "counts.csv"
     assert measure(RELEASE, counts, tmp_path / "b", units=units, ledger=ledger).rho == spent(RELEASE)
     kinds = [(one["kind"], one.get("at_most")) for one in read_ledger(ledger).records]
@@ -547,7 +549,7 @@ def watch(event, arguments):
 
 sys.addaudithook(watch)
 files = {"records": folder + "/records.csv", "units": folder + "/units.csv", "ledger": place + "/ledger.json"}
-tabulate(release, out_dir=place + "/out", person="id", at_most=3, **files)
+tabulate(release, out=place + "/out", id="id", at_most=3, **files)
 """
 
 
@@ -638,7 +640,7 @@ def test_nobody_is_counted_as_nobody(tmp_path: Path) -> None:
         (tmp_path / "r.csv", tmp_path / "bare.csv", tmp_path / "r.parquet", frame)
     ):
         done = tabulate(
-            RELEASE, source, tmp_path / f"t{number}", units=units, person="id", at_most=2, format="csv"
+            RELEASE, source, tmp_path / f"t{number}", units=units, id="id", at_most=2, format="csv"
         )
         assert (done.records, done.left_out, done.cells) == (0, 0, 44)
         with (tmp_path / f"t{number}" / "counts.csv").open() as stream:
@@ -784,7 +786,7 @@ def test_tables_in_memory(tmp_path: Path) -> None:
         "polars": Polars(table),
     }
     for name, source in sources.items():
-        assert counted(name, source, person="id") == due, name
+        assert counted(name, source, id="id") == due, name
     mixed = frame.assign(sex=[1, *frame["sex"][1:]])
     twice = pandas.concat([frame, frame[["sex"]]], axis=1)
     for wrong, said in [
@@ -795,7 +797,7 @@ def test_tables_in_memory(tmp_path: Path) -> None:
         (frame.to_dict(), "records is of type dict; a file or a pandas, polars or Arrow table is needed"),
     ]:
         with pytest.raises(InputError, match=said):
-            counted("wrong", wrong, person="id")
+            counted("wrong", wrong, id="id")
     with pytest.raises(InputError, match="there are no areas \\(units\\)"):
         counted("none", frame, listed.iloc[:0])
 

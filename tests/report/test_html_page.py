@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 
 from discreet import numbers
-from discreet.accounting.calibration import calibrated_lines
+from discreet.accounting.calibration import calibrate, calibrated_lines
 from discreet.accounting.overall import Account, account
-from discreet.answers import NumberKind
+from discreet.answers import NumberKind, Quantity, Style
+from discreet.answers.calibration import saved_text
+from discreet.answers.risk import right_percent
 from discreet.budget import Level, Query, Release, Spine, load
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise
@@ -427,6 +429,23 @@ def test_what_is_only_modelled_is_called_no_bound():
     assert "whatever method" not in head
 
 
+def test_the_saving_is_the_one_that_calibration_finds():
+    found = calibrate(small(), zcdp=True, delta="1e-10", proof=False)
+    prose = Reader(page(small(), certify=False)).prose
+    assert f"times {Quantity(found.factor, Style.GIVEN)}, {saved_text(found)}." in prose
+    assert f"Variance that could be saved{Quantity(found.reduction, Style.PERCENT)}" in prose.replace(
+        "saved ", "saved"
+    )
+
+
+def test_a_saving_that_is_not_found_is_explained():
+    level = Level(name="A", queries=[Query(name="q", variance="1/1000"), Query(name="r", variance="1/300")])
+    release = Release(name="bare", neighbours="bounded", levels=[level])
+    with pytest.raises(InputError):
+        calibrate(release, zcdp=True, delta="1e-10")
+    assert "No saving is stated here" in Reader(page(release, certify=False)).prose
+
+
 def test_levels_are_written_as_people_do():
     release = Release.from_toml(SMALL.replace("County", "Block_Group"))
     prose = Reader(page(release, before=release, certify=False, savings=False)).prose
@@ -468,7 +487,7 @@ def test_the_best_guess_has_the_same_digits_everywhere(noise: str, certify: bool
     release = Release.from_toml(f'name = "one"\nneighbours = "unbounded"\n[[levels]]\n{level}\n')
     facts = gather(release, prior="1/100", certify=certify, savings=False)
     prose = Reader(render(facts)).prose
-    wanted = facts.guess.right(percent=True)
+    wanted = str(right_percent(facts.guess))
     assert re.findall(r"right\s+at most ([\d.]+) times in 100", prose) == [wanted] * 2
     assert re.findall(r"Best guess of any adversary\s*([\d.]+) %", prose) == [wanted]
     assert re.findall(r"Everything published––([\d.]+)", prose) == [wanted]

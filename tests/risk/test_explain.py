@@ -12,10 +12,18 @@ from typing import Literal
 
 import pytest
 
+from discreet.answers import NumberKind, Quantity, Style
+from discreet.answers.risk import (
+    advantage_of,
+    belief_of,
+    belief_sentence,
+    luck_sentence,
+    right_of,
+    right_percent,
+)
 from discreet.budget import Release, load
 from discreet.cli import run
-from discreet.numbers import times
-from discreet.risk.profile import RiskProfile, belief_sentence, explain_profile, luck_sentence, risk_profile
+from discreet.risk import RiskProfile, explain_profile, risk_profile
 
 
 @pytest.fixture(scope="module")
@@ -102,12 +110,14 @@ def test_an_incomplete_profile_claims_no_bound() -> None:
 def test_a_belief_is_written_alike_everywhere_and_never_below_it(pairs: Literal["all", "main"]) -> None:
     profile = risk_profile(load("pl94-2020-persons"), prior="1/10", pairs=pairs)
     (row,) = profile.overall
-    said = re.search(r"probability of (?:at most )?(\S+) on average, (\S+) times", belief_sentence(profile))
+    said = re.search(
+        r"probability of (?:at most )?(\S+) on average, (\S+) times", str(belief_sentence(profile))
+    )
     assert said is not None
-    assert said[1] == row.belief(row.expected)
+    assert said[1] == str(belief_of(row, row.expected))
     assert row.expected <= float(said[1]) < 1.001 * row.expected
     assert row.ratio <= float(said[2]) < 1.01 * row.ratio  # of the main path alone it was 0.999999999999
-    assert f"| {row.belief(row.expected)} |" in explain_profile(profile)
+    assert f"| {belief_of(row, row.expected)} |" in explain_profile(profile)
 
 
 def one_level(noise: str, neighbours: str = "unbounded") -> Release:
@@ -148,14 +158,14 @@ def test_beliefs_are_true_where_the_loss_has_atoms(prior: str) -> None:
 
 def test_luck_is_unbounded_with_gaussian_noise(even: RiskProfile) -> None:
     assert "may be far surer; nothing bounds that" in explain_profile(even)
-    assert "may be far surer; nothing bounds that" in luck_sentence(
-        risk_profile(one_level("variance = 2"), prior="1/2")
+    assert "may be far surer; nothing bounds that" in str(
+        luck_sentence(risk_profile(one_level("variance = 2"), prior="1/2"))
     )
 
 
 @pytest.mark.parametrize("chance", [0.5, 0.56277, 0.9424, 0.99951, 0.999999999, 0.012, 1e-6, 0.58970001])
 def test_an_upper_bound_is_never_rounded_down(chance: float) -> None:
-    assert float(times(chance, upper=True).split()[0]) >= 100 * chance - 1e-9
+    assert float(str(Quantity(chance, Style.TIMES, NumberKind.AT_MOST)).split()[0]) >= 100 * chance - 1e-9
 
 
 def test_rows_of_bounds_are_rounded_up_and_attacks_are_not() -> None:
@@ -189,11 +199,11 @@ def test_the_advantage_and_the_ratio_of_bounds_are_rounded_up_too() -> None:
 def test_one_count_is_never_said_to_tell_more_than_everything() -> None:
     # right 100.00 times in 100 from one count, at most 99.99991 from everything
     one, every, whole = risk_profile({"Block": "0.0992"}, prior="0.999999").rows
-    assert [row.right(percent=True) for row in (one, every, whole)] == ["99.9999"] * 3
-    assert [row.right() for row in (one, every, whole)] == ["0.999999"] * 3
+    assert [str(right_percent(row)) for row in (one, every, whole)] == ["99.9999"] * 3
+    assert [str(right_of(row)) for row in (one, every, whole)] == ["0.999999"] * 3
     sure = risk_profile({"Block": "12"}, prior="1/2").one_count[0]
     assert sure.advantage < 1 - 1e-6
-    assert float(sure.over_chance) < 1
+    assert float(str(advantage_of(sure))) < 1
 
 
 def test_large_ratios_and_shares_are_written_out() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from discreet.errors import InputError
 from discreet.noise import DiscreteGaussian
-from discreet.risk.hierarchy import Area, hierarchy_posterior
+from discreet.risk import Area, hierarchy_posterior
 from discreet.risk.two_levels import TwoLevels
 
 BLOCK = Area(name="block", noisy=2, rho="0.0992", siblings=27, siblings_noisy=-1)

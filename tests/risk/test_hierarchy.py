@@ -15,17 +15,9 @@ from hypothesis import strategies as st
 from discreet.cli import run
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import GaussianNoise
-from discreet.risk.attack import decision_accuracy, joint_posterior
-from discreet.risk.hierarchy import (
-    Area,
-    HierarchyPosterior,
-    Poisson,
-    SiblingNoise,
-    Table,
-    Uniform,
-    hierarchy_posterior,
-    theta_bound,
-)
+from discreet.risk import Area, Poisson, Table, Uniform, decision_accuracy, joint_posterior
+from discreet.risk.hierarchy import HierarchyPosterior, hierarchy_posterior
+from discreet.risk.siblings import SiblingNoise, theta_bound
 from discreet.risk.two_levels import TwoLevels
 
 # The example of Kazan and Reiter (arXiv:2204.04253) as the design note states it.

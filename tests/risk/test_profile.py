@@ -15,22 +15,14 @@ from hypothesis import strategies as st
 
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
+from discreet.answers.risk import advantage_of, belief_of, right_of, right_percent, risk_answer
 from discreet.budget import DiscreteGaussian, DiscreteLaplace, Level, Query, Release, Spine, load
 from discreet.cli import run
 from discreet.errors import InputError
 from discreet.noise import Noise
-from discreet.numbers import at_most
-from discreet.risk.profile import (
-    QUANTILES,
-    _tails,
-    best_accuracies,
-    explain_profile,
-    loss_quantiles,
-    mean_posteriors,
-    part_risks,
-    risk_profile,
-    worst_quantiles,
-)
+from discreet.risk import explain_profile
+from discreet.risk.beliefs import QUANTILES, loss_quantiles, loss_tails, mean_posteriors, worst_quantiles
+from discreet.risk.profile import best_accuracies, part_risks, risk_profile
 from discreet.risk.two_levels import TwoLevels
 
 
@@ -268,7 +260,7 @@ def test_quantiles_of_a_release_are_the_largest_of_all_cases(neighbours: str, va
 def test_many_cases_that_are_not_smooth_are_bounded_closely(
     neighbours: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("discreet.risk.profile._FEW", 0)
+    monkeypatch.setattr("discreet.risk.beliefs._FEW", 0)
     whole = account(Release.from_toml(THREE.format(neighbours=neighbours, a=3, b=4, c=6)))
     largest = np.max([loss_quantiles(whole.case(label)) for label, _ in whole.cases], axis=0)
     found = worst_quantiles(whole)
@@ -466,15 +458,15 @@ def test_one_answer_on_every_surface(
     assert gather(release, prior=prior, certify=False, savings=False).risk == profile
     assert risk_profile(release, neighbours=release.neighbours, prior=prior) == profile  # on the Risk page
     assert run(["risk", "release", target, "--prior", prior, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(profile.as_dict()))
+    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(risk_answer(profile).objects))
     assert run(["risk", "release", target, "--prior", prior, "--quiet"]) == 0
     last = capsys.readouterr().out.partition("everything published")[2].split()
     (row,) = profile.overall
-    mean = row.belief(row.expected)
+    mean = str(belief_of(row, row.expected))
     assert row.expected <= float(mean) < 1.001 * row.expected
-    assert last[:3] == [at_most(row.accuracy), at_most(row.advantage), mean]
-    page, right = explain_profile(profile), at_most(row.accuracy, percent=True)
-    assert f"| everything published | {right} | {at_most(row.advantage)} | {mean} |" in page
+    assert last[:3] == [str(right_of(row)), str(advantage_of(row)), mean]
+    page, right = explain_profile(profile), str(right_percent(row))
+    assert f"| everything published | {right} | {advantage_of(row)} | {mean} |" in page
 
 
 @pytest.mark.parametrize(
@@ -493,7 +485,7 @@ def test_tails_from_differences_are_the_tails(events: list[Noise], smooth: bool)
     loss = compose(events)
     points = loss.mean + math.sqrt(loss.variance) * np.array([-2.1, -0.7, 0.0, 0.4, 1.9])
     for law in ("alternative", "null"):
-        tails = _tails(loss, points, null=law == "null")
+        tails = loss_tails(loss, points, null=law == "null")
         true = np.asarray(loss.tail(above=[Fraction(point) for point in points], under=law))
         np.testing.assert_allclose(tails, true, rtol=0, atol=5e-9)
         assert (np.abs(tails - true) < 1e-14).all() != smooth  # the tails themselves, or differences
@@ -537,8 +529,8 @@ def test_numbers_near_certainty_stay_true() -> None:
     # bounds rounded up stay bounds however close to one; a prior that is not 1 is not written as 1
     row = risk_profile({"Block": 5}, prior="0.9999999999").overall[0]
     for value in (row.expected, *row.quantiles):
-        assert float(row.belief(value)) >= value - 1e-16, value
-    assert 1 - 2e-15 <= float(row.belief(1 - 2e-15)) < 1
+        assert float(str(belief_of(row, value))) >= value - 1e-16, value
+    assert 1 - 2e-15 <= float(str(belief_of(row, 1 - 2e-15))) < 1
     page = explain_profile(risk_profile({"Block": "0.0992"}, prior="0.9999999999"))
     assert "a chance of 1 - 1e-10" in page
     assert "a chance of 1 and" not in page

@@ -403,30 +403,6 @@ def test_all_places_are_found_wherever_a_block_ends(
     ]
 
 
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        (b"", "t.csv is empty; a header and rows are needed"),
-        (b"\nvalue,variance\n1,5\n", "the first line of t.csv is empty; it must name the columns"),
-        ("value,variance\n1,5\n".encode("utf-16"), "t.csv is UTF-16; save it as UTF-8"),
-        ("valué,variance\n1,5\n".encode("latin-1"), "save it as UTF-8 (line 1 of t.csv)"),
-        (b"Value,VALUE,variance\n1,1,5\n", "t.csv has two columns named value but for capitals"),
-        (b"value;variance\n1;2,5\n", "variance has a decimal comma; write a point (line 2 of t.csv"),
-        (b"value,variance\n1,5\n1\n1,5,5\n\n1,5\n", "1 field, 2 expected (line 3 of t.csv"),
-        (b"value,variance\n1,5\n1\n1,5,5\n\n1,5\n", "3 fields, 2 expected (line 4 of t.csv"),
-        (b"value,variance\n1,5\n1\n1,5,5\n\n1,5\n", "an empty line (line 5 of t.csv"),
-        (b"value,variance\n1,5\n1\n1,x\n", "variance is not a number (line 4 of t.csv"),
-        (b'value,variance\n1,5\n"1,5\n', "expected (line 3 of t.csv"),
-    ],
-)
-def test_what_is_wrong_with_a_text(tmp_path: Path, content: bytes, says: str) -> None:
-    file = tmp_path / "t.csv"
-    file.write_bytes(content)
-    with pytest.raises(InputError) as caught:
-        table_risk(file, prior="1/2", known=0)
-    assert says in str(caught.value)
-
-
 def test_a_name_in_quotes_may_hold_any_sign(tmp_path: Path) -> None:
     """The sign is the one by which the columns are found."""
     wanted = None

@@ -15,11 +15,11 @@ from browsing import upload, value, wait_for_text, wait_for_value
 
 from discreet.answers import NumberKind
 from discreet.errors import InputError
+from discreet.release.mechanism.adaptive import mechanism
 from discreet.release.safetab.account import account_pass
 from discreet.release.safetab.census2020 import write_parameters
 from discreet.release.safetab.configuration import read_configuration
 from discreet.release.safetab.design import exact_rho_for_margin, rivals, shown, smallest_sizes, table_chances
-from discreet.release.safetab.mechanism import mechanism
 from discreet.release.safetab.specification import read_specification
 from discreet.workbench import tabulation as view
 from discreet.workbench.state import State

@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 from browsing import value, wait_for_text, wait_for_value
 
+from discreet.answers import NumberKind, Quantity, Style
+from discreet.answers.risk import belief_sentence, right_sentence
 from discreet.budget import load
 from discreet.errors import InputError
-from discreet.numbers import at_most, chance, percent
-from discreet.risk import decision_accuracy, posterior
-from discreet.risk.profile import belief_sentence, explain_profile, right_sentence, risk_profile
+from discreet.numbers import percent
+from discreet.risk import decision_accuracy, explain_profile, posterior, risk_profile
 from discreet.workbench import adversary as plan
 from discreet.workbench import words as say
 from discreet.workbench.state import State
@@ -39,9 +40,14 @@ def shown(part: float) -> str:
     return percent(part, 2).replace(" ", "\xa0")
 
 
+def belief(part: float) -> str:
+    """A belief as the page writes it."""
+    return str(Quantity(part, Style.CHANCE))
+
+
 def bound(part: float) -> str:
     """A bound as the page writes it."""
-    return f"{at_most(part, percent=True)}\xa0%"
+    return f"{Quantity(part, Style.HUNDRED, NumberKind.AT_MOST)}\xa0%"
 
 
 def run(command: str) -> Any:
@@ -108,7 +114,7 @@ def test_bounds_are_the_profile() -> None:
 
 def test_what_is_said_of_everything_is_what_explain_says() -> None:
     profile = risk_profile(load("pl94-2020-persons"), neighbours="bounded", prior="1/2")
-    right, belief = right_sentence(profile), belief_sentence(profile)
+    right, belief = str(right_sentence(profile)), str(belief_sentence(profile))
     page = explain_profile(profile)
     assert right in page
     assert belief in page
@@ -170,7 +176,7 @@ def test_controls_change_the_numbers_to_those_of_the_functions(visit: Callable[.
     page.get_by_role("textbox", name="Prior, exact", exact=True).fill("1/5")
     question = asked(level="State", published="6", known="2", prior="1/5")
     variance = question.counts[0].variance
-    wait_for_value(page, "Belief afterwards", chance(posterior(6, variance=variance, prior="1/5", known=2)))
+    wait_for_value(page, "Belief afterwards", belief(posterior(6, variance=variance, prior="1/5", known=2)))
     right = decision_accuracy(variance=variance, prior="1/5", given="prior")
     wait_for_value(page, "Right decisions", shown(right))
     wait_for_text(page, question.command)
@@ -179,7 +185,7 @@ def test_controls_change_the_numbers_to_those_of_the_functions(visit: Callable[.
     best = profile.overall[0].accuracy
     wait_for_value(page, "Right decisions, all", bound(best))
     # the tiles have the digits of the sentence below them
-    sentence = belief_sentence(profile)
+    sentence = str(belief_sentence(profile))
     wait_for_text(page, sentence)
     assert f"of at most {value(page, 'Mean belief if there, all')} on average" in sentence
     assert f" {value(page, 'Median belief')} or less for at least half" in sentence
@@ -193,7 +199,7 @@ def test_controls_change_the_numbers_to_those_of_the_functions(visit: Callable[.
     step = max(1, -(-question.reach // 24))
     seen = 2 + step * (round((6 - 2) / step) + 4)
     wait_for_value(
-        page, "Belief afterwards", chance(posterior(seen, variance=variance, prior="1/5", known=2))
+        page, "Belief afterwards", belief(posterior(seen, variance=variance, prior="1/5", known=2))
     )
     assert int(page.locator("[data-risk-updates]").text_content()) > updates
     page.get_by_role("combobox", name="What the adversary sees").select_option("whole")
@@ -223,7 +229,7 @@ def test_wrong_input_is_said_beside_it_and_the_page_lives_on(visit: Callable[...
         beside = page.locator(".wb-field", has=field).locator("[role=alert]")
         beside.filter(has_text=message).wait_for(state="visible")
     question = asked(scenario="unsure")
-    wait_for_value(page, "Belief afterwards", chance(plan.attacked(question).posterior))
+    wait_for_value(page, "Belief afterwards", belief(plan.attacked(question).posterior))
     page.get_by_role("textbox", name="others known", exact=True).fill("5")
     question = asked(scenario="unsure", known="5")
-    wait_for_value(page, "Belief afterwards", chance(plan.attacked(question).posterior))
+    wait_for_value(page, "Belief afterwards", belief(plan.attacked(question).posterior))

@@ -18,13 +18,14 @@ from browsing import SMALL, Watched, Workbench, settled, upload, value, wait_for
 
 from discreet.accounting.comparisons.gaussian_dp import GaussianDP
 from discreet.accounting.comparisons.zcdp import ZCDP
+from discreet.answers import Quantity, Style
 from discreet.budget import Release, load, preset_names
 from discreet.budget.level_names import level_name
 from discreet.cli import run
 from discreet.estimation import accuracy
 from discreet.estimation.accuracy import margin_lines
-from discreet.numbers import chance, number, percent
 from discreet.numbers import margin as margin_text
+from discreet.numbers import number, percent
 from discreet.release.safetab.census2020 import write_parameters
 from discreet.report.html import gather, render
 from discreet.workbench import charts
@@ -121,13 +122,13 @@ def test_no_belief_stands_under_another_prior(visit: Callable[..., Any]) -> None
             await new Promise(r => setTimeout(r, 100)); }
             e.dispatchEvent(new Event('change', {bubbles: true})); }"""
     )
-    page.locator(note).filter(has_text=f"before: {chance(0.05)}").wait_for()
+    page.locator(note).filter(has_text=f"before: {Quantity(0.05, Style.CHANCE)}").wait_for()
     page.locator(f"{tile('Belief afterwards')}:not([data-stale])").wait_for()
     page.wait_for_timeout(200)  # for the last sample, which must be there
     seen = page.evaluate(SAMPLED)
     shown = [(step, text) for step, text in seen if text is not None]
-    assert ("5", f"before: {chance(0.05)}") in shown
-    assert [one for one in shown if one[1] != f"before: {chance(int(one[0]) / 100)}"] == []
+    assert ("5", f"before: {Quantity(0.05, Style.CHANCE)}") in shown
+    assert [one for one in shown if one[1] != f"before: {Quantity(int(one[0]) / 100, Style.CHANCE)}"] == []
 
 
 MORE = ("p.wb-text", "code.wb-command", ".wb-sliders", ".wb-grid", "[aria-label^='delta against']")
@@ -261,7 +262,7 @@ def test_the_commands_of_the_risk_page(
         page.locator(f"{tile('Belief afterwards')}:not([data-stale])").wait_for()
         found = json.loads(shell(f"{command} --json"))
         found = found["results"][-1] if "results" in found else found
-        assert value(page, "Belief afterwards") == chance(found["posterior"])
+        assert value(page, "Belief afterwards") == str(Quantity(found["posterior"], Style.CHANCE))
     best = shell(whole).split("everything published")[1].split()
     shown = [value(page, label) for label in ("Advantage", "Mean belief if there, all")]
     assert shown == best[1:3]

@@ -8,11 +8,13 @@ from fractions import Fraction
 
 from discreet.accounting.calibration import NoiseChange, matching_noise
 from discreet.accounting.comparisons.zcdp import ZCDP
-from discreet.accounting.overall import Account
-from discreet.budget import Release
+from discreet.accounting.overall import Account, account, portfolio
+from discreet.budget import Neighbours, Release
 from discreet.budget.neighbours import CaseLabel
+from discreet.errors import InputError
 from discreet.faces import Displayed
 from discreet.numbers import Exact, Interval, fraction
+from discreet.options import Accounting, asked_with
 
 DELTAS = ("1e-5", "1e-10", "1e-15", "1e-20")
 """Deltas of the default table; the second is the one the US Census Bureau reports at."""
@@ -129,6 +131,63 @@ class PrivacyTable(Displayed):
     by_epsilon: Sequence[PrivacyRow] = ()
     digits: int | None = None
     """Digits that were asked for."""
+
+
+@asked_with(Accounting)
+def privacy_table(asked: Accounting) -> PrivacyTable:
+    """Return what one release, or several together, cost: a row for each delta and for each epsilon.
+
+    Without any, the deltas are `DELTAS`. Of one release a `pair` of paths or a single `path` may be taken; of
+    several, `all_pairs=False` takes the main paths alone. `certify` adds intervals that provably contain the
+    values, of as many `digits` as are asked for; `accuracy` says how far an epsilon may be off, or what
+    fraction of a delta, and saves time.
+
+    >>> from discreet.budget import load
+    >>> table = privacy_table([load("dhc-2022-08-25")], delta=["1e-10"])
+    >>> round(table.by_delta[0].epsilon, 4)
+    20.3247
+    """
+    account = _account_of(asked).with_accuracy(asked.accuracy).with_workers(asked.jobs, asked.progress)
+    zcdp = zcdp_of(account)
+    deltas = list(asked.delta) if asked.delta or asked.epsilon else [*DELTAS]
+    by_delta = epsilon_rows(account, deltas, zcdp=zcdp, certified=asked.certify, digits=asked.digits)
+    by_epsilon = delta_rows(account, asked.epsilon, zcdp=zcdp, certified=asked.certify, digits=asked.digits)
+    return PrivacyTable(asked.releases, account, by_delta, by_epsilon, asked.digits)
+
+
+def _account_of(asked: Accounting) -> Account:
+    """Return the account of one release, of several together, or of a single pair of paths or path."""
+    releases, pair, path = asked.releases, asked.pair, asked.path
+    if not releases:
+        raise InputError("there is no release to account for")
+    release = releases[0]
+    if len(releases) == 1 and not asked.all_pairs:
+        main = release.main
+        raise InputError(
+            "--main-path is for several releases together; for one release give "
+            f"--pair {main} {main} or --path {main}"
+        )
+    if pair is None and path is None:
+        if len(releases) == 1:
+            return account(release, neighbours=asked.neighbours, people=asked.people)
+        return portfolio(
+            releases, neighbours=asked.neighbours, people=asked.people, all_pairs=asked.all_pairs
+        )
+    if len(releases) > 1:
+        raise InputError("--pair and --path are for one release, not for several together")
+    if pair is not None and path is not None:
+        raise InputError("--pair and --path cannot be used together")
+    implied: Neighbours = "unbounded" if pair is None else "bounded"
+    if asked.neighbours not in (None, implied):
+        option = "--path" if pair is None else "--pair"
+        raise InputError(f"{option} needs {implied} neighbours, but --neighbours is {asked.neighbours}")
+    # the unbounded account has the fewest cases to prepare; a single pair or path is the same in both
+    base = account(release, neighbours="unbounded", people=asked.people)
+    label = tuple(sorted(pair)) if pair is not None else (path or 0,)
+    loss = base.pair(*label) if pair is not None else base.path(*label)
+    cases = [(label, loss.events)]
+    claim = release.claim if len(release.paths) == 1 else release.claim.of_one_path()
+    return Account(release.name, release.unit, implied, cases, label, asked.people, claim=claim)
 
 
 @dataclass(frozen=True, slots=True)

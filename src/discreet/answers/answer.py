@@ -70,8 +70,8 @@ class Sentence:
         return "".join(map(str, self.parts))
 
 
-def sentence(template: str, /, **quantities: Quantity | str) -> Sentence:
-    """Return a sentence with quantities in their places.
+def sentence(template: str, /, **quantities: Quantity | str | Sentence) -> Sentence:
+    """Return a sentence with quantities, or words that hold some, in their places.
 
     >>> print(sentence("At delta {delta} epsilon is {epsilon}.", delta="1e-10", epsilon=Quantity(2.5)))
     At delta 1e-10 epsilon is 2.50000.
@@ -79,7 +79,9 @@ def sentence(template: str, /, **quantities: Quantity | str) -> Sentence:
     parts: list[str | Quantity] = []
     for words, name, _, _ in Formatter().parse(template):
         parts += [words] if words else []
-        parts += [quantities[name]] if name is not None else []
+        if name is not None:
+            value = quantities[name]
+            parts += value.parts if isinstance(value, Sentence) else [value]
     return Sentence(tuple(parts))
 
 

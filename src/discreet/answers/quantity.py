@@ -102,11 +102,11 @@ class Style(Enum):
     CHANCE = auto()
     """A chance, neither it nor its complement rounded away: 0.5888, 1 - 2.0e-09."""
     TIMES = auto()
-    """A chance as so many times in 100."""
+    """A chance as so many times in 100; with `digits`, in so many places."""
     OFTEN = auto()
     """A rare chance in round numbers: 3 times in 10,000."""
     MARGIN = auto()
-    """A margin of error: 3.92, 98,000."""
+    """A margin of error or a standard deviation, in three digits: 3.92, 98,000."""
     CHANGE = auto()
     """A difference, with its sign: -1.8841."""
     PERCENT_CHANGE = auto()
@@ -117,6 +117,18 @@ class Style(Enum):
     """With a power of ten, and `digits` places before it: 5.802e-34."""
     COUNT = auto()
     """A whole number with separators: 12,345."""
+    SHARE = auto()
+    """A chance in four places, or as many as tell it from none and from certainty: 0.5888, 0.999999."""
+    HUNDRED = auto()
+    """The same as so many of 100: 58.88, 99.9999."""
+    BELIEF = auto()
+    """A chance that somebody ends with: as CHANCE, but a bound has no ending zeros: 0.111."""
+    FACTOR = auto()
+    """How many times as much: 1.13, 3,000."""
+    PRIOR = auto()
+    """A chance that somebody begins with, in six digits: 0.333333, 1 - 1e-09."""
+    PEOPLE = auto()
+    """A part of some people: 3.1 in 100, 2 in 100,000."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +144,8 @@ class Quantity:
     24811/5000 = 4.9622 | 1/3
     >>> print(Quantity(0.20497, Style.PERCENT, NumberKind.AT_LEAST))
     20.49 %
+    >>> print(Quantity(None, missing="not asked"))
+    not asked
     """
 
     value: int | float | Fraction | Interval | None
@@ -140,10 +154,12 @@ class Quantity:
     digits: int | None = None
     accuracy: float = 0.0
     unit: str = ""
+    missing: str = "-"
+    """What people read where there is no value, such as "not asked"."""
 
     def __str__(self) -> str:
         if self.value is None:
-            return "-"
+            return self.missing
         if isinstance(self.value, Interval):
             return "{} to {}".format(*numbers.interval(self.value, self.digits))
         written = self._written(self.value)
@@ -198,9 +214,11 @@ class Quantity:
             case Style.PERCENT:
                 return numbers.percent_down(float(value)) if down else numbers.percent(value, self.digits)
             case Style.CHANCE:
-                return numbers.at_most(float(value)) if up else numbers.chance(float(value))
+                return _at_most(float(value)) if up else _chance(float(value))
             case Style.TIMES:
-                return numbers.times(float(value), upper=up)
+                if self.digits is not None:
+                    return _in_hundred(float(value), self.digits)
+                return _times(float(value), upper=up)
             case Style.OFTEN:
                 return (numbers.at_least if down else numbers.about)(float(value))
             case Style.MARGIN:
@@ -212,9 +230,21 @@ class Quantity:
             case Style.PLACES:
                 return f"{float(value):.{self.digits or 0}f}"
             case Style.POWER:
-                return f"{float(value):.{self.digits or 0}e}"
+                return _power(float(value), self.digits or 0, up=up)
             case Style.COUNT:
                 return f"{value:,}"
+            case Style.SHARE:
+                return (_at_most if up else _nearest)(float(value))
+            case Style.HUNDRED:
+                return (_at_most if up else _nearest)(float(value), percent=True)
+            case Style.BELIEF:
+                return _up(float(value), 4) if up else _chance(float(value))
+            case Style.FACTOR:
+                return _factor(float(value), up=up)
+            case Style.PRIOR:
+                return _prior(float(value))
+            case Style.PEOPLE:
+                return _people(float(value))
 
     def _result(self, value: float, *, up: bool, down: bool) -> str:
         digits = numbers.count_of_digits(value, self.accuracy, self.digits or DIGITS)
@@ -226,3 +256,141 @@ class Quantity:
         if value == 0 or self.accuracy < 1e-5:
             return numbers.change(value)
         return f"{value:+.{numbers.count_of_digits(value, self.accuracy, 4)}g}"
+
+
+def _nearest(value: float, *, percent: bool = False) -> str:
+    """A chance in four places, or in as many as it takes to tell it from none and from certainty.
+
+    >>> _nearest(0.58882), _nearest(0.58882, percent=True), _nearest(0.9999988), _nearest(1.0)
+    ('0.5888', '58.88', '0.999999', '1.0000')
+    """
+    hundred = numbers.percent(value, 2).removesuffix(" %")
+    return hundred if percent else f"{value:.{len(hundred.partition('.')[2]) + 2}f}"
+
+
+def _up(value: float, least: int = 3) -> str:
+    """A bound in three digits, rounded up; a chance in as many as it takes to tell it from one.
+
+    >>> _up(0.40461), _up(0.2), _up(0.99987123), _up(1.0), _up(3.9194), _up(159.3), _up(1.1382e-6)
+    ('0.405', '0.2', '0.9999', '1', '3.92', '160', '1.14e-06')
+    >>> _up(1 - 3e-14)
+    '0.99999999999998'
+    """
+    # less what rounding may have added, which is little beside what is missing to one
+    true = Fraction(value) - Fraction(min(value, 1.0 - value) if value < 1.0 else value) / 10**12
+    for digits in range(least, 17):
+        text = numbers.decimal(true, digits=digits, down=False)
+        if float(text) != 1.0 or value >= 1.0:
+            break
+    return f"{float(text):.{digits}g}"
+
+
+def _factor(value: float, *, up: bool) -> str:
+    """A ratio in three digits, a large one in whole numbers.
+
+    >>> _factor(1.1382, up=False), _factor(1.1382, up=True), _factor(2999.2, up=True)
+    ('1.14', '1.14', '3,000')
+    """
+    if value >= 999:
+        return f"{math.ceil(value * (1.0 - 1e-12)) if up else value:,.0f}"
+    return _up(value) if up else f"{value:.3g}"
+
+
+def _prior(value: float) -> str:
+    """A chance in six digits; one that would seem to be certain by what is missing.
+
+    >>> _prior(1 / 3), _prior(0.999), _prior(1 - 1e-9)
+    ('0.333333', '0.999', '1 - 1e-09')
+    """
+    text = f"{value:.6g}"
+    return text if text != "1" else f"1 - {1.0 - value:.6g}" if value < 1.0 else "almost 1"
+
+
+def _people(value: float) -> str:
+    """A part of some people.
+
+    >>> _people(0.0315), _people(0.00002), _people(0.9996)
+    ('3.1 in 100', '2 in 100,000', '99.96 in 100')
+    """
+    if value >= 0.995:
+        return _times(value).replace(" times", "")
+    for whole in (100, 1000, 10_000, 100_000):
+        if value * whole >= 1:
+            return f"{value * whole:.2g} in {whole:,}"
+    return f"{value * 1e6:.2g} in 1,000,000"
+
+
+def _in_hundred(value: float, places: int) -> str:
+    """A chance as so many times in 100, in so many places.
+
+    >>> _in_hundred(0.5888, 1), _in_hundred(0.99996, 1), _in_hundred(0.0002, 1)
+    ('58.9 times in 100', 'more than 99.9 times in 100', 'less than 0.1 times in 100')
+    """
+    least = 10.0**-places
+    if 0.0 < value < least / 100:
+        return f"less than {least:.{places}f} times in 100"
+    if 1.0 - least / 100 < value < 1.0:
+        return f"more than {100 - least:.{places}f} times in 100"
+    return f"{100 * value:.{places}f} times in 100"
+
+
+def _power(value: float, places: int, *, up: bool) -> str:
+    """A number as a power of ten; a bound is rounded up so that it stays one.
+
+    >>> _power(4.41e-24, 0, up=True), _power(1e-15, 0, up=True), _power(2.64e-40, 1, up=True)
+    ('5e-24', '1e-15', '2.7e-40')
+    >>> _power(0.0, 0, up=True), _power(2.64e-40, 1, up=False)
+    ('0e+00', '2.6e-40')
+    """
+    if up and math.isfinite(value):
+        value = float(numbers.decimal(Fraction(value * (1.0 - 1e-12)), digits=places + 1, down=False))
+    return f"{value:.{places}e}"
+
+
+def _chance(value: float) -> str:
+    """A chance so that neither it nor its complement is rounded away.
+
+    >>> _chance(0.5), _chance(0.58882), _chance(0.0012774), _chance(1 - 2e-9), _chance(1.234e-7)
+    ('0.5000', '0.5888', '0.00128', '1 - 2.0e-09', '1.23e-07')
+    """
+    if 0.0 < value < 0.01:
+        return f"{value:.3g}"
+    if 0.9995 < value < 1.0:
+        return f"1 - {1.0 - value:.1e}"
+    return f"{value:.4f}"
+
+
+def _times(chance: float, *, upper: bool = False) -> str:
+    """A chance as so many times in 100; an upper bound is rounded up, so that it stays true.
+
+    >>> _times(0.56277), _times(0.94239, upper=True), _times(0.0012), _times(0.99999)
+    ('56 times in 100', '94.3 times in 100', '0.12 times in 100', '99.999 times in 100')
+    """
+    hundred = 100.0 * chance
+    near = min(hundred, 100.0 - hundred)
+    places = 0 if near >= 1 else min(12, 1 + math.ceil(-math.log10(max(near, 1e-12))))
+    if upper:
+        places = max(1, places)
+        scaled = hundred * 10**places
+        hundred = math.ceil(scaled - 1e-9) / 10**places
+    text = f"{hundred:.{places}f}"
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return f"{text} times in 100"
+
+
+def _at_most(chance: float, *, percent: bool = False) -> str:
+    """A bound with four digits, rounded up so that it stays one; more where it would become certainty.
+
+    >>> _at_most(0.61511), _at_most(0.61511, percent=True), _at_most(0.99999123), _at_most(1.0)
+    ('0.6152', '61.52', '0.999992', '1.0000')
+    """
+    places = 4
+    while True:
+        rounded = math.ceil(10**places * chance - 1e-9)  # the margin is for rounding in the last digit
+        if rounded < 10**places or places == 12 or chance >= 1 - 1e-12:
+            break
+        places += 1
+    places = places if rounded < 10**places else 4
+    value = min(rounded / 10**places, 1.0)
+    return f"{100 * value:.{places - 2}f}" if percent else f"{value:.{places}f}"

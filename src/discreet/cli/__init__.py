@@ -31,7 +31,6 @@ COMMANDS = {
     "ledger": "Make, read and check the ledger of what runs have spent.",
     "measure": "Add the noise of a release to a table of counts, and record what was spent.",
     "plan": "The noise that is best for the accuracy of the estimates, and its proof.",
-    "post": "Another name of `estimate`.",
     "presets": "The releases that come with the package.",
     "report": "One self-contained page to share: the decision, its numbers with proofs, and figures.",
     "reproduce": "The papers' tables and figures, recomputed, beside the published values.",
@@ -45,7 +44,7 @@ COMMANDS = {
 """Each command is the `app` of the module of its name, but for HOMES, and imported when its command runs."""
 
 HOMES = {"accuracy": "plan:accuracy_app", "compare": "account:compare_app", "presets": "show:presets_app"}
-HOMES |= {name: f"measure:{name}_app" for name in ("tabulate", "estimate", "post")}
+HOMES |= {name: f"measure:{name}_app" for name in ("tabulate", "estimate")}
 """Commands that stand in the module of another."""
 
 _started = time.perf_counter()
@@ -126,7 +125,7 @@ def run(arguments: Sequence[str]) -> int:
     """
     global _started
     _started = time.perf_counter()
-    arguments = _with_values([re.sub("^--neighbors(?==|$)", "--neighbours", text) for text in arguments])
+    arguments = [re.sub("^--neighbors(?==|$)", "--neighbours", text) for text in arguments]
     try:  # loading takes a moment, in which Ctrl-C ends the program as it does later
         from cyclopts import CycloptsError, UnusedCliTokensError
 
@@ -153,17 +152,6 @@ def run(arguments: Sequence[str]) -> int:
             return 0
         return stop.code if isinstance(stop.code, int) else 1
     return 0
-
-
-def _with_values(arguments: Sequence[str]) -> list[str]:
-    """Give an option that was a flag in version 0.2 the value that the flag stood for."""
-    found = []
-    for text, after in zip(arguments, [*arguments[1:], ""], strict=False):
-        found.append(text)
-        if text == "--tabulation-suppression" and after.lower() not in ("both", "alone"):
-            print("discreet: deprecated: write --tabulation-suppression both", file=sys.stderr)
-            found.append("both")
-    return found
 
 
 def _complain(message: str) -> int:

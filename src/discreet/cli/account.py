@@ -11,11 +11,11 @@ from discreet.budget import load
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, option
 from discreet.errors import InputError
+from discreet.options import Accounting
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from discreet.accounting.comparisons.zcdp import ZCDP
     from discreet.accounting.overall import Account
     from discreet.budget import Neighbours, Release
 
@@ -31,71 +31,52 @@ app = console.command(
 
 
 @app.default
+@console.takes(Accounting)
 def account(
     *targets: console.Targets,
-    delta: console.Deltas = None,
-    epsilon: Annotated[
-        list[str] | None, option("Delta at this epsilon, an exact number such as 4; may be repeated.", "E")
-    ] = None,
-    pair: Annotated[tuple[int, int] | None, option("Only this pair of paths (bounded).", "I J")] = None,
-    path: Annotated[int | None, option("Only this path (unbounded).", "I")] = None,
-    all_pairs: Annotated[
-        bool,
-        option(
-            "For several releases: every combination of their paths, or only the main paths.",
-            negative="--main-path",
-        ),
-    ] = True,
     unit: Annotated[str | None, option("The unit, for a ledger with runs about several.", "UNIT")] = None,
     curve: Annotated[Path | None, option("Write epsilon, exact delta and zCDP's delta.", "FILE.csv")] = None,
     tradeoff: Annotated[Path | None, option("Write alpha, exact f and zCDP's f.", "FILE.csv")] = None,
     plot: Annotated[Path | None, option("Plot both curves, exact and zCDP.", "FILE.svg|png|pdf")] = None,
-    certify: Annotated[bool, option("Add intervals that provably contain the values of the table.")] = False,
-    digits: Annotated[int | None, option("Significant digits of the results.", "N")] = None,
-    accuracy: console.Accuracy = None,
     export: Annotated[
         Path | None, option("Write all pairs' curves, and certificates of the results.", "DIR")
     ] = None,
-    between: console.Comparing = console.ALL_PATHS,
     screen: Screen = PLAIN,
+    **given: console.Given,
 ) -> None:
     """Account for one release, or for several together."""
-    certify = certify or export is not None
-    _check_digits(digits, certify)
-    enough = console.read_accuracy(accuracy)
-    if enough is not None and certify:
+    given["certify"] = given.get("certify", False) or export is not None
+    _check_digits(given.get("digits"), given["certify"])
+    given["accuracy"] = console.read_accuracy(given.get("accuracy"))
+    if given["accuracy"] is not None and given["certify"]:
         raise InputError(
             "--accuracy asks for fewer digits than a float has, so it cannot be combined with a proof"
         )
-    deltas = console.read_deltas(delta or ())
-    epsilons = list(dict.fromkeys(map(console.read_epsilon, epsilon or ())))
+    given["delta"] = console.read_deltas(given.get("delta", ()))
+    given["epsilon"] = list(dict.fromkeys(map(console.read_epsilon, given.get("epsilon", ()))))
+    given["jobs"] = console.jobs_or_cpus(given.get("jobs"))
     outputs = Outputs(plot=plot, curve=curve, tradeoff=tradeoff)
     if not targets:
         raise InputError("account needs a preset's name or a TOML file; `discreet presets` lists all names")
-    releases = [read_target(target, between.neighbours, unit) for target in targets]
+    releases = [read_target(target, given.get("neighbours"), unit) for target in targets]
     if export is not None:
         from discreet.release.commit import free
 
         free(export)
 
-    from discreet.accounting.costs import DELTAS, PrivacyTable, delta_rows, epsilon_rows, zcdp_of
+    from discreet.accounting.costs import DELTAS, privacy_table
     from discreet.answers.account import account_answer
 
-    whole = _account_of(releases, between, pair=pair, path=path, all_pairs=all_pairs).with_accuracy(enough)
-    zcdp = zcdp_of(whole)
-    asked = deltas if delta or epsilon else [*DELTAS]
     with screen.progress("Comparing paths") as progress:
-        running = whole.with_workers(between.workers, progress)
-        by_delta = epsilon_rows(running, asked, zcdp=zcdp, certified=certify, digits=digits)
-        by_epsilon = delta_rows(running, epsilons, zcdp=zcdp, certified=certify, digits=digits)
-        contents = _files(running, zcdp, releases, outputs) if outputs.planned else {}
+        table = privacy_table(releases, **given, progress=progress)
+        contents = _files(table.account, releases, outputs) if outputs.planned else {}
         if export is not None:
             from discreet.report.export import write_export
 
-            rows = {"epsilon": (asked, by_delta), "delta": (epsilons, by_epsilon)}
-            write_export(running, releases, export, rows, digits=digits)
+            deltas = given["delta"] if given["delta"] or given["epsilon"] else [*DELTAS]
+            rows = {"epsilon": (deltas, table.by_delta), "delta": (given["epsilon"], table.by_epsilon)}
+            write_export(table.account, releases, export, rows, digits=table.digits)
     outputs.write(contents)
-    table = PrivacyTable(releases, whole, by_delta, by_epsilon, digits)
     screen.tell(account_answer(table), timed=True)
 
 
@@ -120,62 +101,16 @@ def read_target(target: str, neighbours: Neighbours | None, unit: str | None = N
     return load(target)
 
 
-def _account_of(
-    releases: list[Release],
-    between: console.Comparing,
-    *,
-    pair: tuple[int, int] | None,
-    path: int | None,
-    all_pairs: bool,
-) -> Account:
-    """The account of one release, of several together, or of a single pair of paths or a single path."""
-    if len(releases) == 1 and not all_pairs:
-        main = releases[0].main
-        raise InputError(
-            "--main-path is for several releases together; for one release give "
-            f"--pair {main} {main} or --path {main}"
-        )
-    if pair is None and path is None:
-        if len(releases) == 1:
-            return between.account(releases[0])
-        from discreet.accounting.overall import portfolio
-
-        return portfolio(
-            releases,
-            neighbours=between.neighbours,
-            people=between.people,
-            jobs=between.workers,
-            all_pairs=all_pairs,
-        )
-    from discreet.accounting.overall import Account, account
-
-    if len(releases) > 1:
-        raise InputError("--pair and --path are for one release, not for several together")
-    if pair is not None and path is not None:
-        raise InputError("--pair and --path cannot be used together")
-    implied: Neighbours = "unbounded" if pair is None else "bounded"
-    if between.neighbours not in (None, implied):
-        option = "--path" if pair is None else "--pair"
-        raise InputError(f"{option} needs {implied} neighbours, but --neighbours is {between.neighbours}")
-    release = releases[0]
-    # the unbounded account has the fewest cases to prepare; a single pair or path is the same in both
-    base = account(release, neighbours="unbounded", people=between.people)
-    label = tuple(sorted(pair)) if pair is not None else (path or 0,)
-    loss = base.pair(*label) if pair is not None else base.path(*label)
-    cases = [(label, loss.events)]
-    claim = release.claim if len(release.paths) == 1 else release.claim.of_one_path()
-    return Account(release.name, release.unit, implied, cases, label, between.people, claim=claim)
-
-
-def _files(account: Account, zcdp: ZCDP, releases: list[Release], outputs: Outputs) -> dict[str, bytes]:
+def _files(account: Account, releases: list[Release], outputs: Outputs) -> dict[str, bytes]:
     """Return the bytes of each file that was asked for."""
     import numpy as np
 
+    from discreet.accounting.costs import zcdp_of
     from discreet.answers.account import label
     from discreet.answers.release import relation
     from discreet.report import figures
 
-    title = account.name
+    title, zcdp = account.name, zcdp_of(account)
     if account.pairs == 1 and any(len(release.paths) > 1 for release in releases):
         title += f", {'pair' if account.neighbours == 'bounded' else 'path'} {label(account.main)}"
     title += f": {relation(account.neighbours, account.unit, account.people)}"

@@ -7,25 +7,28 @@ work, and put in place together at its end.
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from fractions import Fraction
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 from cyclopts import App, Parameter
 
+from discreet import options
 from discreet.answers.answer import Answer, AnswerTable, Column, Paragraph, Part
 from discreet.budget import Neighbours
 from discreet.cli import seconds_so_far
 from discreet.errors import DiscreetError, InputError, visible
 from discreet.files import check_writable, csv_text, write_whole
 from discreet.numbers import fraction, read_delta, whole
+from discreet.options import Option
 from discreet.render.json import json_of, json_text
 from discreet.render.text import part_text, text_of
 
@@ -53,25 +56,64 @@ def option(help: str, metavar: str = "", **more: str | bool) -> Parameter:
     return Parameter(**known | ({"metavar": metavar} if metavar else {}))
 
 
+def declared(annotation: object) -> Parameter:
+    """Return how an option is shown that a question declares.
+
+    >>> declared(options.Out).metavar
+    'DIR'
+    """
+    found = _option_of(annotation)
+    assert found is not None
+    more = {"negative": f"--{found.negative}"} if found.negative else {}
+    return option(found.help, found.metavar, **more)
+
+
+def _option_of(annotation: object) -> Option | None:
+    return next((one for one in getattr(annotation, "__metadata__", ()) if isinstance(one, Option)), None)
+
+
+Given = Any
+"""What was given for an option, as the question declares it."""
+
+
+def takes(question: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of a question in the place of its `**given`; those that it needs come first.
+
+    An option that is not given is left out, and so has the default of the question.
+    """
+    hints = get_type_hints(question, include_extras=True)
+    shown: list[inspect.Parameter] = []
+    for one in fields(question):
+        annotation = hints[one.name]
+        found = _option_of(annotation)
+        if found is None:
+            continue
+        reads = get_args(annotation)[0] if found.reads is None else found.reads
+        needed = one.default is MISSING and type(None) not in get_args(reads)
+        default = inspect.Parameter.empty if needed else None
+        name = Parameter(name=f"--{found.each or one.name.replace('_', '-')}")
+        typed = Annotated[reads, declared(annotation), name]  # type: ignore[valid-type]
+        kind = inspect.Parameter.KEYWORD_ONLY
+        shown.append(inspect.Parameter(one.name, kind, default=default, annotation=typed))
+    shown.sort(key=lambda one: one.default is not inspect.Parameter.empty)
+
+    def made(command: Callable[..., None]) -> Callable[..., None]:
+        own = list(inspect.signature(command, eval_str=True).parameters.values())[:-1]
+        options_first = sorted([*own, *shown], key=lambda one: (one.kind, one in own))
+        command.__signature__ = inspect.Signature(options_first)  # type: ignore[attr-defined]
+        command.__annotations__ = {one.name: one.annotation for one in options_first}
+        return command
+
+    return made
+
+
 Targets = Annotated[str, option("A preset's name or a TOML file; several make a portfolio.")]
 Target = Annotated[str, option("A preset's name or a TOML file.")]
-Relation = Annotated[
-    Neighbours | None,
-    option(
-        "bounded: one record is replaced; unbounded: one is added or removed. "
-        "Default: what the release was calibrated for.",
-        "bounded|unbounded",
-    ),
-]
-Deltas = Annotated[
-    list[str] | None, option("Epsilon at this delta, an exact number such as 1e-10; may be repeated.", "D")
-]
-People = Annotated[int, option("How many people change together.", "K")]
-Accuracy = Annotated[
-    str | None,
-    option("Trade accuracy for speed: how far an epsilon may be off, or what fraction of a delta.", "A"),
-]
-Jobs = Annotated[int | None, option("Processes; default: one for each CPU.", "N")]
+Relation = Annotated[Neighbours | None, declared(options.Relation)]
+Deltas = Annotated[list[str] | None, declared(options.Deltas)]
+People = Annotated[int, declared(options.People)]
+Accuracy = Annotated[str | None, declared(options.Accuracy)]
+Jobs = Annotated[int | None, declared(options.Jobs)]
 Json = Annotated[bool, option("Print one JSON object.")]
 Quiet = Annotated[bool, option("No progress bar and no time.")]
 
@@ -85,23 +127,10 @@ Rhos = Annotated[
     option("Instead of the variance: zCDP's rho with a record added or removed, 1/(2 variance).", "R"),
 ]
 Floor = Annotated[bool, option("Negative values were published as zero.")]
-KeyFile = Annotated[
-    Path | None, option("The key file of a signed ledger. Default: DISCREET_LEDGER_KEY.", "FILE")
-]
-LedgerFile = Annotated[
-    Path | None,
-    option(
-        "The ledger of the population; it must exist. Default: DISCREET_LEDGER, or discreet-ledger.json "
-        "beside the input.",
-        "FILE",
-    ),
-]
-SpendAgain = Annotated[
-    bool, option("Release an input again that the ledger has already counted, and spend again.")
-]
-Rehearsal = Annotated[
-    int | None, option("Noise that can be repeated and protects nobody: NOT PRIVATE.", "SEED")
-]
+KeyFile = Annotated[Path | None, declared(options.KeyFile)]
+LedgerFile = Annotated[Path | None, declared(options.LedgerFile)]
+SpendAgain = Annotated[bool, declared(options.SpendAgain)]
+Rehearsal = Annotated[int | None, declared(options.Rehearsal)]
 Csv = Annotated[Path | None, option("Write the numbers.", "FILE.csv")]
 Plot = Annotated[Path | None, option("Plot the numbers.", "FILE.svg|png|pdf")]
 
@@ -362,18 +391,6 @@ def write(text: str) -> None:
         raise
     except OSError as error:
         raise DiscreetError(f"the output cannot be written: {error.strerror}") from None
-
-
-def about_ledger(ledger: Path | None, what: str, *, counted: bool) -> Iterator[Block]:
-    """Say where a run was noted; or that it was not, and what that means."""
-    if ledger is not None:
-        yield Hanging(f"Ledger: {ledger}. It holds a hash of the {what}: do not publish it.")
-    elif counted:
-        yield Hanging(
-            "No ledger: nothing keeps count of what is spent. Whoever repeats this run on the same people "
-            "spends again, and the noise of repeated runs can be averaged away. To make one, run `discreet "
-            "ledger new discreet-ledger.json` beside the input."
-        )
 
 
 def need_tables(command: str) -> None:

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App
 
-from discreet.answers.quantity import NumberKind
-from discreet.budget.level_names import level_name
-from discreet.budget.neighbours import RELATIONS
+from discreet.answers.answer import Paragraph
 from discreet.cli import console
-from discreet.cli.console import Block, Hanging, Screen, option, show, text_table, write
-from discreet.errors import DiscreetError, InputError, visible
-from discreet.numbers import plain, read_delta
+from discreet.cli.console import Screen, option, show, write
+from discreet.errors import DiscreetError, InputError
+from discreet.numbers import read_delta
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from discreet.release import Ledger, Total
-    from discreet.release.composition import Cost
+    from discreet.release import Total
 
 File = Annotated[Path, option("The ledger's file.")]
 _TOTAL = "UNIT:NEIGHBOURS:RHO or UNIT:NEIGHBOURS:EPSILON@DELTA"
@@ -58,7 +52,7 @@ def new(
     text = f"{path}: a new ledger without totals; runs are entered, and none is refused."
     if ledger.totals:
         text = f"{path}: a new ledger. All runs together may spend at most"
-    show([text, *(Hanging(f"  on one {one}") for one in ledger.totals)])
+    show([text, *(Paragraph(f"  on one {one}") for one in ledger.totals)])
 
 
 @app.command(name="total", usage="Usage: discreet ledger total PATH TOTAL --reason TEXT [OPTIONS]")
@@ -76,7 +70,7 @@ def total(
     declared = _total(total, "the total")
     change_total(path, declared, reason, key=read_key(key))
     text = f"{path}: all runs together may now spend at most"
-    show([Hanging(text), Hanging(f"  on one {declared}")])
+    show([Paragraph(text), Paragraph(f"  on one {declared}")])
 
 
 @app.command(name="show", usage="Usage: discreet ledger show PATH [OPTIONS]")
@@ -88,64 +82,13 @@ def show_runs(
     json: console.Json = False,
 ) -> None:
     """What runs have spent, in rho and in exact epsilon, and what is left of the totals."""
+    from discreet.answers.ledger import ledger_answer
     from discreet.release import read_ledger
+    from discreet.release.composition import ledger_costs
 
     at = read_delta(delta)
-    ledger = read_ledger(path)
-    costs, failed = _costs(ledger, at) if json or any(entry.counted for entry in ledger.entries) else ([], [])
-    Screen(json=json, quiet=True).present(
-        lambda: {"ledger": str(path), **ledger.as_dict(), "costs": [cost.as_dict() for cost in costs]},
-        _text(path, ledger, costs, failed),
-    )
-
-
-def _text(path: Path, ledger: Ledger, costs: list[Cost], failed: list[str]) -> Iterator[Block]:
-    from discreet.release.ledger import several
-
-    entries = list(enumerate(ledger.entries, start=1))
-    yield f"{path}: {_several(len(entries), 'run')}."
-    if entries:
-        yield ""
-        rows = [
-            (
-                *(str(number), entry.time, entry.release.name, entry.release.unit, entry.release.neighbours),
-                plain(entry.rho) if entry.counted else "none: a rehearsal, NOT PRIVATE",
-                str(entry.rho) if entry.counted else "",
-                entry.output,
-            )
-            for number, entry in entries
-        ]
-        columns = ("run", "time", "release", "unit", "neighbours", "rho", "as a fraction", "output")
-        yield text_table(columns, rows, (0, 1, 2, 3, 4, 7))
-    yield from _sums(ledger)
-    for number, entry in entries:
-        if entry.at_most > 1:
-            who = several(entry.release.unit, entry.at_most)
-            yield f"Run {number} has {who}, and costs what they cost together."
-        for level, query in entry.exact:
-            what = f"{query} of {level_name(level)}"
-            yield f"Run {number} publishes {what} without noise, outside the guarantee."
-    for one in ledger.as_dict()["counts"]:
-        yield Hanging(
-            f"Counts of {one['release']}, tabulated {one['time']}, have at most {one['at_most']} records of "
-            f"one person: measuring them costs what {one['at_most']} people cost."
-        )
-    if any(entry.counted for entry in ledger.entries):
-        yield from (
-            Hanging(
-                f"All runs together cost one {cost.unit} ({cost.neighbours} neighbours) epsilon "
-                f"{_epsilon(cost)} at delta {float(cost.delta):g}."
-            )
-            for cost in costs
-        )
-        yield from map(Hanging, failed)
-        yield ("Sums of rho are exact but overstate the cost a little; the epsilon is for all runs together.")
-    if ledger.key:
-        yield f"Entries are signed with the key {ledger.key}."
-
-
-def _several(many: int, what: str) -> str:
-    return f"{many} {what}{'s' * (many != 1)}"
+    found = ledger_costs(read_ledger(path), delta=at)
+    Screen(json=json, quiet=True).tell(ledger_answer(found, file=path))
 
 
 @app.command(name="check", usage="Usage: discreet ledger check PATH [DIR ...] [OPTIONS]")
@@ -160,15 +103,11 @@ def check(
     key: Annotated[str | None, option("The public key that entries must be signed with.", "HEX")] = None,
 ) -> None:
     """Check that totals, spending, hashes and outputs agree; status 2 if they do not."""
+    from discreet.answers.ledger import ledger_check_answer
     from discreet.release import check_ledger
 
     found = check_ledger(path, outputs or (), witness=witness, key=key)
-    seen = f"{_several(len(found.ledger.entries), 'run')}, {_several(found.files, 'file')} as recorded"
-    verdict = _several(len(found.problems), "problem") if found.problems else "sound"
-    lines = [f"{path}: {verdict}; {seen}"]
-    lines += [f"problem: {text}" for text in found.problems]
-    lines += [f"remark: {text}" for text in found.remarks]
-    write("".join(f"{visible(' '.join(line.split()))}\n" for line in lines))
+    Screen(quiet=True).tell(ledger_check_answer(found, file=path))
     if not found.sound:
         raise SystemExit(2)
 
@@ -233,46 +172,3 @@ def _total(text: str, name: str) -> Total:
     epsilon, sign, delta = limit.partition("@")
     more: dict[str, object] = {"epsilon": epsilon, "delta": delta} if sign else {"rho": limit}
     return Total(unit=unit, neighbours=neighbours, **more)  # type: ignore[arg-type]  # checked there
-
-
-def _costs(ledger: Ledger, delta: Fraction) -> tuple[list[Cost], list[str]]:
-    """The exact cost for each unit, and for all of them together; and why one could not be had."""
-    from discreet.release import ledger_cost
-
-    units = list(dict.fromkeys(entry.release.unit for entry in ledger.entries if entry.counted))
-    found, failed = [], []
-    for unit in [*units, *(["+".join(units)] if len(units) > 1 else [])]:
-        own = {entry.release.neighbours for entry in ledger.runs(unit)}
-        relation = "bounded" if "bounded" in own else "unbounded"
-        try:
-            found.append(ledger_cost(ledger, unit=unit, neighbours=relation, delta=delta))  # type: ignore[arg-type]
-        except DiscreetError as error:
-            failed.append(f"The epsilon of one {unit} could not be computed: {error}")
-    return found, failed
-
-
-def _epsilon(cost: Cost) -> str:
-    return NumberKind.of(cost.kind).quantity(cost.epsilon).claimed
-
-
-def _sums(ledger: Ledger) -> Iterator[Block]:
-    rows, declared = [], set()
-    for one in ledger.totals:
-        if one.rho is not None:
-            used = ledger.spent(one.unit, one.neighbours)
-            rows.append((one.unit, one.neighbours, str(one.rho), str(used), str(one.rho - used)))
-            declared.add((one.unit, one.neighbours))
-    for unit in dict.fromkeys(entry.release.unit for entry in ledger.entries if entry.counted):
-        for relation in RELATIONS:
-            if (unit, relation) not in declared:
-                rows.append((unit, relation, "no total", str(ledger.spent(unit, relation)), ""))
-    if rows:
-        yield ""
-        yield text_table(("unit", "neighbours", "total rho", "spent", "left"), rows, (0, 1))
-        yield ""
-    from discreet.release import ledger_cost
-
-    for one in ledger.totals:
-        if one.epsilon is not None and one.delta is not None:
-            cost = ledger_cost(ledger, unit=one.unit, neighbours=one.neighbours, delta=one.delta)
-            yield Hanging(f"Total for one {one}; spent so far: {_epsilon(cost)}.")

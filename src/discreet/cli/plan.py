@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from discreet.budget import load
-from discreet.budget.level_names import level_name
 from discreet.budget.presets import read_text_file
 from discreet.cli import console
-from discreet.cli.console import PLAIN, Block, Hanging, Outputs, Screen, need_tables, option, text_table
+from discreet.cli.console import PLAIN, Outputs, Screen, need_tables, option
 from discreet.errors import InputError
-from discreet.numbers import bound, read_delta
+from discreet.numbers import read_delta
 
 if TYPE_CHECKING:
     from discreet.budget import Release
-    from discreet.estimation.accuracy import Accuracy
-    from discreet.estimation.plan import Plan
     from discreet.estimation.tree import Tree
 
 TreeOption = Annotated[
@@ -81,6 +76,7 @@ def plan(
         console.read_epsilon(epsilon)
     outputs = Outputs()
     outputs.plan("--out", out, (".toml",), source=target)
+    from discreet.answers.accuracy import plan_answer
     from discreet.estimation.plan import plan as find
     from discreet.estimation.plan import read_goals
 
@@ -97,28 +93,7 @@ def plan(
         certified=certify,
     )
     outputs.write({"--out": result.release.to_toml})
-    screen.present(result.as_dict, _text(release, result))
-
-
-def _text(release: Release, result: Plan) -> Iterator[Block]:
-    from discreet.estimation.plan import COLUMNS
-
-    proved = " (not proved)"
-    if result.proof is not None:
-        proved = f" (proved: delta is at most {bound(result.proof.upper)} there)"
-    size, cap = f"{float(result.rho):.5g}", bound(result.epsilon, digits=17)
-    yield Hanging(
-        f"{release.name}: the best plan costs rho {size} (before: {float(result.rho_before):.5g}), and keeps "
-        f"epsilon {cap} at delta {bound(result.delta, digits=17)}{proved}."
-    )
-    if not result.possible:
-        yield Hanging(
-            f"Not possible: at epsilon {cap} the best plan has {math.sqrt(result.ratio):.4g} times the "
-            "standard deviations you want, for every goal that binds. It is shown below."
-        )
-    if result.dropped:
-        yield f"{len(result.dropped)} of {len(result.budgets)} measurements are not needed and are dropped."
-    yield text_table(COLUMNS, result.rows(), (0, 1, 6))
+    screen.tell(plan_answer(result, of=release.name))
 
 
 def _children(levels: list[str], found: list[float] | Tree | None) -> list[float] | None:
@@ -155,6 +130,7 @@ def accuracy(
 ) -> None:
     """Work out how accurate the estimates of a release will be, for every query at every level."""
     outputs = Outputs(plot=plot)
+    from discreet.answers.accuracy import accuracy_answer
     from discreet.estimation import accuracy as find
 
     release = load(target)
@@ -163,20 +139,7 @@ def accuracy(
         from discreet.report.figures import accuracy_figure
 
         outputs.write({"--plot": accuracy_figure(found)})
-    screen.present(found.as_dict, _accuracy_text(release, found))
-
-
-def _accuracy_text(release: Release, found: Accuracy) -> Iterator[Block]:
-    from discreet.estimation.accuracy import COLUMNS, KINDS
-
-    yield Hanging(f"{release.name}: accuracy of the best estimates from {KINDS[found.together]}.")
-    if found.children is not None and len(release.levels) > 1:
-        names = [level_name(level.name) for level in found.levels]
-        steps = zip(names, found.children, names[1:], strict=False)
-        tree = ", ".join(f"{up} to {down} {many:g}" for up, many, down in steps)
-        yield Hanging(f"Tree, average number of children: {tree}.")
-    yield "Standard deviations are root mean squares over the cells of a query."
-    yield text_table(COLUMNS, found.rows(), (0, 1))
+    screen.tell(accuracy_answer(found))
 
 
 def read_tree(text: str | None, release: Release) -> list[float] | Tree | None:

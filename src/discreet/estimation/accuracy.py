@@ -7,17 +7,17 @@ it for every query at every level, root mean square over the cells of the query,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
 from discreet.budget import Release
-from discreet.budget.level_names import level_name
 from discreet.budget.noise_table import levels_of, noise_lines
 from discreet.errors import InputError
 from discreet.estimation.intervals import View
 from discreet.estimation.model import Model, queries_of, told_by_level, uniform_tree
 from discreet.estimation.tree import Floats, Integers, Tree
+from discreet.faces import Summarised
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class LevelAccuracy:
 
 
 @dataclass(frozen=True, slots=True)
-class Accuracy:
+class Accuracy(Summarised):
     """The accuracy of the estimates of a release: every query at every level.
 
     Guarantee. Assumed: noise as the release says, estimates by least squares over all measurements together
@@ -57,17 +57,6 @@ class Accuracy:
     children: tuple[float, ...] | None
     together: bool
     levels: tuple[LevelAccuracy, ...]
-
-    def as_dict(self) -> dict[str, object]:
-        """Return what JSON shows."""
-        return {
-            "release": self.release,
-            "tree": None if self.children is None else list(self.children),
-            "estimates": KINDS[self.together],
-            "levels": [
-                {**asdict(level), "queries": [asdict(one) for one in level.queries]} for level in self.levels
-            ],
-        }
 
     @property
     def by_query(self) -> dict[tuple[str, str], QueryAccuracy]:
@@ -82,39 +71,6 @@ class Accuracy:
         if found.sd is None:
             raise InputError(f"query {query!r} at level {level!r} is not determined")
         return found.sd
-
-    def rows(self) -> list[tuple[str, ...]]:
-        """Return level, query, and the two standard deviations and the margin as texts."""
-        return [
-            (
-                level_name(level.name),
-                one.name,
-                _shown(one.noise_sd, "not asked"),
-                _shown(one.sd),
-                _shown(one.margin95),
-            )
-            for level in self.levels
-            for one in level.queries
-        ]
-
-    def __str__(self) -> str:
-        lines = [f"{self.release}: {KINDS[self.together]}"]
-        lines += [
-            f"  {level}, {query}: sd {sd}, within {margin} 95 % of the time (noise alone {noise})"
-            for level, query, noise, sd, margin in self.rows()
-        ]
-        return "\n".join(lines)
-
-
-KINDS = {
-    True: "all queries and levels together",
-    False: "each query by itself, over the levels: the release states no attributes",
-}
-COLUMNS = ("level", "query", "sd of the noise", "sd of the estimate", "95 % margin")
-
-
-def _shown(value: float | None, none: str = "not determined") -> str:
-    return none if value is None else f"{value:.3g}" if value < 999.5 else f"{value:.0f}"
 
 
 def accuracy(release: Release, *, tree: Sequence[float] | Tree | None = None) -> Accuracy:

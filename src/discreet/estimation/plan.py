@@ -29,7 +29,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,14 +36,15 @@ from numpy.typing import NDArray
 from discreet.accounting.calibration import prove
 from discreet.accounting.overall import account
 from discreet.budget import Level, Query, Release, Spine, cases
-from discreet.budget.level_names import find_level, level_name
+from discreet.budget.level_names import find_level
 from discreet.budget.toml import hint, parse_toml
 from discreet.errors import InputError, PrecisionError
 from discreet.estimation.accuracy import Accuracy, accuracy, by_level
 from discreet.estimation.intervals import View
 from discreet.estimation.model import Model, Told, told_by_level, uniform_tree
 from discreet.estimation.tree import SMALL, Evidence, Floats, Tree, solve
-from discreet.numbers import Exact, Interval, bound, float_up, positive, share
+from discreet.faces import Summarised
+from discreet.numbers import Exact, Interval, positive, share
 
 NORMAL95 = 1.959963984540054
 PIECES = [scale * ten for ten in (10**7, 10**6, 10**5, 10**4, 10**3) for scale in (10, 5, 2)] + [1000]
@@ -82,17 +82,8 @@ class Goal:
     sd: float
 
 
-class Side(TypedDict):
-    """A query at a level before or after: its budget (None: not asked), and how accurate it is."""
-
-    rho: str | None
-    noise_sd: float | None
-    sd: float | None
-    margin95: float | None
-
-
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Summarised):
     """The best plan: its release, what it costs, its proof, which goals bind, and accuracy before and after.
 
     Guarantee. If there is a proof, `proof.upper <= delta`: the release is (epsilon, delta)-differentially
@@ -116,81 +107,6 @@ class Plan:
     """Level, query, rho before and after; 0 after: dropped."""
     before: Accuracy
     after: Accuracy
-
-    @property
-    def sides(self) -> dict[tuple[str, str], dict[str, Side]]:
-        """Every query at every level, by their names, "before" and "after"."""
-        sizes = {(level, query): both for level, query, *both in self.budgets}
-        sides: dict[tuple[str, str], dict[str, Side]] = {}
-        for key in self.before.by_query:
-            for word, found, place in (("before", self.before, 0), ("after", self.after, 1)):
-                one, rho = found.by_query[key], str(sizes[key][place]) if key in sizes else None
-                side = Side(rho=rho, noise_sd=one.noise_sd, sd=one.sd, margin95=one.margin95)
-                sides.setdefault(key, {})[word] = side
-        return sides
-
-    def as_dict(self) -> dict[str, object]:
-        """Return what JSON shows."""
-        sides = self.sides
-        levels = [
-            {
-                "name": level.name,
-                "queries": [
-                    {"name": query.name, "cells": query.cells, **sides[level.name, query.name]}
-                    for query in level.queries
-                ],
-            }
-            for level in self.before.levels
-        ]
-        return {
-            "release": self.release.name,
-            "rho": float(self.rho),
-            "rho_exact": str(self.rho),
-            "rho_before": float(self.rho_before),
-            "epsilon": float(self.epsilon),
-            "delta": float(self.delta),
-            "proof": None if self.proof is None else {"delta_upper": float_up(self.proof.upper)},
-            "possible": self.possible,
-            "largest_ratio": self.ratio,
-            "binding": [list(pair) for pair in self.binding],
-            "dropped": [list(pair) for pair in self.dropped],
-            "tree": list(self.before.children or ()),
-            "levels": levels,
-        }
-
-    def rows(self) -> list[tuple[str, ...]]:
-        """Return level, query, budgets and standard deviations before and after, and whether a goal binds."""
-        return [
-            (
-                level_name(level),
-                query,
-                *(_budget(side["rho"]) for side in sides.values()),
-                *(_sd(side["sd"]) for side in sides.values()),
-                "binds" if (level, query) in self.binding else "",
-            )
-            for (level, query), sides in self.sides.items()
-        ]
-
-    def __str__(self) -> str:
-        met = f", standard deviations up to {math.sqrt(self.ratio):.3g} times the goals"
-        return (
-            f"{self.release.name}: rho {float(self.rho):.6g} (before {float(self.rho_before):.6g}), epsilon "
-            f"{bound(self.epsilon, digits=17)} at delta {bound(self.delta, digits=17)}"
-            f"{'' if self.possible else met}"
-        )
-
-
-COLUMNS = ("level", "query", "rho before", "after", "sd before", "after", "goal")
-
-
-def _budget(value: str | None) -> str:
-    if value is None:
-        return "not asked"
-    return "dropped" if Fraction(value) == 0 else f"{float(Fraction(value)):.4g}"
-
-
-def _sd(value: float | None) -> str:
-    return "not determined" if value is None else f"{value:.4g}"
 
 
 def plan(

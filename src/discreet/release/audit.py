@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from discreet.errors import InputError
+from discreet.faces import Summarised
 from discreet.files import FilePath
 from discreet.release import contents
 from discreet.release.commit import contradiction, outputs_of, read_manifest, read_receipt
@@ -20,7 +21,7 @@ RUNS = ("discreet measurements 1", "discreet safetab 1")
 
 
 @dataclass(frozen=True, slots=True)
-class LedgerCheck:
+class LedgerCheck(Summarised):
     """What a check found: `problems` need action, `remarks` are for information."""
 
     ledger: Ledger
@@ -32,13 +33,6 @@ class LedgerCheck:
     def sound(self) -> bool:
         """Whether no problem was found."""
         return not self.problems
-
-    def __str__(self) -> str:
-        entries = len(self.ledger.entries)
-        head = f"{entries} entr{'y' if entries == 1 else 'ies'}, {self.files} files with the recorded hash: "
-        head += "sound" if self.sound else f"{len(self.problems)} problem{'s' * (len(self.problems) > 1)}"
-        problems = (f"problem: {text}" for text in self.problems)
-        return "\n".join([head, *problems, *(f"remark: {text}" for text in self.remarks)])
 
 
 @dataclass(slots=True)

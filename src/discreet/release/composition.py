@@ -13,8 +13,9 @@ from discreet.accounting.overall import Account, account, portfolio
 from discreet.budget import Level, Neighbours, Release, Spine
 from discreet.budget.claims import AnswerKind, Claim
 from discreet.budget.spine import MOST_PATHS, Runs
-from discreet.errors import InputError
-from discreet.files import FilePath, json_fields
+from discreet.errors import DiscreetError, InputError
+from discreet.faces import Displayed, Summarised
+from discreet.files import FilePath
 from discreet.release.ledger import Entry, Ledger, Total, read_ledger, spent, sum_epsilon
 
 DELTA = Fraction(1, 10**10)
@@ -46,7 +47,7 @@ def ledger_release(
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(Summarised):
     """What the runs of a ledger together cost one record: exact, unless the paths are not known.
 
     `epsilon` holds at `delta`. `kind` says whether it is exact, a bound (where runs over different trees of
@@ -58,10 +59,6 @@ class Cost:
     delta: Fraction
     epsilon: float
     kind: AnswerKind
-
-    def as_dict(self) -> dict[str, object]:
-        """Return what JSON says."""
-        return json_fields(self) | {"delta": float(self.delta), "kind": str(self.kind)}
 
 
 def ledger_cost(ledger: Ledger, *, unit: str, neighbours: Neighbours, delta: Fraction = DELTA) -> Cost:
@@ -80,6 +77,50 @@ def ledger_cost(ledger: Ledger, *, unit: str, neighbours: Neighbours, delta: Fra
         return Cost(unit, neighbours, delta, rho.epsilon(delta=float(delta)), AnswerKind.MODEL)
     joint = _account(entries, neighbours)
     return Cost(unit, neighbours, delta, float(joint.epsilon(delta=delta)), joint.claim.kind)
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerCosts(Displayed):
+    """What the runs of a ledger cost together: each unit, all units, and for each total of an epsilon."""
+
+    ledger: Ledger
+    costs: tuple[Cost, ...]
+    totals: tuple[tuple[Total, Cost], ...]
+    """The totals that state an epsilon, and what was spent of each."""
+    failed: tuple[tuple[str, str], ...]
+    """Units whose cost could not be computed, and why."""
+
+
+def ledger_costs(ledger: Ledger, *, delta: Fraction = DELTA) -> LedgerCosts:
+    """Return the exact cost of the runs about each unit, and about all units together.
+
+    It is that of bounded neighbours where a run was calibrated for them. A cost that cannot be computed, such
+    as that of too many paths, does not hide the others.
+
+    >>> ledger_costs(Ledger.new()).costs
+    ()
+    """
+    units = [*ledger.units, *(["+".join(ledger.units)] if len(ledger.units) > 1 else [])]
+    asked = [(unit, _relation(ledger.runs(unit)), delta) for unit in units]
+    stated = {(one.unit, one.neighbours, one.delta): one for one in ledger.totals if one.delta is not None}
+    found: dict[tuple[str, Neighbours, Fraction], Cost] = {}
+    failed: dict[str, str] = {}
+    for unit, neighbours, at in dict.fromkeys([*asked, *stated]):
+        try:
+            found[unit, neighbours, at] = ledger_cost(ledger, unit=unit, neighbours=neighbours, delta=at)
+        except DiscreetError as error:
+            failed.setdefault(unit, str(error))
+    return LedgerCosts(
+        ledger,
+        tuple(found[key] for key in asked if key in found),
+        tuple((total, found[key]) for key, total in stated.items() if key in found),
+        tuple(failed.items()),
+    )
+
+
+def _relation(entries: Sequence[Entry]) -> Neighbours:
+    """Return the neighbours for which a common cost is stated: bounded if one run was calibrated for them."""
+    return "bounded" if any(one.release.neighbours == "bounded" for one in entries) else "unbounded"
 
 
 def exceeds(total: Total, entries: Sequence[Entry]) -> str:

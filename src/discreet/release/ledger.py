@@ -35,14 +35,16 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from discreet import numbers
 from discreet.budget import Neighbours, Release
+from discreet.budget.claims import AnswerKind
 from discreet.budget.neighbours import RELATIONS
 from discreet.budget.release import UNITS
 from discreet.budget.toml import exact, line, one_of
 from discreet.errors import InputError
 from discreet.files import FilePath, check_regular, sha256
 from discreet.noise import Entropy
-from discreet.numbers import DIGITS, SMALLEST, Exact, decimal, fraction, whole
+from discreet.numbers import SMALLEST, Exact, fraction, whole
 
 if TYPE_CHECKING:
     from discreet.release.signing import Key
@@ -196,7 +198,7 @@ class Total:
             return f"rho {self.rho}"
         return f"epsilon {self.epsilon} at delta {_short(self.delta)}"
 
-    def to_json(self) -> dict[str, str]:
+    def document(self) -> dict[str, str]:
         """Return the total as a ledger writes it."""
         limits = ("rho",) if self.delta is None else ("epsilon", "delta")
         return {name: str(getattr(self, name)) for name in ("unit", "neighbours", *limits)}
@@ -242,7 +244,7 @@ class Entry:
         """The epsilon of pure privacy that it spent, if all of its noise is Laplace noise."""
         return spent_epsilon(self.release) if self.counted else Fraction(0)
 
-    def to_json(self) -> JsonDict:
+    def document(self) -> JsonDict:
         """Return the entry as it stands in the file."""
         data: JsonDict = {} if self.counted else {"warning": f"{NOT_PRIVATE}: a rehearsal"}
         data |= {"id": self.id, "time": self.time, "version": self.version, "command": self.command}
@@ -255,7 +257,7 @@ class Entry:
         return data | ({"salt": self.salt} if self.salt else {})
 
     @classmethod
-    def from_json(cls, data: JsonObject) -> Entry:
+    def from_document(cls, data: JsonObject) -> Entry:
         """Read an entry, and check that it spends what it says."""
         if not _ID.fullmatch(data["id"]):
             raise InputError(f"an entry's id is {str(data['id'])[:50]!r}, which no run would write")
@@ -325,7 +327,7 @@ class Ledger:
     @cached_property
     def entries(self) -> tuple[Entry, ...]:
         """The runs, rehearsals included."""
-        return tuple(Entry.from_json(one) for one in self.records if one["kind"] == "run")
+        return tuple(Entry.from_document(one) for one in self.records if one["kind"] == "run")
 
     @cached_property
     def totals(self) -> tuple[Total, ...]:
@@ -368,6 +370,12 @@ class Ledger:
                 for content in (_plain(given["content"]) for given in one["inputs"] if "content" in given):
                     found[content] = max(found.get(content, 1), most)
         return found
+
+    @property
+    def noted_counts(self) -> list[JsonDict]:
+        """What `tabulate` noted: when, of which release, and how many records of a person the counts hold."""
+        noted = (one for one in self.records if one["kind"] == "counts")
+        return [{name: one[name] for name in ("time", "release", "at_most")} for one in noted]
 
     @property
     def key(self) -> str | None:
@@ -495,7 +503,7 @@ class Ledger:
     def with_run(self, entry: Entry, key: Key | None = None) -> Ledger:
         """Return the ledger with one more run, announced and not yet settled."""
         salted = entry if entry.salt else replace(entry, salt=secrets.token_hex(32))
-        return replace(self._with({"kind": "run"} | salted.to_json(), key), pending=True)
+        return replace(self._with({"kind": "run"} | salted.document(), key), pending=True)
 
     def with_total(self, total: Total, reason: str, key: Key | None = None) -> Ledger:
         """Return the ledger with a total, in place of an earlier one for the same unit.
@@ -512,14 +520,15 @@ class Ledger:
                 from discreet.release.composition import ledger_cost
 
                 cost = ledger_cost(self, unit=total.unit, neighbours=total.neighbours, delta=total.delta)
-                spent = decimal(Fraction(cost.epsilon), digits=DIGITS, down=False)
+                is_bound = cost.kind is AnswerKind.BOUND  # then it is rounded up, and stays one
+                spent = numbers.bound(Fraction(cost.epsilon)) if is_bound else numbers.number(cost.epsilon)
                 found = f"epsilon {spent} ({cost.kind.label}) at delta {_short(total.delta)}"
             raise InputError(
                 f"the runs have spent {found} on one {total.unit} ({total.neighbours} neighbours), more than "
                 f"a total of {total.limit}; the ledger was not changed"
             )
         why = line(reason, name="reason", field=("reason",))
-        return self._with({"kind": "total", "time": now(), "reason": why} | total.to_json(), key)
+        return self._with({"kind": "total", "time": now(), "reason": why} | total.document(), key)
 
     def with_counts(self, content: str, at_most: int, release: str, key: Key | None = None) -> Ledger:
         """Return the ledger with how many records of a person counts may hold, unless it knows that."""
@@ -598,33 +607,6 @@ class Ledger:
         except (TypeError, AttributeError, ValueError) as error:
             reason = str(error) if isinstance(error, InputError) else "a field is of the wrong kind"
             raise InputError(f"the ledger is damaged: {reason} ({where})") from None
-
-    def as_dict(self) -> JsonDict:
-        """Return what JSON says; numbers that count are exact fractions."""
-        totals: list[dict[str, str]] = []
-        for total in self.totals:
-            totals.append(total.to_json())
-            if total.rho is not None:
-                used = self.spent(total.unit, total.neighbours)
-                totals[-1] |= {"spent": str(used), "left": str(total.rho - used)}
-        names = ("id", "time", "version", "command", "unit", "neighbours", "rho", "at_most", "rehearsal")
-        runs = []
-        for entry in self.entries:
-            written = entry.to_json() | {"at_most": entry.at_most}
-            run = {name: written[name] for name in (*names, "exact", "output")}
-            run |= {"release": entry.release.name, "files": list(entry.files)}
-            runs.append(run if entry.epsilon is None else run | {"epsilon": str(entry.epsilon)})
-        spent = [
-            {"unit": unit, **{relation: str(self.spent(unit, relation)) for relation in RELATIONS}}
-            for unit in self.units
-        ]
-        counts = [
-            {name: one[name] for name in ("time", "release", "at_most")}
-            for one in self.records
-            if one["kind"] == "counts"
-        ]
-        head = {"head": self.head, "key": self.key, "totals": totals, "spent": spent}
-        return {**head, "runs": runs, "counts": counts}
 
     def __str__(self) -> str:
         lines = []

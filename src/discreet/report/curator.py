@@ -10,7 +10,6 @@ from discreet.files import csv_text
 from discreet.numbers import percent
 from discreet.release.safetab.curator import (
     CONFIDENTIAL,
-    KINDS,
     SIZES,
     CapSums,
     Curated,
@@ -18,18 +17,12 @@ from discreet.release.safetab.curator import (
     GroupLine,
     size_name,
 )
-from discreet.release.safetab.specification import BELOW_STATE, LEVEL_WORDS
-from discreet.release.safetab.tables import TABLES
 
 FAR = 4.0
 """Standard errors beyond which a share within the margin is marked; chance does it in 1 of 16,000 rows."""
 MARK = " *"
 ERROR_COLUMNS = ("numbers", "noise sd", "mean error", "MAE", "RMSE", "% within MOE")
 BRACKETS = "In brackets: what the mechanism expects, suppression included."
-TABLE_WORDS = dict(
-    zip(TABLES, ("total alone", "sex by 4 ages", "sex by 9 ages", "sex by 23 ages"), strict=True)
-)
-KIND_WORDS = {"total": "total", "sex": "sum over one sex", "cell": "cell"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +47,11 @@ def headline(found: Curated) -> list[str]:
     total = sum((line.errors for line in found.errors if line.kind == "total"), ErrorSums())
     if total.numbers:
         drift = 1.96 * sqrt(_spread(total)) / total.numbers
-        of = f" of true counts with the same cap of {found.max_race_codes} race codes" if found.caps else ""
+        of = (
+            f" of true counts with the same cap of {found.max_race_codes} {_word(found)} codes"
+            if found.caps
+            else ""
+        )
         said.append(
             f"{percent(total.mean('within'))} of {total.numbers:,} released totals are within their "
             f"published margin of error{of}; the mechanism expects "
@@ -68,8 +65,8 @@ def headline(found: Curated) -> list[str]:
     groups, released, expected = _summed(line for line in found.groups if line.size)
     if groups:
         said.append(
-            f"Below the states, {percent(1 - released / groups)} of the {groups:,} groups with people in "
-            f"them were suppressed; expected {percent(1 - expected / groups)}."
+            f"Below {found.tabulation.below}, {percent(1 - released / groups)} of the {groups:,} groups with "
+            f"people in them were suppressed; expected {percent(1 - expected / groups)}."
         )
     return said
 
@@ -80,24 +77,28 @@ def _cap_headline(found: Curated) -> list[str]:
     if not sums.numbers:
         return []
     return [
-        f"The cap of {found.max_race_codes} race codes adds an error that no margin covers: "
+        f"The cap of {found.max_race_codes} {_word(found)} codes adds an error that no margin covers: "
         f"{percent(sums.mean('within'))} of the totals are within their margin of true counts of all codes.",
         f"The cap leaves {sums.emptied:,} of the {sums.groups:,} groups that have people without any.",
     ]
 
 
+def _word(found: Curated) -> str:
+    return found.tabulation.answers.word
+
+
 def _caps(found: Curated) -> Sheet:
-    rows = []
+    rows, levels, code = [], found.tabulation.workloads, _word(found)
     for line in found.caps:
         sums = line.sums
-        if line.kind == "ethnicity" or not sums.numbers:
+        if line.kind == found.tabulation.answers.kinds[2] or not sums.numbers:
             continue
         roots = (f"{sqrt(sums.mean(name)):.2f}" for name in ("noise_square", "square"))
         shares = (f"{100 * sums.mean(name):.1f}" for name in ("within_noise", "within"))
         rows.append(
             (
                 line.geography,
-                LEVEL_WORDS[line.level],
+                levels[line.level].word,
                 line.kind,
                 f"{sums.numbers:,}",
                 _signed(sums.mean("noise")),
@@ -108,11 +109,11 @@ def _caps(found: Curated) -> Sheet:
             )
         )
     return Sheet(
-        f"What the cap of {found.max_race_codes} race codes does to totals",
+        f"What the cap of {found.max_race_codes} {code} codes does to totals",
         "Mean error of the noise (released less true counts with the cap) and of the cap (those less true "
-        "counts of all race codes). RMSE and % within MOE: against true counts with the cap / with all race "
-        "codes. Emptied: groups with people that the cap leaves without any. Groups of an ethnicity have no "
-        "cap.",
+        f"counts of all {code} codes). RMSE and % within MOE: against true counts with the cap / with all "
+        f"{code} codes. Emptied: groups with people that the cap leaves without any. Groups of an "
+        f"{found.tabulation.answers.one_word} have no cap.",
         ("geography", "level", "groups", "numbers", "noise", "cap", "RMSE", "% within MOE", "emptied"),
         tuple(rows),
         left=3,
@@ -123,38 +124,48 @@ def sheets(found: Curated) -> list[Sheet]:
     """Return the tables of the report."""
     levels = found.by(lambda line: (line.geography, line.level), kinds=("total",))
     tables = found.by(lambda line: (line.table, line.kind))
+    ladders, words = found.tabulation.ladders.values(), found.tabulation.workloads
+    files = ", ".join(one.totals for one in ladders)
     return [
         _errors(
             "Totals by geography and level",
-            f"Group totals (t1). Mean error is released minus true. {BRACKETS}",
+            f"Group totals ({files}). Mean error is released minus true. {BRACKETS}",
             ("geography", "level"),
-            ((geography, LEVEL_WORDS[level], errors) for (geography, level), errors in levels.items()),
+            ((geography, words[level].word, errors) for (geography, level), errors in levels.items()),
         ),
         *([_caps(found)] if found.caps else []),
-        *(_sizes(found, level) for level in LEVEL_WORDS),
+        *(_sizes(found, level) for level in words),
         _errors(
             "All numbers by table",
             f"By the table that the first stage selected for a group. {BRACKETS}",
             ("table", "number"),
             (
-                (f"{at} {TABLE_WORDS[at]}", KIND_WORDS[kind], tables[at, kind])
-                for at in TABLES
-                for kind in KINDS
-                if (at, kind) in tables
+                (f"{rung.name} {rung.title}", _kind_words(kind), tables[rung.name, kind])
+                for ladder in ladders
+                for rung in ladder.rungs
+                for kind in ladder.kinds
+                if (rung.name, kind) in tables
             ),
         ),
         _suppression(found),
     ]
 
 
+def _kind_words(kind: str) -> str:
+    return kind if kind in ("total", "cell") or kind.startswith("sum ") else f"sum over one {kind}"
+
+
 def _sizes(found: Curated, level: int) -> Sheet:
-    by_level = found.by(lambda line: (line.level, line.geography in BELOW_STATE, line.size), kinds=("total",))
+    tabulation = found.tabulation
+    by_level = found.by(
+        lambda line: (line.level, tabulation.is_below(line.geography), line.size), kinds=("total",)
+    )
     summed = {(below, size): errors for (own, below, size), errors in by_level.items() if own == level}
-    where = ("nation, states", "below states")
+    where, word = tabulation.sides, tabulation.workloads[level].word
     return _errors(
-        f"{LEVEL_WORDS[level].capitalize()} totals by size of the group",
-        "Size is the true count. A small group below the states is only published if noise raised it, so "
-        f"its mean error is above zero by design. {BRACKETS}",
+        f"{word[:1].upper()}{word[1:]} totals by size of the group",
+        f"Size is the true count. A small group below {tabulation.below} is only published if noise raised "
+        f"it, so its mean error is above zero by design. {BRACKETS}",
         ("where", "true size"),
         ((where[below], size_name(size), summed[below, size]) for below, size in sorted(summed)),
     )
@@ -197,7 +208,8 @@ def _spread(errors: ErrorSums) -> float:
 
 def _suppression(found: Curated) -> Sheet:
     rows = []
-    for level, word in LEVEL_WORDS.items():
+    for level, workload in found.tabulation.workloads.items():
+        word = workload.word
         for size in range(len(SIZES)):
             lines = (one for one in found.groups if (one.level, one.size) == (level, size))
             groups, released, expected = _summed(lines)
@@ -206,7 +218,8 @@ def _suppression(found: Curated) -> Sheet:
                 # a share that is very near to one keeps the digits that tell it from one
                 texts = (f"{100 * one:.3f} %" if 0.99 < one < 1 else percent(one) for one in shares)
                 rows.append((word, size_name(size), f"{groups:,}", f"{released:,}", *texts))
-    note = "Groups of regions below the states, by true size; one of size 0 that is released is noise alone."
+    below = found.tabulation.below
+    note = f"Groups of regions below {below}, by true size; one of size 0 that is released is noise alone."
     columns = ("level", "true size", "groups", "released", "suppressed", "expected")
     return Sheet("Suppression by size of the group", note, columns, tuple(rows))
 

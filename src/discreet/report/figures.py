@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from discreet.accounting.comparisons.curve import Comparison
 from discreet.accounting.comparisons.zcdp import ZCDP, TightZCDP
+from discreet.answers.quantity import Quantity, Style
 from discreet.budget.level_names import level_name
 from discreet.files import csv_text
 
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
     from discreet.accounting.curves import Curves
     from discreet.accounting.overall import Account
     from discreet.estimation import Accuracy
-    from discreet.risk.attack import Attack, Numbers
+    from discreet.risk.attack import Attack
     from discreet.risk.hierarchy import HierarchyPosterior
+    from discreet.risk.inputs import Numbers
     from discreet.risk.profile import RiskProfile
     from discreet.risk.table import TableRisk
 
@@ -384,7 +386,7 @@ def accuracy_figure(found: Accuracy) -> Figure:
     for (row, column), size in np.ndenumerate(sizes):
         known = np.isfinite(size)
         dark = known and float(np.sum(shades.to_rgba(np.log(size))[:3])) < 1.35
-        text = f"{size:.3g}" if known else "not\ndetermined"
+        text = str(Quantity(float(size), Style.MARGIN)) if known else "not\ndetermined"
         axes.text(column, row, text, ha="center", va="center", color="white" if dark else "black", fontsize=8)
     axes.set_xticks(range(len(found.levels)), [level_name(level.name) for level in found.levels])
     axes.set_yticks(range(len(queries)), queries)

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 
 from discreet.answers.quantity import NumberKind
 from discreet.answers.release import claim_text
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, InputError
 from discreet.files import csv_text
 from discreet.noise import Noise
-from discreet.release.safetab.design import CELLS, TABLE_WORDS, SizedLevel, Sizing
-from discreet.release.safetab.specification import LEVEL_WORDS, PASS_NAMES, Specification
-from discreet.release.safetab.tables import CONFIDENCE, Z95
+from discreet.release.mechanism.groups import Specification
+from discreet.release.mechanism.tables import CONFIDENCE, Z95
+from discreet.release.safetab.design import SizedLevel, Sizing
 
 
 class Cell(NamedTuple):
@@ -69,12 +69,14 @@ def cells(one: Sizing, level: SizedLevel, row: int = 0, law: Law | None = None) 
     if not second.is_gaussian:
         part = f"EXP(-G{row}/MAX(1,E{row}))"
         noise = f"=2*{part}/(1-{part})^2"
-    cut, words = level.suppression, [name.replace(" ", "_") for name in TABLE_WORDS]
+    cut, rungs = level.suppression, level.mechanism.ladder.rungs
+    words = [rung.word.replace(" ", "_") for rung in rungs]
+    code, single = (getattr(one.configuration.tabulation.answers, name) for name in ("word", "one_word"))
     found = [
         Cell("geography", "geography", level.place[0], "text"),
         Cell("level", "level", level.place[1], "text"),
-        Cell("", "groups of a race code", each if simple else "", "input"),
-        Cell("", "groups of an ethnicity code", own, "input" if simple else "number"),
+        Cell("", f"groups of a {code} code", each if simple else "", "input"),
+        Cell("", f"groups of {_a(single)} code", own, "input" if simple else "number"),
         Cell(
             "stability",
             "groups of a person",
@@ -82,7 +84,13 @@ def cells(one: Sizing, level: SizedLevel, row: int = 0, law: Law | None = None) 
             formula=f"=C{row}*MAX(2,race_codes)+D{row}" if simple else groups,
         ),
         Cell(word, word, float(spend), "input"),
-        Cell(f"{word}_stage_2", f"{word}, second stage", float(step), "decimal", f"=(1-first_share)*F{row}"),
+        Cell(
+            f"{word}_stage_2",
+            f"{word}, second stage",
+            float(step),
+            "decimal",
+            f"=(1-first_share)*F{row}" if level.mechanism.ladder.picks else f"=F{row}",
+        ),
         Cell(f"{word}_stage_2_replaced", "second stage, replaced", float(2 * step), "decimal", f"=2*G{row}"),
         Cell(f"{word}_replaced", f"{word}, replaced", float(2 * spend), "decimal", f"=2*F{row}"),
         Cell("variance", "variance of a cell", variance, "decimal", noise),
@@ -90,15 +98,16 @@ def cells(one: Sizing, level: SizedLevel, row: int = 0, law: Law | None = None) 
         Cell("", "1.96 standard deviations", float(Z95) * deviation, "decimal", f"={float(Z95)}*K{row}"),
         Cell("margin", "margin of error", level.margin, formula=below("confidence_level")),
     ]
-    for name, word, many, size in zip(words, TABLE_WORDS, CELLS, level.sizes, strict=True):
-        formula = f"=ROUNDUP(ROUND(M{row}*{many}/target_error,6),0)" if one.of == "cell" else None
-        found.append(Cell(f"size_{name}", f"size, {word}", size, formula=formula))
-    for name, word, limit in zip(words[1:], TABLE_WORDS[1:], level.thresholds, strict=True):
-        found.append(Cell(f"threshold_{name}", f"threshold, {word}", limit, "input"))
+    for name, rung, size in zip(words, rungs, level.sizes, strict=True):
+        formula = f"=ROUNDUP(ROUND(M{row}*{rung.cells}/target_error,6),0)" if one.of == "cell" else None
+        found.append(Cell(f"size_{name}", f"size, {rung.word}", size, formula=formula))
+    for name, rung, limit in zip(words[1:], rungs[1:], level.thresholds, strict=True):
+        found.append(Cell(f"threshold_{name}", f"threshold, {rung.word}", limit, "input"))
     if cut is None:
         ends = ("suppressed_up_to", "dropped up to"), ("empty_dropped", "empty groups dropped")
         return [*found, *(Cell(name, head, "") for name, head in ends)]
-    share = f"=(1+INDEX({weights},U{row}+1)/{end})/2"
+    column = chr(ord("A") + len(found))
+    share = f"=(1+INDEX({weights},{column}{row}+1)/{end})/2"
     return [
         *found,
         Cell("suppressed_up_to", "dropped up to", cut, formula=below("2*drop_chance-1")),
@@ -117,8 +126,23 @@ def rows(found: Sequence[Sizing]) -> list[tuple[object, ...]]:
 
 def csv_bytes(found: Sequence[Sizing]) -> bytes:
     """Return the table of designs as CSV, a row for each geography and level."""
+    _one_ladder(found)
     first = cells(found[0], found[0].levels[0])
     return csv_text(["pass", *(cell.name for cell in first if cell.name)], rows(found)).encode()
+
+
+def _one_ladder(found: Sequence[Sizing]) -> None:
+    """Raise unless all levels have the same columns."""
+    ladders = {level.mechanism.ladder.name for one in found for level in one.levels}
+    if len(ladders) > 1:
+        raise InputError(
+            f"the levels are on {len(ladders)} ladders ({', '.join(sorted(ladders))}), and a table holds "
+            "one: choose the levels of one with --levels, or write .json"
+        )
+
+
+def _a(word: str) -> str:
+    return f"an {word}" if word[:1] in "aeiou" else f"a {word}"
 
 
 def xlsx_bytes(found: Sequence[Sizing], specification: Specification) -> bytes:
@@ -130,6 +154,7 @@ def xlsx_bytes(found: Sequence[Sizing], specification: Specification) -> bytes:
         )
     import xlsxwriter
 
+    _one_ladder(found)
     stream = io.BytesIO()
     with xlsxwriter.Workbook(stream, {"in_memory": True}) as book:
         _Book(book, found).write(specification)
@@ -166,10 +191,15 @@ class _Book:
     def write(self, specification: Specification) -> None:
         """Fill all sheets."""
         first, put, form = self.found[0], self.design.write, self.formats
+        answers = first.configuration.tabulation.answers
         put(0, 0, "SafeTab design: shaded cells are settings, all else follows from them", form["title"])
         plan = first.configuration
         settings = (
-            ("race_codes", "race codes that are counted, 1 to 8", plan.max_race_codes),
+            (
+                "race_codes",
+                f"{answers.word} codes that are counted, 1 to {plan.most_codes}",
+                plan.max_race_codes,
+            ),
             ("first_share", f"gamma, the first stage's share of a {first.word}", float(plan.gamma)),
             ("target_error", f"target error, as a fraction of the {_PARTS[first.of]}", float(first.error)),
             ("confidence_level", "confidence of margins", float(CONFIDENCE)),
@@ -199,7 +229,7 @@ class _Book:
     def _table(self, one: Sizing, row: int, sums: list[tuple[Sizing, int, int]]) -> int:
         """Write the table of a pass and return the first row below it."""
         form = self.formats
-        self.design.write(row - 1, 0, PASS_NAMES[one.which], form["title"])
+        self.design.write(row - 1, 0, _title(one), form["title"])
         self.design.set_row(row, 42)
         for place, cell in enumerate(cells(one, one.levels[0])):
             self.design.write(row, place, cell.head, form["head"])
@@ -218,7 +248,7 @@ class _Book:
 
     def _level(self, one: Sizing, level: SizedLevel, row: int) -> None:
         form, r = self.formats, row + 1
-        name = LEVEL_WORDS[level.place[1]]
+        name = one.configuration.tabulation.workloads[level.place[1]].word
         column = self.letter(self._law(f"{level.place[0]} {name}", r, level.mechanism.stage_two))
         end = f"Noise!{column}${self.reach + 3}"
         law = Law(f"Noise!{column}$3:{column}${self.reach + 3}", end, self.reach)
@@ -273,7 +303,7 @@ class _Book:
                 own = totals[one.which]
                 whole = own if cost.neighbours == "unbounded" else f"{own}+MAX({','.join(totals.values())})"
                 who = "added or removed" if cost.neighbours == "unbounded" else "replaced by another"
-                self.design.write(row, 0, PASS_NAMES[one.which], form["text"])
+                self.design.write(row, 0, _title(one), form["text"])
                 self.design.write(row, 1, who, form["text"])
                 self.design.write_formula(row, 5, f"={whole}", form["decimal"], float(cost.budget))
                 if zcdp:
@@ -285,11 +315,13 @@ class _Book:
 
     def _explain(self, specification: Specification) -> None:
         first = self.found[0]
+        tabulation = first.configuration.tabulation
+        code, single = tabulation.answers.word, _a(tabulation.answers.one_word)
         lines = [
             f"Groups: {len(specification.iterations):,}, of {len(specification.codes):,} codes.",
             "groups of a person: the most of one region and level that a person can be in. Where groups of a "
-            "race code are given, it is those times the number of race codes (at least two), plus those of "
-            "an ethnicity; else it is found for each number of race codes.",
+            f"{code} code are given, it is those times the number of {code} codes (at least two), plus those "
+            f"of {single}; else it is found for each number of {code} codes.",
             f"{_BUDGETS[first.word]}, one person added or removed. The first stage's part (gamma) goes to a "
             "noisy total that picks the table, the rest to its cells. replaced: by another person of the "
             "same pass.",
@@ -299,20 +331,24 @@ class _Book:
             "size: the number of people from which the margin is at most the target error, as a fraction of "
             f"the {_PARTS[first.of]}.",
             "threshold: the noisy total from which a group gets the table.",
-            "dropped up to: below the states a group with a total only is dropped if its noisy count is "
-            "not above this; empty groups are, with the chance beside it.",
+            f"dropped up to: below {tabulation.below} a group with a total only is dropped if its noisy "
+            "count is not above this; empty groups are, with the chance beside it.",
             f"{NumberKind.of(first.claim.kind).column('epsilon')}: {claim_text(first.claim)}",
         ]
         for one in self.found:
             if one.rivals is not None:
                 lines.append(
-                    f"{PASS_NAMES[one.which]}, kinds of noise at these margins in one stage, one person "
+                    f"{_title(one)}, kinds of noise at these margins in one stage, one person "
                     f"added: epsilon {one.rivals.gaussian_epsilon:.4g} with discrete Gaussian noise, "
                     f"{one.rivals.geometric_epsilon:.4g} with geometric noise."
                 )
         self.about.set_column(0, 0, 110)
         for row, line in enumerate(lines):
             self.about.write(row, 0, line, self.formats["wrapped"])
+
+
+def _title(one: Sizing) -> str:
+    return one.configuration.tabulation.passes[one.which].title
 
 
 _BUDGETS = {"rho": "rho: zCDP", "epsilon": "epsilon: pure differential privacy"}

@@ -5,25 +5,23 @@
 [0.525, 0.574, 0.621, 0.667, 0.709]
 """
 
+from discreet.faces import page_in_words
+from discreet.risk.areas import Area, Poisson, Table, Uniform
 from discreet.risk.attack import (
     Attack,
-    Step,
     decide,
     decision_accuracy,
     expected_loss,
     expected_posterior,
     expected_ratio,
     independent_others,
-    joint_accuracy,
-    joint_posterior,
-    joint_ratio,
     log_odds,
     posterior,
     ratio,
-    sequence,
 )
-from discreet.risk.hierarchy import Area, HierarchyPosterior, Poisson, Table, Uniform, hierarchy_posterior
-from discreet.risk.profile import Risk, RiskProfile, explain_profile, risk_profile
+from discreet.risk.hierarchy import HierarchyPosterior, hierarchy_posterior
+from discreet.risk.joint import Step, joint_accuracy, joint_posterior, joint_ratio, sequence
+from discreet.risk.profile import Risk, RiskProfile, risk_profile
 from discreet.risk.table import table_risk
 from discreet.risk.two_levels import TwoLevels
 
@@ -56,3 +54,13 @@ __all__ = [
     "sequence",
     "table_risk",
 ]
+
+
+def explain_profile(profile: RiskProfile, *, title: str = "") -> str:
+    """Return a page in plain words, as Markdown; the profile must hold one prior.
+
+    >>> page = explain_profile(risk_profile({"Block": "0.0992"}, prior="1/2"))
+    >>> "is right 58.88 times in 100" in page
+    True
+    """
+    return page_in_words(profile, title=title)

@@ -1,4 +1,4 @@
-"""One noisy count, and several: what the adversary believes after seeing it, decides, and how often rightly.
+"""One noisy count: what the adversary believes after seeing it, decides, and how often that is right.
 
 An adversary knows everyone in an area but one person, the target, who has certain characteristics or has
 not. The count of these characteristics is `known` if the target is not among them ("absent") and
@@ -29,40 +29,38 @@ alarm costs over what a miss costs (0 for 0-1 loss). That is where y - k > 1/2 +
 prior): where y reaches one whole number. As the noise grows, v times the prior's log odds passes one whole
 number after another, so the accuracy given the truth is a jagged function of the noise unless the prior is
 even. A coin decides ties, as `discreet.risk.decisions` says.
-
-*Several counts* of the same person with independent noise: likelihoods multiply, so evidence adds up,
-whatever is counted, as long as the adversary knows each count without the target. That covers an adversary
-who knows the block group too, a target who is unique at several levels (all known counts are 0), and several
-releases of the same count.
 """
 
 from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet import numbers
-from discreet.accounting.privacy_loss import compose
-from discreet.accounting.values import Number as Number
-from discreet.accounting.values import read
+from discreet.accounting.values import Number
 from discreet.errors import InputError
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.gaussian_tail import tail_ratio
-from discreet.numbers import fraction
-from discreet.numbers import prior as prior_of
-from discreet.risk.decisions import TIE, Costs, LossTable
-from discreet.risk.decisions import Floats as Floats
+from discreet.risk.decisions import Costs, LossTable
+from discreet.risk.inputs import (
+    FloatOrArray,
+    Numbers,
+    as_asked,
+    check_fit,
+    read_known,
+    read_prior,
+    read_tolerance,
+    read_variance,
+    read_whole,
+)
+from discreet.risk.odds import Floats, Prior, log_sum
 
-Numbers = Number | NDArray[np.generic] | Sequence["Numbers"] | None  # None where a default is meant
-Answer = Any  # a float or bool where one number was asked for, else an array of them
 Truth = Literal["present", "absent"]
 
 
@@ -74,12 +72,6 @@ class Counted(TypedDict, total=False):
     others: Numbers
     nonnegative: bool
 
-
-LARGEST = 2**52
-"""Noisy values and known counts up to here are exact as floats, halves included."""
-
-VARIANCES = (1e-4, 1e10)
-"""Variances of the noise that are accepted."""
 
 TOLERANCE = 1e-15
 """What the terms left out of a sum may add up to, unless another bound is asked for."""
@@ -188,33 +180,33 @@ class Attack:
             raise InputError("an attack with unsure others has one variance and one known count")
 
     @property
-    def variance(self) -> Answer:
+    def variance(self) -> FloatOrArray:
         """The variance of the noise."""
-        return answer(self._variance)
+        return as_asked(self._variance)
 
     @property
-    def known(self) -> Answer:
+    def known(self) -> FloatOrArray:
         """The count known without the target."""
-        return answer(self._known)
+        return as_asked(self._known)
 
-    def log_ratio(self, noisy: Numbers) -> Answer:
+    def log_ratio(self, noisy: Numbers) -> FloatOrArray:
         """Return log P[noisy | present] - log P[noisy | absent].
 
         >>> Attack(variance=5).log_ratio([0, 1]).tolist()
         [-0.1, 0.1]
         """
-        return answer(self.evidence(read_whole(noisy)))
+        return as_asked(self.evidence(read_whole(noisy)))
 
-    def log_odds(self, noisy: Numbers, *, prior: Numbers) -> Answer:
+    def log_odds(self, noisy: Numbers, *, prior: Numbers) -> FloatOrArray:
         """Return log(posterior / (1 - posterior)), which still tells values apart where the posterior is 1.
 
         >>> log_odds(10**9, variance=1, prior="1/2", known=0)
         999999999.5
         """
         chance, evidence = self._seen(noisy, prior)
-        return answer(np.asarray(chance.log_odds + evidence))
+        return as_asked(np.asarray(chance.log_odds + evidence))
 
-    def posterior(self, noisy: Numbers, *, prior: Numbers) -> Answer:
+    def posterior(self, noisy: Numbers, *, prior: Numbers) -> FloatOrArray:
         """Return the chance of "present" after the noisy value: a float, or an array by NumPy's broadcasting.
 
         Relative error: a few 1e-16 times the size of the log odds' two terms.
@@ -225,18 +217,18 @@ class Attack:
         [0.0, 1.0]
         """
         chance, evidence = self._seen(noisy, prior)
-        return answer(chance.posterior(evidence))
+        return as_asked(chance.posterior(evidence))
 
-    def ratio(self, noisy: Numbers, *, prior: Numbers) -> Answer:
+    def ratio(self, noisy: Numbers, *, prior: Numbers) -> FloatOrArray:
         """Return the posterior over the prior, R'(y): how many times likelier the release has made "present".
 
         >>> ratio(1, rho="0.099", prior=["1/2", "1/864"], known=0).round(4).tolist()
         [1.0495, 1.1039]
         """
         chance, evidence = self._seen(noisy, prior)
-        return answer(chance.ratio(evidence))
+        return as_asked(chance.ratio(evidence))
 
-    def decide(self, noisy: Numbers, *, prior: Numbers, loss: LossTable = None) -> Answer:
+    def decide(self, noisy: Numbers, *, prior: Numbers, loss: LossTable = None) -> FloatOrArray:
         """Return the chance of the decision "present": 1 where its expected loss is smaller, 0 where larger.
 
         Where both decisions cost the same, a coin decides: 1/2.
@@ -244,11 +236,11 @@ class Attack:
         >>> decide([0, 1, 2], rho="0.099", prior="1/2", known=0).tolist()
         [0.0, 1.0, 1.0]
         """
-        return answer(Costs.read(loss).says_present(np.asarray(self.log_odds(noisy, prior=prior))))
+        return as_asked(Costs.read(loss).says_present(np.asarray(self.log_odds(noisy, prior=prior))))
 
     def expected_ratio(
         self, *, prior: Numbers, given: Truth = "present", tolerance: Number = TOLERANCE
-    ) -> Answer:
+    ) -> FloatOrArray:
         """Return R, the mean of the ratio over what may be published, given the truth.
 
         The terms left out add up to less than `tolerance`.
@@ -256,11 +248,11 @@ class Attack:
         >>> expected_ratio(rho="0.099", prior=["1/2", "1/5", "1/10", "1/50", "1/864"]).round(2).tolist()
         [1.05, 1.13, 1.17, 1.21, 1.22]
         """
-        return answer(self._mean_ratios(read_prior(prior), given, tolerance))
+        return as_asked(self._mean_ratios(read_prior(prior), given, tolerance))
 
     def expected_posterior(
         self, *, prior: Numbers, given: Truth = "present", tolerance: Number = TOLERANCE
-    ) -> Answer:
+    ) -> FloatOrArray:
         """Return the mean of the posterior over what may be published, given the truth.
 
         The terms left out add up to less than `tolerance` times the prior.
@@ -269,11 +261,11 @@ class Attack:
         [0.5236, 0.4764]
         """
         chance = read_prior(prior)
-        return answer(np.asarray(chance.present * self._mean_ratios(chance, given, tolerance)))
+        return as_asked(np.asarray(chance.present * self._mean_ratios(chance, given, tolerance)))
 
     def accuracy(
         self, *, prior: Numbers, loss: LossTable = None, given: str = "prior", tolerance: Number = TOLERANCE
-    ) -> Answer:
+    ) -> FloatOrArray:
         """Return the chance that the decision of least expected loss is right, averaged over the prior.
 
         With `given`="present" (the paper's 3.6) or "absent" it is the chance if that is the truth. `loss` is
@@ -287,11 +279,11 @@ class Attack:
         [0.5888, 0.0018]
         """
         chance = read_prior(prior)
-        return answer(_given(given, chance, *self._rights(chance, Costs.read(loss), tolerance)))
+        return as_asked(given_truth(given, chance, *self._rights(chance, Costs.read(loss), tolerance)))
 
     def expected_loss(
         self, *, prior: Numbers, loss: LossTable = None, given: str = "prior", tolerance: Number = TOLERANCE
-    ) -> Answer:
+    ) -> FloatOrArray:
         """Return what the decision costs on average, over the noise and by default over the prior.
 
         >>> round(expected_loss(variance=10, prior="1/2", loss=[[0, 1], [2, 0]]), 4)
@@ -301,7 +293,7 @@ class Attack:
         present, absent = self._rights(chance, costs, tolerance)
         if_present = costs.present[1] * present + costs.present[0] * (1.0 - present)
         if_absent = costs.absent[0] * absent + costs.absent[1] * (1.0 - absent)
-        return answer(_given(given, chance, if_present, if_absent))
+        return as_asked(given_truth(given, chance, if_present, if_absent))
 
     def outcomes(self, *, tolerance: float = TOLERANCE, smallest: float = 1.0) -> Outcomes:
         """Return what may be published, all but a tail of at most `tolerance` times `smallest` a truth."""
@@ -447,8 +439,8 @@ def zero_evidence(known: Floats, variance: Floats) -> Floats:
     return result
 
 
-def _given(given: str, prior: Prior, present: Floats, absent: Floats) -> Floats:
-    """What holds given the truth asked for, or its average over the prior."""
+def given_truth(given: str, prior: Prior, present: Floats, absent: Floats) -> Floats:
+    """Return what holds given the truth asked for, or its average over the prior."""
     found = {"present": present, "absent": absent, "prior": prior.present * present + prior.absent * absent}
     if given not in found:
         raise InputError(f"given is {given!r}; it must be 'present', 'absent' or 'prior'")
@@ -472,12 +464,12 @@ def _log_mean(logs: Floats, weights: Floats) -> Floats:
 # -- the same in one call -------------------------------------------------------------------------------
 
 
-def _in_one_call(name: str, method: Callable[..., Answer]) -> Callable[..., Answer]:
+def _in_one_call(name: str, method: Callable[..., FloatOrArray]) -> Callable[..., FloatOrArray]:
     """A method of `Attack` as a function that also takes what an attack takes; arrays are broadcast."""
     _, *asked_of = inspect.signature(method).parameters.values()
     own = {one.name for one in asked_of}
 
-    def function(*noisy: Numbers, **given: Any) -> Answer:
+    def function(*noisy: Numbers, **given: Any) -> FloatOrArray:
         if "noisy" in own and "known" not in given:
             raise TypeError(f"{name}() needs known=, the count without the target")
         asked = {key: given.pop(key) for key in own if key in given}
@@ -489,7 +481,7 @@ def _in_one_call(name: str, method: Callable[..., Answer]) -> Callable[..., Answ
     both = [*asked_of, *inspect.signature(Attack).parameters.values()]
     if "noisy" in own:
         both = [one.replace(default=inspect.Parameter.empty) if one.name == "known" else one for one in both]
-    function.__signature__ = inspect.Signature(both, return_annotation=Answer)  # type: ignore[attr-defined]
+    function.__signature__ = inspect.Signature(both, return_annotation=FloatOrArray)  # type: ignore[attr-defined]
     return function
 
 
@@ -501,303 +493,6 @@ expected_posterior = _in_one_call("expected_posterior", Attack.expected_posterio
 expected_ratio = _in_one_call("expected_ratio", Attack.expected_ratio)
 decision_accuracy = _in_one_call("decision_accuracy", Attack.accuracy)
 expected_loss = _in_one_call("expected_loss", Attack.expected_loss)
-
-
-# -- several counts of the same person -------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One release of a sequence: what was believed before and after it."""
-
-    noisy: int
-    variance: float
-    prior: float
-    posterior: float
-    ratio: float
-    total_ratio: float
-
-    def __str__(self) -> str:
-        return f"{self.noisy}: from {self.prior:.4g} to {self.posterior:.4g}, {self.ratio:.4g} times"
-
-
-def joint_posterior(noisy: Numbers, *, prior: Numbers, known: Numbers, **count: Unpack[Counted]) -> Answer:
-    """Return the chance of "present" after several noisy counts; the last axis of `noisy` runs over them.
-
-    `variance` (or `rho`) and `known` have one value for each count, or one for all.
-
-    >>> round(joint_posterior([2, 1], variance=[5, 2], prior="1/2", known=[0, 0]), 4)   # block, block group
-    0.6341
-    """
-    chance, _, evidence = _joint(noisy, prior, Attack(known=known, **count))
-    return answer(chance.posterior(evidence.sum(axis=-1)))
-
-
-def joint_ratio(noisy: Numbers, *, prior: Numbers, known: Numbers, **count: Unpack[Counted]) -> Answer:
-    """Return the posterior after several noisy counts over the prior.
-
-    >>> round(joint_ratio([2, 1], variance=[5, 2], prior="1/2", known=0), 4)
-    1.2683
-    """
-    chance, _, evidence = _joint(noisy, prior, Attack(known=known, **count))
-    return answer(chance.ratio(evidence.sum(axis=-1)))
-
-
-def sequence(noisy: Numbers, *, prior: Number, known: Numbers, **count: Unpack[Counted]) -> tuple[Step, ...]:
-    """Return what is believed after each of several releases: a posterior is the prior of the next.
-
-    The ratios of the steps multiply to the ratio of all. Beliefs are carried as log odds, so that a posterior
-    that is 1 as a float can still be shaken.
-
-    >>> first, second = sequence([2, 1], variance=[5, 2], prior="1/2", known=0)
-    >>> print(second)
-    1: from 0.5744 to 0.6341, 1.104 times
-    >>> abs(first.ratio * second.ratio - second.total_ratio) < 1e-15
-    True
-    """
-    attack = Attack(known=known, **count)
-    chance, values, evidence = _joint(noisy, prior, attack)
-    if evidence.ndim != 1 or chance.present.ndim:
-        raise InputError("a sequence is a list of noisy values and one prior")
-    sums = np.concatenate([[0.0], np.cumsum(evidence)])
-    beliefs, totals = chance.posterior(sums), chance.ratio(sums)
-    # the ratio of two posteriors, by the prior in between so that 0/0 does not occur
-    between = Prior(beliefs[:-1], Prior(chance.absent, chance.present).posterior(-sums[:-1]))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        steps = between.ratio(evidence)
-    values, v = (np.broadcast_to(x, evidence.shape) for x in (values, attack.variance))
-    columns = (v, beliefs[:-1], beliefs[1:], steps, totals[1:])
-    return tuple(Step(int(value), *map(float, row)) for value, *row in zip(values, *columns, strict=True))
-
-
-def joint_accuracy(
-    *,
-    variance: Numbers = None,
-    rho: Numbers = None,
-    prior: Numbers,
-    loss: LossTable = None,
-    given: str = "prior",
-) -> Answer:
-    """Return the chance that the decision from several counts is right, averaged over the prior.
-
-    The counts are listed in `variance`. The sum of their evidence is the privacy loss of the counts released
-    together, whose exact tails the accountant has. `given` as in `decision_accuracy`.
-
-    >>> one = joint_accuracy(rho=["0.099"], prior="1/2")
-    >>> two = joint_accuracy(rho=["0.099", "0.099"], prior="1/2")
-    >>> round(one, 4), round(two, 4)
-    (0.5888, 0.6225)
-    """
-    costs, chance, v = Costs.read(loss), read_prior(prior), np.atleast_1d(read_variance(variance, rho))
-    if v.ndim != 1 or not v.size:
-        raise InputError("variance must be a list, one for each count")
-    if not math.isfinite(costs.threshold) or costs.is_reversed:
-        raise InputError("loss must make a wrong decision cost more than a right one, whatever the truth")
-    events = [DiscreteGaussian(variance=Fraction(float(one)).limit_denominator(10**9)) for one in v]
-    threshold = np.asarray(costs.threshold - chance.log_odds)
-    even = np.abs(threshold) < TIE
-    alpha, beta = compose(events).errors(threshold=np.atleast_1d(np.where(even, 0.0, threshold)))
-    present, absent = (1.0 - np.asarray(error).reshape(threshold.shape) for error in (beta, alpha))
-    # Evidence is a fraction, so only an even threshold, 0, can be met exactly. The evidence is as likely to
-    # be l with the target as -l without: a coin for ties makes both chances alike.
-    both = (present + absent) / 2.0
-    present, absent = (np.where(even, both, right) for right in (present, absent))
-    return answer(_given(given, chance, present, absent))
-
-
-def _joint(noisy: Numbers, prior: Numbers, attack: Attack) -> tuple[Prior, Floats, Floats]:
-    chance, y = read_prior(prior), read_whole(noisy)
-    check_fit(noisy=y, known=np.asarray(attack.known), variance=np.asarray(attack.variance))
-    evidence = attack.evidence(y)
-    if evidence.ndim == 0:
-        raise InputError("noisy is one value; several counts are a list of noisy values")
-    check_fit(counts=evidence[..., 0], prior=chance.present)
-    return chance, y, evidence
-
-
-# -- the adversary's numbers, as they are given -------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Prior:
-    """The chance of "present" and that of "absent", each to full precision."""
-
-    present: Floats
-    absent: Floats
-
-    @property
-    def log_odds(self) -> Floats:
-        """log of present over absent."""
-        return np.log(self.present) - np.log(self.absent)
-
-    def posterior(self, evidence: Floats) -> Floats:
-        """Return the chance of "present" after evidence: a log ratio of likelihoods."""
-        rare = np.exp(-np.abs(evidence))
-        for_present = self.present / (self.present + self.absent * rare)
-        for_absent = self.present * rare / (self.present * rare + self.absent)
-        return np.where(evidence >= 0, for_present, for_absent)
-
-    def ratio(self, evidence: Floats) -> Floats:
-        """Return the posterior over the prior."""
-        rare = np.exp(-np.abs(evidence))
-        for_present = 1.0 / (self.present + self.absent * rare)
-        for_absent = rare / (self.present * rare + self.absent)
-        return np.where(evidence >= 0, for_present, for_absent)
-
-
-def read_prior(prior: Numbers, *, name: str = "prior") -> Prior:
-    """Return the prior, one or many; its complement is taken before rounding.
-
-    >>> read_prior("0.999999999999").absent
-    array(1.e-12)
-    >>> read_prior([0.5, 1])
-    Traceback (most recent call last):
-    discreet.errors.InputError: prior is 1; it must lie strictly between 0 and 1
-    """
-    one = partial(prior_of, name=name)
-    read = _read(prior, name=name, one=one)
-    if read.dtype == object:
-        return Prior(read.astype(np.float64), np.asarray(1 - read, dtype=np.float64))
-    for extreme in (read.min(initial=0.5), read.max(initial=0.5)):
-        one(float(extreme))
-    exact = read.astype(np.float64)
-    return Prior(exact, 1.0 - exact)
-
-
-def read_variance(
-    variance: Numbers = None, rho: Numbers = None, *, of: str = "", most: float = VARIANCES[1]
-) -> Floats:
-    """Return the variance of the noise: as such, or from zCDP's rho with a record added or removed.
-
-    >>> read_variance(rho="1/10"), read_variance(variance=[5, "5/2"])
-    (array(5.), array([5. , 2.5]))
-    >>> read_variance(variance="1/10000"), read_variance(rho=5000), read_variance(variance=1e-4)
-    (array(0.0001), array(0.0001), array(0.0001))
-    >>> read_variance(rho=-1)
-    Traceback (most recent call last):
-    discreet.errors.InputError: rho is -1; it must be above zero
-    """
-    if (variance is None) == (rho is None):
-        found = "neither is given" if rho is None else "both are given"
-        raise InputError(f"{found}: state the noise{of} by its variance, or by its rho, variance 1/(2 rho)")
-    name = f"rho{of}" if variance is None else f"variance{of}"
-    read = _read(rho if variance is None else variance, name=name, one=partial(fraction, name=name))
-    if (read <= 0).any():
-        raise InputError(f"{name} is {numbers.shown(read[read <= 0].flat[0])}; it must be above zero")
-    variances = np.asarray(read if variance is not None else 1 / (2 * read))
-    least = Fraction(str(VARIANCES[0])) if variances.dtype == object else VARIANCES[0]  # no float is 1/10000
-    outside = np.asarray((variances < least) | (variances > most), dtype=bool)
-    if outside.any():  # compared before they are floats, which end at 1e308
-        wrong = variances[outside].flat[0]
-        found = f"{float(wrong):g}" if 1e-300 < wrong < 1e300 else numbers.shown(wrong)
-        raise InputError(
-            f"the noise{of} has variance {found}; between {VARIANCES[0]:g} and {most:g} is allowed"
-        )
-    return variances.astype(np.float64)
-
-
-def one_variance(variance: Number | None, rho: Number | None, *, of: str = "") -> Fraction:
-    """Return the variance of one count's noise, exactly; up to 1e12.
-
-    >>> one_variance(None, "0.1"), one_variance("5/2", None)
-    (Fraction(5, 1), Fraction(5, 2))
-    """
-    exact = [None if given is None else one_number(given, name=f"noise{of}") for given in (variance, rho)]
-    read_variance(*exact, of=of, most=1e12)
-    return exact[0] if exact[1] is None else 1 / (2 * exact[1])  # type: ignore[return-value]
-
-
-def one_number(given: Number, *, name: str) -> Fraction:
-    """Return the one number, exactly; a list is refused rather than cut."""
-    found = read(given, name=name).values
-    if len(found) != 1:
-        raise InputError(f"{name} is a list of {len(found)} numbers; one number is needed")
-    return found[0]
-
-
-def read_whole(values: Numbers, *, name: str = "noisy") -> Floats:
-    """Return whole numbers as floats that hold them exactly.
-
-    >>> read_whole([3, -10**9])
-    array([ 3.e+00, -1.e+09])
-    >>> read_whole(1.5)
-    Traceback (most recent call last):
-    discreet.errors.InputError: noisy is 1.5; it must be a whole number: the noise is added in whole numbers
-    """
-    read = _read(values, name=name, one=partial(fraction, name=name))
-    whole = np.vectorize(math.floor, otypes=[object])(read) if read.dtype == object else np.floor(read)
-    if (bad := np.asarray(read != whole)).any():
-        raise InputError(
-            f"{name} is {numbers.shown(read[bad].flat[0])}; it must be a whole number: "
-            "the noise is added in whole numbers"
-        )
-    if (bad := np.asarray(np.abs(read) > LARGEST)).any():
-        raise InputError(f"{name} is {numbers.shown(read[bad].flat[0])}; at most 2^52 in size is allowed")
-    return read.astype(np.float64)
-
-
-def read_known(known: Numbers) -> Floats:
-    """Return the count that the adversary knows, without the target: zero or more.
-
-    >>> read_known(-1)
-    Traceback (most recent call last):
-    discreet.errors.InputError: known is -1; a count without the target is zero or more
-    """
-    found = read_whole(known, name="known")
-    if (found < 0).any():
-        raise InputError(f"known is {found[found < 0].flat[0]:g}; a count without the target is zero or more")
-    return found
-
-
-def read_tolerance(tolerance: Number) -> float:
-    """Return a bound on what is left out of a sum."""
-    found = float(_read(tolerance, name="tolerance", one=partial(fraction, name="tolerance")))
-    if not 1e-300 <= found < 1:
-        raise InputError(f"tolerance is {found:g}; it must be at least 1e-300 and below 1")
-    return found
-
-
-def check_fit(**arrays: Floats) -> None:
-    """Raise unless the arrays can be broadcast together.
-
-    >>> check_fit(noisy=np.zeros(3), prior=np.zeros(2))
-    Traceback (most recent call last):
-    discreet.errors.InputError: noisy (3,), prior (2,): these shapes do not fit together
-    """
-    try:
-        np.broadcast_shapes(*(array.shape for array in arrays.values()))
-    except ValueError:
-        found = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
-        raise InputError(f"{found}: these shapes do not fit together") from None
-
-
-def log_sum(terms: Floats, axis: int | None = None) -> Floats:
-    """Return log of the sum of exponentials, -inf where all are.
-
-    >>> float(log_sum(np.log([0.5, 0.5]))), float(log_sum(np.array([-math.inf, -math.inf])))
-    (0.0, -inf)
-    """
-    top = np.max(terms, axis=axis, keepdims=True)
-    safe = np.where(np.isfinite(top), top, 0.0)
-    with np.errstate(divide="ignore", under="ignore"):
-        total = np.log(np.sum(np.exp(terms - safe), axis=axis, keepdims=True)) + safe
-    return np.asarray(np.squeeze(total, axis=axis) if axis is not None else total.reshape(()))
-
-
-def logistic(log_odds: Floats) -> Floats:
-    """Return the chance that log odds stand for.
-
-    >>> logistic(np.array([-800.0, 0.0, 800.0])).tolist()
-    [0.0, 0.5, 1.0]
-    """
-    with np.errstate(under="ignore"):
-        rare = np.exp(-np.abs(log_odds))
-        return np.asarray(np.where(log_odds >= 0, 1.0, rare) / (1.0 + rare))
-
-
-def answer(values: Floats) -> Answer:
-    """Return a plain float where one number was asked for, else the array."""
-    return float(values) if values.ndim == 0 else values
 
 
 def rows_of_equal(*columns: Floats) -> Iterator[tuple[tuple[float, ...], NDArray[np.intp] | slice]]:
@@ -814,29 +509,3 @@ def rows_of_equal(*columns: Floats) -> Iterator[tuple[tuple[float, ...], NDArray
     changes = np.any([np.diff(column[order]) != 0 for column in columns], axis=0)
     for rows in np.split(order, np.flatnonzero(changes) + 1):
         yield tuple(float(column[rows[0]]) for column in columns), rows
-
-
-def _read(
-    values: Numbers, *, name: str, one: Callable[[Number], Fraction]
-) -> NDArray[np.float64] | NDArray[np.object_]:
-    """An array of finite floats, or of exact fractions, each read by `one`."""
-    if isinstance(values, Number) and not isinstance(values, float) and not isinstance(values, bool):
-        array = np.array(values, dtype=object)
-    else:
-        try:
-            array = np.asarray(values)
-        except ValueError:
-            raise InputError(f"{name} is a list of lists of different lengths") from None
-    if array.dtype.kind in "iuf":
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise InputError(f"{name} has a value that is not a finite number")
-        return array.astype(np.float64)
-    if array.dtype.kind not in "OU":
-        raise InputError(f"{name} is of type {array.dtype}; a number or a list of numbers is needed")
-    exact = np.empty(array.shape, dtype=object)
-    for place in np.ndindex(array.shape):
-        value: Number = array.item(place)  # not NumPy's text, which an error would show
-        if isinstance(value, float) and not math.isfinite(value):
-            raise InputError(f"{name} has a value that is not a finite number")
-        exact[place] = one(Fraction(value) if isinstance(value, float) else value)
-    return exact

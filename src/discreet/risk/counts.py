@@ -1,32 +1,22 @@
-"""One noisy count, or several of the same person: all that is asked of them, as one answer.
+"""One noisy count, or several of the same person: all that is asked of them, as one result.
 
-`one_count` and `several_counts` take what somebody states about an adversary and give a frozen answer, which
-the command line, JSON, CSV and the workbench present. The computing is in `discreet.risk.attack`.
+`one_count` and `several_counts` take what somebody states about an adversary and give a frozen result. The
+computing is in `discreet.risk.attack` and `discreet.risk.joint`.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
+from discreet.accounting.values import Number
 from discreet.errors import InputError
-from discreet.risk.attack import (
-    Attack,
-    Number,
-    Numbers,
-    Step,
-    independent_others,
-    joint_accuracy,
-    read_known,
-    read_prior,
-    read_variance,
-    read_whole,
-    sequence,
-)
+from discreet.faces import Displayed
+from discreet.risk.attack import Attack, independent_others
 from discreet.risk.decisions import Costs
+from discreet.risk.inputs import Numbers, read_known, read_prior, read_variance, read_whole
+from discreet.risk.joint import Step, joint_accuracy, sequence
 
-STEPS = ("prior", "noisy", "variance", "known", "before", "posterior", "ratio", "total_ratio")
 TRUTHS = ("present", "absent", "prior")
 
 
@@ -46,7 +36,7 @@ class Belief:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OneCount:
+class OneCount(Displayed):
     """One attack at some noisy values, for some priors, with what decisions cost."""
 
     attack: Attack
@@ -75,17 +65,6 @@ class OneCount:
             for value in self.values
         ]
 
-    @property
-    def adversary(self) -> str:
-        """Who the adversary is, in words."""
-        count, unsure = f"{int(self.attack.known):,}", self.attack.others.size - 1
-        if not unsure:
-            return f"someone who knows everyone else in the area, {count} of them with the characteristics"
-        return (
-            f"someone who knows {count} other people in the area with the characteristics, is unsure about "
-            f"{unsure:,} more, gives each of these a chance, and knows that no one else has them"
-        )
-
     def averages(self, prior: Number) -> dict[str, float]:
         """Return the means over the noise, and the chances of a right decision."""
         attack, found = self.attack, {}
@@ -102,23 +81,6 @@ class OneCount:
         before = read_prior(prior)
         says = self.costs.says_present(before.log_odds)
         return float(says * before.present + (1.0 - says) * before.absent)
-
-    def table(self) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
-        """Return the header and the beliefs, as CSV has them."""
-        return tuple(Belief.__slots__), [tuple(asdict(belief).values()) for belief in self.beliefs]
-
-    def as_dict(self) -> dict[str, object]:
-        """Return the answer as JSON has it."""
-        return {
-            "adversary": self.adversary,
-            "variance": self.attack.variance,
-            "known": int(self.attack.known),
-            "unsure": self.attack.others.size - 1,
-            "nonnegative": self.attack.nonnegative,
-            "loss": [list(self.costs.absent), list(self.costs.present)],
-            "results": [asdict(belief) for belief in self.beliefs],
-            "averages": [{"prior": prior, **self.averages(prior)} for prior in self.priors],
-        }
 
 
 def one_count(
@@ -159,7 +121,7 @@ def one_count(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SeveralCounts:
+class SeveralCounts(Displayed):
     """Several counts of the same person: what each adds, and all together."""
 
     noisy: tuple[int, ...]
@@ -168,11 +130,6 @@ class SeveralCounts:
     priors: tuple[Number, ...]
     costs: Costs
     nonnegative: bool
-
-    @property
-    def adversary(self) -> str:
-        """Who the adversary is, in words."""
-        return f"someone who knows each of the {len(self.noisy)} counts without the target"
 
     def steps(self, prior: Number) -> tuple[Step, ...]:
         """Return what each count adds, one after another."""
@@ -185,29 +142,6 @@ class SeveralCounts:
             truth: joint_accuracy(variance=self.variances, prior=prior, loss=self.costs, given=truth)
             for truth in (() if self.nonnegative else TRUTHS)
         }
-
-    def table(self) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
-        """Return the header and the steps, as CSV has them."""
-        return STEPS, [
-            (prior, s.noisy, s.variance, known, s.prior, s.posterior, s.ratio, s.total_ratio)
-            for prior in self.priors
-            for s, known in zip(self.steps(prior), self.known, strict=True)
-        ]
-
-    def as_dict(self) -> dict[str, object]:
-        """Return the answer as JSON has it; a ratio beyond all floats is left out."""
-        results = []
-        for prior in self.priors:
-            steps, right = self.steps(prior), self.accuracies(prior)
-            last: dict[str, object] = {"posterior": steps[-1].posterior, "ratio": steps[-1].total_ratio}
-            last["steps"] = [
-                {name: getattr(step, name) for name in ("noisy", "variance", "posterior")}
-                | {"ratio": step.ratio if math.isfinite(step.ratio) else None}
-                for step in steps
-            ]
-            results.append({"prior": prior, **last, **({"accuracy": right} if right else {})})
-        known = list(self.known)
-        return {"adversary": self.adversary, "counts": len(self.noisy), "known": known, "results": results}
 
 
 def several_counts(

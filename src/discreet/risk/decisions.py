@@ -16,12 +16,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import InputError
 from discreet.numbers import fraction
+from discreet.risk.odds import Floats
 
-Floats = NDArray[np.float64]
 LossTable = object  # two rows, truth absent and present, of two costs, decision absent and present
 
 TIE = 1e-13

@@ -27,8 +27,11 @@ from discreet.accounting.values import Number
 from discreet.errors import InputError
 from discreet.noise import DiscreteGaussian
 from discreet.numbers import prior as read_prior
-from discreet.risk.attack import Floats, log_sum, logistic, one_variance
-from discreet.risk.hierarchy import TRUNCATION, Integers, SiblingNoise, log_noise
+from discreet.risk.areas import Integers
+from discreet.risk.hierarchy import TRUNCATION
+from discreet.risk.inputs import one_variance
+from discreet.risk.odds import Floats, log_sum, logistic
+from discreet.risk.siblings import SiblingNoise, log_noise
 
 Chance = Literal["exact", "unconstrained"]
 _SOME = 20_000  # noisy counts, at a time

@@ -13,6 +13,8 @@ import numpy as np
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import load
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
+from discreet.release.mechanism.adaptive import noise_for, suppression_threshold
+from discreet.release.mechanism.tables import Z95, bureau_margin, margin, variance_of
 from discreet.release.safetab.census2020 import specification_2020
 from discreet.release.safetab.design import (
     STABILITY,
@@ -21,8 +23,6 @@ from discreet.release.safetab.design import (
     rivals,
     shown,
 )
-from discreet.release.safetab.mechanism import noise_for, suppression_threshold
-from discreet.release.safetab.tables import Z95, bureau_margin, margin, variance_of
 from discreet.studies.register import Compared, Found, check, printed, study
 
 GAMMA, CHANCE = Fraction(1, 10), Fraction(9999, 10000)

@@ -71,7 +71,7 @@ class Problems:
         """
         self.where, self._first, self._word = where, first_line, word
         self._kinds: dict[tuple[str, str, str], _Places] = {}
-        self._unreadable: dict[str, NDArray[np.intp]] = {}
+        self._unreadable: dict[str, list[NDArray[np.intp]]] = {}
         self.written: Mapping[str, str] = {}
 
     def of(self, where: str, *, first_line: int, word: str = "line") -> Problems:
@@ -120,17 +120,17 @@ class Problems:
         Fields that could not be read are left out: what stands in their place is no mistake of the file.
         """
         found, column = np.flatnonzero(wrong) + start, self.written.get(column, column)
-        for unreadable in (column, "all") if found.size else ():
-            if unreadable in self._unreadable:
-                found = found[~np.isin(found, self._unreadable[unreadable])]
+        for known in (*self._unreadable.get(column, ()), *self._unreadable.get("all", ())):
+            if found.size and known[-1] >= start:  # those of earlier parts of a long table are passed over
+                found = found[~np.isin(found, known)]
         self.many(text, lines=(found[:MOST] + self._first).tolist(), total=int(found.size), field=column)
 
     def unreadable(self, wrong: NDArray[np.bool_], text: str, column: str, *, start: int = 0) -> None:
         """Report rows in which a field, or "all", cannot be read; nothing more is said of these fields."""
         self.rows(wrong, text, column, start=start)
-        column = self.written.get(column, column)
-        known = self._unreadable.get(column, np.empty(0, dtype=np.intp))
-        self._unreadable[column] = np.append(known, np.flatnonzero(wrong) + start)
+        found = np.flatnonzero(wrong) + start
+        if found.size:
+            self._unreadable.setdefault(self.written.get(column, column), []).append(found)
 
     def row(self, row: int, text: str, column: str) -> None:
         """Report one row of the table."""

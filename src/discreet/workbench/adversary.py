@@ -10,13 +10,13 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from discreet import risk
+from discreet.answers.answer import sentence
+from discreet.answers.quantity import Quantity, Style
+from discreet.answers.risk import chance_words, place_words
 from discreet.budget import Release
 from discreet.errors import InputError
-from discreet.numbers import chance as chance_text
-from discreet.numbers import number, times
 from discreet.numbers import prior as read_prior
 from discreet.risk.counts import one_count, several_counts
-from discreet.risk.profile import chance_words, place_words
 from discreet.workbench.state import State
 from discreet.workbench.tasks import PRIORS, Line, line_of
 
@@ -261,22 +261,35 @@ def attacked(asked: Adversary) -> Attacked:
     ways = {"several": _several if several else _single, "hierarchy": _hierarchy}
     found = ways.get(asked.scenario, _single)(asked)
     said = [
-        f"{asked}: after a published count of {asked.published:,} this adversary gives “present” a "
-        f"probability of {chance_text(found.posterior)}, {number(found.ratio, 4)} times the prior."
+        sentence(
+            "{asked}: after a published count of {published} this adversary gives “present” a probability of "
+            "{posterior}, {ratio} times the prior.",
+            asked=str(asked),
+            published=Quantity(asked.published, Style.COUNT),
+            posterior=Quantity(found.posterior, Style.CHANCE),
+            ratio=Quantity(found.ratio, digits=4),
+        )
     ]
     if found.mean_present is not None and found.mean_absent is not None:
         said.append(
-            "On average over the noise, the same adversary ends with a belief of "
-            f"{chance_text(found.mean_present)} if the target is there and "
-            f"{chance_text(found.mean_absent)} if not."
+            sentence(
+                "On average over the noise, the same adversary ends with a belief of {present} if the target "
+                "is there and {absent} if not.",
+                present=Quantity(found.mean_present, Style.CHANCE),
+                absent=Quantity(found.mean_absent, Style.CHANCE),
+            )
         )
     if found.right is not None:
         blind = max(Fraction(asked.prior), 1 - Fraction(asked.prior))
         said.append(
-            f"Choosing the likelier answer, the same adversary is right {times(found.right[2])}; with "
-            f"nothing published, {times(float(blind))}."
+            sentence(
+                "Choosing the likelier answer, the same adversary is right {often}; with nothing published, "
+                "{unaided}.",
+                often=Quantity(found.right[2], Style.TIMES),
+                unaided=Quantity(float(blind), Style.TIMES),
+            )
         )
-    return replace(found, said=tuple(said))
+    return replace(found, said=tuple(map(str, said)))
 
 
 def _single(asked: Adversary) -> Attacked:

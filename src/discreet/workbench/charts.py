@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from discreet.answers.risk import right_percent
 from discreet.budget.level_names import level_name
 from discreet.errors import visible
 from discreet.workbench.tasks import Line
@@ -237,7 +238,7 @@ def levels(pairs: Sequence[tuple[Risk, Risk]], *, overall: Risk) -> Options:
     kinds = (("its most precise count", one, "circle", 2), ("all its counts", every, "rect", 0))
     seen = [
         dots(
-            [[row.accuracy, place, row.right(percent=True)] for place, row in enumerate(rows)],
+            [[row.accuracy, place, str(right_percent(row))] for place, row in enumerate(rows)],
             colour,
             name=name,
             symbol=symbol,

@@ -12,7 +12,7 @@ from discreet.answers.release import claim_text
 from discreet.errors import DiscreetError
 from discreet.numbers import exact_text, number, percent, plain
 from discreet.release.safetab.design import DesignCost, Rivals, SizedLevel, rivals
-from discreet.release.safetab.specification import LEVEL_WORDS, PASS_NAMES
+from discreet.release.safetab.specification import safetab_p
 from discreet.workbench import charts
 from discreet.workbench import controls as c
 from discreet.workbench import tabulation as plan
@@ -28,7 +28,7 @@ _COLUMNS = (
     *("geography, level", "rho", "95 % margin", "total", "4 ages", "9 ages", "23 ages"),
     *("thresholds", "dropped up to"),
 )
-_LEVELS = tuple(LEVEL_WORDS.items())
+_LEVELS = tuple((level, one.word) for level, one in safetab_p().workloads.items())
 _LARGEST = 10**6  # bytes of a file of parameters
 
 
@@ -113,7 +113,7 @@ def _choices(page: _DesignPage) -> None:
     chance = c.Setting(lambda: exact_text(page.design.chance), partial(page.at, "chance"))
     with c.card():
         page.heading("Design", "design")
-        people = {str(one): name for one, name in PASS_NAMES.items()}
+        people = {name: one.title for name, one in safetab_p().passes.items()}
         c.choice(page, "People of", page.setting("pass"), people, "people of {}")
         c.gap()
         scale, races, gamma = map(page.setting, ("scale", "races", "gamma"))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import partial
 
+from discreet.answers.quantity import Quantity, Style
+from discreet.answers.risk import belief_sentence, right_percent, right_sentence, risk_facts
 from discreet.budget.level_names import level_name
 from discreet.errors import DiscreetError, InputError
-from discreet.numbers import chance, number, percent, plain, with_fraction
-from discreet.risk.profile import RiskProfile, belief_sentence, right_sentence, risk_profile
+from discreet.risk.profile import RiskProfile, risk_profile
 from discreet.workbench import adversary as attack
 from discreet.workbench import charts
 from discreet.workbench import controls as c
@@ -26,7 +27,6 @@ _NO_COUNT = (
     "on a single count is not computed. The bounds below hold."
 )
 _FEW = 24  # steps of the slider of the published count, on each side
-_right = partial(percent, places=2)
 
 
 class _RiskPage(c.Page):
@@ -109,7 +109,8 @@ def _adversary(page: _RiskPage) -> None:
 
     def prior_said(text: str) -> tuple[int, str, str]:
         value = Fraction(1, 2) if page.trouble else Fraction(text)
-        return min(99, max(1, round(100 * value))), f"prior {plain(value)}", plain(value)
+        prior = Quantity(float(value), Style.GIVEN)
+        return min(99, max(1, round(100 * value))), f"prior {prior}", str(prior)
 
     def levels() -> dict[str, str]:
         return {name: level_name(name) for name in attackable(page.state.release)}
@@ -121,9 +122,10 @@ def _adversary(page: _RiskPage) -> None:
         if page.asked is None:
             return ""
         variance = page.asked.counts[0].variance
-        text = with_fraction(variance)
-        text = text if len(text) < 30 else f"about {plain(variance)}"
-        return f"Noise with variance {text}, standard deviation {number(float(variance) ** 0.5, 3)}."
+        text = str(Quantity(variance, Style.FRACTION))
+        text = text if len(text) < 30 else f"about {Quantity(float(variance), Style.GIVEN)}"
+        deviation = Quantity(float(variance) ** 0.5, digits=3)
+        return f"Noise with variance {text}, standard deviation {deviation}."
 
     scenario = page.setting("scenario", "one")
     prior, level, query = map(page.setting, ("prior", "level", "query"))
@@ -207,17 +209,17 @@ def _answer(page: _RiskPage) -> None:
         found = page.learned
         if found is None:
             return
-        posterior.set(chance(found.posterior), f"before: {chance(float(Fraction(found.asked.prior)))}")
-        ratio.set(number(found.ratio, 4), "belief afterwards over prior")
+        posterior.set(_belief(found.posterior), f"before: {_belief(float(Fraction(found.asked.prior)))}")
+        ratio.set(str(Quantity(found.ratio, digits=4)), "belief afterwards over prior")
         if found.right is None:
             right.set("–", "not computed; the bound below holds")
         else:
-            present, absent, both = map(_right, found.right)
+            present, absent, both = (str(Quantity(share, Style.PERCENT, digits=2)) for share in found.right)
             right.set(both, f"if there {present}, if not {absent}")
         if found.mean_present is None or found.mean_absent is None:
             mean.set("–", "not computed here")
         else:
-            mean.set(chance(found.mean_present), f"if not there {chance(found.mean_absent)}")
+            mean.set(_belief(found.mean_present), f"if not there {_belief(found.mean_absent)}")
 
 
 def _pictures(page: _RiskPage) -> None:
@@ -230,8 +232,8 @@ def _pictures(page: _RiskPage) -> None:
         value, prior = found.asked.published, float(Fraction(found.asked.prior))
         return (
             charts.belief(found.curve, prior=prior, value=value, posterior=found.posterior),
-            f"Belief against the published count; {chance(found.posterior)} at {value}, "
-            f"{chance(prior)} before.",
+            f"Belief against the published count; {_belief(found.posterior)} at {value}, "
+            f"{_belief(prior)} before.",
         )
 
     def accuracy() -> c.Drawn:
@@ -244,8 +246,8 @@ def _pictures(page: _RiskPage) -> None:
         several = len(page.state.base.paths) > 1
         return (
             charts.accuracy(mine, main.line, prior=prior, right=right, main_path=several),
-            f"Right decisions against the prior; at prior {chance(prior)} someone who knows every "
-            f"other record is right {row.right(percent=True)} % on the main path.",
+            f"Right decisions against the prior; at prior {_belief(prior)} someone who knows every "
+            f"other record is right {right_percent(row, unit='%')} on the main path.",
         )
 
     with c.box("wb-two") as both:
@@ -268,7 +270,7 @@ def _everything(page: _RiskPage) -> None:
         pairs = list(zip(page.profile.one_count, page.profile.levels, strict=True))
         chart.style(f"height: {110 + 30 * len(pairs)}px")
         said = "; ".join(
-            f"{level_name(one.scope)} {one.right(percent=True)} %, {every.right(percent=True)} %"
+            "{} {}, {}".format(level_name(one.scope), *(right_percent(row, unit="%") for row in (one, every)))
             for one, every in pairs
         )
         return (
@@ -287,7 +289,9 @@ def _everything(page: _RiskPage) -> None:
         page.words(lambda: say.claim_note(page.state), "wb-claim", hides=True)
         sentences = (right_sentence, belief_sentence)
         page.texts(
-            2, lambda: [say(page.profile) for say in sentences] if page.profile else None, "margin: 10px 0 0"
+            2,
+            lambda: [str(said(page.profile)) for said in sentences] if page.profile else None,
+            "margin: 10px 0 0",
         )
         c.gap(18)
         page.heading("Level by level", "levels", 3)
@@ -300,13 +304,11 @@ def _everything(page: _RiskPage) -> None:
         c.put(card, "data-complete-risk", page.complete)
         if profile is None:
             return
-        (row,) = profile.overall
-        note, name = profile.claim.kind.label, "Right decisions, so far"
-        if profile.is_bound:
-            note = "all pairs of paths" if profile.compared > 1 else "the only case"
-            name = "Right decisions, at most"
-        best = f"{row.right(percent=True)} %"
-        right.set(best, f"{note}; {_right(row.baseline)} with nothing published", name)
-        advantage.set(row.over_chance, f"{note}, over chance")
-        mean.set(row.belief(row.expected), note)
-        median.set(row.belief(row.quantiles[2]), "of targets who are present")
+        first, *others = risk_facts(profile)
+        right.set(str(first.value), first.note, first.label)
+        for tile, fact in zip((advantage, mean, median), others, strict=True):
+            tile.set(str(fact.value), fact.note)
+
+
+def _belief(value: float) -> str:
+    return str(Quantity(value, Style.CHANCE))

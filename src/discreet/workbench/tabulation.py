@@ -17,24 +17,23 @@ from discreet.budget.neighbours import RELATIONS
 from discreet.errors import DiscreetError, InputError
 from discreet.noise import Noise
 from discreet.numbers import decimal, fraction, positive, share
+from discreet.release.mechanism.adaptive import Mechanism
+from discreet.release.mechanism.configuration import Configuration
 from discreet.release.safetab import design as safetab
 from discreet.release.safetab.census2020 import configuration_2020, specification_2020
-from discreet.release.safetab.configuration import MOST_CODES, Configuration, read_json, read_toml, write_toml
-from discreet.release.safetab.mechanism import Mechanism
-from discreet.release.safetab.specification import LEVEL_WORDS, LEVELS, PASSES, STATES, Pass
+from discreet.release.safetab.configuration import read_json, read_toml, write_toml
+from discreet.release.safetab.specification import safetab_p
 from discreet.workbench.state import State
 from discreet.workbench.tasks import Line, line_of
 
 NAME = "design"
 Place = tuple[str, int]
-Steps = tuple[int, int, int]
+Steps = tuple[int, ...]
 
 _OFF = " off"
 _POINTS = 160
 
-ALL_PLACES: tuple[Place, ...] = tuple(
-    (geography, level) for names in PASSES.values() for geography in names for level in LEVELS
-)
+ALL_PLACES: tuple[Place, ...] = safetab_p().places
 """All geographies and levels, of both passes."""
 
 
@@ -66,7 +65,7 @@ class Design:
     of: Literal["cell", "total"] = "cell"
     derived: bool = False
     scale: Fraction = Fraction(1)
-    which: Pass = "US"
+    which: str = "US"
     chosen: Place = ("COUNTY", 2)
     negatives: bool = True
     states: tuple[str, ...] = ()
@@ -81,7 +80,8 @@ class Design:
     @property
     def places(self) -> tuple[Place, ...]:
         """The geographies and levels of the pass that is looked at."""
-        return tuple((geography, level) for geography in PASSES[self.which] for level in LEVELS)
+        names = safetab_p().passes[self.which].geographies
+        return tuple(place for place in ALL_PLACES if place[0] in names)
 
     def rho(self, place: Place) -> Fraction:
         """Return what a row spends; 0 if it is off."""
@@ -160,7 +160,7 @@ class Design:
             thresholds=tuple(_steps(said[f"steps {row_text(place)}"]) for place in ALL_PLACES),
         )
         chosen = (place for place in made.places if row_text(place) == said["row"])
-        return replace(made, chosen=next(chosen, (PASSES[made.which][2], 2)))
+        return replace(made, chosen=next(chosen, made.places[5]))
 
 
 @cache
@@ -180,7 +180,7 @@ def row_words(place: Place) -> str:
     >>> row_words(("PR-TRACT", 1))
     'PR-TRACT, regional'
     """
-    return f"{place[0]}, {LEVEL_WORDS[place[1]]}"
+    return safetab_p().place_words(place)
 
 
 def read_rho(text: str, name: str = "rho", low: str = "0.000001", high: str = "1000") -> Fraction:
@@ -256,8 +256,9 @@ def design_opened(text: str, name: str, old: Design) -> Design:
     infinite = [place for place in found.budgets if found.budgets[place] is None]
     if infinite:
         raise InputError(f"{row_words(infinite[0])} has an infinite budget, so no noise ({name})")
-    idle = {place for which in PASSES if which not in found.passes for place in Design(which=which).places}
-    which: Pass = "US" if found.run_us else "PR"
+    others = [which for which in safetab_p().passes if which not in found.passes]
+    idle = {place for which in others for place in Design(which=which).places}
+    which = found.passes[0]
     there = found.levels(which)
     return Design(
         races=found.max_race_codes,
@@ -268,7 +269,7 @@ def design_opened(text: str, name: str, old: Design) -> Design:
         which=which,
         chosen=old.chosen if old.chosen in there or not there else there[0],
         negatives=found.allow_negative_counts,
-        states=found.state_filter_us if found.state_filter_us != STATES else (),
+        states=found.filters.get("US", ()),
         rhos=tuple(found.budgets.get(place) or as_in_2020(place)[0] for place in ALL_PLACES),
         off=frozenset({place for place, rho in found.budgets.items() if rho == 0} | idle),
         thresholds=tuple(found.thresholds.get(place) for place in ALL_PLACES),
@@ -328,7 +329,8 @@ be without the limit.'
     missing = "anybody" if level.harm == 1 else f"{level.harm:,} people or more"
     return (
         f"{row_words(chosen)}: the margin is {level.margin:,} where it would be {level.margin_all:,} if all "
-        f"{MOST_CODES} races counted. But people who name more than {found.races} are missing from groups. A "
+        f"{len(safetab_p().answers.several)} races counted. But people who name more than {found.races} are "
+        "missing from groups. A "
         f"count that misses {missing} is further from the truth than it would be without the limit."
     )
 
@@ -337,17 +339,20 @@ def configuration(design: Design) -> Configuration:
     """Return the design as the parameters of a run, with thresholds from the target error if so chosen."""
     budgets = {place: design.rho(place) for place in ALL_PLACES}
     stated = dict(zip(ALL_PLACES, design.thresholds, strict=True))
-    runs = [any(rho for (name, _), rho in budgets.items() if name in names) for names in PASSES.values()]
+    passes = safetab_p().passes.values()
+    runs = (
+        one for one in passes if any(rho for (name, _), rho in budgets.items() if name in one.geographies)
+    )
     plan = Configuration(
+        tabulation=safetab_p(),
         max_race_codes=design.races,
         budgets=budgets,
         gamma=design.gamma,
         thresholds={place: stated[place] or as_in_2020(place)[1] for place, rho in budgets.items() if rho},
         zero_suppression_chance=design.chance,
         allow_negative_counts=design.negatives,
-        run_us=runs[0],
-        run_pr=runs[1],
-        state_filter_us=design.states or STATES,
+        passes=tuple(one.name for one in runs),
+        filters={"US": design.states} if design.states else {},
         privacy="zcdp",
     )
     return (
@@ -369,7 +374,7 @@ def _suppression(parts: Iterable[Mechanism]) -> tuple[tuple[str, Line], ...]:
     found = []
     for (noise, cut), them in kinds.items():
         seen = safetab.shown(_sizes(min(3 * max(cut, 5), max(3 * cut, 2 * most))), noise, cut)
-        words = " and ".join(sorted({LEVEL_WORDS[part.level] for part in them}))
+        words = " and ".join(sorted({safetab_p().workloads[part.level].word for part in them}))
         name = f"{them[0].geography}, {words}" if len(them) == 1 else f"{words} ({len(them)} geographies)"
         found.append((name, line_of(seen.sizes, seen.suppressed)))
     return tuple(found[:5])

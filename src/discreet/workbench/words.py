@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 import tomllib
 from collections.abc import Callable, Sequence
@@ -12,12 +11,13 @@ from typing import TYPE_CHECKING
 
 from discreet.answers import Fact, NumberKind, Quantity, Style
 from discreet.answers.account import label
+from discreet.answers.meaning import meaning_sentences
 from discreet.answers.release import claim_text, only_path, path_text, relation
 from discreet.budget import AnswerKind
 from discreet.budget.level_names import level_name
 from discreet.budget.spine import CHILDREN_2020
 from discreet.errors import DiscreetError
-from discreet.numbers import at_most, bound, exact_text, number, percent, percent_down, plain, with_fraction
+from discreet.numbers import exact_text, percent, plain, with_fraction
 from discreet.workbench.adversary import SCENARIOS, SETTINGS, adversary, read_chance
 from discreet.workbench.state import State
 
@@ -313,23 +313,15 @@ def meaning(numbers: Numbers) -> list[str]:
     missed = whole.missed if whole is not None else errors.missed if errors is not None else None
     several = whole is None and len(state.base.paths) > 1
     is_bound = not several and numbers.claim.kind in (AnswerKind.EXACT, AnswerKind.BOUND)
-    most, least, about = ("at most ", "at least ", "") if is_bound else ("", "", "about ")
-    exponent = epsilon / math.log(10)
-    factor = (
-        number(math.exp(epsilon), 3) if epsilon < 10 else f"{number(10 ** (exponent % 1), 2)}e{int(exponent)}"
+    said = meaning_sentences(
+        epsilon=epsilon,
+        delta=state.delta,
+        advantage=advantage,
+        missed=missed,
+        who=relation(state.relation, state.base.unit),
+        is_bound=is_bound,
     )
-    power = bound(Fraction(epsilon), digits=4) if is_bound else number(epsilon, 4)
-    said = [
-        f"If two databases differ by {relation(state.relation, state.base.unit)}, the probabilities "
-        f"of any published result differ by {most}a factor of {about}e^{power} (about {factor}), except "
-        f"in cases of total probability {exact_text(state.delta)}.",
-        f"Anyone who must guess which of the two was used, with even odds beforehand, is right {most}"
-        f"{at_most((1 + advantage) / 2, percent=True)} times in 100.",
-    ]
-    if missed is not None:
-        often = percent_down(missed) if is_bound else percent(missed, 2)
-        said.append(f"A test with 5 % false alarms misses {least}{often} of the time.")
-    return said
+    return list(map(str, said))
 
 
 def against(value: float, other: float) -> str:

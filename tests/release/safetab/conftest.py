@@ -12,8 +12,10 @@ from safetab_brute import GRF_HEADER, PERSON_HEADER
 from safetab_toy import DATA, SPEC_2020
 
 from discreet.release.engine import Engine, connect
-from discreet.release.safetab.configuration import Configuration, read_configuration
-from discreet.release.safetab.specification import Specification, read_specification
+from discreet.release.mechanism.configuration import Configuration
+from discreet.release.mechanism.groups import Specification
+from discreet.release.safetab.configuration import read_configuration
+from discreet.release.safetab.specification import read_specification
 
 # what a tiny input needs of Java is a quick start, not fast loops
 _SPARK = """spark.sql.codegen.wholeStage false

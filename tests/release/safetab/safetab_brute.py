@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from discreet.release.safetab.configuration import Configuration
-from discreet.release.safetab.specification import Specification
+from discreet.release.mechanism.configuration import Configuration
+from discreet.release.mechanism.groups import Specification
 
 GRF_HEADER = ("TABBLKST", "TABBLKCOU", "TABTRACTCE", "TABBLK", "PLACEFP", "AIANNHCE")
 PERSON_HEADER = (
@@ -65,11 +65,11 @@ def iterations_of(person: dict[str, str], most: int, specification: Specificatio
 def regions_of(area: Sequence[str], configuration: Configuration) -> list[tuple[str, str]]:
     state, county, tract, _, place, aiannh = area
     if state == "72":
-        if not configuration.run_pr:
+        if "PR" not in configuration.passes:
             return []
         found = [("PR-STATE", state), ("PR-COUNTY", state + county), ("PR-TRACT", state + county + tract)]
         return found + [("PR-PLACE", state + place)] * (place != "99999")
-    if not configuration.run_us or state not in configuration.state_filter_us:
+    if "US" not in configuration.passes or state not in configuration.parts("US"):
         return []
     found = [("USA", "1"), ("STATE", state), ("COUNTY", state + county), ("TRACT", state + county + tract)]
     found += [("PLACE", state + place)] * (place != "99999")

@@ -35,7 +35,7 @@ def main() -> None:
     import duckdb  # noqa: F401 - loaded before the forks, not connected
     import ibis  # noqa: F401
 
-    import discreet.release.safetab.counts
+    import discreet.release.mechanism.counts
     import discreet.release.safetab.run  # noqa: F401
 
     for part in ("csv", "parquet", "compute"):

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from safetab_facts import LADDER, groups_of_safetab
 
-from discreet.release.safetab.mechanism import Mechanism
-from discreet.release.safetab.specification import Iteration, Specification, Stability
+from discreet.release.mechanism.adaptive import Mechanism
+from discreet.release.mechanism.groups import Iteration, Specification, Stability
 
 ONE = Stability(value=1, race=1, ethnicity=0, paired=True, reached=True, why="for the test")
 
@@ -29,7 +30,7 @@ def specification(count: int, *, total_only: Sequence[int] = (), level: int = 1)
         for i in range(count)
     )
     mapped = {f"c{i // 2}": (f"{1000 + i // 2 * 2}", f"{1001 + i // 2 * 2}") for i in range(0, count - 1, 2)}
-    return Specification(iterations=iterations, codes={code: code for code in mapped}, mapped=mapped)
+    return groups_of_safetab(iterations=iterations, codes={code: code for code in mapped}, mapped=mapped)
 
 
 def mechanism(**changes: Any) -> Mechanism:
@@ -44,6 +45,7 @@ def mechanism(**changes: Any) -> Mechanism:
         "stage_two": None,
         "thresholds": (100, 200, 300),
         "suppression": 0,
+        "ladder": LADDER,
     }
     return Mechanism(**{**given, **changes})
 
@@ -80,8 +82,7 @@ class FakeCounts:
             {
                 "region": region[group],
                 "iteration": iteration[group],
-                "sex": (sex + 1).astype(np.int8),
-                "age": age.astype(np.int8),
+                "cell": (sex * cells.shape[-1] + age).astype(np.int32),
                 "count": cells[group, sex, age],
             }
         )

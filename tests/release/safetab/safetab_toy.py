@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from safetab_brute import GRF_HEADER, PERSON_HEADER
+from safetab_facts import GEOGRAPHIES, groups_of_safetab
 
+from discreet.release.mechanism.groups import Iteration, Specification
 from discreet.release.safetab.census2020 import write_parameters
-from discreet.release.safetab.specification import GEOGRAPHIES, Iteration, Specification, write_specification
+from discreet.release.safetab.specification import write_specification
 
 _PLACE = Path(tempfile.mkdtemp(prefix="discreet-tests-"))
 atexit.register(shutil.rmtree, _PLACE, ignore_errors=True)
@@ -70,7 +72,7 @@ def specification() -> Specification:
         )
         for code in codes.split():
             mapped[code].append(number)
-    return Specification(
+    return groups_of_safetab(
         iterations=tuple(iterations),
         codes=found["codes"],
         mapped={code: tuple(groups) for code, groups in mapped.items()},

@@ -17,16 +17,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetab_brute import TOPS, random_blocks, random_person, tabulate
+from safetab_facts import GEOGRAPHIES, LADDER, LEVELS, RANGES
 from safetab_toy import published
 
 from discreet.errors import DiscreetError, InputError
 from discreet.release.engine import Engine
-from discreet.release.safetab import counts as counting
-from discreet.release.safetab.configuration import Configuration
-from discreet.release.safetab.counts import GroupCounts
-from discreet.release.safetab.records import count
-from discreet.release.safetab.specification import GEOGRAPHIES, LEVELS, Specification
-from discreet.release.safetab.tables import COARSER, RANGES
+from discreet.release.mechanism import counts as counting
+from discreet.release.mechanism.configuration import Configuration
+from discreet.release.mechanism.counts import GroupCounts
+from discreet.release.mechanism.groups import Specification
+from discreet.release.mechanism.records import count
 
 Parameters = tuple[Configuration, Specification]
 
@@ -49,9 +49,14 @@ def everything(counts: GroupCounts, by_age: Sequence[str] = GEOGRAPHIES) -> tupl
             if geography not in by_age:
                 continue
             for row in counts.cells(geography, level, table).to_pylist():
-                key = geography, regions[row["region"]], codes[row["iteration"]], row["sex"], row["age"]
+                key = geography, regions[row["region"]], codes[row["iteration"]], *sex_and_age(row["cell"])
                 cells[key] = row["count"]
     return totals, cells
+
+
+def sex_and_age(cell: int) -> tuple[int, int]:
+    """Sex, 1 or 2, and the number of the age range of a finest cell."""
+    return cell // len(RANGES[-1]) + 1, cell % len(RANGES[-1])
 
 
 def expected() -> tuple[Counter[Any], Counter[Any]]:
@@ -95,8 +100,9 @@ def test_age_ranges_are_those_of_the_published_tables() -> None:
             spans.setdefault(key, set()).add((int(row["AGESTART"]), int(row["AGEEND"])))
     assert {tuple(sorted(one)) for one in spans.values()} == set(RANGES)
     assert tuple(end for _, end in RANGES[2]) == TOPS
-    for ranges, places in zip(RANGES, COARSER, strict=True):
-        for (start, end), place in zip(RANGES[2], places, strict=True):
+    for table, ranges in enumerate(RANGES, 1):
+        for fine, (start, end) in enumerate(RANGES[2]):
+            place = LADDER.cell_of[table, fine]
             assert ranges[place][0] <= start
             assert end <= ranges[place][1]
 
@@ -116,8 +122,8 @@ def test_any_input_against_the_second_tabulator(
     configuration = dataclasses.replace(
         configuration,
         max_race_codes=most,
-        run_pr=source.random() < 0.8,
-        state_filter_us=("01", "02", "11")[: source.randint(1, 3)],
+        passes=("US", "PR") if source.random() < 0.8 else ("US",),
+        filters={"US": ("01", "02", "11")[: source.randint(1, 3)]},
     )
     blocks = [("01", "001", "000100", "9000", "99999", "9999"), *random_blocks(source, 12)]
     rows = [random_person(source, blocks, list(specification.codes)) for _ in range(persons)]
@@ -183,7 +189,7 @@ def test_types_are_as_wide_as_they_say(duckdb_engine: Engine, toy: Path, toy_par
         totals = counts.totals("USA", 1)
         assert totals.schema.types == [pa.int32(), pa.int32(), pa.int64()]
         cells = counts.cells("USA", 1, totals)
-        assert cells.schema.types == [pa.int32(), pa.int32(), pa.int8(), pa.int8(), pa.int64()]
+        assert cells.schema.types == [pa.int32(), pa.int32(), pa.int32(), pa.int64()]
         with pytest.raises(InputError, match="geography is 'MOON'"):
             counts.totals("MOON", 1)
         with pytest.raises(InputError, match="level is 0"):

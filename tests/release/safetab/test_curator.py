@@ -11,10 +11,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetab_facts import BELOW_STATE
 
 from discreet.cli import run as command
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise
+from discreet.release.mechanism.tables import variance_of
 from discreet.release.safetab.configuration import read_configuration
 from discreet.release.safetab.curator import (
     NO_CUT,
@@ -29,9 +31,8 @@ from discreet.release.safetab.curator import (
     size_name,
 )
 from discreet.release.safetab.run import Options, run
-from discreet.release.safetab.specification import BELOW_STATE, read_specification
+from discreet.release.safetab.specification import read_specification, safetab_p
 from discreet.release.safetab.synthetic import Nation, synthesize
-from discreet.release.safetab.tables import variance_of
 from discreet.report import curator as pages
 
 
@@ -166,7 +167,7 @@ def test_a_cap_on_race_codes_is_told_from_noise(nation: Nation) -> None:
     assert {key: [getattr(sums, name) for name in names] for key, sums in got.items()} == wanted
     places = {("USA", 2), ("STATE", 1), ("COUNTY", 2)}
     there = [key for key in whole if len(key) == 3 and (key[0], groups[key[2]].level) in places]
-    there = [key for key in there if groups[key[2]].tabulated(key[0])]
+    there = [key for key in there if groups[key[2]].tabulated(below=key[0] in BELOW_STATE)]
     assert sum(line.sums.groups for line in found.caps) == len(there)
     assert sum(line.sums.emptied for line in found.caps) == sum(not capped[key] for key in there) > 0
     # people are missing from combination groups, and the margins do not cover it
@@ -186,7 +187,7 @@ def test_groups_of_which_none_was_released_have_no_means() -> None:
     said = line.as_dict()
     assert (said["mean_error"], said["rmse_against_capped"], said["groups_emptied"]) == (None, None, 2)
     json.dumps(said, allow_nan=False)
-    nothing = Curated(errors=(), groups=(), caps=(line,), max_race_codes=2)
+    nothing = Curated(errors=(), groups=(), caps=(line,), max_race_codes=2, tabulation=safetab_p())
     assert not [sheet for sheet in pages.sheets(nothing) if sheet.rows]
     assert pages.headline(nothing) == []
 
@@ -232,7 +233,7 @@ def test_groups_add_up(nation: Nation, released: Path, found: Curated) -> None:
             1
             for key, count in true.items()
             if len(key) == 3 and key[0] == geography and 10 <= count < 50 and levels[key[2]].level == 2
-            and levels[key[2]].tabulated(geography)
+            and levels[key[2]].tabulated(below=geography in BELOW_STATE)
         )  # fmt: skip
         place = SIZES.index(10)
         assert sum(line.groups for line in own if (line.level, line.size) == (2, place)) == small

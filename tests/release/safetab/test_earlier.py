@@ -13,9 +13,11 @@ from safetab_params import write_params
 
 from discreet.cli import run
 from discreet.errors import InputError
-from discreet.release.safetab.configuration import Configuration, read_configuration
+from discreet.release.mechanism.configuration import Configuration
+from discreet.release.mechanism.groups import Specification
+from discreet.release.safetab.configuration import read_configuration
 from discreet.release.safetab.earlier import total_only_groups
-from discreet.release.safetab.specification import Specification, read_specification
+from discreet.release.safetab.specification import read_specification
 
 
 @pytest.fixture

@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 from safetab_brute import random_blocks, regions_of
+from safetab_facts import GEOGRAPHIES, STATES
 
 from discreet.errors import InputError
 from discreet.release.engine import Engine
-from discreet.release.safetab.configuration import Configuration
-from discreet.release.safetab.counts import Geography
-from discreet.release.safetab.records import read_geography
-from discreet.release.safetab.specification import GEOGRAPHIES, STATES, WATER_FILE, Specification, read_water
+from discreet.release.mechanism.configuration import Configuration
+from discreet.release.mechanism.groups import Specification
+from discreet.release.mechanism.records import read_geography
+from discreet.release.mechanism.regions import Geography
+from discreet.release.safetab.specification import WATER_FILE, read_water
 
 Parameters = tuple[Configuration, Specification]
 Named = set[frozenset[tuple[str, str]]]
@@ -97,7 +99,7 @@ def test_states_of_the_filter(
 ) -> None:
     rows = [(state, "001", "000100", "1000", "99999", "9999") for state in ("01", "04", "72")]
     data = write(rows, [])
-    wanted = dataclasses.replace(toy_parameters[0], state_filter_us=("01", "56"))
+    wanted = dataclasses.replace(toy_parameters[0], filters={"US": ("01", "56")})
     geography = read_geography(data, wanted, engine=duckdb_engine)
     assert geography.regions["STATE"] == ("01",)
     assert geography.regions["PR-STATE"] == ("72",)
@@ -105,17 +107,17 @@ def test_states_of_the_filter(
         "state_filter_us names 1 state not in GRF-C: 56",
         "GRF-C has 1 state that state_filter_us leaves out: 04",
     )
-    nobody = dataclasses.replace(wanted, state_filter_us=("56",), run_pr=False)
+    nobody = dataclasses.replace(wanted, filters={"US": ("56",)}, passes=("US",))
     with pytest.raises(InputError, match="GRF-C has no state of state_filter_us, so nothing"):
         read_geography(data, nobody, engine=duckdb_engine)
-    elsewhere = dataclasses.replace(wanted, state_filter_us=("56",))
+    elsewhere = dataclasses.replace(wanted, filters={"US": ("56",)})
     with pytest.raises(InputError, match="nothing of the United States would be tabulated"):
         read_geography(data, elsewhere, engine=duckdb_engine)
-    everywhere = dataclasses.replace(wanted, state_filter_us=STATES)
+    everywhere = dataclasses.replace(wanted, filters={"US": STATES})
     island = read_geography(write(rows[2:], []), everywhere, engine=duckdb_engine)
     assert island.regions["PR-STATE"] == ("72",)
     assert "names 51 states not in GRF-C" in island.notes[0]
-    alone = dataclasses.replace(wanted, run_us=False)
+    alone = dataclasses.replace(wanted, passes=("PR",))
     assert not read_geography(data, alone, engine=duckdb_engine).regions["STATE"]
     with pytest.raises(InputError, match=r"not Puerto Rico \(72\)"):
         read_geography(write(rows[:2], []), alone, engine=duckdb_engine)

@@ -16,9 +16,9 @@ from safetab_brute import PERSON_HEADER, tabulate
 
 from discreet.errors import InputError
 from discreet.release.engine import Engine, connect
-from discreet.release.safetab.configuration import Configuration
-from discreet.release.safetab.records import count
-from discreet.release.safetab.specification import Specification
+from discreet.release.mechanism.configuration import Configuration
+from discreet.release.mechanism.groups import Specification
+from discreet.release.mechanism.records import count
 
 Parameters = tuple[Configuration, Specification]
 Change = Callable[[str], bytes]
@@ -261,7 +261,7 @@ def test_files_that_are_not_there(
 def test_a_file_that_changes_meanwhile(
     copy: Path, toy_parameters: Parameters, duckdb_engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from discreet.release.safetab import records
+    from discreet.release.mechanism import records
 
     honest = records.checked
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from safetab_facts import groups_of_safetab
 from safetab_params import config, write_params
 from safetab_toy import SPEC_2020, TOY
 
@@ -17,6 +18,7 @@ from discreet.accounting.overall import account as account_release
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import DiscreteGaussian, DiscreteLaplace, load
 from discreet.cli import run
+from discreet.release.mechanism.groups import Iteration
 from discreet.release.safetab.account import (
     SMOOTH,
     account,
@@ -27,7 +29,7 @@ from discreet.release.safetab.account import (
 )
 from discreet.release.safetab.census2020 import configuration_2020
 from discreet.release.safetab.configuration import read_configuration
-from discreet.release.safetab.specification import Iteration, Specification, read_specification
+from discreet.release.safetab.specification import read_specification
 
 
 def test_production_totals_and_exact_epsilons() -> None:
@@ -59,10 +61,10 @@ def test_a_ledger_does_not_claim_more_than_two_stages_say() -> None:
     """A person in total-only groups of one geography can cost more than the release of the ledger says."""
     one = Iteration(code="1", name="", level=2, kind="alone", total_only=True)
     groups = [one, replace(one, code="2", kind="combination")]
-    both = Specification(iterations=tuple(groups), codes={"a": "A"}, mapped={"a": ("1", "2")})
+    both = groups_of_safetab(iterations=tuple(groups), codes={"a": "A"}, mapped={"a": ("1", "2")})
     of_2020 = configuration_2020()
     budgets = {place: Fraction(place == ("STATE", 2)) for place in of_2020.budgets}
-    few = replace(of_2020, budgets=budgets, run_pr=False, max_race_codes=1)
+    few = replace(of_2020, budgets=budgets, passes=("US",), max_race_codes=1)
     release = budget_release(few, both, "US")
     exact = exact_account(few, both, "US", "unbounded").epsilon(delta="1e-5")
     assert exact > account_release(release).epsilon(delta="1e-5") + 0.01

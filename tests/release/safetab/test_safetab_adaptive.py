@@ -10,12 +10,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from safetab_facts import CELLS, LADDER, RANGES, TABLES, table_cell
 from safetab_fakes import FakeCounts, mechanism, specification
 
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise
-from discreet.release.safetab import mechanism as mechanisms
-from discreet.release.safetab.mechanism import STAGE_TWO, TOTAL_ONLY, Mechanism, noisy
-from discreet.release.safetab.tables import CELLS, COARSER, RANGES, Part
+from discreet.release.mechanism import adaptive as mechanisms
+from discreet.release.mechanism.adaptive import STAGE_TWO, TOTAL_ONLY, Mechanism, noisy
+from discreet.release.mechanism.tables import Part
 from discreet.testing import NotPrivateSeededEntropy
 
 
@@ -50,11 +51,15 @@ def true_cells(cells: NDArray[np.int64], part: Part) -> NDArray[np.int64]:
 
 
 def test_age_ranges_nest_and_cover_every_age() -> None:
-    for ranges, coarser in zip(RANGES, COARSER, strict=True):
+    for table, ranges in enumerate(RANGES, 1):
+        coarser = LADDER.cell_of[table]
         assert [age for low, high in ranges for age in range(low, high + 1)] == list(range(116))
         for fine, (low, high) in enumerate(RANGES[-1]):
             assert ranges[coarser[fine]][0] <= low <= high <= ranges[coarser[fine]][1]
-    assert CELLS == (1, 8, 18, 46)
+        for fine in range(len(RANGES[-1])):
+            assert LADDER.cell_of[table, len(RANGES[-1]) + fine] == table_cell(table, 2, fine)
+    assert tuple(LADDER.cells) == CELLS
+    assert LADDER.names == TABLES
 
 
 def test_without_noise_everything_is_exact() -> None:

@@ -12,18 +12,14 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetab_facts import GEOGRAPHIES, LEVELS, STATES
 from safetab_params import config, write_params
 from safetab_toy import SPEC_2020, TOY
 
 from discreet.errors import InputError
-from discreet.release.safetab.configuration import (
-    Configuration,
-    read_configuration,
-    read_json,
-    read_toml,
-    write_toml,
-)
-from discreet.release.safetab.specification import GEOGRAPHIES, LEVELS, STATES
+from discreet.release.mechanism.configuration import Configuration
+from discreet.release.safetab.configuration import read_configuration, read_json, read_toml, write_toml
+from discreet.release.safetab.specification import safetab_p
 
 SMALL = read_json(json.dumps(config()))
 
@@ -42,7 +38,7 @@ def test_the_production_file_is_read_as_it_is() -> None:
     assert found.thresholds["PR-TRACT", 2] == (971, 4971, 19971)
     assert found.zero_suppression_chance == Fraction(9999, 10000)
     assert (found.max_race_codes, found.privacy, found.passes) == (8, "zcdp", ("US", "PR"))
-    assert len(found.state_filter_us) == 51
+    assert len(found.parts("US")) == 51
     assert ("AIANNH", 1) not in found.levels("US")
     assert len(found.levels("US")) == 11
     assert len(found.levels("PR")) == 8
@@ -60,7 +56,7 @@ def test_the_reader_of_the_bureau_is_noted() -> None:
 def test_infinite_budgets_of_the_toy() -> None:
     found = read_configuration(TOY)
     assert set(found.budgets.values()) == {None}
-    assert found.state_filter_us == ("01", "02", "11")
+    assert found.parts("US") == ("01", "02", "11")
     assert found.notes == ()
 
 
@@ -250,9 +246,9 @@ def test_toml_comes_back_as_it_went(
         thresholds=dict(zip(places, steps, strict=True)),
         zero_suppression_chance=chance,
         allow_negative_counts=flags[0],
-        run_us=True,
-        run_pr=flags[1],
-        state_filter_us=tuple(states),
+        tabulation=safetab_p(),
+        passes=("US", "PR") if flags[1] else ("US",),
+        filters={"US": tuple(states)} if tuple(states) != STATES else {},
         privacy=privacy,
     )
     assert read_toml(write_toml(configuration)) == configuration
@@ -271,7 +267,7 @@ levels = [
 ]
 """
     found = read_toml(text)
-    assert (found.run_us, found.run_pr, found.state_filter_us) == (True, False, STATES)
+    assert (found.passes, found.parts("US")) == (("US",), STATES)
     assert found.levels("US") == (("USA", 2), ("TRACT", 2))
     assert found.budgets["TRACT", 2] == Fraction("0.159")
     assert found.zero_suppression_chance == Fraction("0.9999")

@@ -9,16 +9,19 @@ from math import exp, fsum
 
 import numpy as np
 import pytest
+from safetab_facts import CELLS
 
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import load
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise, sample
-from discreet.release.safetab import design, tables
+from discreet.release.mechanism import tables
+from discreet.release.mechanism.adaptive import noise_for
+from discreet.release.mechanism.configuration import Configuration
+from discreet.release.safetab import design
 from discreet.release.safetab.account import account_pass
 from discreet.release.safetab.census2020 import configuration_2020, specification_2020
-from discreet.release.safetab.configuration import Configuration, read_toml, write_toml
-from discreet.release.safetab.mechanism import noise_for
+from discreet.release.safetab.configuration import read_toml, write_toml
 from discreet.report import workbook
 from discreet.studies import printed
 from discreet.testing import NotPrivateSeededEntropy
@@ -122,11 +125,11 @@ def test_large_groups_are_kept_unbiased() -> None:
 def test_sizes_and_thresholds() -> None:
     noise = GaussianNoise(625)
     sizes = design.smallest_sizes(noise, relative_margin="1/2")
-    for cells, size in zip(design.CELLS, sizes, strict=True):
+    for cells, size in zip(CELLS, sizes, strict=True):
         assert size / cells / 2 + 1e-9 >= 49  # half of an average cell; the noise is within 49
         assert (size - 1) / cells / 2 < 49
     totals = design.smallest_sizes(noise, relative_margin="0.1", of="total")
-    for cells, size in zip(design.CELLS, totals, strict=True):
+    for cells, size in zip(CELLS, totals, strict=True):
         inside = [noise.within(people // 10, draws=cells) for people in (size - 1, size)]
         assert inside[0] < 0.95 <= inside[1]
     stage_one = GaussianNoise(5625)
@@ -374,16 +377,6 @@ def test_what_a_cap_misses_is_what_people_lose() -> None:
     assert found.lost == 1 - Fraction(int(capped), int(whole))
 
 
-def test_old_names_still_work() -> None:
-    found = design.sizing(*PLAN, "US", exact=False)
-    with pytest.warns(DeprecationWarning, match="rho is now called budget"):
-        assert found.levels[0].rho == found.levels[0].budget
-    with pytest.warns(DeprecationWarning, match="rho is now called budget"):
-        assert found.costs[0].rho == found.costs[0].budget
-    with pytest.warns(DeprecationWarning, match="zcdp_epsilon is now called converted"):
-        assert found.costs[0].zcdp_epsilon == found.costs[0].converted
-
-
 def test_it_follows_a_slider() -> None:
     """Each call takes less than 50 ms of processor time, the least of three."""
     noise = GaussianNoise(625)
@@ -410,7 +403,7 @@ def test_bad_input() -> None:
         lambda: design.exact_rho_for_margin(2.5),  # type: ignore[arg-type]
         lambda: design.shown([-1], GaussianNoise(1), 3),
         lambda: design.shown([0.5], GaussianNoise(1), 3),
-        lambda: design.thresholds_for((1, 2), None),
+        lambda: design.thresholds_for((), None),
         lambda: design.sizing(design.changed(*PLAN, levels=[("USA", 2)]), PLAN[1], "PR"),
         lambda: design.sizing(design.changed(*PLAN, rhos={("USA", 2): 100}), PLAN[1], "US"),
         lambda: design.changed(*PLAN, rhos={("USA", 2): 0.1}),  # type: ignore[dict-item]

@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from safetab_facts import CELLS
 from safetab_fakes import FakeCounts, mechanism, specification
 from scipy import stats
 
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise
-from discreet.release.safetab import mechanism as mechanisms
-from discreet.release.safetab.mechanism import Mechanism, measured, noisy
-from discreet.release.safetab.tables import CELLS, Part
+from discreet.release.mechanism import adaptive as mechanisms
+from discreet.release.mechanism.adaptive import Mechanism, measured, noisy
+from discreet.release.mechanism.tables import Part
 from discreet.testing import NotPrivateSeededEntropy
 
 ALARM = 1e-6

@@ -13,11 +13,11 @@ from safetab_toy import SPEC_2020, TOY
 
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise
+from discreet.release.mechanism.adaptive import mechanism, noise_for, suppression_threshold
+from discreet.release.mechanism.tables import bureau_margin
 from discreet.release.safetab.account import mechanisms
 from discreet.release.safetab.configuration import read_configuration
-from discreet.release.safetab.mechanism import mechanism, noise_for, suppression_threshold
-from discreet.release.safetab.specification import Pass, read_specification
-from discreet.release.safetab.tables import bureau_margin
+from discreet.release.safetab.specification import read_specification
 from discreet.studies import Printed, printed
 
 CHANCE = Fraction(9999, 10000)
@@ -30,7 +30,7 @@ FACTS = {
 
 
 @pytest.mark.parametrize(("which", "many"), [("US", 11), ("PR", 8)])
-def test_variances_and_thresholds_of_2020(which: Pass, many: int) -> None:
+def test_variances_and_thresholds_of_2020(which: str, many: int) -> None:
     found = mechanisms(read_configuration(SPEC_2020), read_specification(SPEC_2020), which)
     assert len(found) == many
     for one in found:

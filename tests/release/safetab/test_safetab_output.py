@@ -10,13 +10,11 @@ import mpmath
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from safetab_facts import CELLS, LADDER, RANGES, TABLES, part_of
 
 from discreet.noise import GaussianNoise, LaplaceNoise
-from discreet.release.safetab import tables
-from discreet.release.safetab.tables import (
-    CELLS,
-    RANGES,
-    TABLES,
+from discreet.release.mechanism import tables
+from discreet.release.mechanism.tables import (
     Labels,
     Margin,
     Part,
@@ -38,11 +36,11 @@ def some(seed: int, size: int = 200) -> Part:
     table = random.integers(0, 4, size)
     values = random.integers(-50, 5000, int(np.take(CELLS, table).sum()))
     labels = random.integers(0, len(NOISES), size)
-    return Part.of("TRACT", 2, pairs // 12, pairs % 12, table, labels, values)
+    return part_of("TRACT", 2, pairs // 12, pairs % 12, table, labels, values)
 
 
 def labels() -> Labels:
-    return Labels([label(noise, table) for noise in NOISES for table in range(4)])
+    return Labels([label(noise, LADDER, table) for noise in NOISES for table in range(4)])
 
 
 def by_loops(part: Part) -> tuple[list[list[str]], list[list[str]]]:
@@ -77,7 +75,7 @@ def test_rows_are_those_of_a_plain_loop(
 ) -> None:
     monkeypatch.setattr(tables, "ROWS", rows)
     part = some(1)
-    with Writer(Folder(tmp_path, "csv"), ITERATIONS, labels(), bureau=bureau) as writer:
+    with Writer(Folder(tmp_path, "csv"), LADDER, ITERATIONS, labels(), bureau=bureau) as writer:
         writer.write(part, REGIONS)
     for name, expected in zip(("t1", "t2"), by_loops(part), strict=True):
         with (tmp_path / f"{name}.csv").open(newline="") as stream:
@@ -92,7 +90,7 @@ def test_rows_are_those_of_a_plain_loop(
 
 
 def test_parquet_has_numbers_and_texts(tmp_path: Path) -> None:
-    with Writer(Folder(tmp_path, "parquet"), ITERATIONS, labels(), bureau=False) as writer:
+    with Writer(Folder(tmp_path, "parquet"), LADDER, ITERATIONS, labels(), bureau=False) as writer:
         writer.write(some(2), REGIONS)
         writer.write(some(3), REGIONS)
     table = pq.read_table(tmp_path / "t2.parquet")
@@ -103,8 +101,8 @@ def test_parquet_has_numbers_and_texts(tmp_path: Path) -> None:
 
 
 def test_an_empty_release_has_its_headers(tmp_path: Path) -> None:
-    with Writer(Folder(tmp_path, "csv"), ITERATIONS, labels(), bureau=True) as writer:
-        writer.write(Part.of("USA", 1, [], [], [], [], []), ["1"])
+    with Writer(Folder(tmp_path, "csv"), LADDER, ITERATIONS, labels(), bureau=True) as writer:
+        writer.write(part_of("USA", 1, [], [], [], [], []), ["1"])
     assert (tmp_path / "t1.csv").read_text() == "REGION_ID|REGION_TYPE|ITERATION_CODE|COUNT\n"
     t2 = "REGION_ID|REGION_TYPE|ITERATION_CODE|AGESTART|AGEEND|SEX|COUNT\n"
     assert (tmp_path / "t2.csv").read_text() == t2
@@ -118,7 +116,9 @@ def test_the_bureaus_margin_next_to_a_whole_number_is_told_exactly() -> None:
 
 
 def test_the_bureaus_margins_stand_in_a_column_of_their_own(tmp_path: Path) -> None:
-    with Writer(Folder(tmp_path, "csv"), ITERATIONS, labels(), bureau=False, bureau_margins=True) as writer:
+    with Writer(
+        Folder(tmp_path, "csv"), LADDER, ITERATIONS, labels(), bureau=False, bureau_margins=True
+    ) as writer:
         writer.write(some(4), REGIONS)
     known = {(one.variance, str(one.margin)): str(one.bureau) for one in (*labels().total, *labels().rows)}
     for name in ("t1", "t2"):

@@ -6,11 +6,14 @@ from typing import Literal
 
 import numpy as np
 import pytest
+from safetab_facts import CELLS, part_of
 from safetab_fakes import specification
 
 from discreet.errors import InputError
-from discreet.release.safetab.run import ORDER, Corrections, Options, corrected, donate, partners
-from discreet.release.safetab.tables import CELLS, Part, joined
+from discreet.release.mechanism.corrections import Corrections, corrected, donate, partners
+from discreet.release.mechanism.tables import Part, joined
+from discreet.release.safetab.run import Options
+from discreet.release.safetab.specification import safetab_p
 
 
 def part(geography: str, groups: list[tuple[int, int, int]], label: int, level: int = 1) -> Part:
@@ -21,7 +24,7 @@ def part(geography: str, groups: list[tuple[int, int, int]], label: int, level: 
         for cell in range(CELLS[table])
     ]
     region, iteration, table = (list(column) for column in zip(*groups, strict=True)) if groups else ([],) * 3
-    return Part.of(geography, level, region, iteration, table, [label] * len(groups), values)
+    return part_of(geography, level, region, iteration, table, [label] * len(groups), values)
 
 
 def groups(one: Part) -> dict[tuple[int, int], tuple[int, int, list[int]]]:
@@ -48,7 +51,7 @@ def test_the_highest_region_that_has_the_group_gives_it() -> None:
         ("PLACE", 1): part("PLACE", [(0, 5, 0), (0, 7, 0), (2, 0, 0)], 3),
     }
     before = {place: groups(one) for place, one in parts.items()}
-    after, count = donate(parts, SAME, ALL)
+    after, count = donate(parts, SAME, ALL, safetab_p())
     county, tract, place = (groups(after[name, 1]) for name in ("COUNTY", "TRACT", "PLACE"))
     # group 0: the county's table, its cells and its noise, in all three
     assert county[1, 0] == tract[4, 0] == place[0, 0] == before["COUNTY", 1][1, 0]
@@ -72,11 +75,11 @@ def test_the_highest_region_that_has_the_group_gives_it() -> None:
 
 def test_another_order_is_another_donor() -> None:
     parts = {("COUNTY", 1): part("COUNTY", [(1, 0, 0)], 1), ("TRACT", 1): part("TRACT", [(4, 0, 0)], 2)}
-    after, _ = donate(parts, SAME, ALL, order=("TRACT", "COUNTY", "STATE", "AIANNH", "PLACE"))
+    after, _ = donate(parts, SAME, ALL, safetab_p(), order=("TRACT", "COUNTY", "STATE", "AIANNH", "PLACE"))
     assert groups(after["COUNTY", 1])[1, 0] == groups(parts["TRACT", 1])[4, 0]
     with pytest.raises(InputError, match="the order of donors is COUNTY; it must name each of STATE, COUNTY"):
-        donate(parts, SAME, ALL, order=("COUNTY",))
-    assert set(ORDER) == {"STATE", "COUNTY", "TRACT", "PLACE", "AIANNH"}
+        donate(parts, SAME, ALL, safetab_p(), order=("COUNTY",))
+    assert set(safetab_p().order) == {"STATE", "COUNTY", "TRACT", "PLACE", "AIANNH"}
 
 
 def test_a_group_is_given_only_where_it_is_tabulated() -> None:
@@ -85,7 +88,7 @@ def test_a_group_is_given_only_where_it_is_tabulated() -> None:
         ("COUNTY", 1): part("COUNTY", [(1, 3, 0)], 2),
     }
     where = {("STATE", 1): [0, 2], ("COUNTY", 1): [0, 3]}
-    after, count = donate(parts, [[("STATE", 0), ("COUNTY", 1)]], where)
+    after, count = donate(parts, [[("STATE", 0), ("COUNTY", 1)]], where, safetab_p())
     assert set(groups(after["STATE", 1])) == {(0, 0), (0, 2)}
     assert set(groups(after["COUNTY", 1])) == {(1, 0), (1, 3)}
     assert count == 1
@@ -98,7 +101,7 @@ def test_levels_and_passes_are_apart() -> None:
         ("PR-TRACT", 2): part("PR-TRACT", [(0, 5, 0)], 3, level=2),
     }
     tabulated = {place: range(9) for place in parts}
-    after, _ = donate(parts, [[("PR-COUNTY", 0), ("PR-TRACT", 0)]], tabulated)
+    after, _ = donate(parts, [[("PR-COUNTY", 0), ("PR-TRACT", 0)]], tabulated, safetab_p())
     assert groups(after["PR-TRACT", 1])[0, 0] == groups(parts["PR-COUNTY", 1])[0, 0]
     # the county has no budget at level 2: nothing comes into being there
     assert set(after) == set(parts)
@@ -116,7 +119,7 @@ def test_many_regions_against_a_plain_loop() -> None:
         pairs = random.permutation(60 * 9)[:200]
         chosen = [(int(pair // 9), int(pair % 9), int(random.integers(0, 4))) for pair in pairs]
         parts[geography, 1] = part(geography, chosen, label)
-    after, _ = donate(parts, classes, ALL)
+    after, _ = donate(parts, classes, ALL, safetab_p())
     expected = {geography: groups(parts[geography, 1]) for geography in geographies}
     for members in classes:
         for iteration in range(9):
@@ -144,7 +147,7 @@ def kept_groups(
     return sorted(groups(kept[one.geography, 1]))
 
 
-COUNTIES = Part.of(
+COUNTIES = part_of(
     "COUNTY",
     1,
     [0, 0, 1, 1, 2, 3],
@@ -173,7 +176,7 @@ def test_where_alone_exceeds_the_combination_both_go_or_alone(
 
 def test_no_count_is_below_zero_afterwards() -> None:
     cells = [5, -6, 7, 8, 9, 1, 2, -3]
-    one = Part.of("STATE", 1, [0, 0, 1], [0, 1, 1], [0, 1, 0], [0, 0, 0], [-4, *cells, 0])
+    one = part_of("STATE", 1, [0, 0, 1], [0, 1, 1], [0, 1, 0], [0, 0, 0], [-4, *cells, 0])
     place = {("STATE", 1): one}
     zero = corrected(place, {}, {}, Corrections(negative="zero"))["STATE", 1]
     assert zero.values.tolist() == [0, 5, 0, 7, 8, 9, 1, 2, 0, 0]
@@ -185,7 +188,7 @@ def test_no_count_is_below_zero_afterwards() -> None:
 
 def test_negative_counts_go_before_counts_are_compared() -> None:
     """-5 alone and -9 in combination: zero and zero are consistent; dropped, neither is there."""
-    one = Part.of("STATE", 1, [0, 0, 1, 1], [0, 1, 0, 1], [0] * 4, [0] * 4, [-5, -9, 3, -2])
+    one = part_of("STATE", 1, [0, 0, 1, 1], [0, 1, 0, 1], [0] * 4, [0] * 4, [-5, -9, 3, -2])
     tabulated = [0, 1]
     assert kept_groups(one, Corrections("alone", "zero"), {0: 1}, tabulated) == [(0, 0), (0, 1), (1, 1)]
     assert kept_groups(one, Corrections("alone", "drop"), {0: 1}, tabulated) == []
@@ -202,7 +205,7 @@ def test_corrections_against_a_plain_loop(
     chosen = sorted(random.permutation(400)[:250].tolist())
     tables = random.integers(0, 2, 250).tolist()
     values = random.integers(-4, 30, sum(CELLS[table] for table in tables)).tolist()
-    one = Part.of("TRACT", 1, [g // 8 for g in chosen], [g % 8 for g in chosen], tables, [0] * 250, values)
+    one = part_of("TRACT", 1, [g // 8 for g in chosen], [g % 8 for g in chosen], tables, [0] * 250, values)
     pairs, tabulated = {0: 1, 2: 5, 4: 3, 6: 7}, [0, 1, 2, 3, 4, 5, 6]  # 7 is not tabulated
     wanted = {key: list(cells) for key, (_, _, cells) in groups(one).items()}
     if negative == "drop":
@@ -229,12 +232,6 @@ def test_choices_that_there_are_not() -> None:
         Options(tabulation_suppression="one")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="negative is 'keep'; it must be zero or drop"):
         Corrections(negative="keep")  # type: ignore[arg-type]
-
-
-def test_what_was_true_or_false_is_understood() -> None:
-    for old, new in ((True, "both"), (False, None)):
-        with pytest.warns(DeprecationWarning, match=f"tabulation suppression {old} is now called {new!r}"):
-            assert Options(tabulation_suppression=old).corrections == Corrections(new)  # type: ignore[arg-type]
 
 
 def test_parts_join_and_sort() -> None:

@@ -130,12 +130,6 @@ def test_the_commands(tmp_path: Path, params: Path, capsys: pytest.CaptureFixtur
     post = ["safetab", "post", str(tmp_path / "a"), "--params", str(params), "--to", str(tmp_path / "c")]
     assert command([*post, "--quiet"]) == 0
     assert "Groups dropped:" in capsys.readouterr().out
-    # a flag in version 0.2
-    post[-1] = str(tmp_path / "d")
-    assert command([*post, "--tabulation-suppression", "--quiet"]) == 0
-    assert capsys.readouterr().err == "discreet: deprecated: write --tabulation-suppression both\n"
-    for name in ("t1.csv", "t2.csv", "summary.json"):
-        assert (tmp_path / "c" / name).read_bytes() == (tmp_path / "d" / name).read_bytes()
 
 
 DAMAGES = {

@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from safetab_brute import random_blocks, random_person, tabulate
+from safetab_facts import BELOW_STATE, LADDER, RANGES
 from safetab_toy import DATA, SPEC_2020, TOY
 from safetab_toy import published as published_tables
 
@@ -30,16 +31,16 @@ from discreet.errors import InputError
 from discreet.noise import GaussianNoise, LaplaceNoise
 from discreet.release import Total, check_ledger, create_ledger, read_ledger
 from discreet.release.engine import Engine, connect
-from discreet.release.safetab import counts as counting
-from discreet.release.safetab import mechanism, records
+from discreet.release.mechanism import adaptive as mechanism
+from discreet.release.mechanism import counts as counting
+from discreet.release.mechanism import records
+from discreet.release.mechanism.counts import GroupCounts
+from discreet.release.mechanism.records import count
+from discreet.release.mechanism.tables import label as margins
 from discreet.release.safetab.account import mechanisms
 from discreet.release.safetab.configuration import read_configuration
-from discreet.release.safetab.counts import GroupCounts
-from discreet.release.safetab.records import count
 from discreet.release.safetab.run import Clock, Options, RunPlan, run
 from discreet.release.safetab.specification import read_specification
-from discreet.release.safetab.tables import RANGES
-from discreet.release.safetab.tables import label as margins
 
 BUREAU = Options(bureau_columns=True, coterminous=False, no_noise=True)
 
@@ -125,12 +126,17 @@ def published(params: Path, blocks: Any, people: Any) -> tuple[set[str], set[str
     configuration, specification = read_configuration(params), read_specification(params)
     totals, cells = tabulate(blocks, people, configuration, specification)
     level = {one.code: one for one in specification.iterations}
-    passes = {"USA": ("1",), "STATE": configuration.state_filter_us, "PR-STATE": ("72",)}
+    passes = {"USA": ("1",), "STATE": configuration.parts("US"), "PR-STATE": ("72",)}
     states = {block[0] for block in blocks}
     passes["STATE"] = tuple(state for state in passes["STATE"] if state in states)
     every = set(totals)
     for where, regions in passes.items():
-        every |= {(where, r, code) for r in regions for code, one in level.items() if one.tabulated(where)}
+        every |= {
+            (where, r, code)
+            for r in regions
+            for code, one in level.items()
+            if one.tabulated(below=where in BELOW_STATE)
+        }
     t1, t2 = set(), set()
     for where, region, code in every:
         name, total = f"{region}|{where}|{code}", totals[where, region, code]
@@ -282,7 +288,7 @@ def test_pure_privacy_is_counted_in_epsilons(tmp_path: Path, params: Callable[..
     t1 = rows(tmp_path / "out" / "t1.csv")
     assert min(int(row["COUNT"]) for row in t1) == 0
     noises = [noise for one in (state, county) for noise in (one.total_only, one.stage_two)]
-    known = [margins(noise, table).total for noise in noises for table in range(4)]
+    known = [margins(noise, LADDER, table).total for noise in noises for table in range(4)]
     found = {(row["NOISE_VARIANCE"], int(row["MOE95"])) for row in t1}
     assert found <= {(one.variance, one.margin) for one in known}
     (entry,) = done.entries
@@ -586,15 +592,3 @@ def test_progress_of_counting_rises_to_its_end(tmp_path: Path, params: Callable[
     assert counting == sorted(counting)
     assert counting[-1] == 1
     assert 0.5 in counting
-
-
-def test_old_names_go_on_with_a_warning() -> None:
-    from importlib import import_module
-
-    from discreet.release.safetab import configuration
-
-    homes = (("running", "run", run), ("safetab_toml", "write_toml", configuration.write_toml))
-    for old, name, home in homes:
-        module = import_module(f"discreet.release.safetab.{old}")
-        with pytest.warns(DeprecationWarning, match="is now discreet.release.safetab"):
-            assert getattr(module, name) is home

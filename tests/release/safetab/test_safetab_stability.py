@@ -8,19 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetab_facts import groups_of_safetab
 from safetab_toy import SPEC_2020
 
 from discreet.errors import InputError
-from discreet.release.safetab.specification import (
-    PAIRED,
-    Iteration,
-    Kind,
-    Specification,
-    Stability,
-    paired,
-    read_specification,
-    stability,
-)
+from discreet.release.mechanism.groups import Iteration, Specification, Stability, paired, stability
+from discreet.release.safetab.specification import read_specification
 
 CODES = "abcdefg"
 Groups = dict[str, frozenset[str]]
@@ -144,13 +137,13 @@ def test_two_alone_groups_cannot_share_a_partner() -> None:
     assert bound.value == 3 == most({"A": same, "B": same}, {"C": same}, {}, 1)
 
 
-def made(*rows: tuple[str, Kind, str, bool, bool]) -> Specification:
+def made(*rows: tuple[str, str, str, bool, bool]) -> Specification:
     iterations = tuple(
         Iteration(code=code, name=code, level=2, kind=kind, total_only=total, coarse_only=coarse)
         for code, kind, _, total, coarse in rows
     )
     mapped = {letter: tuple(row[0] for row in rows if letter in row[2]) for letter in CODES}
-    return Specification(iterations=iterations, codes=dict.fromkeys(CODES, ""), mapped=mapped)
+    return groups_of_safetab(iterations=iterations, codes=dict.fromkeys(CODES, ""), mapped=mapped)
 
 
 def test_groups_of_the_other_side_of_the_states_do_not_count() -> None:
@@ -163,7 +156,12 @@ def test_groups_of_the_other_side_of_the_states_do_not_count() -> None:
     )
     assert [found.stability(2, 8, place).value for place in ("STATE", "PLACE")] == [3, 3]
     assert found.stability(1, 8) == Stability(
-        value=0, race=0, ethnicity=0, paired=True, reached=True, why=PAIRED
+        value=0,
+        race=0,
+        ethnicity=0,
+        paired=True,
+        reached=True,
+        why="alone and combination iterations are paired",
     )
     with pytest.raises(InputError, match="geography is 'BLOCK'"):
         found.stability(2, 8, "BLOCK")

@@ -14,14 +14,15 @@ from typing import Literal
 
 import numpy as np
 import pytest
+from safetab_facts import BLOCK_COLUMNS, RACE_COLUMNS
 from safetab_toy import SPEC_2020, TOY
 
 from discreet.cli import run
 from discreet.errors import InputError
+from discreet.release.mechanism.groups import Specification
 from discreet.release.safetab import synthetic
 from discreet.release.safetab.configuration import read_configuration
-from discreet.release.safetab.counts import BLOCK_COLUMNS, RACE_COLUMNS
-from discreet.release.safetab.specification import Specification, read_specification
+from discreet.release.safetab.specification import read_specification
 from discreet.release.safetab.synthetic import (
     PORTION,
     RACES_NAMED,
@@ -243,7 +244,7 @@ def test_the_invented_specification_is_complete(small: Nation) -> None:
         assert sum(configuration.budgets[place] or 0 for place in configuration.levels(which)) == Fraction(
             spent
         )
-    assert configuration.state_filter_us == ("01", "02", "04", "05", "06", "08", "09", "10", "11")
+    assert configuration.parts("US") == ("01", "02", "04", "05", "06", "08", "09", "10", "11")
 
 
 @pytest.mark.parametrize("format", ["csv", "parquet"])
@@ -257,7 +258,7 @@ def test_codes_of_a_given_specification(params: Path, tmp_path: Path) -> None:
     made = synthesize(tmp_path / "nation", people=20_000, params=params)
     specification = read_specification(params)
     assert made.codes == len(specification.codes)
-    assert made.states == len(read_configuration(params).state_filter_us) + 1
+    assert made.states == len(read_configuration(params).parts("US")) + 1
     assert sorted(path.name for path in made.out.iterdir()) == ["data"]  # nothing is copied
     used = set()
     for row in rows(made.data / "person-records.txt"):

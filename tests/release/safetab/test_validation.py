@@ -17,9 +17,9 @@ from safetab_brute import GRF_HEADER, PERSON_HEADER
 
 from discreet.errors import InputError
 from discreet.release.engine import Engine
-from discreet.release.safetab.configuration import Configuration
-from discreet.release.safetab.records import check
-from discreet.release.safetab.specification import Specification
+from discreet.release.mechanism.configuration import Configuration
+from discreet.release.mechanism.groups import Specification
+from discreet.release.mechanism.records import check
 
 Parameters = tuple[Configuration, Specification]
 Write = Callable[..., Path]

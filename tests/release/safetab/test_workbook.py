@@ -17,12 +17,13 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from safetab_facts import groups_of_safetab
 from safetab_params import write_params
 
 from discreet.cli import run
+from discreet.release.mechanism.groups import Iteration, Specification
 from discreet.release.safetab.census2020 import configuration_2020, specification_2020, write_parameters
 from discreet.release.safetab.design import Sizing, changed, sizing
-from discreet.release.safetab.specification import Iteration, Kind, Specification
 from discreet.report import workbook
 
 pytest.importorskip("xlsxwriter", reason="needs XlsxWriter: install the extra `test`")
@@ -162,13 +163,15 @@ def test_changed_settings_give_the_numbers_of_the_functions() -> None:
 
 def small() -> Specification:
     """Three pairs of groups and an origin: eight race codes lead to four groups, not to nine."""
-    kinds: tuple[Kind, ...] = ("alone", "combination")
+    kinds: tuple[str, ...] = ("alone", "combination")
     groups = [
         Iteration(code=f"{kind}{name}", name=name, level=2, kind=kind) for name in "abc" for kind in kinds
     ]
     origin = Iteration(code="e", name="e", level=2, kind="ethnicity")
     mapped = {name: (f"alone{name}", f"combination{name}") for name in "abc"} | {"e": ("e",)}
-    return Specification(iterations=(*groups, origin), codes={name: name for name in mapped}, mapped=mapped)
+    return groups_of_safetab(
+        iterations=(*groups, origin), codes={name: name for name in mapped}, mapped=mapped
+    )
 
 
 def test_groups_that_are_few_follow_the_number_of_race_codes() -> None:

@@ -1,8 +1,8 @@
 """Tails of one loss in ball arithmetic by listing its values; every error enclosed.
 
 For compositions of few distinct terms without a usable lattice. Values of the loss are compared as exact
-integers, so only weights carry a radius. Under the tilt e^(theta L) every weight in the sum lies between 0 and
-1, so what the windows leave out changes the result by at most its tilted probability.
+integers, so only weights carry a radius. Under the tilt e^(theta L) every weight in the sum lies between 0
+and 1, so what the windows leave out changes the result by at most its tilted probability.
 """
 
 from __future__ import annotations

@@ -12,7 +12,9 @@ from discreet.cli.console import option
 
 Format = Literal["csv", "parquet"]
 FORMATS = Parameter(show_choices=False, metavar="csv|parquet")
-Params = Annotated[Path, option("Folder of config.json or safetab.toml and the groups.")]
+Params = Annotated[
+    Path, option("Folder of config.json or safetab.toml and the groups, or a specification (.toml).")
+]
 Data = Annotated[Path, option("Folder of GRF-C and person-records, as text or Parquet.")]
 Engine = Annotated[
     Literal["duckdb", "spark"], option("The engine that counts. Default: duckdb.", "duckdb|spark")

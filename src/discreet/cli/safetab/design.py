@@ -32,12 +32,13 @@ from discreet.numbers import change, number, percent, plain, with_fraction
 from discreet.render.json import json_text
 
 if TYPE_CHECKING:
+    from discreet.release.mechanism.adaptive import Mechanism
+    from discreet.release.mechanism.configuration import Configuration, Place
+    from discreet.release.mechanism.groups import Specification
+    from discreet.release.mechanism.tabulation import AdaptiveTabulation
     from discreet.release.safetab.account import PassAccount, TabulationAccount
-    from discreet.release.safetab.configuration import Configuration, Place
-    from discreet.release.safetab.design import Cap, Sizing
+    from discreet.release.safetab.design import Cap, SizedLevel, Sizing
     from discreet.release.safetab.earlier import TotalOnlyGroups
-    from discreet.release.safetab.mechanism import Mechanism
-    from discreet.release.safetab.specification import Specification
 
 design_app = App(
     name="design",
@@ -106,7 +107,7 @@ DEFAULT = Designing()
 @design_app.default
 def design(
     spec: Annotated[
-        str, option("2020, or a folder of config.json or safetab.toml and the groups. Default: 2020.")
+        str, option("2020, a folder of config.json or safetab.toml and the groups, or a specification.")
     ] = "2020",
     /,
     *,
@@ -119,8 +120,6 @@ def design(
     outputs.plan("--out", out, (".xlsx", ".csv", ".json", ".toml"))
     if out is not None and out.exists():
         raise InputError(f"{out} exists; name a new file")
-    if chosen.races is not None and not 1 <= chosen.races <= 8:
-        raise InputError(f"--races is {chosen.races}; it must be a whole number from 1 to 8")
 
     from discreet.release.safetab import census2020
     from discreet.release.safetab.configuration import read_configuration
@@ -131,6 +130,10 @@ def design(
         configuration, specification = census2020.configuration_2020(), census2020.specification_2020()
     else:
         configuration, specification = read_configuration(Path(spec)), read_specification(Path(spec))
+    if chosen.races is not None and not 1 <= chosen.races <= configuration.most_codes:
+        raise InputError(
+            f"--races is {chosen.races}; it must be a whole number from 1 to {configuration.most_codes}"
+        )
     part = _error(chosen.error)
     configuration = _changed(configuration, specification, chosen, part)
     totals = None
@@ -157,13 +160,17 @@ def design(
 def _changed(
     configuration: Configuration, specification: Specification, chosen: Designing, error: str
 ) -> Configuration:
-    from discreet.release.safetab.configuration import BUDGET_WORDS
+    from discreet.release.mechanism.configuration import BUDGET_WORDS
     from discreet.release.safetab.design import changed
 
+    tabulation = configuration.tabulation
     levels = None if chosen.levels is None else chosen.levels.split(",")
     word = BUDGET_WORDS[configuration.privacy]
-    places = {"rho": _by_place(chosen.rho, "--rho"), "epsilon": _by_place(chosen.epsilon, "--epsilon")}
-    budgets, margins = places[word], _by_place(chosen.margin, "--margin")
+    places = {
+        name: _by_place(given, f"--{name}", tabulation)
+        for name, given in (("rho", chosen.rho), ("epsilon", chosen.epsilon))
+    }
+    budgets, margins = places[word], _by_place(chosen.margin, "--margin", tabulation)
     if chosen.total_rho is not None and word != "rho":
         raise InputError(
             f"--total-rho is given, but the privacy is {configuration.privacy}: use --total-epsilon"
@@ -175,7 +182,7 @@ def _changed(
     found = changed(
         configuration,
         specification,
-        levels=None if levels is None else [place for one in levels for place in _places(one)],
+        levels=None if levels is None else [place for one in levels for place in _places(one, tabulation)],
         rhos=places["rho"],
         epsilons=places["epsilon"],
         margins={place: _whole(text) for place, text in margins.items()},
@@ -222,34 +229,35 @@ def _whole(text: str) -> int:
     return int(text)
 
 
-def _places(text: str) -> list[Place]:
-    """Read COUNTY:2, COUNTY (both levels), regional, detailed or all."""
+def _places(text: str, tabulation: AdaptiveTabulation) -> list[Place]:
+    """Read COUNTY:2, COUNTY (all levels), regional (a level) or all."""
     from discreet.budget.toml import hint
-    from discreet.release.safetab.specification import GEOGRAPHIES, LEVEL_WORDS, LEVELS
 
     name, colon, level = text.strip().partition(":")
-    words = {word: number for number, word in LEVEL_WORDS.items()}
+    words = {one.word: number for number, one in tabulation.workloads.items()}
+    geographies, levels = tabulation.geographies, tabulation.levels
     if not colon and name in (*words, "all"):
-        wanted = LEVELS if name == "all" else (words[name],)
-        return [(geography, number) for geography in GEOGRAPHIES for number in wanted]
-    if name not in GEOGRAPHIES:
+        wanted = levels if name == "all" else (words[name],)
+        return [(geography, number) for geography in geographies for number in wanted]
+    if name not in geographies:
         raise InputError(
-            f"{name!r} is no geography; they are {', '.join(GEOGRAPHIES)}{hint(name, GEOGRAPHIES)}"
+            f"{name!r} is no geography; they are {', '.join(geographies)}{hint(name, geographies)}"
         )
     if not colon:
-        return [(name, number) for number in LEVELS]
-    if level not in (*map(str, LEVELS), *words):
-        raise InputError(f"{text.strip()!r} has no such level; it must be 1 (regional) or 2 (detailed)")
+        return [(name, number) for number in levels]
+    if level not in (*map(str, levels), *words):
+        choice = " or ".join(f"{number} ({word})" for word, number in words.items())
+        raise InputError(f"{text.strip()!r} has no such level; it must be {choice}")
     return [(name, words[level] if level in words else int(level))]
 
 
-def _by_place(text: str | None, option: str) -> dict[Place, str]:
+def _by_place(text: str | None, option: str, tabulation: AdaptiveTabulation) -> dict[Place, str]:
     found: dict[Place, str] = {}
     for one in (text or "").split(",") if text is not None else ():
         name, sign, value = one.partition("=")
         if not sign or not value.strip():
             raise InputError(f"{option} has {one.strip()!r}; it must be like COUNTY:2=0.159")
-        found.update(dict.fromkeys(_places(name), value.strip()))
+        found.update(dict.fromkeys(_places(name, tabulation), value.strip()))
     return found
 
 
@@ -257,36 +265,23 @@ def _text(found: Sequence[Sizing], totals: TotalOnlyGroups | None, written: str 
     for one in found:
         yield from _one_pass(one)
     if totals is not None:
-        yield from _total_only(totals)
+        yield from _total_only(totals, found[0].configuration.tabulation)
     yield from map(Hanging, _remarks(found))
     if written is not None:
         yield f"Written: {written}."
 
 
 def _one_pass(found: Sizing) -> Iterator[Block]:
-    from discreet.release.safetab.specification import PASS_NAMES
-
     part = "average cell" if found.of == "cell" else "whole group"
-    title = f"{PASS_NAMES[found.which]}: sizes from which a table has an error of at most "
+    pass_title = found.configuration.tabulation.passes[found.which].title
+    title = f"{pass_title}: sizes from which a table has an error of at most "
     yield Hanging(f"{title}{percent(found.error)} of the {part}, 95 % of the time")
     yield ""
-    columns = ("geography", "L", "s", found.word, "stage 2", "MOE", "total", "4 ages", "9 ages", "23 ages")
-    rows = [
-        (
-            one.place[0],
-            str(one.place[1]),
-            str(one.stability),
-            _short(one.budget),
-            f"{float(one.variance):.4g}",
-            str(one.margin),
-            *(f"{size:,}" for size in one.sizes),
-            " / ".join(map(str, one.thresholds)),
-            "-" if one.suppression is None else str(one.suppression),
-        )
-        for one in found.levels
-    ]
-    yield text_table((*columns, "thresholds", "T"), rows)
-    yield ""
+    for ladder in found.configuration.tabulation.ladders.values():
+        own = [one for one in found.levels if one.mechanism.ladder is ladder]
+        if own:
+            yield _sizes(found.word, own)
+            yield ""
     kind, zcdp = NumberKind.of(found.claim.kind), found.configuration.privacy == "zcdp"
     sums = ("rho", "zCDP epsilon") if zcdp else ("sum of epsilons",)
     yield text_table(
@@ -303,11 +298,34 @@ def _one_pass(found: Sizing) -> Iterator[Block]:
     )
     if found.cap is not None:
         yield ""
-        yield from _cap(found.cap)
+        plan = found.configuration
+        yield from _cap(found.cap, plan.tabulation.answers.word, plan.most_codes)
     if found.rivals is not None:
         yield ""
         yield Hanging(_rivals(found))
     yield ""
+
+
+def _sizes(word: str, levels: Sequence[SizedLevel]) -> Block:
+    """The levels of one ladder: their noise, and the sizes from which each table can be shown."""
+    words = [rung.word for rung in levels[0].mechanism.ladder.rungs]
+    return text_table(
+        ("geography", "L", "s", word, "stage 2", "MOE", *words, "thresholds", "T"),
+        [
+            (
+                one.place[0],
+                str(one.place[1]),
+                str(one.stability),
+                _short(one.budget),
+                f"{float(one.variance):.4g}",
+                str(one.margin),
+                *(f"{size:,}" for size in one.sizes),
+                " / ".join(map(str, one.thresholds)),
+                "-" if one.suppression is None else str(one.suppression),
+            )
+            for one in levels
+        ],
+    )
 
 
 def _short(value: Fraction) -> str:
@@ -316,15 +334,17 @@ def _short(value: Fraction) -> str:
     return text if len(text) <= 9 else f"{float(value):.6g}"
 
 
-def _cap(found: Cap) -> Iterator[Block]:
-    """What a cap on race codes saves and costs."""
+def _cap(found: Cap, word: str, most: int) -> Iterator[Block]:
+    """What a cap on the codes of a question saves and costs."""
     from discreet.release.safetab.design import CAP_SIZES
 
-    yield Hanging(f"A cap of {found.races} race codes: less noise, but people are missing from their groups")
+    yield Hanging(
+        f"A cap of {found.races} {word} codes: less noise, but people are missing from their groups"
+    )
     yield ""
     sizes = [f"of {size:,}" for size in CAP_SIZES] if found.lost is not None else []
     yield text_table(
-        ("geography", "L", "MOE, 8 codes", "MOE", "harm from", "% within", *sizes),
+        ("geography", "L", f"MOE, {most} codes", "MOE", "harm from", "% within", *sizes),
         [
             (
                 one.place[0],
@@ -358,16 +378,18 @@ MOST_SHOWN = 20
 """Groups that could get a total only that are listed at the screen."""
 
 
-def _total_only(found: TotalOnlyGroups) -> Iterator[Block]:
+def _total_only(found: TotalOnlyGroups, tabulation: AdaptiveTabulation) -> Iterator[Block]:
     """Groups that could get a total only, and what it gains."""
+    below = tabulation.sides[1]
+    tables = " or ".join(ladder.name for ladder in tabulation.ladders.values() if ladder.picks)
     yield Hanging(
-        f"Total only: {len(found.groups):,} of {found.judged:,} groups would get no table by sex and age in "
-        f"the nation or any state, {percent(found.sure)} of the time or more, going by {found.file}"
+        f"Total only: {len(found.groups):,} of {found.judged:,} groups would get no table by {tables} in "
+        f"{tabulation.above}, {percent(found.sure)} of the time or more, going by {found.file}"
     )
     yield ""
     if found.groups:
         yield text_table(
-            ("group", "L", "kind", "name", "largest", "total only", "below states", "again"),
+            ("group", "L", "kind", "name", "largest", "total only", below, "again"),
             [
                 (
                     one.group.code,
@@ -392,7 +414,7 @@ def _total_only(found: TotalOnlyGroups) -> Iterator[Block]:
         for one in found.gains
     )
     yield Hanging(
-        "largest: its largest earlier count. below states: how many earlier counts it has there; again: how "
+        f"largest: its largest earlier count. {below}: how many earlier counts it has there; again: how "
         "many of them would be published on average. A group marked DETAILED_ONLY is not published there. It "
         f"spends nothing on the first stage, so its totals have less noise: {gains}. The sum of the budgets "
         "stays the same."
@@ -420,12 +442,14 @@ def _rivals(found: Sizing) -> str:
 
 
 def _remarks(found: Sequence[Sizing]) -> list[str]:
-    delta = plain(found[0].delta)
+    delta, tabulation = plain(found[0].delta), found[0].configuration.tabulation
+    words = dict.fromkeys(rung.word for ladder in tabulation.ladders.values() for rung in ladder.rungs)
+    tables = ", ".join(words)
     remarks = [
         "s: groups of one region that a person can be in. stage 2: variance of a published cell. MOE: "
-        "95 % of the time its noise is within this. total, 4, 9, 23 ages: the number of people from which "
-        "a group can be shown so. thresholds: the noisy totals from which it is. T: below the states a group "
-        "with a total only is dropped if its noisy count is not above T.",
+        f"95 % of the time its noise is within this. {tables}: the number of people from which "
+        "a group can be shown so. thresholds: the totals from which it is. T: below "
+        f"{tabulation.below} a group with a total only is dropped if its noisy count is not above T.",
         f"epsilon at delta {delta}, the worst over groups with one stage or two.",
     ]
     return remarks + [claim_text(said) for said in dict.fromkeys(one.claim for one in found)]
@@ -469,12 +493,11 @@ def account(
 
 
 def _account_text(answer: TabulationAccount) -> Iterator[Block]:
-    from discreet.release.safetab.specification import PASS_NAMES
-
+    tabulation = answer.configuration.tabulation
     for place, one in enumerate(answer.passes):
         if place:
             yield ""
-        yield f"{PASS_NAMES[one.which]}: noise and thresholds"
+        yield f"{tabulation.passes[one.which].title}: noise and thresholds"
         yield ""
         names = ("stage 1", "stage 2", "total", "MOE", "thresholds", "T")
         columns = ("geography", "L", "s", answer.word, *names)
@@ -486,7 +509,7 @@ def _account_text(answer: TabulationAccount) -> Iterator[Block]:
 
 
 def _account_row(part: Mechanism) -> tuple[str, ...]:
-    from discreet.release.safetab.tables import margin, variance_of
+    from discreet.release.mechanism.tables import margin, variance_of
 
     return (
         part.geography,
@@ -514,7 +537,7 @@ def _totals(answer: TabulationAccount, one: PassAccount) -> Iterator[Block]:
         kind = "zCDP rho" if zcdp else "pure epsilon"
         who = words_of(relation)
         if relation == "bounded" and one.replacing != one.which:
-            who += f" who may live in {'the United States' if one.replacing == 'US' else 'Puerto Rico'}"
+            who += f" who may live in {answer.configuration.tabulation.passes[one.replacing].where}"
         if total is None:
             yield f"Neighbours: {who} ({relation}). No privacy: some of their counts have no noise."
         else:
@@ -543,15 +566,17 @@ def _totals(answer: TabulationAccount, one: PassAccount) -> Iterator[Block]:
 
 
 def _account_remarks(answer: TabulationAccount) -> list[str]:
-    from discreet.release.safetab.specification import PAIRED
-
+    tabulation = answer.configuration.tabulation
+    *first, last = (f"{number} {one.word}" for number, one in tabulation.workloads.items())
+    levels = f"{', '.join(first)} and {last}" if first else last
+    tables = ", ".join(rung.title for ladder in tabulation.ladders.values() for rung in ladder.rungs[1:])
     remarks = [
-        "L: level of the groups, 1 regional and 2 detailed. s: groups of one region that a person can be in. "
+        f"L: level of the groups, {levels}. s: groups of one region that a person can be in. "
         "stage 1, stage 2, total: variance of the count that picks the table, of each published cell, and of "
         "groups that get a total only.",
-        "MOE: 95 % margin of error of a published cell. thresholds: the counts from which sex by 4, 9 or "
-        "23 ages is shown. T: below the states, a group that got a total only is dropped if its noisy count "
-        "is not above T.",
+        "MOE: 95 % margin of error of a published cell. thresholds: the counts from which "
+        f"{tables} is shown. T: below {tabulation.below}, a group that got a total only is dropped if its "
+        "noisy count is not above T.",
     ]
     if answer.configuration.privacy == "zcdp" and any(one.costs for one in answer.passes):
         remarks.append(
@@ -567,6 +592,7 @@ def _account_remarks(answer: TabulationAccount) -> list[str]:
         )
     if any(cost.epsilon is None for one in answer.passes for cost in one.costs):
         remarks.append("epsilon -: the budgets are too large for it to be computed, or to matter.")
-    whys = {part.stability.why for one in answer.passes for part in one.mechanisms} - {PAIRED}
+    stable = (part.stability for one in answer.passes for part in one.mechanisms)
+    whys = {one.why for one in stable if not one.plain}
     remarks += [f"Stability: {why}." for why in sorted(whys)]
     return remarks + [f"Note: {note}." for note in answer.notes]

@@ -22,7 +22,6 @@ from discreet.cli.console import (
     Rehearsal,
     Screen,
     SpendAgain,
-    about_ledger,
     need_tables,
     option,
     text_table,
@@ -118,7 +117,7 @@ def _kept(out: Path, resume: bool) -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, SystemExit):
-        from discreet.release.safetab.counts import Resumable
+        from discreet.release.mechanism.counts import Resumable
 
         folder = Resumable.beside(out, {}).folder
         if resume and folder.is_dir():
@@ -131,32 +130,37 @@ def _kept(out: Path, resume: bool) -> Iterator[None]:
 
 
 def _text(done: Summary) -> Iterator[Block]:
+    from discreet.answers.ledger import ledger_note
+
     if done.warning is not None:
         what = done.warning.partition(": ")[2]
         yield Hanging(f"NOT PRIVATE: {_short(what)}. Nothing of it may be published.")
     rows = ", ".join(f"{count:,} {name}" for name, count in done.rows.items())
     yield Hanging(f"{sum(done.rows.values()):,} rows in {done.out}: {rows}.")
-    yield text_table(
-        ["geography", "level", *done.groups, "suppressed"],
-        [
+    for ladder in dict.fromkeys(place.mechanism.ladder for place in done.places):
+        yield text_table(
+            ["geography", "level", *ladder.names, *(["suppressed"] if ladder.picks else [])],
             [
-                place.mechanism.geography,
-                str(place.mechanism.level),
-                *(f"{count:,}" for count in place.tables),
-                f"{place.suppressed:,}",
-            ]
-            for place in done.places
-        ],
-    )
+                [
+                    place.mechanism.geography,
+                    str(place.mechanism.level),
+                    *(f"{count:,}" for count in place.tables),
+                    *([f"{place.suppressed:,}"] if ladder.picks else []),
+                ]
+                for place in done.places
+                if place.mechanism.ladder is ladder
+            ],
+        )
     if done.donated or done.dropped:
-        yield (f"Donated to regions of the same blocks: {done.donated:,} groups. Dropped: {done.dropped:,}.")
+        given = f"Donated to regions of the same {done.areas}: {done.donated:,} groups."
+        yield f"{given} Dropped: {done.dropped:,}."
     if done.warning is None:
         kind = "rho" if done.privacy == "zcdp" else "epsilon"
         for which, budget in done.budgets.items():
             assert budget is not None
             yield f"Spent on one person of the {which} pass, added or removed: {kind} {plain(budget)}."
     yield from (Hanging(f"Note: {note}.") for note in done.notes)
-    yield from about_ledger(done.ledger, "records", counted=done.warning is None)
+    yield from ledger_note(done.ledger, "records", counted=done.warning is None)
 
 
 def _short(what: str) -> str:
@@ -200,16 +204,17 @@ def validate(
 def _checked(params: Path, data: Path, counting: Counting) -> tuple[list[str], list[str], dict[str, int]]:
     """Return problems, notes, and the number of regions by geography."""
     from discreet.release.engine import connect
+    from discreet.release.mechanism.records import check, find_sources
     from discreet.release.safetab.configuration import read_configuration
-    from discreet.release.safetab.records import check, find_sources
-    from discreet.release.safetab.specification import read_specification, read_water
+    from discreet.release.safetab.specification import read_specification, read_water, safetab_p
 
     problems: list[str] = []
     configuration = _collect(lambda: read_configuration(params), problems)
     specification = _collect(lambda: read_specification(params), problems)
     _collect(lambda: read_water(params), problems)
     if configuration is None or specification is None:
-        _collect(lambda: find_sources(data), problems)
+        known = configuration or specification
+        _collect(lambda: find_sources(data, known.tabulation if known else safetab_p()), problems)
         return problems, ["the records were not looked at, for the parameters must be right first"], {}
     notes = [*configuration.notes, *specification.notes]
     with connect(**asdict(counting)) as connection:
@@ -270,9 +275,9 @@ def coterminous(
     screen: Screen = PLAIN,
 ) -> None:
     """Make regions of the same blocks agree in an existing output. This spends nothing."""
-    from discreet.release.safetab.run import ORDER, coterminous
+    from discreet.release.safetab.run import coterminous
 
-    names = ORDER if order is None else tuple(name.strip().upper() for name in order.split(","))
+    names = None if order is None else tuple(name.strip().upper() for name in order.split(","))
     done = coterminous(released, to, params=params, data=data, order=names, format=format)
     screen.present(done.as_dict, _reprocessed(done), timed=True)
 
@@ -337,7 +342,7 @@ report_app = console.command(
 
 @report_app.default
 def report(
-    params: Annotated[Path, option("The folder of parameters that OUT was made with.")],
+    params: Annotated[Path, option("The parameters that OUT was made with.")],
     data: Annotated[Path, option("The folder of records that OUT was made from.")],
     released: Annotated[Path, option("The output of a run.")],
     /,

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.budget import Attributes, Release
+from discreet.budget import Attributes
 from discreet.budget.level_names import find_level
 from discreet.errors import InputError
 from discreet.estimation.estimates import (
@@ -45,8 +45,10 @@ from discreet.estimation.laws import Errors, Terms
 from discreet.estimation.model import as_written
 from discreet.estimation.tables import WholeTables
 from discreet.estimation.tree import Floats, Integers, Tree
+from discreet.faces import Summarised
 from discreet.files import FilePath
 from discreet.numbers import fraction
+from discreet.options import Estimating, asked_with
 from discreet.release.commit import free, staging
 from discreet.release.hierarchy.layout import Layout, units_of
 from discreet.release.hierarchy.measurements import Exact, Laws, Published, read_any, with_zeros
@@ -57,7 +59,6 @@ from discreet.release.tables import (
     Folder,
     arrow,
     chunks,
-    json_fields,
     output_format,
     strings,
 )
@@ -425,7 +426,7 @@ def _join_exact(query: str, one: Rows | None, two: Rows) -> Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimated:
+class Estimated(Summarised):
     """What a run of `estimate` wrote."""
 
     out: Path
@@ -440,38 +441,9 @@ class Estimated:
     left_out: tuple[str, ...] = ()
     """What the input had that was not used."""
 
-    def as_dict(self) -> dict[str, object]:
-        """Return what JSON shows."""
-        return json_fields(self, undetermined="not_determined")
 
-    def __str__(self) -> str:
-        lost = f", {self.undetermined} of them not determined" if self.undetermined else ""
-        return f"{self.cells} estimates of {self.units} areas{lost}, in {self.out}: {', '.join(self.files)}"
-
-
-def estimate(
-    noisy: FilePath | Sequence[FilePath],
-    out_dir: FilePath,
-    *,
-    release: Release | None = None,
-    queries: Sequence[str] = (),
-    areas: FilePath | None = None,
-    differences: Sequence[tuple[str, str]] = (),
-    ratios: Sequence[tuple[str, str]] = (),
-    since: FilePath | None = None,
-    levels: Sequence[str | Fraction] = ("0.9", "0.95"),
-    down_to: str | None = None,
-    within: str | None = None,
-    tables: bool = False,
-    units: FilePath | None = None,
-    invariants: FilePath | None = None,
-    zeros: FilePath | None = None,
-    format: str | None = None,
-    for_spreadsheets: bool = False,
-    streamed: bool | None = None,
-    engine: str = "local",
-    spark_master: str | None = None,
-) -> Estimated:
+@asked_with(Estimating)
+def estimate(asked: Estimating) -> Estimated:
     """Estimate every query in every unit from all measurements together, and write it to a new directory.
 
     `noisy` is a directory that `measure` wrote, a noisy table, or a directory of noisy measurements as the
@@ -487,30 +459,33 @@ def estimate(
     so. The `engine` is "local" or "spark", on a cluster if `spark_master`
     names one: then families of the lowest units are worked on by its processes. Nothing is spent.
     """
-    chances = [_level(level) for level in levels]
-    sources = [noisy] if isinstance(noisy, str | os.PathLike) else list(noisy)
+    chances, release = [_level(level) for level in asked.levels], asked.release
+    sources = [asked.noisy] if isinstance(asked.noisy, str | os.PathLike) else list(asked.noisy)
     if not sources:
         raise InputError("there is nothing to estimate from: name the output of `measure`")
-    free(out_dir)
-    with _workers(engine, spark_master) as cluster:
-        lean = streamed if cluster is None else True
-        given = [read_any(Path(one), release, units, invariants, within, streamed) for one in sources]
-        if zeros is not None:
-            given = [with_zeros(one, zeros) for one in given]
+    free(asked.out)
+    with _workers(asked.engine, asked.spark_master) as cluster:
+        lean = asked.streamed if cluster is None else True
+        known = (release, asked.units, asked.invariants, asked.within, asked.streamed)
+        given = [read_any(Path(one), *known) for one in sources]
+        if asked.zeros is not None:
+            given = [with_zeros(one, asked.zeros) for one in given]
         found, earlier = JointEstimates.of(given, lean, cluster), None
-        if since is not None:
-            given.append(read_any(Path(since), release, None, None, within, streamed))
+        if asked.since is not None:
+            given.append(read_any(Path(asked.since), release, None, None, asked.within, asked.streamed))
             earlier = JointEstimates.of(given[-1:], lean, cluster)
-        _check_distinct([*sources, *([] if since is None else [since])], given)
-        wanted = found.queries(queries)
-        found.units_down_to(down_to)
-        unions = {} if areas is None else _areas(areas, found)
-        contrasts = _contrasts(differences, ratios, unions, wanted, found)
-        kind = output_format(format, given[0].format, for_spreadsheets=for_spreadsheets)
-        with staging(out_dir) as stage:
+        _check_distinct([*sources, *([] if asked.since is None else [asked.since])], given)
+        wanted = found.queries(asked.queries)
+        found.units_down_to(asked.down_to)
+        unions = {} if asked.areas is None else _areas(asked.areas, found)
+        contrasts = _contrasts(asked.differences, asked.ratios, unions, wanted, found)
+        kind = output_format(asked.format, given[0].format, for_spreadsheets=asked.for_spreadsheets)
+        with staging(asked.out) as stage:
             mark = f"{NOT_PRIVATE}: made from a rehearsal" if any(one.marked for one in given) else None
-            folder = Folder(stage.path, kind, mark=mark, for_spreadsheets=for_spreadsheets)
-            done = write_estimates(folder, found, wanted, chances, down_to, tables=tables, cluster=cluster)
+            folder = Folder(stage.path, kind, mark=mark, for_spreadsheets=asked.for_spreadsheets)
+            done = write_estimates(
+                folder, found, wanted, chances, asked.down_to, tables=asked.tables, cluster=cluster
+            )
             if len(found.groups) == 1:
                 folder.units(found.tree)
             if unions:
@@ -520,7 +495,7 @@ def estimate(
                     "contrasts", *_contrast_blocks(found, contrasts, unions, wanted, chances, done.tree)
                 )
             if earlier is not None:
-                folder.cells("changes", _changes(found, earlier, done.tree, queries, wanted, chances))
+                folder.cells("changes", _changes(found, earlier, done.tree, asked.queries, wanted, chances))
             origins = [one.origin for one in given]
             folder.json(
                 "manifest",
@@ -531,7 +506,7 @@ def estimate(
                     "estimates": found.kind,
                     "additive": len(found.groups) == 1,
                     "queries": list(wanted),
-                    "levels": [str(level) for level in levels],
+                    "levels": [str(level) for level in asked.levels],
                     "units": done.tree.size,
                     "cells": done.cells,
                     "not_determined": done.lost,
@@ -543,7 +518,7 @@ def estimate(
             )
             stage.commit()
     return Estimated(
-        Path(out_dir),
+        Path(asked.out),
         done.tree.size,
         wanted,
         done.cells,

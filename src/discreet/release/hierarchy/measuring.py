@@ -17,14 +17,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.budget import Release
+from discreet.budget import Neighbours, Release
 from discreet.errors import InputError
 from discreet.estimation.model import noises
 from discreet.estimation.tables import check_whole
 from discreet.estimation.tree import Floats, Integers
+from discreet.faces import Summarised
 from discreet.files import FilePath, sha256
 from discreet.noise import Entropy, sample
 from discreet.numbers import whole
+from discreet.options import Measuring, Tabulating, asked_with
 from discreet.release import contents
 from discreet.release.commit import free, note_counts, open_ledger, staging
 from discreet.release.hierarchy.counts import CountTable, count_records, read_counts
@@ -45,18 +47,17 @@ from discreet.release.ledger import (
     now,
     read_ledger,
     rehearsal_entropy,
-    several,
     spent,
 )
 from discreet.release.signing import read_key
-from discreet.release.tables import Folder, json_fields, output_format
-from discreet.tables import Numbers, TableSource, table_format
+from discreet.release.tables import Folder, output_format
+from discreet.tables import Numbers, table_format
 
 # -- counts ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Tabulated:
+class Tabulated(Summarised):
     """What a tabulation wrote: exact counts, which are confidential."""
 
     out: Path
@@ -68,34 +69,15 @@ class Tabulated:
     files: tuple[str, ...]
     ledger: Path | None
 
-    def as_dict(self) -> dict[str, object]:
-        """Return what JSON shows: sizes that the release determines, and what was left out."""
-        return json_fields(self)
 
-    def __str__(self) -> str:
-        return f"{self.cells} exact counts of {self.units} areas in {self.out}: confidential"
-
-
-def tabulate(
-    release: Release,
-    records: TableSource,
-    out_dir: FilePath,
-    *,
-    units: TableSource,
-    geocodes: str | None = None,
-    person: str | None = None,
-    at_most: int | None = None,
-    excess: str = "refuse",
-    ledger: FilePath | None = None,
-    key: FilePath | None = None,
-    format: str | None = None,
-) -> Tabulated:
+@asked_with(Tabulating)
+def tabulate(asked: Tabulating) -> Tabulated:
     """Count records for every query at every level and write the exact counts to a new directory.
 
     `records` is a file (CSV, Parquet) or a pandas, polars or Arrow table, one row a record: `unit`, its
     lowest unit, and one column for each attribute. `units`, a table too, are all of them (unit, level,
     parent); with `geocodes` such as "2,5,11" they are the lowest ones only, and their first letters name
-    those above. `person` is a column that identifies people; one may have at most `at_most` records (1), and
+    those above. `id` is a column that identifies people; one may have at most `at_most` records (1), and
     more are refused, or with excess="keep" that many are kept at random. The counts are confidential: they
     are what `measure` takes.
 
@@ -103,19 +85,19 @@ def tabulate(
     their content: the one named, that of the environment (DISCREET_LEDGER), or `discreet-ledger.json` beside
     the records, with its `key` if it is signed. Nothing is spent.
     """
-    free(out_dir)
-    most = at_most or 1
-    named = find_ledger(ledger, records if isinstance(records, str | os.PathLike) else "records.parquet")
-    noting = named is not None and person is not None and (most > 1 or bool(read_ledger(named).remembered))
-    signer = read_key(key) if noting else None
-    if named is not None and noting:
-        open_ledger(named, out_dir, key=signer)
-    found = count_records(
-        release, records, units=units, geocodes=geocodes, person=person, at_most=at_most, excess=excess
+    release, records, most = asked.release, asked.records, asked.at_most or 1
+    free(asked.out)
+    named = find_ledger(
+        asked.ledger, records if isinstance(records, str | os.PathLike) else "records.parquet"
     )
-    kind = output_format(format, found.format)
+    noting = named is not None and asked.id is not None and (most > 1 or bool(read_ledger(named).remembered))
+    signer = read_key(asked.key) if noting else None
+    if named is not None and noting:
+        open_ledger(named, asked.out, key=signer)
+    found = _counted_records(asked)
+    kind = output_format(asked.format, found.format)
     layout = found.layout
-    with staging(out_dir, confidential=True) as stage:
+    with staging(asked.out, confidential=True) as stage:
         folder = Folder(stage.path, kind)
         folder.cells("counts", (layout, partial(_exact_columns, found, most)))
         folder.units(layout.tree)
@@ -136,7 +118,7 @@ def tabulate(
             note_counts(named, content, most, release=release.name, key=signer)
         stage.commit()
     return Tabulated(
-        out=Path(out_dir),
+        out=Path(asked.out),
         units=layout.tree.size,
         cells=layout.size,
         records=found.records,
@@ -144,6 +126,18 @@ def tabulate(
         at_most=most,
         files=tuple(folder.names),
         ledger=named if noting else None,
+    )
+
+
+def _counted_records(asked: Tabulating | Measuring) -> CountTable:
+    return count_records(
+        asked.release,
+        asked.records,
+        units=asked.units,
+        geocodes=asked.geocodes,
+        person=asked.id,
+        at_most=asked.at_most,
+        excess=asked.excess,
     )
 
 
@@ -185,12 +179,12 @@ POSTS = ("none", "nonnegative", "consistent")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class Measured(Summarised):
     """What a run wrote, and what it spent."""
 
     name: str
     unit: str
-    neighbours: str
+    neighbours: Neighbours
     rho: Fraction
     at_most: int
     rehearsal: int | None
@@ -203,48 +197,15 @@ class Measured:
     files: tuple[str, ...]
     ledger: Path | None
 
-    def as_dict(self) -> dict[str, object]:
-        """Return what JSON says."""
-        pairs = [list(pair) for pair in self.exact]
-        return json_fields(self, name="release") | {"rho": str(self.rho), "exact": pairs}
 
-    def __str__(self) -> str:
-        cost = f"rho {self.rho}" if self.rehearsal is None else f"{NOT_PRIVATE}, seed {self.rehearsal}"
-        cost += f", {several(self.unit, self.at_most)}" if self.at_most > 1 else ""
-        return (
-            f"{self.name}: {self.cells} noisy cells of {self.units} areas in {self.out}, {cost}\n"
-            f"  {', '.join(self.files)}\n  {f'ledger {self.ledger}' if self.ledger else 'no ledger'}"
-        )
-
-
-def measure(
-    release: Release,
-    counts: TableSource,
-    out_dir: FilePath,
-    *,
-    post: str = "none",
-    units: TableSource = None,
-    cells: TableSource = None,
-    records: TableSource = None,
-    geocodes: str | None = None,
-    person: str | None = None,
-    at_most: int | None = None,
-    excess: str = "refuse",
-    invariants: Sequence[tuple[str, str]] = (),
-    ledger: FilePath | None = None,
-    key: FilePath | None = None,
-    spend_again: bool = False,
-    rehearsal: int | None = None,
-    additive: bool = True,
-    format: str | None = None,
-    for_spreadsheets: bool = False,
-) -> Measured:
-    """Add the noise of `release` to a table of counts and write the result to a new directory `out_dir`.
+@asked_with(Measuring)
+def measure(asked: Measuring) -> Measured:
+    """Add the noise of `release` to a table of counts and write the result to a new directory `out`.
 
     `counts` has the columns unit, parent, level, query, cell and count (a file, CSV or Parquet, or a pandas,
     polars or Arrow table, as are the other tables). `units` (unit, level, parent) may state the tree instead,
     `cells` (query, cell) the cells; with both, rows with zeros may be left out. Instead of counts, `records`
-    may be given with all `units`: they are counted as `tabulate` does, with its `geocodes`, `person`,
+    may be given with all `units`: they are counted as `tabulate` does, with its `geocodes`, `id`,
     `at_most` and `excess`. A person with up to `at_most` records changes a count by as much: the noise stays
     as the release states it, and what is spent and noted is the cost for that many people. Counts that
     `tabulate` wrote say it in their column `at_most`, and the ledger knows them by their content; for others
@@ -263,36 +224,36 @@ def measure(
     its outcome. So it costs what `account(release, people=at_most)` says. Output and ledger entry appear
     together, or neither does.
     """
+    release, counts, records = asked.release, asked.counts, asked.records
+    at_most, post, rehearsal = asked.at_most, asked.post, asked.rehearsal
     if post not in POSTS:
         raise InputError(f"post is {post!r}; it must be none, nonnegative or consistent")
     if (counts is None) == (records is None):
         given = "neither is" if counts is None else "both are"
         raise InputError(f"give either counts or records; {given} given")
-    if records is None and (geocodes is not None or person is not None):
-        raise InputError("geocodes and person (--geocodes, --id) need records; counts have neither")
+    if records is None and (asked.geocodes is not None or asked.id is not None):
+        raise InputError("geocodes and id (--geocodes, --id) need records; counts have neither")
     origin = records if counts is None else counts
     origin = origin if isinstance(origin, str | os.PathLike) else Path("records.parquet")
-    like = "csv" if format is None and table_format(origin) == "csv" else "parquet"
-    kind = output_format(format, like, for_spreadsheets=for_spreadsheets)
-    pairs = level_pairs(release, invariants)
+    like = "csv" if asked.format is None and table_format(origin) == "csv" else "parquet"
+    kind = output_format(asked.format, like, for_spreadsheets=asked.for_spreadsheets)
+    pairs = level_pairs(release, asked.invariants)
     source = rehearsal_entropy(rehearsal)
-    if post == "consistent" and not additive:
+    if post == "consistent" and not asked.additive:
         raise InputError(
             "post is consistent, which needs counts that add up; leave additive=False (--not-additive) out"
         )
     table = noises(release)
     if at_most is not None:
         whole(at_most, name="at_most")
-    free(out_dir)
-    named = find_ledger(ledger, origin)
-    signer = None if named is None else read_key(key)
-    shared, before = (None, None) if named is None else open_ledger(named, out_dir, key=signer)
+    free(asked.out)
+    named = find_ledger(asked.ledger, origin)
+    signer = None if named is None else read_key(asked.key)
+    shared, before = (None, None) if named is None else open_ledger(named, asked.out, key=signer)
     if counts is not None:
-        found = read_counts(release, counts, units=units, cells=cells, additive=additive)
+        found = read_counts(release, counts, units=asked.units, cells=asked.cells, additive=asked.additive)
     else:
-        found = count_records(
-            release, records, units=units, geocodes=geocodes, person=person, at_most=at_most, excess=excess
-        )
+        found = _counted_records(asked)
     layout = found.layout
     most, known = at_most or 1, None
     if counts is not None:
@@ -314,20 +275,20 @@ def measure(
         exact=pairs,
     )
     if before is not None:
-        before.allow(entry, where=str(named), again=spend_again)
+        before.allow(entry, where=str(named), again=asked.spend_again)
     if named is not None and most > 1:  # remembered by the run
         known = known or contents.make_secret(named).content(layout, found.read)
         entry = replace(entry, inputs=({**found.inputs[0], "content": known}, *found.inputs[1:]))
     run = _Run(release, most, found, pairs, _exact(found, pairs), laws_of(layout, table), source, post)
     if post == "consistent":  # what cannot be done is said before any noise is drawn
         check_whole(release, layout.tree, run.exact)
-    with staging(out_dir, shared, key=signer) as stage:
+    with staging(asked.out, shared, key=signer) as stage:
         mark = None if rehearsal is None else f"{NOT_PRIVATE}: rehearsal with seed {rehearsal}"
-        folder = Folder(stage.path, kind, mark=mark, for_spreadsheets=for_spreadsheets)
+        folder = Folder(stage.path, kind, mark=mark, for_spreadsheets=asked.for_spreadsheets)
         run.write(folder)
         files = {name: sha256(stage.path / name) for name in folder.names}
         entry = replace(entry, id=stage.id, files=files)
-        stage.commit(entry, manifest=folder.names[-1], again=spend_again)
+        stage.commit(entry, manifest=folder.names[-1], again=asked.spend_again)
     return Measured(
         name=release.name,
         unit=release.unit,
@@ -340,7 +301,7 @@ def measure(
         post=post,
         units=layout.tree.size,
         cells=layout.size,
-        out=Path(out_dir),
+        out=Path(asked.out),
         files=tuple(folder.names),
         ledger=named,
     )

@@ -8,7 +8,7 @@ Why exact composition holds although the second stage depends on the first: `doc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
@@ -24,18 +24,13 @@ from discreet.budget.neighbours import RELATIONS, CaseLabel
 from discreet.errors import DiscreetError, PrecisionError
 from discreet.noise import Noise
 from discreet.numbers import Exact, fraction
-from discreet.release.safetab.configuration import BUDGET_WORDS, Configuration, read_configuration
-from discreet.release.safetab.mechanism import Mechanism, mechanism
-from discreet.release.safetab.specification import (
-    BELOW_STATE,
-    LEVEL_WORDS,
-    LEVELS,
-    PASS_NAMES,
-    Pass,
-    Specification,
-    read_specification,
-)
-from discreet.release.safetab.tables import margin, variance_of
+from discreet.release.mechanism.adaptive import Mechanism, mechanism
+from discreet.release.mechanism.configuration import BUDGET_WORDS, Configuration
+from discreet.release.mechanism.groups import Specification
+from discreet.release.mechanism.tables import margin, variance_of
+from discreet.release.mechanism.tabulation import AdaptiveTabulation
+from discreet.release.safetab.configuration import read_configuration
+from discreet.release.safetab.specification import read_specification
 
 DELTAS = ("1e-5", "1e-10", "1e-15")
 """Deltas that are answered unless others are asked for; the second is the one the Bureau reports at."""
@@ -51,12 +46,19 @@ to eight digits (measured)."""
 LARGEST = 50
 """A sum of budgets above this protects nobody, and takes long to compute exactly: it is not tried."""
 
-_NOTES = (
-    "The noise is for the most groups that one person can be in; a person in fewer is better protected.",
-    "The account assumes that a person lives in an area of every geography; one outside any place or AIANNH "
-    "area is better protected.",
-    "Dropping groups whose noisy count is small, and all that follows, uses noisy counts only: it is free.",
-)
+
+def _notes(tabulation: AdaptiveTabulation) -> tuple[str, ...]:
+    """Say what an account assumes."""
+    unit = tabulation.unit
+    outside = f"; one outside any {tabulation.outside} is better protected" if tabulation.outside else ""
+    return (
+        f"The noise is for the most groups that one {unit} can be in; a {unit} in fewer is better protected.",
+        f"The account assumes that a {unit} lives in an area of every geography{outside}.",
+        "Dropping groups whose noisy count is small, and all that follows, uses noisy counts only: it is "
+        "free.",
+    )
+
+
 DROPPED = (
     "It is exact for all noisy counts; counts of groups that are dropped are not published, which can only "
     "lower it."
@@ -93,11 +95,11 @@ class PassAccount:
     what both spend together.
     """
 
-    which: Pass
+    which: str
     mechanisms: tuple[Mechanism, ...]
     total: Fraction | None
     replaced: Fraction | None
-    replacing: Pass
+    replacing: str
     costs: tuple[PassCost, ...]
     claim: Claim
 
@@ -203,7 +205,7 @@ def account(
 def account_pass(
     configuration: Configuration,
     specification: Specification,
-    which: Pass,
+    which: str,
     *,
     deltas: Iterable[Exact] = DELTAS,
     neighbours: Sequence[Neighbours] = RELATIONS,
@@ -234,7 +236,7 @@ def account_pass(
     return PassAccount(which, parts, total, replaced, comes, tuple(costs), claim(parts))
 
 
-def replacing(configuration: Configuration, which: Pass) -> Pass:
+def replacing(configuration: Configuration, which: str) -> str:
     """Return the pass whose resident costs most where one takes the place of a person of `which`."""
     spends = {one: spent(configuration, one) for one in configuration.passes}
     # first those that cost without end, then the most, then of the same pass
@@ -242,39 +244,41 @@ def replacing(configuration: Configuration, which: Pass) -> Pass:
 
 
 def two_stages(
-    configuration: Configuration, specification: Specification, which: Pass, neighbours: Neighbours
+    configuration: Configuration, specification: Specification, which: str, neighbours: Neighbours
 ) -> tuple[Noise, ...]:
     """Return the events of one person, or of one removed and one added, if all groups have two stages."""
     people = [which] if neighbours == "unbounded" else [which, replacing(configuration, which)]
     return grouped(
         event
         for one in people
-        for event in _events(mechanisms(configuration, specification, one), {1: 0, 2: 0}, 1)
+        for event in _events(mechanisms(configuration, specification, one), configuration.tabulation, {}, 1)
     )
 
 
 def claim(parts: Sequence[Mechanism]) -> Claim:
     """Return what an account of these mechanisms claims of the tables that are published."""
     reasons = [DROPPED] if any(part.suppression is not None for part in parts) else []
+    if not all(part.ladder.picks for part in parts):
+        reasons.append("Groups that a published list leaves out are not measured, which can only lower it.")
     if not all(part.stability.reached for part in parts):
         reasons.append("How many groups a person is in is itself a bound.")
     return Claim(AnswerKind.BOUND, tuple(reasons)) if reasons else Claim()
 
 
-def spent(configuration: Configuration, which: Pass) -> Fraction | None:
+def spent(configuration: Configuration, which: str) -> Fraction | None:
     """Return the sum of the budgets of a pass, None if one is infinite."""
     budgets = [configuration.budgets[place] for place in configuration.levels(which)]
     return None if None in budgets else sum((one or Fraction(0) for one in budgets), Fraction(0))
 
 
 def mechanisms(
-    configuration: Configuration, specification: Specification, which: Pass
+    configuration: Configuration, specification: Specification, which: str
 ) -> tuple[Mechanism, ...]:
     """Return the noise of every geography and level of a pass that has a budget."""
     return tuple(mechanism(configuration, specification, *place) for place in configuration.levels(which))
 
 
-def budget_release(configuration: Configuration, specification: Specification, which: Pass) -> Release:
+def budget_release(configuration: Configuration, specification: Specification, which: str) -> Release:
     """Return a pass as a release, for the ledger and for `discreet account`; all budgets must be finite.
 
     Under zCDP every group has two stages, as in the preset `ddhca-2020`: a total-only group spends the
@@ -282,40 +286,57 @@ def budget_release(configuration: Configuration, specification: Specification, w
     the release is a model. Under pure privacy total-only groups cost more, so as many as a person can be in
     are.
     """
+    tabulation = configuration.tabulation
     parts, levels = mechanisms(configuration, specification, which), []
     said, singles, doubles = [claim(parts)], 0, 0
     for part in parts:
         often = max(part.stability.value, 1)
-        single = min(most_total_only(configuration, specification, part.geography, part.level), often)
-        singles += single
-        doubles += often - single if min(law.size for law in part.laws) >= SMOOTH else 0
-        single = single if configuration.privacy == "puredp" else 0
-        groups = {"total only": single, "stage 1": often - single, "stage 2": often - single}
-        sizes = [(law.size, None) if law.is_gaussian else (None, law.size) for law in part.laws]
+        laws = {"cells": (part.stage_two, often)}
+        if part.ladder.picks:
+            single = min(most_total_only(configuration, specification, part.geography, part.level), often)
+            singles += single
+            doubles += often - single if min(law.size for law in part.laws) >= SMOOTH else 0
+            single = single if configuration.privacy == "puredp" else 0
+            laws = {
+                "total only": (part.total_only, single),
+                "stage 1": (part.stage_one, often - single),
+                "stage 2": (part.stage_two, often - single),
+            }
         queries = [
-            Query(name=name, variance=variance, scale=scale, groups=many)
-            for (name, many), (variance, scale) in zip(groups.items(), sizes, strict=True)
-            if many
+            Query(
+                name=name,
+                variance=law.size if law.is_gaussian else None,
+                scale=None if law.is_gaussian else law.size,
+                groups=many,
+            )
+            for name, (law, many) in laws.items()
+            if many and law is not None
         ]
-        levels.append(Level(name=f"{part.geography}, {LEVEL_WORDS[part.level]}", queries=queries))
+        levels.append(Level(name=tabulation.place_words(part.place), queries=queries))
     if configuration.privacy == "zcdp" and singles and doubles < MANY:
         said.append(Claim(AnswerKind.MODEL, (_TWO_STAGES,)))
     whole = Claim.of_all(said)
     return Release(
-        name=f"safetab-{which.lower()}",
-        title=f"SafeTab-P, {PASS_NAMES[which]}",
-        unit="person",
+        name=_name(tabulation, which),
+        title=f"{tabulation.title}, {tabulation.passes[which].title}"
+        if len(tabulation.passes) > 1
+        else tabulation.title,
+        unit=tabulation.unit,
         neighbours="unbounded",
         rho=spent(configuration, which) if configuration.privacy == "zcdp" else None,
         levels=levels,
         kind=whole.kind,
         reason=" ".join(whole.reasons),
-        notes=_NOTES,
+        notes=_notes(tabulation),
     )
 
 
+def _name(tabulation: AdaptiveTabulation, which: str) -> str:
+    return f"{tabulation.name}-{which.lower()}" if len(tabulation.passes) > 1 else tabulation.name
+
+
 def exact_account(
-    configuration: Configuration, specification: Specification, which: Pass, neighbours: Neighbours
+    configuration: Configuration, specification: Specification, which: str, neighbours: Neighbours
 ) -> Account:
     """Return the exact account of a pass: the worst over how many total-only groups people are in.
 
@@ -340,7 +361,10 @@ def exact_account(
             case for case in cases if not any(_inside(case[1], whole) for _, whole in more_cases)
         ] + more_cases
     parts = mechanisms(configuration, specification, which)
-    return Account(f"safetab-{which.lower()}", "person", neighbours, cases, cases[0][0], claim=claim(parts))
+    tabulation = configuration.tabulation
+    return Account(
+        _name(tabulation, which), tabulation.unit, neighbours, cases, cases[0][0], claim=claim(parts)
+    )
 
 
 def _inside(events: Sequence[Noise], whole: Sequence[Noise]) -> bool:
@@ -350,37 +374,45 @@ def _inside(events: Sequence[Noise], whole: Sequence[Noise]) -> bool:
 
 
 def _cases(
-    configuration: Configuration, specification: Specification, which: Pass, people: int
+    configuration: Configuration, specification: Specification, which: str, people: int
 ) -> list[tuple[CaseLabel, tuple[Noise, ...]]]:
     """The events of people of one pass, by how many total-only groups of each level they are in.
 
-    A person's groups are the same in the nation and in a state, so one number for each level says it all.
+    A person's groups are the same at all geographies that are not below, and on all ladders, so one number
+    for each level of groups says it all.
     """
+    tabulation = configuration.tabulation
     parts = mechanisms(configuration, specification, which)
-    choices: list[Sequence[int]] = []
-    for level in LEVELS:
-        above = [part for part in parts if part.level == level and part.geography not in BELOW_STATE]
-        sizes = [most_total_only(configuration, specification, one.geography, level) for one in above]
+    choices: dict[int, Sequence[int]] = {}
+    for groups in dict.fromkeys(one.groups for one in tabulation.workloads.values()):
+        above = [part for part in parts if _chooses(part, tabulation, groups)]
+        sizes = [most_total_only(configuration, specification, *one.place) for one in above]
         often = people * min(max(sizes, default=0), max((one.stability.value for one in above), default=0))
         laws = [part.laws[0] for part in above]
         if not often or not laws[0].is_gaussian:
             # Geometric noise on a count that changes by one is randomized response, which is the worst
             # mechanism of its epsilon: two stages of the same sum are never worse.
-            choices.append((often,))
+            choices[groups] = (often,)
         else:
             smooth = min(law.size for law in laws) >= SMOOTH
-            choices.append((0, often) if smooth else range(often + 1))
+            choices[groups] = (0, often) if smooth else range(often + 1)
     return [
-        ((regional, detailed), _events(parts, {1: regional, 2: detailed}, people))
-        for regional, detailed in product(*choices)
+        (singles, _events(parts, tabulation, dict(zip(choices, singles, strict=True)), people))
+        for singles in product(*choices.values())
     ]
+
+
+def _chooses(part: Mechanism, tabulation: AdaptiveTabulation, groups: int) -> bool:
+    """Whether groups of a level may have one stage or two here."""
+    own = tabulation.workloads[part.level].groups == groups
+    return own and part.ladder.picks and not tabulation.is_below(part.geography)
 
 
 def most_total_only(
     configuration: Configuration, specification: Specification, geography: str, level: int
 ) -> int:
     """Return in how many total-only groups of one region one person can be, at most."""
-    if geography in BELOW_STATE:
+    if specification.tabulation.is_below(geography):
         return 0
     kept = tuple(one for one in specification.iterations if one.total_only)
     codes = {one.code for one in kept}
@@ -388,17 +420,20 @@ def most_total_only(
         code: tuple(group for group in groups if group in codes)
         for code, groups in specification.mapped.items()
     }
-    part = Specification(iterations=kept, codes=specification.codes, mapped=mapped)
+    part = replace(specification, iterations=kept, codes=specification.codes, mapped=mapped)
     return part.stability(level, configuration.max_race_codes, geography).value
 
 
-def _events(parts: Sequence[Mechanism], singles: dict[int, int], people: int) -> tuple[Noise, ...]:
+def _events(
+    parts: Sequence[Mechanism], tabulation: AdaptiveTabulation, singles: Mapping[int, int], people: int
+) -> tuple[Noise, ...]:
     events: list[Noise] = []
     for part in parts:
         often = people * max(part.stability.value, 1)
-        single = 0 if part.geography in BELOW_STATE else min(singles[part.level], often)
-        often_each = zip(part.laws, (single, often - single, often - single), strict=True)
-        events += [law.repeated(times) for law, times in often_each if times]
+        groups = tabulation.workloads[part.level].groups
+        single = min(singles.get(groups, 0), often) if _chooses(part, tabulation, groups) else 0
+        counts = (single, often - single, often - single) if part.ladder.picks else (0, often)
+        events += [law.repeated(times) for law, times in zip(part.laws, counts, strict=True) if times]
     return grouped(events)
 
 

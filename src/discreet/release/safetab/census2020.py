@@ -13,11 +13,12 @@ from bisect import bisect_left, bisect_right
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import cast
 
 from discreet.release.commit import staging
-from discreet.release.safetab.configuration import TOML_FILE, Configuration, read_toml
-from discreet.release.safetab.specification import Iteration, Kind, Specification, write_specification
+from discreet.release.mechanism.configuration import Configuration
+from discreet.release.mechanism.groups import Iteration, Specification
+from discreet.release.safetab.configuration import TOML_FILE, read_toml
+from discreet.release.safetab.specification import safetab_p, write_specification
 
 _SHOWN = {"all": (False, False), "totals": (True, False), "below states": (False, True)}
 
@@ -39,7 +40,7 @@ def packaged(name: str) -> Specification:
                 code=row["group"],
                 name=row["name"],
                 level=int(row["level"]),
-                kind=cast(Kind, row["kind"]),
+                kind=row["kind"],
                 total_only=total_only,
                 coarse_only=coarse_only,
             )
@@ -50,6 +51,7 @@ def packaged(name: str) -> Specification:
                 mapped[code].append(row["group"])
     # the files list a code's groups by number
     return Specification(
+        tabulation=safetab_p(),
         iterations=tuple(iterations),
         codes=codes,
         mapped={code: tuple(sorted(groups)) for code, groups in mapped.items()},

@@ -20,13 +20,13 @@ there is a cap, totals are compared with people who have all their codes as well
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache, partial
 from math import ceil, nan, sqrt
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeVar, get_args
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,43 +34,32 @@ from numpy.typing import NDArray
 from discreet.noise import Noise
 from discreet.release.commit import read_manifest, read_receipt
 from discreet.release.ledger import JsonDict, find_ledger, read_ledger
-from discreet.release.safetab.configuration import (
-    MOST_CODES,
-    Configuration,
-    Place,
-    Privacy,
-    read_configuration,
-)
-from discreet.release.safetab.counts import Classes
-from discreet.release.safetab.mechanism import Mechanism, column, fill, mechanism
-from discreet.release.safetab.run import ORDER
-from discreet.release.safetab.specification import (
-    GEOGRAPHIES,
-    Kind,
-    Specification,
-    read_specification,
-    read_water,
-)
-from discreet.release.safetab.tables import (
-    TABLES,
+from discreet.release.mechanism.adaptive import Mechanism, column, fill, mechanism
+from discreet.release.mechanism.configuration import Configuration, Place, Privacy
+from discreet.release.mechanism.groups import Specification
+from discreet.release.mechanism.regions import Classes
+from discreet.release.mechanism.tables import (
     Codes,
     Part,
     Released,
     keys,
+    published,
+    read_picked,
     read_released,
     variance_of,
-    with_sexes,
 )
+from discreet.release.mechanism.tabulation import AdaptiveTabulation, Ladder
+from discreet.release.safetab.configuration import read_configuration
+from discreet.release.safetab.specification import read_specification, read_water
 
 if TYPE_CHECKING:
-    from discreet.release.safetab.counts import GroupCounts
+    from discreet.release.mechanism.counts import GroupCounts
+    from discreet.release.mechanism.tables import Picked
     from discreet.release.tables import ArrowTable
 
 CONFIDENTIAL = "CONFIDENTIAL: made from the true counts, for the trusted curator only. Do not publish."
 SIZES = (0, 1, 10, 50, 100, 500, 1_000, 5_000, 20_000)
 """Where the classes of group size begin."""
-KINDS = ("total", "sex", "cell")
-CLASSES: tuple[Kind, ...] = get_args(Kind)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -201,7 +190,7 @@ class CapLine:
 
     geography: str
     level: int
-    kind: Kind
+    kind: str
     sums: CapSums
 
     def as_dict(self) -> dict[str, object]:
@@ -236,7 +225,8 @@ class Curated:
     notes: tuple[str, ...] = ()
     rehearsal: bool = False
     out: str = ""
-    max_race_codes: int = MOST_CODES
+    tabulation: AdaptiveTabulation
+    max_race_codes: int
     caps: tuple[CapLine, ...] = ()
 
     def as_dict(self) -> dict[str, object]:
@@ -246,17 +236,19 @@ class Curated:
             "out": self.out,
             "rehearsal": self.rehearsal,
             "notes": list(self.notes),
-            "max_race_codes": self.max_race_codes,
+            self.tabulation.answers.limit: self.max_race_codes,
             "cap": [line.as_dict() for line in self.caps],
             "errors": [line.as_dict() for line in self.errors],
             "groups": [line.as_dict() for line in self.groups],
         }
 
-    def by(self, key: Callable[[ErrorLine], Key], *, kinds: Sequence[str] = KINDS) -> dict[Key, ErrorSums]:
+    def by(
+        self, key: Callable[[ErrorLine], Key], *, kinds: Sequence[str] | None = None
+    ) -> dict[Key, ErrorSums]:
         """Return the errors summed over the lines that have the same key."""
         found: dict[Key, ErrorSums] = {}
         for line in self.errors:
-            if line.kind in kinds:
+            if kinds is None or line.kind in kinds:
                 found[key(line)] = found.get(key(line), ErrorSums()) + line.errors
         return found
 
@@ -335,21 +327,25 @@ def law(privacy: Privacy, variance: float, cells: int) -> ErrorLaw:
 NO_CUT = -(1 << 40)
 """Below every noise: nothing is dropped."""
 
-_RANK = {f"{prefix}{name}": rank for rank, name in enumerate(ORDER) for prefix in ("", "PR-")}
-
 
 class ReleaseChances:
     """Chances under given parameters; `classes` are regions of the same blocks that share numbers."""
 
     def __init__(self, configuration: Configuration, specification: Specification, classes: Classes) -> None:
         self.configuration, groups = configuration, specification.iterations
+        tabulation = self.tabulation = configuration.tabulation
         self.simple = np.array([one.total_only for one in groups], dtype=bool)
         self._tabulated = {
-            name: np.array([one.tabulated(name) for one in groups], dtype=bool) for name in GEOGRAPHIES
+            name: np.array([one.tabulated(below=where.below) for one in groups], dtype=bool)
+            for name, where in tabulation.geographies.items()
+        }
+        rank = {
+            name: tabulation.order.index(where.like) if where.like in tabulation.order else 0
+            for name, where in tabulation.geographies.items()
         }
         self._shared: dict[str, dict[int, tuple[str, ...]]] = {}
         for members in classes:
-            names = tuple(sorted((name for name, _ in members), key=lambda name: _RANK.get(name, 0)))
+            names = tuple(sorted((name for name, _ in members), key=rank.__getitem__))
             for name, region in members:
                 self._shared.setdefault(name, {})[region] = names
         self.mechanism = lru_cache(maxsize=None)(partial(mechanism, configuration, specification))
@@ -378,9 +374,8 @@ class ReleaseChances:
         for rows, names in self._parts(geography, region):
             open_ = np.ones(rows.size, dtype=bool)
             for one in self._mechanisms(names, level):
-                noise = np.where(
-                    self.simple[iteration[rows]], _variance(one.total_only), _variance(one.stage_two)
-                )
+                simple = self.simple[iteration[rows]] & one.ladder.picks
+                noise = np.where(simple, _variance(one.total_only), _variance(one.stage_two))
                 own = open_ & self._tabulated[one.geography][iteration[rows]]
                 own &= np.isclose(variance[rows], noise, rtol=1e-9, atol=0.0)
                 if one.suppression is not None:
@@ -441,7 +436,7 @@ def curate(
 ) -> Curated:
     """Compare the released tables of `out` with the true counts of `data`."""
     from discreet.release.engine import connect
-    from discreet.release.safetab.records import count
+    from discreet.release.mechanism.records import count
 
     params, data, out = Path(params), Path(data), Path(out)
     configuration, specification = read_configuration(params), read_specification(params)
@@ -454,8 +449,8 @@ def curate(
             connect(engine, memory=memory, threads=threads, spark_master=spark_master)
         )
         whole: dict[Place, Counts] = {}
-        if configuration.max_race_codes < MOST_CODES:
-            every = replace(configuration, max_race_codes=MOST_CODES)
+        if configuration.max_race_codes < configuration.most_codes:
+            every = replace(configuration, max_race_codes=configuration.most_codes)
             with count(data, every, specification, engine=connected) as counts:
                 whole = {place: Counts.of(counts.totals(*place)) for place in places}
         counts = open_.enter_context(count(data, configuration, specification, engine=connected))
@@ -464,8 +459,9 @@ def curate(
         options, water = summary.get("options", {}), read_water(params)
         classes = counts.geography.coterminous(water) if options.get("coterminous") else ()
         releasing = ReleaseChances(configuration, specification, classes)
+        picked = _picked(params, configuration, specification, regions, places)
         for done, place in enumerate(places, 1):
-            found = _Place(releasing, counts, released, released.parts[place])
+            found = _Place(releasing, counts, released, released.parts[place], picked.get(place))
             errors += found.errors()
             if place in whole:
                 caps += found.caps(whole[place], specification)
@@ -480,9 +476,26 @@ def curate(
         notes=notes,
         rehearsal=options.get("rehearsal") is not None,
         out=out.name,
+        tabulation=configuration.tabulation,
         max_race_codes=configuration.max_race_codes,
         caps=tuple(caps),
     )
+
+
+def _picked(
+    params: Path,
+    configuration: Configuration,
+    specification: Specification,
+    regions: Mapping[str, Sequence[str]],
+    places: Sequence[Place],
+) -> dict[Place, Picked]:
+    """Read the published counts that picked tables, where the specification says so."""
+    found: dict[Place, Picked] = {}
+    for ladder in configuration.tabulation.ladders.values():
+        if not ladder.picks:
+            own = [place for place in places if configuration.tabulation.ladder(place[1]) is ladder]
+            found |= read_picked(params.parent / ladder.input, specification, regions, own)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -511,10 +524,16 @@ class _Place:
     """One geography and level: the released groups beside the true ones."""
 
     def __init__(
-        self, releasing: ReleaseChances, counts: GroupCounts, released: Released, part: Part
+        self,
+        releasing: ReleaseChances,
+        counts: GroupCounts,
+        released: Released,
+        part: Part,
+        picked: Picked | None,
     ) -> None:
-        self._releasing, self._part = releasing, part
-        self._labels = None if released.bureau else released.labels
+        self._releasing, self._part, self._ladder = releasing, part, part.ladder
+        self._picked = None if picked is None else keys(picked.region, picked.iteration)
+        self._labels = None if released.bureau else released.labels[part.ladder.name]
         self._where = part.geography, part.level
         table = counts.totals(*self._where)
         self._groups, self._count = (
@@ -532,10 +551,12 @@ class _Place:
         part = self._part
         if self._labels is not None:
             words = np.array([float(one.variance) for one in self._labels.total])
-            found: Floats = words[part.label.astype(np.int64) * len(TABLES) + part.table] / part.widths()
+            found: Floats = (
+                words[part.label.astype(np.int64) * len(self._ladder.rungs) + part.table] / part.widths()
+            )
             return found
         one = self._releasing.mechanism(*self._where)
-        simple = self._releasing.simple[part.iteration]
+        simple = self._releasing.simple[part.iteration] & self._ladder.picks
         return np.where(simple, _variance(one.total_only), _variance(one.stage_two))
 
     def caps(self, whole: Counts, specification: Specification) -> list[CapLine]:
@@ -553,9 +574,10 @@ class _Place:
             "within_noise": np.abs(noise) <= margin,
             "within": np.abs(error) <= margin,
         }
-        of = np.array([CLASSES.index(one.kind) for one in specification.iterations])
+        classes = specification.tabulation.answers.kinds
+        of = np.array([classes.index(one.kind) for one in specification.iterations])
         numbers, groups, emptied = (
-            np.bincount(of[iteration], minlength=len(CLASSES))
+            np.bincount(of[iteration], minlength=len(classes))
             for iteration in (
                 part.iteration,
                 whole.iteration,
@@ -563,7 +585,7 @@ class _Place:
             )
         )
         totals = {
-            name: np.bincount(of[part.iteration], values, len(CLASSES)) for name, values in sums.items()
+            name: np.bincount(of[part.iteration], values, len(classes)) for name, values in sums.items()
         }
         return [
             CapLine(
@@ -577,7 +599,7 @@ class _Place:
                     **{name: float(values[at]) for name, values in totals.items()},
                 ),
             )
-            for at, kind in enumerate(CLASSES)
+            for at, kind in enumerate(classes)
             if numbers[at] or groups[at]
         ]
 
@@ -591,15 +613,18 @@ class _Place:
         lines = self._lines("total", every, part.totals() - self._total, variance * cells, cells, cut)
         if not self._large.size:
             return lines
-        error = with_sexes(self._large) - with_sexes(self._truth)
-        heights = self._large.widths() + 2
+        error = published(self._large) - published(self._truth)
+        heights = self._ladder.heights[self._large.table]
         group = np.repeat(np.flatnonzero(part.table > 0), heights)
         row = np.arange(error.size) - np.repeat(np.cumsum(heights) - heights, heights)
-        for kind, chosen in (("sex", row < 2), ("cell", row >= 2)):
-            at = group[chosen]
-            summed = cells[at] // 2 if kind == "sex" else np.ones_like(at)
-            none = np.full(at.size, NO_CUT)
-            lines += self._lines(kind, at, error[chosen], variance[at] * summed, summed, none)
+        many, of_kind = _row_kinds(self._ladder)
+        row_kind, added = (table[np.repeat(self._large.table, heights), row] for table in (of_kind, many))
+        for number, kind in enumerate(self._ladder.kinds[1:], 1):
+            chosen = row_kind == number
+            at, summed = group[chosen], added[chosen]
+            if at.size:
+                none = np.full(at.size, NO_CUT)
+                lines += self._lines(kind, at, error[chosen], variance[at] * summed, summed, none)
         return lines
 
     def _lines(
@@ -622,17 +647,17 @@ class _Place:
             "expected_square": expected.square,
             "expected_within": expected.within,
         }
-        code = _size(self._total[group]) * len(TABLES) + self._part.table[group]
-        many = len(SIZES) * len(TABLES)
+        code = _size(self._total[group]) * len(self._ladder.rungs) + self._part.table[group]
+        many = len(SIZES) * len(self._ladder.rungs)
         numbers = np.bincount(code, minlength=many)
         totals = {name: np.bincount(code, values, many) for name, values in sums.items()}
         return [
             ErrorLine(
                 geography=self._where[0],
                 level=self._where[1],
-                table=TABLES[at % len(TABLES)],
+                table=self._ladder.names[at % len(self._ladder.rungs)],
                 kind=kind,
-                size=at // len(TABLES),
+                size=at // len(self._ladder.rungs),
                 errors=ErrorSums(
                     numbers=int(numbers[at]), **{name: float(values[at]) for name, values in totals.items()}
                 ),
@@ -654,18 +679,37 @@ class _Place:
             for one, chosen in self._laws(each, cells):
                 margin[chosen] = one.margin()
             return margin
-        said = {
-            "total": self._labels.total,
-            "sex": self._labels.rows[::2],
-            "cell": self._labels.rows[1::2],
-        }
-        number = self._part.label[group].astype(np.int64) * len(TABLES) + self._part.table[group]
+        many = len(self._ladder.kinds) - 1
+        said = {"total": self._labels.total}
+        said |= {own: self._labels.rows[at::many] for at, own in enumerate(self._ladder.kinds[1:])}
+        number = self._part.label[group].astype(np.int64) * len(self._ladder.rungs) + self._part.table[group]
         found: Ints = np.array([one.margin for one in said[kind]], dtype=np.int64)[number]
         return found
+
+    def _listed(self) -> list[GroupLine]:
+        """Return the groups of a published list by size: all of them are released."""
+        assert self._picked is not None
+        many = len(SIZES)
+        groups = np.bincount(_size(self._true.at(self._picked)), minlength=many)
+        released = np.bincount(_size(self._total), minlength=many)
+        return [
+            GroupLine(
+                geography=self._where[0],
+                level=self._where[1],
+                size=place,
+                groups=int(groups[place]),
+                released=int(released[place]),
+                expected=float(groups[place]),
+                suppressing=False,
+            )
+            for place in np.flatnonzero(groups).tolist()
+        ]
 
     def groups(self, regions: int, iterations: Codes) -> list[GroupLine]:
         """Return how many groups there are and how many were released, by size."""
         count, chances, many = self._count, self._releasing, len(SIZES)
+        if self._picked is not None:
+            return self._listed()
         groups = np.bincount(_size(count), minlength=many)
         expected = np.bincount(_size(count), chances.kept(*self._where, *self._groups, count), many)
         released = np.bincount(_size(self._total), minlength=many)
@@ -687,6 +731,16 @@ class _Place:
         ]
 
 
+def _row_kinds(ladder: Ladder) -> tuple[Ints, Ints]:
+    """Return how many cells each row of each table adds up, and the number of its kind."""
+    shape = len(ladder.rungs), int(ladder.heights.max())
+    many, kind = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    for table, rung in enumerate(ladder.rungs[1:], 1):
+        for place, row in enumerate(rung.rows):
+            many[table, place], kind[table, place] = len(row.cells), ladder.kinds.index(row.kind)
+    return many, kind
+
+
 def _size(count: Ints) -> NDArray[np.intp]:
     """Return the class of sizes of each group."""
     return np.searchsorted(SIZES, count, side="right") - 1
@@ -704,21 +758,23 @@ def _notes(
     options = summary.get("options", {})
     if not summary:
         yield "There is no summary.json beside the tables, so how they were post-processed is not known."
-    if configuration.max_race_codes < MOST_CODES:
+    if configuration.max_race_codes < configuration.most_codes:
+        word = configuration.tabulation.answers.word
         yield (
-            f"Only the first {configuration.max_race_codes} race codes of a person count, in the release and "
-            "in the true counts, unless a table says that all codes do."
+            f"Only the first {configuration.max_race_codes} {word} codes of a person count, in the release "
+            "and in the true counts, unless a table says that all codes do."
         )
-    if options.get("coterminous"):
-        yield "Regions of the same blocks share their numbers, so that errors come more than once."
-    suppressed = options.get("tabulation_suppression")
-    if suppressed:
+    if options.get("coterminous") and configuration.tabulation.order:
+        yield (
+            f"Regions of the same {configuration.tabulation.areas.many} share their numbers, so that errors "
+            "come more than once."
+        )
+    if options.get("tabulation_suppression"):
         yield (
             "Groups whose alone count exceeded the combination count were dropped; "
             "the expectations ignore this."
         )
-    # version 0.2 says "tabulation_suppression": true, which set negative counts to zero
-    if not configuration.allow_negative_counts or options.get("negative") == "zero" or suppressed is True:
+    if not configuration.allow_negative_counts or options.get("negative") == "zero":
         yield "Counts below zero were set to zero, which raises small ones; the expectations ignore this."
     if options.get("negative") == "drop":
         yield (
@@ -734,10 +790,5 @@ def _notes(
         for one in read_ledger(ledger).entries:
             if one.id == receipt["entry"]:
                 said |= {str(item["sha256"]) for item in one.inputs}
-    # outputs of version 0.1 have a ledger of their own inside
-    for file in out.glob("ledger*.json"):
-        with suppress(OSError):
-            text = file.read_text(encoding="utf-8")
-            said |= {word for word in text.replace('"', " ").split() if len(word) == 64}
     if said and not {one["sha256"] for one in counts.origins()} <= said:
         yield "WARNING: the ledger says that the output was made from other files than these."

@@ -2,7 +2,7 @@
 
 `sizing` answers it all for a configuration: the command line prints it, the workbench shows it, a spreadsheet
 holds it. It takes milliseconds but for the exact cost, so that a page can follow a slider. A table of `cells`
-cells (1, 8, 18 or 46) has independent noise of the second stage in each.
+cells has independent noise of the second stage in each.
 
 Budgets are rho under zCDP and epsilons under pure privacy; `changed` shares out one total over the levels.
 """
@@ -28,7 +28,12 @@ from discreet.budget.claims import EXACTLY
 from discreet.errors import InputError
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from discreet.numbers import Exact, fraction, plain, positive, share
-from discreet.release.safetab import renamed
+from discreet.release.mechanism.adaptive import Mechanism, noise_for
+from discreet.release.mechanism.configuration import BUDGET_WORDS, BUDGETS, Configuration, Place
+from discreet.release.mechanism.groups import Specification
+from discreet.release.mechanism.tables import CONFIDENCE, Z95, variance_of
+from discreet.release.mechanism.tables import margin as margin_of
+from discreet.release.mechanism.tabulation import Ladder
 from discreet.release.safetab.account import (
     LARGEST,
     claim,
@@ -38,37 +43,15 @@ from discreet.release.safetab.account import (
     spent,
     two_stages,
 )
-from discreet.release.safetab.configuration import (
-    BUDGET_WORDS,
-    BUDGETS,
-    MOST_CODES,
-    RUNS,
-    Configuration,
-    Place,
-)
-from discreet.release.safetab.mechanism import Mechanism, noise_for
-from discreet.release.safetab.specification import (
-    GEOGRAPHIES,
-    LEVEL_WORDS,
-    LEVELS,
-    PASSES,
-    Pass,
-    Specification,
-)
-from discreet.release.safetab.tables import CONFIDENCE, Z95, variance_of
-from discreet.release.safetab.tables import margin as margin_of
+from discreet.release.safetab.specification import safetab_p
 
 Floats = NDArray[np.float64]
 Of = Literal["cell", "total"]
 """What a target error is a part of: the average cell, or the whole group."""
 
-CELLS = (1, 8, 18, 46)
-"""Published cells of a group by table: a total, or sex by 4, 9 or 23 ages."""
-
 STABILITY = 9
 """Groups of one region and level that a person can be in, in the specification of 2020."""
 
-_PLACES = [(geography, level) for geography in GEOGRAPHIES for level in LEVELS]
 _LARGEST_MARGIN = 10**6
 _DIGITS = 6  # of a size of noise that is searched for, rounded to the safe side
 
@@ -109,8 +92,10 @@ FOR_MARGIN = {"zcdp": exact_rho_for_margin, "puredp": exact_epsilon_for_margin}
 """The least budget for a margin, by the kind of privacy."""
 
 
-def smallest_sizes(noise: Noise, *, relative_margin: Exact, of: Of = "cell") -> tuple[int, int, int, int]:
-    """Return from which size on a group can be shown as a total, and by sex and 4, 9 and 23 ages.
+def smallest_sizes(
+    noise: Noise, ladder: Ladder | None = None, *, relative_margin: Exact, of: Of = "cell"
+) -> tuple[int, ...]:
+    """Return from which size on a group can be shown by each table of a ladder, by default SafeTab-P's.
 
     `cell`: 95 % of the time the noise of a cell is at most this part of the average cell. `total`: that of
     the sum of all cells is at most this part of the group. Both by the exact law of the noise.
@@ -121,26 +106,25 @@ def smallest_sizes(noise: Noise, *, relative_margin: Exact, of: Of = "cell") -> 
     (490, 1390, 2080, 3320)
     """
     part = positive(relative_margin, name="relative_margin")
-    total, four, nine, many = (
-        ceil((cells * margin_of(noise) if of == "cell" else margin_of(noise, cells)) / part)
-        for cells in CELLS
+    rungs = (ladder or safetab_p().ladder(1)).rungs
+    return tuple(
+        ceil((rung.cells * margin_of(noise) if of == "cell" else margin_of(noise, rung.cells)) / part)
+        for rung in rungs
     )
-    return total, four, nine, many
 
 
 def thresholds_for(
     sizes: Sequence[int], stage_one: Noise | None, *, chance: Exact = "0.95"
-) -> tuple[int, int, int]:
+) -> tuple[int, ...]:
     """Return thresholds with which a group of each size gets its table with this chance, or more.
 
     >>> thresholds_for((500, 1000, 7000), DiscreteGaussian("22500/1067"), chance="0.95")
     (492, 992, 6992)
     """
-    if len(sizes) != 3:
-        raise InputError(f"there are {len(sizes)} sizes; three are needed, one for each threshold")
+    if not len(sizes):
+        raise InputError("there are no sizes; one is needed for each threshold")
     slack = 0 if stage_one is None else stage_one.quantile(fraction(chance, name="chance"))
-    first, second, third = (max(0, int(size) - slack) for size in sizes)
-    return first, second, third
+    return tuple(max(0, int(size) - slack) for size in sizes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +178,7 @@ def partial_means(noise: Noise, below: ArrayLike) -> Floats:
 
 
 def table_chances(sizes: ArrayLike, stage_one: Noise | None, thresholds: Sequence[int]) -> Floats:
-    """Return the chance of each table (total, 4, 9, 23 ages), a column each, by true size.
+    """Return the chance of each table of a ladder, a column each, by true size.
 
     >>> table_chances([971], DiscreteGaussian("15000/53"), (971, 4971, 19971)).round(3).tolist()
     [[0.488, 0.512, 0.0, 0.0]]
@@ -222,21 +206,11 @@ class DesignCost:
     neighbours: Neighbours = "unbounded"
     cases: int = 1
 
-    @property
-    def rho(self) -> Fraction:
-        """Deprecated: see `budget`."""
-        return renamed("rho", "budget", self.budget)
-
-    @property
-    def zcdp_epsilon(self) -> float:
-        """Deprecated: see `converted`."""
-        return renamed("zcdp_epsilon", "converted", self.converted)
-
 
 def cost(
     configuration: Configuration,
     specification: Specification,
-    which: Pass,
+    which: str,
     *,
     delta: Exact,
     neighbours: Neighbours = "unbounded",
@@ -274,7 +248,7 @@ def _epsilon(events: tuple[Noise, ...], delta: Fraction) -> float:
     return float(compose(events).epsilon(delta=delta))
 
 
-def _check(configuration: Configuration, which: Pass) -> None:
+def _check(configuration: Configuration, which: str) -> None:
     """Raise if a pass cannot be designed here."""
     places = configuration.levels(which)
     if not places:
@@ -282,7 +256,7 @@ def _check(configuration: Configuration, which: Pass) -> None:
     infinite = [place for place in places if configuration.budgets[place] is None]
     if infinite:
         raise InputError(
-            f"{infinite[0][0]}, {LEVEL_WORDS[infinite[0][1]]} has an infinite budget, so no noise"
+            f"{configuration.tabulation.place_words(infinite[0])} has an infinite budget, so no noise"
         )
     if sum((configuration.budgets[place] or 0 for place in places), Fraction(0)) > LARGEST:
         raise InputError(f"the budgets add up to more than {LARGEST}, which protects nobody")
@@ -305,8 +279,8 @@ class SizedLevel:
     second: Fraction
     variance: Fraction | float
     margin: int
-    sizes: tuple[int, int, int, int]
-    thresholds: tuple[int, int, int]
+    sizes: tuple[int, ...]
+    thresholds: tuple[int, ...]
     suppression: int | None
 
     @classmethod
@@ -321,25 +295,20 @@ class SizedLevel:
         """Return a mechanism that has noise with what follows from a target error."""
         assert one.stage_two is not None
         budget = one.budget or Fraction(0)
-        every = range(1, MOST_CODES + 1)
+        every = range(1, configuration.most_codes + 1)
         return cls(
             mechanism=one,
             place=one.place,
             stability=one.stability.value,
             by_races=tuple(specification.stability(one.level, k, one.geography).value for k in every),
             budget=budget,
-            second=(1 - configuration.gamma) * budget,
+            second=(1 - configuration.gamma) * budget if one.ladder.picks else budget,
             variance=variance_of(one.stage_two),
             margin=margin_of(one.stage_two),
-            sizes=smallest_sizes(one.stage_two, relative_margin=error, of=of),
+            sizes=smallest_sizes(one.stage_two, one.ladder, relative_margin=error, of=of),
             thresholds=one.thresholds,
             suppression=one.suppression,
         )
-
-    @property
-    def rho(self) -> Fraction:
-        """Deprecated: see `budget`."""
-        return renamed("rho", "budget", self.budget)
 
     def as_dict(self) -> dict[str, object]:
         """Return what JSON says."""
@@ -354,22 +323,20 @@ class SizedLevel:
             f"{word}_stage_2": str(self.second),
             "variance": str(self.variance) if isinstance(self.variance, Fraction) else self.variance,
             "margin": self.margin,
-            "sizes": dict(zip(TABLE_WORDS, self.sizes, strict=True)),
+            "sizes": {
+                rung.word: size for rung, size in zip(self.mechanism.ladder.rungs, self.sizes, strict=True)
+            },
             "thresholds": list(self.thresholds),
             "suppressed_up_to": self.suppression,
             "empty_dropped": None if self.suppression is None else float(second.cdf(self.suppression)),
         }
 
 
-TABLE_WORDS = ("total", "4 ages", "9 ages", "23 ages")
-"""What the four tables of a group are called: a total, or sex by so many ages."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizing:
     """A design of one pass: what each geography and level shows, and what one person pays for it."""
 
-    which: Pass
+    which: str
     configuration: Configuration
     error: Fraction
     of: Of
@@ -394,7 +361,7 @@ class Sizing:
             "error": str(self.error),
             "of": self.of,
             "delta": float(self.delta),
-            "max_race_codes": self.configuration.max_race_codes,
+            self.configuration.tabulation.answers.limit: self.configuration.max_race_codes,
             "gamma": str(self.configuration.gamma),
             "zero_suppression_chance": str(self.configuration.zero_suppression_chance),
             "answer": self.claim.document(),
@@ -423,7 +390,7 @@ class Sizing:
 def sizing(
     configuration: Configuration,
     specification: Specification,
-    which: Pass,
+    which: str,
     *,
     error: Exact = "0.1",
     of: Of = "cell",
@@ -515,11 +482,12 @@ class Cap:
     cut: Fraction | None
     lost: Fraction | None
     levels: tuple[CapLevel, ...]
+    limit: str = "max_race_codes"
 
     def as_dict(self) -> dict[str, object]:
         """Return what JSON says."""
         return {
-            "max_race_codes": self.races,
+            self.limit: self.races,
             "people_cut": None if self.cut is None else float(self.cut),
             "codes_lost": None if self.lost is None else float(self.lost),
             "levels": [
@@ -542,7 +510,7 @@ class Cap:
 def cap(
     configuration: Configuration,
     specification: Specification,
-    which: Pass,
+    which: str,
     codes_named: Sequence[Exact] | None = None,
 ) -> Cap | None:
     """Return what the cap on race codes saves in noise and costs in missing people; None if all codes count.
@@ -556,21 +524,21 @@ def cap(
     >>> round(county.within, 3), [round(chance, 3) for chance in county.reach]
     (0.956, [0.914, 0.0, 0.0])
     """
-    races = configuration.max_race_codes
-    if races >= MOST_CODES and codes_named is not None:
+    races, most = configuration.max_race_codes, configuration.most_codes
+    if races >= most and codes_named is not None:
         raise InputError(
-            f"shares of people by codes named are given, but all {MOST_CODES} race codes count; they tell "
-            "what a smaller number leaves out"
+            f"shares of people by codes named are given, but all {most} "
+            f"{configuration.tabulation.answers.word} codes count; they tell what a smaller number leaves out"
         )
-    if races >= MOST_CODES:
+    if races >= most:
         return None
     cut = lost = None
     if codes_named is not None:
-        shares = _named(codes_named)
+        shares = _named(codes_named, most)
         cut = sum(shares[races:], Fraction(0))
         missing = sum((share * many for many, share in enumerate(shares[races:], 1)), Fraction(0))
         lost = missing / sum(share * many for many, share in enumerate(shares, 1))
-    every = mechanisms(replace(configuration, max_race_codes=MOST_CODES), specification, which)
+    every = mechanisms(replace(configuration, max_race_codes=most), specification, which)
     levels = []
     for one, whole in zip(mechanisms(configuration, specification, which), every, strict=True):
         noise, wider = one.stage_two, whole.stage_two
@@ -589,17 +557,18 @@ def cap(
                 reach=None if lost is None else tuple(reach),
             )
         )
-    return Cap(races=races, cut=cut, lost=lost, levels=tuple(levels))
+    limit = configuration.tabulation.answers.limit
+    return Cap(races=races, cut=cut, lost=lost, levels=tuple(levels), limit=limit)
 
 
-def _named(shares: Sequence[Exact]) -> tuple[Fraction, ...]:
+def _named(shares: Sequence[Exact], most: int) -> tuple[Fraction, ...]:
     """Return the shares of people by how many codes they name, adding up to one."""
     found = [fraction(share, name="a share of people by codes named") for share in shares]
     total = sum(found, Fraction(0))
-    if not 1 <= len(found) <= MOST_CODES or min(found) < 0 or abs(total - 1) > Fraction(1, 100):
+    if not 1 <= len(found) <= most or min(found) < 0 or abs(total - 1) > Fraction(1, 100):
         raise InputError(
             f"the shares of people by codes named are {len(found)} numbers that add up to "
-            f"{float(total):.4g}; they must be one to {MOST_CODES} shares, none negative, that add up to 1"
+            f"{float(total):.4g}; they must be one to {most} shares, none negative, that add up to 1"
         )
     return tuple(share / total for share in found)
 
@@ -612,11 +581,15 @@ def with_derived(
     for (geography, level), budget in configuration.budgets.items():
         if budget:
             often = max(specification.stability(level, configuration.max_race_codes, geography).value, 1)
+            first: Noise | None
             first, second = (
                 noise_for(share * budget, often, configuration.privacy)
                 for share in (configuration.gamma, 1 - configuration.gamma)
             )
-            sizes = smallest_sizes(second, relative_margin=error, of=of)
+            ladder = configuration.tabulation.ladder(level)
+            if not ladder.picks:
+                first, second = None, noise_for(budget, often, configuration.privacy)
+            sizes = smallest_sizes(second, ladder, relative_margin=error, of=of)
             thresholds[geography, level] = thresholds_for(sizes[1:], first)
     return replace(configuration, thresholds=thresholds)
 
@@ -663,7 +636,7 @@ def changed(
                 f"the chance of dropping an empty group is {drop}; it must be at least 0 and below 1"
             )
         configuration = replace(configuration, zero_suppression_chance=drop)
-    spends = dict(configuration.budgets)
+    spends, places = dict(configuration.budgets), configuration.tabulation.places
     given = {"rho": rhos, "epsilon": epsilons}
     for name, wrong in given.items():
         if wrong and name != word:
@@ -671,23 +644,27 @@ def changed(
                 f"a budget is given as {name}, but the privacy is {configuration.privacy}: use {word}"
             )
     for place, budget in (given[word] or {}).items():
-        spends[place] = positive(budget, name=f"{word} of {place[0]}, {LEVEL_WORDS[place[1]]}")
+        spends[place] = positive(budget, name=f"{word} of {configuration.tabulation.place_words(place)}")
     for (geography, level), margin in (margins or {}).items():
         often = max(specification.stability(level, configuration.max_race_codes, geography).value, 1)
         least = FOR_MARGIN[configuration.privacy](margin, stability=often, gamma=configuration.gamma)
+        if not configuration.tabulation.ladder(level).picks:  # all of it goes to the cells
+            least *= 1 - configuration.gamma
         grain = _grain(least)
         spends[geography, level] = ceil(least / grain) * grain
     if levels is not None:
         wanted = set(levels)
-        without = [place for place in _PLACES if place in wanted and spends[place] == 0]
+        without = [place for place in places if place in wanted and spends[place] == 0]
         if without:
             name = f"{without[0][0]}:{without[0][1]}"
             raise InputError(f"{name} has no {word}; give one with --{word} {name}=B or --margin {name}=M")
         spends = {place: budget if place in wanted else Fraction(0) for place, budget in spends.items()}
-    run_us, run_pr = (
-        any(spends[place] != 0 for place in _PLACES if place[0] in PASSES[which]) for which in RUNS
+    passes = tuple(
+        which
+        for which, one in configuration.tabulation.passes.items()
+        if any(spends[place] != 0 for place in places if place[0] in one.geographies)
     )
-    configuration = replace(configuration, budgets=spends, run_us=run_us, run_pr=run_pr)
+    configuration = replace(configuration, budgets=spends, passes=passes)
     if total is not None and total_epsilon is not None:
         raise InputError("a total of the budgets and one of epsilon are given; give one of them")
     if total is not None:
@@ -699,7 +676,7 @@ def changed(
 
 
 def with_total(
-    configuration: Configuration, total: Exact, passes: Iterable[Pass] | None = None
+    configuration: Configuration, total: Exact, passes: Iterable[str] | None = None
 ) -> Configuration:
     """Return the configuration with one total of each pass, in the proportions that its budgets have.
 
@@ -720,7 +697,7 @@ def with_total(
             budget = (budgets[place] or Fraction(0)) * whole / before
             if not BUDGETS[0] <= budget <= BUDGETS[1]:
                 raise InputError(
-                    f"of the total {plain(whole)}, {place[0]}, {LEVEL_WORDS[place[1]]} would get "
+                    f"of the total {plain(whole)}, {configuration.tabulation.place_words(place)} would get "
                     f"{float(budget):.3g}; a budget lies between {plain(BUDGETS[0])} and {plain(BUDGETS[1])}"
                 )
             budgets[place] = budget
@@ -750,7 +727,7 @@ def with_total_epsilon(
 
 
 def _largest_rho(
-    configuration: Configuration, specification: Specification, which: Pass, wanted: float, delta: Fraction
+    configuration: Configuration, specification: Specification, which: str, wanted: float, delta: Fraction
 ) -> Fraction:
     """Return the largest total rho of a pass, of four digits, whose exact epsilon is at most `wanted`."""
 

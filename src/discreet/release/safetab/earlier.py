@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 
 from discreet.errors import InputError
 from discreet.numbers import Exact, fraction
+from discreet.release.mechanism.adaptive import Mechanism
+from discreet.release.mechanism.configuration import Configuration, Place
+from discreet.release.mechanism.groups import Iteration, Specification
+from discreet.release.mechanism.tables import T1_COLUMNS, margin, read_columns, variance_of
 from discreet.release.safetab.account import mechanisms
-from discreet.release.safetab.configuration import Configuration, Place
-from discreet.release.safetab.mechanism import Mechanism
-from discreet.release.safetab.specification import BELOW_STATE, LEVELS, Iteration, Specification
-from discreet.release.safetab.tables import T1_COLUMNS, margin, read_columns, variance_of
 from discreet.release.tables import MARK, MARKED
 
 Floats = NDArray[np.float64]
@@ -140,9 +140,10 @@ def total_only_groups(
     many = len(specification.iterations)
     passes = [mechanisms(configuration, specification, which) for which in configuration.passes]
     parts = [one for own in passes for one in own if one.stage_one is not None]
-    above = [one for one in parts if one.geography not in BELOW_STATE]
+    tabulation = configuration.tabulation
+    above = [one for one in parts if not tabulation.is_below(one.geography)]
     if not above:
-        raise InputError("no groups of the nation or the states have a budget, so none could be total-only")
+        raise InputError(f"no groups of {tabulation.above} have a budget, so none could be total-only")
     # the highest geography of a pass bounds the others: without its count a group is not judged
     top = {
         level: {
@@ -150,7 +151,7 @@ def total_only_groups(
             for own in passes
             if any(one in above and one.level == level for one in own)
         }
-        for level in LEVELS
+        for level in tabulation.levels
     }
     logs, largest, known = np.zeros(many), np.zeros(many, dtype=np.int64), np.zeros(many, dtype=np.int64)
     below, kept = np.zeros(many, dtype=np.int64), np.zeros(many)
@@ -158,7 +159,7 @@ def total_only_groups(
     for one in parts:
         here = np.flatnonzero((found.geography == one.geography) & (levels[found.iteration] == one.level))
         group, count = found.iteration[here], found.count[here]
-        if one.geography in BELOW_STATE:
+        if tabulation.is_below(one.geography):
             below += np.bincount(group, minlength=many)
             kept += np.bincount(group, _kept(one, count), many)
             continue

@@ -1,25 +1,4 @@
-"""What is done to finished tables, in a run or to an output that exists. It spends nothing.
-
-*Regions of the same blocks* publish the same numbers: the highest one that has any gives them to the others.
-This is Algorithm 4 of the paper. It looks at one population group at a time: among regions of the same
-blocks, the first in the order of `ORDER` whose group was not suppressed is the donor, and its table takes
-the place of the others' own, also where theirs was suppressed. Where every region's group was suppressed,
-nothing is published. A group is only given to geographies that tabulate it (total-only groups stay at the
-state, coarse-only groups come from below it). Variance and margin of error go along: they are those of the
-donor's noise. It costs nothing: which blocks make which region is public, and the rest is a function of
-released numbers.
-
-*Alone never above combination, and no count below zero*. The paper (5.3.4) names both and leaves open how, so
-they are options. A race group comes twice, as people of that race alone and as people of it alone or in any
-combination; the second cannot be smaller. Where noise says it is, both tables of the group are dropped in
-that region, since either may be the wrong one, or only the alone one. An alone group is dropped too where its
-combination group was not published: the noisy count of the combination was then too small to be shown, and
-that of the alone group was not. Which iterations belong together is public: they have the same race codes.
-
-`coterminous` and `postprocess` do either to an output, into a new directory. What the output says about its
-ledger goes along.
-
-`run`: from parameters and records to released tables and a ledger entry, all or nothing.
+"""`run`: from parameters and records to released tables and a ledger entry, all or nothing.
 
 The summary of a run says public facts and what can be counted in its output, nothing else. How many groups
 were suppressed is the number of all groups, which is public, less those released. How long the stages took
@@ -28,6 +7,9 @@ depends on the records, so it is told to the person at the screen and not writte
 A ledger gets one entry for each pass, since they are over different people. A geography and level with an
 infinite budget is published without noise. Such a run is not entered: what has no noise has no cost that
 could be counted.
+
+`coterminous` and `postprocess` do one step of a run to an output that exists, into a new directory. They
+spend nothing. What the output says about its ledger goes along.
 """
 
 from __future__ import annotations
@@ -41,235 +23,52 @@ from fractions import Fraction
 from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import InputError
 from discreet.files import sha256
 from discreet.noise import Noise
 from discreet.release.commit import RECEIPT, free, open_ledger, read_manifest, read_receipt, staging
 from discreet.release.ledger import NOT_PRIVATE, Entry, find_ledger, now, rehearsal_entropy
-from discreet.release.safetab import renamed
-from discreet.release.safetab.account import budget_release, mechanisms, spent
-from discreet.release.safetab.configuration import JSON_FILE, TOML_FILE, Configuration, read_configuration
-from discreet.release.safetab.mechanism import Mechanism
-from discreet.release.safetab.mechanism import noisy as noisy_groups
-from discreet.release.safetab.specification import (
-    FILES,
-    LEVEL_WORDS,
-    WATER_FILE,
-    Pass,
-    Specification,
-    read_specification,
-    read_water,
+from discreet.release.mechanism.adaptive import Mechanism
+from discreet.release.mechanism.adaptive import noisy as noisy_groups
+from discreet.release.mechanism.configuration import Configuration
+from discreet.release.mechanism.corrections import (
+    Corrections,
+    Negative,
+    Parts,
+    Suppression,
+    corrected,
+    donate,
+    partners,
 )
-from discreet.release.safetab.tables import (
+from discreet.release.mechanism.groups import Specification
+from discreet.release.mechanism.tables import (
     FORMAT,
-    TABLES,
-    Codes,
     Labels,
     Part,
+    Picked,
     Released,
     Writer,
-    joined,
-    keys,
     label,
+    read_picked,
     read_released,
 )
+from discreet.release.safetab.account import budget_release, mechanisms, spent
+from discreet.release.safetab.configuration import JSON_FILE, TOML_FILE, read_configuration
+from discreet.release.safetab.specification import FILES, WATER_FILE, read_specification, read_water
 from discreet.release.signing import read_key
 from discreet.release.tables import Folder, output_format
 
 if TYPE_CHECKING:
     from discreet.release.engine import Engine
-    from discreet.release.safetab.counts import Classes, Geography, GroupCounts, Resumable
-    from discreet.release.safetab.records import Source
+    from discreet.release.mechanism.counts import GroupCounts, Resumable
+    from discreet.release.mechanism.records import Source
+    from discreet.release.mechanism.regions import Geography
 
 # -- what is done to finished tables -----------------------------------------------------------------------
-
-ORDER = ("STATE", "COUNTY", "TRACT", "PLACE", "AIANNH")
-"""Who gives, first to last; those of Puerto Rico alike."""
-
-Parts = Mapping[tuple[str, int], Part]
-"""Released groups by geography and level."""
-
-
-def donate(
-    parts: Parts,
-    classes: Classes,
-    tabulated: Mapping[tuple[str, int], Sequence[int]],
-    *,
-    order: Sequence[str] = ORDER,
-) -> tuple[dict[tuple[str, int], Part], int]:
-    """Return the groups after donation, and how many were given; `tabulated` are the iterations of each
-    place.
-
-    >>> county = Part.of("COUNTY", 1, [0], [0], [0], [0], [30])
-    >>> tract = Part.of("TRACT", 1, [0], [0], [0], [0], [41])
-    >>> same = [[("COUNTY", 0), ("TRACT", 0)]]
-    >>> parts = {("COUNTY", 1): county, ("TRACT", 1): tract}
-    >>> after, given = donate(parts, same, {("COUNTY", 1): [0], ("TRACT", 1): [0]})
-    >>> after["TRACT", 1].values.tolist(), given
-    ([30], 1)
-    """
-    if sorted(order) != sorted(ORDER):
-        raise InputError(
-            f"the order of donors is {', '.join(order)}; it must name each of {', '.join(ORDER)} once"
-        )
-    region_of: dict[str, Codes] = {}  # the region of each class in the order of donors, -1 if it has none
-    for geography in (f"{prefix}{name}" for name in order for prefix in ("", "PR-")):
-        found = [next((r for name, r in members if name == geography), -1) for members in classes]
-        region_of[geography] = np.array(found, dtype=np.int32)
-    result, count = dict(parts), 0
-    for level in sorted({level for _, level in parts}):
-        here = [
-            name for name, regions in region_of.items() if (name, level) in parts and (regions >= 0).any()
-        ]
-        donors = _donors({name: parts[name, level] for name in here}, region_of)
-        for geography in here:
-            part, given = parts[geography, level], []
-            for donor, (group, place) in donors.items():
-                if donor != geography:
-                    giver, regions = parts[donor, level], region_of[geography][group]
-                    mine = (regions >= 0) & np.isin(giver.iteration[place], tabulated[geography, level])
-                    copies = giver.take(place[mine])
-                    given.append(replace(copies, geography=geography, region=regions[mine]))
-            kept = np.ones(part.size, dtype=bool)
-            for copies in given:
-                own = keys(copies.region, copies.iteration)
-                kept &= ~np.isin(keys(part.region, part.iteration), own)
-            result[geography, level] = joined([part.keep(kept), *given])
-            count += sum(copies.size for copies in given)
-    return result, count
-
-
-def _donors(
-    parts: Mapping[str, Part], region_of: Mapping[str, Codes]
-) -> dict[str, tuple[Codes, NDArray[np.intp]]]:
-    """Return for each geography, in the order of donors, the classes it gives to and the groups it gives."""
-    seen = np.zeros(0, dtype=np.int64)
-    found = {}
-    for geography, part in parts.items():
-        members = np.flatnonzero(region_of[geography] >= 0).astype(np.int32)
-        regions = region_of[geography][members]
-        class_of = np.full(max(part.region.max(initial=-1), regions.max()) + 1, -1, dtype=np.int32)
-        class_of[regions] = members
-        group = class_of[part.region]
-        key = keys(group, part.iteration)
-        place = np.flatnonzero((group >= 0) & ~np.isin(key, seen))
-        found[geography] = group[place], place
-        seen = np.concatenate([seen, key[place]])
-    return found
-
-
-def partners(specification: Specification) -> dict[int, int]:
-    """Return, for each alone iteration that has one, the combination iteration of the same level and codes.
-
-    Several of the same codes are matched in the order of the files.
-    """
-    waiting: dict[tuple[int, frozenset[str]], list[int]] = {}
-    for place, one in enumerate(specification.iterations):
-        if one.kind == "combination":
-            waiting.setdefault((one.level, specification.members[one.code]), []).append(place)
-    found = {}
-    for place, one in enumerate(specification.iterations):
-        key = one.level, specification.members[one.code]
-        if one.kind == "alone" and key[1] and waiting.get(key):
-            found[place] = waiting[key].pop(0)
-    return found
-
-
-Suppression = Literal["both", "alone"]
-"""Which groups are dropped where the alone count exceeds the combination count."""
-Negative = Literal["zero", "drop"]
-"""What becomes of a count below zero: it is set to zero, or its group is dropped."""
-
-
-@dataclass(frozen=True, slots=True)
-class Corrections:
-    """The corrections of 5.3.4: which suppression, and what becomes of negative counts; None: neither.
-
-    Suppression compares what is published, so it sets negative counts to zero unless told to drop them.
-
-    >>> Corrections("alone")
-    Corrections(suppression='alone', negative='zero')
-    >>> Corrections(negative="drop")
-    Corrections(suppression=None, negative='drop')
-    """
-
-    suppression: Suppression | None = None
-    negative: Negative | None = None
-
-    def __post_init__(self) -> None:
-        if isinstance(self.suppression, bool):
-            chosen: Suppression | None = "both" if self.suppression else None
-            object.__setattr__(
-                self,
-                "suppression",
-                renamed(f"tabulation suppression {self.suppression}", repr(chosen), chosen),
-            )
-        for name, value, allowed in (
-            ("tabulation suppression", self.suppression, get_args(Suppression)),
-            ("negative", self.negative, get_args(Negative)),
-        ):
-            if value is not None and value not in allowed:
-                raise InputError(f"{name} is {value!r}; it must be {' or '.join(allowed)}")
-        if self.suppression is not None and self.negative is None:
-            object.__setattr__(self, "negative", "zero")
-
-    def __bool__(self) -> bool:
-        return self.negative is not None
-
-    def to_json(self) -> dict[str, str | None]:
-        """Return the choices under the names of the options."""
-        return {"tabulation_suppression": self.suppression, "negative": self.negative}
-
-
-def corrected(
-    parts: Parts,
-    pairs: Mapping[int, int],
-    tabulated: Mapping[tuple[str, int], Sequence[int]],
-    how: Corrections,
-) -> dict[tuple[str, int], Part]:
-    """Correct released groups; `pairs` are `partners`, `tabulated` the iterations of each place.
-
-    First negative counts: cells below zero become zero, or a group with such a cell is dropped. Then an alone
-    group is dropped if its total exceeds that of its combination group, which goes too if `both` are to.
-    It is also dropped where its combination group is tabulated but was not published.
-
-    >>> part = Part.of("COUNTY", 1, [0, 0, 1, 1, 2], [3, 7, 3, 7, 3], [0] * 5, [0] * 5, [40, 39, 40, 41, 25])
-    >>> for which in ("both", "alone"):
-    ...     kept = corrected({("COUNTY", 1): part}, {3: 7}, {("COUNTY", 1): [3, 7]}, Corrections(which))
-    ...     kept["COUNTY", 1].region.tolist(), kept["COUNTY", 1].values.tolist()
-    ([1, 1], [40, 41])
-    ([0, 1, 1], [39, 40, 41])
-    """
-    alone, combined = (np.array([*one], dtype=np.int32) for one in (pairs, pairs.values()))
-    found = {}
-    for place, part in parts.items():
-        if how.negative == "drop" and part.size:
-            part = part.keep(np.minimum.reduceat(part.values, part.starts()) >= 0)
-        elif how.negative == "zero":
-            part = part.clamped()
-        if how.suppression is not None:
-            partner = np.full(max(part.iteration.max(initial=0), alone.max(initial=0)) + 1, -1, np.int32)
-            partner[alone] = combined
-            other, key = partner[part.iteration], keys(part.region, part.iteration)
-            wanted = keys(part.region, np.maximum(other, 0))
-            at = np.searchsorted(key, wanted)
-            both = (other >= 0) & (np.append(key, -1)[at] == wanted)
-            mine, theirs = np.flatnonzero(both), at[both]
-            totals = part.totals()
-            kept = both | ~np.isin(other, tabulated[place])
-            wrong = totals[mine] > totals[theirs]
-            kept[mine[wrong]] = False
-            if how.suppression == "both":
-                kept[theirs[wrong]] = False
-            part = part.keep(kept)
-        found[place] = part
-    return found
-
 
 _DOES = {"coterminous": "donated", "post": "dropped"}
 
@@ -315,12 +114,15 @@ def coterminous(
     *,
     params: str | os.PathLike[str],
     data: str | os.PathLike[str],
-    order: Sequence[str] = ORDER,
+    order: Sequence[str] | None = None,
     format: str | None = None,
 ) -> Reprocessed:
-    """Make regions of the same blocks agree in an output; `data` needs its GRF-C only, which is public."""
+    """Make regions of the same areas agree in an output; `data` needs its areas only, which are public.
+
+    `order` is that of the donors, by default the specification's.
+    """
     from discreet.release.engine import connect
-    from discreet.release.safetab.records import read_geography
+    from discreet.release.mechanism.records import read_geography
 
     params = Path(params)
     configuration, specification, water = (
@@ -328,13 +130,15 @@ def coterminous(
         read_specification(params),
         read_water(params),
     )
+    order = configuration.tabulation.order if order is None else tuple(order)
     free(new)
     with connect() as engine:
         geography = read_geography(Path(data), configuration, engine=engine)
     found = read_released(Path(released), specification, geography.regions)
     tabulated = {place: specification.places(*place) for place in found.parts if configuration.runs(*place)}
     parts = {place: found.parts[place] for place in tabulated}
-    after, given = donate(parts, geography.coterminous(water), tabulated, order=order)
+    tabulation = configuration.tabulation
+    after, given = donate(parts, geography.coterminous(water), tabulated, tabulation, order=order)
     return _write(
         Path(released),
         new,
@@ -391,13 +195,18 @@ def _write(
     with staging(new) as stage:
         mark = f"{NOT_PRIVATE}: made from an output that is not" if found.marked else None
         folder = Folder(stage.path, kind, mark=mark)
-        with Writer(
-            folder, codes, found.labels, bureau=found.bureau, bureau_margins=found.bureau_margins
-        ) as writer:
-            for (geography, _), part in parts.items():
-                writer.write(part, found.regions[geography])
-        tables = np.sum([np.bincount(part.table, minlength=len(TABLES)) for part in parts.values()], axis=0)
-        groups = dict(zip(TABLES, map(int, tables), strict=True))
+        rows: dict[str, int] = {}
+        groups: dict[str, int] = {}
+        for ladder in specification.tabulation.ladders.values():
+            labels, own = found.labels[ladder.name], [one for one in parts.values() if one.ladder is ladder]
+            with Writer(
+                folder, ladder, codes, labels, bureau=found.bureau, bureau_margins=found.bureau_margins
+            ) as writer:
+                for part in own:
+                    writer.write(part, found.regions[part.geography])
+            rows |= writer.rows
+            tables = np.sum([np.bincount(part.table, minlength=len(ladder.names)) for part in own], axis=0)
+            groups |= dict(zip(ladder.names, map(int, tables), strict=True))
         folder.json(
             "summary",
             {
@@ -406,16 +215,14 @@ def _write(
                 "step": step,
                 "options": options,
                 "source": [{"name": path.name, "sha256": sha256(path)} for path in found.files],
-                "rows": writer.rows,
+                "rows": rows,
                 "groups": groups,
                 _DOES[step]: changed,
                 **({} if receipt is None else {RECEIPT: receipt}),
             },
         )
         stage.commit()
-    return Reprocessed(
-        Path(new), step, options, writer.rows, groups, changed, found.marked, tuple(folder.names)
-    )
+    return Reprocessed(Path(new), step, options, rows, groups, changed, found.marked, tuple(folder.names))
 
 
 # -- a run -------------------------------------------------------------------------------------------------
@@ -450,7 +257,7 @@ class PlaceSummary:
             "regions": self.regions,
             "iterations": self.iterations,
             "suppressed": self.suppressed,
-            "groups": dict(zip(TABLES, self.tables, strict=True)),
+            "groups": dict(zip(one.ladder.names, self.tables, strict=True)),
         }
 
 
@@ -467,6 +274,8 @@ class Summary:
     options: Mapping[str, object]
     donated: int
     dropped: int
+    areas: str
+    """What the smallest areas are called."""
     warning: str | None
     notes: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
@@ -477,7 +286,11 @@ class Summary:
     @property
     def groups(self) -> dict[str, int]:
         """Released groups by the table they got."""
-        return {name: sum(place.tables[i] for place in self.places) for i, name in enumerate(TABLES)}
+        found: dict[str, int] = {}
+        for place in self.places:
+            for name, groups in zip(place.mechanism.ladder.names, place.tables, strict=True):
+                found[name] = found.get(name, 0) + groups
+        return found
 
     @property
     def suppressed(self) -> int:
@@ -512,7 +325,7 @@ class Summary:
             "files": list(self.files),
             "ledger": {
                 "file": None if self.ledger is None else str(self.ledger),
-                "entries": [entry.to_json() for entry in self.entries],
+                "entries": [entry.document() for entry in self.entries],
             },
             "seconds": {stage: round(spent, 3) for stage, spent in self.seconds.items()},
         }
@@ -549,7 +362,7 @@ class Options:
     coterminous: bool = True
     tabulation_suppression: Suppression | None = None
     negative: Negative | None = None
-    order: tuple[str, ...] = ORDER
+    order: tuple[str, ...] | None = None
     rehearsal: int | None = None
     resume: bool = False
     """Whether coded records stay if the run is interrupted before noise is drawn, and are used if there."""
@@ -568,9 +381,9 @@ class Options:
         """What is done about alone counts above the combination's, and about negative counts."""
         return Corrections(self.tabulation_suppression, self.negative)
 
-    def to_json(self) -> dict[str, object]:
-        """Return the options as the summary lists them."""
-        chosen = {**asdict(self), **self.corrections.to_json()}
+    def listed(self, order: tuple[str, ...]) -> dict[str, object]:
+        """Return the options as the summary lists them; `order` is that of the specification."""
+        chosen = {**asdict(self), **self.corrections.to_json(), "order": self.order or order}
         return {key: value for key, value in chosen.items() if key != "resume"}
 
 
@@ -601,6 +414,11 @@ class RunPlan:
     configuration: Configuration
     specification: Specification
 
+    @property
+    def folder(self) -> Path:
+        """The folder of the parameters."""
+        return self.params.parent if self.params.is_file() else self.params
+
     @cached_property
     def mechanisms(self) -> tuple[Mechanism, ...]:
         """The noise of every geography and level, pass by pass."""
@@ -608,12 +426,12 @@ class RunPlan:
         return tuple(one for w in passes for one in mechanisms(self.configuration, self.specification, w))
 
     @cached_property
-    def exact(self) -> dict[Pass, tuple[tuple[str, str], ...]]:
+    def exact(self) -> dict[str, tuple[tuple[str, str], ...]]:
         """The geographies and levels that are published without noise, by pass."""
         budgets = self.configuration.budgets
         return {
             which: tuple(
-                (where, LEVEL_WORDS[level])
+                (where, self.configuration.tabulation.workloads[level].word)
                 for where, level in self.configuration.levels(which)
                 if budgets[where, level] is None
             )
@@ -651,8 +469,10 @@ class RunPlan:
                 "--no-noise is given, but every budget is finite; leave it out, or make a budget infinite"
             )
         if ledger and len(self.configuration.passes) > 1:
+            passes = [self.configuration.tabulation.passes[which] for which in self.configuration.passes]
+            both = " and ".join(one.switch or one.name for one in passes)
             raise InputError(
-                "the run is to be entered in a ledger, but both run_us and run_pr are true; the two passes "
+                f"the run is to be entered in a ledger, but both {both} are true; the two passes "
                 "count different people, and a ledger is for one population: run one pass at a time, each "
                 "with its own ledger"
             )
@@ -671,7 +491,9 @@ class RunPlan:
                 id=f"-{which}",
                 time=now(),
                 version=version("discreet"),
-                command=f"safetab run {which}",
+                command=f"safetab run {which}"
+                if len(self.configuration.tabulation.passes) > 1
+                else "safetab run",
                 release=budget_release(finite, self.specification, which),
                 rehearsal=self.options.rehearsal,
                 exact=self.exact[which],
@@ -683,7 +505,12 @@ class RunPlan:
 
     def files(self) -> list[dict[str, str | int]]:
         """Return role, hash and size of the files of parameters, as a ledger lists them."""
-        paths = [self.params / name for name in (JSON_FILE, TOML_FILE, *FILES, WATER_FILE)]
+        names: tuple[str, ...] = (JSON_FILE, TOML_FILE, *FILES, WATER_FILE)
+        if self.params.is_file():
+            tabulation = self.configuration.tabulation
+            inputs = (one.input for one in tabulation.ladders.values())
+            names = (self.params.name, *(name for name in (*inputs, tabulation.without[0]) if name))
+        paths = [self.folder / name for name in names]
         return [
             {"role": path.name, "sha256": sha256(path), "bytes": path.stat().st_size}
             for path in paths
@@ -692,22 +519,50 @@ class RunPlan:
 
     def resumable(self, out: Path, sources: Sequence[Source]) -> Resumable:
         """Say where the coded records of a run stay, and what they were made from."""
-        from discreet.release.safetab.counts import Resumable
+        from discreet.release.mechanism.counts import Resumable
 
         data = [[source.name, *source.state] for source in sources]
         made_from = {"version": version("discreet"), "parameters": self.files(), "data": data}
         return Resumable.beside(out, made_from)
 
-    def add_noise(self, counts: GroupCounts, clock: Clock) -> dict[tuple[str, int], Part]:
+    @cached_property
+    def numbers(self) -> dict[tuple[str, int], int]:
+        """The number of each mechanism among those of its ladder: labels are counted through."""
+        found: dict[tuple[str, int], int] = {}
+        for ladder in self.configuration.tabulation.ladders.values():
+            own = (one.place for one in self.mechanisms if one.ladder is ladder)
+            found |= {place: number for number, place in enumerate(own)}
+        return found
+
+    def picked(self, geography: Geography) -> dict[tuple[str, int], Picked]:
+        """Read the published counts that pick tables, where the specification says so."""
+        found: dict[tuple[str, int], Picked] = {}
+        for ladder in self.configuration.tabulation.ladders.values():
+            if not ladder.picks:
+                places = [one.place for one in self.mechanisms if one.ladder is ladder]
+                found |= read_picked(
+                    self.folder / ladder.input, self.specification, geography.regions, places
+                )
+        return found
+
+    def add_noise(
+        self, counts: GroupCounts, clock: Clock, picked: Mapping[tuple[str, int], Picked] | None = None
+    ) -> dict[tuple[str, int], Part]:
         """Return the released groups of every geography and level, before post-processing."""
         source, found = rehearsal_entropy(self.options.rehearsal), {}
         with clock.stage("noise") as tell:
-            for number, one in enumerate(self.mechanisms):
-                negative = self.configuration.allow_negative_counts
-                part = noisy_groups(counts, self.specification, one, allow_negative=negative, source=source)
+            for number, one in enumerate(self.mechanisms, 1):
+                part = noisy_groups(
+                    counts,
+                    self.specification,
+                    one,
+                    allow_negative=self.configuration.allow_negative_counts,
+                    source=source,
+                    picked=(picked or {}).get(one.place),
+                )
                 # labels of all mechanisms are counted through, so that a donated group keeps its own
-                found[one.place] = replace(part, label=part.label + 2 * number)
-                tell(number + 1, len(self.mechanisms))
+                found[one.place] = replace(part, label=part.label + 2 * self.numbers[one.place])
+                tell(number, len(self.mechanisms))
         return found
 
     def process(
@@ -718,7 +573,8 @@ class RunPlan:
         classes = geography.coterminous(water) if self.options.coterminous else ()
         tabulated = {place: self.specification.places(*place) for place in noisy}
         if classes:
-            parts, donated = donate(noisy, classes, tabulated, order=self.options.order)
+            tabulation, order = self.configuration.tabulation, self.options.order
+            parts, donated = donate(noisy, classes, tabulated, tabulation, order=order)
         if how := self.options.corrections:
             before, parts = parts, corrected(parts, partners(self.specification), tabulated, how)
             dropped = sum(part.size - parts[place].size for place, part in before.items())
@@ -728,23 +584,40 @@ class RunPlan:
         self, folder: Folder, parts: Parts, geography: Geography, tell: Callable[[int, int], None]
     ) -> dict[str, int]:
         """Write the tables and return the rows of each."""
-        noises = [noise for one in self.mechanisms for noise in one.noises]
-        labels = Labels([label(noise, table) for noise in noises for table in range(len(TABLES))])
-        codes, options = [one.code for one in self.specification.iterations], self.options
-        with Writer(
-            folder, codes, labels, bureau=options.bureau_columns, bureau_margins=options.bureau_margins
-        ) as writer:
-            for number, one in enumerate(self.mechanisms):
-                writer.write(parts[one.place], geography.regions[one.geography])
-                tell(number + 1, len(self.mechanisms))
-        return writer.rows
+        codes, options, done = [one.code for one in self.specification.iterations], self.options, 0
+        rows: dict[str, int] = {}
+        for ladder in self.configuration.tabulation.ladders.values():
+            own = [one for one in self.mechanisms if one.ladder is ladder]
+            labels = Labels(
+                [
+                    label(noise, ladder, table)
+                    for one in own
+                    for noise in one.noises
+                    for table in range(len(ladder.rungs))
+                ]
+            )
+            with Writer(
+                folder,
+                ladder,
+                codes,
+                labels,
+                bureau=options.bureau_columns,
+                bureau_margins=options.bureau_margins,
+            ) as writer:
+                for one in own:
+                    writer.write(parts[one.place], geography.regions[one.geography])
+                    done += 1
+                    tell(done, len(self.mechanisms))
+            rows |= writer.rows
+        return rows
 
     def place(self, one: Mechanism, geography: Geography, noisy: Parts, parts: Parts) -> PlaceSummary:
         """Return what there could be of a geography and level, and what was released."""
         regions = len(geography.regions[one.geography])
         iterations = len(self.specification.places(*one.place))
-        tables = np.bincount(parts[one.place].table, minlength=len(TABLES))
-        suppressed = regions * iterations - noisy[one.place].size
+        tables = np.bincount(parts[one.place].table, minlength=len(one.ladder.rungs))
+        # where published counts pick the tables, they say which groups there are
+        suppressed = regions * iterations - noisy[one.place].size if one.ladder.picks else 0
         return PlaceSummary(one, regions, iterations, suppressed, tuple(map(int, tables)))
 
 
@@ -777,7 +650,7 @@ def run(
     entry all appear, or none.
     """
     from discreet.release.engine import connect
-    from discreet.release.safetab.records import count
+    from discreet.release.mechanism.records import count
 
     options, clock, params = options or Options(), Clock(progress), Path(params)
     plan = RunPlan(params, options, read_configuration(params), read_specification(params))
@@ -812,8 +685,10 @@ def run(
             drafts = tuple(replace(one, inputs=inputs) for one in drafts)
             if before is not None:
                 before.allow(drafts[0], where=str(named), again=spend_again)
+            geography = counts.geography
+            picked = plan.picked(geography)
             counts.forget()
-            noisy, geography = plan.add_noise(counts, clock), counts.geography
+            noisy = plan.add_noise(counts, clock, picked)
             # the engine is asked for cells while noise is drawn: that is counting
             clock.seconds["counting"] += counts.seconds
             clock.seconds["noise"] -= counts.seconds
@@ -828,9 +703,10 @@ def run(
                 places=tuple(plan.place(one, geography, noisy, parts) for one in every),
                 budgets={which: spent(plan.configuration, which) for which in plan.configuration.passes},
                 privacy=plan.configuration.privacy,
-                options=options.to_json(),
+                options=options.listed(plan.configuration.tabulation.order),
                 donated=donated,
                 dropped=dropped,
+                areas=plan.configuration.tabulation.areas.many,
                 warning=plan.warning,
                 notes=(*plan.configuration.notes, *plan.specification.notes, *geography.notes),
             )

@@ -39,18 +39,18 @@ from numpy.typing import NDArray
 from discreet.errors import InputError
 from discreet.numbers import whole
 from discreet.release.commit import free, staging
+from discreet.release.mechanism.groups import Specification
 from discreet.release.safetab.census2020 import configuration_2020, packaged
-from discreet.release.safetab.configuration import BUDGET_KEYS, JSON_FILE, MOST_CODES, read_configuration
-from discreet.release.safetab.counts import AREA_COLUMNS, BLOCK_COLUMNS, RACE_COLUMNS
-from discreet.release.safetab.specification import (
-    PUERTO_RICO,
-    STATES,
-    Specification,
-    read_specification,
-    write_specification,
-)
-from discreet.release.safetab.tables import TOP_AGE
+from discreet.release.safetab.configuration import BUDGET_KEYS, JSON_FILE, read_configuration
+from discreet.release.safetab.specification import read_specification, safetab_p, write_specification
 from discreet.release.tables import ArrowArray, OutputTable, arrow, coded, json_fields, strings
+
+STATES, (PUERTO_RICO,) = (one.codes for one in safetab_p().passes.values())
+"""The codes of the fifty states and the District of Columbia, and of Puerto Rico."""
+AREA_COLUMNS, BLOCK_COLUMNS = safetab_p().area_file.columns, safetab_p().areas.key
+RACE_COLUMNS = safetab_p().answers.several
+MOST_CODES = len(RACE_COLUMNS)
+TOP_AGE = max(one.last for one in safetab_p().attributes)
 
 # -- the groups --------------------------------------------------------------------------------------------
 
@@ -66,7 +66,8 @@ def write_invented(folder: Path, states: Sequence[str]) -> None:
         f"({geography}, {level})": steps for (geography, level), steps in of_2020.thresholds.items()
     }
     settings["zero_suppression_chance"] = float(of_2020.zero_suppression_chance)
-    settings |= {key: getattr(of_2020, key) for key in ("allow_negative_counts", "run_us", "run_pr")}
+    settings["allow_negative_counts"] = of_2020.allow_negative_counts
+    settings |= {one.switch: which in of_2020.passes for which, one in safetab_p().passes.items()}
     settings |= {"reader": "csv", "state_filter_us": states, "privacy_defn": of_2020.privacy}
     (folder / JSON_FILE).write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
 
@@ -604,7 +605,15 @@ def synthesize(
 
 def _states(people: int, states: int | None, params: Path | None) -> tuple[str, ...]:
     """Return the states: those that the configuration names, or as many as the people fill."""
-    known = STATES if params is None else sorted(read_configuration(params).state_filter_us)
+    known = STATES
+    if params is not None:
+        configuration = read_configuration(params)
+        if configuration.tabulation != safetab_p():
+            title = configuration.tabulation.title
+            raise InputError(
+                f"a nation is invented for SafeTab-P, and {params} is {title}; bring your own records"
+            )
+        known = tuple(sorted(configuration.parts("US")))
     if states is None:
         many = len(known) if params is not None else max(3, people // PEOPLE_OF_A_STATE)
         return tuple(known[:many])

@@ -30,6 +30,7 @@ from discreet.accounting.overall import account as account_of
 from discreet.accounting.values import read_probabilities
 from discreet.answers import Answer, Fact, NumberKind, Quantity, Style, describes, sentence
 from discreet.answers import release as words
+from discreet.answers import risk as risk_words
 from discreet.answers.account import compared, label
 from discreet.answers.answer import Part
 from discreet.answers.calibration import saved_text
@@ -44,8 +45,8 @@ from discreet.faces import Displayed
 from discreet.numbers import Exact
 from discreet.report.figures import DEEPEST, STYLE, Lines, Look, Sampled, draw_curves, figure_bytes, sampled
 from discreet.report.html.pdf import print_pdf
-from discreet.risk import profile
-from discreet.risk.profile import Risk, RiskProfile
+from discreet.risk.profile import DIGITS as RISK_DIGITS
+from discreet.risk.profile import Risk, RiskProfile, risk_profile
 
 if TYPE_CHECKING:
     from discreet.accounting.calibration import Calibration
@@ -162,11 +163,11 @@ def report_answer(facts: Facts, *, written: Sequence[str] = ()) -> Answer:
         "reduction": None if facts.calibration is None else facts.calibration.reduction,
         "certified": facts.certified,
     }
-    for name, box, digits in (("", row.certified, None), ("accuracy_", guess.certified, profile.DIGITS)):
+    for name, box, digits in (("", row.certified, None), ("accuracy_", guess.certified, RISK_DIGITS)):
         if box is not None:
             lower, upper = numbers.interval(box, digits)
             record |= {f"{name}lower": Decimal(lower), f"{name}upper": Decimal(upper)}
-    right = f"{'at most ' if facts.risk.is_bound else ''}{guess.times}"
+    right = f"{'at most ' if facts.risk.is_bound else ''}{risk_words.times_right(guess)}"
     said = sentence(
         "{name}: epsilon {epsilon} at delta {delta}; the best guess is right {right}{proof}.",
         name=account.name,
@@ -246,9 +247,7 @@ def gather(
         rows=tuple(sorted(table, key=lambda row: -row.delta)),
         headline=rows[0],
         prior=chance,
-        risk=profile.risk_profile(
-            release, prior=chance, whole=during("Proving the best guess"), certify=certify
-        ),
+        risk=risk_profile(release, prior=chance, whole=during("Proving the best guess"), certify=certify),
         misses=tuple(
             Misses(alpha, float(value), max(float(zcdp.tradeoff(alpha=float(alpha))), 0.0))
             for alpha, value in zip(ALPHAS, missed, strict=True)
@@ -367,7 +366,7 @@ def environment() -> Environment:
     }
     made.globals |= {"words": words, "noise_lines": noise_lines, "rho_total": rho_total}
     made.globals |= {"margin_lines": margin_lines, "calibrated_lines": calibrated_lines, "compared": compared}
-    made.globals |= {"profile": profile, "numbers": numbers, "target": target}
+    made.globals |= {"risk": risk_words, "RISK_DIGITS": RISK_DIGITS, "numbers": numbers, "target": target}
     made.globals |= {"number_kind": NumberKind.of, "saved_text": saved_text}
     return made
 

@@ -1,12 +1,13 @@
 """The two files of data, read and checked, all of them.
 
-`GRF-C` lists the blocks and is public; `person-records` is confidential. Each is pipe-delimited text
-(`.txt` or `.csv`) or Parquet (`.parquet`), and is read once.
+One lists the smallest areas and is public; the other has the records and is confidential. Each is text
+(`.txt` or `.csv`) or Parquet (`.parquet`), and is read once. What stands between the fields of a text is said
+by the specification, or found from its first line.
 
-What is wrong shows in what was made of a file: an age or sex that no cell stands for, a block that GRF-C does
-not have, a combination with a code that the specification does not have. Only then is the file read a second
-time, to say where: an engine reads in parallel and does not say where it stumbled without repeating what it
-read, so lines are counted here. All problems come in one report; no value of the records is ever repeated.
+What is wrong shows in what was made of a file: values that no cell stands for, an area that the other file
+does not have, a code that the specification does not have. Only then is the file read a second time, to say
+where: an engine reads in parallel and does not say where it stumbled without repeating what it read, so lines
+are counted here. All problems come in one report; no value of the records is ever repeated.
 """
 
 from __future__ import annotations
@@ -24,40 +25,32 @@ from typing import TextIO
 from discreet.errors import InputError
 from discreet.files import sha256
 from discreet.release.engine import DuckDB, Engine, Relation, UnreadableError, connect
-from discreet.release.safetab.configuration import Configuration
-from discreet.release.safetab.counts import (
-    AREA_COLUMNS,
-    AREAS,
-    BLOCK_COLUMNS,
-    IDENTIFIER,
-    PERSON_COLUMNS,
+from discreet.release.mechanism.configuration import Configuration
+from discreet.release.mechanism.counts import (
     STEPS,
-    UNUSED_COLUMNS,
-    WIDTHS,
     CodedRecords,
-    Geography,
     GroupCounts,
     Progress,
     Resumable,
-    blocks,
+    area_table,
     broken_rules,
-    build,
     cells,
     coded,
     described,
 )
-from discreet.release.safetab.specification import Specification
+from discreet.release.mechanism.groups import Specification
+from discreet.release.mechanism.regions import Geography, build, code_columns
+from discreet.release.mechanism.tabulation import AdaptiveTabulation, DataFile
 from discreet.release.tables import MOST, Problems, arrow
 
 # -- files -------------------------------------------------------------------------------------------------
 
-ROLES = {
-    "blocks": ("GRF-C", AREA_COLUMNS, ()),
-    "persons": ("person-records", PERSON_COLUMNS, UNUSED_COLUMNS),
-}
 ENDINGS = (".txt", ".csv", ".parquet")
-_NUMBERS = ("QAGE", "QSEX")
-"""Columns that may be numbers in Parquet; codes are texts, for they have leading zeros."""
+SEPARATORS = {"|": "pipes", ",": "commas", ";": "semicolons", "\t": "tabs"}
+"""What may stand between the fields of a text."""
+
+ROLES = ("blocks", "persons")
+"""What a ledger calls the file of areas and that of records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +62,7 @@ class Source:
     header: tuple[str, ...]
     columns: tuple[str, ...]
     state: tuple[int, int]
+    separator: str = "|"
 
     @property
     def name(self) -> str:
@@ -82,8 +76,42 @@ class Source:
 
     def relation(self, engine: Engine) -> Relation:
         """Return the columns that are read, as texts; an empty field is null."""
-        table = engine.parquet(self.path) if self.is_parquet else engine.csv(self.path, self.header)
+        if self.is_parquet:
+            table = engine.parquet(self.path)
+        elif self.separator == "|":
+            table = engine.csv(self.path, self.header)
+        else:
+            table = engine.parquet(self._converted(engine.place / f"{engine.fresh()}.parquet"))
         return table.select(**{name: table[name].cast("string") for name in self.columns})
+
+    def _converted(self, target: Path) -> Path:
+        """Write the columns that are read of a text as Parquet, which every engine reads."""
+        pa, csv, pq = arrow(), arrow("csv"), arrow("parquet")
+        schema = pa.schema([(name, pa.string()) for name in self.columns])
+        # Arrow's own error repeats what it found, so it must not even be the context of the one raised
+        damaged = False
+        try:
+            reader = csv.open_csv(
+                self.path,
+                read_options=csv.ReadOptions(column_names=self.header, skip_rows=1),
+                parse_options=csv.ParseOptions(delimiter=self.separator, newlines_in_values=True),
+                convert_options=csv.ConvertOptions(
+                    column_types=schema,
+                    include_columns=self.columns,
+                    null_values=[""],
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=True,
+                ),
+            )
+            with pq.ParquetWriter(target, schema) as writer:
+                for batch in reader:
+                    writer.write_batch(batch)
+        except pa.ArrowInvalid:
+            damaged = True
+        if damaged:
+            raise UnreadableError("a file cannot be read as text")
+        target.chmod(0o600)
+        return target
 
     def unchanged(self) -> None:
         """Raise if the file was written to since it was first looked at."""
@@ -91,27 +119,47 @@ class Source:
             raise InputError(f"{self.name} changed while it was read; none of it is used")
 
 
-def find_sources(data: Path, roles: Sequence[str] = tuple(ROLES)) -> tuple[Source, ...]:
+def find_sources(
+    data: Path, tabulation: AdaptiveTabulation, roles: Sequence[str] = ROLES
+) -> tuple[Source, ...]:
     """Find the files and read their headers; whatever is wrong with any of them is reported together."""
     data, problems = Path(data), Problems()
+    wanted = dict(zip(ROLES, (tabulation.area_file, tabulation.record_file), strict=True))
     if not data.is_dir():
-        raise InputError(f"{data} is not a directory; it must be one that holds GRF-C and person-records")
+        both = " and ".join(one.name for one in wanted.values())
+        raise InputError(f"{data} is not a directory; it must be one that holds {both}")
     found = []
     for role in roles:
-        stem, columns, unused = ROLES[role]
-        paths = [data / f"{stem}{ending}" for ending in ENDINGS if (data / f"{stem}{ending}").is_file()]
-        names = f"{stem}.txt, {stem}.csv or {stem}.parquet"
+        file = wanted[role]
+        paths = [
+            data / f"{file.name}{ending}" for ending in ENDINGS if (data / f"{file.name}{ending}").is_file()
+        ]
+        names = f"{file.name}.txt, {file.name}.csv or {file.name}.parquet"
         if not paths:
-            problems.at(f"a file is missing: {names} must be in {data}", file=stem)
+            problems.at(f"a file is missing: {names} must be in {data}", file=file.name)
         elif len(paths) > 1:
             both = " and ".join(path.name for path in paths)
-            problems.at(f"{both} are both in {data}; keep one of them", file=stem)
+            problems.at(f"{both} are both in {data}; keep one of them", file=file.name)
         else:
-            header = _header(paths[0], columns, unused, problems)
-            named = (*columns, *((IDENTIFIER,) if role == "persons" and IDENTIFIER in header else ()))
-            found.append(Source(role, paths[0], header, named, _state(paths[0])))
+            separator = file.separator or _separator(paths[0], file)
+            header = _header(paths[0], file, separator, tabulation, problems)
+            named = (*file.columns, *((file.identifier,) if file.identifier in header else ()))
+            found.append(Source(role, paths[0], header, named, _state(paths[0]), separator))
     problems.stop()
     return tuple(found)
+
+
+def _separator(path: Path, file: DataFile) -> str:
+    """Find what stands between the fields of a text: what gives the most columns that are wanted."""
+    if path.suffix == ".parquet":
+        return ""
+    with path.open("rb") as stream:
+        first = stream.readline(1 << 20).decode("utf-8", "replace").removeprefix("\ufeff").strip()
+
+    def known(separator: str) -> int:
+        return len({name.strip().strip('"') for name in first.split(separator)} & set(file.columns))
+
+    return max(SEPARATORS, key=known)
 
 
 def _state(path: Path) -> tuple[int, int]:
@@ -119,10 +167,16 @@ def _state(path: Path) -> tuple[int, int]:
     return state.st_size, state.st_mtime_ns
 
 
-def _header(path: Path, columns: Sequence[str], unused: Sequence[str], problems: Problems) -> tuple[str, ...]:
+def _header(
+    path: Path, file: DataFile, separator: str, tabulation: AdaptiveTabulation, problems: Problems
+) -> tuple[str, ...]:
     """Read the names of the columns, and report those that are missing or come twice."""
+    columns, unused = file.columns, file.unread
     try:
-        header = _parquet_header(path, columns, problems) if path.suffix == ".parquet" else _csv_header(path)
+        if path.suffix == ".parquet":
+            header = _parquet_header(path, file, tabulation, problems)
+        else:
+            header = _csv_header(path, separator)
     except OSError as error:
         problems.at(f"a file cannot be read: {error.strerror or 'it is damaged'}", file=path.name)
         return ()
@@ -130,45 +184,52 @@ def _header(path: Path, columns: Sequence[str], unused: Sequence[str], problems:
         problems.at(str(error), file=path.name)
         return ()
     if not set(columns) & set(header):
-        text = "no column has a name that is known; the first line must name them, with pipes between"
+        between = (
+            SEPARATORS.get(separator, "commas") if file.separator else "commas, semicolons, tabs or pipes"
+        )
+        text = f"no column has a name that is known; the first line must name them, with {between} between"
         if set(columns) & {name.upper() for name in header}:
             text = "the names of the columns must be in capital letters"
         problems.at("a file is empty" if not path.stat().st_size else text, file=path.name)
         return ()
-    for name in (*columns, *unused, IDENTIFIER):
+    wanted = {*columns, *unused, *((file.identifier,) if file.identifier else ())}
+    for name in dict.fromkeys((*columns, *unused, *((file.identifier,) if file.identifier else ()))):
         count = header.count(name)
-        if count != 1 and not (name == IDENTIFIER and count == 0):
+        if count != 1 and not (name == file.identifier and count == 0):
             text = "a column occurs twice" if count else "a column is missing"
             problems.at(text, file=path.name, line=None if path.suffix == ".parquet" else 1, field=name)
     # the engine wants distinct names; columns that are not read may be called anything
-    wanted = {*columns, *unused, IDENTIFIER}
     return tuple(name if name in wanted else f"unread {place}" for place, name in enumerate(header))
 
 
-def _csv_header(path: Path) -> tuple[str, ...]:
+def _csv_header(path: Path, separator: str) -> tuple[str, ...]:
     with path.open("rb") as stream:
         first = stream.readline(1 << 20).removeprefix(b"\xef\xbb\xbf")
     try:
-        names = next(csv.reader([first.decode("utf-8")], delimiter="|", strict=True), [])
+        names = next(csv.reader([first.decode("utf-8")], delimiter=separator, strict=True), [])
     except (UnicodeDecodeError, csv.Error):
         raise UnreadableError(
-            "the first line is not a header in UTF-8 with pipes between the names"
+            f"the first line is not a header in UTF-8 with {SEPARATORS[separator]} between the names"
         ) from None
     return tuple(name.strip() for name in names)
 
 
-def _parquet_header(path: Path, columns: Sequence[str], problems: Problems) -> tuple[str, ...]:
+def _parquet_header(
+    path: Path, file: DataFile, tabulation: AdaptiveTabulation, problems: Problems
+) -> tuple[str, ...]:
     pa, pq = arrow(), arrow("parquet")
     try:
         schema = pq.read_schema(path)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise UnreadableError("a file is damaged, or not Parquet") from None
+    # columns that may be numbers in Parquet; codes are texts, for they have leading zeros
+    numbers = {one.column for one in tabulation.attributes} | {file.identifier}
     for field in schema:
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
         is_text = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
         text = any(is_one(kind) for is_one in is_text)
-        number = field.name in (*_NUMBERS, IDENTIFIER) and pa.types.is_integer(kind)
-        if field.name in (*columns, IDENTIFIER) and not (text or number):
+        number = field.name in numbers and pa.types.is_integer(kind)
+        if field.name in (*file.columns, file.identifier) and not (text or number):
             problems.at(f"a column is of type {kind}; it must be text", file=path.name, field=field.name)
     return tuple(schema.names)
 
@@ -204,7 +265,7 @@ def line_numbers(source: Source, rows: Iterable[int]) -> dict[int, int]:
         return {row: row + 1 for row in wanted}
     found: dict[int, int] = {}
     with _opened(source) as stream:
-        for row, (line, _) in enumerate(_records(stream)):
+        for row, (line, _) in enumerate(_records(stream, source.separator)):
             if row > wanted[-1]:
                 break
             if row in found or row == wanted[len(found)]:
@@ -221,7 +282,10 @@ def report_unreadable(source: Source, problems: Problems) -> None:
     _report_encoding(source, problems)
     _report_records(source, problems)
     if problems.count == before:
-        text = "a file cannot be read as text in UTF-8 with pipes between the fields and one record a line"
+        between = SEPARATORS[source.separator]
+        text = (
+            f"a file cannot be read as text in UTF-8 with {between} between the fields and one record a line"
+        )
         problems.at(text, file=source.name)
 
 
@@ -229,12 +293,14 @@ def _opened(source: Source) -> TextIO:
     return source.path.open(encoding="utf-8-sig", errors="surrogateescape", newline="")
 
 
-def _records(lines: Iterable[str], *, strict: bool = False) -> Iterator[tuple[int, list[str] | None]]:
+def _records(
+    lines: Iterable[str], separator: str, *, strict: bool = False
+) -> Iterator[tuple[int, list[str] | None]]:
     """Yield the first line and the fields of each record after the header; blank lines are none.
 
     A record that cannot be taken apart has no fields and is the last one.
     """
-    reader = csv.reader(lines, delimiter="|", strict=strict)
+    reader = csv.reader(lines, delimiter=separator, strict=strict)
     next(reader, None)
     while True:
         line = reader.line_num + 1
@@ -270,7 +336,7 @@ def _report_records(source: Source, problems: Problems) -> None:
     """Report records with too few or too many fields, and quotes that are not closed."""
     due = len(source.header)
     with _opened(source) as stream:
-        for line, fields in _records(stream, strict=True):
+        for line, fields in _records(stream, source.separator, strict=True):
             if fields is None:
                 text = "a quoted field does not end, or goes on behind its quote"
                 problems.at(text, file=source.name, line=line)
@@ -284,16 +350,17 @@ def check(
     data: Path, configuration: Configuration, specification: Specification, *, engine: Engine
 ) -> Geography:
     """Check a folder of data; raise with all problems if there is one."""
-    geography, parts = checked(find_sources(data), configuration, specification, engine=engine)
+    sources = find_sources(data, specification.tabulation)
+    geography, parts = checked(sources, configuration, specification, engine=engine)
     parts.close()
     return geography
 
 
 def read_geography(data: Path, configuration: Configuration, *, engine: Engine) -> Geography:
-    """Read and check GRF-C alone, the public file."""
+    """Read and check the file of areas alone, the public one."""
     problems = Problems()
-    (source,) = find_sources(data, ["blocks"])
-    areas = _areas(source, engine, problems)
+    (source,) = find_sources(data, configuration.tabulation, ROLES[:1])
+    areas = _areas(source, configuration.tabulation, engine, problems)
     geography = _geography(areas, configuration, engine, problems)
     engine.drop(areas)
     return geography
@@ -309,22 +376,22 @@ def checked(
     progress: Callable[[float], None] | None = None,
 ) -> tuple[Geography, CodedRecords]:
     """Read both files and check them; what was read is kept, as coded records."""
-    problems = Problems()
-    grfc, persons = sources
+    problems, tabulation = Problems(), specification.tabulation
+    public, persons = sources
     with ExitStack() as undo:
         parts = CodedRecords(engine, resumable)
         undo.push(parts.close)
         local = parts.engine
-        areas = _areas(grfc, local, problems)
+        areas = _areas(public, tabulation, local, problems)
         geography = _geography(areas, configuration, local, problems, stop=False)
-        table = blocks(local, _whole(areas), geography)
+        table = area_table(local, _whole(areas, tabulation), geography)
         local.drop(areas)
         if not parts.complete:
             with _readable(persons, problems):
                 known = table if local is engine else engine.upload(local.fetch(table))
                 records = coded(engine, persons.relation(engine), known, specification)
                 parts.write(records, progress=progress)
-            if parts.wrong() or _identified_twice(engine, persons):
+            if parts.wrong() or _identified_twice(engine, persons, tabulation.record_file.identifier):
                 before = problems.count
                 _locate(persons, local, problems, partial(_person_rules, local, table, specification))
                 if problems.count == before:  # two engines that read one file differently; never seen
@@ -336,13 +403,13 @@ def checked(
     return geography, parts
 
 
-def _identified_twice(engine: Engine, persons: Source) -> bool:
+def _identified_twice(engine: Engine, persons: Source, identifier: str) -> bool:
     """Whether two records have the same identifier, if records have one."""
-    if IDENTIFIER not in persons.columns:
+    if identifier not in persons.columns:
         return False
     rows = persons.relation(engine)
-    named = rows.filter(rows[IDENTIFIER].notnull())
-    many = named.group_by(IDENTIFIER).agg(many=named.count())
+    named = rows.filter(rows[identifier].notnull())
+    many = named.group_by(identifier).agg(many=named.count())
     return any(engine.count(many.filter(many.many > 1)))
 
 
@@ -357,35 +424,39 @@ def _readable(source: Source, problems: Problems) -> Iterator[None]:
     problems.stop()
 
 
-def _areas(source: Source, engine: Engine, problems: Problems) -> Relation:
-    """Read GRF-C and report what is wrong with it."""
+def _areas(source: Source, tabulation: AdaptiveTabulation, engine: Engine, problems: Problems) -> Relation:
+    """Read the file of areas and report what is wrong with it."""
     with _readable(source, problems):
         areas = engine.keep(source.relation(engine))
-    rows, right, blocks = engine.count(areas, _whole(areas), areas.select(*BLOCK_COLUMNS).distinct())
+    distinct = areas.select(*tabulation.areas.key).distinct()
+    rows, right, different = engine.count(areas, _whole(areas, tabulation), distinct)
     if not rows:
-        raise InputError(f"{source.name} has no block; it must list all of them")
-    if right < rows or blocks < rows:
-        _locate(source, engine, problems, _area_rules)
+        raise InputError(f"{source.name} has no {tabulation.areas.one}; it must list all of them")
+    if right < rows or different < rows:
+        _locate(source, engine, problems, partial(_area_rules, tabulation))
     return areas
 
 
-def _right(areas: Relation, name: str) -> Relation:
+def _right(areas: Relation, name: str, width: int) -> Relation:
+    if not width:
+        # codes of any width are written into tables as they are, so they must be plain
+        return (~areas[name].re_search("[^0-9A-Za-z._-]") & (areas[name].length() <= 32)).fill_null(False)
     # not by ^ and $: to Java, a text may go on with a line break behind $
-    digits = ~areas[name].re_search("[^0-9]") & (areas[name].length() == WIDTHS[name])
+    digits = ~areas[name].re_search("[^0-9]") & (areas[name].length() == width)
     return digits.fill_null(False)
 
 
-def _whole(areas: Relation) -> Relation:
+def _whole(areas: Relation, tabulation: AdaptiveTabulation) -> Relation:
     """Return the rows whose codes are what they must be."""
-    return areas.filter([_right(areas, name) for name in AREA_COLUMNS])
+    return areas.filter([_right(areas, name, width) for name, width in tabulation.areas.widths.items()])
 
 
 def _geography(
     areas: Relation, configuration: Configuration, engine: Engine, problems: Problems, *, stop: bool = True
 ) -> Geography:
-    whole, names = _whole(areas), [name for name in AREAS if name != "block"]
-    codes = whole.select(**{name: whole[AREAS[name]] for name in names}).distinct()
-    table = engine.fetch(codes, sort=names)
+    tabulation = configuration.tabulation
+    whole, names = _whole(areas, tabulation), list(code_columns(tabulation))
+    table = engine.fetch(whole.select(*names).distinct(), sort=names)
     if stop or not table.num_rows:
         problems.stop()
     try:
@@ -428,28 +499,35 @@ def _again(rows: Relation, *names: str) -> Relation:
     return ibis.row_number().over(group_by=[rows[name] for name in names], order_by=rows.row) > 0
 
 
-def _area_rules(rows: Relation) -> Rules:
+def _area_rules(tabulation: AdaptiveTabulation, rows: Relation) -> Rules:
+    areas = tabulation.areas
     rules = {
-        (f"a code is not of {width} digits", name): ~_right(rows, name) for name, width in WIDTHS.items()
+        (
+            f"a code is not of {width} digits" if width else "a code is not of 1 to 32 letters and digits",
+            name,
+        ): ~_right(rows, name, width)
+        for name, width in areas.widths.items()
     }
-    rules["a block occurs twice; each may occur once", "TABBLK"] = _again(rows, *BLOCK_COLUMNS)
+    rules[f"a {areas.one} occurs twice; each may occur once", areas.key[-1]] = _again(rows, *areas.key)
     return rows, rules
 
 
-def _person_rules(engine: Engine, blocks: Relation, specification: Specification, rows: Relation) -> Rules:
-    found, known = described(engine, rows, blocks, specification), cells()
+def _person_rules(engine: Engine, areas: Relation, specification: Specification, rows: Relation) -> Rules:
+    tabulation = specification.tabulation
+    found, known = described(engine, rows, areas, specification), cells(tabulation)
 
     def outside(column: str) -> Relation:
         return ~found[column].isin(known.column(column).unique().to_pylist()).fill_null(False)
 
     rules = {
-        ("an age is not a whole number from 0 to 115", "QAGE"): outside("age"),
-        ("a sex is not 1 or 2", "QSEX"): outside("sex"),
-        **broken_rules(found),
+        (one.wrong, one.column): outside(f"value{place}")
+        for place, one in reversed([*enumerate(tabulation.attributes)])
     }
-    if IDENTIFIER in rows.columns:
+    rules |= broken_rules(found, tabulation)
+    identifier = tabulation.record_file.identifier
+    if identifier and identifier in rows.columns:
         text = "a record identifier occurs twice; each may occur once"
-        rules[text, IDENTIFIER] = found[IDENTIFIER].notnull() & _again(found, IDENTIFIER)
+        rules[text, identifier] = found[identifier].notnull() & _again(found, identifier)
     return found, rules
 
 
@@ -465,9 +543,9 @@ def count(
     """Read and check the data, all of it, and make it countable; raise with every problem if there is one.
 
     `resumable` says where coded records stay if the run is interrupted. `progress` is told how many of all
-    steps are done: reading is half of them, then the states.
+    steps are done: reading is half of them, then the parts of the country.
     """
-    sources = find_sources(data)
+    sources = find_sources(data, specification.tabulation)
 
     def read(part: float) -> None:
         if progress is not None:

@@ -1,8 +1,7 @@
 """The released tables: their groups as arrays, their margins of error, and their files, written and read.
 
-A group has one of four tables: a total, or sex by 4, 9 or 23 ages. A `Part` holds the groups of one geography
-and level; the cells of all groups stand in one array, one group after the other, those of the first sex
-before those of the second.
+A group has one of the tables of its ladder. A `Part` holds the groups of one geography and level; the cells
+of all groups stand in one array, one group after the other.
 
 The margin of error is the smallest integer that the noise does not exceed 95 % of the time, found exactly;
 beside it stands the Bureau's, floor(1.96 sigma). For discrete Gaussian noise sigma^2 is the parameter, a
@@ -10,9 +9,9 @@ fraction; the noise's own variance is at most that, and the same in 14 digits fr
 noise it is 2 r / (1 - r)^2 with r = exp(-1/scale), certified by balls. Variances are printed as decimals of
 up to 15 digits, which a float holds; the exact parameters are in `summary.json`.
 
-File `t1` has one row for each group, its total. `t2` has the cells of the groups with a table by sex and age,
-and before them the two sexes over all ages. Rows come by geography, level, region and iteration. Tables are
-read back from what `run` wrote, or the Bureau's program: pipe-delimited or Parquet.
+A ladder has two files. The first has one row for each group, its total. The second has the rows of the groups
+with a table of more than that. Rows come by geography, level, region and iteration. Tables are read back from
+what `run` wrote, or the Bureau's program: pipe-delimited or Parquet.
 """
 
 from __future__ import annotations
@@ -31,7 +30,8 @@ from numpy.typing import NDArray
 
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise, balls
-from discreet.release.safetab.specification import GEOGRAPHIES, LEVELS, Specification
+from discreet.release.mechanism.groups import Specification
+from discreet.release.mechanism.tabulation import CELL, Ladder
 from discreet.release.tables import (
     MARK,
     MARKED,
@@ -50,58 +50,25 @@ from discreet.release.tables import (
 FORMAT = "discreet safetab 1"
 """Of `summary.json`."""
 
-TOP_AGE = 115
-
-_STARTS = (
-    (0, 18, 45, 65),
-    (0, 5, 18, 25, 35, 45, 55, 65, 75),
-    (0, 5, 10, 15, 18, 20, 21, 22, 25, 30, 35, 40, 45, 50, 55, 60, 62, 65, 67, 70, 75, 80, 85),
-)
-
-
-def _ranges(starts: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
-    return tuple(zip(starts, (*(start - 1 for start in starts[1:]), TOP_AGE), strict=True))
-
-
-RANGES = tuple(_ranges(starts) for starts in _STARTS)
-"""First and last age of each range, for T02001, T02002 and T02003."""
-
-COARSER = tuple(
-    tuple(max(i for i, start in enumerate(starts) if start <= fine) for fine in _STARTS[-1])
-    for starts in _STARTS
-)
-"""For each table, which of its ranges holds each of the 23 finest ones."""
-
-
-AGES = (0, *map(len, RANGES))
-"""How many ages each table has; the total has none."""
-
-CELLS = (1, *(2 * ages for ages in AGES[1:]))
-"""How many cells each table has: 1, 8, 18 or 46."""
-
-TOTAL = "T01001"
-TABLES = (TOTAL, "T02001", "T02002", "T02003")
-"""What the tables are called."""
-
 Integers = NDArray[np.int64]
 Codes = NDArray[np.int32]
 Small = NDArray[np.int8]
 Places = NDArray[np.intp]
-
-_CELLS = np.array(CELLS, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
     """The groups of one geography and level, sorted by region and iteration.
 
-    `label` says whose noise a group has: see `labels`. Regions and iterations are indices.
+    `label` says whose noise a group has: see `Labels`. Regions and iterations are indices.
 
-    >>> part = Part.of("USA", 1, [0, 0], [4, 3], [0, 0], [0, 0], [7, 8])
+    >>> from discreet.release.safetab.specification import safetab_p
+    >>> part = Part.of(safetab_p().ladder(1), "USA", 1, [0, 0], [4, 3], [0, 0], [0, 0], [7, 8])
     >>> part.iteration.tolist(), part.totals().tolist()
     ([3, 4], [8, 7])
     """
 
+    ladder: Ladder
     geography: str
     level: int
     region: Codes
@@ -113,6 +80,7 @@ class Part:
     @classmethod
     def of(
         cls,
+        ladder: Ladder,
         geography: str,
         level: int,
         region: Sequence[int] | Codes,
@@ -123,6 +91,7 @@ class Part:
     ) -> Part:
         """Return a part from groups in any order."""
         return cls(
+            ladder,
             geography,
             level,
             np.asarray(region, dtype=np.int32),
@@ -139,7 +108,7 @@ class Part:
 
     def widths(self) -> Integers:
         """Return how many cells each group has."""
-        return _CELLS[self.table]
+        return self.ladder.cells[self.table]
 
     def starts(self) -> Integers:
         """Return where the cells of each group begin."""
@@ -251,22 +220,26 @@ NO_NOISE = Margin("0", 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """The margins of one group: of its total, of each sex, and of each cell."""
+    """The margins of one group: of its total, and of its numbers by their kind."""
 
     total: Margin
-    sex: Margin
-    cell: Margin
+    kinds: tuple[Margin, ...]
 
 
 @lru_cache(maxsize=1024)
-def label(noise: Noise | None, table: int) -> Label:
+def label(noise: Noise | None, ladder: Ladder, table: int) -> Label:
     """Return the margins of a group of a table whose cells have this noise.
 
-    >>> label(DiscreteGaussian("1250/53"), 1).cell, label(DiscreteGaussian(625), 0).total
-    (Margin(variance='23.5849056603774', margin=10, bureau=9), Margin(variance='625', margin=49, bureau=49))
+    >>> from discreet.release.safetab.specification import safetab_p
+    >>> ladder = safetab_p().ladder(1)
+    >>> label(DiscreteGaussian("1250/53"), ladder, 1).kinds[-1]
+    Margin(variance='23.5849056603774', margin=10, bureau=9)
+    >>> label(DiscreteGaussian(625), ladder, 0).total
+    Margin(variance='625', margin=49, bureau=49)
     """
-    cells = CELLS[table]
-    return Label(stated(noise, cells), stated(noise, max(1, cells // 2)), stated(noise, 1))
+    rung = ladder.rungs[table]
+    kinds = tuple(stated(noise, rung.kinds.get(kind, 1)) for kind in ladder.kinds[1:])
+    return Label(stated(noise, rung.cells), kinds)
 
 
 def stated(noise: Noise | None, cells: int) -> Margin:
@@ -307,12 +280,11 @@ def written(value: Fraction) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-T1_COLUMNS = ("REGION_ID", "REGION_TYPE", "ITERATION_CODE", "COUNT")
-T2_COLUMNS = ("REGION_ID", "REGION_TYPE", "ITERATION_CODE", "AGESTART", "AGEEND", "SEX", "COUNT")
+GROUP_COLUMNS = ("REGION_ID", "REGION_TYPE", "ITERATION_CODE")
+T1_COLUMNS = (*GROUP_COLUMNS, "COUNT")
 MORE_COLUMNS = ("TABLE", "NOISE_VARIANCE", "MOE95")
 BUREAU_MARGIN = "MOE95_BUREAU"
 """The Bureau's margin, floor(1.96 sigma), on request."""
-ALL_AGES = "*"
 ROWS = 1 << 19
 """Rows that are made and written at a time."""
 
@@ -320,23 +292,50 @@ _NUMBERS = {"COUNT": "int64", "MOE95": "int64", BUREAU_MARGIN: "int64"}
 
 
 class Labels:
-    """Margins of error by label and table, as columns look them up: number 4 label + table.
+    """Margins of error as columns look them up.
 
-    `None` stands for tables that do not say them.
+    Totals by number: label times tables, plus table. Rows by that number times kinds, plus kind.
     """
 
     def __init__(self, labels: Sequence[Label]) -> None:
         self.total = [label.total for label in labels]
-        # of a group's rows in t2, the first two are a sex, the others a cell
-        self.rows = [margin for label in labels for margin in (label.sex, label.cell)]
+        self.rows = [margin for label in labels for margin in label.kinds]
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """The rows of the tables of a ladder, one table after the other: their labels and their kinds."""
+
+    starts: Integers
+    words: Mapping[str, tuple[NDArray[np.str_], NDArray[np.intp]]]
+    kind: Integers
+
+    @classmethod
+    def of(cls, ladder: Ladder) -> Pattern:
+        """Return the rows of a ladder."""
+        rows = [row for rung in ladder.rungs[1:] for row in rung.rows]
+        # each word once: the bytes of a Parquet file would depend on more than its rows
+        words = {
+            name: np.unique(column, return_inverse=True)
+            for name, column in zip(
+                ladder.labels, zip(*(row.labels for row in rows), strict=True), strict=True
+            )
+        }
+        kinds = ladder.kinds[1:]
+        return cls(
+            np.cumsum(ladder.heights) - ladder.heights,
+            words,
+            np.array([kinds.index(row.kind) for row in rows], dtype=np.int64),
+        )
 
 
 class Writer:
-    """Write t1 and t2 into a folder, part by part."""
+    """Write the two files of a ladder into a folder, part by part."""
 
     def __init__(
         self,
         folder: Folder,
+        ladder: Ladder,
         iterations: Sequence[str],
         labels: Labels,
         *,
@@ -347,8 +346,12 @@ class Writer:
         self.folder, self.bureau, self._labels = folder, bureau, labels
         self._more = () if bureau else (*MORE_COLUMNS, *((BUREAU_MARGIN,) if bureau_margins else ()))
         self._iterations = strings(list(iterations))
-        self.rows = dict.fromkeys(TABLES, 0)
-        self._columns = {"t1": (*T1_COLUMNS, *self._more), "t2": (*T2_COLUMNS, *self._more)}
+        self.ladder, self._pattern = ladder, Pattern.of(ladder)
+        self.rows = dict.fromkeys(ladder.names, 0)
+        self._columns = {
+            ladder.totals: (*T1_COLUMNS, *self._more),
+            ladder.table: (*GROUP_COLUMNS, *ladder.labels, "COUNT", *self._more),
+        }
         self._files = {
             stem: OutputTable(folder.file(stem, folder.kind), folder.kind, self._schema(columns), pipes=True)
             for stem, columns in self._columns.items()
@@ -363,12 +366,14 @@ class Writer:
 
     def write(self, part: Part, regions: Sequence[str]) -> None:
         """Append the groups of one geography and level."""
-        names = strings(list(regions))
+        names, tables = strings(list(regions)), self.ladder.names
         for chunk in _chunks(part):
-            self.rows[TOTAL] += chunk.size
-            columns = {"COUNT": chunk.totals(), "TABLE": coded(np.zeros(chunk.size, dtype=np.int32), [TOTAL])}
-            number = chunk.label * len(TABLES) + chunk.table
-            self._append("t1", chunk, np.arange(chunk.size), names, columns, number, self._labels.total)
+            self.rows[tables[0]] += chunk.size
+            first = coded(np.zeros(chunk.size, dtype=np.int32), [tables[0]])
+            columns = {"COUNT": chunk.totals(), "TABLE": first}
+            number = chunk.label * len(tables) + chunk.table
+            every = np.arange(chunk.size)
+            self._append(self.ladder.totals, chunk, every, names, columns, number, self._labels.total)
             large = chunk.keep(chunk.table > 0)
             if large.size:
                 self._cells(large, names)
@@ -383,17 +388,19 @@ class Writer:
         return pa.schema([(name, types.get(name, text)) for name in (*columns, *marked)], metadata=mark)
 
     def _cells(self, part: Part, names: ArrowArray) -> None:
-        heights = part.widths() + 2
+        tables, heights = self.ladder.names, self.ladder.heights[part.table]
         table = np.repeat(part.table, heights)
         row = np.arange(table.size) - np.repeat(np.cumsum(heights) - heights, heights)
-        kind = _PATTERN_STARTS[table] + row
+        place = self._pattern.starts[table] + row
         group = np.repeat(np.arange(part.size), heights)
-        columns = {name: coded(at[kind], words.tolist()) for name, (words, at) in _ROW_WORDS.items()}
-        columns |= {"COUNT": with_sexes(part), "TABLE": coded(table, list(TABLES))}
-        for name, count in zip(TABLES, np.bincount(table, minlength=len(TABLES)), strict=True):
+        words = self._pattern.words.items()
+        columns = {name: coded(at[place], texts.tolist()) for name, (texts, at) in words}
+        columns |= {"COUNT": published(part), "TABLE": coded(table, list(tables))}
+        for name, count in zip(tables, np.bincount(table, minlength=len(tables)), strict=True):
             self.rows[name] += int(count)
-        number = 2 * (part.label[group] * len(TABLES) + table) + (row >= 2)
-        self._append("t2", part, group, names, columns, number, self._labels.rows)
+        kinds = len(self.ladder.kinds) - 1
+        number = kinds * (part.label[group] * len(tables) + table) + self._pattern.kind[place]
+        self._append(self.ladder.table, part, group, names, columns, number, self._labels.rows)
 
     def _append(
         self,
@@ -422,19 +429,25 @@ class Writer:
         self._files[stem].write([arrow().array(one) if isinstance(one, np.ndarray) else one for one in found])
 
 
-def with_sexes(part: Part) -> Integers:
-    """Return the cells of groups that have a table by sex and age, each after its two sums by sex.
+def published(part: Part) -> Integers:
+    """Return the rows of groups that have more than a total, one group after the other.
 
-    >>> part = Part.of("USA", 1, [0], [0], [1], [0], [1, 2, 3, 4, 10, 20, 30, 40])
-    >>> with_sexes(part).tolist()
+    >>> from discreet.release.safetab.specification import safetab_p
+    >>> part = Part.of(safetab_p().ladder(1), "USA", 1, [0], [0], [1], [0], [1, 2, 3, 4, 10, 20, 30, 40])
+    >>> published(part).tolist()
     [10, 100, 1, 2, 3, 4, 10, 20, 30, 40]
     """
-    widths, starts = part.widths(), part.starts()
-    halves = np.stack([starts, starts + widths // 2], axis=1).ravel()
-    result = np.empty(int((widths + 2).sum()), dtype=np.int64)
-    first = np.cumsum(widths + 2) - widths - 2
-    result[np.stack([first, first + 1], axis=1).ravel()] = np.add.reduceat(part.values, halves)
-    result[spread(first + 2, widths)] = part.values
+    heights = part.ladder.heights[part.table]
+    starts, first = part.starts(), np.cumsum(heights) - heights
+    result = np.empty(int(heights.sum()), dtype=np.int64)
+    for table in np.unique(part.table).tolist():
+        rung, groups = part.ladder.rungs[table], np.flatnonzero(part.table == table)
+        for place, row in enumerate(rung.rows):
+            cells = starts[groups]
+            values = part.values[cells + row.cells[0]]
+            for cell in row.cells[1:]:
+                values = values + part.values[cells + cell]
+            result[first[groups] + place] = values
     return result
 
 
@@ -449,34 +462,13 @@ def _chunks(part: Part) -> Iterator[Part]:
         start = stop
 
 
-# The rows of a group in t2, one table after the other: each sex over all ages, then the ages of each sex.
-_ROWS = [
-    (str(first), str(last), sex)
-    for ranges in RANGES
-    for ages in ([(ALL_AGES, ALL_AGES)], ranges)
-    for sex in ("1", "2")
-    for first, last in ages
-]
-# each word once: the bytes of a Parquet file would depend on more than its rows
-_ROW_WORDS = {
-    name: np.unique(column, return_inverse=True)
-    for name, column in zip(("AGESTART", "AGEEND", "SEX"), zip(*_ROWS, strict=True), strict=True)
-}
-_heights = [0, *(cells + 2 for cells in CELLS[1:])]
-_PATTERN_STARTS = np.cumsum(_heights) - _heights
-_STARTS_OF_ROWS = np.array([-1 if first == ALL_AGES else int(first) for first, _, _ in _ROWS])
-_SEXES = np.array([int(sex) - 1 for _, _, sex in _ROWS])
-_TABLE_OF_ROWS = np.zeros(max(CELLS) + 3, dtype=np.int8)
-_TABLE_OF_ROWS[[cells + 2 for cells in CELLS[1:]]] = range(1, len(TABLES))
-
-
 @dataclass(frozen=True, slots=True)
 class Released:
-    """The groups of an output by geography and level, their margins, and what its files are like."""
+    """The groups of an output by geography and level, the margins by ladder, and what its files are like."""
 
     parts: dict[tuple[str, int], Part]
     regions: dict[str, Sequence[str]]
-    labels: Labels
+    labels: dict[str, Labels]
     bureau: bool
     bureau_margins: bool
     format: str
@@ -487,11 +479,46 @@ class Released:
 def read_released(
     out: Path, specification: Specification, regions: Mapping[str, Sequence[str]] | None = None
 ) -> Released:
-    """Read t1 and t2 of an output; `regions` are those that there can be, by default those of t1."""
-    first, second = (_find(out, stem) for stem in ("t1", "t2"))
-    t1, t2 = read_columns(first, T1_COLUMNS), read_columns(second, T2_COLUMNS)
-    bureau = MORE_COLUMNS[1] not in t1.column_names
-    known = {name: list(regions[name]) if regions else _own(t1, name) for name in GEOGRAPHIES}
+    """Read the tables of an output; `regions` are those that there can be, by default those it has."""
+    ladders = specification.tabulation.ladders.values()
+    paths = [(_find(out, one.totals), _find(out, one.table)) for one in ladders]
+    tables = [
+        (read_columns(first, T1_COLUMNS), read_columns(second, (*GROUP_COLUMNS, *one.labels, "COUNT")))
+        for one, (first, second) in zip(ladders, paths, strict=True)
+    ]
+    known: dict[str, Sequence[str]] = {
+        name: list(regions[name]) if regions else _own([t1 for t1, _ in tables], name)
+        for name in specification.tabulation.geographies
+    }
+    parts: dict[tuple[str, int], Part] = {}
+    labels = {}
+    for ladder, both, (t1, t2) in zip(ladders, paths, tables, strict=True):
+        labels[ladder.name] = _read_ladder(ladder, both, t1, t2, specification, known, parts)
+    first, t1 = paths[0][0], tables[0][0]
+    files = tuple(path for both in paths for path in both)
+    return Released(
+        {place: parts[place] for place in specification.tabulation.places if place in parts},
+        known,
+        labels,
+        bureau=MORE_COLUMNS[1] not in t1.column_names,
+        bureau_margins=BUREAU_MARGIN in t1.column_names,
+        format="parquet" if first.suffix == ".parquet" else "csv",
+        marked=MARK in t1.column_names or any(MARKED in path.name for path in files),
+        files=files,
+    )
+
+
+def _read_ladder(
+    ladder: Ladder,
+    paths: tuple[Path, Path],
+    t1: ArrowTable,
+    t2: ArrowTable,
+    specification: Specification,
+    known: Mapping[str, Sequence[str]],
+    parts: dict[tuple[str, int], Part],
+) -> Labels:
+    """Read the two tables of a ladder into parts, and return the margins behind their labels."""
+    first, second = paths
     unordered, cells = (
         _keys(table, known, specification, path) for table, path in ((t1, first), (t2, second))
     )
@@ -502,36 +529,47 @@ def read_released(
     place = np.searchsorted(key, cells)
     if (np.append(key, -1)[place] != cells).any():
         raise InputError(f"{second.name} has a group that {first.name} does not have")
-    table, rows = _cells(t2, place, key.size, second)
-    # what has no table by sex and age has its total
-    widths = np.take(CELLS, table)
+    table, rows = _rows_in_order(ladder, t2, place, key.size, second)
+    # what has no table of more than a total has that
+    widths = ladder.cells[table]
     starts, totals = np.cumsum(widths) - widths, t1.column("COUNT").to_numpy()[order]
     values = np.zeros(int(widths.sum()), dtype=np.int64)
     values[starts[table == 0]] = totals[table == 0]
-    heights = widths[table > 0] + 2
-    begins = np.cumsum(heights) - heights  # of each group's rows: two sexes, then the cells
-    values[spread(starts[table > 0], widths[table > 0])] = t2.column("COUNT").to_numpy()[
-        rows[spread(begins + 2, heights - 2)]
-    ]
+    heights = ladder.heights[table[table > 0]]
+    begins = np.cumsum(heights) - heights
+    counts = t2.column("COUNT").to_numpy()[rows]
+    # where in a group's rows its numbers of each kind stand first, and its cells
+    kinds = np.zeros((len(ladder.rungs), len(ladder.kinds) - 1), dtype=np.int64)
+    for number, rung in enumerate(ladder.rungs[1:], 1):
+        groups = np.flatnonzero(table[table > 0] == number)
+        own = starts[table > 0][groups]
+        for at, row in reversed([*enumerate(rung.rows)]):
+            kinds[number, ladder.kinds.index(row.kind) - 1] = at
+            if row.kind == CELL:
+                values[own + row.cells[0]] = counts[begins[groups] + at]
     if key.size and (np.add.reduceat(values, starts) != totals).any():
         raise InputError(f"a total of {first.name} is not the sum of its cells in {second.name}")
-    label, labels = _labels(t1, t2, order, table, rows[begins], rows[begins + 2], bureau)
-    found = {}
-    for (number, geography), level in product(enumerate(GEOGRAPHIES), LEVELS):
-        mask = key >> _REGION + _ITERATION == number * 3 + level
+    of_kind = rows[begins[:, None] + kinds[table[table > 0]]]
+    bureau = MORE_COLUMNS[1] not in t1.column_names
+    label, labels = _labels(ladder, t1, t2, order, table, of_kind, bureau)
+    tabulation = specification.tabulation
+    for (number, geography), level in product(enumerate(tabulation.geographies), tabulation.levels):
+        if tabulation.ladder(level) is not ladder:
+            continue
+        groups_of = tabulation.workloads[level].groups
+        mask = key >> _REGION + _ITERATION == number * _LEVELS + groups_of
         region = key[mask] >> _ITERATION & (1 << _REGION) - 1
         iteration = key[mask] & (1 << _ITERATION) - 1
         inside = values[np.repeat(mask, widths)]
-        part = Part.of(geography, level, region, iteration, table[mask], label[mask], inside)
-        found[geography, level] = part
-    marked = MARK in t1.column_names or any(MARKED in path.name for path in (first, second))
-    kind = "parquet" if first.suffix == ".parquet" else "csv"
-    margins = BUREAU_MARGIN in t1.column_names
-    return Released(found, dict(known), labels, bureau, margins, kind, marked, (first, second))
+        parts[geography, level] = Part.of(
+            ladder, geography, level, region, iteration, table[mask], label[mask], inside
+        )
+    return labels
 
 
-_REGION, _ITERATION = 28, 24
+_REGION, _ITERATION = 24, 20
 """Bits of a region and of an iteration in the number of a group; above them stand geography and level."""
+_LEVELS = 100
 
 
 def _keys(
@@ -547,64 +585,85 @@ def _keys(
         return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)
 
     unknown = "a region type that is not known (column REGION_TYPE)"
-    geography = places(table.column("REGION_TYPE").combine_chunks(), GEOGRAPHIES, unknown)
+    geographies = list(specification.tabulation.geographies)
+    geography = places(table.column("REGION_TYPE").combine_chunks(), geographies, unknown)
     unknown = "an iteration that is not in the specification (column ITERATION_CODE)"
     codes = [one.code for one in specification.iterations]
     iteration = places(table.column("ITERATION_CODE").combine_chunks(), codes, unknown)
     region = np.zeros(iteration.size, dtype=np.int64)
     ids = table.column("REGION_ID").combine_chunks()
-    for number, name in enumerate(GEOGRAPHIES):
+    for number, name in enumerate(geographies):
         mask = np.flatnonzero(geography == number)
-        unknown = "a region that is not in GRF-C (column REGION_ID)"
+        unknown = f"a region that is not in {specification.tabulation.area_file.name} (column REGION_ID)"
         region[mask] = places(ids.take(arrow().array(mask)), regions[name], unknown)
     level = np.array([one.level for one in specification.iterations])[iteration]
-    found: Integers = (geography * 3 + level << _REGION | region) << _ITERATION | iteration
+    found: Integers = (geography * _LEVELS + level << _REGION | region) << _ITERATION | iteration
     return found
 
 
-def _cells(t2: ArrowTable, place: Integers, groups: int, path: Path) -> tuple[Small, Places]:
+def _rows_in_order(
+    ladder: Ladder, t2: ArrowTable, place: Integers, groups: int, path: Path
+) -> tuple[Small, Places]:
     """Return each group's table, and the rows of all groups in the order in which they are written."""
-    try:
-        ages = t2.column("AGESTART").to_pylist()
-        first = np.array([-1 if text == ALL_AGES else int(text) for text in ages], dtype=np.int64)
-        sex = np.array([int(text) - 1 for text in t2.column("SEX").to_pylist()], dtype=np.int64)
-    except ValueError:
-        raise InputError(f"{path.name} has an age or a sex that is not a whole number") from None
+    known: dict[tuple[str, ...], int] = {}
+    # where each row of the ladder stands in each table, -1 if it does not
+    at = np.full((len(ladder.rungs), int(ladder.heights.sum()) + 1), -1, dtype=np.int64)
+    for number, rung in enumerate(ladder.rungs[1:], 1):
+        for spot, one in enumerate(rung.rows):
+            at[number, known.setdefault(one.labels, len(known))] = spot
+    texts = zip(*(t2.column(name).to_pylist() for name in ladder.labels), strict=True)
+    row = np.array([known.get(labels, at.shape[1] - 1) for labels in texts], dtype=np.int64)
     heights = np.bincount(place, minlength=groups)
-    table: Small = _TABLE_OF_ROWS[np.minimum(heights, _TABLE_OF_ROWS.size - 1)]
-    rows = np.lexsort((first, sex, first >= 0, place))
-    number = np.arange(rows.size) - np.repeat(np.cumsum(heights) - heights, heights)
-    known = (heights == 0) | (np.where(table > 0, np.take(CELLS, table) + 2, -1) == heights)
-    kind = _PATTERN_STARTS[table[place[rows]]] + number if known.all() else rows
-    if not known.all() or (first[rows] != _STARTS_OF_ROWS[kind]).any() or (sex[rows] != _SEXES[kind]).any():
-        raise InputError(f"{path.name} has a group that is none of the tables by sex and age")
+    table = np.zeros(groups, dtype=np.int8)
+    spots = np.zeros(row.size, dtype=np.int64)
+    right = heights == 0
+    for number, height in reversed([*enumerate(ladder.heights.tolist())][1:]):
+        mine = (heights == height) & ~right
+        spot = at[number][row]
+        own = mine[place]
+        outside = np.zeros(groups, dtype=bool)
+        outside[place[own & (spot < 0)]] = True
+        mine &= ~outside
+        table[mine] = number
+        spots = np.where(mine[place], spot, spots)
+        right |= mine
+    rows = np.lexsort((spots, place))
+    # a row that comes twice leaves out another
+    number_in = np.arange(rows.size) - np.repeat(np.cumsum(heights) - heights, heights)
+    if not right.all() or (spots[rows] != number_in).any():
+        raise InputError(f"{path.name} has a group that is none of the tables of its ladder")
     return table, rows
 
 
 def _labels(
+    ladder: Ladder,
     t1: ArrowTable,
     t2: ArrowTable,
     order: NDArray[np.intp],
     table: NDArray[np.int8],
-    sex_row: Places,
-    cell_row: Places,
+    of_kind: Places,
     bureau: bool,
 ) -> tuple[NDArray[np.int32], Labels]:
     """Return the label of each group, and the margins behind the labels.
 
-    `sex_row` and `cell_row` are rows of t2: for each group with a table by sex and age, one of each kind.
+    `of_kind` are rows of t2: for each group with more than a total, one of each kind of numbers.
     """
+    many = len(ladder.kinds) - 1
     if bureau:
-        unsaid = Label(NO_NOISE, NO_NOISE, NO_NOISE)
-        return np.zeros(table.size, dtype=np.int32), Labels([unsaid] * len(TABLES))
+        unsaid = Label(NO_NOISE, (NO_NOISE,) * many)
+        return np.zeros(table.size, dtype=np.int32), Labels([unsaid] * len(ladder.rungs))
     margins: dict[Margin, int] = {}
     total = _margins(t1, margins)[order]
     rows, large = _margins(t2, margins), table > 0
-    sex, cell = total.copy(), total.copy()
-    sex[large], cell[large] = rows[sex_row], rows[cell_row]
-    kinds, label = np.unique(np.stack([total, sex, cell], axis=1), axis=0, return_inverse=True)
+    each = np.repeat(total[:, None], many, axis=1)
+    each[large] = rows[of_kind]
+    kinds, label = np.unique(np.column_stack([total, each]), axis=0, return_inverse=True)
     words = list(margins)
-    found = [Label(*(words[number] for number in kind)) for kind in kinds for _ in TABLES]
+    found = [
+        Label(words[first], tuple(words[number] for number in others))
+        for first, *others in kinds.tolist()
+        for _ in ladder.rungs
+    ]
     return label.ravel().astype(np.int32), Labels(found)
 
 
@@ -625,6 +684,51 @@ def _margins(table: ArrowTable, seen: dict[Margin, int]) -> Integers:
     return np.array(codes, dtype=np.int64)[number.ravel()]
 
 
+def read_picked(
+    path: Path,
+    specification: Specification,
+    regions: Mapping[str, Sequence[str]],
+    places: Sequence[tuple[str, int]],
+) -> dict[tuple[str, int], Picked]:
+    """Read the published counts that pick tables: a table of totals, as a run writes it.
+
+    Rows of groups that are not tabulated at a place are passed over.
+    """
+    if not path.is_file():
+        raise InputError(f"there is no file {path}, which picks the tables of a ladder")
+    table = read_columns(path, T1_COLUMNS)
+    if any(table.column(name).null_count for name in T1_COLUMNS):
+        raise InputError(f"{path.name} has an empty field; each row needs {', '.join(T1_COLUMNS)}")
+    key = _keys(table, regions, specification, path)
+    order = np.argsort(key, kind="stable")
+    key, count = key[order], table.column("COUNT").to_numpy()[order].astype(np.int64)
+    if (key[1:] == key[:-1]).any():
+        raise InputError(f"a group occurs twice in {path.name}")
+    geographies = list(specification.tabulation.geographies)
+    number = key >> _REGION + _ITERATION
+    found = {}
+    for place in places:
+        groups = specification.tabulation.workloads[place[1]].groups
+        iteration = (key & (1 << _ITERATION) - 1).astype(np.int32)
+        here = number == geographies.index(place[0]) * _LEVELS + groups
+        here &= np.isin(iteration, specification.places(*place))
+        region = (key >> _ITERATION & (1 << _REGION) - 1).astype(np.int32)
+        found[place] = Picked(region[here], iteration[here], count[here])
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """Groups of one geography and level whose totals are published already: they pick the tables.
+
+    Sorted by region and iteration. No other group is measured.
+    """
+
+    region: Codes
+    iteration: Codes
+    count: Integers
+
+
 def _find(out: Path, stem: str) -> Path:
     found = find_output(out, stem, ("csv", "parquet", "psv", "txt"))
     if found is None:
@@ -632,17 +736,20 @@ def _find(out: Path, stem: str) -> Path:
     return found
 
 
-def _own(t1: ArrowTable, geography: str) -> list[str]:
-    """Return the regions that t1 has."""
+def _own(tables: Sequence[ArrowTable], geography: str) -> list[str]:
+    """Return the regions that the tables of totals have."""
     pc = arrow("compute")
-    here = t1.filter(pc.equal(t1.column("REGION_TYPE"), geography)).column("REGION_ID")
-    return sorted(pc.unique(here).to_pylist())
+    found = set()
+    for t1 in tables:
+        here = t1.filter(pc.equal(t1.column("REGION_TYPE"), geography)).column("REGION_ID")
+        found |= set(pc.unique(here).to_pylist())
+    return sorted(found)
 
 
 def read_columns(path: Path, columns: Sequence[str]) -> ArrowTable:
     """Read a table that must have some columns; texts as they are, counts as whole numbers."""
     pa = arrow()
-    kinds = {name: pa.string() for name in (*T2_COLUMNS, *MORE_COLUMNS, MARK)}
+    kinds = {name: pa.string() for name in (*columns, *MORE_COLUMNS, MARK)}
     kinds |= {"COUNT": pa.int64(), "MOE95": pa.int64(), BUREAU_MARGIN: pa.int64()}
     try:
         if path.suffix == ".parquet":
@@ -654,7 +761,7 @@ def read_columns(path: Path, columns: Sequence[str]) -> ArrowTable:
             csv = arrow("csv")
             table = csv.read_csv(
                 path,
-                parse_options=csv.ParseOptions(delimiter="|"),
+                parse_options=csv.ParseOptions(delimiter=_separator(path)),
                 convert_options=csv.ConvertOptions(column_types=kinds, strings_can_be_null=False),
             )
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -663,3 +770,10 @@ def read_columns(path: Path, columns: Sequence[str]) -> ArrowTable:
     if missing:
         raise InputError(f"{path.name} has no column {missing[0]}")
     return table
+
+
+def _separator(path: Path) -> str:
+    """Find what stands between the columns: pipes as a run writes them, or what a spreadsheet writes."""
+    with path.open("rb") as stream:
+        first = stream.readline(1 << 16)
+    return max("|,;\t", key=lambda one: first.count(one.encode()))

@@ -4,15 +4,16 @@ With a stability s and a budget rho, a count of budget r gets discrete Gaussian 
 s / (2 r) (zCDP), or two-sided geometric noise of scale s / r (pure privacy): r is rho for total-only
 groups, gamma rho for the first stage and (1 - gamma) rho for the second.
 
-Two stages of noise: a noisy total picks a group's table, then the cells of that table are published.
+Two stages of noise: a noisy total picks a group's table, then the cells of that table are published. Where a
+count that is already published picks the table, there is no first stage, and the cells have the whole budget.
 
-Total-only groups spend everything on one total. Small groups below the states are dropped. Noise is drawn
-once, for all groups of a geography and level together.
+Total-only groups spend everything on one total. Small groups are dropped at the geographies below. Noise is
+drawn once, for all groups of a geography and level together.
 
-The nation has hundreds of millions of pairs of a region and an iteration below the states, and most count
-nobody. Empty groups that survive suppression are drawn without looking at the others. What becomes of such a
-group is a function of noise alone: with first-stage noise N1, second-stage noise N2, the first threshold t
-and the bound T, it is released
+A nation has hundreds of millions of pairs of a small region and a group, and most count nobody. Empty groups
+that survive suppression are drawn without looking at the others. What becomes of such a group is a function
+of noise alone: with first-stage noise N1, second-stage noise N2, the first threshold t and the bound T, it is
+released
 
     as a total     with chance  P[N1 < t] P[N2 > T],  its number being N2 given N2 > T,
     as a larger table  with chance  P[N1 >= t],  each of its cells being noise.
@@ -36,15 +37,16 @@ from discreet.errors import InputError
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Entropy, Noise, balls, sample
 from discreet.noise.inversion import Above, Kinds, draw
 from discreet.noise.trials import Trials
-from discreet.release.safetab.configuration import Configuration, Privacy
-from discreet.release.safetab.specification import BELOW_STATE, Specification, Stability
-from discreet.release.safetab.tables import AGES, CELLS, COARSER, Codes, Integers, Part, joined, keys
+from discreet.release.mechanism.configuration import Configuration, Privacy
+from discreet.release.mechanism.groups import Specification, Stability
+from discreet.release.mechanism.tables import Codes, Integers, Part, Picked, joined, keys
+from discreet.release.mechanism.tabulation import Ladder
 from discreet.release.tables import ArrowTable, arrow, spread
 
 if TYPE_CHECKING:
     from flint import arb
 
-    from discreet.release.safetab.counts import GroupCounts
+    from discreet.release.mechanism.counts import GroupCounts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +64,9 @@ class Mechanism:
     total_only: Noise | None
     stage_one: Noise | None
     stage_two: Noise | None
-    thresholds: tuple[int, int, int]
+    thresholds: tuple[int, ...]
     suppression: int | None
+    ladder: Ladder
 
     @property
     def place(self) -> tuple[str, int]:
@@ -71,10 +74,12 @@ class Mechanism:
         return self.geography, self.level
 
     @property
-    def laws(self) -> tuple[Noise, Noise, Noise]:
-        """The noise of total-only groups and of both stages, where there is noise."""
-        first, second, third = (one for one in (self.total_only, self.stage_one, self.stage_two) if one)
-        return first, second, third
+    def laws(self) -> tuple[Noise, ...]:
+        """The noise of total-only groups and of both stages, where there is noise.
+
+        Without a first stage, cells have the noise of total-only groups.
+        """
+        return tuple(one for one in (self.total_only, self.stage_one, self.stage_two) if one is not None)
 
     @property
     def noises(self) -> tuple[Noise | None, Noise | None]:
@@ -93,13 +98,15 @@ def mechanism(
     if (geography, level) not in configuration.thresholds:
         raise InputError(f"{place} has no thresholds")
     stable = specification.stability(level, configuration.max_race_codes, geography)
+    ladder = configuration.tabulation.ladder(level)
     gamma, kind = configuration.gamma, configuration.privacy
     parts: list[Noise | None] = [None, None, None]
     # Nobody is counted anywhere if no code has an iteration: the noise is then as for one group.
     often = max(stable.value, 1)
     if budget is not None:
         try:
-            parts = [noise_for(part * budget, often, kind) for part in (Fraction(1), gamma, 1 - gamma)]
+            shares = (Fraction(1), gamma, 1 - gamma) if ladder.picks else (Fraction(1), None, Fraction(1))
+            parts = [None if part is None else noise_for(part * budget, often, kind) for part in shares]
         except InputError as error:
             raise InputError(f"the budget of {place} cannot be used: {error}") from None
     return Mechanism(
@@ -111,9 +118,11 @@ def mechanism(
         stage_one=parts[1],
         stage_two=parts[2],
         thresholds=configuration.thresholds[geography, level],
+        # what was published before has been suppressed before
         suppression=suppression_threshold(parts[2], configuration.zero_suppression_chance)
-        if geography in BELOW_STATE
+        if ladder.picks and configuration.tabulation.is_below(geography)
         else None,
+        ladder=ladder,
     )
 
 
@@ -202,7 +211,7 @@ class Survival:
 
     @property
     def kinds(self) -> tuple[Kept | Between, ...]:
-        """The chances of the four tables."""
+        """The chances of the tables."""
         ends: tuple[int | None, ...] = (*self.thresholds[1:], None)
         larger = (Between(self.first, low, high) for low, high in zip(self.thresholds, ends, strict=True))
         return (Kept(self.first, self.thresholds[0], self.second, self.bound), *larger)
@@ -242,7 +251,7 @@ def survivors(
     """
     if mechanism.stage_one is None or mechanism.stage_two is None or not regions or not iterations.size:
         # without noise an empty group stays empty, and is dropped
-        return Part.of(mechanism.geography, mechanism.level, [], [], [], [], [])
+        return Part.of(mechanism.ladder, mechanism.geography, mechanism.level, [], [], [], [], [])
     survival = Survival.of(mechanism)
     taken = region.astype(np.int64) * iterations.size + np.searchsorted(iterations, iteration)
     taken = np.append(taken, regions * iterations.size)  # beyond all pairs, so that each has a next one
@@ -250,8 +259,9 @@ def survivors(
     for found in Trials(survival).successes(regions * iterations.size, source=source):
         pairs.append(found[taken[np.searchsorted(taken, found)] != found])
     pair = np.concatenate(pairs)
-    table, values = outcomes(survival, pair.size, source=source)
+    table, values = outcomes(survival, mechanism.ladder, pair.size, source=source)
     return Part(
+        mechanism.ladder,
         mechanism.geography,
         mechanism.level,
         (pair // iterations.size).astype(np.int32),
@@ -263,11 +273,11 @@ def survivors(
 
 
 def outcomes(
-    survival: Survival, size: int, *, source: Entropy | None = None
+    survival: Survival, ladder: Ladder, size: int, *, source: Entropy | None = None
 ) -> tuple[NDArray[np.int8], Integers]:
     """Return the tables and the cells of groups that are empty and released."""
     table = draw(Kinds(survival.kinds), size, source=source).astype(np.int8)
-    widths = np.take(CELLS, table)
+    widths = ladder.cells[table]
     starts = np.cumsum(widths) - widths
     values = np.empty(int(widths.sum()), dtype=np.int64)
     totals = starts[table == 0]
@@ -292,6 +302,7 @@ def noisy(
     *,
     allow_negative: bool,
     source: Entropy | None = None,
+    picked: Picked | None = None,
 ) -> Part:
     """Return the released groups of one geography and level: noise, suppression, clamping, in this order.
 
@@ -302,6 +313,9 @@ def noisy(
     `docs/explanation/empty-groups.md`.
     """
     geography, level = mechanism.geography, mechanism.level
+    if not mechanism.ladder.picks:
+        part = _as_picked(counts, specification, mechanism, picked, source)
+        return part if allow_negative else part.clamped()
     iterations = np.array(specification.places(geography, level), dtype=np.int32)
     total_only = np.array([one.total_only for one in specification.iterations], dtype=bool)
     regions = len(counts.regions(geography))
@@ -315,6 +329,32 @@ def noisy(
     if not every:
         part = joined([part, survivors(mechanism, regions, iterations, region, iteration, source=source)])
     return part if allow_negative else part.clamped()
+
+
+def _as_picked(
+    counts: GroupCounts,
+    specification: Specification,
+    mechanism: Mechanism,
+    picked: Picked | None,
+    source: Entropy | None,
+) -> Part:
+    """Return the groups of a published list, each with noise on the cells of the table its count picks."""
+    if picked is None:
+        raise ValueError("the ladder takes its tables from an input, and none is given")
+    table = np.searchsorted(mechanism.thresholds, picked.count, side="right").astype(np.int8)
+    part = Part(
+        mechanism.ladder,
+        mechanism.geography,
+        mechanism.level,
+        picked.region,
+        picked.iteration,
+        table,
+        np.zeros(table.size, dtype=np.int32),
+        np.zeros(int(mechanism.ladder.cells[table].sum()), dtype=np.int64),
+    )
+    fill(counts, part, np.arange(part.size))
+    part.values[:] += drawn(mechanism.stage_two, part.values.size, source)
+    return part
 
 
 def measured(
@@ -334,13 +374,14 @@ def measured(
     some = [stage_one(mechanism, total_only, region[b], iteration[b], count[b], source) for b in blocks]
     region, iteration, table, values = (np.concatenate(columns) for columns in zip(*some, strict=True))
     part = Part(
+        mechanism.ladder,
         mechanism.geography,
         mechanism.level,
         region,
         iteration,
         table,
         np.where(total_only[iteration], TOTAL_ONLY, STAGE_TWO).astype(np.int32),
-        np.zeros(int(np.take(CELLS, table).sum()), dtype=np.int64),
+        np.zeros(int(mechanism.ladder.cells[table].sum()), dtype=np.int64),
     )
     starts, large = part.starts(), table > 0
     part.values[starts[~large]] = values[~large]
@@ -381,12 +422,10 @@ def fill(counts: GroupCounts, part: Part, large: NDArray[np.intp]) -> None:
     wanted = arrow().table({"region": part.region[large], "iteration": part.iteration[large]})
     found = counts.cells(part.geography, part.level, wanted)
     region, iteration = (column(found, name, np.int32) for name in ("region", "iteration"))
-    sex, age, count = (column(found, name, np.int64) for name in ("sex", "age", "count"))
+    finest, count = (column(found, name, np.int64) for name in ("cell", "count"))
     # groups are sorted by region and iteration, so their keys are, too
     group = large[np.searchsorted(keys(part.region[large], part.iteration[large]), keys(region, iteration))]
-    table = part.table[group]
-    coarse = np.array(COARSER)[table - 1, age]
-    cell = part.starts()[group] + (sex - 1) * np.take(AGES, table) + coarse
+    cell = part.starts()[group] + part.ladder.cell_of[part.table[group], finest]
     np.add.at(part.values, cell, count)
 
 

@@ -1,0 +1,226 @@
+"""What a ledger says: its runs, its totals, what was spent and what is left, and what a check of it found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from discreet.answers.answer import Answer, AnswerTable, Cell, Column, Fact, Paragraph, Part, sentence
+from discreet.answers.describing import describes
+from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.budget.level_names import level_name
+from discreet.budget.neighbours import RELATIONS
+from discreet.files import FilePath
+from discreet.release.audit import LedgerCheck
+from discreet.release.composition import Cost, LedgerCosts
+from discreet.release.ledger import NOT_PRIVATE, Ledger, several
+
+_RUN_COLUMNS = (
+    Column("run", "run", is_text=True),
+    Column("time", "time", is_text=True),
+    Column("release", "release", is_text=True),
+    Column("unit", "unit", is_text=True),
+    Column("neighbours", "neighbours", is_text=True),
+    Column("rho"),
+    Column("as a fraction", "rho"),
+    Column("output", "output", is_text=True),
+)
+_TOTAL_COLUMNS = (
+    Column("unit", "unit", is_text=True),
+    Column("neighbours", "neighbours", is_text=True),
+    Column("total rho", "total"),
+    Column("spent", "spent"),
+    Column("left", "left"),
+)
+
+
+@describes(LedgerCosts)
+def ledger_answer(found: LedgerCosts, *, file: FilePath = "ledger") -> Answer:
+    """Say what the runs of a ledger have spent, in rho and in epsilon, and what is left of its totals.
+
+    >>> from discreet.release import Ledger
+    >>> from discreet.release.composition import ledger_costs
+    >>> print(*ledger_answer(ledger_costs(Ledger.new()), file="ledger.json").body)
+    ledger.json: 0 runs.
+    """
+    ledger = found.ledger
+    record = {
+        "ledger": str(file),
+        **_record(ledger),
+        "costs": [cost_answer(cost).record for cost in found.costs],
+    }
+    runs, totals = _runs(ledger), _totals(ledger)
+    facts = tuple(Fact(f"epsilon of one {cost.unit}", _epsilon(cost)) for cost in found.costs)
+    tables = {"runs": runs, "totals": totals}
+    body = tuple(_body(found, str(file), runs, totals))
+    return Answer(str(file), record, body, facts, (), tables, f"discreet ledger show {file}")
+
+
+def _epsilon(cost: Cost) -> Quantity:
+    return Quantity(cost.epsilon, kind=NumberKind.of(cost.kind))
+
+
+@describes(Cost)
+def cost_answer(cost: Cost) -> Answer:
+    """Say what the runs of a ledger cost one record together.
+
+    >>> from discreet.release import Ledger, ledger_cost
+    >>> print(cost_answer(ledger_cost(Ledger.new(), unit="person", neighbours="bounded")).summary)
+    All runs together cost one person (bounded neighbours) epsilon 0 (exact) at delta 1e-10
+    """
+    epsilon = _epsilon(cost)
+    record = {
+        "unit": cost.unit,
+        "neighbours": cost.neighbours,
+        "delta": float(cost.delta),
+        "epsilon": epsilon,
+        "kind": str(cost.kind),
+    }
+    said = sentence(
+        "All runs together cost one {unit} ({neighbours} neighbours) epsilon {epsilon} at delta {delta}",
+        unit=cost.unit,
+        neighbours=cost.neighbours,
+        epsilon=epsilon.claimed,
+        delta=Quantity(float(cost.delta), Style.BRIEF),
+    )
+    return Answer(f"One {cost.unit}", record, (said,), (Fact("epsilon", epsilon),), summary=said)
+
+
+def _record(ledger: Ledger) -> dict[str, object]:
+    """What machines read of a ledger; numbers that count are exact fractions."""
+    totals = []
+    for total in ledger.totals:
+        stated = total.document()
+        if total.rho is not None:
+            used = ledger.spent(total.unit, total.neighbours)
+            stated |= {"spent": str(used), "left": str(total.rho - used)}
+        totals.append(stated)
+    names = ("id", "time", "version", "command", "unit", "neighbours", "rho", "at_most", "rehearsal")
+    runs = []
+    for entry in ledger.entries:
+        written = entry.document() | {"at_most": entry.at_most}
+        run = {name: written[name] for name in (*names, "exact", "output")}
+        run |= {"release": entry.release.name, "files": list(entry.files)}
+        runs.append(run if entry.epsilon is None else run | {"epsilon": str(entry.epsilon)})
+    spent = [
+        {"unit": unit, **{relation: str(ledger.spent(unit, relation)) for relation in RELATIONS}}
+        for unit in ledger.units
+    ]
+    head = {"head": ledger.head, "key": ledger.key, "totals": totals, "spent": spent}
+    return {**head, "runs": runs, "counts": ledger.noted_counts}
+
+
+def _runs(ledger: Ledger) -> AnswerTable:
+    rows: list[tuple[Cell, ...]] = []
+    for number, entry in enumerate(ledger.entries, start=1):
+        release, counts = entry.release, entry.counted
+        rho: tuple[Cell, ...] = (f"none: a rehearsal, {NOT_PRIVATE}", "")
+        if counts:
+            rho = Quantity(float(entry.rho), Style.GIVEN), str(entry.rho)
+        names = (release.name, release.unit, release.neighbours)
+        rows.append((number, entry.time, *names, *rho, entry.output))
+    return AnswerTable(_RUN_COLUMNS, tuple(rows))
+
+
+def _totals(ledger: Ledger) -> AnswerTable:
+    rows, declared = [], set()
+    for total in ledger.totals:
+        if total.rho is not None:
+            used = ledger.spent(total.unit, total.neighbours)
+            rows.append((total.unit, total.neighbours, str(total.rho), str(used), str(total.rho - used)))
+            declared.add((total.unit, total.neighbours))
+    for unit in ledger.units:
+        for relation in RELATIONS:
+            if (unit, relation) not in declared:
+                rows.append((unit, relation, "no total", str(ledger.spent(unit, relation)), ""))
+    return AnswerTable(_TOTAL_COLUMNS, tuple(rows))
+
+
+def _body(found: LedgerCosts, file: str, runs: AnswerTable, totals: AnswerTable) -> Iterator[Part]:
+    ledger = found.ledger
+    yield f"{file}: {_several(len(runs.rows), 'run')}."
+    if runs.rows:
+        yield ""
+        yield runs
+    if totals.rows:
+        yield ""
+        yield totals
+        yield ""
+    for total, cost in found.totals:
+        yield Paragraph(
+            sentence(
+                "Total for one {total}; spent so far: {spent}.",
+                total=str(total),
+                spent=_epsilon(cost).claimed,
+            )
+        )
+    for number, entry in enumerate(ledger.entries, start=1):
+        if entry.at_most > 1:
+            who = several(entry.release.unit, entry.at_most)
+            yield f"Run {number} has {who}, and costs what they cost together."
+        for level, query in entry.exact:
+            what = f"{query} of {level_name(level)}"
+            yield f"Run {number} publishes {what} without noise, outside the guarantee."
+    for one in ledger.noted_counts:
+        yield Paragraph(
+            f"Counts of {one['release']}, tabulated {one['time']}, have at most {one['at_most']} records of "
+            f"one person: measuring them costs what {one['at_most']} people cost."
+        )
+    yield from (Paragraph(f"{cost_answer(cost).summary}.") for cost in found.costs)
+    for unit, reason in found.failed:
+        yield Paragraph(f"The epsilon of one {unit} could not be computed: {reason}")
+    if any(entry.counted for entry in ledger.entries):
+        yield "Sums of rho are exact but overstate the cost a little; the epsilon is for all runs together."
+    if ledger.key:
+        yield f"Entries are signed with the key {ledger.key}."
+
+
+def _several(many: int, what: str) -> str:
+    return f"{many} {what}{'s' * (many != 1)}"
+
+
+# -- a check -------------------------------------------------------------------------------------------------
+
+
+@describes(LedgerCheck)
+def ledger_check_answer(found: LedgerCheck, *, file: FilePath = "ledger") -> Answer:
+    """Say whether a ledger is sound, and list problems and remarks, one a line."""
+    runs, verdict = len(found.ledger.entries), "sound"
+    if found.problems:
+        verdict = _several(len(found.problems), "problem")
+    lines = [f"{file}: {verdict}; {_several(runs, 'run')}, {_several(found.files, 'file')} as recorded"]
+    lines += [f"problem: {text}" for text in found.problems]
+    lines += [f"remark: {text}" for text in found.remarks]
+    body = tuple(Paragraph(" ".join(line.split()), wraps=False) for line in lines)
+    entries = (
+        f"{runs} entr{'y' if runs == 1 else 'ies'}, {found.files} files with the recorded hash: {verdict}"
+    )
+    record = {
+        "ledger": str(file),
+        "sound": found.sound,
+        "runs": runs,
+        "files": found.files,
+        "problems": list(found.problems),
+        "remarks": list(found.remarks),
+    }
+    summary = "\n".join([entries, *lines[1:]])
+    return Answer(str(file), record, body, command=f"discreet ledger check {file}", summary=summary)
+
+
+# -- words of other answers ----------------------------------------------------------------------------------
+
+
+def ledger_note(ledger: Path | None, what: str, *, counted: bool) -> Iterator[Part]:
+    """Say where a run was noted; or that it was not, and what that means.
+
+    >>> [part.text for part in ledger_note(Path("ledger.json"), "counts", counted=True)]
+    ['Ledger: ledger.json. It holds a hash of the counts: do not publish it.']
+    """
+    if ledger is not None:
+        yield Paragraph(f"Ledger: {ledger}. It holds a hash of the {what}: do not publish it.")
+    elif counted:
+        yield Paragraph(
+            "No ledger: nothing keeps count of what is spent. Whoever repeats this run on the same people "
+            "spends again, and the noise of repeated runs can be averaged away. To make one, run `discreet "
+            "ledger new discreet-ledger.json` beside the input."
+        )

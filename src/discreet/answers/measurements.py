@@ -1,0 +1,177 @@
+"""What was counted, measured and estimated, in words: the files that were written, and what was spent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from discreet.answers.answer import Answer, Fact, Paragraph, Part, sentence
+from discreet.answers.describing import describes
+from discreet.answers.ledger import ledger_note
+from discreet.answers.quantity import Quantity, Style
+from discreet.answers.release import relation
+from discreet.budget.level_names import level_name
+from discreet.files import json_fields
+from discreet.release.hierarchy.estimates import Estimated
+from discreet.release.hierarchy.measuring import Measured, Tabulated
+from discreet.release.ledger import NOT_PRIVATE, several
+
+_ESTIMATES = {
+    "none": "No estimates were asked for; measurements are unbiased and may be negative.",
+    "nonnegative": "The estimates are the measurements, with negative values set to zero.",
+    "consistent": "The estimates are unbiased, with intervals. The column table has whole numbers, none "
+    "negative, that add up over areas, and over queries if the release states its attributes.",
+}
+
+
+def _count(number: int) -> Quantity:
+    return Quantity(number, Style.COUNT)
+
+
+def _counted(number: int, what: str) -> str:
+    """Write how many there are of something.
+
+    >>> _counted(1, "cell"), _counted(1200, "area")
+    ('1 cell', '1,200 areas')
+    """
+    return f"{_count(number)} {what}{'s' * (number != 1)}"
+
+
+def _files(names: tuple[str, ...]) -> Paragraph:
+    return Paragraph(f"Files: {', '.join(names)}.")
+
+
+# -- exact counts --------------------------------------------------------------------------------------------
+
+
+@describes(Tabulated)
+def tabulated_answer(done: Tabulated) -> Answer:
+    """Say what a tabulation wrote, and that it is confidential."""
+    facts = (Fact("exact counts", _count(done.cells), "confidential"), Fact("areas", _count(done.units)))
+    return Answer(
+        "Exact counts",
+        json_fields(done),
+        tuple(_tabulated_body(done)),
+        facts,
+        command="discreet tabulate",
+        summary=f"{done.cells} exact counts of {done.units} areas in {done.out}: confidential",
+    )
+
+
+def _tabulated_body(done: Tabulated) -> Iterator[Part]:
+    yield sentence(
+        "CONFIDENTIAL: {cells} exact counts of {units} areas, in {out}. No noise.",
+        cells=_count(done.cells),
+        units=_count(done.units),
+        out=str(done.out),
+    )
+    if done.at_most > 1:
+        yield Paragraph(
+            f"A person may have {done.at_most} records: `measure` spends what `account --people "
+            f"{done.at_most}` says. The column at_most of the counts says so, and must stay with them."
+        )
+    if done.ledger:
+        yield Paragraph(f"The ledger {done.ledger} remembers that by their content. Nothing was spent.")
+    if done.left_out:
+        yield sentence(
+            "{left_out} of {records} records were left out, chosen at random.",
+            left_out=_count(done.left_out),
+            records=_count(done.records),
+        )
+    counts, units, *_ = (done.out / name for name in done.files)
+    yield _files(done.files)
+    yield Paragraph(f"Next: discreet measure --counts {counts} --units {units}.")
+
+
+# -- counts with noise ---------------------------------------------------------------------------------------
+
+
+@describes(Measured)
+def measured_answer(done: Measured) -> Answer:
+    """Say what a run wrote, and what it spent."""
+    rho = Quantity(done.rho, Style.FRACTION)
+    record = {**json_fields(done, name="release"), "rho": rho, "exact": done.exact}
+    spent = "" if done.rehearsal is None else NOT_PRIVATE
+    facts = (Fact("rho spent", rho, spent), Fact("cells", _count(done.cells)))
+    return Answer(
+        done.name,
+        record,
+        tuple(_measured_body(done, rho)),
+        facts,
+        command="discreet measure",
+        summary=_measured_summary(done),
+    )
+
+
+def _measured_summary(done: Measured) -> str:
+    cost = f"rho {done.rho}" if done.rehearsal is None else f"{NOT_PRIVATE}, seed {done.rehearsal}"
+    cost += f", {several(done.unit, done.at_most)}" if done.at_most > 1 else ""
+    return (
+        f"{done.name}: {done.cells} noisy cells of {done.units} areas in {done.out}, {cost}\n"
+        f"  {', '.join(done.files)}\n  {f'ledger {done.ledger}' if done.ledger else 'no ledger'}"
+    )
+
+
+def _measured_body(done: Measured, rho: Quantity) -> Iterator[Part]:
+    if done.rehearsal is not None:
+        yield (
+            f"{NOT_PRIVATE}: a rehearsal with seed {done.rehearsal}. Its noise can be repeated and protects "
+            "nobody; nothing was spent, and nothing of it may be published."
+        )
+    what = f"{_counted(done.cells, 'cell')} of {_counted(done.units, 'area')}"
+    yield f"{done.name}: {what} measured, in {done.out}."
+    if done.rehearsal is None:
+        who = relation(done.neighbours, done.unit)
+        who += f", {several(done.unit, done.at_most)}" if done.at_most > 1 else ""
+        yield Paragraph(sentence("Spent: rho {rho}; {who}.", rho=rho, who=who))
+    if done.exact:
+        pairs = ", ".join(f"{query} of {level_name(level)}" for level, query in done.exact)
+        yield Paragraph(f"Published without noise, outside the guarantee: {pairs}.")
+    yield _ESTIMATES[done.post]
+    yield _files(done.files)
+    yield from ledger_note(done.ledger, "counts", counted=done.rehearsal is None)
+
+
+# -- estimates from noisy measurements -----------------------------------------------------------------------
+
+
+@describes(Estimated)
+def estimated_answer(done: Estimated) -> Answer:
+    """Say what a run of `estimate` wrote, and what kind of estimates they are."""
+    facts = (Fact("estimates", _count(done.cells)), Fact("areas", _count(done.units)))
+    lost = f", {done.undetermined} of them not determined" if done.undetermined else ""
+    return Answer(
+        "Estimates",
+        json_fields(done, undetermined="not_determined"),
+        tuple(_estimated_body(done)),
+        facts,
+        command="discreet estimate",
+        summary=f"{done.cells} estimates of {done.units} areas{lost}, in {done.out}: {', '.join(done.files)}",
+    )
+
+
+def _estimated_body(done: Estimated) -> Iterator[Part]:
+    if any("NOT-PRIVATE" in name for name in done.files):
+        yield f"{NOT_PRIVATE}: made from a rehearsal; nothing of it may be published."
+    yield sentence(
+        "{cells} estimates of {units} areas, in {out}. Nothing was spent.",
+        cells=_count(done.cells),
+        units=_count(done.units),
+        out=str(done.out),
+    )
+    if not done.additive:
+        yield (
+            f"The {done.releases} releases differ in attributes or areas: each was estimated by itself, and "
+            "the means are weighted by inverse variances. They are unbiased, and NOT ADDITIVE."
+        )
+    else:
+        how, what = "each query by itself, because no attributes are stated", "children"
+        if done.together:
+            many = f" of {done.releases} releases" if done.releases > 1 else ""
+            how, what = f"all queries and levels{many} together", "cells and children"
+        yield f"Best linear unbiased estimates from {how}; {what} add up."
+    yield from (Paragraph(f"Not used: {text}.") for text in done.left_out)
+    if done.undetermined:
+        yield sentence(
+            "No measurement determines {many} of them; they are left empty.", many=_count(done.undetermined)
+        )
+    yield _files(done.files)

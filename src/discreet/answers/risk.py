@@ -1,0 +1,391 @@
+"""What the best adversary makes of a release, in words and tables: how often right, and with what belief.
+
+A row of one count is rounded to the nearest; other rows bound what anyone can do, and are rounded up. A
+sentence says who the adversary is, what they see, and what is left out. Sentences are about one prior.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+from discreet.answers.answer import (
+    Answer,
+    AnswerTable,
+    Column,
+    Fact,
+    Paragraph,
+    Part,
+    Sentence,
+    sentence,
+)
+from discreet.answers.describing import describes
+from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.answers.release import claim_record, claim_text, relation
+from discreet.budget import AnswerKind
+from discreet.budget.level_names import level_name
+from discreet.risk.beliefs import QUANTILES
+from discreet.risk.profile import Risk, RiskProfile
+
+_WORDS = re.compile(r"[A-Z][a-z]+( [a-z]+)*")
+_COLUMNS = (
+    Column("level", is_text=True),
+    Column(key="scope"),
+    Column("seen", "what", is_text=True),
+    Column(key="prior"),
+    Column(key="baseline"),
+    Column("right", "accuracy"),
+    Column("advantage", "advantage"),
+    Column("mean posterior", "expected_posterior"),
+    Column("5 % to 95 %"),
+    Column(key="posterior_quantiles"),
+    Column(key="true_positive_rate"),
+    Column(key="positive_predictive_value"),
+    Column(key="largest_posterior"),
+    Column(key="worst_case"),
+)
+
+
+@describes(RiskProfile)
+def risk_answer(profile: RiskProfile) -> Answer:
+    """Say how much the best adversary learns: from one count, from each level, from everything.
+
+    >>> from discreet.risk.profile import risk_profile
+    >>> answer = risk_answer(risk_profile({"block group": "0.2465", "block": "0.0992"}, prior="1/2"))
+    >>> [row[3] for row in answer.body[3].cells], str(answer.facts[0].value)
+    (['0.2801', '0.1777', '0.2802', '0.1777', '0.3227'], '66.14 %')
+    """
+    record = {
+        "name": profile.name,
+        "unit": profile.unit,
+        "neighbours": profile.neighbours,
+        "cases_compared": profile.compared,
+        "is_bound": profile.is_bound,
+        "answer": claim_record(profile.claim),
+        "rows": _table(profile.rows),
+    }
+    body = tuple(_body(profile))
+    facts = risk_facts(profile.at(profile.priors[0]))
+    priors = " ".join(f"--prior {prior_text(prior)}" for prior in profile.priors)
+    command = f"discreet risk release {profile.name} {priors}"
+    return Answer(profile.name, record, body, facts, tables={"risks": _saved(profile)}, command=command)
+
+
+def risk_facts(profile: RiskProfile) -> tuple[Fact, ...]:
+    """Return the numbers of the headline: right decisions, advantage, mean and median belief; of one prior.
+
+    >>> from discreet.risk.profile import risk_profile
+    >>> [str(fact.value) for fact in risk_facts(risk_profile({"block": "0.0992"}, prior="1/2"))]
+    ['58.89 %', '0.1777', '0.5237', '0.5248']
+    """
+    (row,) = profile.overall
+    note, name = NumberKind.of(profile.claim.kind).value, "Right decisions, so far"
+    if profile.is_bound:
+        note = "all pairs of paths" if profile.compared > 1 else "the only case"
+        name = "Right decisions, at most"
+    unaided = Quantity(row.baseline, Style.PERCENT, digits=2)
+    return (
+        Fact(name, right_percent(row, unit="%"), f"{note}; {unaided} with nothing published"),
+        Fact("Advantage", advantage_of(row), f"{note}, over chance"),
+        Fact("Mean belief if there", belief_of(row, row.expected), note),
+        Fact("Median belief", belief_of(row, row.quantiles[2]), "of targets who are present"),
+    )
+
+
+def _table(rows: Sequence[Risk]) -> AnswerTable:
+    return AnswerTable(
+        _COLUMNS,
+        tuple(
+            (
+                level_name(row.scope),
+                row.scope,
+                row.what,
+                row.prior,
+                row.baseline,
+                right_of(row),
+                advantage_of(row),
+                belief_of(row, row.expected),
+                f"{belief_of(row, row.quantiles[0])} to {belief_of(row, row.quantiles[-1])}",
+                {f"{chance:g}": mark for chance, mark in zip(QUANTILES, row.quantiles, strict=True)},
+                row.named,
+                row.predictive,
+                row.most,
+                row.case,
+            )
+            for row in rows
+        ),
+    )
+
+
+def _saved(profile: RiskProfile) -> AnswerTable:
+    """The rows with a column for each quantile."""
+    keys = ("scope", "what", "prior", "baseline", "accuracy", "advantage", "expected_posterior")
+    marks = (f"quantile_{chance:g}" for chance in QUANTILES)
+    rows = (
+        (r.scope, r.what, r.prior, r.baseline, r.accuracy, r.advantage, r.expected, *r.quantiles)
+        for r in profile.rows
+    )
+    return AnswerTable(tuple(Column(key=key) for key in (*keys, *marks)), tuple(rows))
+
+
+def _body(profile: RiskProfile) -> Iterator[Part]:
+    who = relation(profile.neighbours, profile.unit, profile.people)
+    cases = f"{profile.compared} cases compared" if profile.compared > 1 else "one case"
+    yield Paragraph(f"{profile.name}: {who}; {cases}.")
+    if profile.claim.kind is not AnswerKind.EXACT:
+        yield Paragraph(claim_text(profile.claim))
+    for prior in profile.priors:
+        part = profile.at(prior)
+        yield ""
+        yield Paragraph(
+            sentence(
+                "Prior {prior}: right {often} with nothing published.",
+                prior=Quantity(prior, Style.PRIOR),
+                often=Quantity(part.overall[0].baseline, Style.TIMES),
+            ),
+            wraps=False,
+        )
+        yield _table(part.rows)
+    yield ""
+    bounds = "bounds, rounded up" if profile.is_bound else "rounded up"
+    largest = "Of the cases compared, none has more. " if profile.compared > 1 else ""
+    yield (
+        "right: how often the best adversary with this prior is right, averaged over the prior. Rows of one "
+        "count: someone who knows everyone else in the area. Other rows: someone who knows every other "
+        f"record; {bounds}. Posteriors are those of a target who is present. {largest}Left out: records that "
+        "change together with the target's (see --people), and what is published without noise."
+    )
+
+
+# -- the numbers of a row ----------------------------------------------------------------------------------
+
+
+def _kind(row: Risk) -> NumberKind:
+    return NumberKind.EXACT if row.is_one_count else NumberKind.AT_MOST
+
+
+def right_of(row: Risk) -> Quantity:
+    """Return how often the best guess is right.
+
+    >>> from discreet.risk.profile import risk_profile
+    >>> profile = risk_profile({"block group": "0.2465", "block": "0.0992"}, prior="1/2")
+    >>> [str(right_of(row)) for row in profile.rows]
+    ['0.6401', '0.5888', '0.6401', '0.5889', '0.6614']
+    """
+    return Quantity(row.accuracy, Style.SHARE, _kind(row))
+
+
+def right_percent(row: Risk, *, unit: str = "") -> Quantity:
+    """Return the same digits as so many of 100.
+
+    >>> from discreet.risk.profile import risk_profile
+    >>> print(right_percent(risk_profile({"block": "0.0992"}, prior="1/2").overall[0], unit="%"))
+    58.89 %
+    """
+    return Quantity(row.accuracy, Style.HUNDRED, _kind(row), unit=unit)
+
+
+def times_right(row: Risk) -> Sentence:
+    """Write the same digits as so many times in 100.
+
+    >>> from discreet.risk.profile import risk_profile
+    >>> print(times_right(risk_profile({"block": "0.0992"}, prior="1/2").overall[0]))
+    58.89 times in 100
+    """
+    return sentence("{right} times in 100", right=right_percent(row))
+
+
+def advantage_of(row: Risk) -> Quantity:
+    """Return the advantage over chance, at an even prior.
+
+    >>> from discreet.risk.profile import risk_profile
+    >>> profile = risk_profile({"block group": "0.2465", "block": "0.0992"}, prior="1/2")
+    >>> [f"{advantage_of(row)} of {row.advantage:.6f}" for row in profile.rows[::2]]
+    ['0.2801 of 0.280113', '0.2802 of 0.280113', '0.3227 of 0.322630']
+    """
+    return Quantity(row.advantage, Style.SHARE, _kind(row))
+
+
+def belief_of(row: Risk, value: float) -> Quantity:
+    """Return the mean or a quantile of the belief.
+
+    >>> from discreet.risk.profile import risk_profile
+    >>> one, _, every, *_ = risk_profile({"block group": "0.2465", "block": "0.0992"}, prior="1/2").rows
+    >>> [str(belief_of(*asked)) for asked in ((one, 0.56781), (every, 0.56781), (every, 0.99987123))]
+    ['0.5678', '0.5679', '0.9999']
+    """
+    return Quantity(value, Style.BELIEF, _kind(row))
+
+
+def factor_of(row: Risk) -> Quantity:
+    """Return the mean belief over the prior.
+
+    >>> from discreet.risk.profile import risk_profile
+    >>> [str(factor_of(row)) for row in risk_profile({"block": 5000}, prior="1/3000").rows[:2]]
+    ['3,000', '3,000']
+    """
+    return Quantity(row.ratio, Style.FACTOR, _kind(row))
+
+
+# -- words about adversaries -------------------------------------------------------------------------------
+
+
+def prior_text(prior: float) -> str:
+    """Write a prior.
+
+    >>> prior_text(1 / 3), prior_text(1 - 1e-9)
+    ('0.333333', '1 - 1e-09')
+    """
+    return str(Quantity(prior, Style.PRIOR))
+
+
+def chance_words(prior: Fraction | float) -> str:
+    """Say a prior in words.
+
+    >>> chance_words(0.5), chance_words(Fraction(1, 864)), chance_words(0.37), chance_words(1 - 1e-9)
+    ('an even chance', 'a chance of 1 in 864', 'a chance of 0.37', 'a chance of 1 - 1e-09')
+    """
+    value = float(prior)
+    if value == 0.5:
+        return "an even chance"
+    often = round(1.0 / value)
+    if often > 1 and math.isclose(1.0 / often, value, rel_tol=1e-9):
+        return f"a chance of 1 in {Quantity(often, Style.COUNT)}"
+    return f"a chance of {prior_text(value)}"
+
+
+def place_words(level: str) -> str:
+    """Say a level's name as one would of an area.
+
+    >>> place_words("Block_Group"), place_words("STATE, A-G")
+    ('block group', 'area of "State, A-G"')
+    """
+    name = level_name(level)
+    if _WORDS.fullmatch(name):
+        return name.lower()
+    return "country" if name == "US" else f'area of "{unmarked(name)}"'
+
+
+def unmarked(name: str) -> str:
+    """Write a name in which Markdown sees no emphasis.
+
+    >>> print(unmarked("sex*age"))
+    sex\\*age
+    """
+    return name.replace("*", r"\*").replace("_", r"\_")
+
+
+def _knows(profile: RiskProfile) -> str:
+    return f"knows every other record, gives the target {chance_words(profile.overall[0].prior)}"
+
+
+def worst_case(row: Risk) -> str:
+    """Name the case that decides the accuracy.
+
+    >>> from discreet.budget import load
+    >>> from discreet.risk.profile import risk_profile
+    >>> worst_case(risk_profile(load("dhc-2022-08-25"), prior="1/2").overall[0])
+    'path 1'
+    """
+    case = row.case or ()
+    return f"path {case[0]}" if len(case) == 1 else f"the pair of paths {case}"
+
+
+def right_sentence(profile: RiskProfile) -> Sentence:
+    """Say how often the best guess with everything published is right.
+
+    >>> from discreet.risk.profile import risk_profile
+    >>> print(right_sentence(risk_profile({"Block": "0.0992"}, prior="1/2")))
+    Someone who knows every other record, gives the target an even chance and sees everything published is \
+right at most 58.89 times in 100, whatever the method.
+    """
+    end = ", whatever the method."
+    if not profile.complete:
+        end = " if the target is on the main path; other paths were not looked at, so this is not a bound."
+    elif not profile.is_bound:
+        end = " as far as the release is modelled; not all of it is, so this is not a bound."
+    return sentence(
+        "Someone who {knows} and sees everything published is right {most}{times}{end}",
+        knows=_knows(profile),
+        most="at most " if profile.complete and profile.is_bound else "",
+        times=times_right(profile.overall[0]),
+        end=end,
+    )
+
+
+def belief_sentence(profile: RiskProfile) -> Sentence:
+    """Say what probability someone who sees everything published gives a target who is present.
+
+    A quantile is the least value that so many have at most: with atoms more of them may, never fewer.
+
+    >>> from discreet.risk.profile import risk_profile
+    >>> print(belief_sentence(risk_profile({"Block": "0.0992"}, prior="1/5")))
+    If the target is present, someone who knows every other record, gives the target a chance of 1 in 5 and \
+sees everything published gives it a probability of at most 0.2255 on average, 1.13 times the prior; it is \
+0.111 or less for at least one such target in twenty, 0.2164 or less for at least half of them, and 0.3791 \
+or less for at least 95 in 100.
+    """
+    row = profile.overall[0]
+    cases = f" (none of the {profile.compared} cases has more)" if profile.compared > 1 else ""
+    return sentence(
+        "If the target is present, someone who {knows} and sees everything published gives it a probability "
+        "of {most}{mean} on average, {factor} times the prior; it is {low} or less for at least one such "
+        "target in twenty, {middle} or less for at least half of them, and {high} or less for at least 95 in "
+        "100{cases}.",
+        knows=_knows(profile),
+        most="at most " if profile.is_bound else "",
+        mean=belief_of(row, row.expected),
+        factor=factor_of(row),
+        low=belief_of(row, row.quantiles[0]),
+        middle=belief_of(row, row.quantiles[2]),
+        high=belief_of(row, row.quantiles[4]),
+        cases=cases if profile.complete else " (on the main path; others were not looked at)",
+    )
+
+
+def luck_sentence(profile: RiskProfile) -> Sentence:
+    """Say how sure a lucky draw of the noise may make an adversary: without bound, unless noise is Laplace.
+
+    >>> from discreet.risk.profile import risk_profile
+    >>> print(luck_sentence(risk_profile({"Block": "0.0992"}, prior="1/5")))
+    After a lucky draw of the noise an adversary may be far surer; nothing bounds that.
+    """
+    row = profile.overall[0]
+    start = "After a lucky draw of the noise an adversary may be "
+    if row.most is None:
+        return sentence(start + "far surer; nothing bounds that.")
+    if not profile.is_bound:
+        return sentence(start + "far surer; how much is not said here.")
+    return sentence(
+        start + "surer, but never gives a probability of more than {most}: this noise bounds it.",
+        most=belief_of(row, row.most),
+    )
+
+
+def naming_sentence(profile: RiskProfile) -> Sentence:
+    """Say whom an adversary would name, and how often that is right.
+
+    >>> from discreet.risk.profile import risk_profile
+    >>> print(naming_sentence(risk_profile({"Block": "0.0992"}, prior="1/864")))
+    Someone who knows every other record, gives the target a chance of 1 in 864, sees everything published \
+and names only those who then seem more likely present than not names fewer than one in a million of those \
+who are.
+    """
+    row = profile.overall[0]
+    where = f" (on {worst_case(row)}, where the best guess is best)" if profile.compared > 1 else ""
+    start = (
+        "Someone who {knows}, sees everything published and names only those who then seem more likely "
+        "present than not names "
+    )
+    if row.named < 1e-6 or row.predictive is None:
+        few = "fewer than one in a million of those who are{where}."
+        return sentence(start + few, knows=_knows(profile), where=where)
+    return sentence(
+        start + "{share} of those who are, and is right {times} when naming{where}.",
+        knows=_knows(profile),
+        share=Quantity(row.named, Style.PEOPLE),
+        times=Quantity(row.predictive, Style.TIMES),
+        where=where,
+    )

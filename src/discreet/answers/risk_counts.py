@@ -1,0 +1,241 @@
+"""What one noisy count, or several of the same person, tell a stated adversary, in words and tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+from discreet.accounting.values import Number
+from discreet.answers.answer import Answer, AnswerTable, Column, Fact, Paragraph, Part, sentence
+from discreet.answers.describing import describes
+from discreet.answers.quantity import Quantity, Style
+from discreet.risk.counts import TRUTHS, OneCount, SeveralCounts
+from discreet.risk.decisions import Costs
+from discreet.risk.joint import Step
+
+_DECISIONS = {True: "present", False: "absent", None: "either"}
+_BELIEFS = (
+    Column("published", "noisy"),
+    Column(key="variance"),
+    Column("prior", "prior"),
+    Column(key="known"),
+    Column("posterior", "posterior"),
+    Column("ratio", "ratio"),
+    Column(key="log_odds"),
+    Column("decision", is_text=True),
+    Column(key="decides_present"),
+)
+_STEPS = (
+    Column("published", "noisy"),
+    Column("variance", "variance"),
+    Column("known"),
+    Column("before"),
+    Column("after", "posterior"),
+    Column("ratio"),
+    Column(key="ratio"),
+)
+_SAVED = ("prior", "noisy", "variance", "known", "before", "posterior", "ratio", "total_ratio")
+
+
+@describes(OneCount)
+def one_count_answer(found: OneCount, *, of_rho: bool = False) -> Answer:
+    """Say what one noisy count tells someone who knows everyone else, or all but some.
+
+    `of_rho` says that the noise was stated by its rho.
+
+    >>> from discreet.risk.counts import one_count
+    >>> answer = one_count_answer(one_count([1], prior=["1/2"], rho="0.099"))
+    >>> print(answer.body[-1])
+    Choosing the likelier answer, this adversary is right 58.9 times in 100 if the target is present, 58.9 \
+times in 100 if absent, and 58.9 times in 100 averaged over the prior; without the release, 50.0 times in 100.
+    """
+    attack, beliefs = found.attack, _beliefs(found)
+    means = [(prior, found.averages(prior)) for prior in found.priors]
+    record = {
+        "adversary": one_count_adversary(found),
+        "variance": attack.variance,
+        "known": int(attack.known),
+        "unsure": attack.others.size - 1,
+        "nonnegative": attack.nonnegative,
+        "loss": [found.costs.absent, found.costs.present],
+        "results": beliefs,
+        "averages": [{"prior": prior, **mean} for prior, mean in means],
+    }
+    first = found.beliefs[0]
+    facts = (
+        Fact("posterior", _belief(first.posterior), f"prior {first.prior}"),
+        Fact("ratio", _brief(first.ratio), "posterior over prior"),
+    )
+    body = tuple(_one_body(found, beliefs, means, of_rho=of_rho))
+    return Answer(
+        "One count", record, body, facts, tables={"beliefs": beliefs}, command="discreet risk single"
+    )
+
+
+def _belief(value: float) -> Quantity:
+    return Quantity(value, Style.CHANCE)
+
+
+def _brief(value: float, digits: int = 4) -> Quantity:
+    return Quantity(value, Style.BRIEF, digits=digits)
+
+
+def _often(value: float) -> Quantity:
+    return Quantity(value, Style.TIMES, digits=1)
+
+
+def _count(value: int) -> Quantity:
+    return Quantity(value, Style.COUNT)
+
+
+def _beliefs(found: OneCount) -> AnswerTable:
+    return AnswerTable(
+        _BELIEFS,
+        tuple(
+            (
+                _count(one.noisy),
+                one.variance,
+                one.prior,
+                one.known,
+                _belief(one.posterior),
+                _brief(one.ratio),
+                one.log_odds,
+                _DECISIONS[one.decides_present],
+                one.decides_present,
+            )
+            for one in found.beliefs
+        ),
+    )
+
+
+def one_count_adversary(found: OneCount) -> str:
+    """Say who the adversary is.
+
+    >>> from discreet.risk.counts import one_count
+    >>> one_count_adversary(one_count([1], prior=["1/2"], rho="0.099"))
+    'someone who knows everyone else in the area, 0 of them with the characteristics'
+    """
+    count, unsure = _count(int(found.attack.known)), found.attack.others.size - 1
+    if not unsure:
+        return f"someone who knows everyone else in the area, {count} of them with the characteristics"
+    return (
+        f"someone who knows {count} other people in the area with the characteristics, is unsure about "
+        f"{_count(unsure)} more, gives each of these a chance, and knows that no one else has them"
+    )
+
+
+def _one_body(
+    found: OneCount,
+    beliefs: AnswerTable,
+    means: Sequence[tuple[Number, Mapping[str, float]]],
+    *,
+    of_rho: bool,
+) -> Iterator[Part]:
+    variance = found.attack.variance
+    yield Paragraph(f"Adversary: {one_count_adversary(found)}.")
+    if of_rho:
+        noise = sentence(
+            "Noise: discrete Gaussian, variance {variance} = 1/(2 rho), as in the paper; a rho calibrated "
+            "for replacement of one record has noise of variance 1/rho = {twice}, which --variance takes.",
+            variance=_brief(variance, 6),
+            twice=_brief(2 * variance, 6),
+        )
+    else:
+        noise = sentence("Noise: discrete Gaussian, variance {variance}.", variance=_brief(variance, 6))
+    yield Paragraph(noise)
+    if found.attack.nonnegative:
+        yield "A published 0 may stand for any value below it; the numbers allow for that."
+    yield ""
+    yield beliefs
+    rule = "Choosing the likelier answer" if found.costs == Costs() else "Choosing what costs less on average"
+    for prior, mean in means:
+        yield ""
+        yield sentence(
+            "With prior {prior}, this adversary's posterior is {present} on average if the target is present "
+            "({ratio} times the prior), and {absent} if absent.",
+            prior=str(prior),
+            present=_belief(mean["expected_posterior_given_present"]),
+            ratio=_brief(mean["expected_ratio_given_present"]),
+            absent=_belief(mean["expected_posterior_given_absent"]),
+        )
+        yield sentence(
+            "{rule}, this adversary is right {present} if the target is present, {absent} if absent, and "
+            "{prior} averaged over the prior; without the release, {unaided}.",
+            rule=rule,
+            unaided=_often(found.without_release(prior)),
+            **{truth: _often(mean[f"accuracy_given_{truth}"]) for truth in TRUTHS},
+        )
+
+
+# -- several counts of the same person ---------------------------------------------------------------------
+
+
+@describes(SeveralCounts)
+def several_counts_answer(found: SeveralCounts) -> Answer:
+    """Say what several noisy counts of the same person tell, one after another and together.
+
+    A ratio beyond all floats is not told to machines.
+
+    >>> from discreet.risk.counts import several_counts
+    >>> answer = several_counts_answer(several_counts([2, 1], prior=["1/2"], variance=[5, 2]))
+    >>> print(answer.body[3])
+    After all of them this adversary, with prior 1/2, gives “present” a probability of 0.6341, 1.268 times \
+the prior.
+    """
+    each = [(prior, found.steps(prior), found.accuracies(prior)) for prior in found.priors]
+    adversary = f"someone who knows each of the {len(found.noisy)} counts without the target"
+    parts: list[Part] = [Paragraph(f"Adversary: {adversary}.")]
+    results, saved = [], []
+    for prior, steps, right in each:
+        last, table = steps[-1], _steps(found, steps)
+        told = {"prior": prior, "posterior": last.posterior, "ratio": last.total_ratio, "steps": table}
+        results.append(told | ({"accuracy": right} if right else {}))
+        parts += ["", table, *_together(prior, last, len(steps), right)]
+        saved += [
+            (prior, s.noisy, s.variance, known, s.prior, s.posterior, s.ratio, s.total_ratio)
+            for s, known in zip(steps, found.known, strict=True)
+        ]
+    record = {"adversary": adversary, "counts": len(found.noisy), "known": found.known, "results": results}
+    tables = {"steps": AnswerTable(tuple(Column(key=key) for key in _SAVED), tuple(saved))}
+    first = each[0][1][-1]
+    facts = (
+        Fact("posterior", _belief(first.posterior), f"prior {found.priors[0]}"),
+        Fact("ratio", _brief(first.total_ratio), "posterior over prior"),
+    )
+    command = "discreet risk single --together"
+    return Answer("Several counts", record, tuple(parts), facts, tables=tables, command=command)
+
+
+def _steps(found: SeveralCounts, steps: Sequence[Step]) -> AnswerTable:
+    return AnswerTable(
+        _STEPS,
+        tuple(
+            (
+                _count(step.noisy),
+                _brief(step.variance, 6),
+                _count(known),
+                _belief(step.prior),
+                _belief(step.posterior),
+                _brief(step.ratio),
+                step.ratio if math.isfinite(step.ratio) else None,
+            )
+            for step, known in zip(steps, found.known, strict=True)
+        ),
+    )
+
+
+def _together(prior: Number, last: Step, many: int, right: Mapping[str, float]) -> Iterator[Part]:
+    yield sentence(
+        "After all of them this adversary, with prior {prior}, gives “present” a probability of {posterior}, "
+        "{ratio} times the prior.",
+        prior=str(prior),
+        posterior=_belief(last.posterior),
+        ratio=_brief(last.total_ratio),
+    )
+    if right:
+        yield sentence(
+            "Choosing by all {many} counts, this adversary is right {present} if the target is present, "
+            "{absent} if absent, and {prior} averaged over the prior.",
+            many=str(many),
+            **{truth: _often(share) for truth, share in right.items()},
+        )

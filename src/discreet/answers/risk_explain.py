@@ -1,0 +1,228 @@
+"""One page, in Markdown, on what can be learned about one person from a release, in plain words.
+
+Each sentence names its adversary and says what it leaves out. Where one answer is far likelier than the other
+beforehand, "right 99 times in 100" says nothing, since saying no of everyone is right as often; the page then
+leads with what changes: the belief in a target who is present, and how often one who is named is present.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from discreet.answers.answer import Answer, Paragraph, Sentence, sentence
+from discreet.answers.quantity import Quantity, Style
+from discreet.answers.release import claim_text, relation
+from discreet.answers.risk import (
+    advantage_of,
+    belief_of,
+    belief_sentence,
+    chance_words,
+    factor_of,
+    luck_sentence,
+    naming_sentence,
+    place_words,
+    right_percent,
+    right_sentence,
+    risk_answer,
+    times_right,
+    unmarked,
+    worst_case,
+)
+from discreet.budget import AnswerKind
+from discreet.budget.level_names import level_name
+from discreet.risk.profile import Risk, RiskProfile
+
+LOPSIDED = 0.8
+"""From this share of right guesses without any release on, the page leads with beliefs."""
+
+_LEFT_OUT = "records that change together with the target's, and what is published without noise"
+
+Line = str | Sentence
+
+
+def explain_answer(profile: RiskProfile, *, title: str = "") -> Answer:
+    """Say in plain words what can be learned about one person; the profile must hold one prior.
+
+    >>> from discreet.risk.profile import risk_profile
+    >>> answer = explain_answer(risk_profile({"Block": "0.0992"}, prior="1/2"))
+    >>> [str(part.text) for part in answer.body if "From one count" in str(part.text)]
+    ["- *From one count.* Someone who knows everyone else in the block, gives the target an even chance and \
+sees only the block's count is right 58.88 times in 100. Every other count is left out."]
+    """
+    lines = list(_page(profile, title))
+    page = "".join(f"{line}\n" for line in lines)
+    about = risk_answer(profile)
+    body = tuple(Paragraph(line, wraps=False) for line in lines)
+    command = about.command.replace("risk release", "risk explain")
+    return Answer(about.title, {**about.record, "page": page}, body, about.facts, command=command)
+
+
+def _page(profile: RiskProfile, title: str) -> Iterator[Line]:
+    one = profile.people == 1
+    who = f"one {profile.unit}" if one else f"{profile.people} records that change together"
+    instead = f"that of another {profile.unit} in its place" if one else "others in their place"
+    yield f"# What can be learned about {who} from {profile.name}"
+    yield ""
+    if title:
+        yield from (title, "")
+    yield (
+        f"This page is about {who}, here called the target, and about one question: "
+        f"{'is the target' if one else 'are the target'}'s {'record' if one else 'records'} in the data, or "
+        f"{instead if profile.neighbours == 'bounded' else 'not'}? If {'it is' if one else 'they are'}, the "
+        f"target is *present*. Beforehand the adversaries of this page give that {_prior(profile)}."
+    )
+    yield from ("", "## In short", "", *_in_short(profile))
+    yield from ("", "## Level by level", "")
+    for count, level in zip(profile.one_count, profile.levels, strict=True):
+        yield _level(profile, count, level)
+    yield from ("", f"Levels are those of the main path. Left out: other levels, {_LEFT_OUT}.")
+    yield from ("", "## What this page leaves out", "", *_left_out(profile))
+    yield from ("", "## The numbers", "", *_numbers(profile))
+
+
+def _prior(profile: RiskProfile) -> str:
+    return chance_words(profile.overall[0].prior)
+
+
+def _is_lopsided(profile: RiskProfile) -> bool:
+    return profile.overall[0].baseline >= LOPSIDED
+
+
+def _others(profile: RiskProfile) -> str:
+    return "everyone else" if profile.unit == "person" else f"every other {profile.unit}"
+
+
+def _in_short(profile: RiskProfile) -> Iterator[Line]:
+    whole = profile.overall[0]
+    worst = max(profile.one_count, key=lambda row: row.advantage)
+    place = place_words(worst.scope)
+    query = f" ({unmarked(worst.query)})" if worst.query != "one count" else ""
+    # the area's count, not the area of "State, A-G"'s
+    sees = (
+        f"Someone who knows {_others(profile)} in the {place}, gives the target {_prior(profile)} and sees "
+        f"only the {place.partition(' of ')[0]}'s count{query}"
+    )
+    nothing = sentence(
+        "- *With nothing published*, someone who gives the target {prior} and says the likelier answer is "
+        "right {times}.",
+        prior=_prior(profile),
+        times=Quantity(whole.baseline, Style.TIMES),
+    )
+    everything = _bullet("From everything", right_sentence(profile))
+    if not _is_lopsided(profile):
+        yield nothing
+        yield sentence(
+            "- *From one count.* {sees} is right {times}. Every other count is left out.",
+            sees=sees,
+            times=times_right(worst),
+        )
+        yield everything
+        yield _bullet("How sure they become", belief_sentence(profile))
+        return
+    yield _bullet("What changes", belief_sentence(profile))
+    yield _bullet("Whom they would name", naming_sentence(profile))
+    yield sentence(
+        "- *From one count.* {sees} gives a present target a probability of {mean} on average, {factor} "
+        "times the prior. Every other count is left out.",
+        sees=sees,
+        mean=belief_of(worst, worst.expected),
+        factor=factor_of(worst),
+    )
+    yield sentence("{nothing} That is why the next number says little at this prior.", nothing=nothing)
+    yield everything
+
+
+def _bullet(name: str, said: Sentence) -> Sentence:
+    return sentence(f"- *{name}.* {{said}} This leaves out {_LEFT_OUT}.", said=said)
+
+
+def _level(profile: RiskProfile, count: Risk, level: Risk) -> Sentence:
+    words = {
+        "name": unmarked(level_name(count.scope)),
+        "others": _others(profile),
+        "place": place_words(count.scope),
+        "prior": _prior(profile),
+        "most": "at most " if profile.modelled else "",
+    }
+    start = "- *{name}.* Someone who knows {others} in the {place} and gives the target {prior} "
+    every = "someone who knows every other record and gives the target {prior} "
+    if not _is_lopsided(profile):
+        return sentence(
+            f"{start}is right {{one}} from its most informative count; {every}is right {{most}}{{all}} from "
+            "all counts of this level.",
+            one=times_right(count),
+            all=times_right(level),
+            **words,
+        )
+    return sentence(
+        f"{start}gives a present target a probability of {{one}} on average from its most informative count, "
+        f"{{one_factor}} times the prior; {every}gives it {{most}}{{all}} on average from all counts of this "
+        "level, {all_factor} times the prior.",
+        one=belief_of(count, count.expected),
+        one_factor=factor_of(count),
+        all=belief_of(level, level.expected),
+        all_factor=factor_of(level),
+        **words,
+    )
+
+
+def _left_out(profile: RiskProfile) -> Iterator[Line]:
+    yield sentence(
+        "- Luck. The numbers are averages over the noise, and over the answers yes and no as the adversary "
+        "expects them. {luck}",
+        luck=luck_sentence(profile),
+    )
+    if profile.people == 1:
+        yield (
+            "- Records that change together. Each number is about one record. Two people who move together "
+            "change two, and someone who knows that they do learns more than this page says; ask for "
+            "`--people 2`."
+        )
+    else:
+        yield f"- Records that change together beyond the {profile.people} that this page is about."
+    yield (
+        "- Invariants. Anything published without noise, such as the number of people in each state, may "
+        "reveal more about the target. It is not in these numbers."
+    )
+    yield (
+        "- Adversaries who know less. Someone who knows less about records that have nothing to do with the "
+        "target's does worse than this page says; someone who knows how they depend on it may do better."
+    )
+    yield (
+        "- What follows about the target from published statistics whether or not the target is in the data, "
+        "for instance that a disease is common in a town."
+    )
+    if not profile.complete:
+        yield "- Paths other than the main one. Leave out `--main-only` to get a bound."
+        return
+    cases = f"all {profile.compared} cases" if profile.compared > 1 else "the one case"
+    who = relation(profile.neighbours, profile.unit, profile.people)
+    claim = "" if profile.claim.kind is AnswerKind.EXACT else f" {claim_text(profile.claim)}"
+    yield f"- The bound covers {cases} of {who}, with the noise that the release has.{claim}"
+
+
+def _numbers(profile: RiskProfile) -> Iterator[Line]:
+    heads = ("adversary sees", "right, of 100", "advantage", "mean posterior if present")
+    yield f"| {' | '.join((*heads, 'named, of 100 present'))} |"
+    yield f"|{' --- |' * 5}"
+    for row in profile.rows:
+        seen = row.what if row.scope == "overall" else f"{level_name(row.scope)}: {row.what}"
+        yield sentence(
+            "| {seen} | {right} | {advantage} | {mean} | {named} |",
+            seen=unmarked(seen),
+            right=right_percent(row),
+            advantage=advantage_of(row),
+            mean=belief_of(row, row.expected),
+            named=Quantity(100 * row.named, Style.BRIEF, digits=3),
+        )
+    yield ""
+    bounds = ["of every count"] * profile.modelled + ["of everything"] * profile.is_bound
+    said = "No number here is a bound: not all that was released is modelled."
+    if bounds:
+        said = f"In rows {' and '.join(bounds)} the second, third and fourth columns are bounds, rounded up."
+    if profile.compared > 1:
+        said += (
+            f" In the last row no case of the {profile.compared} has more than the first three numbers; the "
+            f"fourth is for {worst_case(profile.overall[0])}, where the best guess is best."
+        )
+    yield said

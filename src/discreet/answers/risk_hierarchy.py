@@ -1,0 +1,151 @@
+"""What a block and the areas around it tell together about one person, in words and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from discreet.answers.answer import Answer, AnswerTable, Column, Fact, Paragraph, Part, Sentence, sentence
+from discreet.answers.describing import describes
+from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.risk.hierarchy import HierarchyPosterior
+
+_AREAS = (
+    Column("area", "name", is_text=True),
+    Column("mean count", "mean"),
+    Column("standard deviation", "standard_deviation"),
+    Column("95 % interval"),
+    Column(key="quantile_0.025"),
+    Column(key="quantile_0.975"),
+)
+
+
+@describes(HierarchyPosterior)
+def hierarchy_answer(found: HierarchyPosterior, *, other: float | None = None) -> Answer:
+    """Say what someone believes who sees the noisy counts of a hierarchy.
+
+    `other` is the posterior with the other law of the siblings' noise.
+
+    >>> from discreet.risk.hierarchy import Area, hierarchy_posterior
+    >>> block = Area(name="block", noisy=2, rho="0.0992", siblings=27, siblings_noisy=-1)
+    >>> group = Area(name="block group", noisy=1, rho="0.2465")
+    >>> print(hierarchy_answer(hierarchy_posterior([block, group], prior="1/2")).body[0].text)
+    Target present: posterior 0.503267, 1.007 times the prior 0.5 (exact sum, at most 5e-24 of it left out).
+    """
+    areas = _areas(found)
+    record = {
+        "posterior": found.probability,
+        "prior": found.prior,
+        "ratio": found.ratio,
+        "known": found.known,
+        "method": found.method,
+        "siblings": found.siblings,
+        "truncation_error": found.truncation_error if found.method == "exact" else None,
+        "standard_error": found.standard_error,
+        "draws": found.draws,
+        "sibling_error": found.sibling_error,
+        "areas": areas,
+        "posterior_other_siblings": other,
+    }
+    facts = (
+        Fact("posterior", _belief(found.probability), f"prior {_belief(found.prior)}"),
+        Fact("ratio", _brief(found.ratio, 4), "posterior over prior"),
+    )
+    body = tuple(_body(found, areas, other))
+    return Answer(
+        "A hierarchy",
+        record,
+        body,
+        facts,
+        tables={"areas": areas},
+        command="discreet risk hierarchy",
+        summary=_summary(found),
+    )
+
+
+def counts_table(found: HierarchyPosterior) -> AnswerTable:
+    """Return the posterior of every count of every area; there may be millions of them.
+
+    >>> from discreet.risk.hierarchy import Area, hierarchy_posterior
+    >>> table = counts_table(hierarchy_posterior([Area(noisy=2, variance=5)], prior="1/2"))
+    >>> [(row["area"], row["count"], round(row["probability"], 4)) for row in table.objects]
+    [('area 1', 0, 0.4256), ('area 1', 1, 0.5744)]
+    """
+    return AnswerTable(
+        tuple(Column(key=key) for key in ("area", "count", "probability")),
+        tuple(
+            (area.name, value, chance)
+            for area in found.areas
+            for value, chance in zip(area.values.tolist(), area.probabilities.tolist(), strict=True)
+        ),
+    )
+
+
+def _areas(found: HierarchyPosterior) -> AnswerTable:
+    rows = []
+    for area in found.areas:
+        low, high = area.quantile(0.025), area.quantile(0.975)
+        spread = _brief(area.standard_deviation, 4)
+        rows.append((area.name, _brief(area.mean, 6), spread, f"{low} to {high}", low, high))
+    return AnswerTable(_AREAS, tuple(rows))
+
+
+def _brief(value: float, digits: int) -> Quantity:
+    return Quantity(value, Style.BRIEF, digits=digits)
+
+
+def _belief(value: float) -> Quantity:
+    """A chance in six digits, unless they would hide what is missing to one."""
+    return _brief(value, 6) if value < 0.9995 else Quantity(value, Style.CHANCE)
+
+
+def _summary(found: HierarchyPosterior) -> Sentence:
+    return sentence(
+        "posterior {posterior}, {ratio} times the prior {prior} ({how})",
+        posterior=_belief(found.probability),
+        ratio=_brief(found.ratio, 4),
+        prior=_belief(found.prior),
+        how=_how(found),
+    )
+
+
+def _body(found: HierarchyPosterior, areas: AnswerTable, other: float | None) -> Iterator[Part]:
+    yield Paragraph(sentence("Target present: {summary}.", summary=_summary(found)))
+    if found.method == "gibbs-unconstrained":
+        yield Paragraph(
+            "Note: this chain lets the block count more than the group, as the paper's tables suggest. "
+            "Its limit is not the posterior of the stated model (method exact)."
+        )
+    yield ""
+    yield areas
+    if other is not None:
+        there = "one discrete Gaussian" if found.siblings == "exact" else "the exact sum"
+        off = abs(other - found.probability)
+        gap = f"a difference of {Quantity(off, Style.POWER, digits=1)}" if off else "the same to every digit"
+        yield ""
+        yield Paragraph(
+            sentence(
+                "With {there} for the siblings' noise instead, the posterior is {other}, {gap}. The two "
+                "distributions differ by at most {bound} in relative terms.",
+                there=there,
+                other=_brief(other, 6),
+                gap=gap,
+                bound=Quantity(found.sibling_error, Style.POWER, NumberKind.AT_MOST, digits=1),
+            )
+        )
+
+
+def _how(found: HierarchyPosterior) -> Sentence:
+    """How the posterior was found, and how far it may be off."""
+    if found.method == "exact":
+        if not found.truncation_error:
+            return sentence("exact")
+        left = Quantity(found.truncation_error, Style.POWER, NumberKind.AT_MOST)
+        return sentence("exact sum, at most {left} of it left out", left=left)
+    free = found.method == "gibbs-unconstrained"
+    return sentence(
+        "Gibbs sampler{which}, {draws} draws, standard error {error}{end}",
+        which=" that lets the block count more than the group" if free else "",
+        draws=str(found.draws),
+        error=Quantity(found.standard_error or 0.0, Style.POWER, digits=1),
+        end="; not the posterior of the stated model" if free else "",
+    )

@@ -1,0 +1,168 @@
+"""What the rows of a released table tell someone who knows everyone else in them, in words and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from discreet.answers.answer import Answer, AnswerTable, Column, Fact, Paragraph, Part, Sentence, sentence
+from discreet.answers.describing import describes
+from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.budget.level_names import level_name
+from discreet.risk.table import QUANTILES, LevelRisk, TableRisk
+
+_LAWS = {
+    "table": "How many others the adversary knows of in a row is taken from the law of counts that the "
+    "table itself suggests for each level and noise (empirical Bayes).",
+    "flat": "All counts of others that the adversary may know in a row are treated as equally "
+    "likely, which understates the risk in sparse tables.",
+}
+_COLUMNS = (
+    Column("level", is_text=True),
+    Column(key="level"),
+    Column("rows", "rows"),
+    Column("odds doubled"),
+    *(Column(key=key) for key in ("share_odds_doubled", "targets_odds_doubled", "maximum_ratio")),
+    *(Column(f"{100 * share:g} %") for share in QUANTILES),
+    Column(key="quantiles"),
+    Column("largest"),
+    Column("mean posterior", "mean_posterior"),
+    Column(key="quantiles_rounded"),
+)
+
+
+@describes(TableRisk)
+def table_risk_answer(found: TableRisk, *, table: str = "") -> Answer:
+    """Say for the rows of a table, by level, what they tell; `table` is its name.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from discreet.risk import table_risk
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "table.csv")
+    ...     _ = file.write_text("level,value,variance\\nBlock,8,5\\nBlock,1,5\\nState,70,5\\n")
+    ...     answer = table_risk_answer(table_risk(file, prior="1/10", known=0))
+    >>> print(answer.record["adversary"])
+    someone who knows everyone else in the row, 0 with the characteristics, and gives the target a chance of \
+0.1
+    >>> [row[2] for row in answer.body[3].cells]
+    ['50 %', '100 %', '66.7 %']
+    """
+    levels, total = _summary(found.levels), _summary([found.total])
+    record = {
+        **({"table": table} if table else {}),
+        "rows": found.rows,
+        "prior": found.prior,
+        "adversary": table_adversary(found),
+        "levels": levels,
+        "all": total.objects[0],
+    }
+    whole = found.total
+    doubled, largest = (
+        _in_percent(whole.share_doubled),
+        Quantity(whole.maximum, kind=NumberKind.AT_MOST, digits=4),
+    )
+    prior = Quantity(found.prior, Style.BRIEF)
+    return Answer(
+        table or "A table",
+        record,
+        tuple(_body(found, table)),
+        (
+            Fact("odds doubled", doubled, "of the rows"),
+            Fact("largest ratio", largest, "posterior over prior"),
+            Fact("mean posterior", _brief(whole.mean_posterior), f"prior {prior}"),
+        ),
+        tables={"levels": levels},
+        command=f"discreet risk table {table or 'FILE'} --prior {prior}",
+        summary=sentence(
+            "{rows}, odds doubled in {doubled}, ratio at most {largest}; {adversary}",
+            rows=_rows(found),
+            doubled=doubled,
+            largest=largest,
+            adversary=table_adversary(found),
+        ),
+    )
+
+
+def _rows(found: TableRisk) -> str:
+    return f"{Quantity(found.rows, Style.COUNT)} row{'s' * (found.rows != 1)}"
+
+
+def _brief(value: float) -> Quantity:
+    return Quantity(value, Style.BRIEF, digits=4)
+
+
+def _in_percent(share: float) -> Quantity:
+    return Quantity(100 * share, Style.BRIEF, digits=3, unit="%")
+
+
+def _summary(levels: Sequence[LevelRisk]) -> AnswerTable:
+    return AnswerTable(
+        _COLUMNS,
+        tuple(
+            (
+                level_name(level.level),
+                level.level,
+                Quantity(level.rows, Style.COUNT),
+                _in_percent(level.share_doubled),
+                level.share_doubled,
+                level.targets_doubled,
+                level.maximum,
+                *map(_brief, level.quantiles),
+                {str(share): mark for share, mark in zip(QUANTILES, level.quantiles, strict=True)},
+                _brief(level.maximum),
+                _brief(level.mean_posterior),
+                level.is_rounded,
+            )
+            for level in levels
+        ),
+    )
+
+
+def table_adversary(found: TableRisk) -> str:
+    """Say who the adversary of a table is."""
+    who = "someone who knows everyone else in the row"
+    if found.known is not None:
+        who += f", {found.known} with the characteristics"
+    elif found.known_column is not None:
+        who += f", as many with the characteristics as column {found.known_column!r} says"
+    elif found.law == "table":
+        who += ", averaged over the possible counts, weighted as the table itself suggests"
+        if found.flat_rows:
+            many = Quantity(found.flat_rows, Style.COUNT)
+            rows = (
+                f"{many} row that is large or has"
+                if found.flat_rows == 1
+                else f"{many} rows that are large or have"
+            )
+            who += f" (for {rows} few others near, all counts equally likely)"
+    else:
+        who += ", averaged over the possible counts, all equally likely"
+    floor = "; negative values were published as zero" if found.nonnegative else ""
+    return f"{who}, and gives the target a chance of {Quantity(found.prior, Style.BRIEF)}{floor}"
+
+
+def _body(found: TableRisk, table: str) -> Iterator[Part]:
+    yield f"{table}: {_rows(found)}." if table else f"{_rows(found)}."
+    yield Paragraph(f"Adversary: {table_adversary(found)}.")
+    yield ""
+    yield _summary((*found.levels, found.total))
+    yield ""
+    yield _doubled(found)
+
+
+def _doubled(found: TableRisk) -> Sentence:
+    if found.law is None:
+        return sentence(
+            "In {share} of 100 rows this adversary's odds that the target is present (chance present to "
+            "chance absent) more than double. The percentages above the columns are shares of rows whose "
+            "ratio, posterior to prior, is no larger.",
+            share=Quantity(100 * found.total.share_doubled, Style.BRIEF, digits=3),
+        )
+    return sentence(
+        "For about {share} in 100 of the people counted in the table, this adversary's odds that they are "
+        "present (chance present to chance absent) more than double. {how} The column “odds doubled” treats "
+        "every row as if the target were in it; the percentages above the columns are shares of rows whose "
+        "average ratio, posterior to prior, is no larger.",
+        share=Quantity(100 * (found.total.targets_doubled or 0.0), Style.BRIEF, digits=3),
+        how=_LAWS[found.law],
+    )

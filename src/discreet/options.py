@@ -1,0 +1,335 @@
+"""Options: what a question can be asked with, declared once for Python and for the command line.
+
+A question is a frozen dataclass. Its fields are what it takes: each has a type, a default and, in an
+`Option`, the words that the command line shows. The function that answers it takes the fields as arguments
+(`asked_with`), and the command has its options from them (`discreet.cli.console.takes`), so that the two
+cannot differ. What is imported here is light, because `--help` needs it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
+from fractions import Fraction
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Literal, ParamSpec, TypeVar, get_args, get_origin
+
+from discreet.budget import Neighbours, Release
+from discreet.files import FilePath
+from discreet.numbers import Exact
+from discreet.tables import TableSource
+
+P = ParamSpec("P")
+Question = TypeVar("Question")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """What the command line shows of an option, and what it reads where Python has another type.
+
+    `metavar` stands for the value. `each` is the name of an option that is given once for each of several
+    values: `--query` for `queries`. `negative` turns a flag off. `reads` is what is typed: a path, or texts.
+    """
+
+    help: str
+    metavar: str = ""
+    each: str = ""
+    negative: str = ""
+    reads: object = None
+
+
+def file_option(help: str) -> Option:
+    """Return an option that names a file.
+
+    >>> file_option("The exact counts, CSV or Parquet.").metavar
+    'FILE'
+    """
+    return Option(help, "FILE", reads=Path | None)
+
+
+def repeated_option(help: str, metavar: str, each: str) -> Option:
+    """Return an option that is given once for each value.
+
+    >>> repeated_option("Tables that were not measured; may be repeated.", "QUERY", "query").each
+    'query'
+    """
+    return Option(help, metavar, each, reads=list[str] | None)
+
+
+def asked_with(
+    question: Callable[P, Question],
+) -> Callable[[Callable[[Question], Result]], Callable[P, Result]]:
+    """Let a function that answers a question take its fields as arguments.
+
+    >>> @dataclass(frozen=True)
+    ... class Adding:
+    ...     one: int
+    ...     two: int = 1
+    >>> @asked_with(Adding)
+    ... def add(asked: Adding) -> int:
+    ...     return asked.one + asked.two
+    >>> add(2, two=3), str(inspect.signature(add))
+    (5, '(one: int, two: int = 1) -> int')
+    """
+
+    shown = inspect.signature(question, eval_str=True)
+    bare = [
+        one.replace(annotation=get_args(one.annotation)[0]) if _is_annotated(one.annotation) else one
+        for one in shown.parameters.values()
+    ]
+
+    def made(function: Callable[[Question], Result]) -> Callable[P, Result]:
+        @wraps(function)
+        def answer(*arguments: P.args, **options: P.kwargs) -> Result:
+            shown.bind(*arguments, **options)  # what is missing or unknown is said of the function
+            return function(question(*arguments, **options))
+
+        returns = inspect.signature(function, eval_str=True).return_annotation
+        answer.__signature__ = shown.replace(parameters=bare, return_annotation=returns)  # type: ignore[attr-defined]
+        return answer
+
+    return made
+
+
+def _is_annotated(annotation: object) -> bool:
+    return get_origin(annotation) is Annotated
+
+
+# -- options that several questions have ---------------------------------------------------------------------
+
+Out = Annotated[FilePath, Option("A new directory for the output.", "DIR", reads=Path)]
+Format = Annotated[
+    Literal["csv", "parquet"] | None,
+    Option("Format of the output. Default: that of the input.", "csv|parquet"),
+]
+Geocodes = Annotated[
+    str | None,
+    Option("With records: the lowest areas are geocodes, nested by prefixes of these lengths.", "N,N"),
+]
+Identifier = Annotated[str | None, Option("With records: the column that identifies people.", "COLUMN")]
+AtMost = Annotated[
+    int | None,
+    Option("How many records one person may have; the cost is that of K people. Default: 1.", "K"),
+]
+Excess = Annotated[
+    Literal["refuse", "keep"], Option("If a person has more: refuse (default), or keep K at random.", "HOW")
+]
+LedgerFile = Annotated[
+    FilePath | None,
+    file_option(
+        "The ledger of the population; it must exist. Default: DISCREET_LEDGER, or discreet-ledger.json "
+        "beside the input."
+    ),
+]
+KeyFile = Annotated[
+    FilePath | None, file_option("The key file of a signed ledger. Default: DISCREET_LEDGER_KEY.")
+]
+SpendAgain = Annotated[
+    bool, Option("Release an input again that the ledger has already counted, and spend again.")
+]
+Rehearsal = Annotated[
+    int | None, Option("Noise that can be repeated and protects nobody: NOT PRIVATE.", "SEED")
+]
+ForSpreadsheets = Annotated[
+    bool, Option("Put an apostrophe before names that a spreadsheet would read as a formula.")
+]
+
+
+Relation = Annotated[
+    Neighbours | None,
+    Option(
+        "bounded: one record is replaced; unbounded: one is added or removed. "
+        "Default: what the release was calibrated for.",
+        "bounded|unbounded",
+    ),
+]
+People = Annotated[int, Option("How many people change together.", "K")]
+Jobs = Annotated[int, Option("Processes; default: one for each CPU.", "N", reads=int | None)]
+Deltas = Annotated[
+    Sequence[Exact],
+    repeated_option("Epsilon at this delta, an exact number such as 1e-10; may be repeated.", "D", "delta"),
+]
+Accuracy = Annotated[
+    float | None,
+    Option(
+        "Trade accuracy for speed: how far an epsilon may be off, or what fraction of a delta.",
+        "A",
+        reads=str | None,
+    ),
+]
+
+
+# -- questions -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Accounting:
+    """What `privacy_table` takes, and `discreet account`."""
+
+    releases: Sequence[Release]
+    _: KW_ONLY
+    delta: Deltas = ()
+    epsilon: Annotated[
+        Sequence[Exact],
+        repeated_option("Delta at this epsilon, an exact number such as 4; may be repeated.", "E", "epsilon"),
+    ] = ()
+    pair: Annotated[tuple[int, int] | None, Option("Only this pair of paths (bounded).", "I J")] = None
+    path: Annotated[int | None, Option("Only this path (unbounded).", "I")] = None
+    all_pairs: Annotated[
+        bool,
+        Option(
+            "For several releases: every combination of their paths, or only the main paths.",
+            negative="main-path",
+        ),
+    ] = True
+    certify: Annotated[bool, Option("Add intervals that provably contain the values of the table.")] = False
+    digits: Annotated[int | None, Option("Significant digits of the results.", "N")] = None
+    accuracy: Accuracy = None
+    neighbours: Relation = None
+    people: People = 1
+    jobs: Jobs = 1
+    progress: Callable[[int, int], None] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tabulating:
+    """What `tabulate` takes."""
+
+    release: Release
+    records: Annotated[
+        TableSource,
+        Option(
+            "One row per record: its lowest area (unit), and a column per attribute. CSV or Parquet.",
+            "FILE",
+            reads=Path,
+        ),
+    ]
+    out: Out
+    _: KW_ONLY
+    units: Annotated[TableSource, Option("All areas: columns unit, level, parent.", "FILE", reads=Path)]
+    geocodes: Geocodes = None
+    id: Identifier = None
+    at_most: AtMost = None
+    excess: Excess = "refuse"
+    ledger: LedgerFile = None
+    key: KeyFile = None
+    format: Format = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measuring:
+    """What `measure` takes."""
+
+    release: Release
+    counts: Annotated[TableSource, file_option("The exact counts, CSV or Parquet.")]
+    out: Out
+    _: KW_ONLY
+    records: Annotated[
+        TableSource,
+        file_option(
+            "Records instead of counts: the lowest area (unit), and a column per attribute. CSV or Parquet."
+        ),
+    ] = None
+    post: Annotated[
+        Literal["none", "nonnegative", "consistent"],
+        Option("Estimates beside the measurements: none (default), nonnegative or consistent.", "KIND"),
+    ] = "none"
+    units: Annotated[
+        TableSource, file_option("All areas: columns unit, level, parent. Default: those of FILE.")
+    ] = None
+    cells: Annotated[
+        TableSource,
+        file_option("All cells: query, cell. With it and --units, rows with zeros may be left out."),
+    ] = None
+    geocodes: Geocodes = None
+    id: Identifier = None
+    at_most: AtMost = None
+    excess: Excess = "refuse"
+    invariants: Annotated[
+        Sequence[tuple[str, str]],
+        repeated_option(
+            "Publish these counts without noise, outside the guarantee; may be repeated.",
+            "LEVEL/QUERY",
+            "invariant",
+        ),
+    ] = ()
+    additive: Annotated[
+        bool,
+        Option("Check that children add up to their parents (default), or not.", negative="not-additive"),
+    ] = True
+    ledger: LedgerFile = None
+    key: KeyFile = None
+    spend_again: SpendAgain = False
+    rehearsal: Rehearsal = None
+    format: Format = None
+    for_spreadsheets: ForSpreadsheets = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimating:
+    """What `estimate` takes."""
+
+    noisy: FilePath | Sequence[FilePath]
+    out: Out
+    _: KW_ONLY
+    queries: Annotated[
+        Sequence[str],
+        repeated_option(
+            'Tables that were not measured, such as "age * sex" or "adults = age[18-64 | 65+]"; '
+            "may be repeated.",
+            "QUERY",
+            "query",
+        ),
+    ] = ()
+    areas: Annotated[
+        FilePath | None, file_option("Your own areas as unions of those released: columns area, unit.")
+    ] = None
+    differences: Annotated[
+        Sequence[tuple[str, str]],
+        repeated_option(
+            "Differences between areas, or between queries; may be repeated.", "A,B", "difference"
+        ),
+    ] = ()
+    ratios: Annotated[
+        Sequence[tuple[str, str]],
+        repeated_option("Ratios of areas, or of queries; may be repeated.", "A,B", "ratio"),
+    ] = ()
+    since: Annotated[
+        FilePath | None,
+        Option("Changes since an earlier release: its measurements.", "EARLIER", reads=Path | None),
+    ] = None
+    levels: Annotated[
+        Sequence[str | Fraction],
+        repeated_option("Levels of the intervals; default: 0.9 and 0.95; may be repeated.", "P", "level"),
+    ] = ("0.9", "0.95")
+    down_to: Annotated[str | None, Option("The lowest level to write; default: all.", "LEVEL")] = None
+    tables: Annotated[bool, Option("Add whole numbers, not negative, consistent over tables and levels.")] = (
+        False
+    )
+    release: Annotated[
+        Release | None,
+        Option("The release, for a table without one: a preset or a TOML file.", "R", reads=str | None),
+    ] = None
+    units: Annotated[FilePath | None, file_option("All areas: columns unit, level, parent.")] = None
+    invariants: Annotated[
+        FilePath | None, file_option("Counts to keep exact: columns unit, query, cell, count.")
+    ] = None
+    zeros: Annotated[
+        FilePath | None,
+        file_option("Combinations that some areas cannot have: unit, and columns of attributes."),
+    ] = None
+    within: Annotated[
+        str | None,
+        Option("Only the part of the Bureau's files within this area, such as a state.", "GEOCODE"),
+    ] = None
+    engine: Annotated[
+        Literal["local", "spark"],
+        Option("The engine for the lowest areas. Default: local.", "local|spark"),
+    ] = "local"
+    spark_master: Annotated[str | None, Option("Where Spark runs; default: this machine.", "URL")] = None
+    format: Format = None
+    for_spreadsheets: ForSpreadsheets = False
+    streamed: bool | None = None

@@ -1,0 +1,1 @@
+"""Mechanisms that release tables, each with its specifications as data."""

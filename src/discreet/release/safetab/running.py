@@ -1,6 +1,0 @@
-"""Deprecated, a name of version 0.1: see `discreet.release.safetab.run`."""
-
-from discreet.release.safetab import moved
-from discreet.release.safetab import run as _home
-
-__getattr__ = moved(__name__, _home)
