@@ -14,7 +14,7 @@ from cyclopts import App, Parameter
 from discreet.answers.quantity import NumberKind
 from discreet.answers.release import claim_text
 from discreet.answers.release import relation as words_of
-from discreet.budget.levels import RELATIONS, Neighbours
+from discreet.budget.neighbours import RELATIONS, Neighbours
 from discreet.cli import console
 from discreet.cli.console import (
     PLAIN,
