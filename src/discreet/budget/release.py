@@ -385,12 +385,12 @@ class Release(Forgetful, Displayed):
         discreet.errors.InputError: neighbours is 'bonded'; it must be "bounded" or "unbounded"; \
 did you mean "bounded"? (line 2 of small.toml)
         """
-        from discreet.budget.release_toml import read_release
+        from discreet.budget.release_toml import release_from_tables
 
         text = text.removeprefix("\ufeff").replace("\r\n", "\n")
         data = parse_toml(text, where)
         try:
-            return read_release(data)
+            return release_from_tables(data)
         except FieldError as error:
             raise located(error, text, data, where) from None
 

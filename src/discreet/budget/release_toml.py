@@ -20,11 +20,11 @@ QUERY_KEYS = (*WAYS, "sensitivity", "groups")
 SPINE_KEYS = ("paths", "may_merge_up")
 
 
-def read_release(data: object) -> Release:
+def release_from_tables(data: object) -> Release:
     """Return the release that parsed TOML states; a `FieldError` says which key is wrong.
 
     >>> total = {"name": "State", "queries": {"total": {"variance": 5}}}
-    >>> read_release({"name": "small", "neighbours": "bounded", "levels": [total]}).levels[0].name
+    >>> release_from_tables({"name": "small", "neighbours": "bounded", "levels": [total]}).levels[0].name
     'State'
     """
     table = a_table(data, "the release", RELEASE_KEYS, needed=("name", "neighbours", "levels"))
