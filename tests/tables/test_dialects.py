@@ -17,6 +17,7 @@ import pyarrow.ipc as ipc
 import pyarrow.parquet as pq
 import pytest
 
+from discreet.answers import describe
 from discreet.budget import Release
 from discreet.cli import run
 from discreet.errors import InputError
@@ -319,7 +320,7 @@ def test_tables_in_memory_are_read_as_files_are(
         out = tmp_path / str(number)
         more = {"units": here["units"], "cells": here["cells"], "rehearsal": 1, "format": "csv"}
         done = measure(release, here["counts"], out, **more)
-        risk = table_risk(here["measurements"], prior="1/10", known=3).as_dict()
+        risk = describe(table_risk(here["measurements"], prior="1/10", known=3)).objects
         found.append([(done.out / "measurements.NOT-PRIVATE.csv").read_bytes(), risk])
     assert found[0] == found[1]
     tabulate(release, files["records"], tmp_path / "a", units=files["units"], format="csv")
@@ -388,9 +389,9 @@ def test_all_places_are_found_wherever_a_block_ends(
     lines = [f"Block,{n if n % 7 else f'{n}.0'},5" for n in range(200)]
     file = tmp_path / "t.csv"
     file.write_text("level,value,variance\n" + "\n".join(lines) + "\n")
-    plain = table_risk(file, prior="1/2", known=3).as_dict()
+    plain = describe(table_risk(file, prior="1/2", known=3)).objects
     file.write_text("level,value,variance\n" + "\n".join(line.replace(".0", "") for line in lines) + "\n")
-    assert table_risk(file, prior="1/2", known=3).as_dict() == plain
+    assert describe(table_risk(file, prior="1/2", known=3)).objects == plain
     assert plain["rows"] == 200
     for wrong in (11, 60, 61, 170):
         lines[wrong] = lines[wrong].replace(",5", ",5 5" if wrong > 100 else ",0")
@@ -414,7 +415,7 @@ def test_a_name_in_quotes_may_hold_any_sign(tmp_path: Path) -> None:
     ):
         file = tmp_path / "t.csv"
         file.write_text(f"{header}\n{row}\n")
-        found = table_risk(file, prior="1/10", known=0).as_dict()
+        found = describe(table_risk(file, prior="1/10", known=0)).objects
         wanted = wanted or found
         assert found == wanted, header
 

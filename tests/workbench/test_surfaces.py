@@ -125,7 +125,7 @@ def test_every_surface_shows_the_same_numbers(
     right, advantage, mean = everything[0][:3]
     # "right" of one count is the sixth number from the end, behind the name of its query
     by_level = list(zip((row[-6] for row in single), (row[0] for row in every), strict=True))
-    assert len(by_level) == len(release.levels)
+    assert len(by_level) == len(release.runs(release.main))
 
     # the report
     asked = {"delta": fraction(delta), "prior": prior, "neighbours": relation}

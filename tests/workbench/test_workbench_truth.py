@@ -221,7 +221,9 @@ def test_the_commands_of_the_accuracy_page(
 ) -> None:
     state = STATES[name]
     page = visit(f"/accuracy?s={to_link(state)}")
-    wait_for_text(page, "Best estimates use all" if state.base.attributes else "Each query is estimated")
+    wait_for_text(
+        page, "Best estimates use all" if state.base.attributes else "estimated separately, from all levels"
+    )
     saved(page, tmp_path, state)
     estimate, report = commands(page)
     table = rows(page)
