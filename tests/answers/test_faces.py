@@ -17,6 +17,8 @@ from discreet.estimation import accuracy, plan
 from discreet.faces import Displayed
 from discreet.release import Ledger, ledger_cost
 from discreet.release.composition import ledger_costs
+from discreet.release.safetab.census2020 import configuration_2020, specification_2020
+from discreet.release.safetab.design import sizing
 from discreet.studies import find
 
 QUICK = "dhc-2022-08-25"
@@ -48,6 +50,10 @@ RESULTS: dict[str, tuple[Callable[[], object], str]] = {
     "Cost": (
         lambda: ledger_cost(Ledger.new(), unit="person", neighbours="bounded"),
         "All runs together cost one person",
+    ),
+    "Sizing": (
+        lambda: sizing(configuration_2020(), specification_2020(), "PR", exact=False),
+        "Puerto Rico: sizes from which a table has an error of at most",
     ),
     "Study": (lambda: find("variance-deficit")[0].compute(), "3 printed values: 3 confirmed"),
 }

@@ -314,27 +314,6 @@ def design_numbers(design: Design, delta: Fraction) -> DesignNumbers:
     return DesignNumbers(sized.levels, sized.costs, lines, curves, sized.claim, sized.cap)
 
 
-def cap_text(found: safetab.Cap | None, chosen: Place) -> str:
-    """Say what a limit of races saves and costs at the chosen row; nothing if all races count.
-
-    >>> numbers = design_numbers(Design(races=3), Fraction(1, 10**10))
-    >>> cap_text(numbers.cap, ("COUNTY", 2))
-    'COUNTY, detailed: the margin is 7 where it would be 11 if all 8 races counted. But people who name more \
-than 3 are missing from groups. A count that misses 5 people or more is further from the truth than it would \
-be without the limit.'
-    """
-    level = next((one for one in found.levels if one.place == chosen), None) if found else None
-    if found is None or level is None:
-        return ""
-    missing = "anybody" if level.harm == 1 else f"{level.harm:,} people or more"
-    return (
-        f"{row_words(chosen)}: the margin is {level.margin:,} where it would be {level.margin_all:,} if all "
-        f"{len(safetab_p().answers.several)} races counted. But people who name more than {found.races} are "
-        "missing from groups. A "
-        f"count that misses {missing} is further from the truth than it would be without the limit."
-    )
-
-
 def configuration(design: Design) -> Configuration:
     """Return the design as the parameters of a run, with thresholds from the target error if so chosen."""
     budgets = {place: design.rho(place) for place in ALL_PLACES}
