@@ -8,7 +8,7 @@ from dense import Problem, matrix, problem, solve
 
 from discreet.estimation.estimates import Estimates, InMemory, Measurements
 from discreet.estimation.model import Model
-from discreet.estimation.tree import Evidence, Tree, estimate
+from discreet.estimation.tree import Evidence, Tree, tree_estimate
 from discreet.estimation.tree import solve as solve_component
 
 
@@ -52,7 +52,7 @@ def compare(seed: int) -> tuple[float, int, int, int]:
                 h[unit] += noisy[unit, query][place][0] / size
             for query in held:
                 t[unit] += exact[unit, query][place][0]
-        estimates.append(estimate(solution, tree, node, h, t))
+        estimates.append(tree_estimate(solution, tree, node, h, t))
         covariances.append(solution.P)
         nulls.append(solution.nulls())
         uncertain.append(solution.uncertain())

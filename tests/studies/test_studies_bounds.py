@@ -62,7 +62,7 @@ def test_moments_of_normal_sums() -> None:
 
 def test_whole_tables_lie_between_their_cells() -> None:
     # errors of counts cut at zero, over a made-up table: the reduction lies in the range for any counts
-    before, after = population.noises(["Tract"])["Tract"]
+    before, after = population.noise_laws(["Tract"])["Tract"]
     x = np.arange(-40, 41)
     counts = np.array([0, 0, 0, 1, 2, 3, 7, 50])
     for measure, power in population.MEASURES.items():

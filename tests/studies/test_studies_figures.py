@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from discreet.studies import find, studies
-from discreet.studies.figures import page, places, places_of, where
+from discreet.studies.figures import figures_page, places, places_of, where
 from discreet.studies.register import papers
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "figures.md"
@@ -59,6 +59,6 @@ def test_the_list_of_studies_says_nothing_else() -> None:
 
 
 def test_the_page_is_the_index() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), (
+    assert PAGE.read_text(encoding="utf-8") == figures_page(), (
         "docs/reference/figures.md is not what discreet.studies.figures.page() returns; write it anew"
     )

@@ -9,7 +9,7 @@ import pytest
 
 from discreet.errors import InputError
 from discreet.studies import Verdict, printed, register, studies
-from discreet.studies.register import check, check_range, compare, papers
+from discreet.studies.register import check_printed, check_range, compare_printed, papers
 
 SOURCE = Path(__file__).parents[2] / "src" / "discreet" / "studies"
 
@@ -123,40 +123,42 @@ def test_tests_hold_no_printed_value_of_their_own() -> None:
 
 def test_verdicts() -> None:
     rounded = printed("pnas", "Table 1", "reduced variance")["US"]  # 54.19
-    assert check(rounded, 54.1949).verdict is Verdict.CONFIRMED
-    assert check(rounded, 54.1851).verdict is Verdict.CONFIRMED
-    assert check(rounded, 54.1952, explained="no").verdict is Verdict.WRONG
+    assert check_printed(rounded, 54.1949).verdict is Verdict.CONFIRMED
+    assert check_printed(rounded, 54.1851).verdict is Verdict.CONFIRMED
+    assert check_printed(rounded, 54.1952, explained="no").verdict is Verdict.WRONG
     bound = printed("pnas", "Fact C.1", "bound on the residual, variance 5")["10"]
-    assert check(bound, 2.6e-37).verdict is Verdict.CONFIRMED
-    assert check(bound, 2.61e-37).verdict is Verdict.WRONG
+    assert check_printed(bound, 2.6e-37).verdict is Verdict.CONFIRMED
+    assert check_printed(bound, 2.61e-37).verdict is Verdict.WRONG
     least = printed("safetab", "section 5.3.2", "chance that an empty group is dropped, percent")[".008"]
-    assert check(least, 99.99).verdict is Verdict.CONFIRMED
-    assert check(least, 99.9899).verdict is Verdict.WRONG
+    assert check_printed(least, 99.99).verdict is Verdict.CONFIRMED
+    assert check_printed(least, 99.9899).verdict is Verdict.WRONG
     drawn = printed("risk", "Table 7", "posterior of the block's count, percent")["1"]  # 57.0
-    assert check(drawn, 57.04, error=0.1).verdict is Verdict.CONFIRMED
-    assert check(drawn, 57.34, error=0.1).verdict is Verdict.MONTE_CARLO
-    assert check(drawn, 57.36, error=0.1).verdict is Verdict.WRONG
-    assert check(drawn, 58.0, chance=0.01).verdict is Verdict.MONTE_CARLO
-    assert check(drawn, 58.0, chance=0.001).verdict is Verdict.WRONG
-    assert check(drawn, 58.0).verdict is Verdict.NOT_CHECKED
+    assert check_printed(drawn, 57.04, error=0.1).verdict is Verdict.CONFIRMED
+    assert check_printed(drawn, 57.34, error=0.1).verdict is Verdict.MONTE_CARLO
+    assert check_printed(drawn, 57.36, error=0.1).verdict is Verdict.WRONG
+    assert check_printed(drawn, 58.0, chance=0.01).verdict is Verdict.MONTE_CARLO
+    assert check_printed(drawn, 58.0, chance=0.001).verdict is Verdict.WRONG
+    assert check_printed(drawn, 58.0).verdict is Verdict.NOT_CHECKED
     # another reading counts only if it gives the printed digits
-    assert check(rounded, 60.0, otherwise=(Verdict.ROUNDED, 54.1949)).verdict is Verdict.ROUNDED
-    assert check(rounded, 60.0, otherwise=(Verdict.CARRIED, 54.1952)).verdict is Verdict.WRONG
-    assert check(rounded, 54.19, otherwise=(Verdict.CARRIED, 60.0)).verdict is Verdict.CONFIRMED
-    assert check(drawn, 58.0, error=0.1, otherwise=(Verdict.ROUNDED, 57.04)).verdict is Verdict.ROUNDED
+    assert check_printed(rounded, 60.0, otherwise=(Verdict.ROUNDED, 54.1949)).verdict is Verdict.ROUNDED
+    assert check_printed(rounded, 60.0, otherwise=(Verdict.CARRIED, 54.1952)).verdict is Verdict.WRONG
+    assert check_printed(rounded, 54.19, otherwise=(Verdict.CARRIED, 60.0)).verdict is Verdict.CONFIRMED
+    assert (
+        check_printed(drawn, 58.0, error=0.1, otherwise=(Verdict.ROUNDED, 57.04)).verdict is Verdict.ROUNDED
+    )
     assert check_range(drawn, 40.0, 60.0, error=0.1, why="").verdict is Verdict.POSSIBLE
     assert check_range(drawn, 57.34, 60.0, error=0.1, why="").verdict is Verdict.POSSIBLE
     beyond = check_range(drawn, 57.36, 60.0, error=0.1, why="")
     assert (beyond.verdict, beyond.computed) == (Verdict.WRONG, 57.36)
     given = printed("risk", "Table 6", "true counts")["block"]
-    assert check(given, None).verdict is Verdict.GIVEN
+    assert check_printed(given, None).verdict is Verdict.GIVEN
     share = printed("risk", "Table 2", "share of the level")["US"]
-    assert check(share, 104 / 4099).verdict is Verdict.CONFIRMED
-    assert check(share, 104 / 4099 + 1e-9).verdict is Verdict.WRONG
+    assert check_printed(share, 104 / 4099).verdict is Verdict.CONFIRMED
+    assert check_printed(share, 104 / 4099 + 1e-9).verdict is Verdict.WRONG
 
 
 def test_what_is_not_printed_cannot_be_asked_for() -> None:
     with pytest.raises(InputError, match="the register has no 'mass' for 'Table 9'"):
         printed("risk", "Table 9", "mass")
     with pytest.raises(KeyError):
-        compare("pnas", "appendix A.6, budget", "rho", {})
+        compare_printed("pnas", "appendix A.6, budget", "rho", {})

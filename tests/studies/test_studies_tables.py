@@ -145,7 +145,7 @@ ROW = "13,13,1e-10,26.3,1e-12"
 )
 def test_bad_files_are_named_by_line_and_column(tmp_path: Path, lines: tuple[str, ...], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        tables.read_deltas(written(tmp_path / "bad.csv", *lines))
+        tables.read_published_deltas(written(tmp_path / "bad.csv", *lines))
 
 
 def test_a_pair_twice_is_refused_and_a_short_file_has_fewer_notes(tmp_path: Path) -> None:
@@ -158,17 +158,17 @@ def test_a_pair_twice_is_refused_and_a_short_file_has_fewer_notes(tmp_path: Path
 
 def test_no_file_no_text_no_archive_and_an_empty_folder(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
-        tables.read_deltas(tmp_path / "none.csv")
+        tables.read_published_deltas(tmp_path / "none.csv")
     (tmp_path / "bytes.csv").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InputError, match="not a CSV file in UTF-8"):
-        tables.read_deltas(tmp_path / "bytes.csv")
+        tables.read_published_deltas(tmp_path / "bytes.csv")
     with pytest.raises(InputError, match="is not compressed by gzip"):
-        tables.read_deltas(written(tmp_path / "plain.csv.gz", HEADER, ROW))
+        tables.read_published_deltas(written(tmp_path / "plain.csv.gz", HEADER, ROW))
     (tmp_path / "cut.csv.gz").write_bytes(gzip.compress((HEADER + "\n" + ROW).encode())[:-9])
     with pytest.raises(InputError, match=r"cut\.csv\.gz"):
-        tables.read_deltas(tmp_path / "cut.csv.gz")
+        tables.read_published_deltas(tmp_path / "cut.csv.gz")
     with pytest.raises(InputError, match="has no file eps_delta_curve_path_I_to_J"):
-        tables.read_deltas(tmp_path)
+        tables.read_published_deltas(tmp_path)
     written(tmp_path / "eps_delta_curve_path_1_to_44.csv", "delta_zcdp,epsilon,delta_fdp", "1e-1,2,0.1")
     with pytest.raises(InputError, match=r"the name of .* has path '44'"):
-        tables.read_deltas(tmp_path)
+        tables.read_published_deltas(tmp_path)

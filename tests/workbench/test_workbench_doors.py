@@ -15,7 +15,7 @@ import pytest
 from browsing import PATIENCE, SMALL, Workbench, upload, wait_for_text, wait_for_value, worked
 
 from discreet.errors import InputError
-from discreet.workbench.state import State, from_link, read_file, to_link
+from discreet.workbench.state import State, from_link, read_saved, to_link
 
 SAMPLES = Path(__file__).parent / "samples"
 FACTS = json.loads((SAMPLES / "facts.json").read_text())
@@ -48,7 +48,7 @@ def fact(state: State | None) -> dict[str, Any] | None:
 @pytest.mark.parametrize("name", sorted(FACTS))
 def test_sessions_of_version_0_1_stay_readable(name: str) -> None:
     text = (SAMPLES / f"session-{name}.toml").read_bytes()
-    state, before = read_file(text, "session.toml")
+    state, before = read_saved(text, "session.toml")
     assert {"state": fact(state), "before": fact(before)} == FACTS[name]
     assert from_link(LINKS[name]) == (state, before)
 
@@ -85,7 +85,7 @@ DOTTED = ".".join("a" * 50_000) + " = 1"
 def test_what_would_hold_up_the_parser_is_refused_before(text: str, message: str) -> None:
     begun = time.process_time()
     with pytest.raises(InputError, match=message):
-        read_file(text.encode(), "a.toml")
+        read_saved(text.encode(), "a.toml")
     assert time.process_time() - begun < 5
 
 

@@ -30,7 +30,7 @@ from discreet.workbench.state import (
     factor_at,
     from_link,
     from_toml,
-    read_file,
+    read_saved,
     to_link,
     to_toml,
 )
@@ -125,7 +125,7 @@ def test_the_total_says_that_laplace_noise_is_not_in_it() -> None:
 @pytest.mark.parametrize("source", ["preset", "file"])
 def test_a_session_comes_back_as_it_went(source: str, before: bool) -> None:
     state = (
-        State.of("dhc-2020") if source == "preset" else read_file(LAPLACE.encode(), 'odd "name"\\.toml')[0]
+        State.of("dhc-2020") if source == "preset" else read_saved(LAPLACE.encode(), 'odd "name"\\.toml')[0]
     )
     shares = tuple(reversed(state.budget.shares[1]))
     changed = state.with_budget(state.budget.with_shares(1, shares)).with_total(factor_at(-13))
@@ -135,7 +135,7 @@ def test_a_session_comes_back_as_it_went(source: str, before: bool) -> None:
     assert from_toml(to_toml(changed, other)) == (changed, other)
     assert from_link(to_link(changed, other)) == (changed, other)
     assert pickle.loads(pickle.dumps(changed)) == changed
-    assert read_file(to_toml(changed, other).encode(), "x.toml") == (changed, other)
+    assert read_saved(to_toml(changed, other).encode(), "x.toml") == (changed, other)
 
 
 @pytest.mark.parametrize(
@@ -490,9 +490,11 @@ def test_every_explained_term_is_one_of_its_page() -> None:
 
 def test_commands() -> None:
     state = State.of("dhc-2020").with_neighbours("unbounded")
-    assert words.command(state) == "discreet account dhc-2020-persons --delta 1e-10 --neighbours unbounded"
+    assert (
+        words.command_line(state) == "discreet account dhc-2020-persons --delta 1e-10 --neighbours unbounded"
+    )
     changed = State.of("dhc-2020").with_total(Fraction(1, 2))
-    assert words.command(changed) == "discreet account release.toml --delta 1e-10"
+    assert words.command_line(changed) == "discreet account release.toml --delta 1e-10"
 
 
 def test_undo_redo_and_pages_that_are_hidden() -> None:

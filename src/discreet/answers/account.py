@@ -102,7 +102,7 @@ def _results(table: PrivacyTable, given: str, asked: str) -> AnswerTable:
     lines: list[tuple[Cell, ...]] = []
     for row in rows:
         value = row.epsilon if asked == "epsilon" else row.delta
-        line: list[Cell] = [*cells(table, row), label(row.worst), value, row.zcdp, row.worst]
+        line: list[Cell] = [*cells(table, row), case_text(row.worst), value, row.zcdp, row.worst]
         line += [row.accuracy] if account.accuracy is not None else []
         if row.certified is not None:
             line += map(Decimal, interval(row.certified, table.digits))
@@ -432,14 +432,14 @@ def _sign(first: float, second: float) -> int:
 # -- words about accounts ------------------------------------------------------------------------------------
 
 
-def label(case: CaseLabel) -> str:
+def case_text(case: CaseLabel) -> str:
     """Write a case: a pair of paths, a path, or those of several releases.
 
-    >>> label((6, 6)), label((13,)), label(((6, 6), (1, 2)))
+    >>> case_text((6, 6)), case_text((13,)), case_text(((6, 6), (1, 2)))
     ('(6, 6)', '13', '(6, 6) and (1, 2)')
     """
     if case and isinstance(case[0], tuple):
-        return " and ".join(label(part) for part in case)
+        return " and ".join(case_text(part) for part in case)
     return str(case[0]) if len(case) == 1 else f"({', '.join(map(str, case))})"
 
 

@@ -21,7 +21,7 @@ from discreet.answers.release import claim_record, claim_text, relation
 from discreet.budget import Neighbours
 from discreet.noise import Noise
 from discreet.release.mechanism.adaptive import Mechanism
-from discreet.release.mechanism.tables import margin, variance_of
+from discreet.release.mechanism.tables import margin_of_error, variance_of
 from discreet.release.safetab.account import PassAccount, PassCost, TabulationAccount
 
 
@@ -112,7 +112,7 @@ def _noise(found: TabulationAccount, part: Mechanism) -> tuple[object, ...]:
             Quantity(variance_of(noise), Style.EXACT)
             for noise in (part.total_only, part.stage_one, part.stage_two)
         ),
-        margin(part.stage_two),
+        margin_of_error(part.stage_two),
         steps_text(part.thresholds),
         part.thresholds,
         part.suppression,

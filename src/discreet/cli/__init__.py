@@ -83,10 +83,10 @@ def main() -> int:
     return 128 + _signals[0] if status == 130 and _signals else status
 
 
-def build() -> App:
+def build_app() -> App:
     """Return the program with all its commands, none of them imported yet.
 
-    >>> "account" in build()
+    >>> "account" in build_app()
     True
     """
     from cyclopts import App, Parameter
@@ -130,7 +130,7 @@ def run(arguments: Sequence[str]) -> int:
         from cyclopts import CycloptsError, UnusedCliTokensError
 
         try:
-            build()(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+            build_app()(arguments, exit_on_error=False, print_error=False, result_action="return_value")
         except UnusedCliTokensError as error:
             more = ", ".join(map(repr, error.unused_tokens or ()))
             return _complain(f"too many values: {more}; an option that takes several is repeated before each")

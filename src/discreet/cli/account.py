@@ -58,7 +58,7 @@ def account(
     outputs = Outputs(plot=plot, curve=curve, tradeoff=tradeoff)
     if not targets:
         raise InputError("account needs a preset's name or a TOML file; `discreet presets` lists all names")
-    releases = [read_target(target, given.get("neighbours"), unit) for target in targets]
+    releases = [read_release(target, given.get("neighbours"), unit) for target in targets]
     if export is not None:
         from discreet.release.commit import free
 
@@ -89,7 +89,7 @@ def _check_digits(digits: int | None, certify: bool) -> None:
         raise InputError(f"digits is {digits}; {which}")
 
 
-def read_target(target: str, neighbours: Neighbours | None, unit: str | None = None) -> Release:
+def read_release(target: str, neighbours: Neighbours | None, unit: str | None = None) -> Release:
     """The release of a target; all runs of a ledger are one."""
     if os.path.isfile(target):
         from discreet.release import is_ledger, ledger_release
@@ -106,13 +106,13 @@ def _files(account: Account, releases: list[Release], outputs: Outputs) -> dict[
     import numpy as np
 
     from discreet.accounting.costs import zcdp_of
-    from discreet.answers.account import label
+    from discreet.answers.account import case_text
     from discreet.answers.release import relation
     from discreet.report import figures
 
     title, zcdp = account.name, zcdp_of(account)
     if account.pairs == 1 and any(len(release.paths) > 1 for release in releases):
-        title += f", {'pair' if account.neighbours == 'bounded' else 'path'} {label(account.main)}"
+        title += f", {'pair' if account.neighbours == 'bounded' else 'path'} {case_text(account.main)}"
     title += f": {relation(account.neighbours, account.unit, account.people)}"
     drawn = figures.sampled(account, zcdp) if "--plot" in outputs.planned else None
 
@@ -161,14 +161,14 @@ def compare(
     with screen.progress("Comparing paths") as progress:
         running = [one.with_workers(between.workers, progress) for one in accounts]
         rows = [epsilon_rows(one, deltas or [*DELTAS]) for one in running]
-        outputs.write({"--plot": lambda: drawn(*running)})
+        outputs.write({"--plot": lambda: both_curves(*running)})
     found = TwoReleases(
         *(PrivacyTable([one], cost, own) for one, cost, own in zip(releases, accounts, rows, strict=True))
     )
     screen.tell(comparison_answer(found), timed=True)
 
 
-def drawn(first: Account, second: Account) -> Figure:
+def both_curves(first: Account, second: Account) -> Figure:
     """Return the picture of two accounts."""
     from discreet.accounting.costs import zcdp_of
     from discreet.report.figures import compare_figure, sampled

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from discreet.budget import load
 from discreet.cli import console
-from discreet.cli.account import drawn
+from discreet.cli.account import both_curves
 from discreet.cli.console import PLAIN, Outputs, Screen, option
 from discreet.errors import InputError
 from discreet.numbers import read_delta
@@ -53,8 +53,8 @@ def calibrate(
     outputs = Outputs(plot=plot)
     outputs.plan("--out", out, (".toml",), source=target)
     release = load(target)
-    shares = console.by_level(weights, "--weights", release)
-    wanted = console.by_level(moe, "--moe", release)
+    shares = console.read_by_level(weights, "--weights", release)
+    wanted = console.read_by_level(moe, "--moe", release)
 
     from discreet.accounting.calibration import calibrate as find
     from discreet.accounting.calibration import reached
@@ -72,7 +72,7 @@ def calibrate(
         after = account(found.release, neighbours=relation, jobs=workers).with_workers(workers, progress)
         box = after.epsilon(delta=small, certified=True) if certify else None
         before = partial(account, release, neighbours=relation, jobs=workers)
-        outputs.write({"--plot": lambda: drawn(before(), after), "--out": found.release.to_toml})
+        outputs.write({"--plot": lambda: both_curves(before(), after), "--out": found.release.to_toml})
     screen.tell(calibration_answer(found, certified=box), timed=True)
 
 

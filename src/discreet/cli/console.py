@@ -210,15 +210,15 @@ def read_epsilon(text: str) -> Fraction:
     return epsilon
 
 
-def by_level(text: str | None, option: str, release: Release | None = None) -> dict[str, str]:
+def read_by_level(text: str | None, option: str, release: Release | None = None) -> dict[str, str]:
     """Read LEVEL=NUMBER,... into a dictionary; names may have commas and equal signs in them.
 
     The levels are those of a release, by their codes or as people write them, or any names if there is none.
 
-    >>> by_level("block=1/2,Block group=3", "--rho")
+    >>> read_by_level("block=1/2,Block group=3", "--rho")
     {'block': '1/2', 'Block group': '3'}
     >>> from discreet.budget import load
-    >>> by_level("block group=3", "--weights", load("dhc-2020"))
+    >>> read_by_level("block group=3", "--weights", load("dhc-2020"))
     {'Block_Group': '3'}
     """
     found: dict[str, str] = {}

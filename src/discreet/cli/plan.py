@@ -84,10 +84,10 @@ def plan(
     goals = [] if goal is None else read_goals(read_text_file(goal)[0], goal.name)
     result = find(
         release,
-        tree=_children([level.name for level in release.levels], read_tree(tree, release)),
+        tree=_children([level.name for level in release.levels], read_tree_option(tree, release)),
         keep=keep or (),
         goals=goals,
-        weights=console.by_level(weights, "--weights") or None,
+        weights=console.read_by_level(weights, "--weights") or None,
         epsilon=epsilon,
         delta=small,
         certified=certify,
@@ -134,7 +134,7 @@ def accuracy(
     from discreet.estimation import accuracy as find
 
     release = load(target)
-    found = find(release, tree=read_tree(tree, release))
+    found = find(release, tree=read_tree_option(tree, release))
     if outputs.planned:
         from discreet.report.figures import accuracy_figure
 
@@ -142,7 +142,7 @@ def accuracy(
     screen.tell(accuracy_answer(found))
 
 
-def read_tree(text: str | None, release: Release) -> list[float] | Tree | None:
+def read_tree_option(text: str | None, release: Release) -> list[float] | Tree | None:
     """Read numbers separated by commas, or the table of areas in a file."""
     if text is None:
         return None

@@ -572,7 +572,9 @@ class Passes:
         return estimates
 
 
-def estimate(solution: Solution, tree: Tree, node: Integers, h: Floats, t: Floats | None = None) -> Floats:
+def tree_estimate(
+    solution: Solution, tree: Tree, node: Integers, h: Floats, t: Floats | None = None
+) -> Floats:
     """Return the estimates (unit, size, columns) from data h, and t of exact rows, of the same form."""
     return Passes(solution, tree, node, solution.own(tree.kind, h, t)).x
 

@@ -14,7 +14,7 @@ def table_csv(found: Curated) -> str:
     return f"# {CONFIDENTIAL}\n" + (csv_text(list(rows[0]), texts) if rows else "")
 
 
-def page(found: Curated) -> str:
+def curator_page(found: Curated) -> str:
     """Return the report as one HTML page that loads nothing."""
     from discreet.report.html import environment
 

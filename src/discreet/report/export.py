@@ -19,7 +19,7 @@ from discreet.accounting.costs import PrivacyRow, zcdp_of
 from discreet.accounting.overall import Account
 from discreet.accounting.parallel import map_cases
 from discreet.accounting.privacy_loss import PrivacyLoss, Quantity, compose
-from discreet.answers.account import compared, label
+from discreet.answers.account import case_text, compared
 from discreet.answers.release import claim_record, claim_text, relation
 from discreet.budget import Release
 from discreet.errors import PrecisionError
@@ -175,7 +175,7 @@ def _tables(account: Account) -> dict[str, ArrowTable]:
     epsilons, alphas = drawing_epsilons(zcdp_of(account)), curve_alphas()
     labels, places, different = [], [], dict[tuple[Noise, ...], int]()
     for case, events in account.cases:
-        labels.append(label(case))
+        labels.append(case_text(case))
         places.append(different.setdefault(events, len(different)))
     tasks = [(events, epsilons, alphas) for events in different]
     found = map_cases(_curves, tasks, jobs=account.jobs, progress=account.progress, least=16)

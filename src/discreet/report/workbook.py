@@ -45,7 +45,7 @@ class Law(NamedTuple):
     reach: int = 0
 
 
-def cells(one: Sizing, level: SizedLevel, row: int = 0, law: Law | None = None) -> list[Cell]:
+def sheet_cells(one: Sizing, level: SizedLevel, row: int = 0, law: Law | None = None) -> list[Cell]:
     """Return the row of a geography and level, with formulas for a row of the sheet and its noise.
 
     A replaced person is one removed and one added in the same pass.
@@ -119,7 +119,7 @@ def cells(one: Sizing, level: SizedLevel, row: int = 0, law: Law | None = None) 
 def rows(found: Sequence[Sizing]) -> list[tuple[object, ...]]:
     """Return the table of designs: the pass, and the cells that have a name in CSV."""
     return [
-        (one.which, *(cell.value for cell in cells(one, level) if cell.name))
+        (one.which, *(cell.value for cell in sheet_cells(one, level) if cell.name))
         for one in found
         for level in one.levels
     ]
@@ -128,7 +128,7 @@ def rows(found: Sequence[Sizing]) -> list[tuple[object, ...]]:
 def csv_bytes(found: Sequence[Sizing]) -> bytes:
     """Return the table of designs as CSV, a row for each geography and level."""
     _one_ladder(found)
-    first = cells(found[0], found[0].levels[0])
+    first = sheet_cells(found[0], found[0].levels[0])
     return csv_text(["pass", *(cell.name for cell in first if cell.name)], rows(found)).encode()
 
 
@@ -232,7 +232,7 @@ class _Book:
         form = self.formats
         self.design.write(row - 1, 0, _title(one), form["title"])
         self.design.set_row(row, 42)
-        for place, cell in enumerate(cells(one, one.levels[0])):
+        for place, cell in enumerate(sheet_cells(one, one.levels[0])):
             self.design.write(row, place, cell.head, form["head"])
         for number, level in enumerate(one.levels, 1):
             self._level(one, level, row + number)
@@ -253,7 +253,7 @@ class _Book:
         column = self.letter(self._law(f"{level.place[0]} {name}", r, level.mechanism.stage_two))
         end = f"Noise!{column}${self.reach + 3}"
         law = Law(f"Noise!{column}$3:{column}${self.reach + 3}", end, self.reach)
-        for place, cell in enumerate(cells(one, level, r, law)):
+        for place, cell in enumerate(sheet_cells(one, level, r, law)):
             value = name if cell.name == "level" else cell.value
             if cell.formula is not None:
                 self.design.write_formula(row, place, cell.formula, form[cell.kind], value)

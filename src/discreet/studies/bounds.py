@@ -25,7 +25,7 @@ from discreet.accounting.comparisons import ZCDP
 from discreet.accounting.published import LatticeNormal
 from discreet.noise import DiscreteGaussian
 from discreet.noise.balls import working_bits
-from discreet.studies.register import Compared, Found, Printed, Verdict, check, printed, study
+from discreet.studies.register import Compared, Found, Printed, Verdict, check_printed, printed, study
 
 LATTICE, WIDE = 1000, 12
 """L, the lattice points per unit; and the standard deviations kept of each group."""
@@ -197,75 +197,79 @@ def _entries(place: str, what: str = "bound") -> dict[str, Printed]:
 def _equal_queries() -> Iterator[Compared]:
     smallest = _entries("appendix A.5", "smallest")
     state = min(groups(), key=lambda group: group.variance)
-    yield check(smallest["number of queries"], min(group.times for group in groups()))
+    yield check_printed(smallest["number of queries"], min(group.times for group in groups()))
     variance = float(state.variance)
     shortened = (Verdict.ROUNDED, math.floor(100 * variance) / 100)
     said = "4.9995, cut off at two decimals; Table 1 rounds it to 5.00"
-    yield check(smallest["variance"], variance, otherwise=shortened, explained=said)
+    yield check_printed(smallest["variance"], variance, otherwise=shortened, explained=said)
     bounds = _entries("appendix A.5")
     parts = omegas(state.variance)
     residual = sum(parts[name] for name in ("Omega1", "Omega2", "Omega3"))
-    yield check(bounds["residual"], residual, why="as in appendix C.1, at the variance of State")
-    yield check(bounds["exp(-20^2/2)"], math.exp(-(20**2) / 2))
+    yield check_printed(bounds["residual"], residual, why="as in appendix C.1, at the variance of State")
+    yield check_printed(bounds["exp(-20^2/2)"], math.exp(-(20**2) / 2))
     late = "a hundred times the printed bound; Omega2, of which it is a part, keeps its own"
     for at, entry in _entries("appendix C.1").items():
-        yield check(entry, omegas()[at], explained=late)
+        yield check_printed(entry, omegas()[at], explained=late)
 
 
 def _together() -> Iterator[Compared]:
     bounds = _entries("appendix A.6")
     far, first = math.exp(-(WIDE**2) / 2), normal_for_each_group()
-    yield check(bounds["exp(-12^2/2)"], far)
-    yield check(bounds["E2(0)"], first, why="with 2.6e-37, Fact C.1, for State")
+    yield check_printed(bounds["exp(-12^2/2)"], far)
+    yield check_printed(bounds["E2(0)"], first, why="with 2.6e-37, Fact C.1, for State")
     terms = [bounds["E2(0)"].value, 2 * len(groups()) * bounds["exp(-12^2/2)"].value]
     said = f"3.4e-29 and 14 times 5.4e-32 are {sum(terms):.4g}"
     sum_ = first + 2 * len(groups()) * far
-    yield check(bounds["E0(0)+E1(0)+E2(0)"], sum_, explained=said)
+    yield check_printed(bounds["E0(0)+E1(0)+E2(0)"], sum_, explained=said)
     union = method().union_terms(threshold())
     said = f"the union bound of appendix D.2; its largest term alone, State's, is {max(union):.3g}"
-    yield check(bounds["E(1)"], sum(union), explained=said)
+    yield check_printed(bounds["E(1)"], sum(union), explained=said)
     low, high = method().ends(threshold())
     kept = 1e-35 * (high - low)
-    yield check(bounds["E(2)"], kept)
+    yield check_printed(bounds["E(2)"], kept)
     sixth = _entries("appendix D.4")["max|F(6)|"].value
-    yield check(bounds["E(3)"], boole(sixth), why="Boole's rule: 2/945 * 1.2e35 * 0.01 * 1e-54")
+    yield check_printed(bounds["E(3)"], boole(sixth), why="Boole's rule: 2/945 * 1.2e35 * 0.01 * 1e-54")
     everything = sum_ + sum(union) + kept + boole(sixth)
-    yield check(bounds["all errors"], everything)
+    yield check_printed(bounds["all errors"], everything)
     (target,) = _entries("appendix A.6", "what the second tail must keep below").values()
     epsilon = printed("pnas", "appendix A.6, target", "epsilon")["target"].value
     label = ZCDP.from_rho(budget()).epsilon(delta=1e-10)
     said = f"{1e-10 * math.exp(-label):.3g} at zCDP's epsilon of rho = 3.65, {label:.3f}"
-    yield check(target, 1e-10 * math.exp(-epsilon), explained=said)
+    yield check_printed(target, 1e-10 * math.exp(-epsilon), explained=said)
     (riemann,) = _entries("appendix A.6", "nodes of a Riemann sum for an error of 1e-12").values()
-    yield check(riemann, None, why="the paper does not say which rule and which bound of its error it takes")
+    yield check_printed(
+        riemann, None, why="the paper does not say which rule and which bound of its error it takes"
+    )
     for place in ("appendix A.6", "appendix A.7"):
-        yield from (check(entry, None) for entry in _entries(place, "settings").values())
+        yield from (check_printed(entry, None) for entry in _entries(place, "settings").values())
     overall = _entries("appendix A.7")
     edge = int(_entries("appendix A.7", "settings")["upper end U"].value)
     others = everything - boole(sixth)
     moments = printed_moments()
     alpha, beta = (others + boole(sixth_derivative_bound(first, edge, moments)) for first in (0, -edge))
-    yield check(overall["alpha"], alpha, why="for zeta of 0 and more; below, alpha is known by symmetry")
-    yield check(overall["beta"], beta, why="with all lattice points from -U to U")
+    yield check_printed(
+        overall["alpha"], alpha, why="for zeta of 0 and more; below, alpha is known by symmetry"
+    )
+    yield check_printed(overall["beta"], beta, why="with all lattice points from -U to U")
 
 
 def _integral() -> Iterator[Compared]:
     bounds, (low, high) = _entries("appendix D.3"), method().ends(threshold())
-    yield check(bounds["5 t L"], high - low + 1)
+    yield check_printed(bounds["5 t L"], high - low + 1)
     # 2 exp(-2 pi^2 w), w at least 50: below the smallest float
     peak = max(2 * math.exp(max(-690.0, -2 * math.pi**2 * group.w)) for group in groups())
-    yield check(bounds["c - 1"], peak, why="ours is an upper bound too: the value is near 1e-428")
-    yield check(bounds["E(2)"], 1e-35 * (high - low))
+    yield check_printed(bounds["c - 1"], peak, why="ours is an upper bound too: the value is near 1e-428")
+    yield check_printed(bounds["E(2)"], 1e-35 * (high - low))
     by_name = {group.name: group for group in groups()}
     for at, entry in _entries("appendix D.3", "largest factor on an interval").items():
         name, _, interval = at.partition(", ")
         left, right = (math.pi if text == "pi" else float(text) for text in interval.split(" to "))
-        yield check(entry, largest_factor(by_name[name], left, right))
+        yield check_printed(entry, largest_factor(by_name[name], left, right))
     moments = _entries("appendix D.4", "bound on a moment").values()
     for entry, value in zip(moments, method().moments()[1:], strict=True):
-        yield check(entry, value)
+        yield check_printed(entry, value)
     bounds, sixth = _entries("appendix D.4"), sixth_derivative_bound(low, high, printed_moments())
-    yield check(bounds["pi max|F(6)|"], math.pi * sixth)
-    yield check(bounds["max|F(6)|"], sixth)
+    yield check_printed(bounds["pi max|F(6)|"], math.pi * sixth)
+    yield check_printed(bounds["max|F(6)|"], sixth)
     said = f"with the printed 1.2e35; with its own sum the bound is {boole(sixth):.3g}"
-    yield check(bounds["E(3)"], boole(bounds["max|F(6)|"].value), why=said)
+    yield check_printed(bounds["E(3)"], boole(bounds["max|F(6)|"].value), why=said)

@@ -24,8 +24,8 @@ from discreet.studies.register import (
     Found,
     Study,
     Verdict,
-    check,
-    compare,
+    check_printed,
+    compare_printed,
     made,
     printed,
     study,
@@ -126,9 +126,9 @@ def level_epsilon() -> Found:
                 values[f"{level}, {delta}"] = value
             yield level, delta, exact, zcdp, 1 - exact / zcdp
     for what, values in mine.items():
-        yield from compare("pnas", "introduction, epsilon", what, values)
+        yield from compare_printed("pnas", "introduction, epsilon", what, values)
     what = "epsilon by zCDP"
-    yield from compare("pnas", "section 3.2, epsilon", what, mine[what])
+    yield from compare_printed("pnas", "section 3.2, epsilon", what, mine[what])
 
 
 @study("level delta improvement improvement_percent")
@@ -152,8 +152,8 @@ def level_improvement() -> Found:
         "the ratio of two epsilons as Figure 3 labels them, to two decimals; section 3.1 has 8.50 to 13.76"
     )
     rounded = (Verdict.ROUNDED, labels)
-    yield from compare("pnas", "introduction, range", what, ends, explained=other, otherwise=rounded)
-    yield from compare("pnas", "section 3.1", what, ends)
+    yield from compare_printed("pnas", "introduction, range", what, ends, explained=other, otherwise=rounded)
+    yield from compare_printed("pnas", "section 3.1", what, ends)
 
 
 @study("level alpha same_noise reduced_noise zcdp")
@@ -195,17 +195,17 @@ def reduced_noise() -> Found:
     shares[both] = shares["PEPG"]
     ends = {"smallest": min(saving.values()), "largest": max(saving.values())}
     saving["national"] = saving["US"]
-    yield from compare("pnas", "abstract", "reduction, percent", ends)
-    yield from compare("pnas", "introduction, nation", "reduction, percent", saving)
-    yield from compare("pnas", "Table 1", "variance of the Bureau's noise", variances)
-    yield from compare("pnas", "Table 1", "reduced variance", reduced)
-    yield from compare("pnas", "Table 1", "reduction, percent", saving)
+    yield from compare_printed("pnas", "abstract", "reduction, percent", ends)
+    yield from compare_printed("pnas", "introduction, nation", "reduction, percent", saving)
+    yield from compare_printed("pnas", "Table 1", "variance of the Bureau's noise", variances)
+    yield from compare_printed("pnas", "Table 1", "reduced variance", reduced)
+    yield from compare_printed("pnas", "Table 1", "reduction, percent", saving)
     mixed = "this is State's reduction, as the table has it; that of the nation (US) is 20.88"
     place = "section 3.2, text on Table 1"
-    yield from compare("pnas", place, "reduction, percent", saving, explained=mixed)
-    yield from compare("pnas", "Table 3", "share of the level, percent", shares)
-    yield from compare("pnas", "Table 3", "number of queries", queries)
-    yield from compare("pnas", "appendix A.6, budget", "rho", {"total": float(release.rho)})
+    yield from compare_printed("pnas", place, "reduction, percent", saving, explained=mixed)
+    yield from compare_printed("pnas", "Table 3", "share of the level, percent", shares)
+    yield from compare_printed("pnas", "Table 3", "number of queries", queries)
+    yield from compare_printed("pnas", "appendix A.6, budget", "rho", {"total": float(release.rho)})
 
 
 # -- all levels together -----------------------------------------------------------------------------------
@@ -255,12 +255,12 @@ def overall_reduction() -> Found:
     yield from rows
     what = "reduction of all variances together, percent"
     both = f"the first tail alone, at the printed target, where both tails allow {rows[1][2]:.2f}"
-    yield from compare("pnas", "section 3.3", what, {"first tail": rows[0][2]}, why=both)
+    yield from compare_printed("pnas", "section 3.3", what, {"first tail": rows[0][2]}, why=both)
     unrounded = ZCDP.from_rho(CONFIGURED).epsilon(delta=float(OVERALL_DELTA))
     label = (
         f"zCDP's epsilon of the configured rho, {CONFIGURED} = 3.646; of its label 3.65 it is {target:.3f}"
     )
-    yield check(stated, unrounded, why=label)
+    yield check_printed(stated, unrounded, why=label)
 
 
 def _reduced() -> list[PrivacyLoss]:
@@ -333,11 +333,11 @@ def dhc_profile() -> Found:
     with_cut = cut.published(last, mine["1e-21"])
     why = f"the sum ends at U = {cut.units:,} lattice points and e^epsilon multiplies what is left out; "
     said = f"{why}with that cut it is {with_cut:.6g}"
-    yield from compare("sieve", place, "delta of the main pair", mine, explained=said)
+    yield from compare_printed("sieve", place, "delta of the main pair", mine, explained=said)
     term, cut_term = cut.second_term(last)
     said = f"{why}with that cut it is {cut_term:.6g}"
     (entry,) = printed("sieve", place, "second term of the main pair").values()
-    yield check(entry, term, explained=said)
+    yield check_printed(entry, term, explained=said)
     yield from _times()
 
 
@@ -346,12 +346,12 @@ def _times() -> Iterator[Compared]:
     hours = printed("pnas", "appendix A.6, computation time", "time")
     before = hours["hours an epsilon"].value * hours["virtual CPUs"].value
     (now,) = printed("sieve", "section 1.1, time", "CPU-hours an allocation").values()
-    yield check(now, None)
+    yield check_printed(now, None)
     why = "9.5 hours on 96 virtual CPUs, stated for one epsilon"
-    yield from compare(
+    yield from compare_printed(
         "sieve", "introduction, time", "CPU-hours an allocation before", {"about": before}, why=why
     )
-    yield from compare(
+    yield from compare_printed(
         "sieve", "abstract", "times faster", {"speedup": before / now.value}, why=f"{why}, over 0.5"
     )
 
@@ -411,7 +411,7 @@ def dhc_reduction() -> Found:
     mine = dict.fromkeys(theirs, saved)
     other = (Verdict.CARRIED, theirs)
     what = "reduction of the noise, percent"
-    yield from compare("sieve", "section 1.1, noise", what, mine, explained=setting, otherwise=other)
+    yield from compare_printed("sieve", "section 1.1, noise", what, mine, explained=setting, otherwise=other)
 
 
 @cache
@@ -465,8 +465,8 @@ def dhc_spines() -> Found:
         logs = [whole.case(pair).log_deltas(at) for pair in pairs]
         values = (*map(np.exp, logs), *(np.expm1(log - main) for log in logs))
         yield from ((spine, *row) for row in zip(map(float, at), deltas, *values, strict=True))
-    yield from compare("sieve", "section 2.2", "allocations", {"allocations": len(paths)})
-    yield from compare("sieve", "introduction, pairs", "pairs", {"pairs": len(whole.cases)})
+    yield from compare_printed("sieve", "section 2.2", "allocations", {"allocations": len(paths)})
+    yield from compare_printed("sieve", "introduction, pairs", "pairs", {"pairs": len(whole.cases)})
 
 
 @study("spine alpha exact main_pair zcdp")

@@ -1,6 +1,6 @@
 """Every figure and table of the papers, with the studies that compute it, or the reason why none does.
 
-`figures.toml` is the list; `docs/reference/figures.md` is written by `page()`, and a test compares the two.
+`figures.toml` is the list; `figures_page()` writes `docs/reference/figures.md`, and a test compares the two.
 
 >>> [place.studies for place in places("sieve") if place.label == "Figure 3"]
 [('dhc-spine-tradeoff',)]
@@ -70,7 +70,7 @@ def where(study: StudyEntry) -> str:
     return "; ".join(places_of(study.name) or others)
 
 
-def page() -> str:
+def figures_page() -> str:
     """Return the reference page, in Markdown."""
     lines = [
         "# Figures and tables of the papers",

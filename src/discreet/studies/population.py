@@ -44,7 +44,7 @@ from discreet.studies.register import (
     Study,
     Value,
     Verdict,
-    check,
+    check_printed,
     check_range,
     made,
     printed,
@@ -175,10 +175,10 @@ def _all_levels(block: Integers, parents: dict[str, Integers]) -> dict[str, Inte
     return dict(reversed(levels.items()))
 
 
-def noises(levels: Sequence[str]) -> dict[str, tuple[Fraction, Fraction]]:
+def noise_laws(levels: Sequence[str]) -> dict[str, tuple[Fraction, Fraction]]:
     """Return the variance of each level, before and after the reduction.
 
-    >>> [round(float(v), 2) for v in noises(["County"])["County"]]
+    >>> [round(float(v), 2) for v in noise_laws(["County"])["County"]]
     [16.12, 13.28]
     """
     before, after = level_events(), reduced_events()
@@ -189,7 +189,7 @@ def noises(levels: Sequence[str]) -> dict[str, tuple[Fraction, Fraction]]:
 # -- a user's own counts -------------------------------------------------------------------------------------
 
 
-def read_counts(path: Path) -> dict[str, Integers]:
+def read_block_counts(path: Path) -> dict[str, Integers]:
     """Read counts by level from a CSV file with the columns level and count; others are ignored.
 
     Errors name lines and columns, never a value.
@@ -295,10 +295,10 @@ def accuracy(*, counts: Path | None = None, draws: int = DRAWS, seed: int = SEED
     people = population(seed)
     levels = {name: table.ravel() for name, table in people.levels.items()}
     if counts is not None:
-        levels = read_counts(counts)
+        levels = read_block_counts(counts)
     source = NotPrivateSeededEntropy(seed + 1)
     mine: dict[tuple[str, str, str], tuple[Value, ...]] = {}
-    for level, (before, after) in noises(list(levels)).items():
+    for level, (before, after) in noise_laws(list(levels)).items():
         old, new = (_errors(levels[level], variance, draws, source) for variance in (before, after))
         for post, measure in product(POSTS, MEASURES):
             (was, spread), (now, spread_now) = old[post, measure], new[post, measure]
@@ -331,7 +331,7 @@ def _printed_errors() -> Iterator[Compared]:
     for measure, (post, words) in product(MEASURES, POSTS.items()):
         what = f"{measure}, {words}: reduction, percent"
         for at, entry in printed("pnas", "section 3.2, errors", what).items():
-            noise = noises([at])[at]
+            noise = noise_laws([at])[at]
             labels = tuple(round(_moment(variance, measure), 2) for variance in noise)
             if post == "non-negative" and at == "Tract":
                 labels = shown[f"{measure}, old noise"].value, shown[f"{measure}, reduced noise"].value
@@ -342,7 +342,7 @@ def _printed_errors() -> Iterator[Compared]:
                 expected = 100 * (1 - _moment(noise[1], measure) / _moment(noise[0], measure))
                 many = f"{cells[at]:,} cells" + (", as for states" if at == "County" else "")
                 reading = (Verdict.ROUNDED, ratio)
-                yield check(entry, expected, error=error, why=many, explained=said, otherwise=reading)
+                yield check_printed(entry, expected, error=error, why=many, explained=said, otherwise=reading)
             elif at == "Tract" and entry.beyond(ratio) <= 0:
                 low, high = cut_reductions(*noise, measure)
                 limits = f"unrounded, any counts give between {low:.2f} and {high:.2f}"
@@ -355,7 +355,7 @@ def _printed_errors() -> Iterator[Compared]:
 def cut_reductions(before: Fraction, after: Fraction, measure: str) -> tuple[float, float]:
     """Return the smallest and largest reduction, in percent, of the error of a count cut at zero.
 
-    >>> [round(value, 2) for value in cut_reductions(*noises(["State"])["State"], "MSE")]
+    >>> [round(value, 2) for value in cut_reductions(*noise_laws(["State"])["State"], "MSE")]
     [12.01, 15.08]
     """
     reach = math.ceil(12 * math.sqrt(before))
@@ -405,7 +405,7 @@ def slope(*, counts: Path | None = None, repeats: int = REPEATS, seed: int = SEE
 
     source = NotPrivateSeededEntropy(seed + 2)
     adults, earnings, levels = _education(seed) if counts is None else read_education(counts)
-    found_noises = noises(list(levels.values()))
+    found_noises = noise_laws(list(levels.values()))
     rows = []
     for kind, table in adults.items():
         kept = table.sum(axis=1) > 0
@@ -434,7 +434,7 @@ def slope(*, counts: Path | None = None, repeats: int = REPEATS, seed: int = SEE
         "area areas repetitions slope_without_noise mae_old_noise standard_error_old mae_new_noise "
         "standard_error_new reduction_percent",
         rows,
-        [check(entry, expected, chance=chance, why=why)],
+        [check_printed(entry, expected, chance=chance, why=why)],
         data="SYNTHETIC population" if counts is None else counts.name,
         about=f"Seed {seed}." if counts is None else f"Counts of {counts.name}; seed {seed}.",
     )
@@ -451,7 +451,7 @@ def three_trials(trials: int = 200_000) -> tuple[float, float, float, float]:
     >>> [round(value) for value in three_trials()[:1]]
     [8]
     """
-    before, after = noises(["State"])["State"]
+    before, after = noise_laws(["State"])["State"]
     factor = math.sqrt(after / before)
     draw = Uniforms(SEED + 4)
     old, new = (np.abs(draw.normal(3 * trials)).reshape(-1, 3).mean(axis=1) for _ in range(2))

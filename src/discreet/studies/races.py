@@ -19,7 +19,7 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.noise import DiscreteGaussian
-from discreet.studies.population import SEED, Uniforms, noises, population, sorted_into
+from discreet.studies.population import SEED, Uniforms, noise_laws, population, sorted_into
 from discreet.studies.register import Floats, Found, Integers, study
 
 RACES = {
@@ -48,7 +48,7 @@ def race_groups() -> Found:
     counts = race_counts()
     sizes = population().levels["Block"].sum(axis=1)
     most = max(int(column.max()) for column in counts.values())
-    old, new = (cut_errors(variance, most) for variance in noises(["Block"])["Block"])
+    old, new = (cut_errors(variance, most) for variance in noise_laws(["Block"])["Block"])
     for group, column in counts.items():
         for name, (low, high) in SIZES.items():
             cells = column[(sizes >= low) & (sizes <= high)]

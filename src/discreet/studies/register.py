@@ -135,7 +135,7 @@ class Compared:
     def digits(self) -> str:
         """The computed value as a text; empty if there is none.
 
-        >>> check(printed("pnas", "appendix A.6, budget", "rho")["total"], 3.6501).digits
+        >>> check_printed(printed("pnas", "appendix A.6, budget", "rho")["total"], 3.6501).digits
         '3.6501'
         """
         return "" if self.computed is None else str(self.ours)
@@ -187,7 +187,7 @@ Reading = tuple[Verdict, float]
 """Another reading of a printed number: its verdict, and the value it gives."""
 
 
-def check(
+def check_printed(
     entry: Printed,
     computed: float | None,
     *,
@@ -204,11 +204,11 @@ def check(
     `otherwise` is the verdict if the printed digits are those of another value.
 
     >>> entry = printed("pnas", "section 3.2, text on Table 1", "reduction, percent")["national"]
-    >>> check(entry, 20.88, explained="this is State's").verdict
+    >>> check_printed(entry, 20.88, explained="this is State's").verdict
     <Verdict.WRONG: 'wrong'>
-    >>> check(entry, 15.0834).verdict
+    >>> check_printed(entry, 15.0834).verdict
     <Verdict.CONFIRMED: 'confirmed'>
-    >>> check(entry, 11.45, otherwise=(Verdict.CARRIED, 15.0834)).verdict
+    >>> check_printed(entry, 11.45, otherwise=(Verdict.CARRIED, 15.0834)).verdict
     <Verdict.CARRIED: 'carried over'>
     """
     if computed is None:
@@ -250,7 +250,7 @@ def check_range(entry: Printed, low: float, high: float, *, error: float, why: s
     )
 
 
-def compare(
+def compare_printed(
     paper: str,
     place: str,
     what: str,
@@ -261,13 +261,14 @@ def compare(
 ) -> list[Compared]:
     """Compare all printed rows of one quantity with the computed ones.
 
-    >>> [check.verdict.value for check in compare("pnas", "appendix A.6, budget", "rho", {"total": 3.65})]
-    ['confirmed']
+    >>> (check,) = compare_printed("pnas", "appendix A.6, budget", "rho", {"total": 3.65})
+    >>> check.verdict.value
+    'confirmed'
     """
     compared = []
     for at, entry in printed(paper, place, what).items():
         reading = None if otherwise is None or at not in otherwise[1] else (otherwise[0], otherwise[1][at])
-        compared.append(check(entry, float(mine[at]), otherwise=reading, **more))  # type: ignore[arg-type]
+        compared.append(check_printed(entry, float(mine[at]), otherwise=reading, **more))  # type: ignore[arg-type]
     return compared
 
 
@@ -462,7 +463,7 @@ def made(
         if expected not in known:
             if expected.kind != "input":
                 raise LookupError(f"study {name} has no value for {expected}")
-            compared.append(check(expected, None))
+            compared.append(check_printed(expected, None))
     notes = tuple(filter(None, (note.format(**facts) for note in entry.notes)))
     title = entry.title.format(**facts) if facts else entry.title
     table = cast("tuple[tuple[Value, ...], ...]", tuple(map(tuple, rows)))

@@ -39,8 +39,8 @@ from discreet.studies.register import (
     Found,
     Integers,
     Verdict,
-    check,
-    compare,
+    check_printed,
+    compare_printed,
     printed,
     study,
 )
@@ -95,32 +95,32 @@ def risk_levels() -> Found:
     totals = {"rho": float(release.rho), "epsilon": promise}
     group = rhos[LEVELS[4]]
     captions = {"block": rhos["Block"], "group, text on Table 6": group, "group, Figures 4 to 6": group}
-    yield from compare("risk", "Table 2", "share of the level", shares)
-    yield from compare("risk", "Table 2", "share of the detailed query", parts)
-    yield from compare("risk", "Table 2", "rho", rhos, why="the printed shares of the printed 2.56")
+    yield from compare_printed("risk", "Table 2", "share of the level", shares)
+    yield from compare_printed("risk", "Table 2", "share of the detailed query", parts)
+    yield from compare_printed("risk", "Table 2", "rho", rhos, why="the printed shares of the printed 2.56")
     cut = "2.56 + 2 sqrt(2.56 ln 1e10) = 17.915, cut off at two decimals"
     short = (Verdict.ROUNDED, {"epsilon": math.floor(100 * promise) / 100})
-    yield from compare("risk", "section 2.3", _TOTALS, totals, explained=cut, otherwise=short)
+    yield from compare_printed("risk", "section 2.3", _TOTALS, totals, explained=cut, otherwise=short)
     block = {
         "all queries": float(total * Fraction(printed("risk", "Table 2", "share of the level")["Block"].text))
     }
     block["detailed query"] = rhos["Block"]
-    yield from compare("risk", "section 2.3", "rho of a block", block)
+    yield from compare_printed("risk", "section 2.3", "rho of a block", block)
     label = printed("risk", "Table 2", "rho")[LEVELS[4]]
     again = (
         Verdict.ROUNDED,
         {"group, Figures 4 to 6": float(Decimal(label.text).quantize(Decimal("0.001"), "ROUND_HALF_UP"))},
     )
     twice = "0.24648 rounds to 0.246; the label 0.2465 of Table 2 rounds to 0.247"
-    yield from compare("risk", "captions", "rho", captions, explained=twice, otherwise=again)
+    yield from compare_printed("risk", "captions", "rho", captions, explained=twice, otherwise=again)
     # Table 3 is data; only its sum and the numbers of cells can be computed
     people = printed("risk", "Table 3", "people of district 28-21 by group")
-    yield check(
+    yield check_printed(
         printed("risk", "section 4.2", "people of district 28-21")["together"],
         sum(int(entry.text) for entry in people.values()),
     )
     cells = {at: math.prod(map(int, at.split("*"))) for at in ("2*6*8*9", "2*2*8*63")}
-    yield from compare("risk", "section 4.1", "cells of a table", cells)
+    yield from compare_printed("risk", "section 4.1", "cells of a table", cells)
 
 
 @study("prior noisy mass_present mass_absent posterior ratio")
@@ -134,17 +134,17 @@ def risk_table_4() -> Found:
     masses = {str(noisy): (float(noise.pmf(noisy - 1)), float(noise.pmf(noisy))) for noisy in range(1, 6)}
     other = "printed are the masses given X1 = 0; the caption says given X1 = 1"
     present = {at: mass for at, (mass, _) in masses.items()}
-    yield from compare("risk", "Table 4", "mass", present, explained=other)
+    yield from compare_printed("risk", "Table 4", "mass", present, explained=other)
     percent = {at: 100 * mass for at, mass in present.items()}
-    yield from compare("risk", "text on Table 4", "mass, percent", percent, explained=other)
+    yield from compare_printed("risk", "text on Table 4", "mass, percent", percent, explained=other)
     for prior in PRIORS:
         both = [
             {at: float(of(int(at), rho=RHO, prior=prior, known=0)) for at in masses}
             for of in (posterior, ratio)
         ]
         if prior != "1/864":  # for this prior only the ratios are printed
-            yield from compare("risk", "Table 4", f"posterior, p = {prior}", both[0])
-        yield from compare("risk", "Table 4", f"ratio, p = {prior}", both[1])
+            yield from compare_printed("risk", "Table 4", f"posterior, p = {prior}", both[0])
+        yield from compare_printed("risk", "Table 4", f"ratio, p = {prior}", both[1])
         yield from ((prior, int(at), *masses[at], both[0][at], both[1][at]) for at in masses)
 
 
@@ -157,10 +157,12 @@ def risk_table_5() -> Found:
     """
     beliefs, ratios = (of(rho=RHO, prior=PRIORS).tolist() for of in (expected_posterior, expected_ratio))
     yield from zip(PRIORS, beliefs, ratios, expected_ratio(variance=1 / RHO, prior=PRIORS), strict=True)
-    yield from compare("risk", "Table 5", "expected posterior", dict(zip(PRIORS, beliefs, strict=True)))
-    yield from compare("risk", "Table 5", "expected ratio", dict(zip(PRIORS, ratios, strict=True)))
+    yield from compare_printed(
+        "risk", "Table 5", "expected posterior", dict(zip(PRIORS, beliefs, strict=True))
+    )
+    yield from compare_printed("risk", "Table 5", "expected ratio", dict(zip(PRIORS, ratios, strict=True)))
     ends, why = {"smallest": min(ratios), "largest": max(ratios)}, "leaves out the last row, p = 1/864"
-    yield from compare("risk", "text on Table 5", "expected ratio", ends, explained=why)
+    yield from compare_printed("risk", "text on Table 5", "expected ratio", ends, explained=why)
 
 
 @study("prior noisy posterior ratio")
@@ -202,11 +204,13 @@ def risk_priors_rho() -> Found:
     place, ends = "text on Figure 2", {"low": 0.25, "high": 5.0}
     ratios = {prior: float(expected_ratio(rho=ends["low"], prior=prior)) for prior in PRIORS}
     said = "stated for all priors; this is the ratio at rho = 0.25 for this one"
-    yield from compare("risk", place, "ratio below rho = 0.25: approximately", ratios, explained=said)
+    yield from compare_printed("risk", place, "ratio below rho = 0.25: approximately", ratios, explained=said)
     beliefs = {prior: float(expected_posterior(rho=ends["high"], prior=prior)) for prior in PRIORS}
     at_end = expected_ratio(rho=ends["high"], prior=PRIORS[-1])
     said = f"stated for all priors, with a ratio of 1/p; for this one the ratio at rho = 5 is {at_end:.0f}"
-    yield from compare("risk", place, "posterior above rho = 5: approximately", beliefs, explained=said)
+    yield from compare_printed(
+        "risk", place, "posterior above rho = 5: approximately", beliefs, explained=said
+    )
 
 
 @study("prior rho accuracy_present accuracy_average")
@@ -222,7 +226,7 @@ def risk_accuracy_rho() -> Found:
     right = partial(decision_accuracy, given="present")
     mine = {f"p = 1/5, rho = .{k}": right(rho=k / 10, prior="1/5") for k in (5, 6)}
     mine["p = 1/2"] = right(rho=RHO, prior="1/2")
-    yield from compare("risk", "text on Figure 3", "right decisions", mine)
+    yield from compare_printed("risk", "text on Figure 3", "right decisions", mine)
 
 
 # -- a block and its block group ---------------------------------------------------------------------------
@@ -294,7 +298,7 @@ def _sampled(place: str, what: str, laws: list[tuple[Floats, Floats]]) -> Iterat
             f"a sampler without the condition k1 <= k2 tends to {limit:.3g}, "
             f"{abs(entry.value - limit) / errors[1]:.1f} standard errors from the print"
         )
-        yield check(entry, exact, error=errors[0], explained=why)
+        yield check_printed(entry, exact, error=errors[0], explained=why)
 
 
 @study("method probability standard_error")
@@ -323,7 +327,7 @@ def risk_two_levels() -> Found:
     laws = [(limits.block, limits.block_variance) for limits in (exact, limit)]
     yield from _sampled("Table 7", "posterior of the block's count, percent", laws)
     what = "posterior from the block alone, percent"
-    yield from compare("risk", "text on Table 7", what, {"1": 100 * alone.probability})
+    yield from compare_printed("risk", "text on Table 7", what, {"1": 100 * alone.probability})
 
 
 @study("count exact_percent chain_percent standard_error_exact standard_error_chain")
@@ -375,7 +379,7 @@ def _drawn(place: str, what: str, mine: float) -> Compared:
     assert entry.draws is not None
     error = 100 * math.sqrt(mine * (1 - mine) / entry.draws)
     why = "beside 1,000 draws that say yes at a share of one half; decided exactly, 58.97 % would be right"
-    return check(entry, 100 * mine, error=error, why=why)
+    return check_printed(entry, 100 * mine, error=error, why=why)
 
 
 def _right(two: TwoLevels, group: int) -> tuple[float, float]:
@@ -410,7 +414,7 @@ def risk_group_rho() -> Found:
     yield _drawn("text on Figure 6", "right decisions, percent", accuracy)
     alone = {"block alone": 100 * float(decision_accuracy(rho=RHO, prior="1/2", given="present"))}
     what = "right decisions from the block alone, percent"
-    yield from compare("risk", "text on Figure 6", what, alone)
+    yield from compare_printed("risk", "text on Figure 6", what, alone)
 
 
 def _grid() -> tuple[Integers, Integers]:
@@ -458,7 +462,7 @@ def risk_changed() -> Found:
     yield from rows
     on_grid = {"all": 100 * float(pz.sum() * py.sum())}
     less = "a little less than said"
-    yield from compare("risk", "Figure 4", "mass on the grid, percent", on_grid, explained=less)
+    yield from compare_printed("risk", "Figure 4", "mass on the grid, percent", on_grid, explained=less)
     error = math.sqrt(sum(float((part**2).sum()) for part in undecided[0]) / 4)
     said = printed("risk", "Figure 4", "mass of decisions that the group changes, percent")
     for at, exact, limit, _ in rows:
@@ -466,4 +470,4 @@ def risk_changed() -> Found:
             f"the limit of a sampler without the condition k1 <= k2 is {limit:.3f}, and data that its "
             f"longest runs cannot decide carry {sums[0]:.3f} (to yes) and {sums[1]:.3f} (to no)"
         )
-        yield check(said[at], exact, error=error, explained=why)
+        yield check_printed(said[at], exact, error=error, explained=why)

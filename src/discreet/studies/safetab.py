@@ -14,7 +14,7 @@ from discreet.accounting.privacy_loss import compose
 from discreet.budget import load
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from discreet.release.mechanism.adaptive import noise_for, suppression_threshold
-from discreet.release.mechanism.tables import Z95, bureau_margin, margin, variance_of
+from discreet.release.mechanism.tables import Z95, bureau_margin, margin_of_error, variance_of
 from discreet.release.safetab.census2020 import specification_2020
 from discreet.release.safetab.design import (
     STABILITY,
@@ -23,7 +23,7 @@ from discreet.release.safetab.design import (
     rivals,
     shown,
 )
-from discreet.studies.register import Compared, Found, check, printed, study
+from discreet.studies.register import Compared, Found, check_printed, printed, study
 
 GAMMA, CHANCE = Fraction(1, 10), Fraction(9999, 10000)
 LARGEST = 300
@@ -48,10 +48,10 @@ def safetab_suppression() -> Found:
         noise = _stage_two(rho)
         threshold = suppression_threshold(noise, CHANCE)
         assert threshold is not None
-        yield check(entry, threshold)
+        yield check_printed(entry, threshold)
         less, at_most = (float(100 * noise.cdf(edge)) for edge in (threshold - 1, threshold))
         said = f'"less than T" in the text; (12) and (13) drop T too: {at_most:.4f}'
-        below.append(check(dropped[at], less, explained=said))
+        below.append(check_printed(dropped[at], less, explained=said))
         effects = shown(sizes, noise, threshold)
         by_size = zip(sizes, effects.suppressed, effects.bias, effects.overall_bias, strict=True)
         yield from ((float(rho), float(variance_of(noise)), threshold, *row) for row in by_size)
@@ -76,7 +76,7 @@ def safetab_margins() -> Found:
             variance = variance_of(noise)
             rhos = (float(level.rho), float(rho_for_margin(wanted, stability=STABILITY, gamma=GAMMA)))
             least = float(exact_rho_for_margin(wanted, stability=STABILITY, gamma=GAMMA))
-            margins = (float(variance), bureau_margin(variance), margin(noise))
+            margins = (float(variance), bureau_margin(variance), margin_of_error(noise))
             yield which, *level.name.split(", "), wanted, *rhos, *margins, least
     yield from _table_7()
     yield from _coverage()
@@ -89,11 +89,13 @@ def _table_7() -> Iterator[Compared]:
     for scope, factor in (("add or remove", 1), ("replacement", 2)):
         for at, entry in printed("safetab", "Table 7", f"rho, {scope}, step 2").items():
             rho = factor * (1 - GAMMA) * rho_for_margin(at, stability=STABILITY, gamma=GAMMA)
-            yield check(entry, float(rho))
+            yield check_printed(entry, float(rho))
         for at, entry in printed("safetab", "Table 7", f"rho, {scope}, total").items():
-            yield check(entry, float(factor * inputs[at]), why="of the configuration" if factor == 1 else "")
+            yield check_printed(
+                entry, float(factor * inputs[at]), why="of the configuration" if factor == 1 else ""
+            )
     (levels,) = printed("safetab", "Table 7", "levels").values()
-    yield check(levels, len(load("ddhca-2020").levels))
+    yield check_printed(levels, len(load("ddhca-2020").levels))
 
 
 def _coverage() -> Iterator[Compared]:
@@ -106,19 +108,19 @@ def _coverage() -> Iterator[Compared]:
     for at, entry in entries.items():
         edge = bureau_margin(variance_of(cells[at]))
         chance = 100 * cells[at].within(edge, draws=1)
-        yield check(entry, chance, explained=f"the margin is {edge}; noise takes whole numbers")
+        yield check_printed(entry, chance, explained=f"the margin is {edge}; noise takes whole numbers")
 
 
 def _claims() -> Iterator[Compared]:
     """Compare the other numbers: rho of a margin, three races, both kinds of noise, iterations."""
     (formula,) = printed("safetab", "Corollary 2", "rho times the squared margin").values()
-    yield check(formula, float((1 - GAMMA) * rho_for_margin(1, stability=1, gamma=GAMMA)))
+    yield check_printed(formula, float((1 - GAMMA) * rho_for_margin(1, stability=1, gamma=GAMMA)))
     place = "section 6.3.1, race multiplicity"
     races = printed("safetab", place, "stability and change of the margins, percent")
     eight, three = (max(2, most) + 1 for most in (8, 3))
-    yield check(races["stability, 8"], eight)
-    yield check(races["stability, 3"], three)
-    yield check(races["margins"], 100 * (sqrt(three / eight) - 1))
+    yield check_printed(races["stability, 8"], eight)
+    yield check_printed(races["stability, 3"], three)
+    yield check_printed(races["margins"], 100 * (sqrt(three / eight) - 1))
     place = "section 6.3.1, noise distribution"
     (roughly,) = printed("safetab", place, "advantage of Gaussian noise, percent").values()
     normal, exact = geometric_cost()
@@ -126,9 +128,9 @@ def _claims() -> Iterator[Compared]:
         "it refers to Haney et al. 2021, arXiv:2107.10659, and does not repeat its setting; for these levels "
         f"and margins, in one stage, epsilon at 1e-10 is {normal:.1f} % less, {exact:.1f} by exact margins"
     )
-    yield check(roughly, None, why=other)
+    yield check_printed(roughly, None, why=other)
     (all_,) = printed("safetab", "section 2", "number of iterations").values()
-    yield check(all_, sum(iteration.level > 0 for iteration in specification_2020().iterations))
+    yield check_printed(all_, sum(iteration.level > 0 for iteration in specification_2020().iterations))
 
 
 @cache

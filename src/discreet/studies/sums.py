@@ -33,7 +33,7 @@ from discreet.accounting.published import LatticeNormal, SequentialSieve, residu
 from discreet.budget import load
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.studies.dhc import DELTAS, epsilons
-from discreet.studies.register import Floats, Found, check, compare, printed, study
+from discreet.studies.register import Floats, Found, check_printed, compare_printed, printed, study
 
 # -- residuals and variances -------------------------------------------------------------------------------
 
@@ -54,11 +54,13 @@ def residuals() -> Found:
             value = suprema[variance, at] = residual_supremum(variance=variance, times=int(at))
             bound = LatticeNormal([DiscreteGaussian(variance=variance, times=int(at))]).residual_bound
             yield int(at), variance, value, bound, entry.value
-            yield check(entry, value, why=f"{entry.value / value:.0f} times the supremum")
+            yield check_printed(entry, value, why=f"{entry.value / value:.0f} times the supremum")
     worst = max(residual_supremum(variance=16, times=times) for times in (5, 9, 10))  # it falls with n
     what = "bound on the residual, variance"
-    yield from compare("pnas", "Table 2", f"{what} 16 and more", {"all n": worst}, why="largest at n = 5")
-    yield from compare("pnas", "Fact C.1", f"{what} 5", {"10": suprema[5, "10"]})
+    yield from compare_printed(
+        "pnas", "Table 2", f"{what} 16 and more", {"all n": worst}, why="largest at n = 5"
+    )
+    yield from compare_printed("pnas", "Fact C.1", f"{what} 5", {"10": suprema[5, "10"]})
 
 
 @study("sigma2 deficit printed_bound")
@@ -78,7 +80,8 @@ def variance_deficit() -> Found:
         (value, deficits[value], bounds[value].value if value in bounds else None) for value in sigma2
     )
     yield from (
-        check(entry, deficits[value], why="largest at the lower end") for value, entry in bounds.items()
+        check_printed(entry, deficits[value], why="largest at the lower end")
+        for value, entry in bounds.items()
     )
 
 
@@ -196,16 +199,16 @@ def edgeworth() -> Found:
         size = float(DiscreteGaussian(variance).variance)
         kappa2, kappa4 = law.variance * size**2, law.fourth * size**4
         for n in TIMES:
-            jump, half, second = gaps(variance, n, kappa2, kappa4)
+            jump, half, second = sum_gaps(variance, n, kappa2, kappa4)
             bound = second_order_bound(variance, n, kappa2, kappa4)
             yield variance, n, kappa2, kappa4, jump, half, second, bound, n * half, n * n * second
 
 
-def gaps(variance: str, n: int, kappa2: float, kappa4: float) -> tuple[float, float, float]:
+def sum_gaps(variance: str, n: int, kappa2: float, kappa4: float) -> tuple[float, float, float]:
     """Return the largest distances: to the normal at jumps, between integers, and to the second order.
 
     >>> law = cumulants([DiscreteGaussian(variance=1)])
-    >>> [f"{gap:.1e}" for gap in gaps("1", 16, law.variance, law.fourth)]
+    >>> [f"{gap:.1e}" for gap in sum_gaps("1", 16, law.variance, law.fourth)]
     ['5.0e-02', '6.2e-04', '2.6e-06']
     """
     law = convolved(DiscreteGaussian(variance).pmf(np.arange(-12, 13)), n)

@@ -105,7 +105,7 @@ class PublishedDelta(NamedTuple):
 Pair = tuple[int, int]
 
 
-def read_deltas(path: Path) -> dict[Pair, list[PublishedDelta]]:
+def read_published_deltas(path: Path) -> dict[Pair, list[PublishedDelta]]:
     """Read published deltas by pair: from one CSV (or .csv.gz), or from a folder of the authors' files."""
     deltas: dict[Pair, list[PublishedDelta]] = {}
     if path.is_dir():
@@ -198,7 +198,7 @@ def _of_pair(task: tuple[tuple[Noise, ...], list[Fraction]]) -> list[tuple[float
 
 def dhc_tables(*, tables: Path, jobs: int = 1, progress: Progress | None = None) -> Study:
     """Compare published deltas of the 2020 DHC with ours, by the zCDP delta that fixes the epsilon."""
-    published = read_deltas(tables)
+    published = read_published_deltas(tables)
     whole = account(load(PRESET))
     tasks = [(whole.events(pair), [row.epsilon for row in rows]) for pair, rows in published.items()]
     results = map_cases(_of_pair, tasks, jobs=jobs, progress=progress)

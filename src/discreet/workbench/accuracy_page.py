@@ -69,7 +69,7 @@ class _AccuracyPage(c.Page):
         if settled:
             self.tree_trouble = ""
         try:
-            self.estimates.ask(release, read_tree(self.get("tree")), begin=settled)
+            self.estimates.ask(release, read_children(self.get("tree")), begin=settled)
         except DiscreetError as error:
             self.tree_trouble = str(error)
             self.estimates.drop()
@@ -141,10 +141,10 @@ def read_size(text: str) -> int:
     return int(size)
 
 
-def read_tree(text: str) -> tuple[float, ...] | None:
+def read_children(text: str) -> tuple[float, ...] | None:
     """Return the average number of areas below an area of each level; None for the United States.
 
-    >>> read_tree("51, 61.6"), read_tree("")
+    >>> read_children("51, 61.6"), read_children("")
     ((51.0, 61.6), None)
     """
     if not text.strip():
@@ -203,7 +203,7 @@ def _margins(page: _AccuracyPage) -> None:
         c.Field(
             page,
             "Areas below an area",
-            read_tree,
+            read_children,
             page.setting("tree"),
             "areas below an area",
             term="estimate",
@@ -362,7 +362,7 @@ def _wanted(page: _AccuracyPage) -> None:
             c.put(field.element, "placeholder", None if widest is None else f"noise now ± {widest:,}")
         asked = tuple((name, field.kept) for name, field in fields.items() if field.kept)
         wanted = ",".join(f"{name}={text}" for name, text in asked)
-        command.say(say.command(state, "calibrate", "--moe", wanted) if asked else "")
+        command.say(say.command_line(state, "calibrate", "--moe", wanted) if asked else "")
         question.ask(state.release, asked, **page.asked, begin=bool(asked))
         c.enable(button, question.now is not None)
         page.write(answer, said())
@@ -426,4 +426,4 @@ def _calibration(page: _AccuracyPage) -> None:
         page.bar(lambda: question.progress)
         page.show(button, lambda: question.now is not None)
         page.words(proved, "wb-text", "p", role="status").style("margin: 12px 0 0")
-        page.command(lambda: say.command(page.state, "calibrate", "--zcdp")).style("margin-top: 12px")
+        page.command(lambda: say.command_line(page.state, "calibrate", "--zcdp")).style("margin-top: 12px")

@@ -58,7 +58,7 @@ def axis(name: str, *, log: bool = False, shown: str = "", **more: object) -> Op
     }
 
 
-def share(name: str, low: float = 0) -> Options:
+def share_axis(name: str, low: float = 0) -> Options:
     """Return a vertical axis of shares up to 1."""
     return axis(name, shown=_ROUND, min=low, max=1, nameGap=44)
 
@@ -79,7 +79,7 @@ def series(name: str, line: Line, place: int, **more: object) -> Options:
     }
 
 
-def several(lines: Iterable[tuple[str, Line]]) -> list[Options]:
+def all_series(lines: Iterable[tuple[str, Line]]) -> list[Options]:
     """Return several lines, the first one heavy."""
     return [series(name, line, place) for place, (name, line) in enumerate(lines)]
 
@@ -159,7 +159,7 @@ def profile(lines: Sequence[Line], name: str, *, epsilon: float, delta: float) -
     floor = math.floor(math.log10(min(FLOOR, delta / 10)))
     # delta as a power of ten, where the axis can hold it
     logs = [tuple((x, math.log10(y)) for x, y in line if y >= 0.999 * 10.0**floor) for line in lines]
-    drawn = [*several(zip((name, *_OTHERS), logs, strict=False)), point(epsilon, math.log10(delta), 10)]
+    drawn = [*all_series(zip((name, *_OTHERS), logs, strict=False)), point(epsilon, math.log10(delta), 10)]
     power, step = "v => v === 0 ? '1' : '1e' + v", max(1, round(-floor / 4))
     y = axis("delta", shown=power, min=floor, max=0, interval=step, nameGap=44)
     value = "v => v === undefined ? '' : Math.pow(10, v).toExponential(3)"
@@ -170,7 +170,7 @@ def tradeoff(lines: Sequence[Line], name: str, *, logarithmic: bool = False) -> 
     """Return the chart of the trade-off curve; the diagonal is a release that reveals nothing."""
     low = 1e-6 if logarithmic else 0.0
     inside = [tuple(at for at in line if min(at) >= low) if logarithmic else line for line in lines]
-    drawn = several(zip((name, *_OTHERS), inside, strict=False))
+    drawn = all_series(zip((name, *_OTHERS), inside, strict=False))
     if not logarithmic:
         blind = {"width": 1, "type": "solid", "color": SOFT, "opacity": 0.6}
         no_use = ((0.0, 1.0), (1.0, 0.0))
@@ -186,7 +186,7 @@ def tradeoff(lines: Sequence[Line], name: str, *, logarithmic: bool = False) -> 
 
 def sizes(lines: Mapping[str, Line], unit: str) -> Options:
     """Return the chart of relative error against the size of a group, a line for each level."""
-    drawn = several(lines.items())
+    drawn = all_series(lines.items())
     for place, line in enumerate(drawn):
         line["lineStyle"]["width"] = 2
         if place >= 5:
@@ -210,14 +210,14 @@ def belief(line: Line, *, prior: float, value: int, posterior: float) -> Options
         series("before", ((low, prior), (high, prior)), 2),
         point(value, posterior),
     ]
-    y = share("belief that the target is there")
+    y = share_axis("belief that the target is there")
     y["axisLine"]["onZero"] = False
     x = axis("published count", min=low, max=high)
     x["axisLabel"] |= _NO_ENDS
     return chart(drawn, x, y)
 
 
-def accuracy(
+def accuracy_chart(
     mine: Line, bound: Line, *, prior: float, right: float | None, main_path: bool = False
 ) -> Options:
     """Return how often decisions are right against the prior: this adversary, any adversary, no release."""
@@ -228,7 +228,7 @@ def accuracy(
         series("without the release", blind, 2),
         *([] if right is None else [point(prior, right)]),
     ]
-    x, y = axis("prior", min=0, max=1), share("right decisions", 0.5)
+    x, y = axis("prior", min=0, max=1), share_axis("right decisions", 0.5)
     return chart(drawn, x, y, value="v => (100 * v).toFixed(2) + ' %'")
 
 
@@ -288,12 +288,14 @@ def levels(pairs: Sequence[tuple[Risk, Risk]], *, overall: Risk) -> Options:
 
 def suppression(lines: Sequence[tuple[str, Line]]) -> Options:
     """Return the chance of being dropped against the true size, a line for each kind of noise."""
-    return chart(several(lines), axis(PEOPLE, min=0), share("chance to be dropped"), value=_DIGITS % 3)
+    return chart(
+        all_series(lines), axis(PEOPLE, min=0), share_axis("chance to be dropped"), value=_DIGITS % 3
+    )
 
 
 def bias(if_shown: Line, overall: Line) -> Options:
     """Return the bias of a total against the true size: for groups shown, and with dropped groups as zero."""
-    lines = several((("of groups that are shown", if_shown), ("dropped ones counted as 0", overall)))
+    lines = all_series((("of groups that are shown", if_shown), ("dropped ones counted as 0", overall)))
     y = axis("bias, people", nameGap=44)
     return chart(lines, axis(PEOPLE, min=0), y, value="v => Number(v).toFixed(2)")
 
@@ -301,5 +303,5 @@ def bias(if_shown: Line, overall: Line) -> Options:
 def tables(lines: Sequence[Line]) -> Options:
     """Return the chance of each table against the true size."""
     ends = {"min": lines[0][0][0], "max": lines[0][-1][0]} if lines and lines[0] else {}
-    x, y = axis(PEOPLE, log=True, shown=_THOUSANDS, **ends), share("chance of the table")
-    return chart(several(zip(TABLES, lines, strict=True)), x, y, value=_DIGITS % 3)
+    x, y = axis(PEOPLE, log=True, shown=_THOUSANDS, **ends), share_axis("chance of the table")
+    return chart(all_series(zip(TABLES, lines, strict=True)), x, y, value=_DIGITS % 3)

@@ -386,7 +386,7 @@ def choice(
     element.on("change", hear, js_handler=_SETTLE)
 
 
-def check(
+def checkbox(
     page: Page, name: str, now: Callable[[], bool], changed: Callable[[bool], None], term: str = ""
 ) -> None:
     """A checkbox with its label and help, checked while `now` says so."""

@@ -208,7 +208,7 @@ def _rows(page: _DesignPage) -> None:
         def switched(on: bool) -> None:
             page.use_design(page.design.with_on(places, on=on), f"{name} {'on' if on else 'off'}")
 
-        c.check(page, name, lambda: not page.design.off.issuperset(places), switched)
+        c.checkbox(page, name, lambda: not page.design.off.issuperset(places), switched)
 
     def build_bar(places: tuple[Place, ...]) -> None:
         c.words("Switch all of", "wb-soft").style("margin-top: 10px")

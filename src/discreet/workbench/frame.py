@@ -18,7 +18,7 @@ from discreet.errors import DiscreetError, visible
 from discreet.workbench import controls as c
 from discreet.workbench import words as say
 from discreet.workbench.session import Server, Session
-from discreet.workbench.state import LONGEST_LINK, State, from_link, read_file, to_link, to_toml
+from discreet.workbench.state import LONGEST_LINK, State, from_link, read_saved, to_link, to_toml
 from discreet.workbench.tasks import Task
 
 FIRST = "dhc-2020-persons"
@@ -31,10 +31,10 @@ PAGES = {
     "risk": "Risk",
     "report": "Report",
 }
-"""The pages in the order of the navigation: a module `NAME_page` with `build(session)`, and a title."""
+"""The pages in the order of the navigation: a module `NAME_page` with `build_frame(session)`, and a title."""
 
 
-async def build(server: Server, page: str, link: str) -> Session:
+async def build_frame(server: Server, page: str, link: str) -> Session:
     """Draw the frame with one page for a new visitor."""
     client = ui.context.client
     session = Session(State.of(FIRST), server, lambda work: background_tasks.create(work, context=client))
@@ -127,7 +127,7 @@ class Frame(c.Page):
         def differences() -> list[str] | None:
             return say.differences(session.before, session.numbers) if session.before else None
 
-        def build(texts: list[str]) -> None:
+        def shown_texts(texts: list[str]) -> None:
             c.words("Before and after", "wb-h2", "h2")
             if not texts:
                 c.words("Nothing has changed.", "wb-soft")
@@ -136,7 +136,7 @@ class Frame(c.Page):
                     c.words(text, tag="li")
 
         self.show(place, lambda: session.before is not None)
-        self.rebuild(place, differences, build, dims=True)
+        self.rebuild(place, differences, shown_texts, dims=True)
 
     def _commands(self) -> None:
         session, name = self.session, "The same numbers on the command line"
@@ -209,7 +209,7 @@ class Frame(c.Page):
         self.session.show(name)
 
     async def _uploaded(self, name: str, content: bytes) -> None:
-        state, before = await self.session.find(Task(read_file, 0.05, 20), content, name)
+        state, before = await self.session.find(Task(read_saved, 0.05, 20), content, name)
         self.session.open(state, before, f"opening {name}")
 
     def _save(self, file: str) -> None:

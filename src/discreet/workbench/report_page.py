@@ -134,7 +134,7 @@ def _making(page: _ReportPage) -> None:
         name, own = "Title", "the release's own"
         c.Field(page, name, read_title, title, "the title", shown=name, placeholder=own)
         for part, said in _PARTS.items():
-            c.check(page, said, partial(is_ticked, part), partial(ticked, part), part)
+            c.checkbox(page, said, partial(is_ticked, part), partial(ticked, part), part)
         with c.box("wb-row").style("margin-top: 16px"):
             make = c.button("Make the report", partial(page.make, "html"), "wb-primary")
             pdf = c.button("Make a PDF", partial(page.make, "pdf"))

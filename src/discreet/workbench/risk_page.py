@@ -245,7 +245,7 @@ def _pictures(page: _RiskPage) -> None:
         mine, prior = found.accuracy if found is not None else (), float(row.prior)
         several = len(page.state.base.paths) > 1
         return (
-            charts.accuracy(mine, main.line, prior=prior, right=right, main_path=several),
+            charts.accuracy_chart(mine, main.line, prior=prior, right=right, main_path=several),
             f"Right decisions against the prior; at prior {_belief(prior)} someone who knows every "
             f"other record is right {right_percent(row, unit='%')} on the main path.",
         )

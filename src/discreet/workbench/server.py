@@ -304,7 +304,7 @@ def serve(place: Address, *, show: bool, ready: Callable[[], None]) -> None:
 
     def visit(name: str) -> Callable[[str], Awaitable[None]]:
         async def draw(s: str = "") -> None:
-            await frame.build(server, name, s)
+            await frame.build_frame(server, name, s)
 
         return draw
 

@@ -353,13 +353,13 @@ def from_toml(text: str, where: str = "the session") -> tuple[State, State | Non
     return state, None if before is None else _state(_table(before, "before", where), where)
 
 
-def read_file(content: bytes, where: str) -> tuple[State, State | None]:
+def read_saved(content: bytes, where: str) -> tuple[State, State | None]:
     """Read an uploaded file: a session, or a release, which starts a new session.
 
-    >>> read_file(b"name = 1", where="a.toml")
+    >>> read_saved(b"name = 1", where="a.toml")
     Traceback (most recent call last):
     discreet.errors.InputError: the release has no neighbours; it must state one (a.toml)
-    >>> read_file(bytes([0xFF, 0xFE]), "a.toml")
+    >>> read_saved(bytes([0xFF, 0xFE]), "a.toml")
     Traceback (most recent call last):
     discreet.errors.InputError: a.toml is not a text file: not UTF-8 at byte 1
     """

@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from discreet.answers import Fact, NumberKind, Quantity, Style
-from discreet.answers.account import label
+from discreet.answers.account import case_text
 from discreet.answers.meaning import meaning_sentences
 from discreet.answers.release import claim_text, only_path, path_text, relation
 from discreet.budget import AnswerKind
@@ -40,12 +40,12 @@ HELP: dict[str, dict[str, str]] = tomllib.loads(
 # -- commands that give the same numbers -----------------------------------------------------------------
 
 
-def command(state: State, verb: str = "account", *options: str) -> str:
+def command_line(state: State, verb: str = "account", *options: str) -> str:
     """Return the command line that gives numbers of the state, by default what it costs.
 
-    >>> command(State.of("dhc-2020"))
+    >>> command_line(State.of("dhc-2020"))
     'discreet account dhc-2020-persons --delta 1e-10'
-    >>> command(State.of("dhc-2020"), "risk release", "--prior", "1/2")
+    >>> command_line(State.of("dhc-2020"), "risk release", "--prior", "1/2")
     'discreet risk release dhc-2020-persons --prior 1/2'
     """
     if verb in ("account", "calibrate", "report"):
@@ -63,7 +63,7 @@ def commands(state: State, page: str, before: State | None = None) -> list[str]:
     discreet calibrate dhc-2020-persons --zcdp --delta 1e-10
     discreet report dhc-2020-persons --no-certify --no-savings --out report.html --delta 1e-10
     """
-    whole = command(state, "report", "--no-certify", "--no-savings", "--out", "report.html")
+    whole = command_line(state, "report", "--no-certify", "--no-savings", "--out", "report.html")
     if page == "accuracy":
         return [one for one in (accuracy_command(state), whole) if one]
     if page == "risk":
@@ -72,7 +72,7 @@ def commands(state: State, page: str, before: State | None = None) -> list[str]:
         return design_commands(state)
     if page == "report":
         return [report_command(state, before)]
-    return [command(state), command(state, "calibrate", "--zcdp"), whole]
+    return [command_line(state), command_line(state, "calibrate", "--zcdp"), whole]
 
 
 def files_note(lines: Sequence[str]) -> str:
@@ -102,7 +102,7 @@ def risk_commands(state: State) -> list[str]:
         prior = read_chance(state.setting("risk", "prior", "1/2"))
     except DiscreetError:
         return []
-    whole = command(state, "risk release", "--prior", prior)
+    whole = command_line(state, "risk release", "--prior", prior)
     return [whole] if asked is None or asked.scenario == "whole" else [asked.command, whole]
 
 
@@ -297,7 +297,7 @@ def worst_text(numbers: Numbers) -> str:
     kind = "pair of paths" if len(found.worst) == 2 else "path"
     numbered = sorted(set(found.worst))
     paths = "; ".join(f"path {number}: {path_text(release, number)}" for number in numbered)
-    return f"Worst {kind} {label(found.worst)}. {paths[0].upper()}{paths[1:]}."
+    return f"Worst {kind} {case_text(found.worst)}. {paths[0].upper()}{paths[1:]}."
 
 
 def meaning(numbers: Numbers) -> list[str]:

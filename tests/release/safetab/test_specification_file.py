@@ -21,7 +21,7 @@ from discreet.release.commit import create_ledger
 from discreet.release.engine import Engine, connect
 from discreet.release.ledger import read_ledger
 from discreet.release.mechanism.records import count
-from discreet.release.mechanism.specification import read_file, read_text
+from discreet.release.mechanism.specification import read_file, read_specification_text
 from discreet.release.safetab.account import account, budget_release, exact_account
 from discreet.release.safetab.curator import curate
 from discreet.release.safetab.design import sizing
@@ -266,7 +266,7 @@ def test_a_wrong_specification_is_refused_with_its_line(name: str) -> None:
     change, told = WRONG[name]
     assert change(TEXT) != TEXT
     with pytest.raises(InputError) as caught:
-        read_text(change(TEXT), "births.toml")
+        read_specification_text(change(TEXT), "births.toml")
     assert told in str(caught.value)
     assert "of births.toml" in str(caught.value)
 

@@ -61,7 +61,7 @@ def release(
     elif between.neighbours is not None or main_only or between.people != 1:
         raise InputError("--neighbours, --people and --main-only are about a release, not about --rho")
     else:
-        profile = risk_profile(console.by_level(",".join(rho or ()), "--rho"), prior=priors)
+        profile = risk_profile(console.read_by_level(",".join(rho or ()), "--rho"), prior=priors)
     answer = risk_answer(profile)
     outputs.write({"--csv": csv_of(answer.tables["risks"]), "--plot": lambda: profile_figure(profile)})
     screen.tell(answer)

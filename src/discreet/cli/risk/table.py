@@ -60,7 +60,7 @@ app = console.command(
 
 
 @app.default
-def table(
+def table_command(
     file: Annotated[Path, option("The released table: CSV or Parquet.")],
     /,
     *,

@@ -203,7 +203,7 @@ def validate(
 def _checked(params: Path, data: Path, counting: Counting) -> tuple[list[str], list[str], dict[str, int]]:
     """Return problems, notes, and the number of regions by geography."""
     from discreet.release.engine import connect
-    from discreet.release.mechanism.records import check, find_sources
+    from discreet.release.mechanism.records import check_records, find_sources
     from discreet.release.safetab.configuration import read_configuration
     from discreet.release.safetab.specification import read_specification, read_water, safetab_p
 
@@ -217,7 +217,9 @@ def _checked(params: Path, data: Path, counting: Counting) -> tuple[list[str], l
         return problems, ["the records were not looked at, for the parameters must be right first"], {}
     notes = [*configuration.notes, *specification.notes]
     with connect(**asdict(counting)) as connection:
-        geography = _collect(lambda: check(data, configuration, specification, engine=connection), problems)
+        geography = _collect(
+            lambda: check_records(data, configuration, specification, engine=connection), problems
+        )
     if geography is None:
         return problems, notes, {}
     found = {name: len(regions) for name, regions in geography.regions.items() if regions}
@@ -368,7 +370,10 @@ def report(
     with screen.working("Comparing"):
         found = curate(params, data, released, **asdict(counting))
     if out is not None:
-        contents = {"--out": curator.page(found).encode(), "the table": curator.table_csv(found).encode()}
+        contents = {
+            "--out": curator.curator_page(found).encode(),
+            "the table": curator.table_csv(found).encode(),
+        }
         outputs.write(contents, confidential=True)
     screen.tell(curator_answer(found, written=[place.name for place in outputs.planned.values()]))
 

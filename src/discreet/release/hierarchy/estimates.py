@@ -81,7 +81,7 @@ SEPARATE = (
 )
 
 
-def shown(query: str) -> str:
+def name_of_query(query: str) -> str:
     """Return the name of a query such as "one race = cenrace[...]"."""
     return query.partition("=")[0].strip()
 
@@ -192,8 +192,10 @@ class JointEstimates:
             able = [group for group in self.groups if group.answers(query)]
             if not able:
                 self.groups[0].estimates.model.projection(query)  # says what is wrong
-            if any(shown(other) == shown(query) for other in named if other != query):
-                raise InputError(f"two queries are called {shown(query)!r}; give them different names")
+            if any(name_of_query(other) == name_of_query(query) for other in named if other != query):
+                raise InputError(
+                    f"two queries are called {name_of_query(query)!r}; give them different names"
+                )
             names = [group.names(query) for group in able]
             if any(not one.equals(names[0]) for one in names):
                 raise InputError(
@@ -208,7 +210,7 @@ class JointEstimates:
 
     def layout(self, tree: Tree, queries: Sequence[str]) -> Layout:
         """Return where the cells of queries of some units or areas stand."""
-        cells = {shown(query): self.names(query) for query in queries}
+        cells = {name_of_query(query): self.names(query) for query in queries}
         return Layout.same(tree, cells)
 
     def units_down_to(self, level: str | None) -> int:
@@ -711,7 +713,7 @@ class _Contrast:
 
     @property
     def name(self) -> str:
-        one, two = (self.one, self.two) if self.areas else (shown(self.one), shown(self.two))
+        one, two = (self.one, self.two) if self.areas else (name_of_query(self.one), name_of_query(self.two))
         return f"{one} {'-' if self.kind == 'difference' else '/'} {two}"
 
 
@@ -724,7 +726,7 @@ def _contrasts(
 ) -> list[_Contrast]:
     pairs = [*(("difference", pair) for pair in differences), *(("ratio", pair) for pair in ratios)]
     names = found.tree.names.to_pylist() if pairs else []
-    queries = {shown(query): query for query in wanted}
+    queries = {name_of_query(query): query for query in wanted}
 
     def area(name: str) -> Found | None:
         if name in unions or name not in names:
@@ -739,7 +741,7 @@ def _contrasts(
                 raise InputError(f"{pair[0]!r} and {pair[1]!r} are of releases that differ; none has both")
             contrasts.append(_Contrast(kind, *pair, (one, two)))
             continue
-        first, second = (queries.get(shown(name)) for name in pair)
+        first, second = (queries.get(name_of_query(name)) for name in pair)
         if first is None or second is None:
             some = one is not None or two is not None
             sides = zip(pair, (one, two), (first, second), strict=True)

@@ -137,7 +137,7 @@ def read_share(value: object, *, zero: bool = False, quoted: bool = False) -> Fr
     return number
 
 
-def read_whole(value: object, lowest: int, highest: int | None = None) -> int:
+def read_whole_number(value: object, lowest: int, highest: int | None = None) -> int:
     """Return a whole number within bounds; 8.0 is not one."""
     fits = isinstance(value, int) and not isinstance(value, bool) and value >= lowest
     if not fits or (highest is not None and cast(int, value) > highest):
@@ -185,7 +185,7 @@ def read_thresholds(many: int) -> Callable[[object], Thresholds]:
         if not isinstance(value, list) or len(value) != many:
             found = f"a list of {len(value)}" if isinstance(value, list) else _found(value)
             raise InputError(f"it is {found}; it must be a list of exactly {words}")
-        steps = tuple(read_whole(one, 0) for one in value)
+        steps = tuple(read_whole_number(one, 0) for one in value)
         if list(steps) != sorted(steps):
             raise InputError(f"it is {', '.join(map(str, steps))}; thresholds must not decrease")
         return steps
@@ -273,7 +273,7 @@ class SettingsReader:
         `tabled` is the key under which thresholds are looked for, if it is there.
         """
         most, limit = max(1, len(tabulation.answers.several)), tabulation.answers.limit
-        whole = partial(read_whole, lowest=1, highest=most)
+        whole = partial(read_whole_number, lowest=1, highest=most)
         made = Configuration(
             tabulation=tabulation,
             # a question with one answer has no limit to state
@@ -359,7 +359,7 @@ def read_levels(
         row = reader.inside(table, key, index)
         row.known(("geography", "level", word, "thresholds"), why)
         geography = row.get("geography", lambda value: _word(value, names), "")
-        level = row.get("level", lambda value: read_whole(value, min(numbers), max(numbers)), 0)
+        level = row.get("level", lambda value: read_whole_number(value, min(numbers), max(numbers)), 0)
         if not row.bad and level not in numbers:
             row.wrong(f"a level is not one of {', '.join(map(str, numbers))}", "level", field="level")
         budget = row.get(word, lambda value: read_budget(value, quoted=True), None)

@@ -167,7 +167,7 @@ def broken_rules(found: Relation, tabulation: AdaptiveTabulation) -> dict[tuple[
     return rules
 
 
-def coded(engine: Engine, people: Relation, areas: Relation, specification: Specification) -> Relation:
+def coded_cells(engine: Engine, people: Relation, areas: Relation, specification: Specification) -> Relation:
     """Return each record as integers: part, atom, cell, codes, whether it breaks a rule, and that it is one.
 
     This is not computed yet; whoever stores it reads the file, once.

@@ -35,11 +35,11 @@ from discreet.release.mechanism.counts import (
     area_table,
     broken_rules,
     cells,
-    coded,
+    coded_cells,
     described,
 )
 from discreet.release.mechanism.groups import Specification
-from discreet.release.mechanism.regions import Geography, build, code_columns
+from discreet.release.mechanism.regions import Geography, build_regions, code_columns
 from discreet.release.mechanism.tabulation import AdaptiveTabulation, DataFile
 from discreet.release.tables import MOST, Problems, arrow
 
@@ -346,7 +346,7 @@ def _report_records(source: Source, problems: Problems) -> None:
                 problems.at(text, file=source.name, line=line)
 
 
-def check(
+def check_records(
     data: Path, configuration: Configuration, specification: Specification, *, engine: Engine
 ) -> Geography:
     """Check a folder of data; raise with all problems if there is one."""
@@ -389,7 +389,7 @@ def checked(
         if not parts.complete:
             with _readable(persons, problems):
                 known = table if local is engine else engine.upload(local.fetch(table))
-                records = coded(engine, persons.relation(engine), known, specification)
+                records = coded_cells(engine, persons.relation(engine), known, specification)
                 parts.write(records, progress=progress)
             if parts.wrong() or _identified_twice(engine, persons, tabulation.record_file.identifier):
                 before = problems.count
@@ -460,7 +460,7 @@ def _geography(
     if stop or not table.num_rows:
         problems.stop()
     try:
-        return build(table, configuration)
+        return build_regions(table, configuration)
     except InputError:
         problems.stop()  # what is wrong with the file comes first
         raise

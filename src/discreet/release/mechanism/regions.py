@@ -93,7 +93,7 @@ def code_columns(tabulation: AdaptiveTabulation) -> tuple[str, ...]:
     return tuple(name for name in tabulation.area_file.columns if name in used)
 
 
-def build(codes: ArrowTable, configuration: Configuration) -> Geography:
+def build_regions(codes: ArrowTable, configuration: Configuration) -> Geography:
     """Build from the distinct codes of the file of areas: an Arrow table of `code_columns`."""
     pa, tabulation = arrow(), configuration.tabulation
     columns = {name: np.asarray(codes.column(name).to_pylist(), dtype=str) for name in codes.column_names}

@@ -42,11 +42,11 @@ def read_file(path: Path) -> tuple[Configuration, Specification]:
         raise InputError(f"byte {error.start + 1} is not UTF-8 ({path.name})") from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror} ({path.name})") from None
-    return read_text(text, path.name)
+    return read_specification_text(text, path.name)
 
 
 @lru_cache(maxsize=8)
-def read_text(text: str, where: str) -> tuple[Configuration, Specification]:
+def read_specification_text(text: str, where: str) -> tuple[Configuration, Specification]:
     """Read a specification from its text; `where` is what an error calls it.
 
     Remembered, so that the settings and the groups of one file are of one tabulation.

@@ -185,11 +185,11 @@ def variance_of(noise: Noise | None) -> Fraction | float:
     return noise.size if noise.is_gaussian else noise.true_variance()
 
 
-def margin(noise: Noise | None, cells: int = 1) -> int:
+def margin_of_error(noise: Noise | None, cells: int = 1) -> int:
     """Return the 95 % margin of error of a sum of cells: 95 % of the time the noise is within it.
 
-    >>> margin(DiscreteGaussian(625)), margin(DiscreteGaussian("5000/159")), margin(None)
-    (49, 11, 0)
+    >>> [margin_of_error(noise) for noise in (DiscreteGaussian(625), DiscreteGaussian("5000/159"), None)]
+    [49, 11, 0]
     """
     return 0 if noise is None else noise.margin(CONFIDENCE, draws=cells)
 
@@ -250,7 +250,7 @@ def stated(noise: Noise | None, cells: int) -> Margin:
     """
     if noise is None:
         return NO_NOISE
-    exact = margin(noise, cells)
+    exact = margin_of_error(noise, cells)
     if isinstance(noise, DiscreteGaussian):
         variance = cells * noise.variance
         return Margin(written(variance), exact, bureau_margin(variance))
@@ -395,7 +395,7 @@ class Writer:
         group = np.repeat(np.arange(part.size), heights)
         words = self._pattern.words.items()
         columns = {name: coded(at[place], texts.tolist()) for name, (texts, at) in words}
-        columns |= {"COUNT": published(part), "TABLE": coded(table, list(tables))}
+        columns |= {"COUNT": published_rows(part), "TABLE": coded(table, list(tables))}
         for name, count in zip(tables, np.bincount(table, minlength=len(tables)), strict=True):
             self.rows[name] += int(count)
         kinds = len(self.ladder.kinds) - 1
@@ -429,12 +429,12 @@ class Writer:
         self._files[stem].write([arrow().array(one) if isinstance(one, np.ndarray) else one for one in found])
 
 
-def published(part: Part) -> Integers:
+def published_rows(part: Part) -> Integers:
     """Return the rows of groups that have more than a total, one group after the other.
 
     >>> from discreet.release.safetab.specification import safetab_p
     >>> part = Part.of(safetab_p().ladder(1), "USA", 1, [0], [0], [1], [0], [1, 2, 3, 4, 10, 20, 30, 40])
-    >>> published(part).tolist()
+    >>> published_rows(part).tolist()
     [10, 100, 1, 2, 3, 4, 10, 20, 30, 40]
     """
     heights = part.ladder.heights[part.table]

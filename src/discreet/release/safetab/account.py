@@ -166,7 +166,7 @@ def account_pass(
     """Return what one pass costs one person; `progress` is told of cases done, of how many."""
     parts = mechanisms(configuration, specification, which)
     comes = replacing(configuration, which)
-    total, added = spent(configuration, which), spent(configuration, comes)
+    total, added = budget_spent(configuration, which), budget_spent(configuration, comes)
     replaced = None if total is None or added is None else total + added
     wanted = [fraction(delta, name="delta") for delta in deltas]
     costs: list[PassCost] = []
@@ -190,7 +190,7 @@ def account_pass(
 
 def replacing(configuration: Configuration, which: str) -> str:
     """Return the pass whose resident costs most where one takes the place of a person of `which`."""
-    spends = {one: spent(configuration, one) for one in configuration.passes}
+    spends = {one: budget_spent(configuration, one) for one in configuration.passes}
     # first those that cost without end, then the most, then of the same pass
     return max(spends, key=lambda one: (spends[one] is None, spends[one] or 0, one == which))
 
@@ -217,7 +217,7 @@ def claim(parts: Sequence[Mechanism]) -> Claim:
     return Claim(AnswerKind.BOUND, tuple(reasons)) if reasons else Claim()
 
 
-def spent(configuration: Configuration, which: str) -> Fraction | None:
+def budget_spent(configuration: Configuration, which: str) -> Fraction | None:
     """Return the sum of the budgets of a pass, None if one is infinite."""
     budgets = [configuration.budgets[place] for place in configuration.levels(which)]
     return None if None in budgets else sum((one or Fraction(0) for one in budgets), Fraction(0))
@@ -275,7 +275,7 @@ def budget_release(configuration: Configuration, specification: Specification, w
         else tabulation.title,
         unit=tabulation.unit,
         neighbours="unbounded",
-        rho=spent(configuration, which) if configuration.privacy == "zcdp" else None,
+        rho=budget_spent(configuration, which) if configuration.privacy == "zcdp" else None,
         levels=levels,
         kind=whole.kind,
         reason=" ".join(whole.reasons),

@@ -44,7 +44,7 @@ from discreet.release.mechanism.tables import (
     Part,
     Released,
     keys,
-    published,
+    published_rows,
     read_picked,
     read_released,
     variance_of,
@@ -548,7 +548,7 @@ class _Place:
         lines = self._lines("total", every, part.totals() - self._total, variance * cells, cells, cut)
         if not self._large.size:
             return lines
-        error = published(self._large) - published(self._truth)
+        error = published_rows(self._large) - published_rows(self._truth)
         heights = self._ladder.heights[self._large.table]
         group = np.repeat(np.flatnonzero(part.table > 0), heights)
         row = np.arange(error.size) - np.repeat(np.cumsum(heights) - heights, heights)

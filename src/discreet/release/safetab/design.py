@@ -33,15 +33,15 @@ from discreet.release.mechanism.adaptive import Mechanism, noise_for
 from discreet.release.mechanism.configuration import BUDGET_WORDS, BUDGETS, Configuration, Place
 from discreet.release.mechanism.groups import Specification
 from discreet.release.mechanism.tables import CONFIDENCE, Z95, variance_of
-from discreet.release.mechanism.tables import margin as margin_of
+from discreet.release.mechanism.tables import margin_of_error as margin_of
 from discreet.release.mechanism.tabulation import Ladder
 from discreet.release.safetab.account import (
     LARGEST,
+    budget_spent,
     claim,
     exact_account,
     mechanisms,
     replacing,
-    spent,
     two_stages,
 )
 from discreet.release.safetab.specification import safetab_p
@@ -229,7 +229,7 @@ def cost(
     """
     _check(configuration, which)
     comes = [which] if neighbours == "unbounded" else [which, replacing(configuration, which)]
-    budget = sum((spent(configuration, one) or Fraction(0) for one in comes), Fraction(0))
+    budget = sum((budget_spent(configuration, one) or Fraction(0) for one in comes), Fraction(0))
     small = fraction(delta, name="delta")
     # under pure privacy two stages are not the worst: groups with a total only cost more
     if exact or configuration.privacy == "puredp":
@@ -608,13 +608,13 @@ def with_total(
 
     >>> from discreet.release.safetab.census2020 import configuration_2020
     >>> found = with_total(configuration_2020(), 2)
-    >>> spent(found, "US"), spent(found, "PR"), round(float(found.budgets["USA", 2]), 4)
+    >>> budget_spent(found, "US"), budget_spent(found, "PR"), round(float(found.budgets["USA", 2]), 4)
     (Fraction(2, 1), Fraction(2, 1), 0.8633)
     """
     whole = positive(total, name=f"the total {BUDGET_WORDS[configuration.privacy]}")
     budgets = dict(configuration.budgets)
     for which in configuration.passes if passes is None else passes:
-        before = spent(configuration, which)
+        before = budget_spent(configuration, which)
         if before is None:
             raise InputError("a budget is infinite, so that no total can be shared out; make it finite")
         for place in configuration.levels(which):
@@ -638,7 +638,7 @@ def with_total_epsilon(
 
     >>> from discreet.release.safetab.census2020 import configuration_2020, specification_2020
     >>> found = with_total_epsilon(configuration_2020(), specification_2020(), 10, delta="1e-10")
-    >>> spent(found, "US"), round(cost(found, specification_2020(), "US", delta="1e-10").epsilon, 4)
+    >>> budget_spent(found, "US"), round(cost(found, specification_2020(), "US", delta="1e-10").epsilon, 4)
     (Fraction(1071, 1000), 9.9963)
     """
     if configuration.privacy == "puredp":

@@ -24,7 +24,7 @@ from discreet.numbers import Exact, fraction
 from discreet.release.mechanism.adaptive import Mechanism
 from discreet.release.mechanism.configuration import Configuration, Place
 from discreet.release.mechanism.groups import Iteration, Specification
-from discreet.release.mechanism.tables import T1_COLUMNS, margin, read_columns, variance_of
+from discreet.release.mechanism.tables import T1_COLUMNS, margin_of_error, read_columns, variance_of
 from discreet.release.mechanism.tabulation import AdaptiveTabulation
 from discreet.release.safetab.account import mechanisms
 from discreet.release.tables import MARK, MARKED
@@ -163,8 +163,8 @@ def total_only_groups(
                 place=one.place,
                 variance=float(variance_of(one.stage_two)),
                 variance_total_only=float(variance_of(one.total_only)),
-                margin=margin(one.stage_two),
-                margin_total_only=margin(one.total_only),
+                margin=margin_of_error(one.stage_two),
+                margin_total_only=margin_of_error(one.total_only),
             )
             for one in above
         ),

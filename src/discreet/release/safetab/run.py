@@ -56,7 +56,7 @@ from discreet.release.mechanism.tables import (
     read_picked,
     read_released,
 )
-from discreet.release.safetab.account import budget_release, mechanisms, spent
+from discreet.release.safetab.account import budget_release, budget_spent, mechanisms
 from discreet.release.safetab.configuration import JSON_FILE, TOML_FILE, read_configuration
 from discreet.release.safetab.specification import FILES, WATER_FILE, read_specification, read_water
 from discreet.release.signing import read_key
@@ -701,7 +701,9 @@ def run(
                 out=Path(out),
                 rows=plan.write(folder, parts, geography, tell),
                 places=tuple(plan.place(one, geography, noisy, parts) for one in every),
-                budgets={which: spent(plan.configuration, which) for which in plan.configuration.passes},
+                budgets={
+                    which: budget_spent(plan.configuration, which) for which in plan.configuration.passes
+                },
                 privacy=plan.configuration.privacy,
                 options=options.listed(plan.configuration.tabulation.order),
                 donated=donated,

@@ -31,7 +31,7 @@ from discreet.accounting.privacy_loss import read_probabilities
 from discreet.answers import Answer, Fact, NumberKind, Quantity, Style, describes, sentence
 from discreet.answers import release as words
 from discreet.answers import risk as risk_words
-from discreet.answers.account import compared, label
+from discreet.answers.account import case_text, compared
 from discreet.answers.answer import Part
 from discreet.answers.calibration import saved_text
 from discreet.answers.release import claim_record
@@ -291,7 +291,7 @@ class Change(NamedTuple):
     high: Fraction
 
 
-def compare(after: Facts, before: Facts) -> dict[str, object]:
+def changes_between(after: Facts, before: Facts) -> dict[str, object]:
     """Return how two states differ: variances of queries that both have, and what is gone or new."""
     both = matching_noise(before.release, after.release)
     ratios: dict[str, list[Fraction]] = {}
@@ -323,7 +323,7 @@ def render(facts: Facts, *, before: Facts | None = None, title: str = "") -> str
         .render(
             f=facts,
             title=checked_title(title),
-            changes=None if before is None else compare(facts, before),
+            changes=None if before is None else changes_between(facts, before),
             pictures=pictures(facts, before),
             worst=sorted({path for row in facts.rows for path in row.paths}),
             version=version("discreet"),
@@ -354,7 +354,7 @@ def environment() -> Environment:
         "exact": numbers.exact_text,
         "exactly": numbers.with_fraction,
         "level": level_name,
-        "case": label,
+        "case": case_text,
         "change": lambda value: minus(numbers.change(value)),
         "minus": minus,
         "small": small,
@@ -366,7 +366,12 @@ def environment() -> Environment:
     }
     made.globals |= {"words": words, "noise_lines": noise_lines, "rho_total": rho_total}
     made.globals |= {"margin_lines": margin_lines, "calibrated_lines": calibrated_lines, "compared": compared}
-    made.globals |= {"risk": risk_words, "RISK_DIGITS": RISK_DIGITS, "numbers": numbers, "target": target}
+    made.globals |= {
+        "risk": risk_words,
+        "RISK_DIGITS": RISK_DIGITS,
+        "numbers": numbers,
+        "target": release_argument,
+    }
     made.globals |= {"number_kind": NumberKind.of, "saved_text": saved_text}
     return made
 
@@ -393,7 +398,7 @@ def minus(text: str) -> str:
     return re.sub(r"(?<![0-9a-zA-Z])-(?=[0-9])", "−", text)
 
 
-def target(release: Release, file: str) -> str:
+def release_argument(release: Release, file: str) -> str:
     """Return the preset's name if it is one, for a shell, or else the file that the page shows at its end."""
     is_preset = release.name in preset_names() and load_preset(release.name) == release
     return shlex.quote(release.name) if is_preset else file
