@@ -23,10 +23,12 @@ import pytest
 import discreet
 from discreet.accounting.all_pairs import AllPairs
 from discreet.accounting.certified.all_cases import UpperBounds
-from discreet.accounting.comparisons import Edgeworth
+from discreet.accounting.comparisons.edgeworth import Edgeworth
 from discreet.accounting.contour import Kind
 from discreet.accounting.costs import epsilon_rows
-from discreet.accounting.evaluation import Direct, Evaluations, Grid
+from discreet.accounting.evaluation import Evaluations
+from discreet.accounting.grids import Grid
+from discreet.accounting.lists import Direct
 from discreet.accounting.loss import Loss, TiltedTransform
 from discreet.accounting.published import LatticeNormal, SequentialSieve
 from discreet.budget import cases

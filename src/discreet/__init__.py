@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from discreet.accounting.calibration import Calibration, calibrate
     from discreet.accounting.certificate import Certificate
-    from discreet.accounting.comparisons import ZCDP, GaussianDP, RenyiDP, TightZCDP
+    from discreet.accounting.comparisons.gaussian_dp import GaussianDP
+    from discreet.accounting.comparisons.renyi import RenyiDP
+    from discreet.accounting.comparisons.zcdp import ZCDP, TightZCDP
     from discreet.accounting.overall import Account, Point, account, portfolio
     from discreet.accounting.privacy_loss import PrivacyLoss, compose
     from discreet.accounting.verification import verify
@@ -74,7 +76,9 @@ __all__ = [
 _HOMES = {
     "discreet.accounting.calibration": ("Calibration", "calibrate"),
     "discreet.accounting.certificate": ("Certificate",),
-    "discreet.accounting.comparisons": ("ZCDP", "GaussianDP", "RenyiDP", "TightZCDP"),
+    "discreet.accounting.comparisons.gaussian_dp": ("GaussianDP",),
+    "discreet.accounting.comparisons.renyi": ("RenyiDP",),
+    "discreet.accounting.comparisons.zcdp": ("ZCDP", "TightZCDP"),
     "discreet.accounting.overall": ("Account", "Point", "account", "portfolio"),
     "discreet.accounting.privacy_loss": ("PrivacyLoss", "compose"),
     "discreet.accounting.verification": ("verify",),

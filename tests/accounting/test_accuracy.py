@@ -21,7 +21,7 @@ from discreet.accounting.certified.intervals import delta_ball, lower, upper, wo
 from discreet.accounting.contour import Tail
 from discreet.accounting.evaluation import Evaluations
 from discreet.accounting.privacy_loss import PrivacyLoss
-from discreet.budget.levels import Spine
+from discreet.budget.spine import Spine
 from discreet.noise import Noise
 
 # nine counts with variances of three decimals: no lattice, and a list that is far too long

@@ -13,9 +13,9 @@ from reference import Reference, mpf
 from test_engine_reference import thresholds
 
 import discreet
-from discreet.accounting.certified import intervals, tails
+from discreet.accounting.certified import intervals, lists
 from discreet.accounting.contour import Quadrature
-from discreet.accounting.evaluation import Direct
+from discreet.accounting.lists import Direct
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import load
 from discreet.errors import PrecisionError
@@ -238,7 +238,7 @@ def test_few_queries_of_three_digit_rho_are_listed(
         patch.setattr(intervals, "tail_ball", None)
         listed = loss.delta(epsilon=2, digits=20)
     with monkeypatch.context() as patch:  # too long a list: by the contour after all
-        patch.setattr(tails, "MOST_LISTED", 1)
+        patch.setattr(lists, "MOST_LISTED", 1)
         summed = loss.delta(epsilon=2, certified=True)
     with mp.workprec(400):
         truth = reference.delta(Fraction(2))

@@ -13,20 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.accounting.comparisons import (
-    ZCDP,
-    Comparison,
-    Edgeworth,
-    GaussianDP,
-    RenyiDP,
-    TightZCDP,
-    cumulants,
-    log_upper_tail,
-    mills_ratio,
-    quantile,
-    side_by_side,
-    zcdp_rho,
-)
+from discreet.accounting.comparisons import side_by_side
+from discreet.accounting.comparisons.curve import Comparison
+from discreet.accounting.comparisons.edgeworth import Edgeworth, cumulants
+from discreet.accounting.comparisons.gaussian_dp import GaussianDP
+from discreet.accounting.comparisons.normal import log_upper_tail, mills_ratio, quantile
+from discreet.accounting.comparisons.renyi import RenyiDP
+from discreet.accounting.comparisons.zcdp import ZCDP, TightZCDP, zcdp_rho
 from discreet.accounting.privacy_loss import compose
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise

@@ -15,12 +15,14 @@ from compositions import G, L
 from reference import mpf
 
 import discreet
-from discreet.accounting.comparisons import GaussianDP
+from discreet.accounting.comparisons.gaussian_dp import GaussianDP
 from discreet.accounting.contour import Kind
-from discreet.accounting.evaluation import Direct, Grid, window
+from discreet.accounting.grids import Grid
+from discreet.accounting.lists import Direct
 from discreet.accounting.loss import Loss
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
+from discreet.accounting.windows import window
 from discreet.budget import DiscreteGaussian, load
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import Noise
@@ -226,8 +228,8 @@ def test_a_list_counts_what_it_leaves_out() -> None:
     errors = []
     for most in (20_000, 200_000):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("discreet.accounting.evaluation.MOST_VALUES", most)
-            patch.setattr("discreet.accounting.evaluation._SHORT", most)
+            patch.setattr("discreet.accounting.lists.MOST_VALUES", most)
+            patch.setattr("discreet.accounting.lists._SHORT", most)
             tail = Direct(loss).tail(Kind.DELTA, [Fraction(18)])
         off = abs(math.expm1(tail.log[0] - math.log(5.70997687479e-10)))
         assert off <= tail.error[0]
@@ -397,7 +399,7 @@ def test_the_law_of_a_sum_is_the_same_in_closed_form_and_convolved(
     term = DiscreteGaussian(variance, sensitivity=3, times=times)
     laws = []
     for most in (0, 10**6):
-        monkeypatch.setattr("discreet.accounting.evaluation._CONVOLVED", most)
+        monkeypatch.setattr("discreet.accounting.windows._CONVOLVED", most)
         law = window(term, theta, deep=False)
         laws.append({law.first + k: p for k, p in enumerate(law.p)})
     for value in {*laws[0], *laws[1]}:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import discreet
 from discreet.accounting.contour import Kind, Quadrature, Strategy
-from discreet.accounting.evaluation import Direct
+from discreet.accounting.lists import Direct
 from discreet.accounting.loss import Loss
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.budget import load

@@ -103,8 +103,8 @@ def test_the_examples_of_the_reference_are_releases() -> None:
 
 
 def test_the_reference_names_every_key() -> None:
-    from discreet.budget import release
+    from discreet.budget import release_toml as toml
 
     text = DOCS.read_text(encoding="utf-8")
-    for key in {*release.RELEASE_KEYS, *release.LEVEL_KEYS, *release.QUERY_KEYS, *release.SPINE_KEYS}:
+    for key in {*toml.RELEASE_KEYS, *toml.LEVEL_KEYS, *toml.QUERY_KEYS, *toml.SPINE_KEYS}:
         assert f"`{key}`" in text, key

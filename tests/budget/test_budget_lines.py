@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.budget import load_preset, preset_names
-from discreet.budget.toml import Place, key_lines, nearest_line
+from discreet.budget.toml_lines import Place, key_lines, nearest_line
 
 HARD = (
     """# a comment with [brackets] = "and quotes

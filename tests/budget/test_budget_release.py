@@ -24,7 +24,7 @@ from discreet.budget import (
     grouped,
     load,
 )
-from discreet.budget.levels import main_case, one_case
+from discreet.budget.neighbours import main_case, one_case
 from discreet.errors import InputError
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.accounting.comparisons import ZCDP
+from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.overall import account
 from discreet.budget import load
 

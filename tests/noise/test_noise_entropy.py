@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import DiscreetError
 from discreet.noise import Entropy, GaussianNoise, SystemEntropy, sample
-from discreet.noise.sampler import _PER_KEY
+from discreet.noise.entropy import _PER_KEY
 from discreet.testing import NotPrivateScriptedEntropy, NotPrivateSeededEntropy
 
 

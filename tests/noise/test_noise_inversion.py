@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise, balls
-from discreet.noise.sampler import BASE, LONGEST, Above, Digit, Kinds, Trials, draw, settle_draw, thresholds
+from discreet.noise.inversion import Above, Kinds, draw, settle_draw, thresholds
+from discreet.noise.trials import BASE, LONGEST, Digit, Trials
 from discreet.testing import NotPrivateScriptedEntropy, NotPrivateSeededEntropy
 
 ALARM = 1e-6

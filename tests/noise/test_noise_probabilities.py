@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import InputError, PrecisionError
-from discreet.noise import GaussianNoise, LaplaceNoise, Noise, balls, gaussian, sample
+from discreet.noise import GaussianNoise, LaplaceNoise, Noise, balls, gaussian_tail, sample
 
 VARIANCES = ["1/10000", "0.05", "0.1", "1/6", "0.3", "1", "4.25", "25", "25.01", "625", "12345.6"]
 SCALES = ["1/10000", "0.1", "1/2", "3", "170.5", "100000"]
@@ -100,18 +100,18 @@ def test_large_variances_against_extended_precision_sums(variance: int) -> None:
 @pytest.mark.parametrize("bits", [128, 300])
 def test_euler_maclaurin_balls_overlap_direct_sums(m: int, variance: int, bits: int) -> None:
     with balls.working_bits(bits):
-        direct = gaussian._ball_direct(m, Fraction(variance), 3000)
+        direct = gaussian_tail._ball_direct(m, Fraction(variance), 3000)
         for order in (8, 16, 40, 80):
-            smooth = gaussian._ball_euler_maclaurin(m, Fraction(variance), order)
+            smooth = gaussian_tail._ball_euler_maclaurin(m, Fraction(variance), order)
             assert smooth.overlaps(direct)
-        assert gaussian.ball_tail_ratio(m, Fraction(variance)).rel_accuracy_bits() > bits - 40
+        assert gaussian_tail.ball_tail_ratio(m, Fraction(variance)).rel_accuracy_bits() > bits - 40
 
 
 def test_remainder_bound_is_needed() -> None:
     # Without the bound on what is left out, an early cut would exclude the truth: the test above can fail.
     with balls.working_bits(200):
-        direct = gaussian._ball_direct(90, Fraction(2000), 3000)
-        early = gaussian._ball_euler_maclaurin(90, Fraction(2000), 4)
+        direct = gaussian_tail._ball_direct(90, Fraction(2000), 3000)
+        early = gaussian_tail._ball_euler_maclaurin(90, Fraction(2000), 4)
         assert not early.mid().overlaps(direct)
 
 

@@ -18,7 +18,8 @@ from scipy import stats
 
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise, SystemEntropy, sample, sample_many, sampler
-from discreet.noise.sampler import WideSampler, Workspace
+from discreet.noise.inversion_table import Workspace
+from discreet.noise.wide_sampler import WideSampler
 from discreet.testing import NotPrivateSeededEntropy
 
 ACCEPT, REJECT = 1e-4, 1e-9

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from discreet.errors import DiscreetError
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise
-from discreet.noise.sampler import SLOTS, UNDECIDED, InversionTable, WideSampler, Workspace, falls_below
+from discreet.noise.inversion_table import SLOTS, UNDECIDED, InversionTable, Workspace
+from discreet.noise.wide_sampler import WideSampler, falls_below
 from discreet.testing import NotPrivateScriptedEntropy
 
 NARROW: list[Noise] = [

@@ -10,7 +10,7 @@ import pytest
 from discreet.noise import DiscreteGaussian
 from discreet.noise.balls import working_bits
 from discreet.noise.distribution import finite_transform
-from discreet.noise.gaussian import (
+from discreet.noise.theta import (
     DUAL_FROM,
     ball_sum,
     dual_derivatives,

@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from discreet.accounting.comparisons import ZCDP, GaussianDP
+from discreet.accounting.comparisons.gaussian_dp import GaussianDP
+from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.costs import delta_rows, epsilon_rows, zcdp_of
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose

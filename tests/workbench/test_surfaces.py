@@ -18,11 +18,11 @@ import pytest
 from browsing import settled, value
 
 from discreet.accounting.calibration import calibrate
-from discreet.accounting.comparisons import GaussianDP
+from discreet.accounting.comparisons.gaussian_dp import GaussianDP
 from discreet.accounting.overall import account
 from discreet.answers import NumberKind, Quantity, Style
 from discreet.budget import Release, load, preset_names
-from discreet.budget.levels import level_name
+from discreet.budget.level_names import level_name
 from discreet.cli import run
 from discreet.errors import InputError
 from discreet.numbers import fraction

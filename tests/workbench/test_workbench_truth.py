@@ -16,10 +16,11 @@ from typing import Any
 import pytest
 from browsing import SMALL, Watched, Workbench, settled, upload, value, wait_for_text, wait_for_value
 
-from discreet.accounting.comparisons import ZCDP, GaussianDP
+from discreet.accounting.comparisons.gaussian_dp import GaussianDP
+from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.answers import Quantity, Style
 from discreet.budget import Release, load, preset_names
-from discreet.budget.levels import level_name
+from discreet.budget.level_names import level_name
 from discreet.cli import run
 from discreet.estimation import accuracy
 from discreet.estimation.accuracy import margin_lines

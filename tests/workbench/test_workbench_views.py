@@ -14,11 +14,11 @@ import pytest
 
 from discreet import InputError, Release
 from discreet.accounting.calibration import calibrate
-from discreet.accounting.comparisons import ZCDP
+from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import AnswerKind, load, preset_names
-from discreet.budget.levels import RELATIONS
+from discreet.budget.neighbours import RELATIONS
 from discreet.budget.noise_table import noise_lines
 from discreet.noise import GaussianNoise, LaplaceNoise
 from discreet.render.tiles import tile_of

@@ -50,7 +50,8 @@ from discreet.accounting.contour import (
     saddle,
     short_above,
 )
-from discreet.accounting.evaluation import ACCURACY, Evaluations, GridLaw
+from discreet.accounting.evaluation import ACCURACY, Evaluations
+from discreet.accounting.grids import GridLaw
 from discreet.accounting.loss import (
     Floats,
     Loss,
@@ -63,11 +64,11 @@ from discreet.accounting.loss import (
     turn_table,
     turns,
 )
-from discreet.budget.levels import Cases
+from discreet.budget.neighbours import Cases
 from discreet.memory import Forgetful
 from discreet.noise.balls import working_bits
 from discreet.noise.distribution import Complexes
-from discreet.noise.gaussian import dual_log_ratio
+from discreet.noise.theta import dual_log_ratio
 
 _TWO_PI = 2 * math.pi
 _ALIAS = 41.0  # aliases below e^-41 of the scale of the value

@@ -14,14 +14,17 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
-from discreet.accounting.comparisons import ZCDP
+from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.loss import common_step
 from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress
-from discreet.accounting.privacy_loss import Number, PrivacyLoss, compose, read, read_probabilities
-from discreet.budget.levels import Level, Neighbours, main_case, one_case
+from discreet.accounting.privacy_loss import PrivacyLoss, compose
+from discreet.accounting.values import Number, read, read_probabilities
+from discreet.budget.claims import Claim
+from discreet.budget.levels import Level
+from discreet.budget.neighbours import Neighbours, main_case, one_case
 from discreet.budget.noise_table import levels_of
-from discreet.budget.release import Claim, Release
+from discreet.budget.release import Release
 from discreet.errors import InputError, PrecisionError
 from discreet.faces import Summarised
 from discreet.noise import DiscreteGaussian, Noise

@@ -18,11 +18,13 @@ from importlib.metadata import version
 from typing import Any, Literal
 
 from discreet.accounting.contour import Quadrature
-from discreet.accounting.evaluation import Direct
+from discreet.accounting.curves import Quantity
+from discreet.accounting.lists import Direct
 from discreet.accounting.overall import Account, account, portfolio
-from discreet.accounting.privacy_loss import PrivacyLoss, Quantity, read_probabilities
+from discreet.accounting.privacy_loss import PrivacyLoss
 from discreet.accounting.tradeoff import envelope
-from discreet.budget.levels import RELATIONS, CaseLabel, Neighbours
+from discreet.accounting.values import read_probabilities
+from discreet.budget.neighbours import RELATIONS, CaseLabel, Neighbours
 from discreet.budget.release import Release
 from discreet.errors import InputError
 from discreet.noise import Noise

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from discreet.accounting.calibration import NoiseChange, matching_noise
-from discreet.accounting.comparisons import ZCDP
+from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.overall import Account, account, portfolio
 from discreet.budget import Neighbours, Release
-from discreet.budget.levels import CaseLabel
+from discreet.budget.neighbours import CaseLabel
 from discreet.errors import InputError
 from discreet.faces import Displayed
 from discreet.numbers import Exact, Interval, fraction

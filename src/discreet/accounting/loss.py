@@ -32,7 +32,7 @@ from discreet.memory import Forgetful
 from discreet.noise import DiscreteGaussian, Noise, grouped
 from discreet.noise.balls import working_bits
 from discreet.noise.distribution import Complexes
-from discreet.noise.gaussian import dual_derivatives, dual_log_ratio
+from discreet.noise.theta import dual_derivatives, dual_log_ratio
 
 Floats = NDArray[np.float64]
 Nodes = NDArray[np.int64]

@@ -26,27 +26,16 @@ from numpy.typing import NDArray
 
 from discreet.accounting.all_pairs import FARTHEST, AllPairs, Scan, both_errors
 from discreet.accounting.contour import Kind, Tail
+from discreet.accounting.curves import Curves, Quantity
 from discreet.accounting.evaluation import has_short_contour
 from discreet.accounting.inversion import NEXT_TO_ONE
 from discreet.accounting.loss import Floats, Loss, log_fraction
 from discreet.accounting.parallel import Progress, map_cases
-from discreet.accounting.privacy_loss import (
-    COARSEST,
-    F_ROUNDING,
-    Curves,
-    Many,
-    Number,
-    Numbers,
-    PrivacyLoss,
-    Quantity,
-    compose,
-    held,
-    read,
-    read_probabilities,
-    rounded,
-)
-from discreet.budget.levels import RELATIONS, Case, CaseLabel, Cases, Neighbours, cases, joint_cases
-from discreet.budget.release import EXACTLY, AnswerKind, Claim, Release
+from discreet.accounting.privacy_loss import COARSEST, F_ROUNDING, PrivacyLoss, compose
+from discreet.accounting.values import Many, Number, Numbers, held, read, read_probabilities, rounded
+from discreet.budget.claims import EXACTLY, AnswerKind, Claim
+from discreet.budget.neighbours import RELATIONS, Case, CaseLabel, Cases, Neighbours, cases, joint_cases
+from discreet.budget.release import Release
 from discreet.errors import InputError
 from discreet.faces import Displayed, Summarised
 from discreet.noise import Noise
@@ -145,7 +134,7 @@ class Account(Curves, Displayed):
     @cached_property
     def rho(self) -> Fraction:
         """The largest zCDP rho of a case, exactly."""
-        from discreet.accounting.comparisons import zcdp_rho
+        from discreet.accounting.comparisons.zcdp import zcdp_rho
 
         return self.largest(zcdp_rho)
 
@@ -376,11 +365,12 @@ class Account(Curves, Displayed):
     def intervals(self, quantity: Quantity, at: list[Fraction], digits: int | None) -> list[Interval]:
         """Intervals that provably contain the values of the whole release."""
         from discreet.accounting.certified import intervals as proofs
+        from discreet.accounting.certified.tradeoffs import certified_tradeoffs
 
         prove = {
             "delta": proofs.certified_deltas,
             "epsilon": proofs.certified_epsilons,
-            "beta": proofs.certified_tradeoffs,
+            "beta": certified_tradeoffs,
         }[quantity]
         return prove(self, at, digits)
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Literal, Required, TypedDict, Unpack, overload
+from functools import cached_property
+from typing import Literal, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.accounting.contour import (
     LOG_SMALLEST,
@@ -22,14 +18,24 @@ from discreet.accounting.contour import (
     Quadrature,
     Tail,
 )
-from discreet.accounting.evaluation import ACCURACY, Direct, Evaluations
+from discreet.accounting.curves import Curves, Quantity
+from discreet.accounting.evaluation import ACCURACY, Evaluations
 from discreet.accounting.inversion import Inversion, full_epsilon
+from discreet.accounting.lists import Direct
 from discreet.accounting.loss import Floats, Loss, log_fraction
 from discreet.accounting.tradeoff import Knots, TradeOff
+from discreet.accounting.values import (
+    Many,
+    Number,
+    Numbers,
+    held,
+    read,
+    read_probabilities,
+    rounded,
+)
 from discreet.errors import InputError, PrecisionError
-from discreet.memory import Forgetful
 from discreet.noise import Noise
-from discreet.numbers import Interval, brief, fraction, read_delta, share
+from discreet.numbers import Interval, brief
 
 COARSEST = 1e-6
 """By default a delta or f with a larger relative error is refused (an epsilon: absolute error)."""
@@ -46,147 +52,7 @@ UNSEEN = Fraction(1, 10**340)
 _SMALLEST = 1e-307
 _QUICKLY_LISTED = 50_000  # values of half a list: balls take less than a second
 
-
-Quantity = Literal["epsilon", "delta", "beta"]
-"""What is asked for, at a delta, at an epsilon or at an alpha."""
-
-
-class InFloats(TypedDict, total=False):
-    """Options of a question answered by a float."""
-
-    certified: Literal[False]
-    digits: None
-    accuracy: float | None
-
-
-class Proved(TypedDict, total=False):
-    """Options of a question answered by an interval."""
-
-    certified: Required[Literal[True]]
-    digits: int | None
-    accuracy: float | None
-
-
-class Curves(Forgetful, ABC):
-    """The (epsilon, delta) curve and the trade-off curve, of one loss or as the worst of many.
-
-    Each takes one number or several, and answers in floats or, with `certified=True` or `digits`, in
-    intervals from ball arithmetic. An `accuracy`, relative (for an epsilon absolute), asks for fewer digits
-    and is answered faster; what cannot be computed that accurately is refused.
-    """
-
-    @abstractmethod
-    def floats(
-        self, quantity: Quantity, at: list[Fraction], accuracy: float | None
-    ) -> tuple[Floats, Floats | None]:
-        """The values, and the error of each if that is known."""
-
-    @abstractmethod
-    def intervals(self, quantity: Quantity, at: list[Fraction], digits: int | None) -> list[Interval]:
-        """Intervals that provably contain the values."""
-
-    def _answer(
-        self,
-        quantity: Quantity,
-        arguments: Arguments,
-        certified: bool,
-        digits: int | None,
-        accuracy: float | None,
-    ) -> Value | Values | Interval | Boxes:
-        if certified or digits is not None:
-            return arguments.boxes(self.intervals(quantity, arguments.values, digits))
-        return arguments.known(*self.floats(quantity, arguments.values, accuracy))
-
-    @overload
-    def delta(self, *, epsilon: Number, **how: Unpack[InFloats]) -> Value: ...
-    @overload
-    def delta(self, *, epsilon: Number, **how: Unpack[Proved]) -> Interval: ...
-    @overload
-    def delta(self, *, epsilon: Many, **how: Unpack[InFloats]) -> Values: ...
-    @overload
-    def delta(self, *, epsilon: Many, **how: Unpack[Proved]) -> Boxes: ...
-
-    def delta(
-        self,
-        *,
-        epsilon: Numbers,
-        certified: bool = False,
-        digits: int | None = None,
-        accuracy: float | None = None,
-    ) -> Value | Values | Interval | Boxes:
-        """The smallest delta for which (epsilon, delta)-differential privacy holds.
-
-        Epsilon may be negative: delta(-e) = 1 - e^-e (1 - delta(e)).
-
-        >>> from discreet.budget import DiscreteLaplace
-        >>> compose([DiscreteLaplace(scale=2)]).delta(epsilon="1/2")   # pure (1/2, 0)-DP
-        0.0
-        """
-        return self._answer("delta", read(epsilon, name="epsilon"), certified, digits, accuracy)
-
-    @overload
-    def epsilon(self, *, delta: Number, **how: Unpack[InFloats]) -> Value: ...
-    @overload
-    def epsilon(self, *, delta: Number, **how: Unpack[Proved]) -> Interval: ...
-    @overload
-    def epsilon(self, *, delta: Many, **how: Unpack[InFloats]) -> Values: ...
-    @overload
-    def epsilon(self, *, delta: Many, **how: Unpack[Proved]) -> Boxes: ...
-
-    def epsilon(
-        self,
-        *,
-        delta: Numbers,
-        certified: bool = False,
-        digits: int | None = None,
-        accuracy: float | None = None,
-    ) -> Value | Values | Interval | Boxes:
-        """The epsilon at which the curve passes through delta.
-
-        Negative where delta exceeds the total variation: the promise then holds with epsilon 0 and room to
-        spare.
-
-        >>> from discreet.budget import DiscreteGaussian
-        >>> loss = compose([DiscreteGaussian(variance=5, times=10)])
-        >>> print(loss.epsilon(delta="1e-11", certified=True))   # doctest: +ELLIPSIS
-        [10.12483..., 10.12483...]
-        """
-        return self._answer("epsilon", read_probabilities(delta, name="delta"), certified, digits, accuracy)
-
-    @overload
-    def tradeoff(self, *, alpha: Number, **how: Unpack[InFloats]) -> Value: ...
-    @overload
-    def tradeoff(self, *, alpha: Number, **how: Unpack[Proved]) -> Interval: ...
-    @overload
-    def tradeoff(self, *, alpha: Many, **how: Unpack[InFloats]) -> Values: ...
-    @overload
-    def tradeoff(self, *, alpha: Many, **how: Unpack[Proved]) -> Boxes: ...
-
-    def tradeoff(
-        self,
-        *,
-        alpha: Numbers,
-        certified: bool = False,
-        digits: int | None = None,
-        accuracy: float | None = None,
-    ) -> Value | Values | Interval | Boxes:
-        """The exact trade-off curve f: the least type II error of any test of type I error alpha.
-
-        For one loss it is piecewise linear between its knots, where the best test is deterministic; for many
-        losses it is the envelope of their curves.
-
-        >>> from discreet.budget import DiscreteGaussian
-        >>> loss = compose([DiscreteGaussian(variance=5, times=10)])
-        >>> round(loss.tradeoff(alpha=0.05), 6)
-        0.591342
-        """
-        asked = read_probabilities(alpha, name="alpha", closed=True)
-        return self._answer("beta", asked, certified, digits, accuracy)
-
-    @property
-    def total_variation(self) -> float:
-        """delta(0): the largest advantage of any test."""
-        return self.delta(epsilon=0)
+Hypothesis = Literal["alternative", "null"]
 
 
 class PrivacyLoss(Curves):
@@ -295,11 +161,12 @@ class PrivacyLoss(Curves):
     def intervals(self, quantity: Quantity, at: list[Fraction], digits: int | None) -> list[Interval]:
         """Intervals that provably contain the values."""
         from discreet.accounting.certified import intervals as proofs
+        from discreet.accounting.certified.tradeoffs import certified_tradeoff
 
         prove = {
             "delta": proofs.certified_delta,
             "epsilon": proofs.certified_epsilon,
-            "beta": proofs.certified_tradeoff,
+            "beta": certified_tradeoff,
         }[quantity]
         with self._within_floats():
             return [prove(self, x, digits=digits) for x in at]
@@ -464,7 +331,7 @@ class PrivacyLoss(Curves):
 
     def _tradeoffs(self, alphas: list[Fraction], accuracy: float) -> tuple[Floats, Floats]:
         """f and its relative errors, by ball arithmetic where floats are not accurate enough, or refused."""
-        from discreet.accounting.certified.intervals import certified_tradeoff
+        from discreet.accounting.certified.tradeoffs import certified_tradeoff
 
         # the test by the sign of the loss has errors of at most e^K(-1/2): if that is below every float, so
         # is f, and a ball for it would need millions of bits
@@ -601,169 +468,3 @@ def _is_settled(term: Noise) -> bool:
     """Whether a term has its likeliest loss, except with a chance far below the smallest float."""
     rate = 1 / (2 * term.size if term.largest is None else term.size)
     return math.log(3 * term.times) - float(rate) < 1.1 * LOG_SMALLEST
-
-
-# -- the numbers of a question, and the shape of its answer ------------------------------------------------
-
-# A float stands for the binary number that it is; a string such as "1e-10" or "73/10000" is exact.
-
-Number = int | float | Fraction | Decimal | str
-Many = Sequence[Number] | NDArray[np.generic]
-Numbers = Number | Many
-Hypothesis = Literal["alternative", "null"]
-
-
-class Value(float):
-    """A float that knows its error: `accuracy`, relative (for an epsilon absolute), or nan if unknown.
-
-    >>> x = Value(0.25, 1e-12)
-    >>> x + 1, x.accuracy
-    (1.25, 1e-12)
-    """
-
-    accuracy: float
-
-    def __new__(cls, value: float, accuracy: float) -> Value:
-        """Make a float with an accuracy."""
-        made = super().__new__(cls, value)
-        made.accuracy = accuracy
-        return made
-
-    def __getnewargs__(self) -> tuple[float, float]:  # type: ignore[override]
-        return float(self), self.accuracy
-
-
-class Values(NDArray[np.float64] if TYPE_CHECKING else np.ndarray):  # type: ignore[misc]
-    """An array of floats that knows their errors: `accuracy`, an array of the same shape."""
-
-    accuracy: NDArray[np.float64] | None
-
-    @classmethod
-    def of(cls, values: NDArray[np.float64], accuracy: NDArray[np.float64] | None) -> Values:
-        """Make an array of values with their accuracy."""
-        made: Values = values.view(cls)  # type: ignore[assignment]
-        made.accuracy = accuracy
-        return made
-
-    def __array_finalize__(self, made_from: object) -> None:
-        """Arrays computed from values have no known accuracy."""
-        self.accuracy = None
-
-    def __repr__(self) -> str:
-        """Print it as a plain array."""
-        return repr(self.view(np.ndarray))
-
-
-Boxes = NDArray[np.object_]
-"""An array of intervals."""
-
-
-@dataclass(frozen=True, slots=True)
-class Arguments:
-    """The exact numbers of a question, and the shape of its answer."""
-
-    values: list[Fraction]
-    shape: tuple[int, ...] | None
-
-    def answer(self, results: Floats) -> float | Floats:
-        """A float for one number, an array of the same shape for several."""
-        return float(results[0]) if self.shape is None else results.reshape(self.shape)
-
-    def known(self, results: Floats, accuracy: Floats | None) -> Value | Values:
-        """The answer with its accuracy."""
-        if self.shape is None:
-            return Value(float(results[0]), math.nan if accuracy is None else float(accuracy[0]))
-        known = None if accuracy is None else accuracy.reshape(self.shape)
-        return Values.of(results.reshape(self.shape), known)
-
-    def boxes(self, results: Sequence[Interval]) -> Interval | Boxes:
-        """The answer in intervals."""
-        if self.shape is None:
-            return results[0]
-        boxes = np.empty(len(results), dtype=object)
-        boxes[:] = results
-        return boxes.reshape(self.shape)
-
-
-Side = Literal["up", "down"]
-
-
-def digits_that_hold(value: float, doubt: float, side: Side) -> float:
-    """Round a number whose error is at most `doubt` to the digits that hold.
-
-    `side` is the safe side: "up" for an upper bound, which then covers the error.
-
-    >>> digits_that_hold(1.06203691259e-09, 7e-17, "up")
-    1.062037e-09
-    """
-    if not 0 < doubt < math.inf or value == 0:
-        return value
-    exact, room, unit = Fraction(value), Fraction(doubt), Fraction(10) ** math.ceil(math.log10(2 * doubt))
-    count = math.ceil((exact + room) / unit) if side == "up" else math.floor((exact - room) / unit)
-    return float(count * unit)
-
-
-FULL = 5e-11
-"""Deltas and values of f with a relative error below this keep all their digits."""
-
-
-def held(
-    values: NDArray[np.float64], accuracy: NDArray[np.float64], side: Side, most: float = math.inf
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Deltas or values of f, rounded to the digits that hold where not all do, and their accuracy.
-
-    >>> held(np.array([0.123456789123, 0.5]), np.array([1e-6, 1e-12]), "up")[0]
-    array([0.123457, 0.5     ])
-    """
-    values, doubts = rounded(values, values * accuracy, FULL * values, side, most)
-    with np.errstate(all="ignore"):
-        return values, np.where(doubts == 0, 0.0, doubts / values)
-
-
-def rounded(
-    values: NDArray[np.float64],
-    doubts: NDArray[np.float64],
-    full: NDArray[np.float64],
-    side: Side,
-    most: float = math.inf,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Values whose error exceeds `full`, rounded to the digits that hold on the safe side; others unchanged.
-
-    Returned with their errors after rounding.
-    """
-    values, doubts = values.copy(), doubts.copy()
-    for i in np.flatnonzero(doubts > full):
-        rounder = digits_that_hold(float(values[i]), float(doubts[i]), side)
-        rounder = min(max(rounder, 0.0), most) if values[i] >= 0 else rounder
-        doubts[i] += abs(rounder - values[i])
-        values[i] = rounder
-    return values, doubts
-
-
-def read(numbers: Numbers, *, name: str, rule: Callable[[Number], Fraction] | None = None) -> Arguments:
-    """Return the numbers as exact fractions, each checked by a rule.
-
-    >>> read("1e-10", name="delta").values, read([0.5, "1/3"], name="alpha").values
-    ([Fraction(1, 10000000000)], [Fraction(1, 2), Fraction(1, 3)])
-    """
-    asked: Sequence[Number]
-    if isinstance(numbers, np.ndarray):
-        asked, shape = numbers.ravel().tolist(), numbers.shape or None
-    elif isinstance(numbers, Sequence) and not isinstance(numbers, str):
-        asked, shape = numbers, (len(numbers),)
-    else:
-        asked, shape = [numbers], None
-    rule = rule or partial(fraction, name=name, floats=True)
-    return Arguments([rule(float(x) if isinstance(x, np.floating) else x) for x in asked], shape)
-
-
-def read_probabilities(numbers: Numbers, *, name: str, closed: bool = False) -> Arguments:
-    """Return the numbers as exact fractions between 0 and 1, or refuse them.
-
-    >>> read_probabilities(2, name="delta")
-    Traceback (most recent call last):
-    discreet.errors.InputError: delta is 2; it must lie strictly between 0 and 1
-    """
-    if name == "delta":
-        return read(numbers, name=name, rule=partial(read_delta, floats=True))
-    return read(numbers, name=name, rule=partial(share, name=name, floats=True, closed=closed))

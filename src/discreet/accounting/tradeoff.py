@@ -37,7 +37,7 @@ import numpy as np
 
 from discreet.accounting.contour import Kind, Tail, roots, saddlepoint_guess
 from discreet.accounting.loss import Floats, Loss, log_fraction
-from discreet.budget.levels import CaseLabel
+from discreet.budget.neighbours import CaseLabel
 from discreet.errors import InputError, PrecisionError
 
 if TYPE_CHECKING:

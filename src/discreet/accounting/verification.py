@@ -35,14 +35,15 @@ from discreet.accounting.certificate import Certificate, number_text, strict_jso
 from discreet.accounting.certified.all_cases import UpperBounds
 from discreet.accounting.certified.definition import defined_delta, seconds
 from discreet.accounting.certified.tails import log_mgf_ball, tail_ball
-from discreet.accounting.comparisons import zcdp_rho
+from discreet.accounting.comparisons.zcdp import zcdp_rho
 from discreet.accounting.contour import Kind, Quadrature, saddle
 from discreet.accounting.loss import Loss, is_coarse, log_fraction
 from discreet.accounting.parallel import Progress, map_cases
 from discreet.accounting.privacy_loss import compose
 from discreet.accounting.tradeoff import envelope, heights, lowest_heights
-from discreet.budget.levels import RELATIONS, CaseLabel, Neighbours
-from discreet.budget.release import Release, load, read_text_file
+from discreet.budget.neighbours import RELATIONS, CaseLabel, Neighbours
+from discreet.budget.presets import load, read_text_file
+from discreet.budget.release import Release
 from discreet.budget.toml import parse_toml
 from discreet.errors import InputError, PrecisionError
 from discreet.faces import Summarised

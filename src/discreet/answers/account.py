@@ -31,7 +31,8 @@ from discreet.answers.release import (
     relation,
 )
 from discreet.budget import AnswerKind
-from discreet.budget.levels import CaseLabel, level_name
+from discreet.budget.level_names import level_name
+from discreet.budget.neighbours import CaseLabel
 from discreet.numbers import DIGITS, interval
 
 REPORTED = 1e-10

@@ -19,7 +19,7 @@ from discreet.answers.answer import (
 )
 from discreet.answers.describing import describes
 from discreet.answers.quantity import NumberKind, Quantity, Style
-from discreet.budget.levels import level_name
+from discreet.budget.level_names import level_name
 from discreet.estimation.accuracy import Accuracy, QueryAccuracy
 from discreet.estimation.plan import Plan
 from discreet.numbers import float_up

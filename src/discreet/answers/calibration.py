@@ -12,7 +12,7 @@ from discreet.answers.describing import describes
 from discreet.answers.quantity import NumberKind, Quantity, Style
 from discreet.answers.release import claim_record, claim_text, heading, scaled_sizes
 from discreet.budget import AnswerKind
-from discreet.budget.levels import level_name
+from discreet.budget.level_names import level_name
 from discreet.numbers import Interval, decimal, float_up
 
 _METHODS = {

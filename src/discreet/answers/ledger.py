@@ -8,7 +8,8 @@ from pathlib import Path
 from discreet.answers.answer import Answer, AnswerTable, Cell, Column, Fact, Paragraph, Part, sentence
 from discreet.answers.describing import describes
 from discreet.answers.quantity import NumberKind, Quantity, Style
-from discreet.budget.levels import RELATIONS, level_name
+from discreet.budget.level_names import level_name
+from discreet.budget.neighbours import RELATIONS
 from discreet.files import FilePath
 from discreet.release.audit import LedgerCheck
 from discreet.release.composition import Cost, LedgerCosts

@@ -9,7 +9,7 @@ from discreet.answers.describing import describes
 from discreet.answers.ledger import ledger_note
 from discreet.answers.quantity import Quantity, Style
 from discreet.answers.release import relation
-from discreet.budget.levels import level_name
+from discreet.budget.level_names import level_name
 from discreet.files import json_fields
 from discreet.release.hierarchy.estimates import Estimated
 from discreet.release.hierarchy.measuring import Measured, Tabulated

@@ -8,7 +8,7 @@ from discreet.answers.answer import Answer, AnswerTable, Column, Paragraph, Part
 from discreet.answers.describing import describes
 from discreet.answers.quantity import NumberKind, Quantity, Style
 from discreet.budget import ALIASES, Claim, Neighbours, Release, Row
-from discreet.budget.levels import level_name
+from discreet.budget.level_names import level_name
 from discreet.budget.noise_table import levels_of, rho_total
 
 _CAUTIONS = (

@@ -25,7 +25,7 @@ from discreet.answers.describing import describes
 from discreet.answers.quantity import NumberKind, Quantity, Style
 from discreet.answers.release import claim_record, claim_text, relation
 from discreet.budget import AnswerKind
-from discreet.budget.levels import level_name
+from discreet.budget.level_names import level_name
 from discreet.risk.beliefs import QUANTILES
 from discreet.risk.profile import Risk, RiskProfile
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from discreet.accounting.privacy_loss import Number
+from discreet.accounting.values import Number
 from discreet.answers.answer import Answer, AnswerTable, Column, Fact, Paragraph, Part, sentence
 from discreet.answers.describing import describes
 from discreet.answers.quantity import Quantity, Style

@@ -29,7 +29,7 @@ from discreet.answers.risk import (
     worst_case,
 )
 from discreet.budget import AnswerKind
-from discreet.budget.levels import level_name
+from discreet.budget.level_names import level_name
 from discreet.risk.profile import Risk, RiskProfile
 
 LOPSIDED = 0.8

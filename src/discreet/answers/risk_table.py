@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from discreet.answers.answer import Answer, AnswerTable, Column, Fact, Paragraph, Part, Sentence, sentence
 from discreet.answers.describing import describes
 from discreet.answers.quantity import NumberKind, Quantity, Style
-from discreet.budget.levels import level_name
+from discreet.budget.level_names import level_name
 from discreet.risk.table import QUANTILES, LevelRisk, TableRisk
 
 _LAWS = {

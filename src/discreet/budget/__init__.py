@@ -4,19 +4,12 @@ Events, levels of queries, spines and the paths they give, neighbours, and prese
 """
 
 from discreet.budget.attributes import Attributes, Recode, Tabulation
-from discreet.budget.levels import Level, Neighbours, Query, Spine, cases
-from discreet.budget.release import (
-    ALIASES,
-    AnswerKind,
-    Claim,
-    Release,
-    Row,
-    load,
-    load_file,
-    load_preset,
-    preset_names,
-    preset_titles,
-)
+from discreet.budget.claims import AnswerKind, Claim
+from discreet.budget.levels import Level, Query
+from discreet.budget.neighbours import Neighbours, cases
+from discreet.budget.presets import ALIASES, load, load_file, load_preset, preset_names, preset_titles
+from discreet.budget.release import Release, Row
+from discreet.budget.spine import Spine
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, grouped
 
 __all__ = [

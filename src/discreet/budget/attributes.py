@@ -15,17 +15,8 @@ from functools import cached_property
 from itertools import product
 from math import prod
 
-from discreet.budget.toml import (
-    FieldError,
-    Place,
-    a_table,
-    hint,
-    inside,
-    line,
-    no_repeats,
-    quoted,
-    whole_number,
-)
+from discreet.budget.toml import FieldError, a_table, hint, inside, line, no_repeats, quoted, whole_number
+from discreet.budget.toml_lines import Place
 from discreet.memory import Forgetful
 from discreet.numbers import shown
 

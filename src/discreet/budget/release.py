@@ -1,38 +1,21 @@
-"""A release: what is published with which noise, on which paths one record is counted, and what is claimed.
-
-A number without its kind misleads: "10.94" may be the loss itself, or only a bound of it. A release says
-which (`kind` and `reason` in its TOML), an account passes it on, and every surface writes it beside the
-number.
-"""
+"""A release: what is published with which noise, on which paths a record is counted, what is claimed."""
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from fractions import Fraction
-from functools import cache, cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cached_property
+from typing import NamedTuple
 
-from discreet.budget.attributes import Attributes, attribute_lines, read_attributes
-from discreet.budget.levels import (
-    RELATIONS,
-    WAYS,
-    Level,
-    Neighbours,
-    Query,
-    Runs,
-    Spine,
-    find_level,
-    runs_text,
-)
+from discreet.budget.attributes import Attributes
+from discreet.budget.claims import STATED, AnswerKind, Claim
+from discreet.budget.level_names import find_level
+from discreet.budget.levels import Level
+from discreet.budget.neighbours import RELATIONS, Neighbours
+from discreet.budget.spine import Runs, Spine, runs_text
 from discreet.budget.toml import (
     FieldError,
-    a_list,
-    a_table,
     exact,
     hint,
     inside,
@@ -41,101 +24,12 @@ from discreet.budget.toml import (
     no_repeats,
     one_of,
     parse_toml,
-    quoted,
 )
 from discreet.errors import InputError
 from discreet.faces import Displayed
 from discreet.memory import Forgetful
 from discreet.noise import Noise, grouped
 from discreet.numbers import Exact, brief, shown, whole
-
-if TYPE_CHECKING:
-    from importlib.resources.abc import Traversable
-
-
-class AnswerKind(StrEnum):
-    """What a number claims, from the strongest claim to the weakest."""
-
-    EXACT = "exact"
-    """The value itself: no smaller one is true of the release."""
-    BOUND = "bound"
-    """No more than this; the true value may be smaller."""
-    MODEL = "model"
-    """Exact for what is modelled; part of what was released is not, so this bounds nothing."""
-    MAIN = "main path"
-    """About the main path alone; others may cost more, so this bounds nothing."""
-
-    @property
-    def label(self) -> str:
-        """The word that stands beside a number, or above a column of them.
-
-        >>> [kind.label for kind in AnswerKind]
-        ['exact', 'at most', 'as modelled', 'main path only']
-        """
-        return _LABELS[self]
-
-
-_LABELS = {
-    AnswerKind.EXACT: "exact",
-    AnswerKind.BOUND: "at most",
-    AnswerKind.MODEL: "as modelled",
-    AnswerKind.MAIN: "main path only",
-}
-
-STATED = (AnswerKind.EXACT, AnswerKind.BOUND, AnswerKind.MODEL)
-"""The kinds that a release may state; that only the main path was accounted for, the account says."""
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """The kind of an answer, and why it is not exact.
-
-    >>> joint = Claim.of_all([Claim(), Claim(AnswerKind.BOUND, ("Sensitivities are upper bounds.",))])
-    >>> joint.kind.label, joint.reasons
-    ('at most', ('Sensitivities are upper bounds.',))
-    """
-
-    kind: AnswerKind = AnswerKind.EXACT
-    reasons: tuple[str, ...] = ()
-
-    @classmethod
-    def of_all(cls, claims: Iterable[Claim]) -> Claim:
-        """Return what can be claimed of several answers taken together: the weakest of their claims.
-
-        >>> Claim.of_all([Claim(AnswerKind.BOUND), Claim(AnswerKind.MAIN)]).kind.value
-        'main path'
-        """
-        joint = list(claims)
-        order = list(AnswerKind)
-        weakest = max((claim.kind for claim in joint), key=order.index, default=AnswerKind.EXACT)
-        if weakest is AnswerKind.MAIN:
-            joint = [claim.of_one_path() for claim in joint]
-        return cls(weakest, tuple(dict.fromkeys(reason for claim in joint for reason in claim.reasons)))
-
-    def of_one_path(self) -> Claim:
-        """Return the claim of an account of one path: its reasons are those of an account of all paths.
-
-        >>> print(*Claim(AnswerKind.BOUND, ("All paths are compared.",)).of_one_path().reasons)
-        An account of all paths would be an upper bound: All paths are compared.
-        """
-        leads = {
-            AnswerKind.BOUND: "An account of all paths would be an upper bound: ",
-            AnswerKind.MODEL: "An account of all paths would be exact for what is modelled only: ",
-        }
-        return replace(self, reasons=tuple(leads.get(self.kind, "") + reason for reason in self.reasons))
-
-    def document(self) -> dict[str, object]:
-        """Return what a certificate, a manifest or JSON states of it.
-
-        >>> Claim().document()
-        {'kind': 'exact', 'says': 'exact', 'reasons': []}
-        """
-        return {"kind": self.kind.value, "says": self.kind.label, "reasons": list(self.reasons)}
-
-
-EXACTLY = Claim()
-"""The claim of most accounts."""
-
 
 UNITS = ("person", "household", "housing unit", "establishment")
 """What one record may describe."""
@@ -178,6 +72,7 @@ class Release(Forgetful, Displayed):
     a record can be, every query is a product of them. `kind` says what an account of it is: "exact", an upper
     "bound", or a "model" that leaves part of the real release out; the last two need a `reason`.
 
+    >>> from discreet.budget import Query
     >>> state = Level(name="State", rho="1/2", queries=[Query(name="total", share=1)])
     >>> two = [Query(name="a", share="2/3"), Query(name="b", share="1/3")]
     >>> county = Level(name="County", rho="1/4", queries=two)
@@ -351,6 +246,7 @@ class Release(Forgetful, Displayed):
     def variance_table(self, path: int | None = None) -> tuple[Row, ...]:
         """Return the noise of each query by level, on the main path if none is named.
 
+        >>> from discreet.budget import Query
         >>> state = Level(name="State", rho="1/2", queries=[Query(name="total", share=1)])
         >>> row, = Release(name="small", neighbours="unbounded", levels=[state]).variance_table()
         >>> row.level, row.query, row.variance, row.rho, row.share
@@ -393,6 +289,7 @@ class Release(Forgetful, Displayed):
 
         A Laplace scale is multiplied by the root of the factor, rounded up by less than 2^-64 if irrational.
 
+        >>> from discreet.budget import Query
         >>> state = Level(name="State", rho="1/2", queries=[Query(name="total", share=1)])
         >>> wide = Release(name="small", neighbours="bounded", rho="1/2", levels=[state]).scaled("3/2")
         >>> wide.rho, wide.variance_table()[0].variance
@@ -409,6 +306,7 @@ class Release(Forgetful, Displayed):
 
         What a changed level stated as rho is from then on stated as variances.
 
+        >>> from discreet.budget import Query
         >>> queries = [Query(name="a", share="1/2"), Query(name="b", share="1/2")]
         >>> state = Level(name="State", rho=1, queries=queries)
         >>> small = Release(name="small", neighbours="bounded", levels=[state])
@@ -439,6 +337,7 @@ class Release(Forgetful, Displayed):
         The noise stays; every sensitivity is that many times larger. What was stated as rho is stated as
         variances.
 
+        >>> from discreet.budget import Query
         >>> state = Level(name="State", rho="1/2", queries=[Query(name="total", share=1)])
         >>> two = Release(name="small", neighbours="bounded", rho="1/2", levels=[state]).for_people(2)
         >>> two.rho, two.levels[0].queries[0].variance, two.levels[0].queries[0].sensitivity
@@ -486,16 +385,19 @@ class Release(Forgetful, Displayed):
         discreet.errors.InputError: neighbours is 'bonded'; it must be "bounded" or "unbounded"; \
 did you mean "bounded"? (line 2 of small.toml)
         """
+        from discreet.budget.release_toml import release_from_tables
+
         text = text.removeprefix("\ufeff").replace("\r\n", "\n")
         data = parse_toml(text, where)
         try:
-            return _read(data)
+            return release_from_tables(data)
         except FieldError as error:
             raise located(error, text, data, where) from None
 
     def to_toml(self) -> str:
         """Write the release as TOML, from which `from_toml` makes an equal one.
 
+        >>> from discreet.budget import Query
         >>> state = Level(name="State", queries=[Query(name="total", variance="5/2")])
         >>> print(Release(name="small", neighbours="bounded", levels=[state]).to_toml(), end="")
         name = "small"
@@ -507,7 +409,9 @@ did you mean "bounded"? (line 2 of small.toml)
         [levels.queries]
         "total" = { variance = "5/2" }
         """
-        return "\n".join(_lines(self)) + "\n"
+        from discreet.budget.release_toml import release_lines
+
+        return "\n".join(release_lines(self)) + "\n"
 
     def __str__(self) -> str:
         total = "" if self.rho is None else f", rho {self.rho} = {brief(self.rho, 5)}"
@@ -539,231 +443,3 @@ def _noise_text(level: Level, neighbours: Neighbours) -> str:
 def _count(many: int, word: str) -> str:
     plural = word[:-1] + "ies" if word.endswith("y") else word + "s"
     return f"{many} {word if many == 1 else plural}"
-
-
-# -- TOML, in and out ------------------------------------------------------------------------------------
-
-_PARTS = ("attributes", "levels", "spine")
-RELEASE_KEYS = ("name", "title", "unit", "neighbours", "rho", "kind", "reason", "sources", "notes", *_PARTS)
-LEVEL_KEYS = ("name", "rho", "queries")
-QUERY_KEYS = (*WAYS, "sensitivity", "groups")
-SPINE_KEYS = ("paths", "may_merge_up")
-
-
-def _read(data: object) -> Release:
-    table = a_table(data, "the release", RELEASE_KEYS, needed=("name", "neighbours", "levels"))
-    levels = []
-    for index, level in enumerate(a_list(table["levels"], "levels", "tables, each [[levels]]")):
-        with inside("levels", index):
-            levels.append(_read_level(level))
-    parts: dict[str, Spine | Attributes] = {}
-    for key, read in (("spine", _read_spine), ("attributes", read_attributes)):
-        if key in table:
-            with inside(key):
-                parts[key] = read(table[key])
-    for key in ("sources", "notes"):
-        a_list(table.get(key, []), key, "texts in quotes")
-    return Release(**{**table, **parts, "levels": levels})
-
-
-def _read_level(data: object) -> Level:
-    level = a_table(data, "a level", LEVEL_KEYS, needed=("name", "queries"))
-    with inside("queries"):
-        values = a_table(level["queries"], "queries of a level")
-    queries = []
-    for name, value in values.items():
-        with inside("queries", name):
-            queries.append(_read_query(name, value, has_rho="rho" in level))
-    return Level(name=level["name"], rho=level.get("rho"), queries=queries)
-
-
-def _read_query(name: str, value: Exact | dict[str, object] | list[object], *, has_rho: bool) -> Query:
-    if isinstance(value, dict):
-        return Query(name=name, **a_table(value, f"query {shown(name)}", QUERY_KEYS))
-    if isinstance(value, list) or not has_rho:
-        raise FieldError(
-            f"query {shown(name)} is {shown(value)}; it must be a table such as "
-            '{ variance = "5" }, or in a level with a rho a share such as "1/10"'
-        )
-    try:
-        return Query(name=name, share=value)
-    except FieldError as error:
-        raise FieldError(str(error)) from None  # the share stands at the query's own key
-
-
-def _read_spine(data: object) -> Spine:
-    spine = a_table(data, "the spine", SPINE_KEYS)
-    paths: list[tuple[int, Sequence[str]]] = []
-    with inside("paths"):
-        for key, runs in a_table(spine.get("paths", {}), "paths").items():
-            if not re.fullmatch(r"[1-9][0-9]{0,8}", key):
-                text = f"path {shown(key)} has no usable number; it must be a whole number above zero"
-                raise FieldError(text, field=(key,))
-            paths.append((int(key), runs))
-    merging = spine.get("may_merge_up", [])
-    if not isinstance(merging, list) or not all(isinstance(name, str) for name in merging):
-        text = f'may_merge_up is {shown(merging)}; it must be a list of levels such as ["Block"]'
-        raise FieldError(text, field=("may_merge_up",))
-    return Spine(paths=paths, may_merge_up=merging)
-
-
-def _lines(release: Release) -> Iterator[str]:
-    """The lines of a release's TOML."""
-    yield f"name = {quoted(release.name)}"
-    if release.title:
-        yield f"title = {quoted(release.title)}"
-    yield f"unit = {quoted(release.unit)}"
-    yield f"neighbours = {quoted(release.neighbours)}"
-    if release.rho is not None:
-        yield f"rho = {quoted(release.rho)}"
-    if release.reason:
-        yield f"kind = {quoted(release.kind.value)}"
-        yield f"reason = {quoted(release.reason)}"
-    for key, texts in (("sources", release.sources), ("notes", release.notes)):
-        if texts:
-            yield from (f"{key} = [", *(f"  {quoted(text)}," for text in texts), "]")
-    if release.attributes is not None:
-        yield from ("", "[attributes]", *attribute_lines(release.attributes))
-    for level in release.levels:
-        yield from ("", "[[levels]]", f"name = {quoted(level.name)}")
-        if level.rho is not None:
-            yield f"rho = {quoted(level.rho)}"
-        yield "[levels.queries]"
-        for query in level.queries:
-            size: Fraction = getattr(query, query.way)
-            counts = [f"{k} = {v}" for k in ("sensitivity", "groups") if (v := getattr(query, k)) != 1]
-            is_plain = query.share is not None and not counts
-            noise = ", ".join([f"{query.way} = {quoted(size)}", *counts])
-            yield f"{quoted(query.name)} = {quoted(size) if is_plain else f'{{ {noise} }}'}"
-    if release.spine is not None:
-        yield from ("", "[spine]")
-        if release.spine.may_merge_up:
-            yield f"may_merge_up = {quoted(release.spine.may_merge_up)}"
-        else:
-            yield "[spine.paths]"
-            yield from (f"{path} = {quoted(runs)}" for path, runs in release.spine.paths)
-
-
-# -- releases by name: the presets that come with the package, and files ----------------------------------
-
-LARGEST_FILE = 10_000_000
-"""The largest file that is read, in bytes."""
-
-ALIASES = {"dhc-2020": "dhc-2020-persons", "pl94-2020": "pl94-2020-persons"}
-"""Short names of presets."""
-
-
-def preset_names() -> tuple[str, ...]:
-    """Return the names of all presets, in alphabetical order.
-
-    >>> "dhc-2020-persons" in preset_names()
-    True
-    """
-    return tuple(
-        sorted(item.name.removesuffix(".toml") for item in _folder().iterdir() if item.name.endswith(".toml"))
-    )
-
-
-def preset_titles() -> dict[str, str]:
-    """Return each preset's name and its title, a one-line description.
-
-    >>> preset_titles()["dhc-2020-persons"]
-    '2020 Census, Demographic and Housing Characteristics (DHC), persons, United States'
-    """
-    return {name: load_preset(name).title for name in preset_names()}
-
-
-def load(name_or_path: str | os.PathLike[str]) -> Release:
-    """Return a preset by its name or alias, or the release that a TOML file states.
-
-    >>> load("dhc-2020").name
-    'dhc-2020-persons'
-    >>> load("dhc-2021")
-    Traceback (most recent call last):
-    discreet.errors.InputError: 'dhc-2021' is neither a preset nor a file; did you mean "dhc-2020"? \
-`discreet presets` lists all names
-    """
-    if isinstance(name_or_path, str):
-        if name_or_path in ALIASES or name_or_path in preset_names():
-            return load_preset(name_or_path)
-        if not _looks_like_file(name_or_path):
-            name = name_or_path.strip().lower().replace("_", "-")
-            if name in ALIASES or name in preset_names():
-                return load_preset(name)
-            raise _unknown(f"{shown(name_or_path)} is neither a preset nor a file", name_or_path)
-    return load_file(name_or_path)
-
-
-def load_preset(name: str) -> Release:
-    """Return a preset by its name or alias; each file is read once.
-
-    >>> load_preset("dhc-2020") is load_preset("dhc-2020-persons")
-    True
-    """
-    full = ALIASES.get(name, name)
-    if full not in preset_names():
-        raise _unknown(f"there is no preset {shown(name)}", name)
-    return _read_preset(full)
-
-
-def load_file(path: str | os.PathLike[str]) -> Release:
-    """Return the release that a TOML file states.
-
-    >>> load_file("no-such-file.toml")
-    Traceback (most recent call last):
-    discreet.errors.InputError: there is no file no-such-file.toml
-    """
-    text, name = read_text_file(path)
-    return Release.from_toml(text, where=name)
-
-
-def read_text_file(path: str | os.PathLike[str], kind: str = "TOML file") -> tuple[str, str]:
-    """Return the text of a file, and its name for error messages; files that are too large are refused.
-
-    >>> read_text_file("no-such-file.json", "certificate")
-    Traceback (most recent call last):
-    discreet.errors.InputError: there is no file no-such-file.json
-    """
-    file = Path(path)
-    name = str(file) if str(file).isprintable() else ascii(str(file))
-    try:
-        if file.is_dir():
-            raise InputError(f"{name} is a directory; the path of a {kind} is needed")
-        if not file.exists():
-            raise InputError(f"there is no file {name}")
-        if not file.is_file():
-            raise InputError(f"{name} is not a regular file; the path of a {kind} is needed")
-        with file.open("rb") as stream:
-            content = stream.read(LARGEST_FILE + 1)
-    except OSError as error:
-        raise InputError(f"{name} cannot be read: {error.strerror}") from None
-    if len(content) > LARGEST_FILE:
-        raise InputError(f"{name} is larger than {LARGEST_FILE // 10**6} MB, the largest file that is read")
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise InputError(f"not UTF-8: byte 0x{content[error.start]:02x} (line {line} of {name})") from None
-    return text, name
-
-
-@cache
-def _read_preset(name: str) -> Release:
-    text = (_folder() / f"{name}.toml").read_text(encoding="utf-8")
-    return Release.from_toml(text, where=f"preset {name}")
-
-
-@cache
-def _folder() -> Traversable:
-    from importlib.resources import files
-
-    return files("discreet.budget") / "presets"
-
-
-def _unknown(what: str, name: str) -> InputError:
-    near = hint(name, [*preset_names(), *ALIASES]) or ";"
-    return InputError(f"{what}{near} `discreet presets` lists all names")
-
-
-def _looks_like_file(text: str) -> bool:
-    return text.endswith(".toml") or "/" in text or os.sep in text or os.path.exists(text)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from discreet.budget import load
-from discreet.budget.levels import find_level
+from discreet.budget.level_names import find_level
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Screen, need_tables, option
 from discreet.errors import InputError

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from discreet.budget import Attributes, Release, Tabulation
 from discreet.budget.attributes import Groups
-from discreet.budget.levels import CHILDREN_2020
+from discreet.budget.spine import CHILDREN_2020
 from discreet.errors import InputError
 from discreet.estimation.tree import SMALL, Evidence, Floats, Integers, Numbers, Solution, Tree, solve
 from discreet.noise import Noise

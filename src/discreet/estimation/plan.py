@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from discreet.accounting.calibration import prove
 from discreet.accounting.overall import account
 from discreet.budget import Level, Query, Release, Spine, cases
-from discreet.budget.levels import find_level
+from discreet.budget.level_names import find_level
 from discreet.budget.toml import hint, parse_toml
 from discreet.errors import InputError, PrecisionError
 from discreet.estimation.accuracy import Accuracy, accuracy, by_level

@@ -20,7 +20,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,6 +29,9 @@ from discreet.errors import InputError, PrecisionError
 from discreet.memory import Forgetful
 from discreet.noise import balls
 from discreet.numbers import Exact, Interval, positive, share, shown, whole
+
+if TYPE_CHECKING:
+    from discreet.noise.factors import BallFactor
 
 Floats = NDArray[np.float64]
 Complexes = NDArray[np.complex128]
@@ -404,16 +407,6 @@ class Noise(Forgetful, ABC):
     @abstractmethod
     def moduli_ball(self, theta: Fraction, distances: Sequence[float]) -> list[balls.arb]:
         """Bounds of times * log |factor| between each of some ascending distances and the next."""
-
-
-class BallFactor(ABC):
-    """The characteristic function of an integer X under a tilt, in balls."""
-
-    shift: int
-
-    @abstractmethod
-    def at(self, turn: balls.arb) -> balls.acb:
-        """E e^(2 pi i turn (X - shift)), for |turn| <= 1/2."""
 
 
 def grouped(noises: Iterable[Noise]) -> tuple[Noise, ...]:

@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import PrecisionError
-from discreet.memory import Forgetful
 from discreet.noise import balls
-from discreet.noise.distribution import RADII, BallFactor, Floats, Noise
+from discreet.noise.distribution import RADII, Floats, Noise
+from discreet.noise.factors import LaplaceFactor
 from discreet.numbers import Exact, shown
 
 _MOST_VALUES = 4_000_000
@@ -281,42 +281,3 @@ class DiscreteLaplace(Noise):
         at_zero = 2 + (1 - r) * (mu - 1)
         series = self.series_ball(balls.acb(balls.ball(-abs(rate)))).real if rate else at_zero
         return lead + (series / (1 + r)).log()
-
-
-class LaplaceFactor(Forgetful, BallFactor):
-    """Characteristic function of the tilted loss of discrete Laplace noise: a finite sum."""
-
-    def __init__(self, term: DiscreteLaplace, theta: Fraction) -> None:
-        self.term = term
-        rate = 1 / term.scale + theta * term.step
-        # from the heavier end
-        self._sign = -1 if rate >= 0 else 1
-        self.shift = term.sensitivity if rate >= 0 else 0
-        self._fall = balls.ball(-abs(rate))
-        self._norm = balls.acb(2 + (1 - (-balls.ball(1 / term.scale)).exp()) * (term.sensitivity - 1))
-        if rate:
-            self._norm = term.series_ball(balls.acb(self._fall))
-
-    def at(self, turn: balls.arb) -> balls.acb:
-        """E e^(2 pi i turn (X - shift))."""
-        return (
-            self.term.series_ball(balls.acb(self._fall, self._sign * 2 * balls.arb.pi() * turn)) / self._norm
-        )
-
-    @cached_property
-    def _variance(self) -> balls.arb:
-        """An upper bound of the variance of X: the sum of p_k k^2, counted from the heavier end."""
-        part, ratio = 1 - (-balls.ball(1 / self.term.scale)).exp(), self._fall.exp()
-        whole = balls.arb(self.term.sensitivity) ** 2
-        if not ratio < 1:
-            return whole.upper()
-        series = part * ratio * (1 + ratio) / (1 - ratio) ** 3 + whole * ratio**self.term.sensitivity
-        return min((series / self._norm.real).upper(), whole.upper())
-
-    def square_bound(self, here: Fraction, there: Fraction) -> balls.arb:
-        """A bound of the squared modulus between two distances: a sum of p_u p_v cos((u - v) d).
-
-        Its slope is at most 2 Var(X) d.
-        """
-        at_here = abs(self.at(balls.ball(here) / (2 * balls.arb.pi()))) ** 2
-        return at_here + 2 * self._variance * balls.ball(there * (there - here))

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 
-from discreet.accounting.comparisons import TightZCDP
+from discreet.accounting.comparisons.zcdp import TightZCDP
 from discreet.accounting.overall import Account, account, portfolio
 from discreet.budget import Level, Neighbours, Release, Spine
-from discreet.budget.levels import MOST_PATHS, Runs
-from discreet.budget.release import AnswerKind, Claim
+from discreet.budget.claims import AnswerKind, Claim
+from discreet.budget.spine import MOST_PATHS, Runs
 from discreet.errors import DiscreetError, InputError
 from discreet.faces import Displayed, Summarised
 from discreet.files import FilePath

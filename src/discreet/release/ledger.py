@@ -37,8 +37,9 @@ from typing import TYPE_CHECKING, Any
 
 from discreet import numbers
 from discreet.budget import Neighbours, Release
-from discreet.budget.levels import RELATIONS
-from discreet.budget.release import UNITS, AnswerKind
+from discreet.budget.claims import AnswerKind
+from discreet.budget.neighbours import RELATIONS
+from discreet.budget.release import UNITS
 from discreet.budget.toml import exact, line, one_of
 from discreet.errors import InputError
 from discreet.files import FilePath, check_regular, sha256

@@ -16,9 +16,10 @@ import numpy as np
 
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.costs import PrivacyRow, zcdp_of
+from discreet.accounting.curves import Quantity
 from discreet.accounting.overall import Account
 from discreet.accounting.parallel import map_cases
-from discreet.accounting.privacy_loss import PrivacyLoss, Quantity, compose
+from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.answers.account import case_text, compared
 from discreet.answers.release import claim_record, claim_text, relation
 from discreet.budget import Release

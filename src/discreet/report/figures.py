@@ -16,17 +16,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.comparisons import ZCDP, Comparison, TightZCDP
+from discreet.accounting.comparisons.curve import Comparison
+from discreet.accounting.comparisons.zcdp import ZCDP, TightZCDP
 from discreet.answers.quantity import Quantity, Style
-from discreet.budget.levels import level_name
+from discreet.budget.level_names import level_name
 from discreet.files import csv_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from discreet.accounting.curves import Curves
     from discreet.accounting.overall import Account
-    from discreet.accounting.privacy_loss import Curves
     from discreet.estimation import Accuracy
     from discreet.risk.attack import Attack
     from discreet.risk.hierarchy import HierarchyPosterior
@@ -208,7 +209,7 @@ def plot_profile(
     `label="exact"`.
 
     >>> from matplotlib.figure import Figure
-    >>> from discreet.accounting.comparisons import ZCDP
+    >>> from discreet.accounting.comparisons.zcdp import ZCDP
     >>> ax = plot_profile(ZCDP.from_rho(1), ax=Figure().subplots(), label="zCDP")
     >>> ax.get_yscale(), ax.lines[0].get_label()
     ('log', 'zCDP')
@@ -231,7 +232,7 @@ def plot_tradeoff(
     """Draw the trade-off curve: the least type II error against the type I error.
 
     >>> from matplotlib.figure import Figure
-    >>> from discreet.accounting.comparisons import ZCDP
+    >>> from discreet.accounting.comparisons.zcdp import ZCDP
     >>> plot_tradeoff(ZCDP.from_rho(1), ax=Figure().subplots()).get_ylabel()
     'type II error $f(\\\\alpha)$'
     """

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.privacy_loss import Number, read
+from discreet.accounting.values import Number, read
 from discreet.errors import InputError
 from discreet.risk.inputs import one_number, one_variance
 from discreet.risk.odds import Floats

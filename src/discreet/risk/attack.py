@@ -43,9 +43,10 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.privacy_loss import Number
+from discreet.accounting.values import Number
 from discreet.errors import InputError
-from discreet.noise.gaussian import DiscreteGaussian, tail_ratio
+from discreet.noise.gaussian import DiscreteGaussian
+from discreet.noise.gaussian_tail import tail_ratio
 from discreet.risk.decisions import Costs, LossTable
 from discreet.risk.inputs import (
     FloatOrArray,

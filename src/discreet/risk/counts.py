@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from discreet.accounting.privacy_loss import Number
+from discreet.accounting.values import Number
 from discreet.errors import InputError
 from discreet.faces import Displayed
 from discreet.risk.attack import Attack, independent_others

@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from discreet.accounting.privacy_loss import Number
+from discreet.accounting.values import Number
 from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.numbers import prior as read_prior

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import numbers
-from discreet.accounting.privacy_loss import Number, read
+from discreet.accounting.values import Number, read
 from discreet.errors import InputError
 from discreet.numbers import fraction
 from discreet.numbers import prior as prior_of

@@ -14,7 +14,8 @@ from typing import Unpack
 
 import numpy as np
 
-from discreet.accounting.privacy_loss import Number, compose
+from discreet.accounting.privacy_loss import compose
+from discreet.accounting.values import Number
 from discreet.errors import InputError
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.risk.attack import Attack, Counted, given_truth

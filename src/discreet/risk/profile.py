@@ -25,9 +25,11 @@ import numpy as np
 from discreet.accounting.loss import Loss
 from discreet.accounting.overall import Account, account
 from discreet.accounting.parallel import Progress
-from discreet.accounting.privacy_loss import Number, Numbers, PrivacyLoss, compose
-from discreet.budget.levels import CaseLabel, Neighbours
-from discreet.budget.release import EXACTLY, AnswerKind, Claim, Release
+from discreet.accounting.privacy_loss import PrivacyLoss, compose
+from discreet.accounting.values import Number, Numbers
+from discreet.budget.claims import EXACTLY, AnswerKind, Claim
+from discreet.budget.neighbours import CaseLabel, Neighbours
+from discreet.budget.release import Release
 from discreet.errors import InputError
 from discreet.faces import Displayed
 from discreet.noise import DiscreteGaussian, Noise, grouped

@@ -27,7 +27,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.noise.gaussian import DiscreteGaussian, tail_ratio
+from discreet.noise.gaussian import DiscreteGaussian
+from discreet.noise.gaussian_tail import tail_ratio
 from discreet.risk.attack import Attack, zero_evidence
 from discreet.risk.odds import Floats, Prior
 

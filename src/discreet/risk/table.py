@@ -23,7 +23,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.privacy_loss import Number
+from discreet.accounting.values import Number
 from discreet.errors import InputError, PrecisionError
 from discreet.faces import Summarised
 from discreet.files import ArrowArray, ArrowTable, FilePath, arrow, whole_file

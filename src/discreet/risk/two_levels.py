@@ -23,7 +23,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.privacy_loss import Number
+from discreet.accounting.values import Number
 from discreet.errors import InputError
 from discreet.noise import DiscreteGaussian
 from discreet.numbers import prior as read_prior

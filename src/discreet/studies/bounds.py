@@ -21,7 +21,7 @@ from typing import NamedTuple
 from flint import arb
 
 from discreet.accounting.boole import BOOLE_CUT, BOOLE_NODES, BooleSum, boole_error, sixth_derivative_bound
-from discreet.accounting.comparisons import ZCDP
+from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.published import LatticeNormal
 from discreet.noise import DiscreteGaussian
 from discreet.noise.balls import working_bits

@@ -20,7 +20,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.accounting.comparisons import ZCDP
+from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.contour import Kind
 from discreet.accounting.loss import Loss
 from discreet.accounting.privacy_loss import compose

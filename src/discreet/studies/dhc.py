@@ -9,7 +9,8 @@ from functools import cache
 import numpy as np
 
 from discreet.accounting.calibration import calibrate, solve_factor
-from discreet.accounting.comparisons import ZCDP, GaussianDP
+from discreet.accounting.comparisons.gaussian_dp import GaussianDP
+from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.contour import Kind
 from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress, map_cases

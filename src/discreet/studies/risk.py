@@ -20,7 +20,7 @@ from functools import partial
 
 import numpy as np
 
-from discreet.accounting.comparisons import ZCDP
+from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.budget import load
 from discreet.noise import DiscreteGaussian
 from discreet.risk import (

@@ -23,13 +23,15 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.accounting.comparisons import ZCDP, GaussianDP, cumulants
+from discreet.accounting.comparisons.edgeworth import cumulants
+from discreet.accounting.comparisons.gaussian_dp import GaussianDP
+from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.contour import sieve
-from discreet.accounting.evaluation import convolved
 from discreet.accounting.loss import Loss
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
 from discreet.accounting.published import LatticeNormal, SequentialSieve, residual_supremum
+from discreet.accounting.windows import convolved
 from discreet.budget import load
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.studies.dhc import DELTAS, epsilons

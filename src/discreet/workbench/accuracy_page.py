@@ -10,7 +10,7 @@ from discreet.accounting.calibration import Calibration, calibrate, calibrated_l
 from discreet.answers.calibration import saved_text
 from discreet.answers.quantity import NumberKind
 from discreet.answers.release import scaled_sizes
-from discreet.budget.levels import level_name
+from discreet.budget.level_names import level_name
 from discreet.errors import DiscreetError, InputError
 from discreet.estimation.accuracy import MarginLine, margin_lines
 from discreet.numbers import interval, number, percent, plain, positive

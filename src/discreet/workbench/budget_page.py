@@ -9,8 +9,9 @@ from functools import partial
 
 from discreet.answers import Fact, Quantity
 from discreet.budget import AnswerKind, Release
-from discreet.budget.levels import RELATIONS, level_name
-from discreet.budget.release import preset_titles
+from discreet.budget.level_names import level_name
+from discreet.budget.neighbours import RELATIONS
+from discreet.budget.presets import preset_titles
 from discreet.errors import DiscreetError
 from discreet.numbers import exact_text, number, percent, plain, positive, read_delta
 from discreet.workbench import charts

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from discreet.answers.risk import right_percent
-from discreet.budget.levels import level_name
+from discreet.budget.level_names import level_name
 from discreet.errors import visible
 from discreet.workbench.tasks import Line
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from discreet.answers.quantity import Quantity, Style
 from discreet.answers.risk import belief_sentence, right_percent, right_sentence, risk_facts
-from discreet.budget.levels import level_name
+from discreet.budget.level_names import level_name
 from discreet.errors import DiscreetError, InputError
 from discreet.risk.profile import RiskProfile, risk_profile
 from discreet.workbench import adversary as attack

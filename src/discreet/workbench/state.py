@@ -20,8 +20,8 @@ from fractions import Fraction
 from functools import cached_property
 
 from discreet.budget import Level, Neighbours, Query, Release, load
-from discreet.budget.levels import RELATIONS
-from discreet.budget.release import LARGEST_FILE, load_preset
+from discreet.budget.neighbours import RELATIONS
+from discreet.budget.presets import LARGEST_FILE, load_preset
 from discreet.budget.toml import a_table, check_keys, parse_toml
 from discreet.errors import InputError
 from discreet.noise import Noise, grouped

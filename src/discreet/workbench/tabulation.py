@@ -12,8 +12,8 @@ from fractions import Fraction
 from functools import cache, partial
 from typing import Literal, NamedTuple
 
-from discreet.budget.levels import RELATIONS
-from discreet.budget.release import EXACTLY, Claim
+from discreet.budget.claims import EXACTLY, Claim
+from discreet.budget.neighbours import RELATIONS
 from discreet.errors import DiscreetError, InputError
 from discreet.noise import Noise
 from discreet.numbers import decimal, fraction, positive, share

@@ -15,12 +15,13 @@ from typing import Generic, NamedTuple, SupportsFloat, TypeVar
 import numpy as np
 
 from discreet.accounting.calibration import Calibration, calibrate, reached
-from discreet.accounting.comparisons import ZCDP, GaussianDP
+from discreet.accounting.comparisons.gaussian_dp import GaussianDP
+from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.costs import zcdp_of
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import Release
-from discreet.budget.levels import Neighbours
+from discreet.budget.neighbours import Neighbours
 from discreet.estimation import accuracy
 from discreet.estimation.accuracy import MarginLine, margin_lines
 from discreet.noise import DiscreteGaussian, Noise

@@ -14,7 +14,8 @@ from discreet.answers.account import case_text
 from discreet.answers.meaning import meaning_sentences
 from discreet.answers.release import claim_text, only_path, path_text, relation
 from discreet.budget import AnswerKind
-from discreet.budget.levels import CHILDREN_2020, level_name
+from discreet.budget.level_names import level_name
+from discreet.budget.spine import CHILDREN_2020
 from discreet.errors import DiscreetError
 from discreet.numbers import exact_text, percent, plain, with_fraction
 from discreet.workbench.adversary import SCENARIOS, SETTINGS, adversary, read_chance

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from discreet.budget.levels import RELATIONS, Neighbours
+from discreet.budget.neighbours import RELATIONS, Neighbours
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, need_tables, option
 from discreet.cli.safetab import Params

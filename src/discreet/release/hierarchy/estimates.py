@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.budget import Attributes
-from discreet.budget.levels import find_level
+from discreet.budget.level_names import find_level
 from discreet.errors import InputError
 from discreet.estimation.estimates import (
     Estimates,

@@ -35,7 +35,8 @@ from numpy.typing import NDArray
 
 from discreet.errors import InputError
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Entropy, Noise, balls, sample
-from discreet.noise.sampler import Above, Kinds, Trials, draw
+from discreet.noise.inversion import Above, Kinds, draw
+from discreet.noise.trials import Trials
 from discreet.release.mechanism.configuration import Configuration, Privacy
 from discreet.release.mechanism.groups import Specification, Stability
 from discreet.release.mechanism.tables import Codes, Integers, Part, Picked, joined, keys

@@ -13,8 +13,9 @@ from fractions import Fraction
 from functools import partial
 from typing import Literal, TypeVar, cast
 
-from discreet.budget.toml import Place as Where
-from discreet.budget.toml import hint, key_lines, nearest_line
+from discreet.budget.toml import hint
+from discreet.budget.toml_lines import Place as Where
+from discreet.budget.toml_lines import key_lines, nearest_line
 from discreet.errors import InputError
 from discreet.numbers import fraction, shown
 from discreet.release.mechanism.tabulation import AdaptiveTabulation

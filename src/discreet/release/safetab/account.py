@@ -15,12 +15,12 @@ from itertools import product
 from pathlib import Path
 
 from discreet.accounting.calibration import below, solve_factor
-from discreet.accounting.comparisons import ZCDP
+from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.overall import Account, Point
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import AnswerKind, Claim, Level, Neighbours, Query, Release, grouped
-from discreet.budget.levels import RELATIONS, CaseLabel
+from discreet.budget.neighbours import RELATIONS, CaseLabel
 from discreet.errors import DiscreetError, PrecisionError
 from discreet.faces import Displayed
 from discreet.noise import Noise

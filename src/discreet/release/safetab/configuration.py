@@ -14,8 +14,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TypeVar
 
-from discreet.budget.toml import Place as Where
-from discreet.budget.toml import key_lines, nearest_line, parse_toml
+from discreet.budget.toml import parse_toml
+from discreet.budget.toml_lines import Place as Where
+from discreet.budget.toml_lines import key_lines, nearest_line
 from discreet.errors import InputError
 from discreet.numbers import shown
 from discreet.release.mechanism.configuration import (

@@ -20,11 +20,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.accounting.comparisons import ZCDP
+from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import Claim, Neighbours
-from discreet.budget.release import EXACTLY
+from discreet.budget.claims import EXACTLY
 from discreet.errors import InputError
 from discreet.faces import Displayed
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise

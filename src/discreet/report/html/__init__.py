@@ -23,11 +23,11 @@ from markupsafe import Markup
 
 from discreet import numbers
 from discreet.accounting.calibration import calibrated_lines, matching_noise, variance_lines
-from discreet.accounting.comparisons import GaussianDP
+from discreet.accounting.comparisons.gaussian_dp import GaussianDP
 from discreet.accounting.costs import DELTAS, PrivacyRow, epsilon_rows, zcdp_of
 from discreet.accounting.overall import Account
 from discreet.accounting.overall import account as account_of
-from discreet.accounting.privacy_loss import read_probabilities
+from discreet.accounting.values import read_probabilities
 from discreet.answers import Answer, Fact, NumberKind, Quantity, Style, describes, sentence
 from discreet.answers import release as words
 from discreet.answers import risk as risk_words
@@ -36,7 +36,7 @@ from discreet.answers.answer import Part
 from discreet.answers.calibration import saved_text
 from discreet.answers.release import claim_record
 from discreet.budget import Neighbours, Release, load_preset, preset_names
-from discreet.budget.levels import level_name
+from discreet.budget.level_names import level_name
 from discreet.budget.noise_table import levels_of, noise_lines, rho_total
 from discreet.budget.toml import line as one_line
 from discreet.errors import InputError, PrecisionError, visible

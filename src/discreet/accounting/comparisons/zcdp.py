@@ -1,0 +1,94 @@
+"""zCDP: what rho alone proves, by the conversion of Bun and Steinke (2016) and by the tight one.
+
+Both are bounds from Renyi divergences, K(t) = rho t (t + 1) in the letters of `renyi.py`. Bun and Steinke
+leave out g(t).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Self
+
+import numpy as np
+
+from discreet.accounting.comparisons.curve import composed
+from discreet.accounting.comparisons.renyi import ByOrder
+from discreet.accounting.loss import Floats
+from discreet.noise import Noise
+from discreet.numbers import Exact, positive
+
+
+def zcdp_rho(events: Iterable[Noise]) -> Fraction:
+    """Return the zCDP rho of a composition, exactly.
+
+    A discrete Gaussian costs mu^2 / (2 sigma2); discrete Laplace noise is pure (mu / b)-DP and costs
+    (mu / b)^2 / 2.
+
+    >>> from discreet.noise import DiscreteGaussian, DiscreteLaplace
+    >>> zcdp_rho([DiscreteGaussian(variance=5, times=10), DiscreteLaplace(scale=2)])
+    Fraction(9, 8)
+    """
+    rho = Fraction(0)
+    for event in events:
+        rho += (event.precision + event.times * (event.largest or 0) ** 2) / 2
+    if rho == 0:
+        composed(())  # says that there are no events
+    return rho
+
+
+class TightZCDP(ByOrder):
+    """zCDP with the (epsilon, delta) of Canonne, Kamath and Steinke; f is the best that rho alone can give.
+
+    >>> curve = TightZCDP.from_rho("24811/5000")
+    >>> round(curve.epsilon(delta=1e-10), 10), round(curve.tradeoff(alpha=0.001), 4)
+    (25.4192825765, 0.2091)
+    """
+
+    name = "zCDP, tight conversion"
+    is_bound = True
+
+    def __init__(self, events: Iterable[Noise]) -> None:
+        self.rho = zcdp_rho(events)
+
+    @classmethod
+    def from_rho(cls, rho: Exact) -> Self:
+        """Build the curve from rho itself.
+
+        >>> TightZCDP.from_rho("1/2").rho
+        Fraction(1, 2)
+        """
+        curve = cls.__new__(cls)
+        curve.rho = positive(rho, name="rho")
+        return curve
+
+    def _log_mgf(self, t: Floats) -> Floats:
+        return float(self.rho) * t * (t + 1)
+
+    def _divergence(self, t: Floats) -> Floats:
+        return float(self.rho) * (t + 1)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}.from_rho({str(self.rho)!r})"
+
+
+class ZCDP(TightZCDP):
+    """zCDP with the (epsilon, delta) of Bun and Steinke (2016), which the Bureau reports.
+
+    delta = exp(-(eps - rho)^2 / (4 rho)) for eps >= rho, and eps = rho + 2 sqrt(rho log(1/delta)). To the
+    trade-off curve there is one conversion: `tradeoff` is that of `TightZCDP`, all that rho proves.
+
+    >>> ZCDP.from_rho("24811/5000").epsilon(delta=1e-10)
+    26.340588852722323
+    """
+
+    name = "zCDP, Bun-Steinke"
+    is_bound = True
+
+    def _log_delta(self, epsilon: Floats) -> Floats:
+        rho = float(self.rho)
+        return -(np.maximum(epsilon - rho, 0.0) ** 2) / (4 * rho)
+
+    def _epsilon(self, log_delta: Floats) -> Floats:
+        rho = float(self.rho)
+        return rho + 2 * np.sqrt(-rho * log_delta)

@@ -1,0 +1,96 @@
+"""What kind of answer a number is, and why it is not exact.
+
+A number without its kind misleads: "10.94" may be the loss itself, or only a bound of it. A release says
+which (`kind` and `reason` in its TOML), an account passes it on, and every surface writes it beside the
+number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+
+class AnswerKind(StrEnum):
+    """What a number claims, from the strongest claim to the weakest."""
+
+    EXACT = "exact"
+    """The value itself: no smaller one is true of the release."""
+    BOUND = "bound"
+    """No more than this; the true value may be smaller."""
+    MODEL = "model"
+    """Exact for what is modelled; part of what was released is not, so this bounds nothing."""
+    MAIN = "main path"
+    """About the main path alone; others may cost more, so this bounds nothing."""
+
+    @property
+    def label(self) -> str:
+        """The word that stands beside a number, or above a column of them.
+
+        >>> [kind.label for kind in AnswerKind]
+        ['exact', 'at most', 'as modelled', 'main path only']
+        """
+        return _LABELS[self]
+
+
+_LABELS = {
+    AnswerKind.EXACT: "exact",
+    AnswerKind.BOUND: "at most",
+    AnswerKind.MODEL: "as modelled",
+    AnswerKind.MAIN: "main path only",
+}
+
+STATED = (AnswerKind.EXACT, AnswerKind.BOUND, AnswerKind.MODEL)
+"""The kinds that a release may state; that only the main path was accounted for, the account says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The kind of an answer, and why it is not exact.
+
+    >>> joint = Claim.of_all([Claim(), Claim(AnswerKind.BOUND, ("Sensitivities are upper bounds.",))])
+    >>> joint.kind.label, joint.reasons
+    ('at most', ('Sensitivities are upper bounds.',))
+    """
+
+    kind: AnswerKind = AnswerKind.EXACT
+    reasons: tuple[str, ...] = ()
+
+    @classmethod
+    def of_all(cls, claims: Iterable[Claim]) -> Claim:
+        """Return what can be claimed of several answers taken together: the weakest of their claims.
+
+        >>> Claim.of_all([Claim(AnswerKind.BOUND), Claim(AnswerKind.MAIN)]).kind.value
+        'main path'
+        """
+        joint = list(claims)
+        order = list(AnswerKind)
+        weakest = max((claim.kind for claim in joint), key=order.index, default=AnswerKind.EXACT)
+        if weakest is AnswerKind.MAIN:
+            joint = [claim.of_one_path() for claim in joint]
+        return cls(weakest, tuple(dict.fromkeys(reason for claim in joint for reason in claim.reasons)))
+
+    def of_one_path(self) -> Claim:
+        """Return the claim of an account of one path: its reasons are those of an account of all paths.
+
+        >>> print(*Claim(AnswerKind.BOUND, ("All paths are compared.",)).of_one_path().reasons)
+        An account of all paths would be an upper bound: All paths are compared.
+        """
+        leads = {
+            AnswerKind.BOUND: "An account of all paths would be an upper bound: ",
+            AnswerKind.MODEL: "An account of all paths would be exact for what is modelled only: ",
+        }
+        return replace(self, reasons=tuple(leads.get(self.kind, "") + reason for reason in self.reasons))
+
+    def document(self) -> dict[str, object]:
+        """Return what a certificate, a manifest or JSON states of it.
+
+        >>> Claim().document()
+        {'kind': 'exact', 'says': 'exact', 'reasons': []}
+        """
+        return {"kind": self.kind.value, "says": self.kind.label, "reasons": list(self.reasons)}
+
+
+EXACTLY = Claim()
+"""The claim of most accounts."""

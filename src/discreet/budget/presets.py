@@ -1,0 +1,139 @@
+"""Releases by name: the presets that come with the package, and files."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from discreet.budget.release import Release
+from discreet.budget.toml import hint
+from discreet.errors import InputError
+from discreet.numbers import shown
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+
+LARGEST_FILE = 10_000_000
+"""The largest file that is read, in bytes."""
+
+ALIASES = {"dhc-2020": "dhc-2020-persons", "pl94-2020": "pl94-2020-persons"}
+"""Short names of presets."""
+
+
+def preset_names() -> tuple[str, ...]:
+    """Return the names of all presets, in alphabetical order.
+
+    >>> "dhc-2020-persons" in preset_names()
+    True
+    """
+    return tuple(
+        sorted(item.name.removesuffix(".toml") for item in _folder().iterdir() if item.name.endswith(".toml"))
+    )
+
+
+def preset_titles() -> dict[str, str]:
+    """Return each preset's name and its title, a one-line description.
+
+    >>> preset_titles()["dhc-2020-persons"]
+    '2020 Census, Demographic and Housing Characteristics (DHC), persons, United States'
+    """
+    return {name: load_preset(name).title for name in preset_names()}
+
+
+def load(name_or_path: str | os.PathLike[str]) -> Release:
+    """Return a preset by its name or alias, or the release that a TOML file states.
+
+    >>> load("dhc-2020").name
+    'dhc-2020-persons'
+    >>> load("dhc-2021")
+    Traceback (most recent call last):
+    discreet.errors.InputError: 'dhc-2021' is neither a preset nor a file; did you mean "dhc-2020"? \
+`discreet presets` lists all names
+    """
+    if isinstance(name_or_path, str):
+        if name_or_path in ALIASES or name_or_path in preset_names():
+            return load_preset(name_or_path)
+        if not _looks_like_file(name_or_path):
+            name = name_or_path.strip().lower().replace("_", "-")
+            if name in ALIASES or name in preset_names():
+                return load_preset(name)
+            raise _unknown(f"{shown(name_or_path)} is neither a preset nor a file", name_or_path)
+    return load_file(name_or_path)
+
+
+def load_preset(name: str) -> Release:
+    """Return a preset by its name or alias; each file is read once.
+
+    >>> load_preset("dhc-2020") is load_preset("dhc-2020-persons")
+    True
+    """
+    full = ALIASES.get(name, name)
+    if full not in preset_names():
+        raise _unknown(f"there is no preset {shown(name)}", name)
+    return _read_preset(full)
+
+
+def load_file(path: str | os.PathLike[str]) -> Release:
+    """Return the release that a TOML file states.
+
+    >>> load_file("no-such-file.toml")
+    Traceback (most recent call last):
+    discreet.errors.InputError: there is no file no-such-file.toml
+    """
+    text, name = read_text_file(path)
+    return Release.from_toml(text, where=name)
+
+
+def read_text_file(path: str | os.PathLike[str], kind: str = "TOML file") -> tuple[str, str]:
+    """Return the text of a file, and its name for error messages; files that are too large are refused.
+
+    >>> read_text_file("no-such-file.json", "certificate")
+    Traceback (most recent call last):
+    discreet.errors.InputError: there is no file no-such-file.json
+    """
+    file = Path(path)
+    name = str(file) if str(file).isprintable() else ascii(str(file))
+    try:
+        if file.is_dir():
+            raise InputError(f"{name} is a directory; the path of a {kind} is needed")
+        if not file.exists():
+            raise InputError(f"there is no file {name}")
+        if not file.is_file():
+            raise InputError(f"{name} is not a regular file; the path of a {kind} is needed")
+        with file.open("rb") as stream:
+            content = stream.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise InputError(f"{name} cannot be read: {error.strerror}") from None
+    if len(content) > LARGEST_FILE:
+        raise InputError(f"{name} is larger than {LARGEST_FILE // 10**6} MB, the largest file that is read")
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InputError(f"not UTF-8: byte 0x{content[error.start]:02x} (line {line} of {name})") from None
+    return text, name
+
+
+@cache
+def _read_preset(name: str) -> Release:
+    text = (_folder() / f"{name}.toml").read_text(encoding="utf-8")
+    return Release.from_toml(text, where=f"preset {name}")
+
+
+@cache
+def _folder() -> Traversable:
+    from importlib.resources import files
+
+    return files("discreet.budget") / "presets"
+
+
+def _unknown(what: str, name: str) -> InputError:
+    near = hint(name, [*preset_names(), *ALIASES]) or ";"
+    return InputError(f"{what}{near} `discreet presets` lists all names")
+
+
+def _looks_like_file(text: str) -> bool:
+    return text.endswith(".toml") or "/" in text or os.sep in text or os.path.exists(text)

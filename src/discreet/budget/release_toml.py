@@ -1,0 +1,125 @@
+"""A release as TOML: reading its tables, and writing its lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+from discreet.budget.attributes import Attributes, attribute_lines, read_attributes
+from discreet.budget.levels import WAYS, Level, Query
+from discreet.budget.release import Release
+from discreet.budget.spine import Spine
+from discreet.budget.toml import FieldError, a_list, a_table, inside, quoted
+from discreet.numbers import Exact, shown
+
+_PARTS = ("attributes", "levels", "spine")
+RELEASE_KEYS = ("name", "title", "unit", "neighbours", "rho", "kind", "reason", "sources", "notes", *_PARTS)
+LEVEL_KEYS = ("name", "rho", "queries")
+QUERY_KEYS = (*WAYS, "sensitivity", "groups")
+SPINE_KEYS = ("paths", "may_merge_up")
+
+
+def release_from_tables(data: object) -> Release:
+    """Return the release that parsed TOML states; a `FieldError` says which key is wrong.
+
+    >>> total = {"name": "State", "queries": {"total": {"variance": 5}}}
+    >>> release_from_tables({"name": "small", "neighbours": "bounded", "levels": [total]}).levels[0].name
+    'State'
+    """
+    table = a_table(data, "the release", RELEASE_KEYS, needed=("name", "neighbours", "levels"))
+    levels = []
+    for index, level in enumerate(a_list(table["levels"], "levels", "tables, each [[levels]]")):
+        with inside("levels", index):
+            levels.append(_read_level(level))
+    parts: dict[str, Spine | Attributes] = {}
+    for key, read in (("spine", _read_spine), ("attributes", read_attributes)):
+        if key in table:
+            with inside(key):
+                parts[key] = read(table[key])
+    for key in ("sources", "notes"):
+        a_list(table.get(key, []), key, "texts in quotes")
+    return Release(**{**table, **parts, "levels": levels})
+
+
+def _read_level(data: object) -> Level:
+    level = a_table(data, "a level", LEVEL_KEYS, needed=("name", "queries"))
+    with inside("queries"):
+        values = a_table(level["queries"], "queries of a level")
+    queries = []
+    for name, value in values.items():
+        with inside("queries", name):
+            queries.append(_read_query(name, value, has_rho="rho" in level))
+    return Level(name=level["name"], rho=level.get("rho"), queries=queries)
+
+
+def _read_query(name: str, value: Exact | dict[str, object] | list[object], *, has_rho: bool) -> Query:
+    if isinstance(value, dict):
+        return Query(name=name, **a_table(value, f"query {shown(name)}", QUERY_KEYS))
+    if isinstance(value, list) or not has_rho:
+        raise FieldError(
+            f"query {shown(name)} is {shown(value)}; it must be a table such as "
+            '{ variance = "5" }, or in a level with a rho a share such as "1/10"'
+        )
+    try:
+        return Query(name=name, share=value)
+    except FieldError as error:
+        raise FieldError(str(error)) from None  # the share stands at the query's own key
+
+
+def _read_spine(data: object) -> Spine:
+    spine = a_table(data, "the spine", SPINE_KEYS)
+    paths: list[tuple[int, Sequence[str]]] = []
+    with inside("paths"):
+        for key, runs in a_table(spine.get("paths", {}), "paths").items():
+            if not re.fullmatch(r"[1-9][0-9]{0,8}", key):
+                text = f"path {shown(key)} has no usable number; it must be a whole number above zero"
+                raise FieldError(text, field=(key,))
+            paths.append((int(key), runs))
+    merging = spine.get("may_merge_up", [])
+    if not isinstance(merging, list) or not all(isinstance(name, str) for name in merging):
+        text = f'may_merge_up is {shown(merging)}; it must be a list of levels such as ["Block"]'
+        raise FieldError(text, field=("may_merge_up",))
+    return Spine(paths=paths, may_merge_up=merging)
+
+
+def release_lines(release: Release) -> Iterator[str]:
+    """The lines of a release's TOML.
+
+    >>> from discreet.budget import load
+    >>> next(release_lines(load("dhc-2020")))
+    'name = "dhc-2020-persons"'
+    """
+    yield f"name = {quoted(release.name)}"
+    if release.title:
+        yield f"title = {quoted(release.title)}"
+    yield f"unit = {quoted(release.unit)}"
+    yield f"neighbours = {quoted(release.neighbours)}"
+    if release.rho is not None:
+        yield f"rho = {quoted(release.rho)}"
+    if release.reason:
+        yield f"kind = {quoted(release.kind.value)}"
+        yield f"reason = {quoted(release.reason)}"
+    for key, texts in (("sources", release.sources), ("notes", release.notes)):
+        if texts:
+            yield from (f"{key} = [", *(f"  {quoted(text)}," for text in texts), "]")
+    if release.attributes is not None:
+        yield from ("", "[attributes]", *attribute_lines(release.attributes))
+    for level in release.levels:
+        yield from ("", "[[levels]]", f"name = {quoted(level.name)}")
+        if level.rho is not None:
+            yield f"rho = {quoted(level.rho)}"
+        yield "[levels.queries]"
+        for query in level.queries:
+            size: Fraction = getattr(query, query.way)
+            counts = [f"{k} = {v}" for k in ("sensitivity", "groups") if (v := getattr(query, k)) != 1]
+            is_plain = query.share is not None and not counts
+            noise = ", ".join([f"{query.way} = {quoted(size)}", *counts])
+            yield f"{quoted(query.name)} = {quoted(size) if is_plain else f'{{ {noise} }}'}"
+    if release.spine is not None:
+        yield from ("", "[spine]")
+        if release.spine.may_merge_up:
+            yield f"may_merge_up = {quoted(release.spine.may_merge_up)}"
+        else:
+            yield "[spine.paths]"
+            yield from (f"{path} = {quoted(runs)}" for path, runs in release.spine.paths)
