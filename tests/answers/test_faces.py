@@ -17,6 +17,8 @@ from discreet.estimation import accuracy, plan
 from discreet.faces import Displayed
 from discreet.release import Ledger, ledger_cost
 from discreet.release.composition import ledger_costs
+from discreet.release.safetab.census2020 import configuration_2020, specification_2020
+from discreet.release.safetab.design import sizing
 from discreet.release.safetab.validation import check_input
 from discreet.studies import find
 
@@ -51,6 +53,10 @@ RESULTS: dict[str, tuple[Callable[[], object], str]] = {
         "All runs together cost one person",
     ),
     "Validation": (lambda: check_input("no-params", "no-data"), "The input cannot be used"),
+    "Sizing": (
+        lambda: sizing(configuration_2020(), specification_2020(), "PR", exact=False),
+        "Puerto Rico: sizes from which a table has an error of at most",
+    ),
     "Study": (lambda: find("variance-deficit")[0].compute(), "3 printed values: 3 confirmed"),
 }
 

@@ -92,3 +92,10 @@ def test_a_repeated_option_that_is_not_given_is_the_default_of_python(
     capsys.readouterr()
     one, *others = (Path(out, "estimates.NOT-PRIVATE.csv").read_bytes() for out in "abc")
     assert others == [one, one]
+
+
+def test_defaults_stand_where_pydantic_is_loaded(capsys: pytest.CaptureFixture[str]) -> None:
+    """Cyclopts then checks that a default is of the option's type; the workbench loads Pydantic."""
+    pytest.importorskip("pydantic", reason="Pydantic comes with the workbench: pip install '.[workbench]'")
+    assert run(["account", "dhc-2022-08-25", "--delta", "1e-10", "--quiet"]) == 0
+    assert "20.3247" in capsys.readouterr().out

@@ -14,16 +14,17 @@ import pytest
 from browsing import upload, value, wait_for_text, wait_for_value
 
 from discreet.answers import NumberKind
+from discreet.answers.tabulation_design import cap_text
 from discreet.errors import InputError
 from discreet.release.mechanism.adaptive import mechanism
 from discreet.release.safetab.account import account_pass
 from discreet.release.safetab.census2020 import write_parameters
 from discreet.release.safetab.configuration import read_configuration
 from discreet.release.safetab.design import exact_rho_for_margin, rivals, shown, smallest_sizes, table_chances
-from discreet.release.safetab.specification import read_specification
+from discreet.release.safetab.specification import read_specification, safetab_p
 from discreet.workbench import tabulation as view
 from discreet.workbench.state import State
-from discreet.workbench.tabulation import Design, read_chance, read_target
+from discreet.workbench.tabulation import Design, read_drop_chance, read_target
 
 pytestmark = pytest.mark.xdist_group("workbench")  # one server and one browser for all
 
@@ -148,7 +149,7 @@ def test_pure_privacy_and_infinite_budgets_are_refused() -> None:
         view.design_opened(text.replace("rho = 0.008", "rho = inf", 1), "safetab.toml", Design())
 
 
-@pytest.mark.parametrize(("read", "text"), [(read_target, "0"), (read_target, "x"), (read_chance, "1")])
+@pytest.mark.parametrize(("read", "text"), [(read_target, "0"), (read_target, "x"), (read_drop_chance, "1")])
 def test_wrong_texts(read: Callable[[str], Fraction], text: str) -> None:
     with pytest.raises(InputError):
         read(text)
@@ -191,7 +192,8 @@ def test_controls_change_the_numbers_to_those_of_the_functions(
     wait_for_value(page, "Epsilon, added", str(NumberKind.AT_MOST.quantity(wanted.costs[0].epsilon)))
     line = next(line for line in wanted.lines if line.place == ("COUNTY", 2))
     row = page.locator("tr", has=page.get_by_role("textbox", name="rho of COUNTY, detailed", exact=True))
-    assert page.locator("[data-design-cap]").inner_text() == view.cap_text(wanted.cap, ("COUNTY", 2)) != ""
+    said = cap_text(wanted.cap, ("COUNTY", 2), safetab_p())
+    assert page.locator("[data-design-cap]").inner_text() == said != ""
     cells = [text.replace("\xa0", " ") for text in row.locator("td").all_inner_texts()]
     assert cells[1:6] == [f"± {line.margin}", *(f"{size:,}" for size in line.sizes)]
     assert cells[6:] == [" / ".join(f"{step:,}" for step in line.thresholds), str(line.suppression)]

@@ -97,6 +97,8 @@ class Style(Enum):
     """A number that somebody chose, as shortly as it can be read back: 1e-10, 1/3."""
     FRACTION = auto()
     """An exact number as a fraction and a decimal: 24811/5000 = 4.9622. Machines get the fraction."""
+    EXACT = auto()
+    """An exact number in a few digits: 0.863269. Machines get the fraction."""
     PERCENT = auto()
     """A part of one: 7.2 %; with `digits`, so many places."""
     CHANCE = auto()
@@ -108,7 +110,7 @@ class Style(Enum):
     MARGIN = auto()
     """A margin of error or a standard deviation, in three digits: 3.92, 98,000."""
     CHANGE = auto()
-    """A difference, with its sign: -1.8841."""
+    """A difference, with its sign: -1.8841; with `digits`, in so many places."""
     PERCENT_CHANGE = auto()
     """A change as a part of what was there, with its sign: -12.28 %."""
     PLACES = auto()
@@ -116,7 +118,7 @@ class Style(Enum):
     POWER = auto()
     """With a power of ten, and `digits` places before it: 5.802e-34."""
     COUNT = auto()
-    """A whole number with separators: 12,345."""
+    """A number of things with separators: 12,345; with `digits`, an average in so many places."""
     SHARE = auto()
     """A chance in four places, or as many as tell it from none and from certainty: 0.5888, 0.999999."""
     HUNDRED = auto()
@@ -197,7 +199,7 @@ class Quantity:
             lower, upper = numbers.interval(self.value, self.digits)
             return {"lower": Decimal(lower), "upper": Decimal(upper)}
         if isinstance(self.value, Fraction):
-            return str(self.value) if self.style is Style.FRACTION else float(self.value)
+            return str(self.value) if self.style in (Style.FRACTION, Style.EXACT) else float(self.value)
         return self.value
 
     def _written(self, value: int | float | Fraction) -> str:
@@ -213,6 +215,8 @@ class Quantity:
                 return numbers.exact_text(value) if isinstance(value, Fraction) else numbers.plain(value)
             case Style.FRACTION:
                 return numbers.with_fraction(Fraction(value))
+            case Style.EXACT:
+                return numbers.brief(value, self.digits or DIGITS).replace("e-0", "e-")
             case Style.PERCENT:
                 return numbers.percent_down(float(value)) if down else numbers.percent(value, self.digits)
             case Style.CHANCE:
@@ -234,7 +238,7 @@ class Quantity:
             case Style.POWER:
                 return _power(float(value), self.digits or 0, up=up)
             case Style.COUNT:
-                return f"{value:,}"
+                return f"{value:,}" if self.digits is None else f"{float(value):,.{self.digits}f}"
             case Style.SHARE:
                 return (_at_most if up else _nearest)(float(value))
             case Style.HUNDRED:
@@ -257,6 +261,9 @@ class Quantity:
         return numbers.number(value, digits)
 
     def _change(self, value: float) -> str:
+        if self.digits is not None:  # what is zero in all its places has no sign
+            sign = "" if abs(value) < 0.5 * 10**-self.digits else "+"
+            return f"{value if sign else 0.0:{sign}.{self.digits}f}"
         if value == 0 or self.accuracy < 1e-5:
             return numbers.change(value)
         return f"{value:+.{numbers.count_of_digits(value, self.accuracy, 4)}g}"

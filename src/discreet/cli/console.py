@@ -1,8 +1,7 @@
 """What all commands share: options that they read, and how they give their results back.
 
-A command gives its result as a dictionary and as blocks of text; `Screen.present` writes one of the two, as
-JSON or as prose of readable width and plain tables. The files that it writes are checked before the long
-work, and put in place together at its end.
+A command gives an answer; `Screen.tell` writes it, as JSON or as prose of readable width and plain tables.
+The files that it writes are checked before the long work, and put in place together at its end.
 """
 
 from __future__ import annotations
@@ -17,19 +16,19 @@ from fractions import Fraction
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Optional, get_args, get_type_hints
 
 from cyclopts import App, Parameter
 
 from discreet import options
-from discreet.answers.answer import Answer, AnswerTable, Column, Paragraph, Part
+from discreet.answers.answer import Answer, Part
 from discreet.budget import Neighbours
 from discreet.cli import seconds_so_far
 from discreet.errors import DiscreetError, InputError, visible
 from discreet.files import check_writable, csv_text, write_whole
 from discreet.numbers import fraction, read_delta, whole
 from discreet.options import Option
-from discreet.render.json import json_of, json_text
+from discreet.render.json import json_of
 from discreet.render.text import part_text, text_of
 
 if TYPE_CHECKING:
@@ -92,7 +91,9 @@ def takes(question: type) -> Callable[[Callable[..., None]], Callable[..., None]
         needed = one.default is MISSING and type(None) not in get_args(reads)
         default = inspect.Parameter.empty if needed else None
         name = Parameter(name=f"--{found.each or one.name.replace('_', '-')}")
-        typed = Annotated[reads, declared(annotation), name]  # type: ignore[valid-type]
+        # where Pydantic is loaded, Cyclopts checks that a default is of the type
+        either = reads if needed else Optional[reads]  # noqa: UP045 (made here, not annotated)
+        typed = Annotated[either, declared(annotation), name]  # type: ignore[valid-type]
         kind = inspect.Parameter.KEYWORD_ONLY
         shown.append(inspect.Parameter(one.name, kind, default=default, annotation=typed))
     shown.sort(key=lambda one: one.default is not inspect.Parameter.empty)
@@ -258,33 +259,13 @@ def command(
 
 # -- what a command gives back -----------------------------------------------------------------------------
 
-Hanging = Paragraph
-"""A paragraph whose lines after the first are indented."""
-
-
-def long_line(text: str) -> Paragraph:
-    """One line, however long."""
-    return Paragraph(text, wraps=False)
-
-
-def text_table(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)
-) -> AnswerTable:
-    """Return a table; columns in `left` are texts, the others are numbers and end flush."""
-    heads = tuple(Column(name, is_text=place in left) for place, name in enumerate(columns))
-    return AnswerTable(heads, tuple(tuple(row) for row in rows))
-
-
-Block = Part
-"""A paragraph, or a table. An empty paragraph is an empty line."""
-
 
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True)
 class Screen:
     """How a command shows its result: the two options that most commands have.
 
-    >>> Screen(json=True).present(lambda: {"epsilon": 1.5}, ["The exact epsilon is 1.5."])
+    >>> Screen(json=True).tell(Answer("one count", {"epsilon": 1.5}, ("The exact epsilon is 1.5.",)))
     {
       "epsilon": 1.5
     }
@@ -347,18 +328,6 @@ class Screen:
                 raise
             raise InputError(f"{first} {'; '.join(line.strip() for line in others)}") from None
 
-    def present(
-        self, found: Callable[[], Mapping[str, object]], text: Iterable[Block], *, timed: bool = False
-    ) -> None:
-        """Write a result as JSON, with the seconds it took if `timed`, or as text and the time beside it."""
-        seconds = seconds_so_far()
-        if self.json:
-            write(f"{json_text({**found(), 'seconds': round(seconds, 3)} if timed else found())}\n")
-            return
-        show(text)
-        if not self.quiet:
-            print(f"Time: {seconds:.1f} s", file=sys.stderr)
-
     def tell(self, answer: Answer, *, timed: bool = False) -> None:
         """Write an answer as JSON, with the seconds it took if `timed`, or as text and the time beside it."""
         seconds = seconds_so_far()
@@ -375,10 +344,10 @@ class Screen:
 PLAIN = Screen()
 
 
-def show(text: Iterable[Block]) -> None:
-    """Write paragraphs and tables."""
-    for block in text:
-        write(f"{part_text(block)}\n")
+def say(*parts: Part) -> None:
+    """Write paragraphs and tables that are no answer, such as what was just done."""
+    for part in parts:
+        write(f"{part_text(part)}\n")
 
 
 def write(text: str) -> None:

@@ -9,7 +9,7 @@ from cyclopts import App
 
 from discreet.answers.answer import Paragraph
 from discreet.cli import console
-from discreet.cli.console import Screen, option, show, write
+from discreet.cli.console import Screen, option, say, write
 from discreet.errors import DiscreetError, InputError
 from discreet.numbers import read_delta
 
@@ -52,7 +52,7 @@ def new(
     text = f"{path}: a new ledger without totals; runs are entered, and none is refused."
     if ledger.totals:
         text = f"{path}: a new ledger. All runs together may spend at most"
-    show([text, *(Paragraph(f"  on one {one}") for one in ledger.totals)])
+    say(text, *(Paragraph(f"  on one {one}") for one in ledger.totals))
 
 
 @app.command(name="total", usage="Usage: discreet ledger total PATH TOTAL --reason TEXT [OPTIONS]")
@@ -70,7 +70,7 @@ def total(
     declared = _total(total, "the total")
     change_total(path, declared, reason, key=read_key(key))
     text = f"{path}: all runs together may now spend at most"
-    show([Paragraph(text), Paragraph(f"  on one {declared}")])
+    say(Paragraph(text), Paragraph(f"  on one {declared}"))
 
 
 @app.command(name="show", usage="Usage: discreet ledger show PATH [OPTIONS]")
@@ -136,11 +136,9 @@ def sign(
         if made:
             key.unlink()
         raise
-    show(
-        [
-            f"{path}: signed from here on; runs need --key {key}.",
-            f"Public key, to be kept elsewhere for `discreet ledger check --key`: {signer.public}",
-        ]
+    say(
+        f"{path}: signed from here on; runs need --key {key}.",
+        f"Public key, to be kept elsewhere for `discreet ledger check --key`: {signer.public}",
     )
 
 
@@ -155,9 +153,9 @@ def witness(
     if witness is None:
         write(f"{ledger.witness}\n")
     elif ledger.agrees(witness):
-        show([f"{path} continues from this witness."])
+        say(f"{path} continues from this witness.")
     else:
-        show([f"{path} does not continue from this witness: entries were removed or changed since then."])
+        say(f"{path} does not continue from this witness: entries were removed or changed since then.")
         raise SystemExit(2)
 
 

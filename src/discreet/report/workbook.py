@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from discreet.answers.quantity import NumberKind
 from discreet.answers.release import claim_text
+from discreet.answers.tabulation_design import PARTS, rival_epsilons
 from discreet.errors import DiscreetError, InputError
 from discreet.files import csv_text
 from discreet.noise import Noise
@@ -201,7 +202,7 @@ class _Book:
                 plan.max_race_codes,
             ),
             ("first_share", f"gamma, the first stage's share of a {first.word}", float(plan.gamma)),
-            ("target_error", f"target error, as a fraction of the {_PARTS[first.of]}", float(first.error)),
+            ("target_error", f"target error, as a fraction of the {PARTS[first.of]}", float(first.error)),
             ("confidence_level", "confidence of margins", float(CONFIDENCE)),
             ("drop_chance", "chance of dropping an empty group", float(plan.zero_suppression_chance)),
             ("wanted_delta", "delta", float(first.delta)),
@@ -329,7 +330,7 @@ class _Book:
             "stated confidence, from the law of the noise (sheet Noise). 1.96 standard deviations is the "
             "normal law's, which integer noise does not keep.",
             "size: the number of people from which the margin is at most the target error, as a fraction of "
-            f"the {_PARTS[first.of]}.",
+            f"the {PARTS[first.of]}.",
             "threshold: the noisy total from which a group gets the table.",
             f"dropped up to: below {tabulation.below} a group with a total only is dropped if its noisy "
             "count is not above this; empty groups are, with the chance beside it.",
@@ -337,10 +338,10 @@ class _Book:
         ]
         for one in self.found:
             if one.rivals is not None:
+                gaussian, geometric = rival_epsilons(one.rivals)
                 lines.append(
-                    f"{_title(one)}, kinds of noise at these margins in one stage, one person "
-                    f"added: epsilon {one.rivals.gaussian_epsilon:.4g} with discrete Gaussian noise, "
-                    f"{one.rivals.geometric_epsilon:.4g} with geometric noise."
+                    f"{_title(one)}, kinds of noise at these margins in one stage, one person added: epsilon "
+                    f"{gaussian} with discrete Gaussian noise, {geometric} with geometric noise."
                 )
         self.about.set_column(0, 0, 110)
         for row, line in enumerate(lines):
@@ -352,4 +353,3 @@ def _title(one: Sizing) -> str:
 
 
 _BUDGETS = {"rho": "rho: zCDP", "epsilon": "epsilon: pure differential privacy"}
-_PARTS = {"cell": "average cell", "total": "whole group"}

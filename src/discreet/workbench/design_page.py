@@ -7,10 +7,18 @@ from functools import partial
 
 from nicegui import ui
 
-from discreet.answers import Fact, NumberKind
+from discreet.answers import Fact, Quantity, Style
 from discreet.answers.release import claim_text
+from discreet.answers.tabulation_design import (
+    PARTS,
+    cap_text,
+    cost_facts,
+    margin_text,
+    rival_facts,
+    rival_text,
+)
 from discreet.errors import DiscreetError
-from discreet.numbers import exact_text, number, percent, plain
+from discreet.numbers import exact_text
 from discreet.release.safetab.design import DesignCost, Rivals, SizedLevel, rivals
 from discreet.release.safetab.specification import safetab_p
 from discreet.workbench import charts
@@ -22,7 +30,7 @@ from discreet.workbench.state import TOTAL_STEPS, State, factor_at, step_of
 from discreet.workbench.tabulation import NAME, Design, DesignNumbers, Place, row_text, row_words
 from discreet.workbench.tasks import Task
 
-_ERRORS = {"cell": "of the average cell", "total": "of the whole group"}
+_ERRORS = {of: f"of the {part}" for of, part in PARTS.items()}
 _THRESHOLDS = {"yes": "from the target error", "no": "as in 2020, or in the opened file"}
 _COLUMNS = (
     *("geography, level", "rho", "95 % margin", "total", "4 ages", "9 ages", "23 ages"),
@@ -103,10 +111,12 @@ def _choices(page: _DesignPage) -> None:
     """The sliders and switches of the whole design."""
 
     def scaled(scale: str) -> tuple[int, str]:
-        return step_of(Fraction(scale)), "as stated" if scale == "1" else f"{plain(Fraction(scale))} times"
+        return step_of(
+            Fraction(scale)
+        ), "as stated" if scale == "1" else f"{Quantity(Fraction(scale), Style.EXACT)} times"
 
     def part(text: str) -> tuple[int, str]:
-        return min(100, max(1, round(100 * Fraction(text)))), percent(Fraction(text))
+        return min(100, max(1, round(100 * Fraction(text)))), str(Quantity(Fraction(text), Style.PERCENT))
 
     part_at = partial(Fraction, denominator=100)
     target = c.Setting(lambda: f"{exact_text(100 * page.design.target)} %", partial(page.at, "target"))
@@ -121,7 +131,7 @@ def _choices(page: _DesignPage) -> None:
         c.slider(page, "Races counted, at most", races, (1, 8), int, lambda n: (int(n), n), term="stability")
 
         def capped() -> str:
-            return plan.cap_text(page.numbers.cap if page.numbers else None, page.design.chosen)
+            return cap_text(page.numbers.cap if page.numbers else None, page.design.chosen, safetab_p())
 
         page.words(capped, "wb-soft", "p", hides=True, data_design_cap="")
         c.slider(page, "First stage gets (gamma)", gamma, (1, 60), part_at, part, term="gamma")
@@ -136,7 +146,7 @@ def _choices(page: _DesignPage) -> None:
         c.choice(page, "Thresholds", derived, _THRESHOLDS, "the thresholds", term="threshold")
         c.gap(10)
         name, term = "Chance of dropping an empty group", "suppression"
-        c.Field(page, name, plan.read_chance, chance, "the chance", shown=name, term=term)
+        c.Field(page, name, plan.read_drop_chance, chance, "the chance", shown=name, term=term)
         page.alert(lambda: page.trouble or page.quick.trouble or page.whole.trouble)
 
 
@@ -162,12 +172,12 @@ def _costs(page: _DesignPage) -> None:
                 tile.set("–", "nothing is tabulated")
             page.write(note, "Switch on at least one geography and level.")
             return
-        names = ("Epsilon, added", "Epsilon, replaced")
-        for tile, name, cost in zip((added, replaced), names, exact or numbers.costs, strict=True):
-            epsilon = NumberKind.of(numbers.claim.kind).quantity(cost.epsilon)
-            tile.show(Fact(name, epsilon, f"zCDP {number(cost.converted)}"))
-        first, second = (plain(cost.budget) for cost in numbers.costs)
-        rho.set(first, f"replaced {second}")
+        for tile, fact in zip(
+            (added, replaced), cost_facts(exact or numbers.costs, numbers.claim), strict=True
+        ):
+            tile.show(fact)
+        first, second = (Quantity(cost.budget, Style.EXACT) for cost in numbers.costs)
+        rho.show(Fact("Total rho", first, f"replaced {second}"))
         groups.set(str(numbers.lines[0].stability), "of each geography and level")
         page.write(note, f"{say.cost_text(page.state.delta, exact)} {claim_text(numbers.claim)}".strip())
 
@@ -323,10 +333,7 @@ def _margin(page: _DesignPage) -> None:
         if found is None:
             page.write(answer, f"For {row}.")
             return
-        normal, exact = (plain(rho) for rho in found)
-        saved = percent(float(1 - found[1] / found[0]))
-        said = f"rho {normal} by the normal approximation, {exact} exactly: {saved} less."
-        page.write(answer, f"{row}: {said}")
+        page.write(answer, f"{row}: {margin_text(*found)}")
 
 
 def _rivals(page: _DesignPage) -> None:
@@ -353,10 +360,9 @@ def _rivals(page: _DesignPage) -> None:
             if question.trouble:
                 page.write(text, question.trouble)
             return
-        variance, scale = (number(float(size[0]), 4) for size in (found.variances, found.scales))
-        gaussian.set(number(found.gaussian_epsilon, 4), f"variance {variance}")
-        geometric.set(number(found.geometric_epsilon, 4), f"scale {scale}")
-        said = say.rival_text(*found.margins[0], found.gaussian_epsilon, found.geometric_epsilon)
+        for tile, fact in zip((gaussian, geometric), rival_facts(found), strict=True):
+            tile.show(fact)
+        said = rival_text(found)
         page.write(text, f"{row_words(chosen)}. {said} For all rows together it may be the other way round.")
 
 

@@ -144,7 +144,7 @@ class Design:
         made = cls(
             races=read_races(said["races"]),
             gamma=share(said["gamma"], name="gamma"),
-            chance=read_chance(said["chance"]),
+            chance=read_drop_chance(said["chance"]),
             target=read_target(said["target"]),
             scale=read_rho(said["scale"], "scale"),
             of="total" if said["of"] == "total" else "cell",
@@ -203,10 +203,10 @@ def read_races(text: str) -> int:
     return int(text)
 
 
-def read_chance(text: str) -> Fraction:
+def read_drop_chance(text: str) -> Fraction:
     """Return the chance with which an empty group is dropped; 0 drops nothing.
 
-    >>> read_chance("1")
+    >>> read_drop_chance("1")
     Traceback (most recent call last):
     discreet.errors.InputError: the chance is 1; it must be at least 0 and below 1
     """
@@ -312,27 +312,6 @@ def design_numbers(design: Design, delta: Fraction) -> DesignNumbers:
     curves = _curves(parts[design.chosen]) if design.chosen in parts else None
     lines = _suppression(parts.values())
     return DesignNumbers(sized.levels, sized.costs, lines, curves, sized.claim, sized.cap)
-
-
-def cap_text(found: safetab.Cap | None, chosen: Place) -> str:
-    """Say what a limit of races saves and costs at the chosen row; nothing if all races count.
-
-    >>> numbers = design_numbers(Design(races=3), Fraction(1, 10**10))
-    >>> cap_text(numbers.cap, ("COUNTY", 2))
-    'COUNTY, detailed: the margin is 7 where it would be 11 if all 8 races counted. But people who name more \
-than 3 are missing from groups. A count that misses 5 people or more is further from the truth than it would \
-be without the limit.'
-    """
-    level = next((one for one in found.levels if one.place == chosen), None) if found else None
-    if found is None or level is None:
-        return ""
-    missing = "anybody" if level.harm == 1 else f"{level.harm:,} people or more"
-    return (
-        f"{row_words(chosen)}: the margin is {level.margin:,} where it would be {level.margin_all:,} if all "
-        f"{len(safetab_p().answers.several)} races counted. But people who name more than {found.races} are "
-        "missing from groups. A "
-        f"count that misses {missing} is further from the truth than it would be without the limit."
-    )
 
 
 def configuration(design: Design) -> Configuration:

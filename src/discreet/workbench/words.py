@@ -349,22 +349,6 @@ def cost_text(delta: Fraction, exact: Sequence[DesignCost] | None) -> str:
     return f"{at}; worst of {first} and {second} mixes of groups with and without a first stage."
 
 
-def rival_text(margin: int, counts: int, gaussian: float, geometric: float) -> str:
-    """Say which noise costs less at the same accuracy.
-
-    >>> rival_text(11, 9, 3.17, 2.34)
-    'With a margin of ± 11 on 9 counts of one person, geometric noise costs 26.2 % less epsilon than \
-discrete Gaussian noise.'
-    """
-    start = f"With a margin of ± {margin} on {counts} counts of one person,"
-    if gaussian <= 0 or geometric <= 0:
-        return f"{start} neither kind of noise has a measurable cost."
-    less, more = sorted((gaussian, geometric))
-    names = ("discrete Gaussian noise", "geometric noise")
-    first, second = names if gaussian <= geometric else names[::-1]
-    return f"{start} {first} costs {percent(1 - less / more)} less epsilon than {second}."
-
-
 # -- differences of two states ---------------------------------------------------------------------------
 
 _MOST_SAID = 8  # differences of one page that are named one by one

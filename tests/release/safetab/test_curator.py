@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from safetab_facts import BELOW_STATE
 
+from discreet.answers.curator import STAR, curator_answer, curator_headline, curator_sheets
 from discreet.cli import run as command
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise
@@ -33,7 +34,6 @@ from discreet.release.safetab.curator import (
 from discreet.release.safetab.run import Options, run
 from discreet.release.safetab.specification import read_specification, safetab_p
 from discreet.release.safetab.synthetic import Nation, synthesize
-from discreet.report import curator as pages
 
 
 @pytest.fixture(scope="module")
@@ -175,26 +175,27 @@ def test_a_cap_on_race_codes_is_told_from_noise(nation: Nation) -> None:
     assert usa.cap < 0
     assert usa.within < usa.within_noise
     assert all(sums.cap == 0 for (_, _, kind), sums in got.items() if kind == "ethnicity")
-    text = "\n".join(pages.headline(found))
+    text = "\n".join(map(str, curator_headline(found)))
     assert "The cap of 2 race codes adds an error that no margin covers: " in text
-    assert "What the cap of 2 race codes does to totals" in [sheet.title for sheet in pages.sheets(found)]
+    titles = [sheet.table.title for sheet in curator_sheets(found)]
+    assert "What the cap of 2 race codes does to totals" in titles
     assert any("first 2 race codes" in note for note in found.notes)
-    assert len(found.as_dict()["cap"]) == len(found.caps)  # type: ignore[arg-type]
+    assert len(curator_answer(found).tables["cap"].rows) == len(found.caps)
 
 
 def test_groups_of_which_none_was_released_have_no_means() -> None:
     line = CapLine(geography="PLACE", level=2, kind="alone", sums=CapSums(groups=7, emptied=2))
-    said = line.as_dict()
+    nothing = Curated(errors=(), groups=(), caps=(line,), max_race_codes=2, tabulation=safetab_p())
+    (said,) = curator_answer(nothing).tables["cap"].objects
     assert (said["mean_error"], said["rmse_against_capped"], said["groups_emptied"]) == (None, None, 2)
     json.dumps(said, allow_nan=False)
-    nothing = Curated(errors=(), groups=(), caps=(line,), max_race_codes=2, tabulation=safetab_p())
-    assert not [sheet for sheet in pages.sheets(nothing) if sheet.rows]
-    assert pages.headline(nothing) == []
+    assert not [sheet for sheet in curator_sheets(nothing) if sheet.table.rows]
+    assert curator_headline(nothing) == []
 
 
 def test_without_a_cap_nothing_is_said_of_one(found: Curated) -> None:
     assert found.caps == ()
-    assert "cap" not in "\n".join([*pages.headline(found), *found.notes])
+    assert "cap" not in "\n".join([*map(str, curator_headline(found)), *found.notes])
 
 
 def test_groups_add_up(nation: Nation, released: Path, found: Curated) -> None:
@@ -356,12 +357,11 @@ def test_a_release_with_other_noise_is_noticed(nation: Nation, released: Path, t
         text = "".join("|".join(line) + "\n" for line in (rows[0], *(row.values() for row in rows)))
         (tmp_path / f"{name}.NOT-PRIVATE.csv").write_text(text)
     doctored = curate(nation.params, nation.data, tmp_path)
-    said = pages.headline(doctored)
-    ratio = float(said[1].split(" is ")[1].split()[0])
+    said = curator_headline(doctored)
+    ratio = float(str(said[1]).split(" is ")[1].split()[0])
     assert 1.3 < ratio < 1.5  # root 2
-    assert any(
-        cell.endswith(pages.MARK) for sheet in pages.sheets(doctored) for row in sheet.rows for cell in row
-    )
+    assert any(sheet.marked for sheet in curator_sheets(doctored))
+    assert STAR in curator_answer(doctored).body
     assert any("summary.json" in note for note in doctored.notes)
 
 

@@ -226,6 +226,8 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     text = capsys.readouterr().out
     assert "zCDP rho 3" in text  # six geographies of a half each
     assert "variance to spare" in text
+    assert "Claim(" not in text
+    assert "Exact: " in text or "An upper bound: " in text
     assert run(["safetab", "account", str(params), "--delta", "1e-6", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     us = found["passes"][0]

@@ -12,6 +12,7 @@ import pytest
 from safetab_facts import CELLS
 
 from discreet.accounting.privacy_loss import compose
+from discreet.answers.tabulation_design import sizing_answer
 from discreet.budget import load
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise, sample
@@ -313,7 +314,7 @@ def test_pure_privacy_is_designed_alike() -> None:
             for m in (level.margin - 1, level.margin)
         ]
         assert inside[0] < 0.95 <= inside[1]
-    said = found.as_dict()
+    said = sizing_answer(found).objects
     assert said["costs"][0]["pure_epsilon"] == "13/2"  # type: ignore[index]
     assert "zcdp_epsilon" not in said["costs"][0]  # type: ignore[index]
     assert said["levels"][0]["epsilon_stage_2"] == "9/100"  # type: ignore[index]

@@ -7,15 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
 from discreet.cli import console, seconds_so_far
 from discreet.cli.console import (
     PLAIN,
-    Block,
-    Hanging,
     KeyFile,
     LedgerFile,
     Outputs,
@@ -24,13 +22,9 @@ from discreet.cli.console import (
     SpendAgain,
     need_tables,
     option,
-    text_table,
 )
 from discreet.cli.safetab import DUCKDB, FORMATS, Counting, Data, Format, Params
 from discreet.errors import InputError
-
-if TYPE_CHECKING:
-    from discreet.release.safetab.curator import Curated
 
 SuppressionOption = Annotated[
     Literal["both", "alone"] | None,
@@ -267,6 +261,7 @@ def report(
     outputs = Outputs()
     if out is not None:
         _plan(outputs, out, released)
+    from discreet.answers.curator import curator_answer
     from discreet.release.safetab.curator import curate
     from discreet.report import curator
 
@@ -278,10 +273,7 @@ def report(
             "the table": curator.table_csv(found).encode(),
         }
         outputs.write(contents, confidential=True)
-    # the sentences follow what the report is of
-    head = dict.fromkeys(("warning", "out", "rehearsal"))
-    answer = head | {"headline": curator.headline(found)} | found.as_dict()
-    screen.present(lambda: answer, _report_text(found, outputs))
+    screen.tell(curator_answer(found, written=[place.name for place in outputs.planned.values()]))
 
 
 def _plan(outputs: Outputs, out: Path, released: Path) -> None:
@@ -294,25 +286,3 @@ def _plan(outputs: Outputs, out: Path, released: Path) -> None:
         )
     outputs.plan("--out", page, (".html",))
     outputs.plan("the table", page.with_suffix(".csv"), (".csv",))
-
-
-def _report_text(found: Curated, outputs: Outputs) -> Iterator[Block]:
-    from discreet.release.safetab.curator import CONFIDENTIAL
-    from discreet.report import curator
-
-    yield CONFIDENTIAL
-    if found.rehearsal:
-        yield "Of a rehearsal, whose noise protects nobody."
-    yield ""
-    yield from curator.headline(found)
-    marked = False
-    for sheet in curator.sheets(found):
-        yield ""
-        yield f"{sheet.title}. {sheet.note}"
-        yield text_table(sheet.columns, sheet.rows, range(sheet.left))
-        marked |= sheet.marked
-    yield ""
-    if marked:
-        yield curator.star()
-    yield from (Hanging(f"Note: {note}") for note in found.notes)
-    yield from (f"Written: {place.name}, confidential." for place in outputs.planned.values())

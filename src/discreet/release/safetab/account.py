@@ -22,12 +22,12 @@ from discreet.accounting.privacy_loss import compose
 from discreet.budget import AnswerKind, Claim, Level, Neighbours, Query, Release, grouped
 from discreet.budget.neighbours import RELATIONS, CaseLabel
 from discreet.errors import DiscreetError, PrecisionError
+from discreet.faces import Displayed
 from discreet.noise import Noise
 from discreet.numbers import Exact, fraction
 from discreet.release.mechanism.adaptive import Mechanism, mechanism
 from discreet.release.mechanism.configuration import BUDGET_WORDS, Configuration
 from discreet.release.mechanism.groups import Specification
-from discreet.release.mechanism.tables import margin_of_error, variance_of
 from discreet.release.mechanism.tabulation import AdaptiveTabulation
 from discreet.release.safetab.configuration import read_configuration
 from discreet.release.safetab.specification import read_specification
@@ -114,7 +114,7 @@ class PassAccount:
 
 
 @dataclass(frozen=True, slots=True)
-class TabulationAccount:
+class TabulationAccount(Displayed):
     """What a run costs, pass by pass, and the parameters that say so."""
 
     configuration: Configuration
@@ -134,54 +134,6 @@ class TabulationAccount:
     def notes(self) -> tuple[str, ...]:
         """What must be said about the parameters."""
         return (*self.configuration.notes, *self.specification.notes)
-
-    def as_dict(self) -> dict[str, object]:
-        """Return what JSON says; exact numbers are fractions in quotes, an infinite budget is null."""
-        zcdp = self.configuration.privacy == "zcdp"
-        return {
-            "privacy": self.configuration.privacy,
-            "passes": [
-                {
-                    "pass": one.which,
-                    "private": one.total is not None,
-                    "answer": one.claim.document(),
-                    **{f"{self.word}_{which}": _exact(one.total_for(which)) for which in self.relations},
-                    "results": [
-                        {
-                            "neighbours": cost.neighbours,
-                            "delta": float(cost.delta),
-                            "epsilon": cost.epsilon,
-                            "zcdp_epsilon" if zcdp else "pure_epsilon": cost.converted,
-                            **({"variance_reduction": cost.reduction} if zcdp else {}),
-                        }
-                        for cost in one.costs
-                    ],
-                    "levels": [self._level(part) for part in one.mechanisms],
-                }
-                for one in self.passes
-            ],
-            "notes": list(self.notes),
-        }
-
-    def _level(self, part: Mechanism) -> dict[str, object]:
-        return {
-            "geography": part.geography,
-            "level": part.level,
-            "groups": len(self.specification.tabulated(part.geography, part.level)),
-            "stability": part.stability.value,
-            "stability_because": part.stability.why,
-            self.word: _exact(part.budget),
-            "variance_total_only": _exact(variance_of(part.total_only)),
-            "variance_stage_1": _exact(variance_of(part.stage_one)),
-            "variance_stage_2": _exact(variance_of(part.stage_two)),
-            "margin_of_error": margin_of_error(part.stage_two),
-            "thresholds": list(part.thresholds),
-            "suppressed_up_to": part.suppression,
-        }
-
-
-def _exact(value: Fraction | float | None) -> str | float | None:
-    return str(value) if isinstance(value, Fraction) else value
 
 
 def account(

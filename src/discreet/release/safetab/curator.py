@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.faces import Displayed
 from discreet.noise import Noise
 from discreet.release.commit import read_manifest, read_receipt
 from discreet.release.ledger import JsonDict, find_ledger, read_ledger
@@ -121,26 +122,6 @@ class ErrorLine:
     size: int
     errors: ErrorSums
 
-    def as_dict(self) -> dict[str, object]:
-        """Return one row of the finest table."""
-        errors = self.errors
-        return {
-            "geography": self.geography,
-            "level": self.level,
-            "table": self.table,
-            "number": self.kind,
-            "size": size_name(self.size),
-            "numbers": errors.numbers,
-            "noise_sd": errors.root("variance"),
-            "mean_error": errors.mean("error"),
-            "expected_mean_error": errors.mean("expected_error"),
-            "mae": errors.mean("absolute"),
-            "rmse": errors.root("square"),
-            "expected_rmse": errors.root("expected_square"),
-            "within_moe": errors.mean("within"),
-            "expected_within_moe": errors.mean("expected_within"),
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupLine:
@@ -153,17 +134,6 @@ class GroupLine:
     released: int
     expected: float
     suppressing: bool
-
-    def as_dict(self) -> dict[str, object]:
-        """Return what JSON says."""
-        return {
-            "geography": self.geography,
-            "level": self.level,
-            "size": size_name(self.size),
-            "groups": self.groups,
-            "released": self.released,
-            "expected_released": self.expected,
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,31 +163,9 @@ class CapLine:
     kind: str
     sums: CapSums
 
-    def as_dict(self) -> dict[str, object]:
-        """Return what JSON says; there is no mean where no group was released."""
-        sums = self.sums
-        means = {
-            "mean_error_of_noise": sums.mean("noise"),
-            "mean_error_of_cap": sums.mean("cap"),
-            "mean_error": sums.mean("noise") + sums.mean("cap"),
-            "rmse_against_capped": sqrt(sums.mean("noise_square")),
-            "rmse_against_all_codes": sqrt(sums.mean("square")),
-            "within_moe_against_capped": sums.mean("within_noise"),
-            "within_moe_against_all_codes": sums.mean("within"),
-        }
-        return {
-            "geography": self.geography,
-            "level": self.level,
-            "kind": self.kind,
-            "numbers": sums.numbers,
-            **{name: value if sums.numbers else None for name, value in means.items()},
-            "groups_with_people": sums.groups,
-            "groups_emptied": sums.emptied,
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Curated:
+class Curated(Displayed):
     """Everything that the curator's report shows; `caps` is empty if all race codes count."""
 
     errors: tuple[ErrorLine, ...]
@@ -228,19 +176,6 @@ class Curated:
     tabulation: AdaptiveTabulation
     max_race_codes: int
     caps: tuple[CapLine, ...] = ()
-
-    def as_dict(self) -> dict[str, object]:
-        """Return what JSON says, but for the sentences of the report."""
-        return {
-            "warning": CONFIDENTIAL,
-            "out": self.out,
-            "rehearsal": self.rehearsal,
-            "notes": list(self.notes),
-            self.tabulation.answers.limit: self.max_race_codes,
-            "cap": [line.as_dict() for line in self.caps],
-            "errors": [line.as_dict() for line in self.errors],
-            "groups": [line.as_dict() for line in self.groups],
-        }
 
     def by(
         self, key: Callable[[ErrorLine], Key], *, kinds: Sequence[str] | None = None

@@ -26,6 +26,7 @@ from discreet.accounting.privacy_loss import compose
 from discreet.budget import Claim, Neighbours
 from discreet.budget.claims import EXACTLY
 from discreet.errors import InputError
+from discreet.faces import Displayed
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from discreet.numbers import Exact, fraction, plain, positive, share
 from discreet.release.mechanism.adaptive import Mechanism, noise_for
@@ -310,30 +311,9 @@ class SizedLevel:
             suppression=one.suppression,
         )
 
-    def as_dict(self) -> dict[str, object]:
-        """Return what JSON says."""
-        second = self.mechanism.stage_two
-        assert second is not None
-        word = BUDGET_WORDS["zcdp" if second.is_gaussian else "puredp"]
-        return {
-            "geography": self.place[0],
-            "level": self.place[1],
-            "stability": self.stability,
-            word: str(self.budget),
-            f"{word}_stage_2": str(self.second),
-            "variance": str(self.variance) if isinstance(self.variance, Fraction) else self.variance,
-            "margin": self.margin,
-            "sizes": {
-                rung.word: size for rung, size in zip(self.mechanism.ladder.rungs, self.sizes, strict=True)
-            },
-            "thresholds": list(self.thresholds),
-            "suppressed_up_to": self.suppression,
-            "empty_dropped": None if self.suppression is None else float(second.cdf(self.suppression)),
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sizing:
+class Sizing(Displayed):
     """A design of one pass: what each geography and level shows, and what one person pays for it."""
 
     which: str
@@ -351,40 +331,6 @@ class Sizing:
     def word(self) -> str:
         """What a budget is called."""
         return BUDGET_WORDS[self.configuration.privacy]
-
-    def as_dict(self) -> dict[str, object]:
-        """Return what JSON says; exact numbers are fractions in quotes."""
-        zcdp = self.configuration.privacy == "zcdp"
-        found: dict[str, object] = {
-            "pass": self.which,
-            "privacy": self.configuration.privacy,
-            "error": str(self.error),
-            "of": self.of,
-            "delta": float(self.delta),
-            self.configuration.tabulation.answers.limit: self.configuration.max_race_codes,
-            "gamma": str(self.configuration.gamma),
-            "zero_suppression_chance": str(self.configuration.zero_suppression_chance),
-            "answer": self.claim.document(),
-            "levels": [level.as_dict() for level in self.levels],
-            "costs": [
-                {
-                    "neighbours": cost.neighbours,
-                    "rho" if zcdp else "pure_epsilon": str(cost.budget),
-                    **({"zcdp_epsilon": cost.converted} if zcdp else {}),
-                    "epsilon": cost.epsilon,
-                    "cases": cost.cases,
-                }
-                for cost in self.costs
-            ],
-        }
-        if self.rivals is not None:
-            found["one_stage"] = {
-                "gaussian_epsilon": self.rivals.gaussian_epsilon,
-                "geometric_epsilon": self.rivals.geometric_epsilon,
-            }
-        if self.cap is not None:
-            found["cap"] = self.cap.as_dict()
-        return found
 
 
 def sizing(
@@ -483,28 +429,6 @@ class Cap:
     lost: Fraction | None
     levels: tuple[CapLevel, ...]
     limit: str = "max_race_codes"
-
-    def as_dict(self) -> dict[str, object]:
-        """Return what JSON says."""
-        return {
-            self.limit: self.races,
-            "people_cut": None if self.cut is None else float(self.cut),
-            "codes_lost": None if self.lost is None else float(self.lost),
-            "levels": [
-                {
-                    "geography": one.place[0],
-                    "level": one.place[1],
-                    "margin": one.margin,
-                    "margin_all_codes": one.margin_all,
-                    "harm_from": one.harm,
-                    "within_margin_against_capped": one.within,
-                    "within_margin_against_all_codes": None
-                    if one.reach is None
-                    else dict(zip(map(str, CAP_SIZES), one.reach, strict=True)),
-                }
-                for one in self.levels
-            ],
-        }
 
 
 def cap(

@@ -19,11 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
+from discreet.faces import Displayed
 from discreet.numbers import Exact, fraction
 from discreet.release.mechanism.adaptive import Mechanism
 from discreet.release.mechanism.configuration import Configuration, Place
 from discreet.release.mechanism.groups import Iteration, Specification
 from discreet.release.mechanism.tables import T1_COLUMNS, margin_of_error, read_columns, variance_of
+from discreet.release.mechanism.tabulation import AdaptiveTabulation
 from discreet.release.safetab.account import mechanisms
 from discreet.release.tables import MARK, MARKED
 
@@ -46,19 +48,6 @@ class TotalOnlyGroup:
     below: int
     kept: float
 
-    def as_dict(self) -> dict[str, object]:
-        """Return what JSON says."""
-        return {
-            "group": self.group.code,
-            "name": self.group.name,
-            "level": self.group.level,
-            "kind": self.group.kind,
-            "largest_earlier_count": self.largest,
-            "chance_of_a_total_only": self.chance,
-            "earlier_counts_below_states": self.below,
-            "expected_below_states": self.kept,
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TotalOnlyGain:
@@ -72,7 +61,7 @@ class TotalOnlyGain:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TotalOnlyGroups:
+class TotalOnlyGroups(Displayed):
     """The groups that could be total-only, of how many, and what it gains."""
 
     file: str
@@ -82,28 +71,7 @@ class TotalOnlyGroups:
     unknown: int
     gains: tuple[TotalOnlyGain, ...]
     notes: tuple[str, ...]
-
-    def as_dict(self) -> dict[str, object]:
-        """Return what JSON says."""
-        return {
-            "earlier": self.file,
-            "sure": str(self.sure),
-            "judged": self.judged,
-            "unknown": self.unknown,
-            "groups": [one.as_dict() for one in self.groups],
-            "gains": [
-                {
-                    "geography": one.place[0],
-                    "level": one.place[1],
-                    "variance": one.variance,
-                    "variance_total_only": one.variance_total_only,
-                    "margin": one.margin,
-                    "margin_total_only": one.margin_total_only,
-                }
-                for one in self.gains
-            ],
-            "notes": list(self.notes),
-        }
+    tabulation: AdaptiveTabulation
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +169,7 @@ def total_only_groups(
             for one in above
         ),
         notes=found.notes,
+        tabulation=tabulation,
     )
 
 
