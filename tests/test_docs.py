@@ -17,6 +17,7 @@ import io
 import re
 import shlex
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -219,7 +220,10 @@ def test_the_page_on_the_command_line_is_what_the_help_gives(monkeypatch: pytest
 
     assert not doctest.testmod(make_command_line).failed
     written = make_command_line.PAGE.read_text(encoding="utf-8")
-    assert make_command_line.page() == written, "the help has changed; run `make command-line`"
+    # a process of its own: a help that was printed before keeps the width of that terminal
+    code = "import make_command_line, sys; sys.stdout.buffer.write(make_command_line.page().encode())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, cwd=ROOT / "docs")
+    assert done.stdout.decode() == written, "the help has changed; run `make command-line`"
     assert len(re.findall(r"^##+ `discreet ", written, re.MULTILINE)) > 30  # every command, and its parts
 
 

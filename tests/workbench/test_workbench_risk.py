@@ -129,7 +129,7 @@ def test_the_release_as_it_is_now_is_attacked() -> None:
     variances = [str(one.counts[0].variance) for one in (first, second)]
     assert second.command == first.command.replace(*variances)
     assert (
-        say.command(half, "risk release", "--prior", "1/2")
+        say.command_line(half, "risk release", "--prior", "1/2")
         == "discreet risk release release.toml --prior 1/2"
     )
 

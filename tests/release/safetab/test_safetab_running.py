@@ -551,7 +551,7 @@ def test_an_interrupted_run_is_resumed_before_the_noise_and_never_after(
         run(params({"2_state": 2}), DATA, tmp_path / "out", options=options)
     folder = params({"2_state": 1, "2_tract": 1})
     with monkeypatch.context() as patch:
-        patch.setattr(records, "coded", people_once)
+        patch.setattr(records, "coded_cells", people_once)
         # noise is drawn: what is interrupted now is gone
         with patch.context() as inner:
             inner.setattr(mechanism, "drawn", interrupted_noise)
@@ -562,7 +562,7 @@ def test_an_interrupted_run_is_resumed_before_the_noise_and_never_after(
         patch.setattr(GroupCounts, "_count", interrupted)
         with pytest.raises(KeyboardInterrupt):
             run(folder, DATA, tmp_path / "out", options=options)
-    monkeypatch.setattr(records, "coded", people_once)
+    monkeypatch.setattr(records, "coded_cells", people_once)
     run(folder, DATA, tmp_path / "out", options=options)
     assert not kept.exists()
     for name in ("t1", "t2"):
@@ -581,7 +581,7 @@ def test_a_run_that_is_interrupted_while_its_inputs_are_hashed_is_resumed(
     note = tmp_path / ".discreet-out.coded" / counting.NOTE
     assert note.is_file()
     with monkeypatch.context() as patch:
-        patch.setattr(records, "coded", people_once)
+        patch.setattr(records, "coded_cells", people_once)
         run(folder, DATA, tmp_path / "out", options=options)
     assert not note.parent.exists()
 
