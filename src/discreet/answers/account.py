@@ -334,18 +334,19 @@ def _two_columns(both: TwoReleases) -> AnswerTable:
 def _noise(both: TwoReleases) -> AnswerTable:
     columns = (
         Column("level", is_text=True),
+        Column(key="level"),
         Column("query", "query", is_text=True),
         Column("A"),
         Column("B"),
+        *(Column(key=key) for key in ("a", "b")),
         Column("B / A", "ratio"),
-        *(Column(key=key) for key in ("level", "a", "b")),
     )
     lines, last = [], ""
     for level, query in both.noise:
         ratio = Quantity(float(query.after / query.before), digits=4)
         sizes = (Quantity(size, Style.BRIEF) for size in (query.before, query.after))
         name = "" if level == last else level_name(level)
-        lines.append((name, query.name, *sizes, ratio, level, *query.texts))
+        lines.append((name, level, query.name, *sizes, *query.texts, ratio))
         last = level
     return AnswerTable(columns, tuple(lines))
 
