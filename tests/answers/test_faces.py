@@ -95,3 +95,8 @@ def test_every_result_that_displays_itself_is_described() -> None:
     assert len(results) >= len(RESULTS)
     without = [one.__name__ for one in results if not any(base in _FUNCTIONS for base in one.__mro__)]
     assert without == []
+
+
+def test_the_title_stands_once() -> None:
+    html = load(QUICK)._repr_html_()
+    assert html.count("demonstration allocation of 2022-08-25") == 1

@@ -100,7 +100,7 @@ def test_html_and_a_notebook(found: Uniqueness) -> None:
     page = html_of(describe(found))
     assert found._repr_html_() == page
     assert "<h3>Who is alone &lt;here&gt;</h3>" in page
-    assert f'<td style="text-align: right">{NEEDLE}</td>' in page
+    assert f'<td style="text-align: right; padding: 0 0.5em">{NEEDLE}</td>' in page
     assert "Tract &amp; block" in page
     assert '<p class="caution">Note: An invented question.</p>' in page
 

@@ -19,7 +19,8 @@ def html_of(answer: Answer) -> str:
     <p>Epsilon is <data value="1.5">1.5</data>.</p>
     </section>
     """
-    parts = [_part(part) for part in answer.body if part != ""]
+    # a text starts with its title, which here is the heading
+    parts = [_part(part) for part in answer.body if part != "" and not _is_title(part, answer.title)]
     cautions = [f'<p class="caution">{_words(str(caution))}</p>' for caution in answer.cautions]
     title = f"<h3>{_words(answer.title)}</h3>"
     return "\n".join(['<section class="answer">', title, *parts, *cautions, "</section>"])
@@ -39,6 +40,10 @@ def _part(part: Part) -> str:
     return f"<p>{_sentence(text) if isinstance(text, Sentence) else _words(text)}</p>"
 
 
+def _is_title(part: Part, title: str) -> bool:
+    return str(part.text if isinstance(part, Paragraph) else part) == title
+
+
 def _sentence(text: Sentence) -> str:
     return "".join(_data(part) if isinstance(part, Quantity) else _words(part) for part in text.parts)
 
@@ -51,7 +56,7 @@ def _data(quantity: Quantity) -> str:
 
 
 def _side(is_text: bool) -> str:
-    return "" if is_text else ' style="text-align: right"'
+    return f' style="text-align: {"left" if is_text else "right"}; padding: 0 0.5em"'
 
 
 def _words(text: str) -> str:
