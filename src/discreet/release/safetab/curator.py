@@ -627,18 +627,7 @@ class _Place:
         many = len(SIZES)
         groups = np.bincount(_size(self._true.at(self._picked)), minlength=many)
         released = np.bincount(_size(self._total), minlength=many)
-        return [
-            GroupLine(
-                geography=self._where[0],
-                level=self._where[1],
-                size=place,
-                groups=int(groups[place]),
-                released=int(released[place]),
-                expected=float(groups[place]),
-                suppressing=False,
-            )
-            for place in np.flatnonzero(groups).tolist()
-        ]
+        return self._group_lines(groups, released, groups, suppressing=False)
 
     def groups(self, regions: int, iterations: Codes) -> list[GroupLine]:
         """Return how many groups there are and how many were released, by size."""
@@ -652,6 +641,12 @@ class _Place:
         # the empty groups: as if all were, less those that are not
         expected[0] += chances.kept_if_empty(*self._where, regions, iterations)
         expected[0] -= chances.kept(*self._where, *self._groups, np.zeros_like(count)).sum()
+        suppressing = chances.mechanism(*self._where).suppression is not None
+        return self._group_lines(groups, released, expected, suppressing=suppressing)
+
+    def _group_lines(
+        self, groups: Ints, released: Ints, expected: Ints | Floats, *, suppressing: bool
+    ) -> list[GroupLine]:
         return [
             GroupLine(
                 geography=self._where[0],
@@ -660,7 +655,7 @@ class _Place:
                 groups=int(groups[place]),
                 released=int(released[place]),
                 expected=float(expected[place]),
-                suppressing=chances.mechanism(*self._where).suppression is not None,
+                suppressing=suppressing,
             )
             for place in np.flatnonzero(groups).tolist()
         ]
