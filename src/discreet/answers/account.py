@@ -24,7 +24,6 @@ from discreet.answers.describing import describes
 from discreet.answers.quantity import FLOAT_DIGITS, NumberKind, Quantity, Style
 from discreet.answers.release import (
     cautions,
-    claim_record,
     heading,
     path_text,
     preset_record,
@@ -66,7 +65,7 @@ def account_answer(table: PrivacyTable) -> Answer:
         "people": account.people,
         "rho": Quantity(account.rho, Style.FRACTION),
         "pairs": account.pairs,
-        "answer": claim_record(account.claim),
+        "answer": account.claim.document(),
         "results": [row for result in results for row in result.objects],
         "cautions": [caution.text for caution in notes],
     }
@@ -283,7 +282,7 @@ def comparison_answer(both: TwoReleases) -> Answer:
             letter.lower(): preset_record(side.releases[0])
             | {
                 "accounted": side.account.neighbours,
-                "answer": claim_record(side.account.claim),
+                "answer": side.account.claim.document(),
                 "accounted_rho": Quantity(side.account.rho, Style.FRACTION),
                 "pairs": side.account.pairs,
             }

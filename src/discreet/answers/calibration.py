@@ -10,7 +10,7 @@ from discreet.accounting.calibration import Calibration, LevelChange, NoiseChang
 from discreet.answers.answer import Answer, AnswerTable, Column, Fact, Part, Sentence, sentence
 from discreet.answers.describing import describes
 from discreet.answers.quantity import NumberKind, Quantity, Style
-from discreet.answers.release import claim_record, claim_text, heading, scaled_sizes
+from discreet.answers.release import claim_text, heading, scaled_sizes
 from discreet.budget import AnswerKind
 from discreet.budget.level_names import level_name
 from discreet.numbers import Interval, decimal, float_up
@@ -41,7 +41,7 @@ def calibration_answer(found: Calibration, *, certified: Interval | None = None)
         "reduction": found.reduction,
         "epsilon": None if found.epsilon is None else float(found.epsilon),
         "delta": float(found.delta),
-        "answer": claim_record(found.claim),
+        "answer": found.claim.document(),
         **({"lower": None, "upper": None} if found.proof is None else _ends(found.proof)),
         "price": found.price,
         "levels": [_level_record(level) for level in found.levels],

@@ -160,7 +160,7 @@ def release_record(release: Release) -> dict[str, object]:
             for level in release.levels
         ],
         "path_levels": {str(path): ["+".join(run) for run in release.runs(path)] for path in release.paths},
-        "answer": claim_record(release.claim),
+        "answer": release.claim.document(),
         "sources": list(release.sources),
         "notes": list(release.notes),
     }
@@ -178,15 +178,6 @@ def _query_record(row: Row) -> dict[str, object]:
         "sensitivity": row.event.sensitivity,
         "groups": row.event.times,
     }
-
-
-def claim_record(claim: Claim) -> dict[str, object]:
-    """Return what machines read of a claim.
-
-    >>> claim_record(Claim())
-    {'kind': 'exact', 'says': 'exact', 'reasons': []}
-    """
-    return claim.document()
 
 
 def claim_text(claim: Claim) -> str:

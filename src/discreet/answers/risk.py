@@ -23,7 +23,7 @@ from discreet.answers.answer import (
 )
 from discreet.answers.describing import describes
 from discreet.answers.quantity import NumberKind, Quantity, Style
-from discreet.answers.release import claim_record, claim_text, relation
+from discreet.answers.release import claim_text, relation
 from discreet.budget import AnswerKind
 from discreet.budget.level_names import level_name
 from discreet.risk.beliefs import QUANTILES
@@ -63,7 +63,7 @@ def risk_answer(profile: RiskProfile) -> Answer:
         "neighbours": profile.neighbours,
         "cases_compared": profile.compared,
         "is_bound": profile.is_bound,
-        "answer": claim_record(profile.claim),
+        "answer": profile.claim.document(),
         "rows": _table(profile.rows),
     }
     body = tuple(_body(profile))

@@ -17,7 +17,7 @@ from discreet.answers.answer import (
 )
 from discreet.answers.describing import describes
 from discreet.answers.quantity import NumberKind, Quantity, Style
-from discreet.answers.release import claim_record, claim_text, relation
+from discreet.answers.release import claim_text, relation
 from discreet.budget import Neighbours
 from discreet.noise import Noise
 from discreet.release.mechanism.adaptive import Mechanism
@@ -47,7 +47,7 @@ def tabulation_account_answer(found: TabulationAccount) -> Answer:
             {
                 "pass": one.which,
                 "private": one.total is not None,
-                "answer": claim_record(one.claim),
+                "answer": one.claim.document(),
                 **{
                     f"{found.word}_{which}": Quantity(one.total_for(which), Style.FRACTION)
                     for which in found.relations

@@ -24,7 +24,7 @@ from discreet.answers.answer import (
 )
 from discreet.answers.describing import describes
 from discreet.answers.quantity import NumberKind, Quantity, Style
-from discreet.answers.release import claim_record, claim_text
+from discreet.answers.release import claim_text
 from discreet.answers.tabulation_account import steps_text
 from discreet.budget import Claim
 from discreet.release.mechanism.configuration import Place
@@ -112,7 +112,7 @@ def _record(found: Sizing) -> dict[str, object]:
         plan.tabulation.answers.limit: plan.max_race_codes,
         "gamma": Quantity(plan.gamma, Style.EXACT),
         "zero_suppression_chance": Quantity(plan.zero_suppression_chance, Style.EXACT),
-        "answer": claim_record(found.claim),
+        "answer": found.claim.document(),
         "levels": _levels_record(found),
         "costs": _costs(found),
     }

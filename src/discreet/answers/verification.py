@@ -8,7 +8,7 @@ from discreet.accounting.certificate import listed, number_text
 from discreet.accounting.verification import Verification
 from discreet.answers.answer import Answer, Caution, Fact, Paragraph
 from discreet.answers.describing import describes
-from discreet.answers.release import claim_record, claim_text, relation
+from discreet.answers.release import claim_text, relation
 from discreet.numbers import decimal
 
 
@@ -34,7 +34,7 @@ def verification_answer(found: Verification) -> Answer:
         "neighbours": account.neighbours,
         "people": account.people,
         "pairs": account.pairs,
-        "answer": claim_record(account.claim),
+        "answer": account.claim.document(),
         "witness": _witness(found),
         "roads": dict(found.roads),
     }

@@ -19,9 +19,7 @@ from discreet.files import ArrowSchema as ArrowSchema
 from discreet.files import ArrowTable as ArrowTable
 from discreet.files import arrow as arrow
 from discreet.release.ledger import NOT_PRIVATE
-from discreet.tables import MOST as MOST
 from discreet.tables import Numbers
-from discreet.tables import Problems as Problems
 
 if TYPE_CHECKING:
     from discreet.estimation.tree import Tree

@@ -21,7 +21,7 @@ from discreet.accounting.overall import Account
 from discreet.accounting.parallel import map_cases
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.answers.account import case_text, compared
-from discreet.answers.release import claim_record, claim_text, relation
+from discreet.answers.release import claim_text, relation
 from discreet.budget import Release
 from discreet.errors import PrecisionError
 from discreet.files import ArrowTable, arrow, sha256
@@ -111,7 +111,7 @@ def write_export(
             "people": account.people,
             "rho": str(account.rho),
             "pairs": account.pairs,
-            "answer": claim_record(account.claim),
+            "answer": account.claim.document(),
             "files": [
                 {
                     "name": file,

@@ -11,7 +11,7 @@ from safetab_toy import SPEC_2020, TOY
 
 from discreet.errors import InputError
 from discreet.release.safetab.specification import read_specification
-from discreet.release.tables import MOST
+from discreet.tables import MOST
 
 CODES, RACE, ETHNICITY, MAPPING = (
     "race-and-ethnicity-codes.txt",

@@ -19,7 +19,7 @@ from discreet.budget.toml_lines import key_lines, nearest_line
 from discreet.errors import InputError
 from discreet.numbers import fraction, shown
 from discreet.release.mechanism.tabulation import AdaptiveTabulation
-from discreet.release.tables import Problems
+from discreet.tables import Problems
 
 T = TypeVar("T")
 

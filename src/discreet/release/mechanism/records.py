@@ -41,7 +41,8 @@ from discreet.release.mechanism.counts import (
 from discreet.release.mechanism.groups import Specification
 from discreet.release.mechanism.regions import Geography, build_regions, code_columns
 from discreet.release.mechanism.tabulation import AdaptiveTabulation, DataFile
-from discreet.release.tables import MOST, Problems, arrow
+from discreet.release.tables import arrow
+from discreet.tables import MOST, Problems
 
 # -- files -------------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from discreet.budget.toml import parse_toml
 from discreet.release.mechanism.groups import Iteration, Specification
 from discreet.release.mechanism.specification import read_file
 from discreet.release.mechanism.tabulation import AdaptiveTabulation, read_tabulation
-from discreet.release.tables import Problems
+from discreet.tables import Problems
 
 
 @cache

@@ -34,7 +34,6 @@ from discreet.answers import risk as risk_words
 from discreet.answers.account import case_text, compared
 from discreet.answers.answer import Part
 from discreet.answers.calibration import saved_text
-from discreet.answers.release import claim_record
 from discreet.budget import Neighbours, Release, load_preset, preset_names
 from discreet.budget.level_names import level_name
 from discreet.budget.noise_table import levels_of, noise_lines, rho_total
@@ -153,7 +152,7 @@ def report_answer(facts: Facts, *, written: Sequence[str] = ()) -> Answer:
     record: dict[str, object] = {
         "release": account.name,
         "neighbours": account.neighbours,
-        "answer": claim_record(account.claim),
+        "answer": account.claim.document(),
         "delta": delta,
         "epsilon": epsilon,
         "zcdp_epsilon": row.zcdp,
