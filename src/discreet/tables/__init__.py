@@ -1,7 +1,9 @@
-"""Tables in, one reader for every command: text of any dialect, Parquet, Arrow, pandas and polars.
+"""Tables in, one reader for every command: text of any dialect, Parquet, Arrow, DuckDB, SQLite, sheets of
+workbooks, standard input, pandas and polars.
 
-`reader` opens and reads a table, `delimited` is text, `columns` finds columns and checks what they hold, and
-`problems` is the list of all that is wrong, by file, row and column.
+`sources` says what a table is named by, `reader` opens and reads it, `delimited` is text, `databases` and
+`sheets` are what their names say, `columns` finds columns and checks what they hold, and `problems` is the
+list of all that is wrong, by file, row and column.
 """
 
 from discreet.tables.columns import (
@@ -20,12 +22,11 @@ from discreet.tables.reader import (
     OpenTable,
     ReadTable,
     TableSource,
-    is_table,
     open_table,
     read_table,
     stop_unless_usable,
-    table_format,
 )
+from discreet.tables.sources import is_table, is_there, table_format
 
 __all__ = [
     "MOST",
@@ -42,6 +43,7 @@ __all__ = [
     "conformed",
     "find_columns",
     "is_table",
+    "is_there",
     "open_table",
     "read_table",
     "stop_unless_usable",

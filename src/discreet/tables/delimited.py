@@ -24,9 +24,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.errors import InputError
-from discreet.files import ArrowTable, ArrowType, arrow, open_bytes, readable
+from discreet.files import ArrowTable, ArrowType, arrow, readable
 from discreet.tables.columns import PLACEHOLDER, Kind, Kinds, empty_lines, find_columns
 from discreet.tables.problems import Problems
+from discreet.tables.sources import PACKED, Content, open_bytes
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -52,11 +53,13 @@ EMPTY_LINE = "an empty line"
 NOT_UTF8 = "not UTF-8, but perhaps Latin-1 or Windows-1252: save it as UTF-8"
 
 
-def read_header(path: Path, wanted: Sequence[str] = ()) -> tuple[list[str], str]:
+def read_header(
+    path: Path | Content, wanted: Sequence[str] = (), *, signs: str = SIGNS
+) -> tuple[list[str], str]:
     """Return the names in the first line, and the sign between them.
 
     It is the sign by which most of the wanted names are found, and of several the one that makes most
-    columns: a name in quotes may hold another one.
+    columns: a name in quotes may hold another one. Only `signs` may be it.
     """
     with open_bytes(path) as stream:
         line = stream.readline(1 << 20)
@@ -70,8 +73,8 @@ def read_header(path: Path, wanted: Sequence[str] = ()) -> tuple[list[str], str]
         nothing = f"the first line of {path.name} is empty; it must name the columns"
         raise InputError(nothing if line else f"{path.name} is empty; a header and rows are needed")
     best: tuple[int, int] = (-1, -1)
-    names, sign = list[str](), ","
-    for one in SIGNS:
+    names, sign = list[str](), signs[0]
+    for one in signs:
         with suppress(csv.Error):
             found = next(csv.reader([text], delimiter=one), [])
             met = find_columns(found, needed=wanted, optional=(), table="", problems=Problems())
@@ -90,7 +93,7 @@ class _Stream(io.RawIOBase):
     Blank lines at its end are hashed, and not passed on. A last line that does not end is ended.
     """
 
-    def __init__(self, path: Path, *, hashed: bool) -> None:
+    def __init__(self, path: Path | Content, *, hashed: bool) -> None:
         self._file = open_bytes(path)
         self.hash, self.size = hashlib.sha256(), 0
         self._hashed = hashed
@@ -101,7 +104,8 @@ class _Stream(io.RawIOBase):
             last = self._file.read(step) + last[:2]
         rest = last.rstrip(b"\r\n")
         self._end += len(rest) + (2 if last[len(rest) :].startswith(b"\r\n") else 1)
-        self.as_it_is = path.suffix.lower() != ".gz" and self._end == os.stat(path).st_size
+        plain = isinstance(path, Path) and path.suffix.lower() not in PACKED
+        self.as_it_is = plain and self._end == os.stat(str(path)).st_size
         self._file.seek(0)
 
     def readable(self) -> bool:
@@ -131,9 +135,9 @@ class _Stream(io.RawIOBase):
 
 @dataclass(slots=True)
 class Delimited:
-    """A text file, its header and the sign between its fields; when it was read, its hash and size."""
+    """A text, its header and the sign between its fields; when it was read, its hash and size."""
 
-    path: Path
+    path: Path | Content
     names: list[str]
     sign: str
     sha256: str = ""
@@ -141,10 +145,10 @@ class Delimited:
     complete: bool = True
     format: str = field(default="csv", init=False)
     first_line: int = field(default=2, init=False)
-    word: str = field(default="line", init=False)
+    word: str = "line"
 
     @classmethod
-    def open(cls, path: Path, wanted: Sequence[str]) -> Delimited:
+    def open(cls, path: Path | Content, wanted: Sequence[str]) -> Delimited:
         """Read the header."""
         return cls(path, *read_header(path, wanted))
 
@@ -167,7 +171,7 @@ class Delimited:
         reported, and nothing more comes.
         """
         rows = 0
-        with readable(self.path):
+        with readable(Path(str(self.path))):
             for careful in (False, True):
                 types = _types(kinds, coded=coded)
                 if careful:
