@@ -17,8 +17,10 @@ from discreet.tables.columns import (
     find_columns,
     words_of,
 )
+from discreet.tables.delimited import SIGNS, Delimited
 from discreet.tables.problems import MOST, Problems
 from discreet.tables.reader import (
+    Columnar,
     OpenTable,
     ReadTable,
     TableSource,
@@ -26,11 +28,15 @@ from discreet.tables.reader import (
     read_table,
     stop_unless_usable,
 )
-from discreet.tables.sources import is_table, is_there, table_format
+from discreet.tables.sources import FILE_ENDINGS, is_table, is_there, table_format
 
 __all__ = [
+    "FILE_ENDINGS",
     "MOST",
+    "SIGNS",
     "Codes",
+    "Columnar",
+    "Delimited",
     "Kind",
     "Kinds",
     "Numbers",

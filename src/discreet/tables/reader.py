@@ -123,7 +123,7 @@ def _open_file(asked: Named, wanted: Sequence[str]) -> OpenTable:
     if asked.kind == "database":
         table = DatabaseTable.find(path, asked.inside)
         return _InMemory.open(table, table.shown)
-    return _Columnar.open(path, asked.kind)
+    return Columnar.open(path, asked.kind)
 
 
 def _open_input(wanted: Sequence[str]) -> OpenTable:
@@ -139,7 +139,7 @@ def _open_input(wanted: Sequence[str]) -> OpenTable:
 
 
 @dataclass(slots=True)
-class _Columnar:
+class Columnar:
     """A file of Parquet or Arrow."""
 
     path: Path
@@ -153,7 +153,8 @@ class _Columnar:
     word: str = field(default="row", init=False)
 
     @classmethod
-    def open(cls, path: Path, kind: str) -> _Columnar:
+    def open(cls, path: Path, kind: str) -> Columnar:
+        """Read the types of the columns."""
         with _arrow_only(path.name, kind):
             if kind == "parquet":
                 return cls(path, kind, arrow("parquet").read_schema(path))
@@ -162,14 +163,21 @@ class _Columnar:
 
     @property
     def names(self) -> list[str]:
+        """The names of the columns, as they are written."""
         names: list[str] = self.schema.names
         return names
 
     @property
     def shown(self) -> str:
+        """The name that messages have."""
         return self.path.name
 
+    def check(self, kinds: Kinds, problems: Problems) -> None:
+        """Report columns whose type cannot be what they should hold; one without a type holds no text."""
+        check_schema(self.schema, kinds, self.shown, problems, untyped=("text", "code"))
+
     def table(self, kinds: Kinds, problems: Problems) -> ArrowTable:
+        """Return columns as one table, and note the hash and size of what was read."""
         pa, columns = arrow(), list(kinds)
         # in memory of Arrow's own: one of its threads may let go of it last, when the interpreter is no more
         with pa.OSFile(str(self.path)) as stream:
@@ -187,11 +195,12 @@ class _Columnar:
         return conformed(table, kinds, problems) if self.complete else table
 
     def batches(self, kinds: Kinds, problems: Problems, *, coded: bool = True) -> Iterator[ArrowTable]:
+        """Yield columns, some rows at a time."""
         start = 0
         with _arrow_only(self.path.name, self.kind), readable(self.path):
             for batch in self._raw(list(kinds)):
                 table = arrow().Table.from_batches([batch])
-                if not start and not _fits(table, kinds, problems):
+                if not start and not _fits(table, kinds, problems, untyped=("code",)):
                     self.complete = False
                     return
                 found = conformed(table, kinds, problems, start=start)
@@ -308,14 +317,14 @@ class _InMemory:
             raise InputError(
                 f"a column of {self.shown} holds values of several kinds; each must hold texts or numbers"
             )
-        self.complete = _fits(table, kinds, problems, untyped=("text",))
+        self.complete = _fits(table, kinds, problems, untyped=("text", "code"))
         return conformed(table, kinds, problems) if self.complete else table
 
 
 def _fits(table: ArrowTable, kinds: Kinds, problems: Problems, *, untyped: Sequence[Kind] = ()) -> bool:
     """Whether the columns can hold what they should; those that cannot are reported."""
     before = problems.count
-    nothing: Sequence[Kind] = untyped if table.num_rows else ("text", "whole", "number")
+    nothing: Sequence[Kind] = untyped if table.num_rows else ("text", "code", "whole", "number")
     check_schema(table.schema, kinds, problems.where, problems, untyped=nothing)
     return problems.count == before
 

@@ -40,6 +40,9 @@ ENDINGS = {
 PACKED = (".gz", ".zst")
 """How the name of a text goes on if it is packed."""
 
+FILE_ENDINGS = (*ENDINGS, *(end + more for end, kind in ENDINGS.items() if kind == "csv" for more in PACKED))
+"""How the names of files of tables end, packed or not."""
+
 STANDARD_INPUT = ("-", "/dev/stdin")
 
 INSIDE = "::"
