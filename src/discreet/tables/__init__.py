@@ -20,10 +20,12 @@ from discreet.tables.columns import (
 from discreet.tables.delimited import SIGNS, Delimited
 from discreet.tables.problems import MOST, Problems
 from discreet.tables.reader import (
+    ArrowFile,
     Columnar,
     OpenTable,
     ReadTable,
     TableSource,
+    arrow_errors,
     open_table,
     read_table,
     stop_unless_usable,
@@ -34,6 +36,7 @@ __all__ = [
     "FILE_ENDINGS",
     "MOST",
     "SIGNS",
+    "ArrowFile",
     "Codes",
     "Columnar",
     "Delimited",
@@ -45,6 +48,7 @@ __all__ = [
     "ReadTable",
     "TableSource",
     "Words",
+    "arrow_errors",
     "check_schema",
     "conformed",
     "find_columns",

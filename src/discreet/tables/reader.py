@@ -132,7 +132,7 @@ def _open_input(wanted: Sequence[str]) -> OpenTable:
     kind = next((kind for start, kind in STARTS.items() if found.content.startswith(start)), "csv")
     if kind == "csv":
         return Delimited.open(found, wanted)
-    with _arrow_only(found.name, kind):
+    with arrow_errors(found.name, kind):
         content = arrow().BufferReader(found.content)
         file = arrow("parquet").ParquetFile(content) if kind == "parquet" else _arrow_file(content)
         return _InMemory.open(file.read() if kind == "parquet" else file.read_all(), found.name)
@@ -155,7 +155,7 @@ class Columnar:
     @classmethod
     def open(cls, path: Path, kind: str) -> Columnar:
         """Read the types of the columns."""
-        with _arrow_only(path.name, kind):
+        with arrow_errors(path.name, kind):
             if kind == "parquet":
                 return cls(path, kind, arrow("parquet").read_schema(path))
             with closing(arrow().OSFile(str(path))) as stream:
@@ -183,7 +183,7 @@ class Columnar:
         with pa.OSFile(str(self.path)) as stream:
             content = stream.read_buffer()
         self.sha256, self.size = hashlib.sha256(content).hexdigest(), content.size
-        with _arrow_only(self.path.name, self.kind):
+        with arrow_errors(self.path.name, self.kind):
             if self.kind == "parquet":
                 fields = (self.schema.field(name) for name, kind in kinds.items() if kind == "text")
                 texts = [one.name for one in fields if pa.types.is_string(one.type)]
@@ -197,7 +197,7 @@ class Columnar:
     def batches(self, kinds: Kinds, problems: Problems, *, coded: bool = True) -> Iterator[ArrowTable]:
         """Yield columns, some rows at a time."""
         start = 0
-        with _arrow_only(self.path.name, self.kind), readable(self.path):
+        with arrow_errors(self.path.name, self.kind), readable(self.path):
             for batch in self._raw(list(kinds)):
                 table = arrow().Table.from_batches([batch])
                 if not start and not _fits(table, kinds, problems, untyped=("code",)):
@@ -244,8 +244,14 @@ def _arrow_file(stream: ArrowFile) -> ArrowFile:
 
 
 @contextmanager
-def _arrow_only(shown: str, kind: str) -> Iterator[None]:
-    """Turn Arrow's errors into ours: theirs may repeat what they found."""
+def arrow_errors(shown: str, kind: str = "parquet") -> Iterator[None]:
+    """Turn Arrow's errors into ours: theirs may repeat what they found.
+
+    >>> with arrow_errors("t.parquet"):
+    ...     raise arrow().ArrowInvalid("secret")
+    Traceback (most recent call last):
+    discreet.errors.InputError: t.parquet cannot be read as Parquet: it is damaged, or something else
+    """
     pa = arrow()
     try:
         yield

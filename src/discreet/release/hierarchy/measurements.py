@@ -27,7 +27,7 @@ from discreet.errors import InputError
 from discreet.estimation.estimates import InMemory, NoisySource, Rows
 from discreet.estimation.model import Noises, noises, queries_of
 from discreet.estimation.tree import Floats, Integers, Tree
-from discreet.files import FilePath, sha256
+from discreet.files import FilePath, readable, sha256
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.release.hierarchy.layout import (
     Layout,
@@ -42,15 +42,19 @@ from discreet.release.hierarchy.layout import (
 )
 from discreet.release.tables import MARK, MARKED, ArrowArray, ArrowTable, arrow, find_output, strings
 from discreet.tables import (
+    ArrowFile,
     Codes,
+    Columnar,
     Kinds,
     Numbers,
     Problems,
     ReadTable,
+    arrow_errors,
     check_schema,
     conformed,
     find_columns,
     is_there,
+    open_table,
     read_table,
     stop_unless_usable,
     table_format,
@@ -116,7 +120,7 @@ def read_published(
     held, listed = invariants or find_output(folder, "invariants"), units or find_output(folder, "units")
     marked, found, rows = MARKED in file.name, None, 0
     if stated is not None and attributes is not None and listed and table_format(file) == "parquet":
-        rows = arrow("parquet").ParquetFile(file).metadata.num_rows
+        rows = _row_groups(file).metadata.num_rows
         if rows > MOST_ROWS if streamed is None else streamed:
             found = Streamed(file, read_tree(listed, stated), stated, attributes)
     if found is not None:
@@ -245,6 +249,11 @@ def with_zeros(one: Published, zeros: FilePath) -> Published:
 # -- tables that are streamed ------------------------------------------------------------------------------
 
 
+def _row_groups(file: Path) -> ArrowFile:
+    with arrow_errors(file.name):
+        return arrow("parquet").ParquetFile(file)
+
+
 class Streamed:
     """A table in Parquet as `measure` writes it: units in canonical order, all of one level alike.
 
@@ -262,7 +271,7 @@ class Streamed:
     }
 
     def __init__(self, file: Path, tree: Tree, release: Release, attributes: Attributes) -> None:
-        self._file, self._parquet = file, arrow("parquet").ParquetFile(file)
+        self._file, self._parquet = file, _row_groups(file)
         schema, meta = self._parquet.schema_arrow, self._parquet.metadata
         problems = Problems(file.name, word="row")
         self._written = find_columns(
@@ -293,7 +302,7 @@ class Streamed:
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
-        self._parquet = arrow("parquet").ParquetFile(self._file)
+        self._parquet = _row_groups(self._file)
 
     def _as_found(self, layout: Layout) -> Layout:
         """Return the layout with queries and cells in the order that the first unit of each level has."""
@@ -323,7 +332,8 @@ class Streamed:
     def _rows(self, first: int, last: int, columns: Iterable[str]) -> ArrowTable:
         groups = range(bisect_right(self._starts, first) - 1, bisect_right(self._starts, last - 1))
         written = {self._written[name]: name for name in columns}
-        table = self._parquet.read_row_groups(list(groups), columns=list(written)).select(list(written))
+        with arrow_errors(self._file.name):
+            table = self._parquet.read_row_groups(list(groups), columns=list(written)).select(list(written))
         table = table.rename_columns(list(written.values()))
         return table.slice(first - self._starts[groups[0]], last - first)
 
@@ -476,24 +486,21 @@ def exact_counts(layout: Layout, table: ReadTable) -> Exact:
 BATCH = 1 << 13
 """Rows (each a unit and query) that are read at a time."""
 
-QUERIES = ("geocode", "query_name", "query_shape", "value", "variance")
-CONSTRAINTS = ("geocode", "query_name", "value", "sign")
+QUERIES: Kinds = {
+    "geocode": "text",
+    "query_name": "text",
+    "query_shape": "any",
+    "value": "any",
+    "variance": "number",
+}
+CONSTRAINTS: Kinds = {"geocode": "text", "query_name": "text", "value": "any", "sign": "text"}
 
 
 def is_bureau(source: Path) -> bool:
     """Whether a directory has files by level, such as `State.parquet`, and no output of `measure`."""
     if not source.is_dir() or any(source.glob("measurements.*")):
         return False
-    return any(one.is_dir() or "geocode" in _columns(one) for one in source.glob("*.parquet"))
-
-
-def _columns(file: Path) -> list[str]:
-    pa = arrow()
-    try:
-        names: list[str] = arrow("parquet").read_schema(file).names
-    except (pa.ArrowInvalid, OSError):
-        raise InputError(f"{file.name} cannot be read as Parquet") from None
-    return names
+    return any(one.is_dir() or "geocode" in open_table(one).names for one in source.glob("*.parquet"))
 
 
 @dataclass(frozen=True)
@@ -513,7 +520,8 @@ class _Files:
         code = ds.field("geocode").cast(arrow().string())
         # the bounds let whole row groups be skipped; the prefix decides
         wanted = (ds.field("geocode") >= within) & pc.starts_with(code, pattern=within) if within else None
-        yield from dataset.to_batches(columns=list(columns), filter=wanted, batch_size=BATCH)
+        with arrow_errors(f"{self.level}.parquet"):
+            yield from dataset.to_batches(columns=list(columns), filter=wanted, batch_size=BATCH)
 
 
 def read_bureau(source: Path, release: Release, *, within: str | None = None) -> Published:
@@ -541,7 +549,7 @@ def read_bureau(source: Path, release: Release, *, within: str | None = None) ->
 def _levels(source: Path, release: Release) -> list[_Files]:
     """Find the parts of each level that the release has, from the top down."""
     known = {one.stem.lower().replace(" ", "_"): one for one in sorted(source.glob("*.parquet"))}
-    found = []
+    found, problems = [], Problems()
     for level in release.levels:
         place = known.pop(level.name.lower().replace(" ", "_"), None)
         if place is None:
@@ -550,16 +558,18 @@ def _levels(source: Path, release: Release) -> list[_Files]:
         for part in sorted(place.rglob("*.parquet")) if place.is_dir() else [place]:
             if part.is_dir():
                 continue
-            have = _columns(part)
-            due = CONSTRAINTS if "sign" in have else QUERIES
-            missing = [name for name in due if name not in have]
-            if missing:
-                raise InputError(
-                    f"{part.relative_to(source)} has no column {missing[0]}; it must have {', '.join(due)}"
-                )
-            parts["sign" in have].append(part)
+            with problems.gathering(), readable(part):
+                table = Columnar.open(part, "parquet")
+                due = CONSTRAINTS if "sign" in table.names else QUERIES
+                shown, missing = part.relative_to(source), [name for name in due if name not in table.names]
+                if missing:  # they are scanned by these very names
+                    some = " or ".join(missing)
+                    raise InputError(f"{shown} has no column {some}; it must have {', '.join(due)}")
+                check_schema(table.schema, due, str(shown), problems)
+                parts["sign" in table.names].append(part)
         if parts[False]:
             found.append(_Files(level.name, parts))
+    problems.stop()
     if known:
         raise InputError(
             f"{source} has {', '.join(sorted(one.name for one in known.values()))}, which is no level of "
@@ -708,7 +718,7 @@ def _constraints(
             continue
         mine = np.flatnonzero(tree.kind == tree.levels.index(one.level))
         codes = tree.names.take(arrow().array(mine))
-        for batch in one.scan(CONSTRAINTS, prefix, constraints=True):
+        for batch in one.scan(list(CONSTRAINTS), prefix, constraints=True):
             geocode = batch.column("geocode").cast(arrow().string())
             place = arrow("compute").index_in(geocode, value_set=codes).to_pylist()
             signs = zip(batch.column("query_name").to_pylist(), batch.column("sign").to_pylist(), strict=True)
