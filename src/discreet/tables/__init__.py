@@ -30,7 +30,7 @@ from discreet.tables.reader import (
     read_table,
     stop_unless_usable,
 )
-from discreet.tables.sources import FILE_ENDINGS, is_table, is_there, table_format
+from discreet.tables.sources import FILE_ENDINGS, file_of, is_table, is_there, table_format
 
 __all__ = [
     "FILE_ENDINGS",
@@ -51,6 +51,7 @@ __all__ = [
     "arrow_errors",
     "check_schema",
     "conformed",
+    "file_of",
     "find_columns",
     "is_table",
     "is_there",

@@ -134,6 +134,21 @@ def is_there(source: FilePath) -> bool:
     return False
 
 
+def file_of(source: object) -> Path:
+    """Return the file that a table is in, beside which its ledger is looked for.
+
+    Standard input, and a table in memory, are taken to be in the working directory.
+
+    >>> file_of("data/survey.db::a/b"), file_of("-").parent
+    (PosixPath('data/survey.db'), PosixPath('.'))
+    """
+    if not isinstance(source, str | os.PathLike) or os.fspath(source) in STANDARD_INPUT:
+        return Path("table")
+    with suppress(InputError):
+        return named(source).path
+    return Path(source)
+
+
 def table_format(source: FilePath) -> str:
     """Tell by its name whether a table is text (csv), Parquet, Arrow or in a database; text may be packed.
 

@@ -51,7 +51,7 @@ from discreet.release.ledger import (
 )
 from discreet.release.signing import read_key
 from discreet.release.tables import Folder, output_format
-from discreet.tables import Numbers, table_format
+from discreet.tables import Numbers, file_of, table_format
 
 # -- counts ------------------------------------------------------------------------------------------------
 
@@ -87,9 +87,7 @@ def tabulate(asked: Tabulating) -> Tabulated:
     """
     release, records, most = asked.release, asked.records, asked.at_most or 1
     free(asked.out)
-    named = find_ledger(
-        asked.ledger, records if isinstance(records, str | os.PathLike) else "records.parquet"
-    )
+    named = find_ledger(asked.ledger, file_of(records))
     noting = named is not None and asked.id is not None and (most > 1 or bool(read_ledger(named).remembered))
     signer = read_key(asked.key) if noting else None
     if named is not None and noting:
@@ -234,8 +232,8 @@ def measure(asked: Measuring) -> Measured:
     if records is None and (asked.geocodes is not None or asked.id is not None):
         raise InputError("geocodes and id (--geocodes, --id) need records; counts have neither")
     origin = records if counts is None else counts
-    origin = origin if isinstance(origin, str | os.PathLike) else Path("records.parquet")
-    like = "csv" if asked.format is None and table_format(origin) == "csv" else "parquet"
+    is_text = asked.format is None and isinstance(origin, str | os.PathLike) and table_format(origin) == "csv"
+    like = "csv" if is_text else "parquet"
     kind = output_format(asked.format, like, for_spreadsheets=asked.for_spreadsheets)
     pairs = level_pairs(release, asked.invariants)
     source = rehearsal_entropy(rehearsal)
@@ -247,7 +245,7 @@ def measure(asked: Measuring) -> Measured:
     if at_most is not None:
         whole(at_most, name="at_most")
     free(asked.out)
-    named = find_ledger(asked.ledger, origin)
+    named = find_ledger(asked.ledger, file_of(origin))
     signer = None if named is None else read_key(asked.key)
     shared, before = (None, None) if named is None else open_ledger(named, asked.out, key=signer)
     if counts is not None:
