@@ -75,9 +75,9 @@ def figures_page() -> str:
     lines = [
         "# Figures and tables of the papers",
         "",
-        "Which study of [`discreet reproduce`](../howto/reproduce.md) computes which figure or table, or why none",
-        "does. Figures of the PNAS paper are numbered as in its long version (arXiv:2410.09296, January 2025);",
-        "in brackets the number in the journal, if it differs.",
+        "Which study of [`discreet reproduce`](../howto/reproduce.md) computes which figure or table, or why",
+        "none does. Figures of the PNAS paper are numbered as in its long version (arXiv:2410.09296, January",
+        "2025); in brackets the number in the journal, if it differs.",
     ]
     for paper, source in papers().items():
         mine = places(paper)
