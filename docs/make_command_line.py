@@ -41,15 +41,11 @@ MORE = {
 
 SHARED_BY = 3
 """What so many commands describe in the same words is described at the top; less often, where it is first."""
-
-EXAMPLES = 2
-"""How many examples of a command are shown."""
-
 HEAD = """\
 # The command line
 
-Every command with its options, as `discreet COMMAND --help` prints them; `make command-line` made this page.
-What a usage line shows without brackets is required. The help has more examples.
+Every command with its options, as `discreet COMMAND --help` prints them, with examples; `make command-line`
+made this page. What a usage line shows without brackets is required.
 [What commands take and print](output.md) has targets, numbers, tables, JSON and exit statuses, and the
 [glossary](../glossary.md) terms such as [ledger](../glossary.md#ledger),
 [neighbours](../glossary.md#neighbours) and [query](../glossary.md#query).
@@ -65,7 +61,6 @@ class Help:
     """Paragraphs outside the boxes, without the examples."""
     boxes: dict[str, dict[str, str]]
     """Arguments, options (`Parameters`) and commands, with their meanings."""
-    examples: tuple[str, ...]
 
     @property
     def rows(self) -> list[tuple[str, str]]:
@@ -91,10 +86,8 @@ def read(printed: str) -> Help:
         elif not line.startswith("╰"):
             text.append(line)
     usage, *paragraphs = (part.strip("\n") for part in "\n".join(text).split("\n\n") if part.strip())
-    examples = [part for part in paragraphs if part.startswith("Example")]
-    said = tuple(" ".join(part.split()) for part in paragraphs if part not in examples)
-    commands = tuple(line.strip() for part in examples for line in part.splitlines()[1:])
-    return Help(" ".join(usage.removeprefix("Usage: ").split()), said, boxes, commands)
+    said = tuple(" ".join(part.split()) for part in paragraphs if not part.startswith("Example"))
+    return Help(" ".join(usage.removeprefix("Usage: ").split()), said, boxes)
 
 
 def ask(*words: str) -> Help:
@@ -125,7 +118,7 @@ def shared(found: Iterable[Help]) -> list[tuple[str, str]]:
     """Return what several commands describe in the same words; of one name, the most frequent description.
 
     >>> one, two = {"--out DIR": "Where to.", "--json": "As JSON."}, {"--out DIR": "Where to."}
-    >>> shared(Help("", (), {"Parameters": options}, ()) for options in (one, two, two))
+    >>> shared(Help("", (), {"Parameters": options}) for options in (one, two, two))
     [('--out DIR', 'Where to.')]
     """
     counted = Counter(row for said in found for row in said.rows if row[1])
@@ -143,7 +136,6 @@ def page() -> str:
     listed = [f"[`{words[0]}`](#discreet-{words[0]})" for words in found if len(words) == 1]
     parts = [HEAD, ", ".join(listed) + ".\n", "## In several commands\n", _list(once)]
     where = dict.fromkeys(once, "[above](#in-several-commands)")
-    shown: set[tuple[str, ...]] = set()
     for words, said in found.items():
         name = f"discreet {' '.join(words)}"
         parts.append(f"{'#' * (1 + len(words))} `{name}`\n")
@@ -157,9 +149,6 @@ def page() -> str:
             parts.append(_list(new))
         if also := [f"{place}: {', '.join(names)}." for place, names in told.items() if place != here]:
             parts.append(f"As {' As '.join(also)}\n")
-        if said.examples and said.examples not in shown:
-            shown.add(said.examples)
-            parts.append("```sh\n" + "\n".join(said.examples[:EXAMPLES]) + "\n```\n")
     return "\n".join(parts)
 
 
