@@ -44,7 +44,7 @@ SHARED_BY = 3
 HEAD = """\
 # The command line
 
-Every command with its options, as `discreet COMMAND --help` prints them, with examples; `make command-line`
+Every command with its options. `discreet COMMAND --help` prints the same, with examples; `make command-line`
 made this page. What a usage line shows without brackets is required.
 [What commands take and print](output.md) has targets, numbers, tables, JSON and exit statuses, and the
 [glossary](../glossary.md) terms such as [ledger](../glossary.md#ledger),
