@@ -83,9 +83,9 @@ def figures_page() -> str:
         mine = places(paper)
         if not mine:
             continue
-        lines += ["", f"## {source}", "", "| place | what it shows | study |", "| --- | --- | --- |"]
+        lines += ["", f"## {source}", ""]
         for place in mine:
             names = ", ".join(f"`{name}`" for name in place.studies)
             label = f"{place.label} ({place.journal})" if place.journal else place.label
-            lines.append(f"| {label.strip()} | {place.shows} | {names or f'none: {place.why}'} |")
+            lines.append(f"- {label.strip()}, {place.shows}: {names or f'none ({place.why})'}")
     return "\n".join(lines) + "\n"
