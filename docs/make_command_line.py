@@ -144,7 +144,8 @@ def page() -> str:
         here = f"[`{name}`](#{name.replace(' ', '-')})"
         told: dict[str, list[str]] = {}
         for row in said.rows:
-            told.setdefault(where.setdefault(row, here), []).append(f"`{_name(row)}`")
+            if where.setdefault(row, here) == here or row[0].startswith("-"):  # the usage shows the others
+                told.setdefault(where[row], []).append(f"`{_name(row)}`")
         if new := [row for row in said.rows if where[row] == here]:
             parts.append(_list(new))
         if also := [f"{place}: {', '.join(names)}." for place, names in told.items() if place != here]:
