@@ -45,7 +45,8 @@ HEAD = """\
 # The command line
 
 Every command with its options. `discreet COMMAND --help` prints the same, with examples; `make command-line`
-made this page. What a usage line shows without brackets is required.
+made this page. The first line of a command shows what follows its name: required unless in brackets, or
+unless an option says that it stands instead.
 [What commands take and print](output.md) has targets, numbers, tables, JSON and exit statuses, and the
 [glossary](../glossary.md) terms such as [ledger](../glossary.md#ledger),
 [neighbours](../glossary.md#neighbours) and [query](../glossary.md#query).
@@ -140,16 +141,23 @@ def page() -> str:
         name = f"discreet {' '.join(words)}"
         parts.append(f"{'#' * (1 + len(words))} `{name}`\n")
         more = f" {MORE[words[0]]}." if len(words) == 1 and words[0] in MORE else ""
-        parts.append(f"`{said.usage}`\n\n{' '.join(said.text)}{more}\n")
+        usage = said.usage.replace(f"{name} ", "").removesuffix("[OPTIONS]").strip()
+        if usage:
+            parts.append(f"`{usage}`\n")
+        parts.append(f"{' '.join(said.text)}{more}\n")
         here = f"[`{name}`](#{name.replace(' ', '-')})"
+        new: list[tuple[str, str]] = []
         told: dict[str, list[str]] = {}
         for row in said.rows:
-            if where.setdefault(row, here) == here or row[0].startswith("-"):  # the usage shows the others
+            if where.setdefault(row, here) == here:
+                new.append(row)
+            elif row not in once or row[0].startswith("-") or _name(row) not in usage:
                 told.setdefault(where[row], []).append(f"`{_name(row)}`")
-        if new := [row for row in said.rows if where[row] == here]:
+        if new:
             parts.append(_list(new))
-        if also := [f"{place}: {', '.join(names)}." for place, names in told.items() if place != here]:
-            parts.append(f"As {' As '.join(also)}\n")
+        if told:
+            also = (f"As {place}: {', '.join(names)}." for place, names in told.items())
+            parts.append(" ".join(also) + "\n")
     return "\n".join(parts)
 
 
