@@ -50,6 +50,7 @@ from discreet.tables import (
     check_schema,
     conformed,
     find_columns,
+    is_there,
     read_table,
     stop_unless_usable,
     table_format,
@@ -103,7 +104,8 @@ def read_published(
     streamed: bool | None = None,
 ) -> Published:
     """Read what `measure` wrote, or a noisy table; it is streamed if it is large, or if that is said."""
-    file = source if source.is_file() else find_output(source, "measurements")
+    is_file = source.is_file() or is_there(source)
+    file = source if is_file else find_output(source, "measurements")
     if file is None:
         raise InputError(f"there are no measurements in {source}; name a noisy table or a run's output")
     # the directory of the run that wrote it
