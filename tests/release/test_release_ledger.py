@@ -622,8 +622,8 @@ def test_signed_entries(release: Release, country: Country, monkeypatch: pytest.
     assert check_ledger(ledger, key=key.public).sound
     assert "signed with the key" in check_ledger(ledger, key=other.public).problems[0]
     with pytest.raises(InputError, match="is not that of the ledger"):
-        sign_ledger(ledger, other, old=other)
-    sign_ledger(ledger, other, old=key)
+        sign_ledger(ledger, other, old_key=other)
+    sign_ledger(ledger, other, old_key=key)
     assert read_ledger(ledger).key == other.public
     # who has no key can recompute hashes, but no signature
     signed = ledger.read_text()

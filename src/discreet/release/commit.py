@@ -259,10 +259,10 @@ def change_total(path: FilePath, total: Total, reason: str, *, key: Key | None =
     return after
 
 
-def sign_ledger(path: FilePath, key: Key, *, old: Key | None = None) -> Ledger:
-    """Start signing a ledger with a key, or change to another; `old` is the key that signs the change."""
+def sign_ledger(path: FilePath, key: Key, *, old_key: Key | None = None) -> Ledger:
+    """Start signing a ledger with a key, or change to another; `old_key` signs the change."""
     with _changing(path) as (file, before):
-        after = before.with_key(key, old)
+        after = before.with_key(key, old_key)
         write_text(file, after.to_text())
     return after
 

@@ -98,7 +98,7 @@ class Reprocessed(Summarised):
 
 def coterminous(
     released: str | os.PathLike[str],
-    new: str | os.PathLike[str],
+    to: str | os.PathLike[str],
     *,
     params: str | os.PathLike[str],
     data: str | os.PathLike[str],
@@ -119,7 +119,7 @@ def coterminous(
         read_water(params),
     )
     order = configuration.tabulation.order if order is None else tuple(order)
-    free(new)
+    free(to)
     with connect() as engine:
         geography = read_geography(Path(data), configuration, engine=engine)
     found = read_released(Path(released), specification, geography.regions)
@@ -129,7 +129,7 @@ def coterminous(
     after, given = donate(parts, geography.coterminous(water), tabulated, tabulation, order=order)
     return _write(
         Path(released),
-        new,
+        to,
         "coterminous",
         found,
         {**found.parts, **after},
@@ -142,7 +142,7 @@ def coterminous(
 
 def postprocess(
     released: str | os.PathLike[str],
-    new: str | os.PathLike[str],
+    to: str | os.PathLike[str],
     *,
     params: str | os.PathLike[str],
     tabulation_suppression: Suppression | None = None,
@@ -152,13 +152,13 @@ def postprocess(
     """Correct an output; without a choice, `both` groups are dropped and negative counts set to zero."""
     how = Corrections(tabulation_suppression, negative) or Corrections("both")
     specification = read_specification(Path(params))
-    free(new)
+    free(to)
     found = read_released(Path(released), specification)
     tabulated = {place: specification.places(*place) for place in found.parts}
     parts = corrected(found.parts, partners(specification), tabulated, how)
     dropped = sum(part.size - parts[place].size for place, part in found.parts.items())
     return _write(
-        Path(released), new, "post", found, parts, dropped, specification, format, options=how.document()
+        Path(released), to, "post", found, parts, dropped, specification, format, options=how.document()
     )
 
 
