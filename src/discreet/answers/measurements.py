@@ -12,7 +12,8 @@ from discreet.answers.release import relation
 from discreet.budget.level_names import level_name
 from discreet.files import json_fields
 from discreet.release.hierarchy.estimates import Estimated
-from discreet.release.hierarchy.measuring import Measured, Tabulated
+from discreet.release.hierarchy.measuring import Measured
+from discreet.release.hierarchy.tabulating import Tabulated
 from discreet.release.ledger import NOT_PRIVATE, several
 
 _ESTIMATES = {

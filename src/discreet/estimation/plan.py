@@ -42,8 +42,9 @@ from discreet.budget.toml import hint
 from discreet.errors import InputError, PrecisionError
 from discreet.estimation.accuracy import Accuracy, accuracy, by_level
 from discreet.estimation.intervals import View
-from discreet.estimation.model import Model, Told, told_by_level, uniform_tree
-from discreet.estimation.tree import SMALL, Evidence, Floats, Tree, solve
+from discreet.estimation.model import Model, Told, told_by_level
+from discreet.estimation.solution import SMALL, Evidence, solve
+from discreet.estimation.tree import Floats, Tree, uniform_tree
 from discreet.faces import Summarised
 from discreet.numbers import Exact, Interval, positive, share
 from discreet.options import Planning, asked_with
