@@ -37,9 +37,9 @@ from discreet.release import (
     sign_ledger,
     spent,
 )
-from discreet.release.commit import write_text
-from discreet.release.ledger import spent_epsilon
+from discreet.release.ledger_file import write_text
 from discreet.release.signing import ORDER_EIGHT, PRIME, small_order, verified
+from discreet.release.spending import spent_epsilon
 
 
 def person(rho: str, neighbours: str = "bounded") -> Total:
@@ -722,7 +722,7 @@ def test_what_never_ends_is_refused_as_a_ledger_or_a_key(
     os.mkfifo(done.out / "measurements.csv")
     (problem,) = check_ledger(ledger).problems
     assert "measurements.csv of out is not a regular file" in problem
-    monkeypatch.setattr("discreet.release.ledger.LARGEST", 100)
+    monkeypatch.setattr("discreet.release.ledger_file.LARGEST", 100)
     with pytest.raises(InputError, match=r"bytes; at most 100 are read"):
         read_ledger(ledger)
 

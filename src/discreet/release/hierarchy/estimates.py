@@ -25,7 +25,7 @@ from discreet.release.hierarchy.estimate_table import Written, write_estimates
 from discreet.release.hierarchy.joint_estimates import JointEstimates
 from discreet.release.hierarchy.measurements import read_any, with_zeros
 from discreet.release.hierarchy.published import Published
-from discreet.release.ledger import NOT_PRIVATE
+from discreet.release.rehearsal import NOT_PRIVATE
 from discreet.release.tables import (
     Folder,
     output_format,

@@ -26,23 +26,19 @@ from discreet.noise import Entropy, sample
 from discreet.numbers import whole
 from discreet.options import Measuring, asked_with
 from discreet.release import contents
-from discreet.release.commit import free, open_ledger, staging
+from discreet.release.commit import free, staging
+from discreet.release.entry import Entry, now
 from discreet.release.hierarchy.counts import CountTable, read_counts
 from discreet.release.hierarchy.estimate_table import write_estimates
 from discreet.release.hierarchy.joint_estimates import JointEstimates
 from discreet.release.hierarchy.layout import Laws, Layout, laws_of, variances_of
 from discreet.release.hierarchy.published import Exact, in_memory, published
 from discreet.release.hierarchy.tabulating import counted_records
-from discreet.release.ledger import (
-    NOT_PRIVATE,
-    Entry,
-    Ledger,
-    find_ledger,
-    now,
-    rehearsal_entropy,
-    spent,
-)
+from discreet.release.ledger import Ledger
+from discreet.release.ledger_file import find_ledger, open_ledger
+from discreet.release.rehearsal import NOT_PRIVATE, rehearsal_entropy
 from discreet.release.signing import read_key
+from discreet.release.spending import spent
 from discreet.release.tables import Folder, output_format
 from discreet.tables import Numbers, table_format
 

@@ -13,10 +13,10 @@ import numpy as np
 from discreet.faces import Summarised
 from discreet.options import Measuring, Tabulating, asked_with
 from discreet.release import contents
-from discreet.release.commit import free, note_counts, open_ledger, staging
+from discreet.release.commit import free, staging
 from discreet.release.hierarchy.counts import CountTable
 from discreet.release.hierarchy.records import count_records
-from discreet.release.ledger import find_ledger, read_ledger
+from discreet.release.ledger_file import find_ledger, note_counts, open_ledger, read_ledger
 from discreet.release.signing import read_key
 from discreet.release.tables import Folder, output_format
 from discreet.tables import Numbers

@@ -31,8 +31,10 @@ from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.files import sha256
 from discreet.noise import Noise
-from discreet.release.commit import RECEIPT, free, open_ledger, read_manifest, read_receipt, staging
-from discreet.release.ledger import NOT_PRIVATE, Entry, find_ledger, now, rehearsal_entropy
+from discreet.release.commit import free, staging
+from discreet.release.entry import Entry, now
+from discreet.release.ledger_file import find_ledger, open_ledger
+from discreet.release.manifests import RECEIPT, read_manifest, read_receipt
 from discreet.release.mechanism.adaptive import Mechanism
 from discreet.release.mechanism.adaptive import noisy as noisy_groups
 from discreet.release.mechanism.configuration import Configuration
@@ -57,6 +59,7 @@ from discreet.release.mechanism.tables import (
     read_picked,
     read_released,
 )
+from discreet.release.rehearsal import NOT_PRIVATE, rehearsal_entropy
 from discreet.release.safetab.account import budget_release, budget_spent, mechanisms
 from discreet.release.safetab.configuration import JSON_FILE, TOML_FILE, read_configuration
 from discreet.release.safetab.specification import FILES, WATER_FILE, read_specification, read_water
