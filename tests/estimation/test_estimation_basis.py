@@ -8,8 +8,8 @@ import pytest
 from discreet.budget import Attributes, Recode
 from discreet.budget.attributes import Groups
 from discreet.estimation.basis import Basis
-from discreet.estimation.components import Projection
 from discreet.estimation.model import Model
+from discreet.estimation.projection import Projection
 
 
 def indicator(size: int, split: Groups) -> np.ndarray:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from discreet.budget import Attributes, Tabulation
 from discreet.errors import InputError
-from discreet.estimation.components import ByComponent
+from discreet.estimation.component import ByComponent
 from discreet.estimation.intervals import Noises, View, independent_noises, shared_widths
 from discreet.estimation.laws import normal_quantile
 from discreet.estimation.model import Model, Told, size_of

@@ -21,7 +21,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.estimation.components import ByComponent, Columns, Projection
+from discreet.estimation.component import ByComponent, Columns
 from discreet.estimation.laws import (
     NEGLIGIBLE,
     Errors,
@@ -32,6 +32,7 @@ from discreet.estimation.laws import (
     traits,
 )
 from discreet.estimation.model import ApartProjection, CellPairs, Model, Told, size_of
+from discreet.estimation.projection import Projection
 from discreet.estimation.solution import Solution
 from discreet.estimation.tree import Floats, Integers, Tree
 from discreet.estimation.weights import AT_ONCE, Branches, Reached, least_noise

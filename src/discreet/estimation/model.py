@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from discreet.budget import Attributes, Release, Tabulation
 from discreet.budget.noise_table import noises
 from discreet.errors import InputError
-from discreet.estimation.components import ByComponent, Columns, Component, Components, Projection
+from discreet.estimation.component import ByComponent, Columns, Component
+from discreet.estimation.projection import Components, Projection
 from discreet.estimation.solution import Evidence, Solution, solve
 from discreet.estimation.tree import Floats, Integers, Numbers, Tree
 from discreet.noise import Noise

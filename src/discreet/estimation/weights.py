@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from discreet.estimation.components import ByComponent
+from discreet.estimation.component import ByComponent
 from discreet.estimation.laws import traits
 from discreet.estimation.model import Told, size_of
 from discreet.estimation.solution import Solution

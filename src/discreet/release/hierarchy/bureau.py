@@ -34,14 +34,8 @@ QUERIES = ("geocode", "query_name", "query_shape", "value", "variance")
 CONSTRAINTS = ("geocode", "query_name", "value", "sign")
 
 
-def is_bureau(source: Path) -> bool:
-    """Whether a directory has files by level, such as `State.parquet`, and no output of `measure`."""
-    if not source.is_dir() or any(source.glob("measurements.*")):
-        return False
-    return any(one.is_dir() or "geocode" in _columns(one) for one in source.glob("*.parquet"))
-
-
-def _columns(file: Path) -> list[str]:
+def parquet_columns(file: Path) -> list[str]:
+    """Return the names of the columns of a Parquet file."""
     pa = arrow()
     try:
         names: list[str] = arrow("parquet").read_schema(file).names
@@ -104,7 +98,7 @@ def _levels(source: Path, release: Release) -> list[_Files]:
         for part in sorted(place.rglob("*.parquet")) if place.is_dir() else [place]:
             if part.is_dir():
                 continue
-            have = _columns(part)
+            have = parquet_columns(part)
             due = CONSTRAINTS if "sign" in have else QUERIES
             missing = [name for name in due if name not in have]
             if missing:

@@ -44,15 +44,13 @@ class Contrast:
 
 
 def named_contrasts(
-    differences: Sequence[tuple[str, str]],
-    ratios: Sequence[tuple[str, str]],
+    pairs: Sequence[tuple[str, tuple[str, str]]],
     unions: Mapping[str, Found],
     wanted: Sequence[str],
     found: JointEstimates,
 ) -> list[Contrast]:
-    """Return the differences and ratios that are asked for, by the names of areas or of queries."""
-    pairs = [*(("difference", pair) for pair in differences), *(("ratio", pair) for pair in ratios)]
-    names = found.tree.names.to_pylist() if pairs else []
+    """Return what is asked for: kinds, each with the names of two areas or two queries."""
+    names = found.tree.names.to_pylist()
     queries = {name_of_query(query): query for query in wanted}
 
     def area(name: str) -> Found | None:

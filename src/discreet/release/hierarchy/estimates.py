@@ -76,7 +76,8 @@ def estimate(asked: Estimating) -> Estimated:
         wanted = found.queries(asked.queries)
         found.units_down_to(asked.down_to)
         unions = {} if asked.areas is None else read_areas(asked.areas, found)
-        contrasts = named_contrasts(asked.differences, asked.ratios, unions, wanted, found)
+        pairs = [("difference", one) for one in asked.differences] + [("ratio", one) for one in asked.ratios]
+        contrasts = named_contrasts(pairs, unions, wanted, found) if pairs else []
         kind = output_format(asked.format, given[0].format, for_spreadsheets=asked.for_spreadsheets)
         with staging(asked.out) as stage:
             mark = f"{NOT_PRIVATE}: made from a rehearsal" if any(one.marked for one in given) else None

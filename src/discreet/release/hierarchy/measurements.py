@@ -13,7 +13,7 @@ from discreet.errors import InputError
 from discreet.estimation.tree import Integers, Tree
 from discreet.files import FilePath, sha256
 from discreet.noise import DiscreteGaussian, Noise
-from discreet.release.hierarchy.bureau import is_bureau, read_bureau
+from discreet.release.hierarchy.bureau import parquet_columns, read_bureau
 from discreet.release.hierarchy.layout import (
     Laws,
     Layout,
@@ -224,6 +224,13 @@ def exact_counts(layout: Layout, table: ReadTable) -> Exact:
             found[query] = who.astype(np.int64), counts[mine].reshape(-1, width)
     problems.stop()
     return found
+
+
+def is_bureau(source: Path) -> bool:
+    """Whether a directory has files by level, such as `State.parquet`, and no output of `measure`."""
+    if not source.is_dir() or any(source.glob("measurements.*")):
+        return False
+    return any(one.is_dir() or "geocode" in parquet_columns(one) for one in source.glob("*.parquet"))
 
 
 def read_any(

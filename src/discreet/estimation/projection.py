@@ -1,4 +1,4 @@
-"""Components: least squares over many queries splits into small problems.
+"""Queries projected on components: least squares over many queries splits into small problems.
 
 For each attribute take the common refinement of the recodes in use: m groups of its n values. On contrasts
 within a group every recode acts as 0, and a query that has the attribute in full acts as 1. Groups of one
@@ -15,7 +15,6 @@ orbits of relationships by 12 of ages; with groups instead of orbits it would be
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise, product
 from math import prod
 from typing import TYPE_CHECKING
@@ -27,27 +26,12 @@ from discreet.budget import Tabulation
 from discreet.budget.attributes import Groups
 from discreet.errors import InputError
 from discreet.estimation.basis import MOST_VALUES, Basis
+from discreet.estimation.component import ByComponent, Columns, Component
 from discreet.estimation.solution import SMALL
 from discreet.estimation.tree import Floats, Integers, Numbers
 
 if TYPE_CHECKING:
     from discreet.estimation.model import ApartProjection
-
-ByComponent = list[Floats]
-"""One array for each component."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Component:
-    """One small problem: the part of each attribute, its size, and how many columns share it.
-
-    Components are compared by identity: those of two queries without attributes may look the same.
-    """
-
-    parts: tuple[int, ...]
-    """For each attribute 0 if its main part is chosen, else the number of its part of contrasts."""
-    size: int
-    copies: int
 
 
 class Components:
@@ -92,28 +76,6 @@ class Components:
         if key not in self._known:
             self._known[key] = Projection(self, key)
         return self._known[key]
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Some classes of cells of a query, for each component that sees them: the index of the component, the
-    distinct rows of the classes (size, column), the column of each class, and the squared lengths along the
-    copies (column, class)."""
-
-    classes: Integers
-    components: list[int]
-    rows: ByComponent
-    of: list[Integers]
-    lengths: list[Floats]
-
-    def add(self, component: int, rows: Floats, of: Integers, length: Floats) -> None:
-        """Add a component: its columns, the column of each class, and the length of each class."""
-        lengths = np.zeros((rows.shape[1], len(of)))
-        lengths[of, np.arange(len(of))] = length
-        self.components.append(component)
-        self.rows.append(rows)
-        self.of.append(of)
-        self.lengths.append(lengths)
 
 
 class Projection:
