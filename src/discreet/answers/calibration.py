@@ -24,8 +24,8 @@ _METHODS = {
 
 
 @describes(Calibration)
-def calibration_answer(found: Calibration, *, certified: Interval | None = None) -> Answer:
-    """Say how little noise is enough, what that saves and its price; `certified` is of the new epsilon.
+def calibration_answer(found: Calibration) -> Answer:
+    """Say how little noise is enough, what that saves and its price.
 
     >>> from discreet.accounting.calibration import calibrate
     >>> from discreet.budget import load
@@ -46,12 +46,12 @@ def calibration_answer(found: Calibration, *, certified: Interval | None = None)
         "price": found.price,
         "levels": [_level_record(level) for level in found.levels],
         "notes": _notes(found),
-        **({} if certified is None else {"certified_epsilon": _ends(certified)}),
+        **({} if found.certified is None else {"certified_epsilon": _ends(found.certified)}),
     }
     return Answer(
         heading(found.before),
         record,
-        tuple(_body(found, variances, certified)),
+        tuple(_body(found, variances)),
         tuple(_facts(found)),
         tables={"variances": variances},
         command=f"discreet calibrate {found.before.name}",
@@ -159,7 +159,7 @@ def _summary(found: Calibration) -> Sentence:
     )
 
 
-def _body(found: Calibration, variances: AnswerTable, certified: Interval | None) -> Iterator[Part]:
+def _body(found: Calibration, variances: AnswerTable) -> Iterator[Part]:
     promised: dict[str, Quantity | str] = {
         "delta": Quantity(found.delta, Style.GIVEN),
         "epsilon": _promise(found),
@@ -186,7 +186,7 @@ def _body(found: Calibration, variances: AnswerTable, certified: Interval | None
         yield sentence("{who} keeps epsilon {epsilon} at delta {delta}.", who=who, **promised)
     if found.claim.kind is not AnswerKind.EXACT:
         yield claim_text(found.claim)
-    yield from _proofs(found, certified, promised)
+    yield from _proofs(found, promised)
     if found.price is not None:
         which = "may be the better one at some level" if alone else "was the better one"  # levels cross apart
         yield sentence(
@@ -197,9 +197,7 @@ def _body(found: Calibration, variances: AnswerTable, certified: Interval | None
         )
 
 
-def _proofs(
-    found: Calibration, certified: Interval | None, promised: dict[str, Quantity | str]
-) -> Iterator[Sentence]:
+def _proofs(found: Calibration, promised: dict[str, Quantity | str]) -> Iterator[Sentence]:
     if found.proof is not None and found.by == "level":
         yield sentence(
             "Proved: the true delta of each level at its promise is at most {most}, not above {delta}.",
@@ -209,6 +207,6 @@ def _proofs(
     elif found.proof is not None:
         text = "Proved: the true delta there lies in {ends}, not above {delta}."
         yield sentence(text, ends=str(found.proof), **promised)
-    if certified is not None:
+    if found.certified is not None:
         text = "Proved: the exact epsilon of the new release at delta {delta} lies in {ends}."
-        yield sentence(text, ends=str(certified), **promised)
+        yield sentence(text, ends=str(found.certified), **promised)

@@ -16,7 +16,11 @@ from discreet.budget.spine import MOST_PATHS, Runs
 from discreet.errors import DiscreetError, InputError
 from discreet.faces import Displayed, Summarised
 from discreet.files import FilePath
-from discreet.release.ledger import Entry, Ledger, Total, read_ledger, spent, sum_epsilon
+from discreet.release.entry import Entry
+from discreet.release.ledger import Ledger, sum_epsilon
+from discreet.release.ledger_file import read_ledger
+from discreet.release.spending import spent
+from discreet.release.total import Total
 
 DELTA = Fraction(1, 10**10)
 """The delta at which a ledger states an epsilon by default."""

@@ -14,7 +14,7 @@ from typing import Generic, NamedTuple, SupportsFloat, TypeVar
 
 import numpy as np
 
-from discreet.accounting.calibration import Calibration, calibrate, reached
+from discreet.accounting.calibration import Calibration, calibrate
 from discreet.accounting.comparisons.gaussian_dp import GaussianDP
 from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.costs import zcdp_of
@@ -202,7 +202,9 @@ def least_budget(
     jobs: int = 1,
 ) -> tuple[Calibration, float]:
     """Return the cheapest release with these margins, by `calibrate --moe`, and zCDP's epsilon."""
-    cheapest = reached(release, dict(wanted), proof=False, delta=delta, neighbours=neighbours, jobs=jobs)
+    cheapest = calibrate(
+        release, moe=dict(wanted), proof=False, delta=delta, neighbours=neighbours, jobs=jobs
+    )
     zcdp = zcdp_of(account(cheapest.release, neighbours=neighbours))
     return cheapest, float(zcdp.epsilon(delta=float(delta)))
 

@@ -526,7 +526,7 @@ def changed(
     rhos: Mapping[Place, Exact] | None = None,
     epsilons: Mapping[Place, Exact] | None = None,
     margins: Mapping[Place, int] | None = None,
-    total: Exact | None = None,
+    total_rho: Exact | None = None,
     total_epsilon: Exact | None = None,
     delta: Exact = "1e-10",
     races: int | None = None,
@@ -538,7 +538,7 @@ def changed(
     """Return a configuration with changes: the levels that are tabulated, their budgets, and the rest.
 
     Budgets are `rhos`, or under pure privacy `epsilons`. A margin becomes the least budget that keeps it,
-    rounded up to four digits. `total` shares out one sum of budgets over the levels of each pass, in the
+    rounded up to four digits. `total_rho` shares out one sum of budgets over the levels of each pass, in the
     proportions that they have by then; `total_epsilon` is under pure privacy the same, and under zCDP an
     epsilon at `delta` (see `with_total_epsilon`). A level that has no thresholds gets those that follow from
     the target error.
@@ -589,10 +589,10 @@ def changed(
         if any(spends[place] != 0 for place in places if place[0] in one.geographies)
     )
     configuration = replace(configuration, budgets=spends, passes=passes)
-    if total is not None and total_epsilon is not None:
+    if total_rho is not None and total_epsilon is not None:
         raise InputError("a total of the budgets and one of epsilon are given; give one of them")
-    if total is not None:
-        configuration = with_total(configuration, total)
+    if total_rho is not None:
+        configuration = with_total(configuration, total_rho)
     if total_epsilon is not None:
         configuration = with_total_epsilon(configuration, specification, total_epsilon, delta=delta)
     derived = with_derived(configuration, specification, error=error, of=of).thresholds
