@@ -17,7 +17,6 @@ from discreet.answers import NumberKind, Quantity, Style
 from discreet.answers.risk import belief_sentence, right_sentence
 from discreet.budget import load
 from discreet.errors import InputError
-from discreet.numbers import percent
 from discreet.risk import decision_accuracy, explain_profile, posterior, risk_profile
 from discreet.workbench import adversary as plan
 from discreet.workbench import words as say
@@ -37,7 +36,7 @@ def asked(**settings: str) -> plan.Adversary:
 
 def shown(part: float) -> str:
     """A percentage as the page writes it, on one line."""
-    return percent(part, 2).replace(" ", "\xa0")
+    return str(Quantity(part, Style.PERCENT, digits=2)).replace(" ", "\xa0")
 
 
 def belief(part: float) -> str:

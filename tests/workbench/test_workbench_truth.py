@@ -24,8 +24,6 @@ from discreet.budget.level_names import level_name
 from discreet.cli import run
 from discreet.estimation import accuracy
 from discreet.estimation.accuracy import margin_lines
-from discreet.numbers import margin as margin_text
-from discreet.numbers import number, percent
 from discreet.release.safetab.census2020 import write_parameters
 from discreet.report.html import gather, render
 from discreet.workbench import charts
@@ -52,6 +50,10 @@ SAMPLE = """([title, values]) => {
 
 SAMPLED = "() => { clearInterval(window.sampling); return [...window.samples].map(s => JSON.parse(s)); }"
 RELEASE = "select[aria-label=Release]"
+
+
+def margin_text(value: float) -> str:
+    return str(Quantity(value, Style.MARGIN))
 
 
 def tile(label: str) -> str:
@@ -88,7 +90,9 @@ def test_no_number_stands_under_the_name_of_another_release(visit: Callable[...,
     expected = {}
     for name in names:
         events = State.of(name).main_events
-        expected[name] = [number(float(law(events).epsilon(delta=1e-10))) for law in (ZCDP, GaussianDP)]
+        expected[name] = [
+            str(Quantity(float(law(events).epsilon(delta=1e-10)))) for law in (ZCDP, GaussianDP)
+        ]
     page = visit("/budget", preset=names[-1])
     wait_for_value(page, "zCDP", expected[names[-1]][0])
     page.evaluate(SAMPLE, [RELEASE, [tile("zCDP"), tile("Gaussian DP"), "[aria-label^='delta against']"]])
@@ -206,7 +210,7 @@ def test_the_commands_of_the_budget_page(
     row = next(one for one in shell(account).splitlines() if one.startswith("1e-")).split()
     assert [value(page, "Epsilon"), value(page, "zCDP")] == row[1:3]
     reduction = json.loads(shell(f"{calibrate} --json"))["reduction"]
-    assert value(page, "Noise to save") == percent(reduction).replace(" ", "\u00a0")
+    assert value(page, "Noise to save") == str(Quantity(reduction, Style.PERCENT)).replace(" ", "\u00a0")
     shell(report)
     told = read((tmp_path / "report.html").read_text())
     assert value(page, "Gaussian DP") in told

@@ -192,7 +192,7 @@ def _body(found: Calibration, variances: AnswerTable, certified: Interval | None
         yield sentence(
             "The price: below delta {price} the zCDP promise of the old noise {which} (less noise costs more "
             "in the far tail).",
-            price=Quantity(float(f"{found.price:.3g}"), Style.GIVEN),
+            price=Quantity(found.price, Style.GIVEN, digits=3),
             which=which,
         )
 

@@ -44,7 +44,7 @@ from discreet.estimation.intervals import View
 from discreet.estimation.model import Model, Told, told_by_level, uniform_tree
 from discreet.estimation.tree import SMALL, Evidence, Floats, Tree, solve
 from discreet.faces import Summarised
-from discreet.numbers import Exact, Interval, positive, share
+from discreet.numbers import Exact, Interval, brief, positive, share
 
 NORMAL95 = 1.959963984540054
 PIECES = [scale * ten for ten in (10**7, 10**6, 10**5, 10**4, 10**3) for scale in (10, 5, 2)] + [1000]
@@ -627,7 +627,7 @@ class UniformPlan:
             if queries:
                 levels.append(Level(name=level.name, queries=queries))
         kept = [level.name for level in levels]
-        tree = ", ".join(f"{many:g}" for many in self.children)
+        tree = ", ".join(brief(many) for many in self.children)
         note = f"Planned for the accuracy of estimates; children per area, from the top: {tree}."
         return replace(
             self.base,

@@ -521,7 +521,7 @@ class Ledger:
 
                 cost = ledger_cost(self, unit=total.unit, neighbours=total.neighbours, delta=total.delta)
                 is_bound = cost.kind is AnswerKind.BOUND  # then it is rounded up, and stays one
-                spent = numbers.bound(Fraction(cost.epsilon)) if is_bound else numbers.number(cost.epsilon)
+                spent = numbers.bound(Fraction(cost.epsilon)) if is_bound else numbers.brief(cost.epsilon)
                 found = f"epsilon {spent} ({cost.kind.label}) at delta {_short(total.delta)}"
             raise InputError(
                 f"the runs have spent {found} on one {total.unit} ({total.neighbours} neighbours), more than "
@@ -828,5 +828,5 @@ def _short(delta: Fraction | None) -> str:
     ('1e-10', '0', '1/3')
     """
     assert delta is not None
-    text = f"{float(delta):g}"
+    text = numbers.brief(delta)
     return text if Fraction(text) == delta else str(delta)

@@ -8,13 +8,12 @@ from typing import NamedTuple
 
 from discreet.accounting.calibration import Calibration, calibrate, calibrated_lines
 from discreet.answers.calibration import saved_text
-from discreet.answers.quantity import NumberKind
+from discreet.answers.quantity import NumberKind, Quantity, Style
 from discreet.answers.release import scaled_sizes
 from discreet.budget.level_names import level_name
 from discreet.errors import DiscreetError, InputError
 from discreet.estimation.accuracy import MarginLine, margin_lines
-from discreet.numbers import interval, number, percent, plain, positive
-from discreet.numbers import margin as margin_text
+from discreet.numbers import positive
 from discreet.workbench import charts
 from discreet.workbench import controls as c
 from discreet.workbench import words as say
@@ -224,14 +223,16 @@ def _table(margins: Margins, own: int) -> None:
         deviation, margin = line.estimate
         if deviation is None or margin is None:
             return ["not determined", "–"]
-        return [margin_text(deviation), f"± {margin_text(margin)}"]
+        return [str(Style.MARGIN.quantity(deviation)), f"± {Style.MARGIN.quantity(margin)}"]
 
     def relative(part: float) -> str:
-        return f"{100 * part:,.0f} %" if part >= 1 else percent(part)
+        return str(Style.PERCENT.quantity(part)) if part < 1 else f"{Style.COUNT.quantity(100 * part, 0)} %"
 
     sizes, rows = sorted({own, *SIZES}), []
     for line in margins.lines:
-        noise = [margin_text(line.noise[0]), f"± {line.noise[1]:,}"] if line.noise else ["not asked", "–"]
+        noise = ["not asked", "–"]
+        if line.noise:
+            noise = [str(Style.MARGIN.quantity(line.noise[0])), f"± {Style.COUNT.quantity(line.noise[1])}"]
         best = margins.best(line)
         unknown = waits if line.estimate is None and not margins.has_none else "–"
         errors = [unknown if best is None else relative(best / size) for size in sizes]
@@ -284,7 +285,8 @@ def _sizes(page: _AccuracyPage) -> None:
         }
         if not drawn or page.margins is None:
             return None
-        said = "; ".join(f"{level_name(level)} ± {margin_text(margin)}" for level, margin in lines().items())
+        margins = ((level_name(level), Style.MARGIN.quantity(margin)) for level, margin in lines().items())
+        said = "; ".join(f"{level} ± {margin}" for level, margin in margins)
         name = f"Relative error of {page.query} against the size of a group"
         return charts.sizes(drawn, page.state.base.unit), f"{name}. Margin of the {page.margins.what}: {said}"
 
@@ -335,8 +337,8 @@ def _wanted(page: _AccuracyPage) -> None:
         epsilon = NumberKind.of(best.claim.kind).quantity(float(best.epsilon or 0))
         total = sum((level.spent(best.release.neighbours) for level in best.release.levels), Fraction(0))
         return (
-            f"rho {plain(total)} (now {plain(session.state.budget.total)}): "
-            f"{epsilon.states('epsilon')}, zCDP {number(zcdp)}."
+            f"rho {Style.EXACT.quantity(total)} (now {Style.EXACT.quantity(session.state.budget.total)}): "
+            f"{epsilon.states('epsilon')}, zCDP {Quantity(zcdp)}."
         )
 
     with c.card():
@@ -391,7 +393,7 @@ def _calibration(page: _AccuracyPage) -> None:
         if saving is None or quick is None:
             return "Finding how little noise is enough …"
         said = (
-            f"With zCDP's epsilon of {number(quick.zcdp)} as the promise, noise with {saved_text(saving)} "
+            f"With zCDP's epsilon of {Quantity(quick.zcdp)} as the promise, noise with {saved_text(saving)} "
             f"is enough. "
         )
         lines = calibrated_lines(saving)
@@ -410,10 +412,11 @@ def _calibration(page: _AccuracyPage) -> None:
         answer = question.now
         if answer is None or answer.proof is None or answer.factor is None:
             return question.trouble or ("Calibrating …" if question.progress else "")
-        low, high = interval(answer.proof, 6)
+        low, high = Quantity(answer.proof, digits=6).ends
         return (
-            f"All {scaled_sizes(answer.release)} times {plain(answer.factor)}: {saved_text(answer)}. Proved: "
-            f"at epsilon {number(float(answer.epsilon or 0))} the true delta lies between {low} and {high}."
+            f"All {scaled_sizes(answer.release)} times {Style.EXACT.quantity(answer.factor)}: "
+            f"{saved_text(answer)}. Proved: at epsilon {Quantity(float(answer.epsilon or 0))} the true delta "
+            f"lies between {low} and {high}."
         )
 
     with c.card():

@@ -7,13 +7,13 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
-from discreet.answers import Fact, Quantity
+from discreet.answers import Fact, Quantity, Style
 from discreet.budget import AnswerKind, Release
 from discreet.budget.level_names import level_name
 from discreet.budget.neighbours import RELATIONS
 from discreet.budget.presets import preset_titles
 from discreet.errors import DiscreetError
-from discreet.numbers import exact_text, number, percent, plain, positive, read_delta
+from discreet.numbers import exact_text, positive, read_delta
 from discreet.workbench import charts
 from discreet.workbench import controls as c
 from discreet.workbench import words as say
@@ -82,17 +82,20 @@ def _sliders(page: c.Page) -> None:
 
     def share(text: str) -> tuple[int, str]:
         value = Fraction(text)
-        return round(value * _STEPS), percent(float(value)) if value else "Laplace noise, fixed"
+        return round(value * _STEPS), str(
+            Style.PERCENT.quantity(float(value))
+        ) if value else "Laplace noise, fixed"
 
     def total(factor: str) -> tuple[int, str, str]:
-        rho = plain(page.state.budget.total) if page.state.budget.total else "–"
+        total = page.state.budget.total
+        rho = str(Style.EXACT.quantity(total)) if total else "–"
         return step_of(Fraction(factor)), f"rho {rho}", rho
 
     def note() -> str:
         factor, exact = page.state.factor, say.rho_text(page.state)
         if not page.state.budget.total:
             return f"{exact}."
-        stated = "as stated" if factor == 1 else f"{plain(factor)} times the stated"
+        stated = "as stated" if factor == 1 else f"{Style.EXACT.quantity(factor)} times the stated"
         return f"{exact}, {stated}" if len(str(page.state.budget.total)) < 30 else stated
 
     def levels() -> list[tuple[str, bool]]:
@@ -164,8 +167,8 @@ def _curves(page: c.Page) -> None:
         delta = float(numbers.state.delta)
         name = say.curve_name(numbers.state)
         return charts.profile(lines, name, epsilon=quick.epsilon, delta=delta), (
-            f"delta against epsilon. At delta {plain(delta)}: {name.lower()} {number(quick.epsilon)}, "
-            f"zCDP {number(quick.zcdp)}, Gaussian DP {number(quick.gdp)}."
+            f"delta against epsilon. At delta {Style.GIVEN.quantity(delta)}: {name.lower()} "
+            f"{Quantity(quick.epsilon)}, zCDP {Quantity(quick.zcdp)}, Gaussian DP {Quantity(quick.gdp)}."
         )
 
     def tradeoff() -> c.Drawn:

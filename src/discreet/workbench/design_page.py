@@ -190,7 +190,9 @@ def _suppression(page: _DesignPage) -> None:
             return None
         lines = page.numbers.suppression
         halves = ((name, next((x for x, y in line if y <= 0.5), line[-1][0])) for name, line in lines)
-        said = "; ".join(f"{name}: half of the groups of {half:.0f} people" for name, half in halves)
+        said = "; ".join(
+            f"{name}: half of the groups of {Style.PLACES.quantity(half, 0)} people" for name, half in halves
+        )
         return charts.suppression(lines), f"Chance of being dropped, by true size. {said}."
 
     with c.card():

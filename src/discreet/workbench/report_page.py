@@ -6,6 +6,7 @@ from functools import partial
 
 from nicegui import ui
 
+from discreet.answers.quantity import Style
 from discreet.answers.release import relation
 from discreet.budget import Release
 from discreet.errors import InputError
@@ -67,7 +68,7 @@ class _ReportPage(c.Page):
         if report is not None:
             content = report.encode() if isinstance(report, str) else report
             name = file_name(self.state.release, self.wanted)
-            self.ready = f"{name} is ready: {len(content) / 1000:,.0f} kB."
+            self.ready = f"{name} is ready: {Style.COUNT.quantity(len(content) / 1000, 0)} kB."
             ui.download.content(content, name, "text/html" if self.wanted == "html" else "application/pdf")
         if report is not None or self.html.trouble or self.pdf.trouble:
             self.wanted = ""

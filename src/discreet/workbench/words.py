@@ -17,7 +17,7 @@ from discreet.budget import AnswerKind
 from discreet.budget.level_names import level_name
 from discreet.budget.spine import CHILDREN_2020
 from discreet.errors import DiscreetError
-from discreet.numbers import exact_text, percent, plain, with_fraction
+from discreet.numbers import exact_text
 from discreet.workbench.adversary import SCENARIOS, SETTINGS, adversary, read_chance
 from discreet.workbench.state import State
 
@@ -131,7 +131,7 @@ def state_name(state: State) -> str:
     >>> state_name(State.of("dhc-2020"))
     'dhc-2020-persons with rho 4.9622, at delta 1e-10, bounded neighbours'
     """
-    rho = f" with rho {plain(state.budget.total)}" if state.budget.total else ""
+    rho = f" with rho {Style.EXACT.quantity(state.budget.total)}" if state.budget.total else ""
     return f"{state.release_name}{rho}, at delta {exact_text(state.delta)}, {state.relation} neighbours"
 
 
@@ -166,7 +166,7 @@ def rho_text(state: State) -> str:
     if not state.budget.total:
         return "All noise is Laplace; no rho is shared out"
     only = "" if all(state.budget.weights) else ", without the levels that have Laplace noise"
-    return f"{with_fraction(state.budget.total)}{only}"
+    return f"{Style.FRACTION.quantity(state.budget.total)}{only}"
 
 
 def target(state: State, file: str = "release.toml") -> list[str]:
@@ -333,8 +333,10 @@ def against(value: float, other: float) -> str:
     gap = value - other
     if abs(gap) <= 1e-9 * max(abs(value), abs(other), 1e-300):
         return "the same"
-    size = f"{abs(gap):.4f}" if abs(gap) >= 5e-4 else f"{abs(gap):.1e}"
-    share = f" ({percent(abs(gap) / other)})" if other > 0 and abs(gap) >= 0.0005 * other else ""
+    size = Style.PLACES.quantity(abs(gap), 4) if abs(gap) >= 5e-4 else Style.POWER.quantity(abs(gap), 1)
+    share = (
+        f" ({Style.PERCENT.quantity(abs(gap) / other)})" if other > 0 and abs(gap) >= 0.0005 * other else ""
+    )
     return f"{size}{share} {'less' if gap < 0 else 'more'}"
 
 
@@ -367,8 +369,9 @@ def differences(before: Numbers, after: Numbers) -> list[str]:
     first, second = old.budget.total, new.budget.total
     if first != second and first:
         part = float(second / first - 1)
-        more = f"{percent(abs(part))} {'more' if part > 0 else 'less'}"
-        found.append(f"The total rho is {more} ({plain(first)} to {plain(second)}).")
+        more = f"{Style.PERCENT.quantity(abs(part))} {'more' if part > 0 else 'less'}"
+        rhos = " to ".join(str(Style.EXACT.quantity(rho)) for rho in (first, second))
+        found.append(f"The total rho is {more} ({rhos}).")
     if [level.name for level in old.base.levels] == [level.name for level in new.base.levels]:
         found += _about_levels(old, new)
     then, now = before.quick.found, after.quick.found
@@ -388,8 +391,8 @@ def _about_levels(old: State, new: State) -> list[str]:
     alone = _moved_alone(old, new) if len(moved) > 1 else None
     rest = "" if alone is None else "; the others keep their proportions"
     found = [
-        f"{names[place]} gets {percent(float(second))} of the budget instead of "
-        f"{percent(float(first))}{rest}."
+        f"{names[place]} gets {Style.PERCENT.quantity(float(second))} of the budget instead of "
+        f"{Style.PERCENT.quantity(float(first))}{rest}."
         for place in (moved if alone is None else [alone])
         for first, second in [shares[place]]
         if abs(first - second) >= Fraction(1, 20000)
@@ -491,16 +494,18 @@ def _design_facts(state: State) -> dict[str, str]:
     stated = "those of a file" if any(design.thresholds) else "those of 2020"
     return {
         "the number of races is": str(design.races),
-        "gamma is": plain(design.gamma),
-        "an empty group is dropped with probability": plain(design.chance),
-        "the target error is": plain(design.target),
-        "all budgets are scaled by": plain(design.scale),
+        "gamma is": str(Style.EXACT.quantity(design.gamma)),
+        "an empty group is dropped with probability": str(Style.EXACT.quantity(design.chance)),
+        "the target error is": str(Style.EXACT.quantity(design.target)),
+        "all budgets are scaled by": str(Style.EXACT.quantity(design.scale)),
         "the target error is relative to": "the average cell" if design.of == "cell" else "the whole group",
         "thresholds are": "from the target error" if design.derived else stated,
         "published counts": "may be negative" if design.negatives else "are never negative",
         "the states are": ", ".join(design.states) or "all",
         **{
-            f"{row_words(place)} has": "no budget" if place in design.off else f"rho {plain(rho)}"
+            f"{row_words(place)} has": "no budget"
+            if place in design.off
+            else f"rho {Style.EXACT.quantity(rho)}"
             for place, rho in zip(ALL_PLACES, design.rhos, strict=True)
         },
         "the row on view is": row_words(design.chosen),

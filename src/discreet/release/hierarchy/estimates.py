@@ -47,7 +47,7 @@ from discreet.estimation.tables import WholeTables
 from discreet.estimation.tree import Floats, Integers, Tree
 from discreet.faces import Summarised
 from discreet.files import FilePath
-from discreet.numbers import fraction
+from discreet.numbers import brief, fraction
 from discreet.options import Estimating, asked_with
 from discreet.release.commit import free, staging
 from discreet.release.hierarchy.layout import Layout, units_of
@@ -572,7 +572,7 @@ def _level(level: str | Fraction) -> tuple[str, float]:
     size = fraction(level, name="level")
     if not Fraction(1, 2) <= size < 1:
         raise InputError(f"level is {level}; the level of an interval lies between 0.5 and 1, such as 0.95")
-    return f"{float(100 * size):g}".replace(".", "_"), float(size)
+    return brief(100 * size).replace(".", "_"), float(size)
 
 
 LEVELS: Chances = (("90", 0.9), ("95", 0.95))
@@ -664,7 +664,7 @@ def _meanings(chances: Chances, tables: bool, together: bool) -> dict[str, str]:
         "sd": "its standard deviation",
     }
     for name, level in chances:
-        found[f"lower{name}"] = f"lower end of the {100 * level:g} % interval: whole, not negative"
+        found[f"lower{name}"] = f"lower end of the {brief(100 * level)} % interval: whole, not negative"
         found[f"upper{name}"] = "upper end; if the interval would be empty, both ends are the nearest count"
     if tables:
         over = "over queries and levels" if together else "over levels, each query by itself"
