@@ -19,7 +19,7 @@ from discreet.budget import load
 from discreet.errors import InputError
 from discreet.risk import decision_accuracy, explain_profile, posterior, risk_profile
 from discreet.workbench import adversary as plan
-from discreet.workbench import words as say
+from discreet.workbench.commands import command_line
 from discreet.workbench.state import State
 from discreet.workbench.tasks import best_on_main_path
 
@@ -128,7 +128,7 @@ def test_the_release_as_it_is_now_is_attacked() -> None:
     variances = [str(one.counts[0].variance) for one in (first, second)]
     assert second.command == first.command.replace(*variances)
     assert (
-        say.command_line(half, "risk release", "--prior", "1/2")
+        command_line(half, "risk release", "--prior", "1/2")
         == "discreet risk release release.toml --prior 1/2"
     )
 

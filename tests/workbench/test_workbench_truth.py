@@ -19,6 +19,7 @@ from browsing import SMALL, Watched, Workbench, settled, upload, value, wait_for
 from discreet.accounting.comparisons.gaussian_dp import GaussianDP
 from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.answers import Quantity, Style
+from discreet.answers.headline import curve_name
 from discreet.budget import Release, load, preset_names
 from discreet.budget.level_names import level_name
 from discreet.cli import run
@@ -27,8 +28,9 @@ from discreet.estimation.accuracy import margin_lines
 from discreet.release.safetab.census2020 import write_parameters
 from discreet.report.html import gather, render
 from discreet.workbench import charts
-from discreet.workbench import words as say
+from discreet.workbench import commands as lines
 from discreet.workbench.accuracy_page import Margins
+from discreet.workbench.differences import page_differences
 from discreet.workbench.session import Session
 from discreet.workbench.state import State, to_link
 
@@ -308,10 +310,10 @@ def test_every_page_has_commands_of_its_own(page: str) -> None:
         "report": {"report"},
     }
     for state in STATES.values():
-        found = {line.split()[1] for line in say.commands(state, page)}
-        assert found == verbs[page] - ({"accuracy"} if not say.accuracy_command(state) else set())
+        found = {line.split()[1] for line in lines.commands(state, page)}
+        assert found == verbs[page] - ({"accuracy"} if not lines.accuracy_command(state) else set())
     hostile = CHANGED.with_settings("risk", {"prior": "7"}).with_settings("design", {"races": "99"})
-    assert page in ("budget", "accuracy", "report") or say.commands(hostile, page) == []
+    assert page in ("budget", "accuracy", "report") or lines.commands(hostile, page) == []
 
 
 # -- margins of levels and queries ------------------------------------------------------------------------
@@ -394,7 +396,7 @@ def test_nothing_is_said_to_have_been_before() -> None:
     unknown, known = State.of("dhc-2020"), State.of("pl94-2020")
 
     def said(state: State) -> list[str]:
-        return say.page_differences(state, state.with_settings("accuracy", {"tree": "4, 5"}))
+        return page_differences(state, state.with_settings("accuracy", {"tree": "4, 5"}))
 
     assert said(unknown) == ["Accuracy: the areas below an area are 4, 5, before not stated."]
     assert said(known) == ["Accuracy: the areas below an area are 4, 5, before as in the United States."]
@@ -407,13 +409,13 @@ def test_nothing_is_said_to_have_been_before() -> None:
     )
     assert said(one) == ["Accuracy: the areas below an area are 4, 5, before not stated."]
     # levels that were not there had no wanted margin
-    assert say.page_differences(unknown, CHANGED.with_settings("accuracy", {"size": "7"})) == [
+    assert page_differences(unknown, CHANGED.with_settings("accuracy", {"size": "7"})) == [
         "Accuracy: the size of the group is 7, before 50."
     ]
 
 
 def test_curves_are_named_as_what_they_are(visit: Callable[..., Any]) -> None:
-    named = {name: say.curve_name(State.of(name)) for name in preset_names()}
+    named = {name: curve_name(load(name).claim.kind, paths=len(load(name).paths)) for name in preset_names()}
     assert named["dhc-2022-08-25"] == "Exact"
     for name, text in named.items():
         several = len(load(name).paths) > 1

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
 
-from discreet.accounting.calibration import Calibration, calibrate, calibrated_lines
-from discreet.answers.calibration import saved_text
-from discreet.answers.quantity import NumberKind, Quantity, Style
-from discreet.answers.release import scaled_sizes
+from discreet.accounting.calibration import Calibration, calibrate
+from discreet.answers.calibration import least_budget_sentence, promise_sentence, proof_sentence
+from discreet.answers.quantity import Style
 from discreet.budget.level_names import level_name
 from discreet.errors import DiscreetError, InputError
 from discreet.estimation.accuracy import MarginLine, margin_lines
 from discreet.numbers import positive
 from discreet.workbench import charts
 from discreet.workbench import controls as c
-from discreet.workbench import words as say
+from discreet.workbench.commands import command_line, has_usual_tree
+from discreet.workbench.differences import OWN_SIZE
 from discreet.workbench.session import Question, Session
 from discreet.workbench.tasks import estimates, least_budget
-from discreet.workbench.words import OWN_SIZE
 from discreet.workbench.workers import processors
 
 SIZES = (100, 1_000, 10_000)
@@ -174,7 +172,7 @@ def _margins(page: _AccuracyPage) -> None:
         if page.tree_trouble:
             return ""
         if page.estimates.trouble:
-            if page.get("tree") or say.has_usual_tree(page.state):
+            if page.get("tree") or has_usual_tree(page.state):
                 return f"No estimates: {page.estimates.trouble}."
             many, first = len(page.state.base.levels) - 1, level_name(page.state.base.levels[0].name)
             numbers = f"{many} numbers" if many > 1 else "one number"
@@ -184,7 +182,7 @@ def _margins(page: _AccuracyPage) -> None:
             )
         if page.estimates.now is None:
             return "Working out the best estimates …"
-        usual = say.has_usual_tree(page.state) and len(page.state.base.levels) > 1 and not page.get("tree")
+        usual = has_usual_tree(page.state) and len(page.state.base.levels) > 1 and not page.get("tree")
         areas = " An area has as many areas below it as in the United States on average." if usual else ""
         if page.state.release.attributes is not None:
             return f"Best estimates use all queries and levels together.{areas}"
@@ -333,13 +331,7 @@ def _wanted(page: _AccuracyPage) -> None:
     def said() -> str:
         if question.now is None:
             return question.trouble
-        best, zcdp = question.now
-        epsilon = NumberKind.of(best.claim.kind).quantity(float(best.epsilon or 0))
-        total = sum((level.spent(best.release.neighbours) for level in best.release.levels), Fraction(0))
-        return (
-            f"rho {Style.EXACT.quantity(total)} (now {Style.EXACT.quantity(session.state.budget.total)}): "
-            f"{epsilon.states('epsilon')}, zCDP {Quantity(zcdp)}."
-        )
+        return str(least_budget_sentence(*question.now, session.state.budget.total))
 
     with c.card():
         page.heading("The smallest budget for the margins you want", "wanted")
@@ -364,7 +356,7 @@ def _wanted(page: _AccuracyPage) -> None:
             c.put(field.element, "placeholder", None if widest is None else f"noise now ± {widest:,}")
         asked = tuple((name, field.kept) for name, field in fields.items() if field.kept)
         wanted = ",".join(f"{name}={text}" for name, text in asked)
-        command.say(say.command_line(state, "calibrate", "--moe", wanted) if asked else "")
+        command.say(command_line(state, "calibrate", "--moe", wanted) if asked else "")
         question.ask(state.release, asked, **page.asked, begin=bool(asked))
         c.enable(button, question.now is not None)
         page.write(answer, said())
@@ -392,32 +384,13 @@ def _calibration(page: _AccuracyPage) -> None:
             return f"No saving is stated: {session.numbers.saving.trouble}."
         if saving is None or quick is None:
             return "Finding how little noise is enough …"
-        said = (
-            f"With zCDP's epsilon of {Quantity(quick.zcdp)} as the promise, noise with {saved_text(saving)} "
-            f"is enough. "
-        )
-        lines = calibrated_lines(saving)
-        if lines:
-            alike = [line for line in lines if line.level == lines[-1].level]
-            common = max(alike, key=lambda line: len(line.queries))
-            before, after = common.margins
-            queries = common.queries[0] if len(common.queries) == 1 else f"{len(common.queries)} queries"
-            would = (
-                f"± {after:,}, as it is now" if after == before else f"± {after:,} instead of ± {before:,}"
-            )
-            said += f"The margin of the noise of {queries} of {level_name(common.level)} would be {would}. "
-        return f"{said}The button gives the proof."
+        return f"{promise_sentence(saving, quick.zcdp)} The button gives the proof."
 
     def proved() -> str:
         answer = question.now
         if answer is None or answer.proof is None or answer.factor is None:
             return question.trouble or ("Calibrating …" if question.progress else "")
-        low, high = Quantity(answer.proof, digits=6).ends
-        return (
-            f"All {scaled_sizes(answer.release)} times {Style.EXACT.quantity(answer.factor)}: "
-            f"{saved_text(answer)}. Proved: at epsilon {Quantity(float(answer.epsilon or 0))} the true delta "
-            f"lies between {low} and {high}."
-        )
+        return str(proof_sentence(answer))
 
     with c.card():
         page.heading("What calibration buys", "calibration")
@@ -429,4 +402,4 @@ def _calibration(page: _AccuracyPage) -> None:
         page.bar(lambda: question.progress)
         page.show(button, lambda: question.now is not None)
         page.words(proved, "wb-text", "p", role="status").style("margin: 12px 0 0")
-        page.command(lambda: say.command_line(page.state, "calibrate", "--zcdp")).style("margin-top: 12px")
+        page.command(lambda: command_line(page.state, "calibrate", "--zcdp")).style("margin-top: 12px")

@@ -6,6 +6,7 @@ from fractions import Fraction
 from functools import partial
 
 from discreet.answers.quantity import Quantity, Style
+from discreet.answers.release import claim_note
 from discreet.answers.risk import belief_sentence, right_percent, right_sentence, risk_facts
 from discreet.budget.level_names import level_name
 from discreet.errors import DiscreetError, InputError
@@ -13,7 +14,6 @@ from discreet.risk.profile import RiskProfile, risk_profile
 from discreet.workbench import adversary as attack
 from discreet.workbench import charts
 from discreet.workbench import controls as c
-from discreet.workbench import words as say
 from discreet.workbench.adversary import SCENARIOS, SETTINGS, Adversary, Attacked, attackable, read_chance
 from discreet.workbench.session import Question, Session
 from discreet.workbench.state import State
@@ -285,8 +285,8 @@ def _everything(page: _RiskPage) -> None:
             advantage = c.Tile(page, "Advantage", "advantage")
             mean = c.Tile(page, "Mean belief if there, all", "mean")
             median = c.Tile(page, "Median belief", "median")
-        page.words(lambda: say.comparing(page.whole.progress)).style("margin-top: 8px")
-        page.words(lambda: say.claim_note(page.state), "wb-claim", hides=True)
+        page.words(lambda: c.comparing(page.whole.progress)).style("margin-top: 8px")
+        page.words(lambda: claim_note(page.state.base.claim), "wb-claim", hides=True)
         sentences = (right_sentence, belief_sentence)
         page.texts(
             2,
