@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from discreet.answers.adversary import attack_command
 from discreet.budget.spine import CHILDREN_2020
 from discreet.errors import DiscreetError
 from discreet.numbers import exact_text
@@ -79,7 +80,7 @@ def risk_commands(state: State) -> list[str]:
     except DiscreetError:
         return []
     whole = command_line(state, "risk release", "--prior", prior)
-    return [whole] if asked is None or asked.scenario == "whole" else [asked.command, whole]
+    return [whole] if asked is None or asked.scenario == "whole" else [attack_command(asked), whole]
 
 
 def design_commands(state: State) -> list[str]:
