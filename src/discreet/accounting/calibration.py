@@ -28,7 +28,7 @@ from discreet.budget.release import Release
 from discreet.errors import InputError, PrecisionError
 from discreet.faces import Summarised
 from discreet.noise import DiscreteGaussian, Noise
-from discreet.numbers import Exact, Interval, positive
+from discreet.numbers import Exact, Interval, positive, shown
 from discreet.options import Calibrating, asked_with
 
 LEVEL = Fraction(95, 100)
@@ -69,7 +69,7 @@ class NoiseChange:
     def texts(self) -> tuple[str, str]:
         """Both variances as text: exact fractions, or decimals of 12 digits for Laplace noise."""
         pairs = zip((self.before, self.after), self.events, strict=True)
-        old, new = (str(size) if event.is_gaussian else f"{float(size):.12g}" for size, event in pairs)
+        old, new = (str(size) if event.is_gaussian else shown(float(size)) for size, event in pairs)
         return old, new
 
     @property

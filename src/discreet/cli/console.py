@@ -22,6 +22,7 @@ from cyclopts import App, Parameter
 
 from discreet import options
 from discreet.answers.answer import Answer, Part
+from discreet.answers.quantity import Style
 from discreet.budget import Neighbours
 from discreet.cli import seconds_so_far
 from discreet.errors import DiscreetError, InputError, visible
@@ -332,7 +333,7 @@ class Screen:
         for text in text_of(answer):
             write(f"{text}\n")
         if not self.quiet:
-            print(f"Time: {seconds:.1f} s", file=sys.stderr)
+            print(f"Time: {Style.PLACES.quantity(seconds, 1)} s", file=sys.stderr)
 
 
 PLAIN = Screen()

@@ -46,7 +46,7 @@ from discreet.estimation.model import Model, Told, told_by_level
 from discreet.estimation.solution import SMALL, Evidence, solve
 from discreet.estimation.tree import Floats, Tree, uniform_tree
 from discreet.faces import Summarised
-from discreet.numbers import Exact, Interval, positive, share
+from discreet.numbers import Exact, Interval, brief, positive, share
 from discreet.options import Planning, asked_with
 
 PIECES = [scale * ten for ten in (10**7, 10**6, 10**5, 10**4, 10**3) for scale in (10, 5, 2)] + [1000]
@@ -578,7 +578,7 @@ class UniformPlan:
             if queries:
                 levels.append(Level(name=level.name, queries=queries))
         kept = [level.name for level in levels]
-        tree = ", ".join(f"{many:g}" for many in self.children)
+        tree = ", ".join(brief(many) for many in self.children)
         note = f"Planned for the accuracy of estimates; children per area, from the top: {tree}."
         return replace(
             self.base,

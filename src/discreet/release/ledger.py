@@ -280,7 +280,7 @@ class Ledger:
 
                 cost = ledger_cost(self, unit=total.unit, neighbours=total.neighbours, delta=total.delta)
                 is_bound = cost.kind is AnswerKind.BOUND  # then it is rounded up, and stays one
-                spent = numbers.bound(Fraction(cost.epsilon)) if is_bound else numbers.number(cost.epsilon)
+                spent = numbers.bound(Fraction(cost.epsilon)) if is_bound else numbers.brief(cost.epsilon)
                 found = f"epsilon {spent} ({cost.kind.label}) at delta {short_delta(total.delta)}"
             raise InputError(
                 f"the runs have spent {found} on one {total.unit} ({total.neighbours} neighbours), more than "

@@ -10,7 +10,7 @@ from discreet.budget.neighbours import RELATIONS
 from discreet.budget.release import UNITS
 from discreet.budget.toml import exact, one_of
 from discreet.errors import InputError
-from discreet.numbers import Exact, fraction
+from discreet.numbers import Exact, brief, fraction
 from discreet.release.manifests import JsonDict
 
 
@@ -91,5 +91,5 @@ def short_delta(delta: Fraction | None) -> str:
     ('1e-10', '0', '1/3')
     """
     assert delta is not None
-    text = f"{float(delta):g}"
+    text = brief(delta)
     return text if Fraction(text) == delta else str(delta)

@@ -12,6 +12,7 @@ from discreet.estimation.estimates import SharedWork
 from discreet.estimation.intervals import count_ends
 from discreet.estimation.tables import WholeTables
 from discreet.estimation.tree import Floats, Tree
+from discreet.numbers import brief
 from discreet.release.hierarchy.joint_estimates import Chances, JointEstimates
 from discreet.release.tables import Folder, chunks
 from discreet.tables import Numbers
@@ -105,7 +106,7 @@ def _meanings(chances: Chances, tables: bool, together: bool) -> dict[str, str]:
         "sd": "its standard deviation",
     }
     for name, level in chances:
-        found[f"lower{name}"] = f"lower end of the {100 * level:g} % interval: whole, not negative"
+        found[f"lower{name}"] = f"lower end of the {brief(100 * level)} % interval: whole, not negative"
         found[f"upper{name}"] = "upper end; if the interval would be empty, both ends are the nearest count"
     if tables:
         over = "over queries and levels" if together else "over levels, each query by itself"

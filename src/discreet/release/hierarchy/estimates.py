@@ -16,7 +16,7 @@ from discreet.estimation.estimates import (
 )
 from discreet.faces import Summarised
 from discreet.files import FilePath
-from discreet.numbers import fraction
+from discreet.numbers import brief, fraction
 from discreet.options import Estimating, asked_with
 from discreet.release.commit import free, staging
 from discreet.release.hierarchy.areas import area_estimates, read_areas
@@ -189,4 +189,4 @@ def _level(level: str | Fraction) -> tuple[str, float]:
     size = fraction(level, name="level")
     if not Fraction(1, 2) <= size < 1:
         raise InputError(f"level is {level}; the level of an interval lies between 0.5 and 1, such as 0.95")
-    return f"{float(100 * size):g}".replace(".", "_"), float(size)
+    return brief(100 * size).replace(".", "_"), float(size)

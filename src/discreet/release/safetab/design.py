@@ -28,7 +28,7 @@ from discreet.budget.claims import EXACTLY
 from discreet.errors import InputError
 from discreet.faces import Displayed
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
-from discreet.numbers import Exact, fraction, plain, positive, share
+from discreet.numbers import Exact, brief, fraction, positive, share
 from discreet.release.mechanism.adaptive import Mechanism, noise_for
 from discreet.release.mechanism.configuration import BUDGET_WORDS, BUDGETS, Configuration, Place
 from discreet.release.mechanism.groups import Specification
@@ -370,7 +370,7 @@ def sizing(
             name = ":".join(map(str, level.place))
             budget = "epsilon" if configuration.privacy == "puredp" else "rho"
             raise InputError(
-                f"{budget} of {name} is {plain(level.budget)}: the 95 % margin of its cells is "
+                f"{budget} of {name} is {brief(level.budget)}: the 95 % margin of its cells is "
                 f"{level.margin}, and at most {_LARGEST_MARGIN} is compared"
             )
     costs = [
@@ -621,8 +621,8 @@ def with_total(
             budget = (budgets[place] or Fraction(0)) * whole / before
             if not BUDGETS[0] <= budget <= BUDGETS[1]:
                 raise InputError(
-                    f"of the total {plain(whole)}, {configuration.tabulation.place_words(place)} would get "
-                    f"{float(budget):.3g}; a budget lies between {plain(BUDGETS[0])} and {plain(BUDGETS[1])}"
+                    f"of the total {brief(whole)}, {configuration.tabulation.place_words(place)} would get "
+                    f"{float(budget):.3g}; a budget lies between {brief(BUDGETS[0])} and {brief(BUDGETS[1])}"
                 )
             budgets[place] = budget
     return replace(configuration, budgets=budgets)
