@@ -427,7 +427,7 @@ def test_the_only_path_may_be_a_merged_one() -> None:
         found = tasks.Overall(1.0, (1,), 1, 0.5, 0.5)
         numbers.overall.asked = ((), ())
         numbers.overall.take(((), ()), found)
-        assert budget_page.worst_case(numbers) == said
+        assert budget_page.worst_case_words(numbers) == said
 
 
 THREE = """

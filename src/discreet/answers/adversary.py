@@ -94,10 +94,10 @@ def _sentences(found: Attacked) -> Iterator[Part]:
         )
 
 
-def noise_text(variance: Fraction) -> str:
+def variance_text(variance: Fraction) -> str:
     """Say how much noise a count has.
 
-    >>> noise_text(Fraction(100000, 219))
+    >>> variance_text(Fraction(100000, 219))
     'Noise with variance 100000/219, about 456.621, standard deviation 21.4.'
     """
     text = str(Quantity(variance, Style.FRACTION))

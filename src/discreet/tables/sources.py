@@ -77,12 +77,12 @@ class Named:
     inside: str = ""
 
 
-def named(source: FilePath) -> Named:
+def source_named(source: FilePath) -> Named:
     """Take the name of a source apart.
 
-    >>> named("survey.sqlite::people")
+    >>> source_named("survey.sqlite::people")
     Named(path=PosixPath('survey.sqlite'), kind='database', inside='people')
-    >>> named("counts.docx")
+    >>> source_named("counts.docx")
     Traceback (most recent call last):
     discreet.errors.InputError: counts.docx must end in .csv, .tsv, .psv or .txt (or one of these and .gz or \
 .zst), .parquet, .arrow, .feather, .xlsx, .duckdb, .sqlite or .db, or be - (standard input): other formats \
@@ -118,7 +118,7 @@ def is_table(name: str) -> bool:
     (True, True, True, False)
     """
     with suppress(InputError):
-        return bool(named(name))
+        return bool(source_named(name))
     return False
 
 
@@ -129,7 +129,7 @@ def is_there(source: FilePath) -> bool:
     (True, False)
     """
     with suppress(InputError):
-        asked = named(source)
+        asked = source_named(source)
         return asked.kind == "standard input" or asked.path.is_file()
     return False
 
@@ -142,7 +142,7 @@ def table_format(source: FilePath) -> str:
     >>> table_format("counts.parquet"), table_format("counts.csv.gz"), table_format("counts.TSV")
     ('parquet', 'csv', 'csv')
     """
-    kind = named(source).kind
+    kind = source_named(source).kind
     return "csv" if kind in ("workbook", "standard input") else kind
 
 

@@ -133,7 +133,7 @@ def _headline(page: c.Page) -> None:
             zcdp, gdp = (c.Tile(page, name, name) for name in ("zCDP", "Gaussian DP"))
             saving = c.Tile(page, "Noise to save", "saved")
         page.bar(lambda: numbers.overall.progress)
-        page.words(lambda: worst_case(numbers)).style("margin-top: 10px")
+        page.words(lambda: worst_case_words(numbers)).style("margin-top: 10px")
         page.words(lambda: claim_note(numbers.state.base.claim), "wb-claim", hides=True)
         page.alert(lambda: numbers.trouble)
         count = c.words("0", "wb-alive", data_updates="")
@@ -235,7 +235,7 @@ def headline(numbers: Numbers) -> Fact:
     return epsilon_fact(numbers.epsilon, stated=state.base.claim.kind, kind=kind, note=note)
 
 
-def worst_case(numbers: Numbers) -> str:
+def worst_case_words(numbers: Numbers) -> str:
     """Say which pair of paths is the worst, or how far their comparison has come."""
     if numbers.overall.progress is not None:
         return c.comparing(numbers.overall.progress)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import partial
 
-from discreet.answers.adversary import attacked_answer, noise_text
+from discreet.answers.adversary import attacked_answer, variance_text
 from discreet.answers.quantity import Quantity, Style
 from discreet.answers.release import claim_note
 from discreet.answers.risk import belief_sentence, right_percent, right_sentence, risk_facts
@@ -120,7 +120,7 @@ def _adversary(page: _RiskPage) -> None:
         return {one.query: one.query for one in attackable(page.state.release).get(page.get("level"), ())}
 
     def noise() -> str:
-        return "" if page.asked is None else noise_text(page.asked.counts[0].variance)
+        return "" if page.asked is None else variance_text(page.asked.counts[0].variance)
 
     scenario = page.setting("scenario", "one")
     prior, level, query = map(page.setting, ("prior", "level", "query"))
