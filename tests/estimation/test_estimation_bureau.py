@@ -129,7 +129,7 @@ def test_equal_to_a_dense_solve(tmp_path: Path, constraints: bool, streamed: boo
 
 
 def _laws() -> Any:
-    from discreet.estimation.model import noises
+    from discreet.budget.noise_table import noises
 
     return noises(RELEASE)
 

@@ -26,9 +26,7 @@ from discreet.answers import describe
 from discreet.budget import Release
 from discreet.cli import run
 from discreet.errors import InputError
-from discreet.release import measure, tabulate
-from discreet.release.commit import create_ledger
-from discreet.release.ledger import read_ledger
+from discreet.release import create_ledger, measure, read_ledger, tabulate
 from discreet.risk import table_risk
 
 RELEASE = """

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from discreet.estimation.accuracy import Accuracy, accuracy
 
 if TYPE_CHECKING:
-    from discreet.estimation.plan import Goal, Plan, plan
+    from discreet.budget.goals import Goal
+    from discreet.estimation.plan import Plan, plan
 
 __all__ = ["Accuracy", "Goal", "Plan", "accuracy", "plan"]
 

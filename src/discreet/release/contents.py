@@ -30,8 +30,9 @@ import numpy as np
 from discreet.errors import InputError
 from discreet.files import FilePath, arrow, check_regular
 from discreet.numbers import whole
-from discreet.release.commit import locked, write_text
 from discreet.release.ledger import Ledger
+from discreet.release.ledger_file import write_text
+from discreet.release.locks import locked
 from discreet.release.tables import ROWS
 from discreet.tables import file_of
 

@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from discreet.answers.quantity import Style
 from discreet.errors import InputError
 from discreet.noise import DiscreteGaussian, sample
 from discreet.studies.dhc import level_events, reduced_events
@@ -128,7 +129,8 @@ class SyntheticPopulation:
         words = {"State": "states", "County": "counties", "Tract": "tracts", "Block": "blocks"}
         sizes = ", ".join(f"{counts.shape[0]:,} {words[name]}" for name, counts in self.levels.items())
         empty = float((self.levels["Block"].sum(axis=1) == 0).mean())
-        return f"synthetic: {self.people:,} people in {sizes}; {100 * empty:.0f} percent of blocks are empty"
+        part = Style.PLACES.quantity(100 * empty, 0)
+        return f"synthetic: {self.people:,} people in {sizes}; {part} percent of blocks are empty"
 
 
 def population(seed: int = SEED) -> SyntheticPopulation:
@@ -332,7 +334,8 @@ def _printed_errors() -> Iterator[Compared]:
                 labels = shown[f"{measure}, old noise"].value, shown[f"{measure}, reduced noise"].value
             ratio = 100 * (1 - labels[1] / labels[0])
             error = (100 - entry.value) * math.sqrt(SPREAD[measure] / cells[at])
-            said = f"the ratio of the labels {labels[1]:.2f} and {labels[0]:.2f}"
+            first, second = (Style.PLACES.quantity(label, 2) for label in labels[:2])
+            said = f"the ratio of the labels {second} and {first}"
             if post == "none":
                 expected = 100 * (1 - _moment(noise[1], measure) / _moment(noise[0], measure))
                 many = f"{cells[at]:,} cells" + (", as for states" if at == "County" else "")
@@ -340,7 +343,8 @@ def _printed_errors() -> Iterator[Compared]:
                 yield check_printed(entry, expected, error=error, why=many, explained=said, otherwise=reading)
             elif at == "Tract" and entry.beyond(ratio) <= 0:
                 low, high = cut_reductions(*noise, measure)
-                limits = f"unrounded, any counts give between {low:.2f} and {high:.2f}"
+                least, most = (Style.PLACES.quantity(end, 2) for end in (low, high))
+                limits = f"unrounded, any counts give between {least} and {most}"
                 yield Compared(entry, ratio, Verdict.ROUNDED, f"{said} in Figure 6; {limits}")
             else:
                 low, high = cut_reductions(*noise, measure)
@@ -421,8 +425,9 @@ def slope(*, counts: Path | None = None, repeats: int = REPEATS, seed: int = SEE
     old_label, new_label = printed("pnas", "Figure 8, labels", "MAE of the slope, State").values()
     why = (
         f"the ratio of the labels {new_label.text} and {old_label.text}, means of three trials; nine in "
-        f"ten such reductions lie between {low:.0f} and {high:.0f}, one in {1 / chance:.0f} is this large; "
-        f"{expected:.1f} is expected from the variances"
+        f"ten such reductions lie between {Style.PLACES.quantity(low, 0)} and "
+        f"{Style.PLACES.quantity(high, 0)}, one in {Style.PLACES.quantity(1 / chance, 0)} is this large; "
+        f"{Style.PLACES.quantity(expected, 1)} is expected from the variances"
     )
     return made(
         "slope",

@@ -28,6 +28,7 @@ from discreet.accounting.loss import Loss
 from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress, map_cases
 from discreet.accounting.privacy_loss import compose
+from discreet.answers.quantity import Style
 from discreet.budget import load
 from discreet.errors import InputError
 from discreet.noise import Noise
@@ -231,21 +232,25 @@ def _classes(groups: dict[tuple[float, Fraction], dict[Pair, _Beside]]) -> dict[
     if shallow:
         gap = max(abs(delta.excess) for delta in shallow)
         said["shallow"] = (
-            f"Where zCDP's delta is 1e-10 or more they agree with ours to {gap:.1e} ({len(shallow):,})."
+            "Where zCDP's delta is 1e-10 or more they agree with ours to "
+            f"{Style.POWER.quantity(gap, 1)} ({len(shallow):,})."
         )
     if deep:
         lost = [(delta.published - delta.mine) / math.exp(epsilon) for (_, epsilon, _), delta in deep.items()]
         (_, _, pair), worst = max(deep.items(), key=lambda item: item[1].excess)
         said["deep"] = (
-            f"Below 1e-15 they exceed ours by c e^epsilon, c from {min(lost):.3g} to {max(lost):.3g}: pair "
-            f"{pair} is {1 + worst.excess:.1f} times too large at the deepest."
+            f"Below 1e-15 they exceed ours by c e^epsilon, c from {Style.BRIEF.quantity(min(lost), 3)} to "
+            f"{Style.BRIEF.quantity(max(lost), 3)}: pair "
+            f"{pair} is {Style.PLACES.quantity(1 + worst.excess, 1)} times too large at the deepest."
         )
         main = [delta.excess for (_, _, pair), delta in deep.items() if pair == (13, 13)]
         if main:
-            said["deep"] += f" The main pair, at most {1 + max(main):.1f} times, is among the mildest."
+            most = Style.PLACES.quantity(1 + max(main), 1)
+            said["deep"] += f" The main pair, at most {most} times, is among the mildest."
     gap = max(abs(delta.published / delta.with_cut - 1) for row in groups.values() for delta in row.values())
     said["cut"] = (
-        f"With the sum cut at U, where the authors' program ends it, all agree to {gap:.1e}: c is P[S > U]. "
+        "With the sum cut at U, where the authors' program ends it, all agree to "
+        f"{Style.POWER.quantity(gap, 1)}: c is P[S > U]. "
         "What is left is far below their tolerance, 1e-35 times e^epsilon."
     )
     return said

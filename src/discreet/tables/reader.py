@@ -35,7 +35,7 @@ from discreet.tables.databases import DatabaseTable
 from discreet.tables.delimited import EMPTY_LINE, Delimited, read_header
 from discreet.tables.problems import Problems
 from discreet.tables.sheets import read_sheet
-from discreet.tables.sources import Named, named, standard_input
+from discreet.tables.sources import Named, source_named, standard_input
 
 TableSource = Any
 """What `sources` names: a file, a table or sheet in one, or standard input. Or a pandas, polars or Arrow
@@ -103,7 +103,7 @@ def open_table(source: TableSource, *, wanted: Sequence[str] = (), name: str = "
     """
     if not isinstance(source, str | os.PathLike):
         return _InMemory.open(source, name)
-    asked = named(source)
+    asked = source_named(source)
     path = asked.path
     if asked.kind == "standard input":
         return _open_input(wanted)

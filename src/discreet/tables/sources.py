@@ -77,12 +77,12 @@ class Named:
     inside: str = ""
 
 
-def named(source: FilePath) -> Named:
+def source_named(source: FilePath) -> Named:
     """Take the name of a source apart.
 
-    >>> named("survey.sqlite::people")
+    >>> source_named("survey.sqlite::people")
     Named(path=PosixPath('survey.sqlite'), kind='database', inside='people')
-    >>> named("counts.docx")
+    >>> source_named("counts.docx")
     Traceback (most recent call last):
     discreet.errors.InputError: counts.docx must end in .csv, .tsv, .psv or .txt (or one of these and .gz or \
 .zst), .parquet, .arrow, .feather, .xlsx, .duckdb, .sqlite or .db, or be - (standard input): other formats \
@@ -91,24 +91,21 @@ are not read
     text = os.fspath(source)
     if text in STANDARD_INPUT:
         return Named(Path(text), "standard input")
-    for kind, file, inside in ((_kind(text), text, ""), *_divided(text)):
-        if kind is not None and (not inside or kind in ("database", "workbook")):
-            return Named(Path(file), kind, inside)
+    file, _, inside = text.partition(INSIDE)
+    if inside and (kind := _kind(file)) in ("database", "workbook"):
+        return Named(Path(file), kind, inside)
+    if kind := _kind(text):
+        return Named(Path(text), kind)
     raise InputError(
         f"{Path(text).name} must end in {READ}, or be - (standard input): other formats are not read"
     )
 
 
-def _divided(text: str) -> list[tuple[str | None, str, str]]:
-    file, _, inside = text.partition(INSIDE)
-    return [(_kind(file), file, inside)] if inside else []
-
-
-def _kind(file: str) -> str | None:
+def _kind(file: str) -> str:
     name = Path(file).name.lower()
     plain = next((name.removesuffix(one) for one in PACKED if name.endswith(one)), name)
-    kind = ENDINGS.get(Path(plain).suffix)
-    return kind if plain == name or kind == "csv" else None
+    kind = ENDINGS.get(Path(plain).suffix, "")
+    return kind if plain == name or kind == "csv" else ""
 
 
 def is_table(name: str) -> bool:
@@ -118,7 +115,7 @@ def is_table(name: str) -> bool:
     (True, True, True, False)
     """
     with suppress(InputError):
-        return bool(named(name))
+        return bool(source_named(name))
     return False
 
 
@@ -129,7 +126,7 @@ def is_there(source: FilePath) -> bool:
     (True, False)
     """
     with suppress(InputError):
-        asked = named(source)
+        asked = source_named(source)
         return asked.kind == "standard input" or asked.path.is_file()
     return False
 
@@ -145,7 +142,7 @@ def file_of(source: object) -> Path:
     if not isinstance(source, str | os.PathLike) or os.fspath(source) in STANDARD_INPUT:
         return Path("table")
     with suppress(InputError):
-        return named(source).path
+        return source_named(source).path
     return Path(source)
 
 
@@ -157,7 +154,7 @@ def table_format(source: FilePath) -> str:
     >>> table_format("counts.parquet"), table_format("counts.csv.gz"), table_format("counts.TSV")
     ('parquet', 'csv', 'csv')
     """
-    kind = named(source).kind
+    kind = source_named(source).kind
     return "csv" if kind in ("workbook", "standard input") else kind
 
 
@@ -246,7 +243,8 @@ def standard_input() -> Content:
     name = "standard input"
     if sys.stdin is None or sys.stdin.closed or sys.stdin.isatty():
         raise InputError(f"there is nothing on {name} (-); pipe a table into it, or name a file")
-    content = sys.stdin.buffer.read()
+    with readable(Path(name)):
+        content = sys.stdin.buffer.read()
     if not content:
         raise InputError(
             f"{name} (-) is empty; a header and rows are needed, and one table at most comes that way"

@@ -17,9 +17,8 @@ import pytest
 
 from discreet.cli import run as command
 from discreet.errors import InputError
-from discreet.release.commit import create_ledger
 from discreet.release.engine import Engine, connect
-from discreet.release.ledger import read_ledger
+from discreet.release.ledger_file import create_ledger, read_ledger
 from discreet.release.mechanism.records import count
 from discreet.release.mechanism.specification import read_file, read_specification_text
 from discreet.release.safetab.account import account, budget_release, exact_account
