@@ -86,10 +86,26 @@ WRITERS = {
 }
 """Modules that write floats themselves, and why. Elsewhere a `Quantity` does: it rounds a bound its way."""
 
+SENTENCES = {
+    "accounting/calibration.py": "the note in the file of a calibrated release",
+    "accounting/certificate.py": "what a certificate says, which its digest covers",
+    "accounting/overall.py": "why an account is no bound, as certificates state it",
+    "estimation/plan.py": "the note in the file of a planned release",
+    "release/composition.py": "why a cost is a bound, as certificates state it",
+    "release/safetab/account.py": "why an account is a bound, as summaries state it",
+    "release/safetab/curator.py": "the notes of a curator's report, which its files keep",
+}
+"""Rooms return results without words; these modules have sentences, and why. Errors are not meant."""
+
+WITHOUT_WORDS = ("noise", "budget", "accounting", "estimation", "release", "risk")
+
 HEAVY = {"ibis", "duckdb", "pyspark", "pandas", "matplotlib", "nicegui", "numpy", "flint", "rich", "cyclopts"}
 
 FLOAT_CODE = re.compile(r"(^|[.\d#,+}'\"])[efgEFG%]($|[^a-zA-Z])|^\{\w+\}$")
 """The end of a format that floats have, such as .3f or g, or a format that is not known until it is used."""
+
+SENTENCE = re.compile(r"[A-Z]\S*( \S+){3,}\.")
+"""Four words or more, from a capital letter to a full stop."""
 
 Found = tuple[str, str]
 
@@ -270,6 +286,47 @@ def test_quantities_alone_write_floats(path: Path) -> None:
 )
 def test_formats_of_floats_are_found(text: str, found: int) -> None:
     assert len(list(float_formats(ast.parse(text)))) == found
+
+
+def sentences(node: ast.AST) -> Iterator[int]:
+    """Yield the lines in which a sentence is written, but for docstrings and errors."""
+    is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    if is_docstring or isinstance(node, ast.Raise):
+        return
+    if isinstance(node, ast.JoinedStr | ast.Constant):
+        parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+        text = "".join(str(part.value) if isinstance(part, ast.Constant) else "X" for part in parts)
+        if SENTENCE.fullmatch(text):
+            yield node.lineno
+        return
+    for child in ast.iter_child_nodes(node):
+        yield from sentences(child)
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in MODULES if name_of(path).split("/")[0] in WITHOUT_WORDS], ids=name_of
+)
+def test_results_of_rooms_have_no_words(path: Path) -> None:
+    lines = list(sentences(tree_of(path)))
+    if name_of(path) in SENTENCES:
+        assert lines, f"{name_of(path)} is listed in SENTENCES and has none"
+    else:
+        assert not lines, f"{name_of(path)} has a sentence in line {lines[0]}: say it in answers"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('said = f"In case {case} delta is at least {delta}."', 1),
+        ('found.append("All paths are compared with each other.")', 1),
+        ('yield "No test could be shown to reach the upper end."', 1),
+        ('raise InputError("This is not how it must be written.")', 0),
+        ('"""What is said of a module."""', 0),
+        ('name = "the bound of zCDP"', 0),
+    ],
+)
+def test_sentences_are_found(text: str, found: int) -> None:
+    assert len(list(sentences(ast.parse(text)))) == found
 
 
 def test_each_idea_and_each_name_once() -> None:
