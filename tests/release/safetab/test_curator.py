@@ -17,7 +17,7 @@ from discreet.answers.curator import STAR, curator_answer, curator_headline, cur
 from discreet.cli import run as command
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise
-from discreet.release.mechanism.tables import variance_of
+from discreet.release.mechanism.margins import variance_of
 from discreet.release.safetab.configuration import read_configuration
 from discreet.release.safetab.curator import (
     NO_CUT,

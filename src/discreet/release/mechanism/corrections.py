@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from discreet.errors import InputError
 from discreet.release.mechanism.groups import Specification
+from discreet.release.mechanism.parts import Codes, Part, joined, keys
 from discreet.release.mechanism.regions import Classes
-from discreet.release.mechanism.tables import Codes, Part, joined, keys
 from discreet.release.mechanism.tabulation import AdaptiveTabulation
 
 Parts = Mapping[tuple[str, int], Part]

@@ -32,9 +32,9 @@ from discreet.numbers import Exact, brief, fraction, positive, share
 from discreet.release.mechanism.adaptive import Mechanism, noise_for
 from discreet.release.mechanism.configuration import BUDGET_WORDS, BUDGETS, Configuration, Place
 from discreet.release.mechanism.groups import Specification
-from discreet.release.mechanism.tables import CONFIDENCE, Z95, variance_of
-from discreet.release.mechanism.tables import margin_of_error as margin_of
-from discreet.release.mechanism.tabulation import Ladder
+from discreet.release.mechanism.ladder import Ladder
+from discreet.release.mechanism.margins import CONFIDENCE, Z95, variance_of
+from discreet.release.mechanism.margins import margin_of_error as margin_of
 from discreet.release.safetab.account import (
     LARGEST,
     budget_spent,

@@ -24,8 +24,10 @@ from discreet.numbers import Exact, fraction
 from discreet.release.mechanism.adaptive import Mechanism
 from discreet.release.mechanism.configuration import Configuration, Place
 from discreet.release.mechanism.groups import Iteration, Specification
-from discreet.release.mechanism.tables import T1_COLUMNS, margin_of_error, read_columns, variance_of
+from discreet.release.mechanism.margins import margin_of_error, variance_of
+from discreet.release.mechanism.released import read_columns
 from discreet.release.mechanism.tabulation import AdaptiveTabulation
+from discreet.release.mechanism.writer import T1_COLUMNS
 from discreet.release.safetab.account import mechanisms
 from discreet.release.tables import MARK, MARKED
 

@@ -48,17 +48,10 @@ from discreet.release.mechanism.corrections import (
     partners,
 )
 from discreet.release.mechanism.groups import Specification
-from discreet.release.mechanism.tables import (
-    FORMAT,
-    Labels,
-    Part,
-    Picked,
-    Released,
-    Writer,
-    label,
-    read_picked,
-    read_released,
-)
+from discreet.release.mechanism.margins import Labels, label
+from discreet.release.mechanism.parts import Part
+from discreet.release.mechanism.released import Picked, Released, read_picked, read_released
+from discreet.release.mechanism.writer import FORMAT, Writer
 from discreet.release.rehearsal import NOT_PRIVATE, rehearsal_entropy
 from discreet.release.safetab.account import budget_release, budget_spent, mechanisms
 from discreet.release.safetab.configuration import JSON_FILE, TOML_FILE, read_configuration
