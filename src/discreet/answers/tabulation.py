@@ -13,7 +13,8 @@ from discreet.files import json_fields
 from discreet.release.mechanism.ladder import Ladder
 from discreet.release.rehearsal import NOT_PRIVATE
 from discreet.release.safetab.census2020 import ParameterFolder
-from discreet.release.safetab.run import Reprocessed, Summary
+from discreet.release.safetab.run import Reprocessed
+from discreet.release.safetab.summary import Summary
 from discreet.release.safetab.synthetic import Nation
 from discreet.release.safetab.validation import Validation
 

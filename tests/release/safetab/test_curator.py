@@ -31,7 +31,8 @@ from discreet.release.safetab.curator import (
     curate,
     size_name,
 )
-from discreet.release.safetab.run import Options, run
+from discreet.release.safetab.run import run
+from discreet.release.safetab.run_plan import Options
 from discreet.release.safetab.specification import read_specification, safetab_p
 from discreet.release.safetab.synthetic import Nation, synthesize
 
