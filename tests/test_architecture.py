@@ -295,6 +295,14 @@ def test_a_journey_runs_the_files_of_the_package_alone(
     assert set(ran) <= {name_of(path) for path in MODULES}
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", house.JOURNEYS)
+def test_a_journey_executes_a_third_of_what_it_opens(name: str) -> None:
+    """Where less is executed, a file that the journey opens holds two nouns: split it (`make house`)."""
+    _, share = house.shares_executed(house.journey(house.JOURNEYS[name]))
+    assert share >= 0.3
+
+
 def test_the_import_is_light() -> None:
     code = (
         "import sys, time, json; start = time.process_time(); import discreet; "

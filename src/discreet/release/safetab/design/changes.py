@@ -8,7 +8,7 @@ from fractions import Fraction
 from math import ceil, floor, log, log10, sqrt
 
 from discreet.errors import InputError
-from discreet.numbers import Exact, fraction, brief, positive, share
+from discreet.numbers import Exact, brief, fraction, positive, share
 from discreet.release.mechanism.configuration import BUDGET_WORDS, BUDGETS, Configuration, Place
 from discreet.release.mechanism.groups import Specification
 from discreet.release.safetab.account import LARGEST, budget_spent

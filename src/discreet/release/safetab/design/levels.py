@@ -11,7 +11,7 @@ from discreet.budget import Claim
 from discreet.budget.claims import EXACTLY
 from discreet.errors import InputError
 from discreet.faces import Displayed
-from discreet.numbers import Exact, fraction, brief, positive
+from discreet.numbers import Exact, brief, fraction, positive
 from discreet.release.mechanism.adaptive import Mechanism
 from discreet.release.mechanism.configuration import BUDGET_WORDS, Configuration, Place
 from discreet.release.mechanism.groups import Specification
