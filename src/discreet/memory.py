@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import cached_property
 
 
-def fill(made: object, **fields: object) -> None:
+def set_fields(made: object, **fields: object) -> None:
     """Set the fields of a frozen object that is being made.
 
     For dataclasses whose constructor takes what people write ("1/2", any iterable) where the object holds one
@@ -21,7 +21,7 @@ def fill(made: object, **fields: object) -> None:
     ... class Half:
     ...     size: float
     ...     def __init__(self, whole: str) -> None:
-    ...         fill(self, size=float(whole) / 2)
+    ...         set_fields(self, size=float(whole) / 2)
     >>> Half("3")
     Half(size=1.5)
     """

@@ -17,7 +17,7 @@ from math import prod
 
 from discreet.budget.toml import FieldError, a_table, hint, inside, line, no_repeats, quoted, whole_number
 from discreet.budget.toml_lines import Place
-from discreet.memory import Forgetful, fill
+from discreet.memory import Forgetful, set_fields
 from discreet.numbers import shown
 
 TOTAL, DETAILED = "total", "detailed"
@@ -50,7 +50,7 @@ class Recode:
     groups: tuple[tuple[str, tuple[str, ...]], ...]
 
     def __init__(self, of: str, groups: Mapping[str, Iterable[str]]) -> None:
-        fill(self, of=of, groups=tuple((name, tuple(values)) for name, values in groups.items()))
+        set_fields(self, of=of, groups=tuple((name, tuple(values)) for name, values in groups.items()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ recode; did you mean "age"?
         recodes: Mapping[str, Recode] | None = None,
         impossible: Iterable[Mapping[str, Iterable[str]]] = (),
     ) -> None:
-        fill(
+        set_fields(
             self,
             values=tuple((name, _values(name, given)) for name, given in values.items()),
             recodes=tuple((recodes or {}).items()),

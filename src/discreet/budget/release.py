@@ -27,7 +27,7 @@ from discreet.budget.toml import (
 )
 from discreet.errors import InputError
 from discreet.faces import Displayed
-from discreet.memory import Forgetful, fill
+from discreet.memory import Forgetful, set_fields
 from discreet.noise import Noise, grouped
 from discreet.numbers import Exact, brief, shown, whole
 
@@ -117,7 +117,7 @@ class Release(Forgetful, Displayed):
         kind: str = AnswerKind.EXACT,
         reason: str = "",
     ) -> None:
-        fill(
+        set_fields(
             self,
             name=line(name, name="name of the release", field=("name",)),
             title=line(title, name="title", field=("title",), empty=True),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from discreet.budget.toml import FieldError, hint, inside, line, no_repeats, whole_number
-from discreet.memory import fill
+from discreet.memory import set_fields
 from discreet.numbers import shown
 
 Runs = tuple[tuple[str, ...], ...]
@@ -53,7 +53,7 @@ class Spine:
     ) -> None:
         pairs = paths.items() if isinstance(paths, Mapping) else paths
         checked = sorted(_checked(number, runs) for number, runs in pairs)
-        fill(self, paths=tuple(checked), may_merge_up=tuple(may_merge_up))
+        set_fields(self, paths=tuple(checked), may_merge_up=tuple(may_merge_up))
         if bool(self.paths) == bool(self.may_merge_up):
             stated = "both" if self.paths else "neither"
             raise FieldError(

@@ -67,7 +67,7 @@ class Noise(Forgetful, ABC):
     times: int
 
     def __init__(self, size: Exact, *, sensitivity: int = 1, times: int = 1) -> None:
-        # what `fill` does, in one step: an account makes thousands of these
+        # what `set_fields` does, in one step: an account makes thousands of these
         vars(self).update(
             {
                 self.PARAMETER: positive(size, name=self.PARAMETER),

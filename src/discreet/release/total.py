@@ -10,7 +10,7 @@ from discreet.budget.neighbours import RELATIONS
 from discreet.budget.release import UNITS
 from discreet.budget.toml import exact, one_of
 from discreet.errors import InputError
-from discreet.memory import fill
+from discreet.memory import set_fields
 from discreet.numbers import Exact, brief, fraction
 
 
@@ -56,7 +56,7 @@ class Total:
         at = None if delta is None else fraction(delta, name="delta of a total")
         if at is not None and not 0 <= at < 1:
             raise InputError(f"delta of a total is {delta}; it must be at least 0 and below 1")
-        fill(self, unit="+".join(joined), neighbours=relation, **limits, delta=at)
+        set_fields(self, unit="+".join(joined), neighbours=relation, **limits, delta=at)
 
     @property
     def units(self) -> tuple[str, ...]:

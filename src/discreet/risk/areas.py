@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from discreet.accounting.values import Number, read
 from discreet.errors import InputError
-from discreet.memory import fill
+from discreet.memory import set_fields
 from discreet.risk.inputs import one_number, one_variance
 from discreet.risk.odds import Floats
 
@@ -93,7 +93,7 @@ class Poisson(RestLaw):
         value = float(one_number(mean, name="mean of the Poisson prior"))
         if not 0 < value <= 1e9:
             raise InputError(f"mean of the Poisson prior is {value:g}; it must be above 0 and at most 1e9")
-        fill(self, mean=value)
+        set_fields(self, mean=value)
 
     def log_rest(self, rest: Integers) -> Floats:
         """Return the logarithm of the probability of each rest; -inf below zero."""
@@ -122,7 +122,7 @@ class Table(RestLaw):
         if any(value < 0 for value in values):
             raise InputError(f"the table of a prior holds {float(min(values)):g}; no probability is negative")
         total = sum(values)
-        fill(self, probabilities=tuple(float(value / total) for value in values))
+        set_fields(self, probabilities=tuple(float(value / total) for value in values))
 
     def log_rest(self, rest: Integers) -> Floats:
         """Return the logarithm of the probability of each rest; -inf where it cannot be."""
@@ -192,7 +192,7 @@ class Area:
         count: int | None = None,
     ) -> None:
         who = f" of {name}" if name else ""
-        fill(
+        set_fields(
             self,
             name=name,
             variance=one_variance(variance, rho, of=who),

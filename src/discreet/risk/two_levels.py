@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from discreet.accounting.values import Number
 from discreet.errors import InputError
-from discreet.memory import fill
+from discreet.memory import set_fields
 from discreet.noise import DiscreteGaussian
 from discreet.numbers import prior as read_prior
 from discreet.risk.areas import Integers
@@ -82,7 +82,7 @@ class TwoLevels:
             raise InputError(f"siblings is {siblings}; with two levels there must be at least one")
         if known < 0:
             raise InputError(f"known is {known}; the count of the others in the block is zero or more")
-        fill(
+        set_fields(
             self,
             variances=(found[0], found[1]),
             siblings=SiblingNoise.of(siblings, found[0], exact=not single),

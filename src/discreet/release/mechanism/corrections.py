@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.memory import fill
+from discreet.memory import set_fields
 from discreet.release.mechanism.groups import Specification
 from discreet.release.mechanism.parts import Codes, Part, joined, keys
 from discreet.release.mechanism.regions import Classes
@@ -158,7 +158,7 @@ class Corrections:
             if value is not None and value not in allowed:
                 raise InputError(f"{name} is {value!r}; it must be {' or '.join(allowed)}")
         if self.suppression is not None and self.negative is None:
-            fill(self, negative="zero")
+            set_fields(self, negative="zero")
 
     def __bool__(self) -> bool:
         return self.negative is not None
