@@ -27,7 +27,7 @@ from discreet.budget.toml import (
 )
 from discreet.errors import InputError
 from discreet.faces import Summarised
-from discreet.memory import Forgetful
+from discreet.memory import Forgetful, set_fields
 from discreet.noise import Noise, grouped
 from discreet.numbers import Exact, shown, whole
 
@@ -61,6 +61,10 @@ class Row(NamedTuple):
         except InputError as error:
             text = f"{error} (query {shown(self.query)}, level {shown(self.level)})"
             raise InputError(text) from None
+
+
+def _lines(texts: Iterable[str], key: str) -> tuple[str, ...]:
+    return tuple(line(text, name=f"item of {key}", field=(key, at)) for at, text in enumerate(texts))
 
 
 @dataclass(frozen=True, kw_only=True, init=False)
@@ -113,20 +117,21 @@ class Release(Forgetful, Summarised):
         kind: str = AnswerKind.EXACT,
         reason: str = "",
     ) -> None:
-        put = object.__setattr__
-        put(self, "name", line(name, name="name of the release", field=("name",)))
-        put(self, "title", line(title, name="title", field=("title",), empty=True))
-        put(self, "unit", one_of(unit, UNITS, name="unit", field=("unit",)))
-        put(self, "neighbours", one_of(neighbours, RELATIONS, name="neighbours", field=("neighbours",)))
-        put(self, "rho", None if rho is None else exact(rho, name="rho of the release", field=("rho",)))
-        put(self, "levels", tuple(levels))
-        put(self, "spine", spine)
-        for key, texts in (("sources", sources), ("notes", notes)):
-            lines = (line(text, name=f"item of {key}", field=(key, i)) for i, text in enumerate(texts))
-            put(self, key, tuple(lines))
-        stated = one_of(kind, [each.value for each in STATED], name="kind", field=("kind",))
-        put(self, "kind", AnswerKind(stated))
-        put(self, "reason", line(reason, name="reason", field=("reason",), empty=True))
+        set_fields(
+            self,
+            name=line(name, name="name of the release", field=("name",)),
+            title=line(title, name="title", field=("title",), empty=True),
+            unit=one_of(unit, UNITS, name="unit", field=("unit",)),
+            neighbours=one_of(neighbours, RELATIONS, name="neighbours", field=("neighbours",)),
+            rho=None if rho is None else exact(rho, name="rho of the release", field=("rho",)),
+            levels=tuple(levels),
+            spine=spine,
+            sources=_lines(sources, "sources"),
+            notes=_lines(notes, "notes"),
+            attributes=attributes,
+            kind=AnswerKind(one_of(kind, [one.value for one in STATED], name="kind", field=("kind",))),
+            reason=line(reason, name="reason", field=("reason",), empty=True),
+        )
         if (self.kind is AnswerKind.EXACT) == bool(self.reason):
             given = "but no reason is given" if not self.reason else "and a reason is given"
             raise FieldError(
@@ -139,7 +144,6 @@ class Release(Forgetful, Summarised):
             raise FieldError(text, field=("levels",))
         names = [level.name for level in self.levels]
         no_repeats(names, name=f"release {shown(name)}", field=("levels",))
-        put(self, "attributes", attributes)
         self._check_budgets()
         for index, level in enumerate(self.levels if attributes is not None else ()):
             for query in level.queries:  # every query is a product of the attributes

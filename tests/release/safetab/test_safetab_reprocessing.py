@@ -13,7 +13,8 @@ from safetab_toy import DATA, TOY
 from discreet.cli import run as command
 from discreet.errors import InputError
 from discreet.release import check_ledger, create_ledger, read_ledger
-from discreet.release.safetab.run import Options, coterminous, postprocess, run
+from discreet.release.safetab.run import coterminous, postprocess, run
+from discreet.release.safetab.run_plan import Options
 
 MARK = "NOT-PRIVATE"
 
