@@ -1,4 +1,4 @@
-"""Best estimates over tree and queries, their intervals, whole-number tables, and the accuracy of a plan."""
+"""Best estimates with intervals, whole-number tables, the accuracy of a plan, and regression on estimates."""
 
 from __future__ import annotations
 
@@ -8,17 +8,35 @@ from discreet.estimation.accuracy import Accuracy, accuracy
 
 if TYPE_CHECKING:
     from discreet.estimation.plan import Goal, Plan, plan
+    from discreet.estimation.regression import NoisyRatio, Regression, noisy_ratio, regress
 
-__all__ = ["Accuracy", "Goal", "Plan", "accuracy", "plan"]
+__all__ = [
+    "Accuracy",
+    "Goal",
+    "NoisyRatio",
+    "Plan",
+    "Regression",
+    "accuracy",
+    "noisy_ratio",
+    "plan",
+    "regress",
+]
+
+_LATER = {
+    "discreet.estimation.plan": ("Goal", "Plan", "plan"),
+    "discreet.estimation.regression": ("NoisyRatio", "Regression", "noisy_ratio", "regress"),
+}
+"""Loaded on first use: the planner imports the accountant, which accuracy does not need."""
 
 
 def __getattr__(name: str) -> object:
-    """Load the planner on first use: it imports the accountant, which accuracy does not need."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    """Load a module on first use, and take all its public names from it."""
     from importlib import import_module
 
-    module = import_module("discreet.estimation.plan")
-    # the submodule `plan` and its function share a name, and the function must win
-    globals().update({name: getattr(module, name) for name in ("Goal", "Plan", "plan")})
-    return globals()[name]
+    for module, names in _LATER.items():
+        if name in names:
+            # the submodule `plan` and its function share a name, and the function must win
+            loaded = import_module(module)
+            globals().update({one: getattr(loaded, one) for one in names})
+            return globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
