@@ -22,21 +22,20 @@ __all__ = [
     "regress",
 ]
 
-_LATER = {
-    "discreet.estimation.plan": ("Goal", "Plan", "plan"),
-    "discreet.estimation.regression": ("NoisyRatio", "Regression", "noisy_ratio", "regress"),
-}
-"""Loaded on first use: the planner imports the accountant, which accuracy does not need."""
+_PLAN = ("Goal", "Plan", "plan")
+_REGRESSION = ("NoisyRatio", "Regression", "noisy_ratio", "regress")
 
 
 def __getattr__(name: str) -> object:
-    """Load a module on first use, and take all its public names from it."""
+    """Load the rest on first use: the planner imports the accountant, which accuracy does not need."""
     from importlib import import_module
 
-    for module, names in _LATER.items():
-        if name in names:
-            # the submodule `plan` and its function share a name, and the function must win
-            loaded = import_module(module)
-            globals().update({one: getattr(loaded, one) for one in names})
-            return globals()[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _PLAN:
+        module, names = import_module("discreet.estimation.plan"), _PLAN
+    elif name in _REGRESSION:
+        module, names = import_module("discreet.estimation.regression"), _REGRESSION
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # the submodule `plan` and its function share a name, and the function must win
+    globals().update({one: getattr(module, one) for one in names})
+    return globals()[name]

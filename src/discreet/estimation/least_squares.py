@@ -18,7 +18,8 @@ its covariances.
 - Its critical value. With few rows, or rows that weigh much, the sandwich varies. If residuals are normal
   with the variance that the fit gives them, the chance of a statistic above c is, by Craig's formula,
   2/pi times the integral of prod (1 + c^2 k_i / sin^2)^(-1/2) over a quarter turn, k_i being the parts of the
-  rows in the sandwich. This is solved for c. Large tables have Student's or the normal value.
+  rows in the sandwich. This is solved for c; large tables have Student's or the normal value. Noise that
+  regressor and residual share makes it smaller, by the first term of its expansion.
 - Its symmetry. A corrected slope is skew, and its standard error grows with it. Both follow from the known
   noise: third cumulant of the score, and covariance of score and sandwich. Hall's cubic (1992) removes them.
 - Its width. The sandwich is computed with estimated slopes, and is too large on average by the product of
@@ -206,7 +207,7 @@ class _Moments:
         """The part of a regressor's variation that is not noise."""
         seen = (self.w[..., None] * self.z * self.z).sum(axis=-2)
         noise = ((self.w * self.counted)[..., None] * np.diagonal(self.z_noise, axis1=-2, axis2=-1)).sum(-2)
-        return np.asarray(1.0 - noise / seen)
+        return np.asarray(1.0 - noise / np.where(seen > 0, seen, 1.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,8 +405,17 @@ class _Functional:
         left = variance * (1.0 - 2.0 * fit.leverage) + ((z @ estimated) * z).sum(axis=-1)
         parts = (w * self.regressor) ** 2
         whole = (parts * variance).sum(axis=-1, keepdims=True)
-        parts = parts * np.maximum(left, 0.0) / (1.0 - fit.leverage) / whole
-        return _critical_value(parts, chance)
+        known = whole > 0  # else the regressor is constant
+        parts = parts * np.maximum(left, 0.0) / (1.0 - fit.leverage) / np.where(known, whole, 1.0)
+        normal = _critical_value(np.where(known, parts, 1.0 / parts.shape[-1]), chance)
+        # noise that regressor and residual share adds to the fourth moments of the score, which makes the
+        # tails of a sum divided by its own root mean square lighter: its fourth cumulant is -2 times theirs
+        square = self.shared**2
+        seen = self.regressor**2 * variance
+        total = (w**2 * (seen + square)).sum(axis=-1)
+        fourth = (w**4 * square * (42.0 * seen + 9.0 * square)).sum(axis=-1)
+        fourth = fourth / np.where(total > 0, total, 1.0) ** 2
+        return np.asarray(normal / (1.0 + fourth * (normal**2 - 3.0) / 12.0))
 
 
 def _critical_value(parts: Floats, chance: float) -> Floats:

@@ -26,7 +26,7 @@ from discreet.tables import Problems, TableSource, read_table
 Noise = str | float
 """The variance or covariance of noise: a column that has it for every row, or one number for all rows."""
 
-STEADY = 5.0
+STEADY = 8.0
 """A ratio is used where its denominator is at least so many standard deviations above zero."""
 
 
@@ -321,7 +321,7 @@ def _refuse(columns: _Columns, given: Noise, wrong: NDArray[np.bool_], what: str
 class NoisyRatio:
     """Ratios of noisy counts, the variances of their noise, and where both can be relied on.
 
-    Where a denominator is less than five standard deviations above zero (not `steady`), there is no number.
+    Where a denominator is less than eight standard deviations above zero (not `steady`), there is no number.
     """
 
     value: Floats
@@ -340,12 +340,12 @@ def noisy_ratio(
     """Return ratios of noisy counts with the variances of their noise.
 
     If the whole is the sum of noisy counts of which the part is one, the covariance of part and whole is the
-    variance of the part. The noise of the whole makes a ratio too large on average; to second order that is
-    taken out.
+    variance of the part. The noise of the whole makes a ratio, and the first-order formula of its variance,
+    too large on average; to second order that is taken out.
 
     >>> found = noisy_ratio([300, 2], [1000, 8], part_variance=25, whole_variance=150, covariance=25)
     >>> found.value.round(5).tolist(), found.variance.round(8).tolist(), found.steady.tolist()
-    ([0.29998, nan], [2.35e-05, nan], [True, False])
+    ([0.29998, nan], [2.349e-05, nan], [True, False])
     """
     given = (part, whole, part_variance, whole_variance, covariance)
     try:
@@ -363,6 +363,10 @@ def noisy_ratio(
     steady = (bottom > 0) & (bottom >= STEADY * np.sqrt(of_bottom))
     safe = np.where(steady, bottom, 1.0)
     ratio = top / safe
-    value = ratio - (ratio * of_bottom - of_both) / safe**2
-    variance = (of_top - 2.0 * ratio * of_both + ratio**2 * of_bottom) / safe**2
+    shared = ratio * of_bottom - of_both
+    first = of_top - 2.0 * ratio * of_both + ratio**2 * of_bottom
+    # the first-order formula at the noisy counts, and what it is too large by on average, relative to itself
+    product = np.divide(shared**2, first, out=np.zeros_like(first), where=first > 0)
+    value = ratio - shared / safe**2
+    variance = first / (safe**2 + 3.0 * of_bottom + 5.0 * product)
     return NoisyRatio(np.where(steady, value, np.nan), np.where(steady, variance, np.nan), steady)
