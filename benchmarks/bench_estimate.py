@@ -51,7 +51,7 @@ def rows(blocks: int = BLOCKS) -> list[tuple[str, ...]]:
     assert attributes is not None
     lines = [("accuracy of every query at every level", _seconds(lambda: accuracy(release)))]
     keep = ["State", "County", "Tract"]
-    spent = _seconds(lambda: plan(release, keep=keep, certified=False))
+    spent = _seconds(lambda: plan(release, keep=keep, certify=False))
     lines.append(("best plan that keeps State, County, Tract (65 variables)", spent))
     groups = max(1, blocks // 34)
     tracts = max(1, round(groups / 2.83))

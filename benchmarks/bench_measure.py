@@ -115,15 +115,21 @@ def rows(cells: int = 10_000_000) -> list[dict[str, str | float]]:
 
 
 def markdown(found: list[dict[str, str | float]]) -> str:
-    """Return the rows as a table."""
+    """Return the size of each input, and the rows as a table."""
+    sizes = {
+        row["shape"]: f"The {row['shape']} table has {row['units']:,} units and {row['cells']:,} cells."
+        for row in found
+    }
     lines = [
-        "| table | units | cells | format | post | seconds | processor seconds | peak memory |",
-        "| --- | ---: | ---: | --- | --- | ---: | ---: | ---: |",
+        " ".join(sizes.values()),
+        "",
+        "| table | format | post | seconds | processor seconds | peak memory, GB |",
+        "| --- | --- | --- | ---: | ---: | ---: |",
     ]
     for row in found:
         lines.append(
-            f"| {row['shape']} | {row['units']:,} | {row['cells']:,} | {row['format']} | {row['post']} | "
-            f"{row['seconds']:.1f} | {row['processor']:.1f} | {float(row['memory']) / 1e9:.2f} GB |"
+            f"| {row['shape']} | {row['format']} | {row['post']} | {row['seconds']:.1f} | "
+            f"{row['processor']:.1f} | {float(row['memory']) / 1e9:.2f} |"
         )
     return "\n".join(lines)
 

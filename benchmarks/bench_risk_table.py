@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 ROWS = 10_000_000
-HEADER = ("what", "seconds", "processor seconds", "peak memory")
+HEADER = (f"what, {ROWS:,} rows", "seconds", "processor seconds", "peak memory, MB")
 
 CHILD = """
 import json, sys
@@ -65,11 +65,11 @@ def measured(*arguments: str) -> tuple[float, float, float]:
     return seconds, processor, int(done.stderr.split()[-1]) / 1024
 
 
-def rows(count: int = ROWS) -> list[tuple[str, ...]]:
+def rows() -> list[tuple[str, ...]]:
     """Measure all cases."""
     lines = []
     with tempfile.TemporaryDirectory() as folder:
-        make(Path(folder), count)
+        make(Path(folder), ROWS)
         for what, file, more in (
             ("CSV, summary", "table.csv", ()),
             ("CSV, summary, known count 2", "table.csv", ("--known", "2")),
@@ -79,8 +79,7 @@ def rows(count: int = ROWS) -> list[tuple[str, ...]]:
             seconds, processor, memory = measured(
                 "risk", "table", f"{folder}/{file}", "--prior", "1/10", "--quiet", *more
             )
-            name = f"{count:,} rows of {what}"
-            lines.append((name, f"{seconds:.1f}", f"{processor:.1f}", f"{memory:.0f} MB"))
+            lines.append((what, f"{seconds:.1f}", f"{processor:.1f}", f"{memory:.0f}"))
     return lines
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 MILLION = 1_000_000
-HEADER = ("what", "engine", "seconds", "processor seconds", "peak memory")
+HEADER = ("what", "engine", "seconds", "processor seconds", "peak memory, GB")
 _TICK = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 
@@ -183,7 +183,7 @@ def markdown(lines: Sequence[Line]) -> str:
             else (
                 f"{measurement.seconds:.1f}",
                 f"{measurement.processor:.1f}",
-                f"{measurement.memory / 1e9:.2f} GB",
+                f"{measurement.memory / 1e9:.2f}",
             )
         )
         text.append(f"| {measurement.what} | {measurement.engine} | " + " | ".join(numbers) + " |")

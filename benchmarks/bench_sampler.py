@@ -84,12 +84,12 @@ def markdown(found: list[dict[str, str | float | None]]) -> str:
     lines = [
         f"Million draws per second, {os.cpu_count()} processors.",
         "",
-        "| noise | table made in | one thread | as used | OpenDP |",
+        "| noise | seconds for the table | one thread | as used | OpenDP |",
         "| --- | ---: | ---: | ---: | ---: |",
     ]
     for row in found:
         rates = " | ".join(millions(row[name]) for name in ("one thread", "as used", "OpenDP"))
-        lines.append(f"| {row['noise']} | {row['set up']:.3f} s | {rates} |")
+        lines.append(f"| {row['noise']} | {row['set up']:.3f} | {rates} |")
     return "\n".join(lines)
 
 

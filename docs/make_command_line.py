@@ -1,7 +1,7 @@
 """Makes docs/reference/command-line.md from what `--help` says: `.venv/bin/python docs/make_command_line.py`.
 
-Commands, options and their meanings come from the help alone; an option that says the same in several
-commands is described once. tests/test_docs.py compares the page with the help.
+Commands, options and their meanings come from the help alone; an argument or option that says the same in
+several commands is described once. tests/test_docs.py compares the page with the help.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import io
 import os
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
@@ -18,9 +19,6 @@ from unittest import mock
 from discreet.cli import run
 
 PAGE = Path(__file__).parent / "reference" / "command-line.md"
-SHARED_BY = 4
-"""An option that has the same words in so many commands is described once."""
-
 MORE = {
     "account": "[What it prints](output.md#discreet-account)",
     "accuracy": "[Reference](estimation.md#discreet-accuracy)",
@@ -41,10 +39,14 @@ MORE = {
 }
 """Where to read on about a command."""
 
+SHARED_BY = 3
+"""What so many commands describe in the same words is described at the top; less often, where it is first."""
 HEAD = """\
 # The command line
 
-Every command with its options, as `discreet COMMAND --help` prints them; `make command-line` made this page.
+Every command with its options. `discreet COMMAND --help` prints the same, with examples; `make command-line`
+made this page. The first line of a command shows what follows its name: required unless in brackets, or
+unless an option says that it stands instead.
 [What commands take and print](output.md) has targets, numbers, tables, JSON and exit statuses, and the
 [glossary](../glossary.md) terms such as [ledger](../glossary.md#ledger),
 [neighbours](../glossary.md#neighbours) and [query](../glossary.md#query).
@@ -60,7 +62,11 @@ class Help:
     """Paragraphs outside the boxes, without the examples."""
     boxes: dict[str, dict[str, str]]
     """Arguments, options (`Parameters`) and commands, with their meanings."""
-    examples: tuple[str, ...]
+
+    @property
+    def rows(self) -> list[tuple[str, str]]:
+        """Arguments and options, with their meanings."""
+        return [row for box in ("Arguments", "Parameters") for row in self.boxes.get(box, {}).items()]
 
 
 def read(printed: str) -> Help:
@@ -68,7 +74,7 @@ def read(printed: str) -> Help:
 
     >>> box = "╭─ Parameters ─╮\\n│ *  --out DIR  Where to. [required] │\\n╰─╯"
     >>> read(f"Usage: discreet show\\n\\nShow it.\\n\\n{box}\\n\\nExamples:\\n  discreet show a").boxes
-    {'Parameters': {'--out DIR': 'Where to. Required.'}}
+    {'Parameters': {'--out DIR': 'Where to.'}}
     """
     boxes: dict[str, dict[str, str]] = {}
     text: list[str] = []
@@ -77,15 +83,12 @@ def read(printed: str) -> Help:
             rows = boxes.setdefault(title[1], {})
         elif line.startswith("│"):
             name, _, meaning = re.sub(r"^\*\s+", "", line.strip("│ ")).partition("  ")
-            meaning = re.sub(r" ?\[required\]$", " Required.", meaning.strip()).strip()
-            rows[name] = meaning
+            rows[name] = meaning.strip().removesuffix("[required]").strip()
         elif not line.startswith("╰"):
             text.append(line)
     usage, *paragraphs = (part.strip("\n") for part in "\n".join(text).split("\n\n") if part.strip())
-    examples = [part for part in paragraphs if part.startswith("Example")]
-    said = tuple(" ".join(part.split()) for part in paragraphs if part not in examples)
-    commands = tuple(line.strip() for part in examples for line in part.splitlines()[1:])
-    return Help(" ".join(usage.removeprefix("Usage: ").split()), said, boxes, commands)
+    said = tuple(" ".join(part.split()) for part in paragraphs if not part.startswith("Example"))
+    return Help(" ".join(usage.removeprefix("Usage: ").split()), said, boxes)
 
 
 def ask(*words: str) -> Help:
@@ -112,46 +115,58 @@ def _names(said: Help) -> list[str]:
     return [name for name in said.boxes.get("Commands", {}) if not name.startswith("-")]
 
 
+def shared(found: Iterable[Help]) -> list[tuple[str, str]]:
+    """Return what several commands describe in the same words; of one name, the most frequent description.
+
+    >>> one, two = {"--out DIR": "Where to.", "--json": "As JSON."}, {"--out DIR": "Where to."}
+    >>> shared(Help("", (), {"Parameters": options}) for options in (one, two, two))
+    [('--out DIR', 'Where to.')]
+    """
+    counted = Counter(row for said in found for row in said.rows if row[1])
+    rows: dict[str, tuple[str, str]] = {}
+    for row, times in counted.most_common():
+        if times >= SHARED_BY:
+            rows.setdefault(_name(row), row)
+    return sorted(rows.values())
+
+
 def page() -> str:
     """Return the whole page."""
     found = commands()
-    counted = Counter(
-        row for said in found.values() for row in said.boxes.get("Parameters", {}).items() if row[1]
-    )
-    shared = {row for row, times in counted.items() if times >= SHARED_BY}
-    listed = [
-        (f"[`discreet {words[0]}`](#discreet-{words[0]})", said.text[0])
-        for words, said in found.items()
-        if len(words) == 1
-    ]
-    parts = [HEAD, _list(listed), "## Options of several commands\n"]
-    parts.append(_list([(f"`{name}`", meaning) for name, meaning in sorted(shared)]))
-    shown: set[tuple[str, ...]] = set()
-    first: dict[str, str] = {}
+    once = shared(found.values())
+    listed = [f"[`{words[0]}`](#discreet-{words[0]})" for words in found if len(words) == 1]
+    parts = [HEAD, ", ".join(listed) + ".\n", "## In several commands\n", _list(once)]
+    where = dict.fromkeys(once, "[above](#in-several-commands)")
     for words, said in found.items():
         name = f"discreet {' '.join(words)}"
         parts.append(f"{'#' * (1 + len(words))} `{name}`\n")
         more = f" {MORE[words[0]]}." if len(words) == 1 and words[0] in MORE else ""
-        parts.append(f"`{said.usage}`\n\n{' '.join(said.text)}{more}\n")
-        same = first.setdefault(repr(said.boxes), name)
-        if said.boxes and same != name:
-            parts.append(f"Arguments and options are those of `{same}`.\n")
-            continue
-        rows = [(f"`{argument}`", meaning) for argument, meaning in said.boxes.get("Arguments", {}).items()]
-        options = said.boxes.get("Parameters", {}).items()
-        rows += [(f"`{row[0]}`", row[1]) for row in options if row not in shared]
-        if rows:
-            parts.append(_list(rows))
-        if also := [f"`{row[0].split()[0]}`" for row in options if row in shared]:
-            parts.append(f"Also {', '.join(also)}.\n")
-        if said.examples and said.examples not in shown:
-            shown.add(said.examples)
-            parts.append("```sh\n" + "\n".join(said.examples) + "\n```\n")
+        usage = said.usage.replace(f"{name} ", "").removesuffix("[OPTIONS]").strip()
+        if usage:
+            parts.append(f"`{usage}`\n")
+        parts.append(f"{' '.join(said.text)}{more}\n")
+        here = f"[`{name}`](#{name.replace(' ', '-')})"
+        new: list[tuple[str, str]] = []
+        told: dict[str, list[str]] = {}
+        for row in said.rows:
+            if where.setdefault(row, here) == here:
+                new.append(row)
+            elif row not in once or row[0].startswith("-") or _name(row) not in usage:
+                told.setdefault(where[row], []).append(f"`{_name(row)}`")
+        if new:
+            parts.append(_list(new))
+        if told:
+            also = (f"As {place}: {', '.join(names)}." for place, names in told.items())
+            parts.append(" ".join(also) + "\n")
     return "\n".join(parts)
 
 
-def _list(rows: list[tuple[str, str]]) -> str:
-    return "".join(f"- {name}: {meaning}\n" if meaning else f"- {name}\n" for name, meaning in rows)
+def _name(row: tuple[str, str]) -> str:
+    return row[0].split()[0]
+
+
+def _list(rows: Iterable[tuple[str, str]]) -> str:
+    return "".join(f"- `{name}`: {meaning}\n" if meaning else f"- `{name}`\n" for name, meaning in rows)
 
 
 if __name__ == "__main__":

@@ -152,7 +152,7 @@ IDEAS: dict[str, Callable[[ast.Module], bool]] = {
     "what the screen shows": defining("_show", "Screen"),
     "JSON for readers": defining("json_text"),
     "progress on a terminal": importing("rich.progress"),
-    "a number in so many digits": defining("number"),
+    "a number in so many digits": defining("number", "_with_zeros"),
     "percent": defining("percent", "_percent", "percent_text"),
     "a chance that is not rounded away": defining("chance", "_chance", "chance_text"),
     "a reader of exact numbers": defining("fraction", "read_fraction"),

@@ -56,7 +56,7 @@ ANY = {
     "files.py": "PyArrow, which has no types",
     "release/engine/__init__.py": "Ibis, which has no types that a checker could use",
     "release/engine/spark.py": "Spark, which need not be installed",
-    "release/ledger.py": "JSON, until it is checked",
+    "release/manifests.py": "JSON, until it is checked",
     "release/mechanism/counts.py": "NumPy integers of any width",
     "report/figures.py": "settings of Matplotlib, and options passed on to it",
     "report/workbook.py": "XlsxWriter, which has no types",
@@ -71,7 +71,24 @@ ANY = {
 }
 """Border modules, in which `Any` may be written, and why. Elsewhere a type says what comes."""
 
+WRITERS = {
+    "numbers.py": "exact numbers in errors and files, and intervals",
+    "answers/quantity.py": "the class that writes numbers",
+    "accounting/calibration.py": "the note in the file of a calibrated release",
+    "accounting/certificate.py": "certificates, which are files",
+    "release/mechanism/tables.py": "tables, which are files",
+    "release/safetab/configuration.py": "parameters, which are files",
+    "report/figures.py": "titles of pictures",
+    "report/html/__init__.py": "powers of ten as markup, and ticks of an axis",
+    "studies/drawing.py": "labels in pictures",
+    "workbench/controls.py": "a width, for a style sheet",
+}
+"""Modules that write floats themselves, and why. Elsewhere a `Quantity` does: it rounds a bound its way."""
+
 HEAVY = {"ibis", "duckdb", "pyspark", "pandas", "matplotlib", "nicegui", "numpy", "flint", "rich", "cyclopts"}
+
+FLOAT_CODE = re.compile(r"(^|[.\d#,+}'\"])[efgEFG%]($|[^a-zA-Z])|^\{\w+\}$")
+"""The end of a format that floats have, such as .3f or g, or a format that is not known until it is used."""
 
 Found = tuple[str, str]
 
@@ -204,6 +221,54 @@ def test_any_stays_at_the_borders(path: Path) -> None:
         assert lines, f"{name_of(path)} is listed in ANY and has none"
     else:
         assert not lines, f"{name_of(path)} says Any in line {lines[0]}: name the type, or say in ANY why not"
+
+
+def float_formats(node: ast.AST) -> Iterator[int]:
+    """Yield the lines in which floats are written; errors, and `float(f"{x:.3g}")`, which rounds, are not."""
+    if isinstance(node, ast.Raise):
+        return
+    spec = ""
+    if isinstance(node, ast.FormattedValue) and node.format_spec is not None:
+        spec = ast.unparse(node.format_spec)[2:-1]
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant):
+        spec = str(node.left.value) if isinstance(node.left.value, str) else ""
+    elif isinstance(node, ast.Call):
+        called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if called in ("float", "Fraction") or called.endswith("Error"):
+            return
+        if called == "format":
+            spec = ast.unparse(node.func if isinstance(node.func, ast.Attribute) else node.args[-1])
+    if FLOAT_CODE.search(spec):
+        yield node.lineno  # type: ignore[attr-defined]
+    for child in ast.iter_child_nodes(node):
+        yield from float_formats(child)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_quantities_alone_write_floats(path: Path) -> None:
+    lines = list(float_formats(tree_of(path)))
+    if name_of(path) in WRITERS:
+        assert lines, f"{name_of(path)} is listed in WRITERS and writes none"
+    else:
+        assert not lines, f"{name_of(path)} writes a float in line {lines[0]}: make it a Quantity"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('f"epsilon {x:.3f}"', 1),
+        ('f"{x:,.1f} and {y:#.{digits}g}"', 2),
+        ('f"{x:{form}}"', 1),
+        ('format(x, ".3g")', 1),
+        ('"{:.2e}".format(x)', 1),
+        ('"%.2f" % x', 1),
+        ('f"{many:,} {name:<{width}} {x!r}"', 0),
+        ('float(f"{x:.3g}")', 0),
+        ('raise InputError(f"epsilon is {x:g}")', 0),
+    ],
+)
+def test_formats_of_floats_are_found(text: str, found: int) -> None:
+    assert len(list(float_formats(ast.parse(text)))) == found
 
 
 def test_each_idea_and_each_name_once() -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import atexit
 import csv
-import gzip
 import hashlib
 import io
 import os
@@ -189,11 +188,6 @@ def readable(path: Path) -> Iterator[None]:
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", "") or "it is damaged"
         raise InputError(f"{path} cannot be read: {reason}") from None
-
-
-def open_bytes(path: Path) -> gzip.GzipFile | io.FileIO:
-    """Open a file for reading, as what it holds: one whose name ends in .gz is unpacked on the way."""
-    return gzip.GzipFile(path) if path.suffix.lower() == ".gz" else path.open("rb", buffering=0)
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

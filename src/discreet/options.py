@@ -9,7 +9,7 @@ cannot differ. What is imported here is light, because `--help` needs it.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from functools import wraps
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Annotated, Literal, ParamSpec, TypeVar, get_args, get_origin
 
 from discreet.budget import Neighbours, Release
+from discreet.budget.goals import Goal
 from discreet.files import FilePath
 from discreet.numbers import Exact
 from discreet.tables import TableSource
@@ -160,6 +161,16 @@ Accuracy = Annotated[
         reads=str | None,
     ),
 ]
+Children = Annotated[
+    Sequence[float] | None,
+    Option(
+        "Children of an area on average, for each level below the top, such as 51,61.6; or a table of "
+        "areas (columns unit, level, parent). Default: the United States of 2020, for releases with its "
+        "levels US, State, County, Tract, Block group and Block.",
+        "N,N,...|FILE",
+        reads=str | None,
+    ),
+]
 
 
 # -- questions -----------------------------------------------------------------------------------------------
@@ -167,7 +178,7 @@ Accuracy = Annotated[
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Accounting:
-    """What `privacy_table` takes, and `discreet account`."""
+    """What `privacy_table` takes, and the command `account`."""
 
     releases: Sequence[Release]
     _: KW_ONLY
@@ -192,6 +203,90 @@ class Accounting:
     people: People = 1
     jobs: Jobs = 1
     progress: Callable[[int, int], None] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparing:
+    """What `compare` takes."""
+
+    a: Release
+    b: Release
+    _: KW_ONLY
+    delta: Deltas = ()
+    accuracy: Accuracy = None
+    neighbours: Relation = None
+    people: People = 1
+    jobs: Jobs = 1
+    progress: Callable[[int, int], None] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Calibrating:
+    """What `calibrate` takes."""
+
+    release: Release
+    _: KW_ONLY
+    delta: Annotated[Exact | float, Option("The delta of the promise, such as 1e-10.", "D", reads=str)]
+    epsilon: Annotated[Exact | float | None, Option("The epsilon of the promise.", "E", reads=str | None)] = (
+        None
+    )
+    zcdp: Annotated[bool, Option("Keep what zCDP promises at this delta.")] = False
+    by: Annotated[
+        Literal["overall", "level"],
+        Option("One factor for all variances, or one for each level.", "overall|level"),
+    ] = "overall"
+    weights: Annotated[
+        Mapping[str, Exact] | None, Option("Share the gain unevenly.", "LEVEL=W,...", reads=str | None)
+    ] = None
+    moe: Annotated[
+        Mapping[str, Exact] | None,
+        Option("Instead of a promise: the 95 % margins of error you want.", "LEVEL=M,...", reads=str | None),
+    ] = None
+    neighbours: Relation = None
+    accuracy: Accuracy = None
+    certify: Annotated[bool, Option("Also prove the exact epsilon of the new release at delta.")] = False
+    proof: bool = True
+    jobs: Jobs = 1
+    progress: Callable[[int, int], None] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Planning:
+    """What `plan` takes."""
+
+    release: Release
+    _: KW_ONLY
+    keep: Annotated[
+        Sequence[str],
+        repeated_option(
+            "Estimates to keep as accurate as now: a level, or one of its queries; may be repeated.",
+            "LEVEL[:QUERY]",
+            "keep",
+        ),
+    ] = ()
+    goals: Annotated[
+        Sequence[Goal],
+        Option(
+            "The accuracy you want: [[goals]] with level, query, and sd or margin95.",
+            "FILE.toml",
+            "goal",
+            reads=Path | None,
+        ),
+    ] = ()
+    weights: Annotated[
+        Mapping[str, Exact] | None,
+        Option(
+            "Minimise the relative variances with these weights.",
+            "LEVEL[:QUERY]=W,...",
+            reads=str | None,
+        ),
+    ] = None
+    epsilon: Annotated[Exact | None, Option("The epsilon that may be spent.", "E", reads=str | None)] = None
+    delta: Annotated[Exact, Option("Default: 1e-10.", "D", reads=str)] = "1e-10"
+    certify: Annotated[
+        bool, Option("Prove the epsilon in ball arithmetic (default), or not.", negative="no-certify")
+    ] = True
+    tree: Children = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from discreet.accounting.calibration import below, calibrate, margins, reached, solve_factor
+from discreet.accounting.calibration import below, calibrate, margins, solve_factor
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
 from discreet.answers.calibration import saved_text
@@ -128,6 +128,9 @@ def test_factors_are_short_and_round_up() -> None:
         ({"delta": "1e-6", "epsilon": 1, "by": "query"}, "'overall' or 'level'"),
         ({"delta": "1e-6", "epsilon": 1, "by": "level", "weights": {"State": 1}}, "cannot be combined with"),
         ({"delta": "1e-6", "epsilon": 1, "weights": {"Nowhere": 1}}, "Nowhere"),
+        ({"delta": "1e-6", "moe": {"Nowhere": 1}}, "Nowhere"),
+        ({"delta": "1e-6", "moe": {"State": 5}, "epsilon": 1}, "or margins of error .moe., not both"),
+        ({"delta": "1e-6", "moe": {"State": 5}, "by": "level"}, "cannot be combined with weights, by or"),
     ],
 )
 def test_bad_input_is_named(options: dict[str, object], message: str) -> None:
@@ -216,7 +219,7 @@ def test_margins_that_make_no_sense_are_refused() -> None:
 
 
 def test_wide_margins_may_cost_no_epsilon() -> None:
-    found = reached(small(), {"State": 1000, "County": 1000}, delta="1/2")
+    found = calibrate(small(), moe={"State": 1000, "County": 1000}, delta="1/2")
     assert found.epsilon == 0
     assert found.proof is not None
     assert found.proof.upper <= Fraction(1, 2)
@@ -225,7 +228,7 @@ def test_wide_margins_may_cost_no_epsilon() -> None:
 @pytest.mark.parametrize("block", [10, *(pytest.param(m, marks=pytest.mark.slow) for m in (2, 7, 16))])
 def test_margins_keep_a_lattice_that_can_be_accounted_for(block: int) -> None:
     """Arbitrary variances of six decimals destroyed the lattice, and the accountant refused."""
-    found = reached(load("dhc-2022-08-25"), {"Block": block}, delta="1e-10")
+    found = calibrate(load("dhc-2022-08-25"), moe={"Block": block}, delta="1e-10")
     assert found.proof is not None
     assert found.proof.upper <= found.delta
     assert found.levels[-1].queries[0].margins[1] == block

@@ -44,7 +44,7 @@ RESULTS: dict[str, tuple[Callable[[], object], str]] = {
     "Verification": (lambda: verify(load(QUICK), epsilon=21, delta="1e-10"), "Proved. One case"),
     "Accuracy": (lambda: accuracy(load("pl94-2020-units")), "all queries and levels together"),
     "Plan": (
-        lambda: plan(load("pl94-2020-units"), keep=["Tract"], certified=False),
+        lambda: plan(load("pl94-2020-units"), keep=["Tract"], certify=False),
         "5 of 6 measurements are not needed",
     ),
     "Regression": (

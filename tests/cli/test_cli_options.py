@@ -10,56 +10,159 @@ from pathlib import Path
 
 import pytest
 
-from discreet import account, portfolio, release
-from discreet.accounting.costs import privacy_table
+from discreet import Certificate, account, calibrate, portfolio, release, verify
+from discreet.accounting.costs import compare, privacy_table
 from discreet.budget import load
-from discreet.cli import run
-from discreet.options import Accounting, Estimating, Measuring, Tabulating
+from discreet.cli import COMMANDS, run
+from discreet.cli.safetab import SUBCOMMANDS
+from discreet.estimation import accuracy, plan
+from discreet.options import (
+    Accounting,
+    Calibrating,
+    Comparing,
+    Estimating,
+    Measuring,
+    Planning,
+    Tabulating,
+)
+from discreet.release.composition import ledger_costs
+from discreet.release.safetab import census2020, curator, design, synthetic, validation
+from discreet.release.safetab import run as detailed_groups
+from discreet.release.safetab.account import account as detailed_account
+from discreet.release.safetab.earlier import total_only_groups
+from discreet.report.html import gather, render
+from discreet.risk import table_risk
+from discreet.risk.counts import one_count, several_counts
+from discreet.risk.hierarchy import hierarchy_posterior
+from discreet.risk.profile import risk_profile
 
-COMMANDS: dict[str, tuple[Callable[..., object], set[str]]] = {
-    # the function, and what it takes by place on the command line, or not at all
-    "tabulate": (release.tabulate, {"release"}),
-    "measure": (release.measure, {"release"}),
-    "estimate": (release.estimate, {"noisy", "streamed"}),
-    "account": (privacy_table, {"releases", "progress"}),
+Functions = tuple[Callable[..., object], ...]
+
+QUESTIONS: dict[str, tuple[type, Callable[..., object]]] = {
+    "account": (Accounting, privacy_table),
+    "calibrate": (Calibrating, calibrate),
+    "compare": (Comparing, compare),
+    "estimate": (Estimating, release.estimate),
+    "measure": (Measuring, release.measure),
+    "plan": (Planning, plan),
+    "tabulate": (Tabulating, release.tabulate),
 }
+"""Commands whose options are declared as a question, which its function takes."""
+
+ASKED: dict[str, Functions] = {
+    **{command: (function,) for command, (_, function) in QUESTIONS.items()},
+    "accuracy": (accuracy,),
+    "ledger check": (release.check_ledger,),
+    "ledger new": (release.create_ledger,),
+    "ledger show": (ledger_costs,),
+    "ledger sign": (release.sign_ledger,),
+    "ledger total": (release.change_total,),
+    "report": (gather, render),
+    "risk explain": (risk_profile,),
+    "risk hierarchy": (hierarchy_posterior,),
+    "risk release": (risk_profile,),
+    "risk single": (one_count, several_counts),
+    "risk table": (table_risk,),
+    "safetab account": (detailed_account,),
+    "safetab coterminous": (detailed_groups.coterminous,),
+    "safetab design": (design.sizing, design.changed, total_only_groups),
+    "safetab init": (census2020.write_parameters,),
+    "safetab post": (detailed_groups.postprocess,),
+    "safetab report": (curator.curate,),
+    "safetab run": (detailed_groups.run, detailed_groups.Options),
+    "safetab synth": (synthetic.synthesize,),
+    "safetab validate": (validation.check_input,),
+    "verify": (verify, Certificate.claim),
+}
+"""Every command that asks something, and the functions that answer it in Python."""
+
+OTHERS = {"ledger", "ledger witness", "presets", "reproduce", "risk", "safetab", "show", "workbench"}
+"""Groups of commands, and commands that list, show or serve and have no function with options."""
+
 ALONE = {"--json", "--quiet", "--help", "--version"}
 """What only a command line needs."""
-FILES = {"account": {"--unit", "--curve", "--tradeoff", "--plot", "--export"}}
-"""The files that `account` writes of its curves, and the unit of a ledger that is named."""
+
+FILES = {"--out", "--plot", "--csv", "--pdf", "--curve", "--tradeoff", "--export"}
+"""Files that a command writes of a result that Python returns."""
+
+DIFFERENT: dict[str, dict[str, str]] = {
+    # option: the name in Python, or what stands for it there
+    "account": {"--unit": "ledger_release(unit=)"},
+    "plan": {"--least-cost": "epsilon=None"},
+    "risk explain": {"--main-only": "pairs"},
+    "risk release": {"--main-only": "pairs", "--rho": "release"},
+    "risk single": {"--together": "several_counts"},
+    "risk table": {"--csv": "out"},
+    "safetab init": {"--spec": "census2020"},
+}
+"""All options that Python names differently. It must not grow: give a new option the name that Python has."""
+
+PYTHON_ONLY: dict[str, set[str]] = {
+    # what takes part in a longer computation, or is measured by itself
+    "calibrate": {"proof"},
+    "estimate": {"streamed"},
+    "report": {"account", "facts"},
+    "risk explain": {"certify", "whole"},
+    "risk hierarchy": {"tolerance"},
+    "risk release": {"certify", "whole"},
+    "safetab design": {"configuration", "specification", "exact", "sure", "which"},
+    "safetab run": {"options", "order"},
+    "verify": {"main_path"},
+}
+"""Parameters that no option has; `progress` is one everywhere."""
+
+
+def help_of(command: str, capsys: pytest.CaptureFixture[str]) -> str:
+    assert run([*command.split(), "--help"]) == 0
+    return capsys.readouterr().out
 
 
 def option_of(parameter: str, known: set[str]) -> str:
-    """The option of a parameter; of several values it is named after one: `--query` for `queries`."""
+    """The option of a parameter; of several values it is named after one: `--query` for `queries`.
+
+    A flag that is on unless it is turned off is named after that: `--no-certify` for `certify`.
+    """
     name = f"--{parameter.replace('_', '-')}"
-    ones = [name, re.sub("ies$", "y", name), name.removesuffix("s")]
+    ones = [name, re.sub("ies$", "y", name), name.removesuffix("s"), f"--no-{name[2:]}"]
     return next((one for one in ones if one in known), name)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_is_compared_with_python(capsys: pytest.CaptureFixture[str]) -> None:
+    groups = {
+        "ledger": re.findall("[a-z]+", help_of("ledger", capsys).split("ledger ")[1].split()[0]),
+        "risk": re.findall(r"^│ ([a-z]+) ", help_of("risk", capsys), re.MULTILINE),
+        "safetab": list(SUBCOMMANDS),
+    }
+    every = {*COMMANDS, *(f"{group} {one}" for group, ones in groups.items() for one in ones)}
+    assert len(groups["ledger"]) >= 6
+    assert len(groups["risk"]) >= 5
+    assert every == {*ASKED, *OTHERS}
+
+
+@pytest.mark.parametrize("command", ASKED)
 def test_the_options_of_a_command_are_the_parameters_of_its_function(
     command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    function, others = COMMANDS[command]
-    assert run([command, "--help"]) == 0
-    shown = re.findall(r"^│ (?:[* ]  )?(--[a-z-]+)", capsys.readouterr().out, re.MULTILINE)
-    known = set(shown) - ALONE - FILES.get(command, set())
-    assert len(known) >= 10
-    taken = inspect.signature(function).parameters
-    assert known == {option_of(name, known) for name in taken if name not in others}
-    assert others <= set(taken)
+    text = help_of(command, capsys)
+    known = set(re.findall(r"^│ (?:[* ]  )?(--[a-z-]+)", text, re.MULTILINE)) - ALONE
+    by_place = len(re.findall(r"^│ (?:[* ]  )?[A-Z]+\b", text, re.MULTILINE))
+    signatures = [inspect.signature(function).parameters.values() for function in ASKED[command]]
+    taken = [one.name for parameters in signatures for one in parameters]
+    options = {option_of(name, known) for name in taken}
+    different = DIFFERENT.get(command, {})
+    assert known - options - (FILES - set(different)) == set(different)
+    named = {*PYTHON_ONLY.get(command, ()), *different.values(), "progress"}
+    assert PYTHON_ONLY.get(command, set()) <= set(taken)
+    left = [name for name in taken if option_of(name, known) not in known and name not in named]
+    places = {one.name for one in signatures[0] if one.kind is not one.KEYWORD_ONLY}
+    places |= {one.name for one in [*signatures[-1]][:1]}
+    assert set(left) <= places, f"parameters without an option: {', '.join(left)}"
+    assert len(left) <= max(by_place, 1) + len(signatures) - 1
 
 
-@pytest.mark.parametrize(
-    ("question", "function"),
-    [
-        (Tabulating, release.tabulate),
-        (Measuring, release.measure),
-        (Estimating, release.estimate),
-        (Accounting, privacy_table),
-    ],
-)
-def test_a_function_takes_the_fields_of_its_question(question: type, function: Callable[..., object]) -> None:
+@pytest.mark.parametrize("command", QUESTIONS)
+def test_a_function_takes_the_fields_of_its_question(command: str) -> None:
+    question, function = QUESTIONS[command]
     taken = inspect.signature(function).parameters
     assert list(taken) == [one.name for one in fields(question)]
     assert all(one.annotation is not inspect.Parameter.empty for one in taken.values())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.numbers import number
+from discreet.answers import Quantity
 from discreet.report.html import pdf as pdf_module
 
 CHROMIUM = next(filter(None, map(shutil.which, pdf_module.NAMES)), None)
@@ -21,7 +21,7 @@ def test_the_page_has_the_numbers_of_the_other_commands(discreet, small, tmp_pat
     text = out.read_text(encoding="utf-8")
     (row,) = discreet("account", small, "--delta", "1e-10", "--certify", "--json").json["results"]
     assert answer.json["epsilon"] == row["epsilon"]
-    assert number(row["epsilon"]) in text
+    assert str(Quantity(row["epsilon"])) in text
     printed = discreet("account", small, "--delta", "1e-10", "--certify", "--quiet").out
     line = next(line for line in printed.splitlines() if "<= epsilon <=" in line)
     lower, upper = line.partition(":")[2].split("<= epsilon <=")
@@ -62,7 +62,9 @@ def test_before_and_after(discreet, small, tmp_path):
     assert discreet("report", small, "--before", before, "--out", out, *QUICK).status == 0
     text = out.read_text()
     results = discreet("compare", before, small, "--delta", "1e-10", "--json").json["results"]
-    assert f"rises from {number(results[0]['a']['epsilon'])} to {number(results[0]['b']['epsilon'])}" in text
+    assert (
+        f"rises from {Quantity(results[0]['a']['epsilon'])} to {Quantity(results[0]['b']['epsilon'])}" in text
+    )
 
 
 def test_what_is_said(discreet, small, tmp_path):

@@ -7,7 +7,9 @@ import pytest
 
 from discreet.budget import Attributes, Recode
 from discreet.budget.attributes import Groups
-from discreet.estimation.model import Basis, Model, Projection
+from discreet.estimation.basis import Basis
+from discreet.estimation.model import Model
+from discreet.estimation.projection import Projection
 
 
 def indicator(size: int, split: Groups) -> np.ndarray:

@@ -8,8 +8,9 @@ from dense import Problem, matrix, problem, solve
 
 from discreet.estimation.estimates import Estimates, InMemory, Measurements
 from discreet.estimation.model import Model
-from discreet.estimation.tree import Evidence, Tree, tree_estimate
-from discreet.estimation.tree import solve as solve_component
+from discreet.estimation.solution import Evidence, tree_estimate
+from discreet.estimation.solution import solve as solve_component
+from discreet.estimation.tree import Tree
 
 
 def compare(seed: int) -> tuple[float, int, int, int]:

@@ -10,13 +10,14 @@ import pytest
 from health import RELEASE, records, truth
 
 from discreet.release import create_ledger, estimate, measure, tables, tabulate
-from discreet.release.hierarchy import counts, estimates, measurements, measuring
+from discreet.release.hierarchy import estimate_table, measurements, measuring
+from discreet.release.hierarchy import records as counting
 
 PLACES: list[tuple[Any, str, int]] = [
-    (counts, "read_table", 1),
-    (counts, "_codes", 1),
+    (counting, "read_table", 1),
+    (counting, "_codes", 1),
     (measurements, "read_table", 1),
-    (estimates, "count_ends", 3),
+    (estimate_table, "count_ends", 3),
     (measuring, "add_noise", 1),
     (tables.OutputTable, "write", 1),
     (tables.OutputTable, "write", 2),

@@ -17,9 +17,8 @@ from discreet.budget import Attributes, Level, Query, Release, Spine, load
 from discreet.cli import run
 from discreet.errors import InputError
 from discreet.estimation import Goal, Plan, accuracy, plan
-from discreet.estimation.model import uniform_tree
 from discreet.estimation.plan import UniformPlan, _weighted
-from discreet.estimation.tree import Floats
+from discreet.estimation.tree import Floats, uniform_tree
 from discreet.numbers import Exact
 
 
@@ -86,7 +85,7 @@ def test_gradients_are_exact() -> None:
 def test_no_other_plan_is_cheaper() -> None:
     """500 random plans that meet the goals cost more; so does every plan near the best one."""
     release = small()
-    found = plan(release, certified=False, tree=[5], keep=["Top"])
+    found = plan(release, certify=False, tree=[5], keep=["Top"])
     chain = UniformPlan(release, (5.0,))
     targets = [(0, query) for query in ("total", "sex", "detailed")]
     bound = np.array([found.before.sd("Top", query) ** 2 for _, query in targets])
@@ -100,18 +99,14 @@ def test_no_other_plan_is_cheaper() -> None:
 
 def test_goals_at_an_epsilon() -> None:
     release = small()
-    cheap = plan(release, certified=False, tree=[5], goals=[Goal("Low", "sex", 1.0)])
+    cheap = plan(release, certify=False, tree=[5], goals=[Goal("Low", "sex", 1.0)])
     assert cheap.possible
     assert cheap.after.sd("Low", "sex") <= 1.0
     assert cheap.binding == (("Low", "sex"),)
-    ample = plan(
-        release, certified=False, tree=[5], goals=[Goal("Low", "sex", 1.0)], epsilon=cheap.epsilon * 2
-    )
+    ample = plan(release, certify=False, tree=[5], goals=[Goal("Low", "sex", 1.0)], epsilon=cheap.epsilon * 2)
     assert ample.possible
     assert ample.ratio < 0.5
-    tight = plan(
-        release, certified=False, tree=[5], goals=[Goal("Low", "sex", 1.0)], epsilon=cheap.epsilon / 2
-    )
+    tight = plan(release, certify=False, tree=[5], goals=[Goal("Low", "sex", 1.0)], epsilon=cheap.epsilon / 2)
     assert not tight.possible
     # the best that can be had: scaled down from the cheapest plan, by what the epsilon allows
     assert tight.ratio == pytest.approx(float(cheap.rho / tight.rho), rel=1e-3)
@@ -228,7 +223,7 @@ def account_epsilon(release: Release) -> float:
 
 def test_weights() -> None:
     release = small()
-    found = plan(release, certified=False, tree=[5], weights={"Low": 1}, epsilon=4)
+    found = plan(release, certify=False, tree=[5], weights={"Low": 1}, epsilon=4)
     chain = UniformPlan(release, (5.0,))
     targets = [(1, query) for query in ("total", "sex", "detailed")]
     before = np.array([found.before.sd("Low", query) ** 2 for _, query in targets])
@@ -397,5 +392,5 @@ def test_what_cannot_be_is_known_to_the_search() -> None:
     values, _ = chain.variances(chain.budgets, targets)
     assert values**0.5 == pytest.approx([one.sd for one in before.by_query.values()], rel=1e-6)
     # goals as they are now: all that is kept is what there is
-    found = plan(release, tree=[4.5], keep=["Low"], certified=False)
+    found = plan(release, tree=[4.5], keep=["Low"], certify=False)
     assert len(found.binding) > 1

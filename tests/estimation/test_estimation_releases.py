@@ -219,7 +219,7 @@ def test_coverage_of_releases_that_differ(folders: Any, tmp_path: Path) -> None:
     """40 rehearsals of two releases, 12 cells of total and sex each. 90 % intervals cover more than 0.9 less
     four standard errors, as if each rehearsal had three independent cells: a false alarm in 30,000 seeds."""
     from discreet.estimation.intervals import count_ends
-    from discreet.release.hierarchy.estimates import JointEstimates
+    from discreet.release.hierarchy.joint_estimates import JointEstimates
     from discreet.release.hierarchy.measurements import read_published
 
     cells, inside = truth(1), []
@@ -453,7 +453,8 @@ def test_a_streamed_table_is_checked(folders: Any, tmp_path: Path) -> None:
 
 def test_the_dhc_comes_apart() -> None:
     """Ages in four groupings, relationships in four: 12 and 13 orbits, counted by hand."""
-    from discreet.estimation.model import Model, queries_of
+    from discreet.budget.noise_table import queries_of
+    from discreet.estimation.model import Model
 
     dhc = load("dhc-2020")
     assert dhc.attributes is not None

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from discreet.budget import load_file
+from discreet.budget.noise_table import noises
 from discreet.errors import InputError
-from discreet.estimation.model import noises
 from discreet.noise import sample
 from discreet.release import measure
 from discreet.release.hierarchy import measuring

@@ -37,9 +37,9 @@ from discreet.release import (
     sign_ledger,
     spent,
 )
-from discreet.release.commit import write_text
-from discreet.release.ledger import spent_epsilon
+from discreet.release.ledger_file import write_text
 from discreet.release.signing import ORDER_EIGHT, PRIME, small_order, verified
+from discreet.release.spending import spent_epsilon
 
 
 def person(rho: str, neighbours: str = "bounded") -> Total:
@@ -622,8 +622,8 @@ def test_signed_entries(release: Release, country: Country, monkeypatch: pytest.
     assert check_ledger(ledger, key=key.public).sound
     assert "signed with the key" in check_ledger(ledger, key=other.public).problems[0]
     with pytest.raises(InputError, match="is not that of the ledger"):
-        sign_ledger(ledger, other, old=other)
-    sign_ledger(ledger, other, old=key)
+        sign_ledger(ledger, other, old_key=other)
+    sign_ledger(ledger, other, old_key=key)
     assert read_ledger(ledger).key == other.public
     # who has no key can recompute hashes, but no signature
     signed = ledger.read_text()
@@ -722,7 +722,7 @@ def test_what_never_ends_is_refused_as_a_ledger_or_a_key(
     os.mkfifo(done.out / "measurements.csv")
     (problem,) = check_ledger(ledger).problems
     assert "measurements.csv of out is not a regular file" in problem
-    monkeypatch.setattr("discreet.release.ledger.LARGEST", 100)
+    monkeypatch.setattr("discreet.release.ledger_file.LARGEST", 100)
     with pytest.raises(InputError, match=r"bytes; at most 100 are read"):
         read_ledger(ledger)
 

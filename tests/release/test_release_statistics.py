@@ -15,15 +15,15 @@ import pytest
 from release_country import TOML
 
 from discreet.budget import Release
-from discreet.estimation.model import noises
+from discreet.budget.noise_table import noises
 from discreet.estimation.tables import WholeTables
 from discreet.estimation.tree import Tree
 from discreet.noise import GaussianNoise
 from discreet.release import measure
-from discreet.release.hierarchy.estimates import JointEstimates
-from discreet.release.hierarchy.layout import Layout
-from discreet.release.hierarchy.measurements import in_memory, laws_of, published
+from discreet.release.hierarchy.joint_estimates import JointEstimates
+from discreet.release.hierarchy.layout import Layout, laws_of
 from discreet.release.hierarchy.measuring import add_noise
+from discreet.release.hierarchy.published import in_memory, published
 from discreet.release.tables import strings
 from discreet.testing import NotPrivateSeededEntropy
 

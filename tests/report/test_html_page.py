@@ -11,7 +11,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from discreet import numbers
 from discreet.accounting.calibration import calibrate, calibrated_lines
 from discreet.accounting.overall import Account, account
 from discreet.answers import NumberKind, Quantity, Style
@@ -218,13 +217,13 @@ def test_the_page_has_every_part(text):
 def test_numbers_are_those_of_the_account(exact, facts, text):
     prose = Reader(text).prose
     (point,) = exact.at_delta("1e-10")
-    assert numbers.number(point.epsilon) in prose
+    assert str(Quantity(point.epsilon)) in prose
     box = exact.epsilon(delta="1e-10", certified=True)
-    lower, upper = numbers.interval(box)
+    lower, upper = Quantity(box).ends
     assert f"{lower} ≤ ε ≤ {upper}" in prose
     assert facts.guess.accuracy == pytest.approx((1 + exact.total_variation) / 2, rel=1e-12)
     for delta in ("1e-5", "1e-15", "1e-20"):
-        assert numbers.number(exact.epsilon(delta=delta)) in prose
+        assert str(Quantity(exact.epsilon(delta=delta))) in prose
 
 
 @pytest.mark.parametrize("prior", ["1/2", "1/10", "9/10", "1/864"])
@@ -285,7 +284,7 @@ def test_two_states_side_by_side():
     made = page(after, before=before, certify=False, savings=False)
     prose = Reader(made).prose
     old, new = account(before).epsilon(delta="1e-10"), account(after).epsilon(delta="1e-10")
-    assert f"falls from {numbers.number(old)} to {numbers.number(new)}" in prose
+    assert f"falls from {Quantity(old)} to {Quantity(new)}" in prose
     assert "promises more privacy" in prose
     assert "Level “County”: 100.0 % more variance in every query." in prose
     assert "Noise unchanged at “State”." in prose

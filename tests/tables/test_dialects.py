@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import json
 import math
+import sqlite3
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pandas
 import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.ipc as ipc
 import pyarrow.parquet as pq
 import pytest
+import xlsxwriter
 
 from discreet.answers import describe
 from discreet.budget import Release
 from discreet.cli import run
 from discreet.errors import InputError
-from discreet.release import measure, tabulate
+from discreet.release import create_ledger, measure, read_ledger, tabulate
 from discreet.risk import table_risk
 
 RELEASE = """
@@ -138,6 +143,48 @@ def feathered(path: Path, table: Table) -> Path:
     return path
 
 
+def packed_by_zstandard(path: Path, table: Table) -> Path:
+    with pa.CompressedOutputStream(str(path), "zstd") as stream:
+        stream.write(text_of(table).encode())
+    return path
+
+
+def cells(table: Table) -> list[list[str | float]]:
+    """The rows with numbers as such; the name of an area stays text."""
+    return [[float(text) if name in NUMBERS else text for name, text in row.items()] for row in table]
+
+
+def in_sqlite(path: Path, table: Table, *, name: str = "t", more: str = "") -> Path:
+    columns = ", ".join(f'"{one}" {"REAL" if one in NUMBERS else "TEXT"}' for one in table[0])
+    with closing(sqlite3.connect(path)) as base:
+        base.execute(f'CREATE TABLE "{name}" ({columns})')
+        base.execute(f'CREATE INDEX "by name" ON "{name}" ({", ".join(map("{0!r}".format, table[0]))})')
+        base.executemany(f'INSERT INTO "{name}" VALUES ({", ".join("?" * len(table[0]))})', cells(table))
+        if more:
+            base.execute(f"CREATE TABLE {more} (x INTEGER)")
+        base.commit()
+    return Path(f"{path}::{name}") if more else path
+
+
+def in_duckdb(path: Path, table: Table, *, name: str = "t", more: str = "") -> Path:
+    with duckdb.connect(str(path)) as base:
+        base.register("given", as_arrow(table))
+        base.execute(f'CREATE TABLE "{name}" AS SELECT * FROM given')
+        if more:
+            base.execute(f"CREATE TABLE {more} (x INTEGER)")
+    return Path(f"{path}::{name}") if more else path
+
+
+def in_sheet(path: Path, table: Table, *, name: str = "t", before: str = "") -> Path:
+    with xlsxwriter.Workbook(path) as book:
+        for one in filter(None, (before,)):
+            book.add_worksheet(one).write_row(0, 0, ["x"])
+        sheet = book.add_worksheet(name)
+        for number, row in enumerate([list(table[0]), *cells(table)]):
+            sheet.write_row(number, 0, row)
+    return Path(f"{path}::{name}") if before else path
+
+
 DIALECTS: dict[str, tuple[str, Callable[[Path, Table], Path]]] = {
     "semicolons": (".csv", lambda path, table: written(path, table, sign=";")),
     "tabs": (".tsv", lambda path, table: written(path, table, sign="\t")),
@@ -149,6 +196,13 @@ DIALECTS: dict[str, tuple[str, Callable[[Path, Table], Path]]] = {
     "CRLF": (".csv", lambda path, table: written(path, table, end="\r\n")),
     "12.0": (".csv", lambda path, table: written(path, pointed(table))),
     "packed": (".csv.gz", packed),
+    "packed by Zstandard": (".csv.zst", packed_by_zstandard),
+    "SQLite": (".sqlite", in_sqlite),
+    "one table of SQLite": (".db", lambda path, table: in_sqlite(path, table, name="a table", more="u")),
+    "DuckDB": (".duckdb", in_duckdb),
+    "one table of DuckDB": (".duckdb", lambda path, table: in_duckdb(path, table, name="a table", more="u")),
+    "workbook": (".xlsx", in_sheet),
+    "one sheet": (".xlsx", lambda path, table: in_sheet(path, table, name="Zweites Blatt", before="u")),
     "Parquet": (".parquet", parquet),
     "Parquet in capitals": (".parquet", lettered),
     "Arrow file": (".arrow", lambda path, table: arrow_file(path, table, ipc.new_file)),
@@ -240,6 +294,74 @@ def test_each_command_reads_each_dialect(
     plain = {name: written(tmp_path / f"plain {name}.csv", tables[name]) for name in names}
     other = {name: write(tmp_path / f"{name}{ending}", tables[name]) for name in names}
     assert answer(command, other) == answer(command, plain)
+
+
+PIPED: dict[str, Callable[[Path, Table], Path]] = {
+    "text": lambda path, table: written(path, table, sign=";"),
+    "packed text": packed,
+    "text packed by Zstandard": packed_by_zstandard,
+    "Parquet": parquet,
+    "Arrow file": lambda path, table: arrow_file(path, table, ipc.new_file),
+    "Arrow stream": lambda path, table: arrow_file(path, table, ipc.new_stream),
+}
+
+
+def pipe(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+
+@pytest.mark.parametrize(
+    ("command", "name"), [(command, name) for command, (_, names) in COMMANDS.items() for name in names]
+)
+def test_each_table_may_come_by_standard_input(
+    tables: Mapping[str, Table],
+    answer: Callable[..., object],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+    name: str,
+) -> None:
+    files = {one: written(tmp_path / f"plain {one}.csv", tables[one]) for one in COMMANDS[command][1]}
+    wanted = answer(command, files)
+    pipe(monkeypatch, files[name].read_bytes())
+    assert answer(command, {**files, name: "-"}) == wanted
+
+
+def test_the_ledger_beside_a_table_is_found_however_it_is_named(
+    tables: Mapping[str, Table], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Standard input is taken to be in the working directory, as a table in memory is."""
+    create_ledger(tmp_path / "discreet-ledger.json")
+    release = Release.from_toml(RELEASE)
+    named = [
+        written(tmp_path / "counts.csv", tables["counts"]),
+        in_sqlite(tmp_path / "counts.sqlite", tables["counts"], name="a/b", more="u"),
+        in_sheet(tmp_path / "counts.xlsx", tables["counts"], name="t", before="u"),
+    ]
+    monkeypatch.delenv("DISCREET_LEDGER", raising=False)
+    monkeypatch.chdir(tmp_path)
+    pipe(monkeypatch, named[0].read_bytes())
+    units = tables["units"]
+    for number, source in enumerate([*named, "-", as_arrow(tables["counts"])]):
+        out = tmp_path / f"run{number}"
+        done = measure(release, source, out, units=as_arrow(units), spend_again=True)
+        assert done.ledger is not None
+        assert done.ledger.resolve() == (tmp_path / "discreet-ledger.json").resolve()
+    assert len(read_ledger(tmp_path / "discreet-ledger.json").entries) == 5
+
+
+@pytest.mark.parametrize("kind", PIPED)
+def test_standard_input_of_each_kind(
+    tables: Mapping[str, Table],
+    answer: Callable[..., object],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+) -> None:
+    plain = written(tmp_path / "plain.csv", tables["measurements"])
+    pipe(monkeypatch, PIPED[kind](tmp_path / "piped", tables["measurements"]).read_bytes())
+    found = answer("risk table", {"measurements": "-"})
+    assert found == answer("risk table", {"measurements": plain})
 
 
 @pytest.mark.parametrize("command", COMMANDS)

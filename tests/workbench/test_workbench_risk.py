@@ -14,13 +14,14 @@ import pytest
 from browsing import value, wait_for_text, wait_for_value
 
 from discreet.answers import NumberKind, Quantity, Style
+from discreet.answers.adversary import attack_command, attacked_answer
 from discreet.answers.risk import belief_sentence, right_sentence
 from discreet.budget import load
 from discreet.errors import InputError
-from discreet.numbers import percent
 from discreet.risk import decision_accuracy, explain_profile, posterior, risk_profile
+from discreet.risk.adversary import Adversary, attacked
 from discreet.workbench import adversary as plan
-from discreet.workbench import words as say
+from discreet.workbench.commands import command_line
 from discreet.workbench.state import State
 from discreet.workbench.tasks import best_on_main_path
 
@@ -29,7 +30,7 @@ pytestmark = pytest.mark.xdist_group("workbench")  # one server and one browser 
 PRESET = "dhc-2022-08-25"
 
 
-def asked(**settings: str) -> plan.Adversary:
+def asked(**settings: str) -> Adversary:
     found = plan.adversary(State.of(PRESET).with_settings("risk", settings))
     assert found is not None
     return found
@@ -37,7 +38,7 @@ def asked(**settings: str) -> plan.Adversary:
 
 def shown(part: float) -> str:
     """A percentage as the page writes it, on one line."""
-    return percent(part, 2).replace(" ", "\xa0")
+    return str(Quantity(part, Style.PERCENT, digits=2)).replace(" ", "\xa0")
 
 
 def belief(part: float) -> str:
@@ -67,8 +68,8 @@ def run(command: str) -> Any:
 )
 def test_one_count_as_on_the_command_line(settings: dict[str, str]) -> None:
     question = asked(**settings)
-    found = plan.attacked(question)
-    said = run(question.command)
+    found = attacked(question)
+    said = run(attack_command(question))
     assert found.posterior == said["results"][0]["posterior"]
     assert found.ratio == said["results"][0]["ratio"]
     means = said["averages"][0]
@@ -81,8 +82,8 @@ def test_one_count_as_on_the_command_line(settings: dict[str, str]) -> None:
 def test_several_counts_as_on_the_command_line() -> None:
     question = asked(scenario="several", published="3", prior="1/3")
     assert len(question.counts) == len(load(PRESET).levels)
-    found = plan.attacked(question)
-    (said,) = run(question.command)["results"]
+    found = attacked(question)
+    (said,) = run(attack_command(question))["results"]
     assert found.posterior == pytest.approx(said["posterior"], rel=1e-13)
     assert found.ratio == pytest.approx(said["ratio"], rel=1e-13)
     assert found.right[2] == pytest.approx(said["accuracy"]["prior"], rel=1e-9)
@@ -91,14 +92,14 @@ def test_several_counts_as_on_the_command_line() -> None:
 def test_the_area_above_as_on_the_command_line() -> None:
     question = asked(scenario="hierarchy", published="7", siblings="3", beside="-2", above="4", known="1")
     assert [count.level for count in question.counts] == [level.name for level in load(PRESET).levels][:-3:-1]
-    found = plan.attacked(question)
-    said = run(question.command)
+    found = attacked(question)
+    said = run(attack_command(question))
     assert found.posterior == said["posterior"]
     assert found.right is None
     assert dict(found.curve)[7] == pytest.approx(found.posterior, rel=1e-9)  # by another method
     top = asked(scenario="hierarchy", level=load(PRESET).levels[0].name)
     with pytest.raises(InputError, match="no area above"):
-        plan.attacked(top)
+        attacked(top)
 
 
 def test_bounds_are_the_profile() -> None:
@@ -127,9 +128,9 @@ def test_the_release_as_it_is_now_is_attacked() -> None:
     first, second = plan.adversary(state), plan.adversary(half)
     assert second.counts[0].variance == 2 * first.counts[0].variance
     variances = [str(one.counts[0].variance) for one in (first, second)]
-    assert second.command == first.command.replace(*variances)
+    assert attack_command(second) == attack_command(first).replace(*variances)
     assert (
-        say.command_line(half, "risk release", "--prior", "1/2")
+        command_line(half, "risk release", "--prior", "1/2")
         == "discreet risk release release.toml --prior 1/2"
     )
 
@@ -137,7 +138,7 @@ def test_the_release_as_it_is_now_is_attacked() -> None:
 def test_every_sentence_names_its_adversary() -> None:
     for scenario in plan.SCENARIOS:
         question = asked(scenario=scenario, prior="1/864")
-        said = plan.attacked(question).said
+        said = [str(part) for part in attacked_answer(attacked(question)).body]
         assert said[0].startswith("Someone who knows")
         assert "a chance of 1 in 864" in said[0]
         assert all("adversary" in text for text in said)
@@ -179,7 +180,7 @@ def test_controls_change_the_numbers_to_those_of_the_functions(visit: Callable[.
     wait_for_value(page, "Belief afterwards", belief(posterior(6, variance=variance, prior="1/5", known=2)))
     right = decision_accuracy(variance=variance, prior="1/5", given="prior")
     wait_for_value(page, "Right decisions", shown(right))
-    wait_for_text(page, question.command)
+    wait_for_text(page, attack_command(question))
     page.wait_for_selector("[data-complete-risk=true]")
     profile = risk_profile(load(PRESET), prior="1/5")
     best = profile.overall[0].accuracy
@@ -229,7 +230,7 @@ def test_wrong_input_is_said_beside_it_and_the_page_lives_on(visit: Callable[...
         beside = page.locator(".wb-field", has=field).locator("[role=alert]")
         beside.filter(has_text=message).wait_for(state="visible")
     question = asked(scenario="unsure")
-    wait_for_value(page, "Belief afterwards", belief(plan.attacked(question).posterior))
+    wait_for_value(page, "Belief afterwards", belief(attacked(question).posterior))
     page.get_by_role("textbox", name="others known", exact=True).fill("5")
     question = asked(scenario="unsure", known="5")
-    wait_for_value(page, "Belief afterwards", belief(plan.attacked(question).posterior))
+    wait_for_value(page, "Belief afterwards", belief(attacked(question).posterior))

@@ -19,18 +19,18 @@ from browsing import SMALL, Watched, Workbench, settled, upload, value, wait_for
 from discreet.accounting.comparisons.gaussian_dp import GaussianDP
 from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.answers import Quantity, Style
+from discreet.answers.headline import curve_name
 from discreet.budget import Release, load, preset_names
 from discreet.budget.level_names import level_name
 from discreet.cli import run
 from discreet.estimation import accuracy
 from discreet.estimation.accuracy import margin_lines
-from discreet.numbers import margin as margin_text
-from discreet.numbers import number, percent
 from discreet.release.safetab.census2020 import write_parameters
 from discreet.report.html import gather, render
 from discreet.workbench import charts
-from discreet.workbench import words as say
+from discreet.workbench import commands as lines
 from discreet.workbench.accuracy_page import Margins
+from discreet.workbench.differences import page_differences
 from discreet.workbench.session import Session
 from discreet.workbench.state import State, to_link
 
@@ -52,6 +52,10 @@ SAMPLE = """([title, values]) => {
 
 SAMPLED = "() => { clearInterval(window.sampling); return [...window.samples].map(s => JSON.parse(s)); }"
 RELEASE = "select[aria-label=Release]"
+
+
+def margin_text(value: float) -> str:
+    return str(Quantity(value, Style.MARGIN))
 
 
 def tile(label: str) -> str:
@@ -88,7 +92,9 @@ def test_no_number_stands_under_the_name_of_another_release(visit: Callable[...,
     expected = {}
     for name in names:
         events = State.of(name).main_events
-        expected[name] = [number(float(law(events).epsilon(delta=1e-10))) for law in (ZCDP, GaussianDP)]
+        expected[name] = [
+            str(Quantity(float(law(events).epsilon(delta=1e-10)))) for law in (ZCDP, GaussianDP)
+        ]
     page = visit("/budget", preset=names[-1])
     wait_for_value(page, "zCDP", expected[names[-1]][0])
     page.evaluate(SAMPLE, [RELEASE, [tile("zCDP"), tile("Gaussian DP"), "[aria-label^='delta against']"]])
@@ -206,7 +212,7 @@ def test_the_commands_of_the_budget_page(
     row = next(one for one in shell(account).splitlines() if one.startswith("1e-")).split()
     assert [value(page, "Epsilon"), value(page, "zCDP")] == row[1:3]
     reduction = json.loads(shell(f"{calibrate} --json"))["reduction"]
-    assert value(page, "Noise to save") == percent(reduction).replace(" ", "\u00a0")
+    assert value(page, "Noise to save") == str(Quantity(reduction, Style.PERCENT)).replace(" ", "\u00a0")
     shell(report)
     told = read((tmp_path / "report.html").read_text())
     assert value(page, "Gaussian DP") in told
@@ -304,10 +310,10 @@ def test_every_page_has_commands_of_its_own(page: str) -> None:
         "report": {"report"},
     }
     for state in STATES.values():
-        found = {line.split()[1] for line in say.commands(state, page)}
-        assert found == verbs[page] - ({"accuracy"} if not say.accuracy_command(state) else set())
+        found = {line.split()[1] for line in lines.commands(state, page)}
+        assert found == verbs[page] - ({"accuracy"} if not lines.accuracy_command(state) else set())
     hostile = CHANGED.with_settings("risk", {"prior": "7"}).with_settings("design", {"races": "99"})
-    assert page in ("budget", "accuracy", "report") or say.commands(hostile, page) == []
+    assert page in ("budget", "accuracy", "report") or lines.commands(hostile, page) == []
 
 
 # -- margins of levels and queries ------------------------------------------------------------------------
@@ -390,7 +396,7 @@ def test_nothing_is_said_to_have_been_before() -> None:
     unknown, known = State.of("dhc-2020"), State.of("pl94-2020")
 
     def said(state: State) -> list[str]:
-        return say.page_differences(state, state.with_settings("accuracy", {"tree": "4, 5"}))
+        return page_differences(state, state.with_settings("accuracy", {"tree": "4, 5"}))
 
     assert said(unknown) == ["Accuracy: the areas below an area are 4, 5, before not stated."]
     assert said(known) == ["Accuracy: the areas below an area are 4, 5, before as in the United States."]
@@ -403,13 +409,13 @@ def test_nothing_is_said_to_have_been_before() -> None:
     )
     assert said(one) == ["Accuracy: the areas below an area are 4, 5, before not stated."]
     # levels that were not there had no wanted margin
-    assert say.page_differences(unknown, CHANGED.with_settings("accuracy", {"size": "7"})) == [
+    assert page_differences(unknown, CHANGED.with_settings("accuracy", {"size": "7"})) == [
         "Accuracy: the size of the group is 7, before 50."
     ]
 
 
 def test_curves_are_named_as_what_they_are(visit: Callable[..., Any]) -> None:
-    named = {name: say.curve_name(State.of(name)) for name in preset_names()}
+    named = {name: curve_name(load(name).claim.kind, paths=len(load(name).paths)) for name in preset_names()}
     assert named["dhc-2022-08-25"] == "Exact"
     for name, text in named.items():
         several = len(load(name).paths) > 1

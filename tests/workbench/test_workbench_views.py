@@ -17,12 +17,14 @@ from discreet.accounting.calibration import calibrate
 from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
+from discreet.answers.release import claim_note
 from discreet.budget import AnswerKind, load, preset_names
 from discreet.budget.neighbours import RELATIONS
 from discreet.budget.noise_table import noise_lines
 from discreet.noise import GaussianNoise, LaplaceNoise
 from discreet.render.tiles import tile_of
-from discreet.workbench import charts, tasks, words
+from discreet.workbench import budget_page, charts, commands, controls, tasks
+from discreet.workbench.differences import differences
 from discreet.workbench.session import Numbers, Session
 from discreet.workbench.state import (
     Budget,
@@ -116,9 +118,9 @@ def test_a_calibrated_release_is_taken_over_whole(laplace: bool, relation: str) 
 
 def test_the_total_says_that_laplace_noise_is_not_in_it() -> None:
     state = State(Release.from_toml(LAPLACE), "mixed.toml", False)
-    assert words.rho_text(state).endswith("without the levels that have Laplace noise")
+    assert budget_page.rho_text(state).endswith("without the levels that have Laplace noise")
     assert account(state.base).rho > state.budget.total
-    assert "Laplace" not in words.rho_text(State.of("dhc-2020"))
+    assert "Laplace" not in budget_page.rho_text(State.of("dhc-2020"))
 
 
 @pytest.mark.parametrize("before", [False, True])
@@ -230,7 +232,7 @@ def test_the_drawn_curve_passes_its_point_and_ends_at_the_floor(size: str, epsil
 
 def test_a_large_factor_is_written_without_an_exponent_of_its_exponent() -> None:
     text = ONE.replace("SIZE", 'variance = "1/1000"')
-    said = words.meaning(numbers_of(State(Release.from_toml(text), "one.toml", False)))[0]
+    said = budget_page.meaning(numbers_of(State(Release.from_toml(text), "one.toml", False)))[0]
     assert "a factor of e^500 (about 1.4e217)" in said
 
 
@@ -298,19 +300,19 @@ def numbers_of(state: State) -> Numbers:
 
 def test_differences_in_words() -> None:
     state = State.of("dhc-2022-08-25")
-    assert words.differences(numbers_of(state), numbers_of(state)) == []
+    assert differences(numbers_of(state), numbers_of(state)) == []
     after = state.with_total(Fraction(1, 2)).with_delta("1e-5")
-    said = words.differences(numbers_of(state), numbers_of(after))
+    said = differences(numbers_of(state), numbers_of(after))
     assert said[:2] == [
         "delta is 1e-5, before 1e-10.",
         "The total rho is 50.0 % less (3.65 to 1.825).",
     ]
     assert said[2].startswith("The exact epsilon on the main path is ")
     moved = state.with_budget(state.budget.with_share(1, Fraction(1, 2)))
-    said = words.differences(numbers_of(state), numbers_of(moved))
+    said = differences(numbers_of(state), numbers_of(moved))
     assert said[0] == "State gets 50.0 % of the budget instead of 27.4 %; the others keep their proportions."
     again = moved.with_budget(moved.budget.with_share(3, Fraction(1, 5)))
-    said = words.differences(numbers_of(state), numbers_of(again))
+    said = differences(numbers_of(state), numbers_of(again))
     assert len(said) == 9  # every level, and the epsilon
 
 
@@ -319,7 +321,7 @@ def test_differences_of_the_other_pages_in_words() -> None:
 
     def said(page: str, **values: str) -> list[str]:
         texts = {name.replace("_", " "): text for name, text in values.items()}
-        return words.differences(numbers_of(state), numbers_of(state.with_settings(page, texts)))
+        return differences(numbers_of(state), numbers_of(state.with_settings(page, texts)))
 
     assert said("risk", prior="1/10", scenario="unsure", people="5") == [
         "Risk: the adversary sees one count, unsure about some others, before one count, everyone else is "
@@ -359,11 +361,11 @@ def test_differences_of_the_other_pages_in_words() -> None:
 def test_the_report_that_a_state_asks_for() -> None:
     state = State.of("pl94-2020-units").with_settings("risk", {"prior": "0.25"})
     state = state.with_settings("report", {"title": "It's", "proofs": "no"})
-    asked = words.report_options(state, None)
+    asked = commands.report_options(state, None)
     named = [asked[name] for name in ("prior", "title", "certify", "savings")]
     assert named == ["1/4", "It's", False, True]
     changed = State.of("pl94-2020-units").with_total(Fraction(1, 2))
-    command = words.report_command(state.with_neighbours("unbounded"), changed)
+    command = commands.report_command(state.with_neighbours("unbounded"), changed)
     assert command == (
         "discreet report pl94-2020-units --delta 1e-10 --neighbours unbounded --prior 1/4 "
         "--before before.toml --title 'It'\"'\"'s' --no-certify --out report.html"
@@ -371,10 +373,10 @@ def test_the_report_that_a_state_asks_for() -> None:
     # neighbours that only the first of two releases states are said for both
     other = State.of("dhc-2022-08-25")
     assert other.base.neighbours != state.base.neighbours or "--neighbours" not in (
-        words.report_command(state, other)
+        commands.report_command(state, other)
     )
     hostile = state.with_settings("risk", {"prior": "7"})
-    assert words.report_options(hostile, None)["prior"] == "1/2"
+    assert commands.report_options(hostile, None)["prior"] == "1/2"
 
 
 def test_what_is_typed_is_one_step() -> None:
@@ -403,16 +405,16 @@ def test_what_is_typed_is_one_step() -> None:
 
 def test_the_kind_of_answer_stands_beside_the_number() -> None:
     bound = numbers_of(State.of("sdhc-2020"))
-    assert tile_of(words.epsilon_fact(bound)).value.startswith("at most 10.9")
-    assert words.epsilon_note(bound) == "a bound, the only path"
-    assert words.claim_note(bound.state).startswith("An upper bound")
+    assert tile_of(budget_page.headline(bound)).value.startswith("at most 10.9")
+    assert budget_page.headline(bound).note == "a bound, the only path"
+    assert claim_note(bound.state.base.claim).startswith("An upper bound")
     several = numbers_of(State.of("dhc-2020"))
-    assert words.epsilon_note(several) == "main path only"
-    assert words.claim_note(several.state) == ""
+    assert budget_page.headline(several).note == "main path only"
+    assert claim_note(several.state.base.claim) == ""
     # the main path alone is no bound, whatever the release says of itself
     partly = numbers_of(State.of("pl94-2020-units"))
-    assert tile_of(words.epsilon_fact(partly)).value == "2.36320"
-    assert words.epsilon_note(partly) == "main path only"
+    assert tile_of(budget_page.headline(partly)).value == "2.36320"
+    assert budget_page.headline(partly).note == "main path only"
 
 
 def test_the_only_path_may_be_a_merged_one() -> None:
@@ -425,7 +427,7 @@ def test_the_only_path_may_be_a_merged_one() -> None:
         found = tasks.Overall(1.0, (1,), 1, 0.5, 0.5)
         numbers.overall.asked = ((), ())
         numbers.overall.take(((), ()), found)
-        assert words.worst_text(numbers) == said
+        assert budget_page.worst_case_words(numbers) == said
 
 
 THREE = """
@@ -447,7 +449,7 @@ levels = [
 def test_what_the_numbers_mean() -> None:
     state = State(Release.from_toml(THREE), "three.toml", False)
     numbers = numbers_of(state)
-    said = " ".join(words.meaning(numbers))
+    said = " ".join(budget_page.meaning(numbers))
     # a main path is never called a bound
     assert numbers.claim.kind is AnswerKind.MAIN
     assert "at most" not in said
@@ -455,7 +457,7 @@ def test_what_the_numbers_mean() -> None:
     whole = tasks.overall(state.release, delta=state.delta, neighbours=state.relation)
     numbers.overall.asked = ((), ())
     numbers.overall.take(((), ()), whole)
-    said = " ".join(words.meaning(numbers))
+    said = " ".join(budget_page.meaning(numbers))
     # what is promised is rounded to the safe side: misses down, factors and right guesses up
     every = account(state.release)
     assert f"misses at least {math.floor(10_000 * every.tradeoff(alpha='1/20')) / 100:.2f} %" in said
@@ -467,10 +469,10 @@ def test_what_the_numbers_mean() -> None:
 
 def test_the_command_of_estimates_is_offered_where_it_works() -> None:
     state = State(Release.from_toml(THREE), "three.toml", False)
-    assert words.accuracy_command(state) == ""  # how many areas an area has is not known
+    assert commands.accuracy_command(state) == ""  # how many areas an area has is not known
     known = state.with_settings("accuracy", {"tree": "3, 4"})
-    assert words.accuracy_command(known) == "discreet accuracy release.toml --tree 3,4"
-    assert words.accuracy_command(state.with_settings("accuracy", {"tree": "3"})) == ""
+    assert commands.accuracy_command(known) == "discreet accuracy release.toml --tree 3,4"
+    assert commands.accuracy_command(state.with_settings("accuracy", {"tree": "3"})) == ""
 
 
 def test_every_explained_term_is_one_of_its_page() -> None:
@@ -481,8 +483,8 @@ def test_every_explained_term_is_one_of_its_page() -> None:
         "design": ("design",),
         "report": ("report",),
     }
-    assert set(words.HELP) == set(pages)
-    for name, terms in words.HELP.items():
+    assert set(controls.HELP) == set(pages)
+    for name, terms in controls.HELP.items():
         text = "".join((folder / f"{page}_page.py").read_text() for page in pages[name])
         text += (folder / "adversary.py").read_text()
         assert [term for term in terms if not re.search(f"[\"']{term}[\"']", text)] == []
@@ -491,10 +493,11 @@ def test_every_explained_term_is_one_of_its_page() -> None:
 def test_commands() -> None:
     state = State.of("dhc-2020").with_neighbours("unbounded")
     assert (
-        words.command_line(state) == "discreet account dhc-2020-persons --delta 1e-10 --neighbours unbounded"
+        commands.command_line(state)
+        == "discreet account dhc-2020-persons --delta 1e-10 --neighbours unbounded"
     )
     changed = State.of("dhc-2020").with_total(Fraction(1, 2))
-    assert words.command_line(changed) == "discreet account release.toml --delta 1e-10"
+    assert commands.command_line(changed) == "discreet account release.toml --delta 1e-10"
 
 
 def test_undo_redo_and_pages_that_are_hidden() -> None:

@@ -3,7 +3,7 @@
 Variances are multiplied by short exact factors, rounded up, so that a calibrated release errs to the safe
 side and keeps a lattice that exact accounting can use. One factor on all variances, or gains shared by
 weights, against a promise about the whole release (`calibrate`); each level alone against its own promise
-(`by="level"`); or wanted margins of error instead of a promise (`reached`).
+(`by="level"`); or wanted margins of error instead of a promise (`moe`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from discreet.accounting.loss import common_step
 from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
-from discreet.accounting.values import Number, read, read_probabilities
+from discreet.accounting.values import read, read_probabilities
 from discreet.budget.claims import Claim
 from discreet.budget.levels import Level
 from discreet.budget.neighbours import Neighbours, main_case, one_case
@@ -28,7 +28,8 @@ from discreet.budget.release import Release
 from discreet.errors import InputError, PrecisionError
 from discreet.faces import Summarised
 from discreet.noise import DiscreteGaussian, Noise
-from discreet.numbers import Exact, Interval, positive
+from discreet.numbers import Exact, Interval, positive, shown
+from discreet.options import Calibrating, asked_with
 
 LEVEL = Fraction(95, 100)
 """How often the noise is within its margin of error."""
@@ -68,7 +69,7 @@ class NoiseChange:
     def texts(self) -> tuple[str, str]:
         """Both variances as text: exact fractions, or decimals of 12 digits for Laplace noise."""
         pairs = zip((self.before, self.after), self.events, strict=True)
-        old, new = (str(size) if event.is_gaussian else f"{float(size):.12g}" for size, event in pairs)
+        old, new = (str(size) if event.is_gaussian else shown(float(size)) for size, event in pairs)
         return old, new
 
     @property
@@ -129,6 +130,8 @@ class Calibration(Summarised):
     price: float | None
     by: Literal["overall", "weights", "level", "margins"]
     before: Release
+    certified: Interval | None = None
+    """What provably contains the exact epsilon of the new release at delta, if asked for."""
 
     @property
     def claim(self) -> Claim:
@@ -382,48 +385,68 @@ def crossing(promise: ZCDP, new: PrivacyLoss) -> float | None:
 # -- the whole release ---------------------------------------------------------------------------------------
 
 
-def calibrate(
-    release: Release,
-    *,
-    delta: Number,
-    epsilon: Number | None = None,
-    zcdp: bool = False,
-    by: Literal["overall", "level"] = "overall",
-    neighbours: Neighbours | None = None,
-    weights: Mapping[str, Exact] | None = None,
-    proof: bool = True,
-    accuracy: float | None = None,
-    jobs: int = 1,
-    progress: Progress | None = None,
-) -> Calibration:
+@asked_with(Calibrating)
+def calibrate(asked: Calibrating) -> Calibration:
     """Find the least noise with which the release keeps (epsilon, delta), or what zCDP promises at delta.
 
     `overall`: one factor on all variances (or, with `weights`, gains shared in proportion to them). `level`:
-    each level alone against its own promise. Without `proof` the same noise is found, over all cases, but
-    neither the certified delta nor the price in the far tail: a first answer, for a page. With an `accuracy`
-    the search is faster, and the noise may exceed the least by as much as that changes epsilon.
+    each level alone against its own promise. `moe`, instead of a promise: the cheapest noise with these 95 %
+    margins of error, by level. `certify` adds an interval that provably contains the exact epsilon of the
+    new release at delta. Without `proof` the same noise is found, over all cases, but neither the certified
+    delta nor the price in the far tail: a first answer, for a page. With an `accuracy` the search is faster,
+    and the noise may exceed the least by as much as that changes epsilon.
 
     >>> from discreet.budget import load
     >>> calibration = calibrate(load("dhc-2022-08-25"), zcdp=True, delta="1e-10")
     >>> round(100 * calibration.reduction, 2)
     12.28
     """
-    relation = neighbours or release.neighbours
-    (small,) = read_probabilities(delta, name="delta").values
-    if (epsilon is None) != zcdp:
-        given = "none is given" if epsilon is None else "both are given"
+    release, relation = asked.release, asked.neighbours or asked.release.neighbours
+    (small,) = read_probabilities(asked.delta, name="delta").values
+    target = _promised(asked)
+    if asked.moe:
+        found = _with_margins(asked, relation, small)
+    elif asked.by == "level":
+        found = calibrate_levels(release, relation, target, small)
+    else:
+        found = _calibrate_overall(asked, relation, target, small)
+    if not asked.certify:
+        return found
+    cost = account(found.release, neighbours=relation).with_workers(asked.jobs, asked.progress)
+    return replace(found, certified=cost.epsilon(delta=small, certified=True))
+
+
+def _promised(asked: Calibrating) -> Fraction | None:
+    """Return the epsilon that is promised; None if it is what zCDP promises, or if margins are wanted."""
+    if asked.by not in ("overall", "level"):
+        raise InputError(f"by is {asked.by!r}; it must be 'overall' or 'level'")
+    if asked.moe:
+        if asked.epsilon is not None or asked.zcdp:
+            raise InputError("give a promise (epsilon or zcdp) or margins of error (moe), not both")
+        if asked.weights or asked.by == "level" or asked.accuracy is not None:
+            raise InputError(
+                "margins of error (moe) set each level's noise: they cannot be combined with weights, by or "
+                "accuracy"
+            )
+        return None
+    if (asked.epsilon is None) != asked.zcdp:
+        given = "none is given" if asked.epsilon is None else "both are given"
         raise InputError(f"give exactly one promise, an epsilon or what zCDP promises (zcdp); {given}")
-    if by not in ("overall", "level"):
-        raise InputError(f"by is {by!r}; it must be 'overall' or 'level'")
-    target = None if epsilon is None else read(epsilon, name="epsilon").values[0]
+    target = None if asked.epsilon is None else read(asked.epsilon, name="epsilon").values[0]
     if target is not None and target <= 0:
         raise InputError(f"epsilon is {float(target):g}; it must be above zero")
-    if by == "level":
-        if weights:
-            raise InputError(
-                "weights share one gain between the levels: they cannot be combined with calibration by level"
-            )
-        return calibrate_levels(release, relation, target, small)
+    if asked.by == "level" and asked.weights:
+        raise InputError(
+            "weights share one gain between the levels: they cannot be combined with calibration by level"
+        )
+    return target
+
+
+def _calibrate_overall(
+    asked: Calibrating, relation: Neighbours, target: Fraction | None, small: Fraction
+) -> Calibration:
+    """Return the release with one factor on all variances, or with gains shared by weights."""
+    release, weights, jobs, progress = asked.release, asked.weights, asked.jobs, asked.progress
     main = main_case(release, relation)
     promise = ZCDP(one_case(release, main))
     target = target or below(promise.epsilon(delta=float(small)))
@@ -438,9 +461,9 @@ def calibrate(
             )
         ends = ends[0], float(SOME)
     # short factors come in steps of a thousandth or less: no search is finer than that
-    fine = max(2e-5 if weights else 1e-9, (accuracy or 0.0) / 50)
+    fine = max(2e-5 if weights else 1e-9, (asked.accuracy or 0.0) / 50)
     factor, after = _least_overall(
-        family, main, relation, ends, target, small, jobs, progress, tolerance=fine, accuracy=accuracy
+        family, main, relation, ends, target, small, jobs, progress, tolerance=fine, accuracy=asked.accuracy
     )
     changed = changes(release, after)
     falls = any(level.factor < 1 for level in changed)  # more noise keeps the old promise at every delta
@@ -450,9 +473,9 @@ def calibrate(
         None if weights else factor,
         target,
         small,
-        prove(after, relation, target, small, jobs, progress) if proof else None,
+        prove(after, relation, target, small, jobs, progress) if asked.proof else None,
         changed,
-        crossing(promise, compose(one_case(after, main))) if falls and proof else None,
+        crossing(promise, compose(one_case(after, main))) if falls and asked.proof else None,
         "weights" if weights else "overall",
         release,
     )
@@ -647,25 +670,15 @@ def _check_noise(level: Level, margin: Fraction, variance: Fraction) -> None:
             )
 
 
-def reached(
-    release: Release,
-    wanted: Mapping[str, Exact],
-    *,
-    delta: Number,
-    neighbours: Neighbours | None = None,
-    proof: bool = True,
-    jobs: int = 1,
-    progress: Progress | None = None,
-) -> Calibration:
+def _with_margins(asked: Calibrating, relation: Neighbours, small: Fraction) -> Calibration:
     """Return the release of least cost with the wanted margins of error, and what it costs at delta."""
-    relation = neighbours or release.neighbours
-    (small,) = read_probabilities(delta, name="delta").values
-    after = margins(release, wanted)
+    release, jobs, progress = asked.release, asked.jobs, asked.progress
+    after = margins(release, asked.moe or {})
     cost = account(after, neighbours=relation).with_workers(jobs, progress)
     # rounded up, so that the promise holds; zero if delta alone is enough
     free = cost.delta(epsilon=0) <= float(small)
     epsilon = Fraction(0) if free else Fraction(math.ceil(cost.at_delta(small)[0].epsilon * 10**6), 10**6)
-    proved = prove(after, relation, epsilon, small, jobs, progress) if proof else None
+    proved = prove(after, relation, epsilon, small, jobs, progress) if asked.proof else None
     after = named(release, after, "Noise set from margins of error.")
     changed = changes(release, after)
     return Calibration(after, relation, None, epsilon, small, proved, changed, None, "margins", release)

@@ -14,7 +14,7 @@ from discreet.budget.neighbours import CaseLabel
 from discreet.errors import InputError
 from discreet.faces import Displayed
 from discreet.numbers import Exact, Interval, fraction
-from discreet.options import Accounting, asked_with
+from discreet.options import Accounting, Comparing, asked_with
 
 DELTAS = ("1e-5", "1e-10", "1e-15", "1e-20")
 """Deltas of the default table; the second is the one the US Census Bureau reports at."""
@@ -206,3 +206,27 @@ class TwoReleases(Displayed):
     def noise(self) -> list[tuple[str, NoiseChange]]:
         """Levels and noise of the queries that have the same names in both."""
         return matching_noise(self.a.releases[0], self.b.releases[0])
+
+
+@asked_with(Comparing)
+def compare(asked: Comparing) -> TwoReleases:
+    """Return what two releases cost at the same deltas, `DELTAS` if none is named, and their noise.
+
+    >>> from discreet.budget import load
+    >>> both = compare(load("pl94-2020-units"), load("dhc-2022-08-25"), delta=["1e-10"])
+    >>> [round(row.epsilon, 4) for row in both.rows[0]]
+    [2.3632, 20.3247]
+    """
+    return TwoReleases(_side(asked, asked.a), _side(asked, asked.b))
+
+
+def _side(asked: Comparing, release: Release) -> PrivacyTable:
+    return privacy_table(
+        [release],
+        delta=list(asked.delta) or DELTAS,
+        accuracy=asked.accuracy,
+        neighbours=asked.neighbours,
+        people=asked.people,
+        jobs=asked.jobs,
+        progress=asked.progress,
+    )

@@ -280,11 +280,11 @@ class PrivacyLoss(Curves):
         """Why this composition is hard to compute."""
         if self._evaluations.is_coarse:
             return (
-                f"losses {float(self.loss.step):.3g} apart have probabilities that differ too much for floats"
+                f"losses {brief(self.loss.step, 3)} apart have probabilities that differ too much for floats"
             )
         return (
             f"{len(self.events)} kinds of noise whose losses have no usable common step (it is "
-            f"{float(self.loss.step):.2g}); variances or scales that are short fractions of one another help"
+            f"{brief(self.loss.step, 2)}); variances or scales that are short fractions of one another help"
         )
 
     def epsilons(self, deltas: list[Fraction], accuracy: float = COARSEST) -> Floats:

@@ -32,7 +32,7 @@ from discreet.answers.release import (
 from discreet.budget import AnswerKind
 from discreet.budget.level_names import level_name
 from discreet.budget.neighbours import CaseLabel
-from discreet.numbers import DIGITS, interval
+from discreet.numbers import DIGITS
 
 REPORTED = 1e-10
 """The delta that the sentence below the table is about, if it was asked for."""
@@ -105,7 +105,7 @@ def _results(table: PrivacyTable, given: str, asked: str) -> AnswerTable:
         line: list[Cell] = [*cells(table, row), case_text(row.worst), value, row.zcdp, row.worst]
         line += [row.accuracy] if account.accuracy is not None else []
         if row.certified is not None:
-            line += map(Decimal, interval(row.certified, table.digits))
+            line += map(Decimal, Quantity(row.certified, digits=table.digits).ends)
         lines.append(tuple(line))
     return AnswerTable(columns, tuple(lines))
 
@@ -190,7 +190,7 @@ def _proofs(table: PrivacyTable) -> Iterator[Part]:
     yield "Certified by ball arithmetic, ends rounded outward:"
     width = max(len(at) for at, _, _ in proved)
     for at, asked, box in proved:
-        lower, upper = interval(box, table.digits)
+        lower, upper = Quantity(box, digits=table.digits).ends
         yield Paragraph(f"  {at:<{width}}  {lower} <= {asked} <= {upper}", wraps=False)
 
 

@@ -24,8 +24,8 @@ _METHODS = {
 
 
 @describes(Calibration)
-def calibration_answer(found: Calibration, *, certified: Interval | None = None) -> Answer:
-    """Say how little noise is enough, what that saves and its price; `certified` is of the new epsilon.
+def calibration_answer(found: Calibration) -> Answer:
+    """Say how little noise is enough, what that saves and its price.
 
     >>> from discreet.accounting.calibration import calibrate
     >>> from discreet.budget import load
@@ -46,12 +46,12 @@ def calibration_answer(found: Calibration, *, certified: Interval | None = None)
         "price": found.price,
         "levels": [_level_record(level) for level in found.levels],
         "notes": _notes(found),
-        **({} if certified is None else {"certified_epsilon": _ends(certified)}),
+        **({} if found.certified is None else {"certified_epsilon": _ends(found.certified)}),
     }
     return Answer(
         heading(found.before),
         record,
-        tuple(_body(found, variances, certified)),
+        tuple(_body(found, variances)),
         tuple(_facts(found)),
         tables={"variances": variances},
         command=f"discreet calibrate {found.before.name}",
@@ -74,6 +74,92 @@ def saved_text(found: Calibration) -> str:
     if least >= 0:
         return f"{few.removesuffix(' %')} to {many} less variance"
     return f"{_times(1 - most)} to {_times(1 - least)} times the variance"
+
+
+def saving_fact(found: Calibration) -> Fact:
+    """Return the part of every variance that could be saved at least.
+
+    >>> from discreet.accounting.calibration import calibrate
+    >>> from discreet.budget import load
+    >>> fact = saving_fact(calibrate(load("dhc-2022-08-25"), zcdp=True, delta="1e-10", proof=False))
+    >>> print(fact.label, fact.value, fact.note)
+    Noise to save 12.3 % of every variance
+    """
+    return Fact("Noise to save", Quantity(found.savings[0], Style.PERCENT), "of every variance")
+
+
+def promise_sentence(found: Calibration, zcdp: float) -> Sentence:
+    """Say with how little noise zCDP's epsilon can be kept, and what the smallest areas gain.
+
+    >>> from discreet.accounting.calibration import calibrate
+    >>> from discreet.budget import load
+    >>> found = calibrate(load("dhc-2022-08-25"), zcdp=True, delta="1e-10", proof=False)
+    >>> print(promise_sentence(found, 21.9851))
+    With zCDP's epsilon of 21.9851 as the promise, noise with 12.280 % less variance is enough. The margin \
+of the noise of 10 queries of Block would be ± 39 instead of ± 42.
+    """
+    said = sentence(
+        "With zCDP's epsilon of {zcdp} as the promise, noise with {saved} is enough.",
+        zcdp=Quantity(zcdp),
+        saved=saved_text(found),
+    )
+    lines = calibrated_lines(found)
+    if not lines:
+        return said
+    alike = [line for line in lines if line.level == lines[-1].level]
+    common = max(alike, key=lambda line: len(line.queries))
+    before, after = (Quantity(margin, Style.COUNT) for margin in common.margins)
+    return sentence(
+        "{said} The margin of the noise of {queries} of {level} would be ± {after}{instead}.",
+        said=said,
+        queries=common.queries[0] if len(common.queries) == 1 else f"{len(common.queries)} queries",
+        level=level_name(common.level),
+        after=after,
+        instead=", as it is now" if after == before else f" instead of ± {before}",
+    )
+
+
+def proof_sentence(found: Calibration) -> Sentence:
+    """Say what one factor on all noise saves, and what is proved of it.
+
+    >>> from discreet.accounting.calibration import calibrate
+    >>> from discreet.budget import load
+    >>> print(proof_sentence(calibrate(load("dhc-2022-08-25"), zcdp=True, delta="1e-10")))
+    All variances times 0.877203: 12.280 % less variance. Proved: at epsilon 21.9851 the true delta lies \
+between 9.9996887E-11 and 9.9996888E-11.
+    """
+    lower, upper = Quantity(found.proof, digits=6).ends
+    return sentence(
+        "All {sizes} times {factor}: {saved}. Proved: at epsilon {epsilon} the true delta lies between "
+        "{lower} and {upper}.",
+        sizes=scaled_sizes(found.release),
+        factor=Quantity(found.factor, Style.EXACT),
+        saved=saved_text(found),
+        epsilon=Quantity(float(found.epsilon or 0)),
+        lower=lower,
+        upper=upper,
+    )
+
+
+def least_budget_sentence(found: Calibration, zcdp: float, rho_before: Fraction) -> Sentence:
+    """Say what the cheapest noise with wanted margins costs; `zcdp` is its epsilon by zCDP.
+
+    >>> from discreet.accounting.calibration import reached
+    >>> from discreet.budget import load
+    >>> release = load("dhc-2022-08-25")
+    >>> found = reached(release, {"Block": "50"}, delta="1e-10", proof=False)
+    >>> print(least_budget_sentence(found, 21.9734, release.rho))
+    rho 3.64658 (now 3.65): the exact epsilon is 20.3133, zCDP 21.9734.
+    """
+    release = found.release
+    rho = sum((level.spent(release.neighbours) for level in release.levels), Fraction(0))
+    return sentence(
+        "rho {rho} (now {before}): {stated}, zCDP {zcdp}.",
+        rho=Quantity(rho, Style.EXACT),
+        before=Quantity(rho_before, Style.EXACT),
+        stated=NumberKind.of(found.claim.kind).quantity(float(found.epsilon or 0)).states("epsilon"),
+        zcdp=Quantity(zcdp),
+    )
 
 
 def _times(factor: float) -> Quantity:
@@ -159,7 +245,7 @@ def _summary(found: Calibration) -> Sentence:
     )
 
 
-def _body(found: Calibration, variances: AnswerTable, certified: Interval | None) -> Iterator[Part]:
+def _body(found: Calibration, variances: AnswerTable) -> Iterator[Part]:
     promised: dict[str, Quantity | str] = {
         "delta": Quantity(found.delta, Style.GIVEN),
         "epsilon": _promise(found),
@@ -186,20 +272,18 @@ def _body(found: Calibration, variances: AnswerTable, certified: Interval | None
         yield sentence("{who} keeps epsilon {epsilon} at delta {delta}.", who=who, **promised)
     if found.claim.kind is not AnswerKind.EXACT:
         yield claim_text(found.claim)
-    yield from _proofs(found, certified, promised)
+    yield from _proofs(found, promised)
     if found.price is not None:
         which = "may be the better one at some level" if alone else "was the better one"  # levels cross apart
         yield sentence(
             "The price: below delta {price} the zCDP promise of the old noise {which} (less noise costs more "
             "in the far tail).",
-            price=Quantity(float(f"{found.price:.3g}"), Style.GIVEN),
+            price=Quantity(found.price, Style.GIVEN, digits=3),
             which=which,
         )
 
 
-def _proofs(
-    found: Calibration, certified: Interval | None, promised: dict[str, Quantity | str]
-) -> Iterator[Sentence]:
+def _proofs(found: Calibration, promised: dict[str, Quantity | str]) -> Iterator[Sentence]:
     if found.proof is not None and found.by == "level":
         yield sentence(
             "Proved: the true delta of each level at its promise is at most {most}, not above {delta}.",
@@ -209,6 +293,6 @@ def _proofs(
     elif found.proof is not None:
         text = "Proved: the true delta there lies in {ends}, not above {delta}."
         yield sentence(text, ends=str(found.proof), **promised)
-    if certified is not None:
+    if found.certified is not None:
         text = "Proved: the exact epsilon of the new release at delta {delta} lies in {ends}."
-        yield sentence(text, ends=str(certified), **promised)
+        yield sentence(text, ends=str(found.certified), **promised)

@@ -35,8 +35,8 @@ FAR = 4.0
 """Standard errors beyond which a share within the margin is marked; chance does it in 1 of 16,000 rows."""
 MARK = " *"
 STAR = (
-    f"* more than {FAR:g} standard errors from the expectation: unlikely to be chance for independent "
-    "numbers."
+    f"* more than {Style.BRIEF.quantity(FAR)} standard errors from the expectation: unlikely to be "
+    "chance for independent numbers."
 )
 """What the mark says."""
 

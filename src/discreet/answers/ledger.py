@@ -13,7 +13,9 @@ from discreet.budget.neighbours import RELATIONS
 from discreet.files import FilePath
 from discreet.release.audit import LedgerCheck
 from discreet.release.composition import Cost, LedgerCosts
-from discreet.release.ledger import NOT_PRIVATE, Ledger, several
+from discreet.release.entry import several
+from discreet.release.ledger import Ledger
+from discreet.release.rehearsal import NOT_PRIVATE
 
 _RUN_COLUMNS = (
     Column("run", "run", is_text=True),

@@ -11,9 +11,11 @@ from discreet.answers.quantity import Quantity, Style
 from discreet.answers.release import relation
 from discreet.budget.level_names import level_name
 from discreet.files import json_fields
+from discreet.release.entry import several
 from discreet.release.hierarchy.estimates import Estimated
-from discreet.release.hierarchy.measuring import Measured, Tabulated
-from discreet.release.ledger import NOT_PRIVATE, several
+from discreet.release.hierarchy.measuring import Measured
+from discreet.release.hierarchy.tabulating import Tabulated
+from discreet.release.rehearsal import NOT_PRIVATE
 
 _ESTIMATES = {
     "none": "No estimates were asked for; measurements are unbiased and may be negative.",

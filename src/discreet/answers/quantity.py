@@ -134,6 +134,14 @@ class Style(Enum):
     BYTES = auto()
     """The size of files, in millions of bytes: 1,234.5 MB."""
 
+    def quantity(self, value: int | float | Fraction | None, digits: int | None = None) -> Quantity:
+        """Return a number that is written in this style, and claims nothing but itself.
+
+        >>> print(Style.PLACES.quantity(3.65012, 2), Style.BRIEF.quantity(5.0), Style.COUNT.quantity(12345))
+        3.65 5 12,345
+        """
+        return Quantity(value, self, digits=digits)
+
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
@@ -165,7 +173,7 @@ class Quantity:
         if self.value is None:
             return self.missing
         if isinstance(self.value, Interval):
-            return "{} to {}".format(*numbers.interval(self.value, self.digits))
+            return "{} to {}".format(*self.ends)
         written = self._written(self.value)
         return f"{written} {self.unit}" if self.unit else written
 
@@ -196,11 +204,25 @@ class Quantity:
     def machine(self) -> Machine:
         """The number for JSON: all its digits, an exact one as a text, an interval by its ends."""
         if isinstance(self.value, Interval):
-            lower, upper = numbers.interval(self.value, self.digits)
-            return {"lower": Decimal(lower), "upper": Decimal(upper)}
+            lower, upper = map(Decimal, self.ends)
+            return {"lower": lower, "upper": upper}
         if isinstance(self.value, Fraction):
             return str(self.value) if self.style in (Style.FRACTION, Style.EXACT) else float(self.value)
         return self.value
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """Both ends of an interval, rounded outward, with two digits more than it was computed to.
+
+        >>> Quantity(Interval(Fraction(1, 3), Fraction(2, 3)), digits=3).ends
+        ('0.33333', '0.66667')
+        """
+        if not isinstance(self.value, Interval):
+            raise TypeError(f"{self.value!r} is one number; only an interval has ends")
+        digits = 17 if self.digits is None else self.digits + 2
+        ends = ((self.value.lower, True), (self.value.upper, False))
+        lower, upper = (numbers.decimal(end, digits=digits, down=down) for end, down in ends)
+        return lower, upper
 
     def _written(self, value: int | float | Fraction) -> str:
         up, down = self.kind is NumberKind.AT_MOST, self.kind is NumberKind.AT_LEAST
@@ -212,13 +234,17 @@ class Quantity:
             case Style.GIVEN if up:
                 return numbers.bound(Fraction(value), digits=self.digits or DIGITS)
             case Style.GIVEN:
-                return numbers.exact_text(value) if isinstance(value, Fraction) else numbers.plain(value)
+                return (
+                    numbers.exact_text(value)
+                    if isinstance(value, Fraction)
+                    else _short(value, self.digits or DIGITS)
+                )
             case Style.FRACTION:
-                return numbers.with_fraction(Fraction(value))
+                return _with_fraction(Fraction(value))
             case Style.EXACT:
-                return numbers.brief(value, self.digits or DIGITS).replace("e-0", "e-")
+                return _short(value, self.digits or DIGITS)
             case Style.PERCENT:
-                return numbers.percent_down(float(value)) if down else numbers.percent(value, self.digits)
+                return _percent_down(float(value)) if down else _percent(value, self.digits)
             case Style.CHANCE:
                 return _at_most(float(value)) if up else _chance(float(value))
             case Style.TIMES:
@@ -226,9 +252,9 @@ class Quantity:
                     return _in_hundred(float(value), self.digits)
                 return _times(float(value), upper=up)
             case Style.OFTEN:
-                return (numbers.at_least if down else numbers.about)(float(value))
+                return (_often_at_least if down else _often)(float(value))
             case Style.MARGIN:
-                return numbers.margin(float(value))
+                return _margin(float(value))
             case Style.PERCENT_CHANGE:
                 return f"{100 * float(value):+.2f} %" if value else "0 %"
             case Style.CHANGE:
@@ -255,18 +281,133 @@ class Quantity:
                 return f"{float(value) / 1e6:,.1f} MB"
 
     def _result(self, value: float, *, up: bool, down: bool) -> str:
-        digits = numbers.count_of_digits(value, self.accuracy, self.digits or DIGITS)
+        digits = _count_of_digits(value, self.accuracy, self.digits or DIGITS)
         if value and (up or down) and math.isfinite(value):
             value = float(numbers.decimal(Fraction(repr(value)), digits=digits, down=down))
-        return numbers.number(value, digits)
+        return _with_zeros(value, digits)
 
     def _change(self, value: float) -> str:
         if self.digits is not None:  # what is zero in all its places has no sign
             sign = "" if abs(value) < 0.5 * 10**-self.digits else "+"
             return f"{value if sign else 0.0:{sign}.{self.digits}f}"
-        if value == 0 or self.accuracy < 1e-5:
-            return numbers.change(value)
-        return f"{value:+.{numbers.count_of_digits(value, self.accuracy, 4)}g}"
+        if value == 0:
+            return "0"
+        if self.accuracy < 1e-5:
+            return f"{value:+.4f}" if abs(value) >= 0.0001 else f"{value:+.1e}"
+        return f"{value:+.{_count_of_digits(value, self.accuracy, 4)}g}"
+
+
+def _with_zeros(value: float, digits: int) -> str:
+    """A result with all the digits that are meant, ending zeros too.
+
+    >>> _with_zeros(24.4565144, 6), _with_zeros(1.78319933504e-12, 6), _with_zeros(8.1, 3)
+    ('24.4565', '1.78320e-12', '8.10')
+    >>> _with_zeros(1e12, 1), _with_zeros(-0.0, 6)
+    ('1e+12', '0')
+    """
+    return "0" if value == 0 else f"{value:#.{digits}g}".rstrip(".").replace(".e", "e")
+
+
+def _count_of_digits(value: float, doubt: float, most: int) -> int:
+    """How many significant digits of a number that may be off by `doubt` hold: one at least, `most` at most.
+
+    >>> _count_of_digits(24.4566, 1.4e-4, 6), _count_of_digits(24.4565144573, 2e-10, 6)
+    (5, 6)
+    """
+    if value == 0 or not 0 < doubt < math.inf:
+        return most
+    unit = math.ceil(math.log10(2 * doubt))
+    return min(max(math.floor(math.log10(abs(value))) - unit + 1, 1), most)
+
+
+def _short(value: float | Fraction, digits: int = DIGITS) -> str:
+    """A number that was given, such as a delta, as shortly as it can be said.
+
+    >>> _short(1e-7), _short(Fraction(1, 2)), _short(Fraction("24811/5000")), _short(2e7)
+    ('1e-7', '0.5', '4.9622', '2e+07')
+    """
+    return numbers.brief(value, digits).replace("e-0", "e-")
+
+
+def _with_fraction(value: Fraction) -> str:
+    """An exact number as a fraction and, if that is another thing, as a decimal.
+
+    >>> _with_fraction(Fraction(24811, 5000)), _with_fraction(Fraction(5)), _with_fraction(Fraction(1, 3))
+    ('24811/5000 = 4.9622', '5', '1/3, about 0.333333')
+    """
+    if value.denominator == 1:
+        return str(value)
+    short = _short(value)
+    return f"{value} = {short}" if Fraction(short) == value else f"{value}, about {short}"
+
+
+def _percent(value: float | Fraction, places: int | None = None) -> str:
+    """A part of one in percent; however small, it keeps two digits, or it has so many places.
+
+    Places are added where a part would seem to be none or all.
+
+    >>> _percent(0.0718), _percent(0.1), _percent(Fraction(1, 10)), _percent(Fraction(1, 205))
+    ('7.2 %', '10.0 %', '10 %', '0.49 %')
+    >>> _percent(0.00001), _percent(-2.5e-9), _percent(0.0), _percent(0.5, 2), _percent(0.99999, 2)
+    ('0.0010 %', '-2.5e-07 %', '0 %', '50.00 %', '99.999 %')
+    """
+    hundred = 100 * value
+    if places is not None:
+        while 0 < value < 1 and places < 12 and float(f"{float(hundred):.{places}f}") in (0, 100):
+            places += 1
+        return f"{float(hundred):.{places}f} %"
+    if hundred == 0 or (isinstance(hundred, Fraction) and hundred.denominator == 1):
+        return f"{int(hundred)} %"
+    size = abs(float(hundred))
+    form = ".1f" if size >= 1 else ".2f" if size >= 0.01 else "#.2g"
+    return f"{float(hundred):{form}} %"
+
+
+def _percent_down(value: float) -> str:
+    """A part of one in percent, rounded down; however small, it keeps two digits.
+
+    >>> _percent_down(0.20497), _percent_down(0.05), _percent_down(0.0000129), _percent_down(0.0)
+    ('20.49 %', '5.00 %', '0.0012 %', '0.00 %')
+    """
+    down = math.floor(10_000 * value + 1e-6) / 100
+    if down or value <= 0:
+        return f"{down:.2f} %"
+    return f"{numbers.decimal(Fraction(value) * 100, digits=2, down=True)} %".lower()
+
+
+def _margin(value: float) -> str:
+    """A margin of error, with as many digits as matter.
+
+    >>> _margin(3.92), _margin(161.27), _margin(98000.0)
+    ('3.92', '161', '98,000')
+    """
+    return f"{value:,.0f}" if value >= 100 else _with_zeros(value, 3)
+
+
+def _often(value: float) -> str:
+    """How often something happens, to the nearest; for a share that is not a bound.
+
+    >>> _often(0.2049), _often(0.0003), _often(0.001)
+    ('20 times in 100', '3 times in 10,000', 'once in 1,000')
+    """
+    for many in (100, 1000, 10_000, 100_000, 1_000_000):
+        if value >= 1 / many and many * value < many - 0.5:
+            count = round(many * value)
+            return f"once in {many:,}" if count == 1 else f"{count:,} times in {many:,}"
+    return "less than once in 1,000,000" if value < 0.5 else "nearly every time"
+
+
+def _often_at_least(value: float) -> str:
+    """How often something happens at least, rounded down.
+
+    >>> _often_at_least(0.20497), _often_at_least(0.0308), _often_at_least(0.0)
+    ('20 times in 100', '3 times in 100', 'less than once in 1,000,000')
+    """
+    for many in (100, 1000, 10_000, 100_000, 1_000_000):
+        count = math.floor(many * value + 1e-9)
+        if count >= 1:
+            return f"once in {many:,}" if count == 1 else f"{count:,} times in {many:,}"
+    return "less than once in 1,000,000"
 
 
 def _nearest(value: float, *, percent: bool = False) -> str:
@@ -275,7 +416,7 @@ def _nearest(value: float, *, percent: bool = False) -> str:
     >>> _nearest(0.58882), _nearest(0.58882, percent=True), _nearest(0.9999988), _nearest(1.0)
     ('0.5888', '58.88', '0.999999', '1.0000')
     """
-    hundred = numbers.percent(value, 2).removesuffix(" %")
+    hundred = _percent(value, 2).removesuffix(" %")
     return hundred if percent else f"{value:.{len(hundred.partition('.')[2]) + 2}f}"
 
 

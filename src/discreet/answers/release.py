@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 
 from discreet.answers.answer import Answer, AnswerTable, Column, Paragraph, Part, sentence
 from discreet.answers.describing import describes
 from discreet.answers.quantity import NumberKind, Quantity, Style
-from discreet.budget import ALIASES, Claim, Neighbours, Release, Row
+from discreet.budget import ALIASES, AnswerKind, Claim, Neighbours, Release, Row
 from discreet.budget.level_names import level_name
 from discreet.budget.noise_table import levels_of, rho_total
 
@@ -190,6 +191,16 @@ def claim_text(claim: Claim) -> str:
     return " ".join([NumberKind.of(claim.kind).sentence, *claim.reasons])
 
 
+def claim_note(claim: Claim) -> str:
+    """Say why numbers are not exact; nothing if they are.
+
+    >>> from discreet.budget import load
+    >>> claim_note(load("dhc-2020").claim), claim_note(load("sdhc-2020").claim)[:46]
+    ('', 'An upper bound: the true value may be smaller.')
+    """
+    return "" if claim.kind is AnswerKind.EXACT else claim_text(claim)
+
+
 # -- words about releases ----------------------------------------------------------------------------------
 
 
@@ -237,6 +248,18 @@ def cautions(release: Release, *, all_paths: bool = True) -> list[str]:
     notes = [note for note in release.notes if any(phrase in note.lower() for phrase in phrases)]
     claim = release.claim if all_paths or len(release.paths) == 1 else release.claim.of_one_path()
     return [*claim.reasons, *notes]
+
+
+def shared_rho(total: Fraction, *, all_levels: bool = True) -> str:
+    """Write the total rho that levels share; Laplace noise has no part in it.
+
+    >>> shared_rho(Fraction(24811, 5000)), shared_rho(Fraction(0))
+    ('24811/5000 = 4.9622', 'All noise is Laplace; no rho is shared out')
+    """
+    if not total:
+        return "All noise is Laplace; no rho is shared out"
+    only = "" if all_levels else ", without the levels that have Laplace noise"
+    return f"{Style.FRACTION.quantity(total)}{only}"
 
 
 def path_text(release: Release, path: int) -> str:

@@ -26,6 +26,7 @@ from discreet.answers.quantity import NumberKind, Quantity, Style
 from discreet.answers.release import claim_text, relation
 from discreet.budget import AnswerKind
 from discreet.budget.level_names import level_name
+from discreet.numbers import brief
 from discreet.risk.beliefs import QUANTILES
 from discreet.risk.profile import Risk, RiskProfile
 
@@ -108,7 +109,7 @@ def _table(rows: Sequence[Risk]) -> AnswerTable:
                 advantage_of(row),
                 belief_of(row, row.expected),
                 f"{belief_of(row, row.quantiles[0])} to {belief_of(row, row.quantiles[-1])}",
-                {f"{chance:g}": mark for chance, mark in zip(QUANTILES, row.quantiles, strict=True)},
+                {brief(chance): mark for chance, mark in zip(QUANTILES, row.quantiles, strict=True)},
                 row.named,
                 row.predictive,
                 row.most,
@@ -122,7 +123,7 @@ def _table(rows: Sequence[Risk]) -> AnswerTable:
 def _saved(profile: RiskProfile) -> AnswerTable:
     """The rows with a column for each quantile."""
     keys = ("scope", "what", "prior", "baseline", "accuracy", "advantage", "expected_posterior")
-    marks = (f"quantile_{chance:g}" for chance in QUANTILES)
+    marks = (f"quantile_{brief(chance)}" for chance in QUANTILES)
     rows = (
         (r.scope, r.what, r.prior, r.baseline, r.accuracy, r.advantage, r.expected, *r.quantiles)
         for r in profile.rows

@@ -22,7 +22,7 @@ _COLUMNS = (
     Column("rows", "rows"),
     Column("odds doubled"),
     *(Column(key=key) for key in ("share_odds_doubled", "targets_odds_doubled", "maximum_ratio")),
-    *(Column(f"{100 * share:g} %") for share in QUANTILES),
+    *(Column(f"{Style.BRIEF.quantity(100 * share)} %") for share in QUANTILES),
     Column(key="quantiles"),
     Column("largest"),
     Column("mean posterior", "mean_posterior"),

@@ -385,6 +385,27 @@ def margin_text(normal: Fraction, exact: Fraction) -> Sentence:
 # -- kinds of noise ----------------------------------------------------------------------------------------
 
 
+def mixes_text(delta: Fraction, exact: Sequence[DesignCost] | None) -> str:
+    """Say what the epsilons of a design are of; without exact ones, all groups have two stages.
+
+    >>> print(mixes_text(Fraction(1, 10**10), None))
+    At delta 1e-10; all groups with two stages. Groups that get only a total are compared next.
+    """
+    at = f"At delta {Quantity(delta, Style.GIVEN)}"
+    if exact is None:
+        return f"{at}; all groups with two stages. Groups that get only a total are compared next."
+    first, second = (cost.cases for cost in exact)
+    if (first, second) == (1, 1):
+        return f"{at}; all groups have two stages."
+    return f"{at}; worst of {first} and {second} mixes of groups with and without a first stage."
+
+
+def budget_fact(costs: Sequence[DesignCost]) -> Fact:
+    """Return the total budget of a design for one person added, with that for one replaced beside it."""
+    first, second = (Quantity(cost.budget, Style.EXACT) for cost in costs)
+    return Fact("Total rho", first, f"replaced {second}")
+
+
 def rival_epsilons(found: Rivals) -> tuple[Quantity, Quantity]:
     """Return what discrete Gaussian and geometric noise of the same margins cost, in brief."""
     gaussian, geometric = found.gaussian_epsilon, found.geometric_epsilon

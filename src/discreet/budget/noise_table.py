@@ -1,11 +1,13 @@
-"""The noise of a release, level by level: each query's, and queries of equal noise together."""
+"""The noise of a release: of each query by level or run of levels, and queries of equal noise together."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.budget.release import Release, Row
+from discreet.noise import Noise
 
 
 def rho_total(release: Release) -> Fraction | None:
@@ -60,3 +62,35 @@ def noise_lines(release: Release) -> tuple[NoiseLine, ...]:
             variance = noise.true_variance()
             lines.append(NoiseLine(level, names, same[0], variance, variance**0.5, noise.margin()))
     return tuple(lines)
+
+
+Noises = Mapping[tuple[str, str], Noise]
+"""Noise by level (or run of merged levels) and query."""
+
+
+def noises(release: Release, levels: Sequence[str] | None = None) -> dict[tuple[str, str], Noise]:
+    """Return the noise of each query, for each level and for each run of merged levels on some path.
+
+    `levels` restricts the result to some levels.
+
+    A merged run such as "State+County" asks the queries of its top level with the budget of all its levels.
+
+    >>> from discreet.budget import Level, Query, Spine
+    >>> levels = [Level(name=name, queries=[Query(name="total", variance=6)]) for name in ("State", "County")]
+    >>> spine = Spine(may_merge_up=["County"])
+    >>> merged = Release(name="small", neighbours="bounded", levels=levels, spine=spine)
+    >>> for (level, query), noise in noises(merged).items():
+    ...     print(level, query, noise)
+    State total discrete Gaussian noise of variance 6
+    County total discrete Gaussian noise of variance 6
+    State+County total discrete Gaussian noise of variance 3
+    """
+    runs = dict.fromkeys(run for path in release.paths for run in release.runs(path))
+    wanted = [run for run in runs if levels is None or "+".join(run) in levels]
+    rows = (row for run in wanted for row in release.run_table(run))
+    return {(row.level, row.query): row.single() for row in rows}
+
+
+def queries_of(release: Release) -> tuple[str, ...]:
+    """Return all queries of a release, in order of first appearance."""
+    return tuple(dict.fromkeys(query.name for level in release.levels for query in level.queries))

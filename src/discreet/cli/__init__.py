@@ -126,6 +126,8 @@ def run(arguments: Sequence[str]) -> int:
     global _started
     _started = time.perf_counter()
     arguments = [re.sub("^--neighbors(?==|$)", "--neighbours", text) for text in arguments]
+    # standard input, by the name that cyclopts does not take for an option
+    arguments = ["/dev/stdin" if text == "-" else text for text in arguments]
     try:  # loading takes a moment, in which Ctrl-C ends the program as it does later
         from cyclopts import CycloptsError, UnusedCliTokensError
 

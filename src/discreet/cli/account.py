@@ -11,7 +11,7 @@ from discreet.budget import load
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, option
 from discreet.errors import InputError
-from discreet.options import Accounting
+from discreet.options import Accounting, Comparing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -136,35 +136,27 @@ compare_app = console.command("compare", "A B [OPTIONS]", "pl94-2020-units pl94-
 
 
 @compare_app.default
+@console.takes(Comparing)
 def compare(
     a: console.Target,
     b: console.Target,
     /,
     *,
-    delta: console.Deltas = None,
-    accuracy: console.Accuracy = None,
     plot: Annotated[Path | None, option("Plot both releases.", "FILE.svg|png|pdf")] = None,
-    between: console.Comparing = console.ALL_PATHS,
     screen: Screen = PLAIN,
+    **given: console.Given,
 ) -> None:
     """Compare two releases."""
-    from discreet.accounting.costs import DELTAS, PrivacyTable, TwoReleases, epsilon_rows
+    from discreet.accounting.costs import compare as side_by_side
     from discreet.answers.account import comparison_answer
 
-    enough = console.read_accuracy(accuracy)
-    deltas = console.read_deltas(delta or ())
+    given["accuracy"] = console.read_accuracy(given.get("accuracy"))
+    given["delta"] = console.read_deltas(given.get("delta", ()))
+    given["jobs"] = console.jobs_or_cpus(given.get("jobs"))
     outputs = Outputs(plot=plot)
-
-    releases = (load(a), load(b))
-
-    accounts = [between.account(one).with_accuracy(enough) for one in releases]
     with screen.progress("Comparing paths") as progress:
-        running = [one.with_workers(between.workers, progress) for one in accounts]
-        rows = [epsilon_rows(one, deltas or [*DELTAS]) for one in running]
-        outputs.write({"--plot": lambda: both_curves(*running)})
-    found = TwoReleases(
-        *(PrivacyTable([one], cost, own) for one, cost, own in zip(releases, accounts, rows, strict=True))
-    )
+        found = side_by_side(load(a), load(b), **given, progress=progress)
+        outputs.write({"--plot": lambda: both_curves(found.a.account, found.b.account)})
     screen.tell(comparison_answer(found), timed=True)
 
 

@@ -22,6 +22,7 @@ from cyclopts import App, Parameter
 
 from discreet import options
 from discreet.answers.answer import Answer, Part
+from discreet.answers.quantity import Style
 from discreet.budget import Neighbours
 from discreet.cli import seconds_so_far
 from discreet.errors import DiscreetError, InputError, visible
@@ -34,7 +35,6 @@ from discreet.render.text import part_text, text_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from discreet.accounting.overall import Account
     from discreet.budget import Release
 
     Content = bytes | str | tuple[Sequence[str], Iterable[Sequence[object]]] | Figure
@@ -115,6 +115,7 @@ Deltas = Annotated[list[str] | None, declared(options.Deltas)]
 People = Annotated[int, declared(options.People)]
 Accuracy = Annotated[str | None, declared(options.Accuracy)]
 Jobs = Annotated[int | None, declared(options.Jobs)]
+Children = Annotated[str | None, declared(options.Children)]
 Json = Annotated[bool, option("Print one JSON object.")]
 Quiet = Annotated[bool, option("No progress bar and no time.")]
 
@@ -153,7 +154,7 @@ def jobs_or_cpus(jobs: int | None) -> int:
 
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True)
-class Comparing:
+class AllPaths:
     """The options of a command that compares all paths: between whom, and with how many processes."""
 
     neighbours: Relation = None
@@ -165,14 +166,8 @@ class Comparing:
         """The number of processes."""
         return jobs_or_cpus(self.jobs)
 
-    def account(self, release: Release) -> Account:
-        """Return the account of a release."""
-        from discreet.accounting.overall import account
 
-        return account(release, neighbours=self.neighbours, people=self.people, jobs=self.workers)
-
-
-ALL_PATHS = Comparing()
+ALL_PATHS = AllPaths()
 
 
 def read_accuracy(text: str | None) -> float | None:
@@ -338,7 +333,7 @@ class Screen:
         for text in text_of(answer):
             write(f"{text}\n")
         if not self.quiet:
-            print(f"Time: {seconds:.1f} s", file=sys.stderr)
+            print(f"Time: {Style.PLACES.quantity(seconds, 1)} s", file=sys.stderr)
 
 
 PLAIN = Screen()

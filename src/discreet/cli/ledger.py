@@ -131,7 +131,7 @@ def sign(
     signer = new_key(key) if made else read_key(key)
     assert signer is not None
     try:
-        sign_ledger(path, signer, old=old)
+        sign_ledger(path, signer, old_key=old)
     except DiscreetError:
         if made:
             key.unlink()

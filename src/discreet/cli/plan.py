@@ -7,26 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from discreet.budget import load
+from discreet.budget.goals import read_goals
 from discreet.budget.presets import read_text_file
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, need_tables, option
 from discreet.errors import InputError
 from discreet.numbers import read_delta
+from discreet.options import Planning
 
 if TYPE_CHECKING:
     from discreet.budget import Release
     from discreet.estimation.tree import Tree
-
-TreeOption = Annotated[
-    str | None,
-    option(
-        "Children of an area on average, for each level below the top, such as 51,61.6; or a table of "
-        "areas (columns unit, level, parent). Default: the United States of 2020, for releases with its "
-        "levels US, State, County, Tract, Block group and Block.",
-        "N,N,...|FILE",
-        name="--tree",
-    ),
-]
 
 app = console.command(
     "plan",
@@ -39,59 +30,37 @@ app = console.command(
 
 
 @app.default
+@console.takes(Planning)
 def plan(
     target: console.Target,
     /,
     *,
-    keep: Annotated[
-        list[str] | None,
-        option(
-            "Estimates to keep as accurate as now: a level, or one of its queries; may be repeated.",
-            "LEVEL[:QUERY]",
-        ),
-    ] = None,
-    goal: Annotated[
-        Path | None,
-        option("The accuracy you want: [[goals]] with level, query, and sd or margin95.", "FILE.toml"),
-    ] = None,
-    weights: Annotated[
-        str | None, option("Minimise the relative variances with these weights.", "LEVEL[:QUERY]=W,...")
-    ] = None,
-    epsilon: Annotated[str | None, option("The epsilon that may be spent.", "E")] = None,
-    delta: Annotated[str, option("Default: 1e-10.", "D")] = "1e-10",
-    certify: Annotated[
-        bool, option("Prove the epsilon in ball arithmetic (default), or not.", negative="--no-certify")
-    ] = True,
     least_cost: Annotated[bool, option("Find the cheapest plan that meets the goals.")] = False,
-    tree: TreeOption = None,
     out: Annotated[Path | None, option("Write the new release.", "NEW.toml")] = None,
     screen: Screen = PLAIN,
+    **given: console.Given,
 ) -> None:
     """Find the plan that is best for the accuracy of the estimates."""
+    epsilon = given.get("epsilon")
     if (epsilon is None) != least_cost:
         found = "none is given" if epsilon is None else "both are given"
         raise InputError(f"give exactly one of --epsilon E and --least-cost; {found}")
-    small = read_delta(delta)
+    if "delta" in given:
+        given["delta"] = read_delta(given["delta"])
     if epsilon is not None:
         console.read_epsilon(epsilon)
     outputs = Outputs()
     outputs.plan("--out", out, (".toml",), source=target)
     from discreet.answers.accuracy import plan_answer
     from discreet.estimation.plan import plan as find
-    from discreet.estimation.plan import read_goals
 
     release = load(target)
-    goals = [] if goal is None else read_goals(read_text_file(goal)[0], goal.name)
-    result = find(
-        release,
-        tree=_children([level.name for level in release.levels], read_tree_option(tree, release)),
-        keep=keep or (),
-        goals=goals,
-        weights=console.read_by_level(weights, "--weights") or None,
-        epsilon=epsilon,
-        delta=small,
-        certified=certify,
-    )
+    if "goals" in given:
+        given["goals"] = read_goals(read_text_file(given["goals"])[0], given["goals"].name)
+    given["weights"] = console.read_by_level(given.get("weights"), "--weights")
+    tree = read_tree_option(given.get("tree"), release)
+    given["tree"] = _children([level.name for level in release.levels], tree)
+    result = find(release, **given)
     outputs.write({"--out": result.release.to_toml})
     screen.tell(plan_answer(result, of=release.name))
 
@@ -124,7 +93,7 @@ def accuracy(
     target: console.Target,
     /,
     *,
-    tree: TreeOption = None,
+    tree: console.Children = None,
     plot: Annotated[Path | None, option("Plot a heat map of levels and queries.", "FILE.svg|png|pdf")] = None,
     screen: Screen = PLAIN,
 ) -> None:

@@ -40,7 +40,7 @@ def report(
     title: Annotated[str, option("The title of the page.", "TEXT")] = "",
     no_certify: Annotated[bool, option("Skip the proofs; the page says so.")] = False,
     no_savings: Annotated[bool, option("Skip the search for noise that could be saved.")] = False,
-    between: console.Comparing = console.ALL_PATHS,
+    between: console.AllPaths = console.ALL_PATHS,
     screen: Screen = PLAIN,
 ) -> None:
     """Write a report on a release."""

@@ -31,7 +31,7 @@ def verify(
     delta: Annotated[str | None, option("The delta that is claimed.", "D")] = None,
     alpha: Annotated[str | None, option("The type I error of a test.", "A")] = None,
     beta: Annotated[str | None, option("The least type II error that is claimed for it.", "B")] = None,
-    between: console.Comparing = console.ALL_PATHS,
+    between: console.AllPaths = console.ALL_PATHS,
     screen: Screen = PLAIN,
 ) -> None:
     """Prove or refute a number that was handed on, by another method than the one that made it."""

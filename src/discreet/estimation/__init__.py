@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from discreet.estimation.accuracy import Accuracy, accuracy
 
 if TYPE_CHECKING:
-    from discreet.estimation.plan import Goal, Plan, plan
+    from discreet.budget.goals import Goal
+    from discreet.estimation.plan import Plan, plan
     from discreet.estimation.regression import NoisyRatio, Regression, noisy_ratio, regress
 
 __all__ = [

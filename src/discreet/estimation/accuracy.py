@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.budget import Release
-from discreet.budget.noise_table import levels_of, noise_lines
+from discreet.budget.noise_table import levels_of, noise_lines, queries_of
 from discreet.errors import InputError
 from discreet.estimation.intervals import View
-from discreet.estimation.model import Model, queries_of, told_by_level, uniform_tree
-from discreet.estimation.tree import Floats, Integers, Tree
+from discreet.estimation.model import Model, told_by_level
+from discreet.estimation.tree import Floats, Integers, Tree, uniform_tree
 from discreet.faces import Summarised
 
 

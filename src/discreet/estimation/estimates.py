@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 
 from discreet.budget import Attributes, Tabulation
 from discreet.errors import InputError
+from discreet.estimation.component import ByComponent
 from discreet.estimation.intervals import Noises, View, independent_noises, shared_widths
 from discreet.estimation.laws import normal_quantile
-from discreet.estimation.model import ByComponent, Model, Told, size_of
-from discreet.estimation.tree import Floats, Integers, Numbers, Passes, Solution, Tree, sum_weights
+from discreet.estimation.model import Model, Told, size_of
+from discreet.estimation.solution import Passes, Solution, sum_weights
+from discreet.estimation.tree import Floats, Integers, Numbers, Tree
 from discreet.noise import Noise
 
 Rows = tuple[Integers, Numbers]

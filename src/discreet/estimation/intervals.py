@@ -21,6 +21,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.estimation.component import ByComponent, Columns
 from discreet.estimation.laws import (
     NEGLIGIBLE,
     Errors,
@@ -30,17 +31,10 @@ from discreet.estimation.laws import (
     safe_quantile,
     traits,
 )
-from discreet.estimation.model import (
-    ApartProjection,
-    ByComponent,
-    CellPairs,
-    Columns,
-    Model,
-    Projection,
-    Told,
-    size_of,
-)
-from discreet.estimation.tree import Floats, Integers, Solution, Tree
+from discreet.estimation.model import ApartProjection, CellPairs, Model, Told, size_of
+from discreet.estimation.projection import Projection
+from discreet.estimation.solution import Solution
+from discreet.estimation.tree import Floats, Integers, Tree
 from discreet.estimation.weights import AT_ONCE, Branches, Reached, least_noise
 from discreet.noise import Noise
 

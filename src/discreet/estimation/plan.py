@@ -36,17 +36,19 @@ from numpy.typing import NDArray
 from discreet.accounting.calibration import prove
 from discreet.accounting.overall import account
 from discreet.budget import Level, Query, Release, Spine, cases
+from discreet.budget.goals import Goal, moderate
 from discreet.budget.level_names import find_level
-from discreet.budget.toml import hint, parse_toml
+from discreet.budget.toml import hint
 from discreet.errors import InputError, PrecisionError
 from discreet.estimation.accuracy import Accuracy, accuracy, by_level
 from discreet.estimation.intervals import View
-from discreet.estimation.model import Model, Told, told_by_level, uniform_tree
-from discreet.estimation.tree import SMALL, Evidence, Floats, Tree, solve
+from discreet.estimation.model import Model, Told, told_by_level
+from discreet.estimation.solution import SMALL, Evidence, solve
+from discreet.estimation.tree import Floats, Tree, uniform_tree
 from discreet.faces import Summarised
-from discreet.numbers import Exact, Interval, positive, share
+from discreet.numbers import Exact, Interval, brief, positive, share
+from discreet.options import Planning, asked_with
 
-NORMAL95 = 1.959963984540054
 PIECES = [scale * ten for ten in (10**7, 10**6, 10**5, 10**4, 10**3) for scale in (10, 5, 2)] + [1000]
 """Units that the total is divided into: as many as the exact account can take."""
 
@@ -71,15 +73,6 @@ LEAST_VARIANCE = 0.05
 
 BINDING = 1e-4
 """A goal binds if it is met with less than this to spare."""
-
-
-@dataclass(frozen=True, slots=True)
-class Goal:
-    """The standard deviation that estimates of a query at a level may have, root mean square over cells."""
-
-    level: str
-    query: str
-    sd: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,60 +102,41 @@ class Plan(Summarised):
     after: Accuracy
 
 
-def plan(
-    release: Release,
-    *,
-    tree: Sequence[float] | None = None,
-    keep: Sequence[str] = (),
-    goals: Sequence[Goal] = (),
-    weights: Mapping[str, Exact] | None = None,
-    epsilon: Exact | None = None,
-    delta: Exact = "1e-10",
-    certified: bool = True,
-) -> Plan:
+@asked_with(Planning)
+def plan(asked: Planning) -> Plan:
     """Return the plan that is best for the accuracy of the estimates.
 
     `keep` names levels, or LEVEL:QUERY, whose estimates must be at least as accurate as now; `goals` state
     standard deviations. Without `epsilon` the result is the plan of least cost that meets all of them; with
     it, the one whose largest ratio of variance to bound is smallest at that exact (epsilon, delta). `weights`
     by LEVEL or LEVEL:QUERY go with an epsilon: the weighted sum of variances, each relative to what it is
-    now, becomes smallest. `certified=False` leaves the proof in ball arithmetic out.
+    now, becomes smallest. `certify=False` leaves the proof in ball arithmetic out.
 
     >>> from discreet.budget import load
     >>> found = plan(load("pl94-2020-units"), keep=["Tract"])
     >>> found.binding, [row[0] for row in found.dropped]
     ((('Tract', 'detailed'),), ['US', 'State', 'County', 'Block_Group', 'Block'])
     """
-    small = share(delta, name="delta")
-    cap = None if epsilon is None else positive(epsilon, name="epsilon")
-    if weights and (keep or goals):
+    release, weights = asked.release, asked.weights
+    small = share(asked.delta, name="delta")
+    cap = None if asked.epsilon is None else positive(asked.epsilon, name="epsilon")
+    if weights and (asked.keep or asked.goals):
         raise InputError("give weights or goals, not both")
     if weights and cap is None:
         raise InputError("weights divide a given cost, so they need an epsilon")
-    if not (weights or keep or goals):
+    if not (weights or asked.keep or asked.goals):
         raise InputError("there is nothing to plan for: give levels to keep, goals or weights")
-    chain = UniformPlan(release, uniform_tree(release, tree))
+    chain = UniformPlan(release, uniform_tree(release, asked.tree))
     before = accuracy(release, tree=chain.children)
-    wanted = _goals(chain, before, keep, goals)
+    wanted = _goals(chain, before, asked.keep, asked.goals)
     if weights:
         targets, rows, bounds = _weighted(chain, before, weights)
     else:
         targets = [(chain.names.index(goal.level), goal.query) for goal in wanted]
         rows, bounds = np.eye(len(wanted)), np.array([goal.sd**2 for goal in wanted])
     best = chain.cheapest(targets, rows, bounds)
-    result, spent, proof = _costed(chain, best, wanted, cap, small, certified)
-    after = chain.accuracy(result)
-    misses = chain.misses(result, wanted)
-    if math.inf in misses:
-        raise InputError(
-            "the goals differ so much that the loosest would get next to nothing; leave them out"
-        )
-    ratio = max(misses, default=1.0)
-    binding = tuple(
-        (goal.level, goal.query)
-        for goal, miss in zip(wanted, misses, strict=True)
-        if miss > ratio * (1 - BINDING)
-    )
+    result, spent, proof = _costed(chain, best, wanted, cap, small, asked.certify)
+    ratio, binding = _closeness(wanted, chain.misses(result, wanted))
     old = {key: Fraction(size) for key, size in chain.exact.items()}
     new = {(lv.name, q.name): q.rho or Fraction(0) for lv in result.levels for q in lv.queries}
     both = tuple((*key, size, new.get(key, Fraction(0))) for key, size in old.items())
@@ -180,44 +154,21 @@ def plan(
         tuple((level, query) for level, query, _, size in both if not size),
         both,
         before,
-        after,
+        chain.accuracy(result),
     )
 
 
-def read_goals(text: str, where: str) -> list[Goal]:
-    """Read goals from TOML: tables [[goals]] with level, query, and sd or margin95.
-
-    >>> read_goals('[[goals]]\\nlevel = "State"\\nquery = "total"\\nsd = "3/2"', "goals.toml")
-    [Goal(level='State', query='total', sd=1.5)]
-    """
-    data = parse_toml(text, where)
-    tables = data.get("goals")
-    if not isinstance(tables, list) or not tables or set(data) != {"goals"}:
-        raise InputError(f"{where} must have tables [[goals]], and nothing else")
-    found = []
-    for place, table in enumerate(tables, 1):
-        name = f"goal {place} of {where}"
-        if not isinstance(table, dict) or not set(table) <= {"level", "query", "sd", "margin95"}:
-            raise InputError(f"{name} must have level, query, and sd or margin95")
-        level, query = table.get("level"), table.get("query")
-        if not isinstance(level, str) or not isinstance(query, str):
-            raise InputError(f"{name} must name its level and its query")
-        if ("sd" in table) == ("margin95" in table):
-            raise InputError(f"{name} must state sd or margin95, one of them")
-        if "sd" in table:
-            size = _moderate(table["sd"], f"sd of {name}")
-        else:
-            size = _moderate(table["margin95"], f"margin95 of {name}") / NORMAL95
-        found.append(Goal(level, query, size))
-    return found
-
-
-def _moderate(value: Exact, name: str) -> float:
-    """Read a number above zero with which floats can calculate."""
-    found = positive(value, name=name)
-    if not Fraction(1, 10**9) <= found <= 10**9:
-        raise InputError(f"{name} is out of range; it must lie between 1e-9 and 1e9")
-    return float(found)
+def _closeness(goals: Sequence[Goal], misses: Sequence[float]) -> tuple[float, tuple[tuple[str, str], ...]]:
+    """Return the largest ratio of a variance to its bound, and the goals that come as close: they bind."""
+    if math.inf in misses:
+        raise InputError(
+            "the goals differ so much that the loosest would get next to nothing; leave them out"
+        )
+    ratio = max(misses, default=1.0)
+    near = ratio * (1 - BINDING)
+    return ratio, tuple(
+        (goal.level, goal.query) for goal, miss in zip(goals, misses, strict=True) if miss > near
+    )
 
 
 def _goals(chain: UniformPlan, before: Accuracy, keep: Sequence[str], goals: Sequence[Goal]) -> list[Goal]:
@@ -262,7 +213,7 @@ def _weighted(
     """Return the variances with a weight, the weights relative to what they are now, and their sum now."""
     sizes: dict[tuple[str, str], float] = {}
     for text, weight in weights.items():
-        size = _moderate(weight, f"the weight of {text!r}")
+        size = moderate(weight, name=f"the weight of {text!r}")
         sizes |= dict.fromkeys(_named(chain, [text], "weights"), size)
     now = {pair: sd for pair in sizes if (sd := before.by_query[pair].sd) is not None}
     if not now:
@@ -627,7 +578,7 @@ class UniformPlan:
             if queries:
                 levels.append(Level(name=level.name, queries=queries))
         kept = [level.name for level in levels]
-        tree = ", ".join(f"{many:g}" for many in self.children)
+        tree = ", ".join(brief(many) for many in self.children)
         note = f"Planned for the accuracy of estimates; children per area, from the top: {tree}."
         return replace(
             self.base,

@@ -32,10 +32,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.budget import Attributes, Release, Tabulation
+from discreet.budget.noise_table import queries_of
 from discreet.errors import DiscreetError, InputError
 from discreet.estimation.estimates import Estimates
 from discreet.estimation.intervals import View
-from discreet.estimation.model import Model, queries_of, told_by_level
+from discreet.estimation.model import Model, told_by_level
 from discreet.estimation.tree import Floats, Integers, Numbers, Tree
 
 STEPS = 300

@@ -16,9 +16,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from discreet.estimation.component import ByComponent
 from discreet.estimation.laws import traits
-from discreet.estimation.model import ByComponent, Told, size_of
-from discreet.estimation.tree import Floats, Integers, Solution, Tree
+from discreet.estimation.model import Told, size_of
+from discreet.estimation.solution import Solution
+from discreet.estimation.tree import Floats, Integers, Tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,12 @@ from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.files import FilePath
 from discreet.release import contents
-from discreet.release.commit import contradiction, outputs_of, read_manifest, read_receipt
-from discreet.release.ledger import MANIFESTS, NOT_PRIVATE, Entry, Ledger, read_ledger, recorded_hash
+from discreet.release.entry import Entry
+from discreet.release.ledger import Ledger
+from discreet.release.ledger_file import read_ledger
+from discreet.release.manifests import MANIFESTS, read_manifest, read_receipt, recorded_hash
+from discreet.release.receipts import contradiction, outputs_of
+from discreet.release.rehearsal import NOT_PRIVATE
 
 RUNS = ("discreet measurements 1", "discreet safetab 1")
 """The manifest formats of runs that spend budget."""

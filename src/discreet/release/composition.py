@@ -16,7 +16,12 @@ from discreet.budget.spine import MOST_PATHS, Runs
 from discreet.errors import DiscreetError, InputError
 from discreet.faces import Displayed, Summarised
 from discreet.files import FilePath
-from discreet.release.ledger import Entry, Ledger, Total, read_ledger, spent, sum_epsilon
+from discreet.numbers import brief
+from discreet.release.entry import Entry
+from discreet.release.ledger import Ledger, sum_epsilon
+from discreet.release.ledger_file import read_ledger
+from discreet.release.spending import spent
+from discreet.release.total import Total
 
 DELTA = Fraction(1, 10**10)
 """The delta at which a ledger states an epsilon by default."""
@@ -139,7 +144,11 @@ def exceeds(total: Total, entries: Sequence[Entry]) -> str:
     rho = _modelled(entries, total.neighbours)
     delta = (rho or _account(entries, total.neighbours)).delta(epsilon=float(total.epsilon))
     # the float is right to ten digits or more; a tie to nine digits is refused, to be safe
-    return f"delta {delta:.4g} at epsilon {total.epsilon}" if delta > float(total.delta) * (1 - 1e-9) else ""
+    return (
+        f"delta {brief(delta, 4)} at epsilon {total.epsilon}"
+        if delta > float(total.delta) * (1 - 1e-9)
+        else ""
+    )
 
 
 def _modelled(entries: Sequence[Entry], neighbours: Neighbours) -> TightZCDP | None:

@@ -21,280 +21,37 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import secrets
-import stat
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from discreet import numbers
 from discreet.budget import Neighbours, Release
 from discreet.budget.claims import AnswerKind
 from discreet.budget.neighbours import RELATIONS
-from discreet.budget.release import UNITS
-from discreet.budget.toml import exact, line, one_of
+from discreet.budget.toml import line
 from discreet.errors import InputError
-from discreet.files import FilePath, check_regular, sha256
-from discreet.noise import Entropy
-from discreet.numbers import SMALLEST, Exact, fraction, whole
+from discreet.numbers import SMALLEST, whole
+from discreet.release.entry import Entry, now, plain_text, several
+from discreet.release.manifests import JsonDict, JsonObject, file_text
+from discreet.release.spending import spent, spent_epsilon
+from discreet.release.total import Total, short_delta
 
 if TYPE_CHECKING:
     from discreet.release.signing import Key
 
 FORMAT = "discreet ledger 2"
-FILE = "discreet-ledger.json"
-"""The name under which a ledger is looked for beside an input."""
-
-VARIABLE = "DISCREET_LEDGER"
-"""The environment variable that may name the ledger."""
-
-NOT_PRIVATE = "NOT PRIVATE"
-"""The mark of everything that a rehearsal writes."""
-
-RECEIPT = "ledger"
-"""The key of an output's manifest under which the head of the ledger stands."""
-
-MANIFESTS = ("manifest", "summary")
-"""The files of an output that carry the head of a ledger, without their endings."""
 
 CONFIDENTIAL = ("counts", "persons", "records")
 """Roles of inputs whose content is protected; the others are public tables and parameters."""
 
-LARGEST = 1 << 28
-"""The most bytes that a ledger may have: some hundred thousand runs."""
-
-JsonDict = dict[str, Any]
-JsonObject = Mapping[str, Any]
-"""What stands in the file: checked when it is read."""
-
 _KEY = "--key, or in DISCREET_LEDGER_KEY"
-_ID = re.compile(r"[0-9a-f]{32}(-[A-Za-z]{1,20})?")
-
-
-def rehearsal_entropy(seed: int | None) -> Entropy | None:
-    """Return the noise of a rehearsal, which protects nobody; without a seed, None: the system's.
-
-    >>> rehearsal_entropy(None) is None, type(rehearsal_entropy(1)).__name__
-    (True, 'NotPrivateSeededEntropy')
-    """
-    if seed is None:
-        return None
-    if isinstance(seed, bool) or not isinstance(seed, int):
-        raise InputError(f"rehearsal is {seed!r}; a seed is a whole number")
-    from discreet.testing import NotPrivateSeededEntropy
-
-    return NotPrivateSeededEntropy(seed)
-
-
-def spent(release: Release, neighbours: Neighbours | None = None) -> Fraction:
-    """Return the rho that the release spends, under the neighbours it was calibrated for or others.
-
-    Guarantee. The release is rho-zCDP for the relation asked for: discrete Gaussian noise of variance v and
-    sensitivity s is s^2 / (2 v)-zCDP (Canonne, Kamath, Steinke 2020), epsilon-DP is
-    epsilon^2 / 2-zCDP (Bun, Steinke 2016, Proposition 1.4), rhos add up, and the worst path counts (with
-    bounded neighbours, the worst pair of paths).
-
-    >>> from discreet.budget import Level, Query
-    >>> state = Level(name="State", queries=[Query(name="total", variance=4)])
-    >>> small = Release(name="small", neighbours="bounded", levels=[state])
-    >>> spent(small), spent(small, "unbounded")
-    (Fraction(1, 4), Fraction(1, 8))
-    """
-    relation = neighbours or release.neighbours
-    worst = max(
-        # twice the rho of each event under unbounded neighbours; for Laplace noise its bound
-        sum((event.precision + event.times * (event.largest or 0) ** 2 for event in events), Fraction(0))
-        for events in map(release.path_events, release.paths)
-    )
-    return worst if relation == "bounded" else worst / 2
-
-
-def spent_epsilon(release: Release, neighbours: Neighbours | None = None) -> Fraction | None:
-    """Return the epsilon of pure differential privacy that the release spends; None if it has none.
-
-    Only Laplace noise gives pure privacy. Epsilons add up along the worst path, twice for a person who is
-    replaced.
-
-    >>> from discreet.budget import Level, Query
-    >>> state = Level(name="State", queries=[Query(name="total", scale=4), Query(name="sex", scale=2)])
-    >>> spent_epsilon(Release(name="small", neighbours="unbounded", levels=[state]))
-    Fraction(3, 4)
-    """
-    worst = Fraction(0)
-    for events in map(release.path_events, release.paths):
-        costs = [event.times * event.largest for event in events if event.largest is not None]
-        if len(costs) < len(events):
-            return None
-        worst = max(worst, sum(costs, Fraction(0)))
-    return 2 * worst if (neighbours or release.neighbours) == "bounded" else worst
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, init=False)
-class Total:
-    """The most that all runs of a ledger together may spend on one record: a rho, or an epsilon at a delta.
-
-    `unit` is what a record is of. Several units joined by `+` are a record of each at once, such as a person
-    and the household they live in: what the runs about each of them spend is then counted together.
-
-    >>> print(Total(unit="person", neighbours="bounded", rho="3/4"))
-    person, bounded neighbours: rho 3/4
-    >>> print(Total(unit="person+household", neighbours="bounded", epsilon=20, delta="1e-10"))
-    person+household, bounded neighbours: epsilon 20 at delta 1e-10
-    """
-
-    unit: str
-    neighbours: Neighbours
-    rho: Fraction | None
-    epsilon: Fraction | None
-    delta: Fraction | None
-
-    def __init__(
-        self,
-        *,
-        unit: str,
-        neighbours: Neighbours,
-        rho: Exact | None = None,
-        epsilon: Exact | None = None,
-        delta: Exact | None = None,
-    ) -> None:
-        names = [one.strip() for one in str(unit).split("+")]
-        joined = [one_of(one, UNITS, name="unit of a total", field=("unit",)) for one in names]
-        if len(set(joined)) < len(joined):
-            raise InputError(f"unit of a total is {unit!r}, which names one twice")
-        relation = one_of(neighbours, RELATIONS, name="neighbours of a total", field=("neighbours",))
-        if (rho is None) == (epsilon is None) or (delta is None) != (epsilon is None):
-            raise InputError("a total is a rho, or an epsilon with a delta: give one of the two")
-        found: JsonDict = {"unit": "+".join(joined), "neighbours": relation}
-        for name, limit in (("rho", rho), ("epsilon", epsilon)):
-            found[name] = None if limit is None else exact(limit, name=f"{name} of a total", field=(name,))
-        at = None if delta is None else fraction(delta, name="delta of a total")
-        if at is not None and not 0 <= at < 1:
-            raise InputError(f"delta of a total is {delta}; it must be at least 0 and below 1")
-        for name, value in (found | {"delta": at}).items():
-            object.__setattr__(self, name, value)
-
-    @property
-    def units(self) -> tuple[str, ...]:
-        """The units that are counted together."""
-        return tuple(self.unit.split("+"))
-
-    @property
-    def key(self) -> tuple[str, Fraction | None]:
-        """What a later total must have in common with this one to take its place."""
-        return self.unit, self.delta
-
-    @property
-    def limit(self) -> str:
-        """The limit in words."""
-        if self.delta is None:
-            return f"rho {self.rho}"
-        return f"epsilon {self.epsilon} at delta {_short(self.delta)}"
-
-    def document(self) -> dict[str, str]:
-        """Return the total as a ledger writes it."""
-        limits = ("rho",) if self.delta is None else ("epsilon", "delta")
-        return {name: str(getattr(self, name)) for name in ("unit", "neighbours", *limits)}
-
-    def __str__(self) -> str:
-        return f"{self.unit}, {self.neighbours} neighbours: {self.limit}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """One run: the release it made, its inputs and outputs by hash, and when.
-
-    If a person may have up to `at_most` records, `release` is what such a person sees: the noise of the run,
-    and every sensitivity so many times larger. So it costs what the person pays, in whatever way it is asked.
-    """
-
-    release: Release
-    id: str = ""
-    time: str = ""
-    version: str = ""
-    command: str = ""
-    at_most: int = 1
-    rehearsal: int | None = None
-    inputs: tuple[JsonDict, ...] = ()
-    tree: str = ""
-    exact: tuple[tuple[str, str], ...] = ()
-    output: str = ""
-    files: Mapping[str, str] = field(default_factory=dict)
-    salt: str = ""
-
-    @property
-    def counted(self) -> bool:
-        """Whether the run counts: a rehearsal protects nobody, so it spends nothing that could be counted."""
-        return self.rehearsal is None
-
-    @property
-    def rho(self) -> Fraction:
-        """What the run spent, under its own neighbours; nothing if it was a rehearsal."""
-        return spent(self.release) if self.counted else Fraction(0)
-
-    @property
-    def epsilon(self) -> Fraction | None:
-        """The epsilon of pure privacy that it spent, if all of its noise is Laplace noise."""
-        return spent_epsilon(self.release) if self.counted else Fraction(0)
-
-    def document(self) -> JsonDict:
-        """Return the entry as it stands in the file."""
-        data: JsonDict = {} if self.counted else {"warning": f"{NOT_PRIVATE}: a rehearsal"}
-        data |= {"id": self.id, "time": self.time, "version": self.version, "command": self.command}
-        data |= {"rehearsal": self.rehearsal, "unit": self.release.unit}
-        data |= {"neighbours": self.release.neighbours, "rho": str(self.rho)}
-        data |= {"at_most": self.at_most} if self.at_most > 1 else {}
-        data |= {"exact": [list(pair) for pair in self.exact], "inputs": list(self.inputs)}
-        data |= {"tree": self.tree, "output": self.output, "files": dict(self.files)}
-        data["release"] = self.release.to_toml()
-        return data | ({"salt": self.salt} if self.salt else {})
-
-    @classmethod
-    def from_document(cls, data: JsonObject) -> Entry:
-        """Read an entry, and check that it spends what it says."""
-        if not _ID.fullmatch(data["id"]):
-            raise InputError(f"an entry's id is {str(data['id'])[:50]!r}, which no run would write")
-        entry = cls(
-            **{name: _plain(data[name]) for name in ("id", "time", "version", "command", "tree", "output")},
-            release=Release.from_toml(data["release"], where=f"the release of entry {data['id']}"),
-            at_most=whole(data.get("at_most", 1), name=f"at_most of entry {data['id']}"),
-            rehearsal=data["rehearsal"],
-            inputs=tuple({**one, "sha256": _plain(one["sha256"])} for one in data["inputs"]),
-            exact=tuple((_plain(level), _plain(query)) for level, query in data["exact"]),
-            files={_plain(name): _plain(digest) for name, digest in data["files"].items()},
-            salt=_plain(data.get("salt", "")),
-        )
-        if data["rho"] != str(entry.rho):
-            raise InputError(f"entry {entry.id} says rho {data['rho']}, but its release spends {entry.rho}")
-        return entry
-
-    def staging(self, folder: Path, tag: str) -> Path:
-        """Return where its output waited before it appeared: a name that no other file would have."""
-        return (folder / self.output).parent / f".discreet-{tag}-{self.id[:32]}.partial"
-
-    def made(self, output: Path) -> bool:
-        """Whether the files of a directory are those of this run."""
-        try:
-            return bool(self.files) and all(
-                os.path.isfile(output / name) and recorded_hash(output / name) == digest
-                for name, digest in self.files.items()
-            )
-        except OSError:
-            return False
-
-    def __str__(self) -> str:
-        what = f"rho {self.rho}" if self.counted else f"{NOT_PRIVATE}, a rehearsal: not counted"
-        what += f", {several(self.release.unit, self.at_most)}" if self.at_most > 1 else ""
-        pairs = ", ".join(f"{level}: {query}" for level, query in self.exact)
-        kept = f"; exact, outside the guarantee: {pairs}" if pairs else ""
-        return f"{self.time}  {self.command} {self.release.name}  {what}{kept}"
 
 
 @dataclass(frozen=True)
@@ -363,11 +120,13 @@ class Ledger:
         found: dict[str, int] = {}
         for one in self.records:
             if one["kind"] == "counts":
-                content, *_ = (_plain(one[name]) for name in ("content", "time", "release"))
+                content, *_ = (plain_text(one[name]) for name in ("content", "time", "release"))
                 found[content] = whole(one["at_most"], name="at_most of counts")
             elif one["kind"] == "run":
                 most = whole(one.get("at_most", 1), name="at_most of a run")
-                for content in (_plain(given["content"]) for given in one["inputs"] if "content" in given):
+                for content in (
+                    plain_text(given["content"]) for given in one["inputs"] if "content" in given
+                ):
                     found[content] = max(found.get(content, 1), most)
         return found
 
@@ -521,8 +280,8 @@ class Ledger:
 
                 cost = ledger_cost(self, unit=total.unit, neighbours=total.neighbours, delta=total.delta)
                 is_bound = cost.kind is AnswerKind.BOUND  # then it is rounded up, and stays one
-                spent = numbers.bound(Fraction(cost.epsilon)) if is_bound else numbers.number(cost.epsilon)
-                found = f"epsilon {spent} ({cost.kind.label}) at delta {_short(total.delta)}"
+                spent = numbers.bound(Fraction(cost.epsilon)) if is_bound else numbers.brief(cost.epsilon)
+                found = f"epsilon {spent} ({cost.kind.label}) at delta {short_delta(total.delta)}"
             raise InputError(
                 f"the runs have spent {found} on one {total.unit} ({total.neighbours} neighbours), more than "
                 f"a total of {total.limit}; the ledger was not changed"
@@ -670,115 +429,6 @@ def _verify(ledger: Ledger) -> None:
             key = str(one["public"])
 
 
-# -- files ---------------------------------------------------------------------------------------------------
-
-
-def find_ledger(given: FilePath | None, source: FilePath) -> Path | None:
-    """Return the ledger of a run: the one named, that of the environment, or the one beside the input.
-
-    None is ever made unasked.
-
-    >>> find_ledger("mine.json", "counts.csv")
-    PosixPath('mine.json')
-    """
-    if given is not None:
-        return Path(given)
-    named = os.environ.get(VARIABLE)
-    if named:
-        return Path(named)
-    place = Path(source)
-    beside = (place if place.is_dir() else place.parent) / FILE
-    return beside if beside.exists() or beside.is_symlink() else None
-
-
-def read_ledger(path: FilePath) -> Ledger:
-    """Return the ledger as it stands: runs whose output has appeared, and no others.
-
-    >>> read_ledger("no-such-ledger.json")
-    Traceback (most recent call last):
-    discreet.errors.InputError: there is no ledger no-such-ledger.json
-    """
-    file = Path(path)
-    text = read_text(file)
-    while True:
-        ledger = standing(Ledger.from_text(text, where=str(file)), Path(os.path.realpath(file)).parent)
-        # A run that is being undone removes its staging directory after its entry: read until both agree.
-        if (again := read_text(file)) == text:
-            return ledger
-        text = again
-
-
-def standing(ledger: Ledger, folder: Path) -> Ledger:
-    """Return the ledger without a pending run whose output still waits in its staging directory.
-
-    The rename that makes the output appear makes that directory disappear, in one step. So the run counts
-    unless its directory is there; if somebody removed that by hand, it counts: the safe side. It also counts
-    if its output is there, whatever stands beside it under the name of its directory.
-    """
-    place = ledger.staging(folder)
-    if place is None or not is_own(place) or ledger.entries[-1].made(folder / ledger.entries[-1].output):
-        return ledger.settled()
-    return replace(ledger.settled(), records=ledger.records[:-1])
-
-
-def is_own(place: Path) -> bool:
-    """Whether this is a staging directory, and not a link to something else."""
-    try:
-        return stat.S_ISDIR(os.lstat(place).st_mode)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-
-
-def is_ledger(path: FilePath) -> bool:
-    """Tell a ledger from a release by the first bytes of the file.
-
-    >>> is_ledger("no-such-file")
-    False
-    """
-    try:
-        with open(path, "rb") as stream:
-            start = stream.read(200)
-    except (OSError, ValueError):
-        return False
-    return FORMAT.encode() in start
-
-
-def read_text(file: Path) -> str:
-    """Return the text of a ledger file, or raise an `InputError`."""
-    try:
-        if not file.exists():
-            raise InputError(f"there is no ledger {file}")
-        check_regular(file, f"the ledger {file}", most=LARGEST)
-        if file.is_file() and file.stat().st_nlink > 1:
-            raise InputError(
-                f"the ledger {file} has another name too (a hard link), under which an old state would live "
-                "on; remove one of the names"
-            )
-        return file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"the ledger {file} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"not a ledger: the text is not UTF-8 ({file})") from None
-
-
-def now() -> str:
-    """Return the time as ledgers write it.
-
-    >>> len(now())
-    25
-    """
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def several(unit: str, at_most: int) -> str:
-    """Say who is protected if one of the unit may have several records.
-
-    >>> several("person", 2)
-    'a person in up to 2 records'
-    """
-    return f"{'an' if unit[0] in 'aeiou' else 'a'} {unit} in up to {at_most} records"
-
-
 def sum_epsilon(entries: Sequence[Entry], neighbours: Neighbours) -> Fraction | None:
     """Return the epsilon of pure privacy of runs together; None if one has noise that gives none."""
     costs = [spent_epsilon(one.release, neighbours) for one in entries]
@@ -786,31 +436,9 @@ def sum_epsilon(entries: Sequence[Entry], neighbours: Neighbours) -> Fraction | 
     return sum(found, Fraction(0)) if len(found) == len(costs) else None
 
 
-def recorded_hash(file: Path) -> str:
-    """Return the hash of a file of an output; a manifest's is that before the ledger's head came into it."""
-    if file.name.split(".")[0] in MANIFESTS and file.suffix == ".json":
-        with suppress(ValueError, RecursionError):
-            data = json.loads(file.read_text(encoding="utf-8"))
-            if isinstance(data, dict) and data.pop(RECEIPT, None) is not None:
-                return hashlib.sha256(file_text(data).encode()).hexdigest()
-    return sha256(file)
-
-
-def file_text(data: JsonObject) -> str:
-    """Return the text of a JSON file, as ledgers and manifests are written."""
-    return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
-
-
 def _confidential(entry: Entry) -> set[str]:
     """Return the hashes of the confidential inputs of a run."""
     return {one["sha256"] for one in entry.inputs if one.get("role") in CONFIDENTIAL}
-
-
-def _plain(text: object) -> str:
-    """Return what must be a text, and one that can name a file."""
-    if not isinstance(text, str) or "\0" in text:
-        raise TypeError
-    return text
 
 
 def _canonical(data: object) -> str:
@@ -819,14 +447,3 @@ def _canonical(data: object) -> str:
 
 def _sha256(*parts: str) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
-
-
-def _short(delta: Fraction | None) -> str:
-    """Write a delta as people do.
-
-    >>> _short(Fraction(1, 10**10)), _short(Fraction(0)), _short(Fraction(1, 3))
-    ('1e-10', '0', '1/3')
-    """
-    assert delta is not None
-    text = f"{float(delta):g}"
-    return text if Fraction(text) == delta else str(delta)

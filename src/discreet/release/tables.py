@@ -18,7 +18,7 @@ from discreet.files import ArrowArray as ArrowArray
 from discreet.files import ArrowSchema as ArrowSchema
 from discreet.files import ArrowTable as ArrowTable
 from discreet.files import arrow as arrow
-from discreet.release.ledger import NOT_PRIVATE
+from discreet.release.rehearsal import NOT_PRIVATE
 from discreet.tables import Numbers
 
 if TYPE_CHECKING:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from discreet.answers.curator import REHEARSED, STAR, curator_answer, curator_headline, curator_sheets
 from discreet.files import csv_text
+from discreet.numbers import brief
 from discreet.release.safetab.curator import CONFIDENTIAL, Curated
 
 
 def table_csv(found: Curated) -> str:
     """Return the finest table, one line for each geography, level, table, kind of number and size."""
     rows = curator_answer(found).tables["errors"].objects
-    texts = [[f"{x:.6g}" if isinstance(x, float) else x for x in row.values()] for row in rows]
+    texts = [[brief(x) if isinstance(x, float) else x for x in row.values()] for row in rows]
     return f"# {CONFIDENTIAL}\n" + (csv_text(list(rows[0]), texts) if rows else "")
 
 

@@ -75,7 +75,7 @@ def read_variance(
     outside = np.asarray((variances < least) | (variances > most), dtype=bool)
     if outside.any():  # compared before they are floats, which end at 1e308
         wrong = variances[outside].flat[0]
-        found = f"{float(wrong):g}" if 1e-300 < wrong < 1e300 else numbers.shown(wrong)
+        found = numbers.brief(float(wrong)) if 1e-300 < wrong < 1e300 else numbers.shown(wrong)
         raise InputError(
             f"the noise{of} has variance {found}; between {VARIANCES[0]:g} and {most:g} is allowed"
         )

@@ -28,6 +28,7 @@ from discreet.errors import InputError, PrecisionError
 from discreet.faces import Summarised
 from discreet.files import ArrowArray, ArrowTable, FilePath, arrow, whole_file
 from discreet.noise.gaussian import DiscreteGaussian
+from discreet.numbers import brief
 from discreet.risk.attack import rows_of_equal
 from discreet.risk.inputs import LARGEST, VARIANCES, read_known, read_prior
 from discreet.risk.odds import Floats, Prior
@@ -451,7 +452,10 @@ class ReleasedTable:
         before, most = problems.count, VARIANCES[1]
         rules = [
             (np.abs(noisy) > LARGEST, "a noisy count is beyond 2^52"),
-            (~((variance > 0) & (variance <= most)), f"a variance is not above zero and at most {most:g}"),
+            (
+                ~((variance > 0) & (variance <= most)),
+                f"a variance is not above zero and at most {brief(most)}",
+            ),
         ]
         rules += [
             ((one < 0) | (one > LARGEST), "a known count is below zero or beyond 2^52") for one in known

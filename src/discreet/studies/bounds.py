@@ -23,6 +23,7 @@ from flint import arb
 from discreet.accounting.boole import BOOLE_CUT, BOOLE_NODES, BooleSum, boole_error, sixth_derivative_bound
 from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.published import LatticeNormal
+from discreet.answers.quantity import Style
 from discreet.noise import DiscreteGaussian
 from discreet.noise.balls import working_bits
 from discreet.studies.register import Compared, Found, Printed, Verdict, check_printed, printed, study
@@ -218,11 +219,12 @@ def _together() -> Iterator[Compared]:
     yield check_printed(bounds["exp(-12^2/2)"], far)
     yield check_printed(bounds["E2(0)"], first, why="with 2.6e-37, Fact C.1, for State")
     terms = [bounds["E2(0)"].value, 2 * len(groups()) * bounds["exp(-12^2/2)"].value]
-    said = f"3.4e-29 and 14 times 5.4e-32 are {sum(terms):.4g}"
+    said = f"3.4e-29 and 14 times 5.4e-32 are {Style.BRIEF.quantity(sum(terms), 4)}"
     sum_ = first + 2 * len(groups()) * far
     yield check_printed(bounds["E0(0)+E1(0)+E2(0)"], sum_, explained=said)
     union = method().union_terms(threshold())
-    said = f"the union bound of appendix D.2; its largest term alone, State's, is {max(union):.3g}"
+    largest = Style.BRIEF.quantity(max(union), 3)
+    said = f"the union bound of appendix D.2; its largest term alone, State's, is {largest}"
     yield check_printed(bounds["E(1)"], sum(union), explained=said)
     low, high = method().ends(threshold())
     kept = 1e-35 * (high - low)
@@ -234,7 +236,8 @@ def _together() -> Iterator[Compared]:
     (target,) = _entries("appendix A.6", "what the second tail must keep below").values()
     epsilon = printed("pnas", "appendix A.6, target", "epsilon")["target"].value
     label = ZCDP.from_rho(budget()).epsilon(delta=1e-10)
-    said = f"{1e-10 * math.exp(-label):.3g} at zCDP's epsilon of rho = 3.65, {label:.3f}"
+    there, loss = Style.BRIEF.quantity(1e-10 * math.exp(-label), 3), Style.PLACES.quantity(label, 3)
+    said = f"{there} at zCDP's epsilon of rho = 3.65, {loss}"
     yield check_printed(target, 1e-10 * math.exp(-epsilon), explained=said)
     (riemann,) = _entries("appendix A.6", "nodes of a Riemann sum for an error of 1e-12").values()
     yield check_printed(
@@ -271,5 +274,5 @@ def _integral() -> Iterator[Compared]:
     bounds, sixth = _entries("appendix D.4"), sixth_derivative_bound(low, high, printed_moments())
     yield check_printed(bounds["pi max|F(6)|"], math.pi * sixth)
     yield check_printed(bounds["max|F(6)|"], sixth)
-    said = f"with the printed 1.2e35; with its own sum the bound is {boole(sixth):.3g}"
+    said = f"with the printed 1.2e35; with its own sum the bound is {Style.BRIEF.quantity(boole(sixth), 3)}"
     yield check_printed(bounds["E(3)"], boole(bounds["max|F(6)|"].value), why=said)

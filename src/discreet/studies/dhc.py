@@ -15,6 +15,7 @@ from discreet.accounting.contour import Kind
 from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress, map_cases
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
+from discreet.answers.quantity import Style
 from discreet.budget import load
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.numbers import float_up
@@ -255,11 +256,13 @@ def overall_reduction() -> Found:
     ]
     yield from rows
     what = "reduction of all variances together, percent"
-    both = f"the first tail alone, at the printed target, where both tails allow {rows[1][2]:.2f}"
+    allowed = Style.PLACES.quantity(rows[1][2], 2)
+    both = f"the first tail alone, at the printed target, where both tails allow {allowed}"
     yield from compare_printed("pnas", "section 3.3", what, {"first tail": rows[0][2]}, why=both)
     unrounded = ZCDP.from_rho(CONFIGURED).epsilon(delta=float(OVERALL_DELTA))
     label = (
-        f"zCDP's epsilon of the configured rho, {CONFIGURED} = 3.646; of its label 3.65 it is {target:.3f}"
+        f"zCDP's epsilon of the configured rho, {CONFIGURED} = 3.646; of its label 3.65 it is "
+        f"{Style.PLACES.quantity(target, 3)}"
     )
     yield check_printed(stated, unrounded, why=label)
 
@@ -327,16 +330,16 @@ def dhc_profile() -> Found:
     main = np.exp(whole.case(whole.main).log_deltas(at))
     for epsilon, delta, point, value in zip(at, curve_deltas(), whole.at_epsilon(at), main, strict=True):
         yield float(epsilon), delta, point.delta, "({}, {})".format(*point.worst), value
-        mine[f"{delta:.0e}".replace("e-0", "e-")] = value
+        mine[str(Style.POWER.quantity(delta, 0)).replace("e-0", "e-")] = value
     place = "tables of all pairs, authors' repository"
     events, last = whole.events(whole.main), float(at[-1])
     cut = Cut.of(events)
     with_cut = cut.published(last, mine["1e-21"])
     why = f"the sum ends at U = {cut.units:,} lattice points and e^epsilon multiplies what is left out; "
-    said = f"{why}with that cut it is {with_cut:.6g}"
+    said = f"{why}with that cut it is {Style.BRIEF.quantity(with_cut, 6)}"
     yield from compare_printed("sieve", place, "delta of the main pair", mine, explained=said)
     term, cut_term = cut.second_term(last)
-    said = f"{why}with that cut it is {cut_term:.6g}"
+    said = f"{why}with that cut it is {Style.BRIEF.quantity(cut_term, 6)}"
     (entry,) = printed("sieve", place, "second term of the main pair").values()
     yield check_printed(entry, term, explained=said)
     yield from _times()
@@ -407,7 +410,8 @@ def dhc_reduction() -> Found:
     theirs = {"smallest": min(levels), "largest": max(levels)}
     setting = (
         "the range of the PNAS paper: single levels of the 2022 allocation, add or remove, delta 1e-11; for "
-        f"all levels of the 2020 DHC together, over all pairs, it is {saved:.2f} at that delta"
+        "all levels of the 2020 DHC together, over all pairs, it is "
+        f"{Style.PLACES.quantity(saved, 2)} at that delta"
     )
     mine = dict.fromkeys(theirs, saved)
     other = (Verdict.CARRIED, theirs)

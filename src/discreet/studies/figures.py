@@ -75,17 +75,17 @@ def figures_page() -> str:
     lines = [
         "# Figures and tables of the papers",
         "",
-        "Which study computes which figure or table, or why none does. `discreet reproduce NAME --out DIR`",
-        "writes a study's table and figure; [Reproduce the papers](../howto/reproduce.md) says more.",
-        "Figures of the PNAS paper are numbered as in its long version (arXiv:2410.09296, January 2025);",
-        "from Figure 8 on the journal has another number.",
+        "Which study of [`discreet reproduce`](../howto/reproduce.md) computes which figure or table, or why",
+        "none does. Figures of the PNAS paper are numbered as in its long version (arXiv:2410.09296, January",
+        "2025); in brackets the number in the journal, if it differs.",
     ]
     for paper, source in papers().items():
         mine = places(paper)
         if not mine:
             continue
-        lines += ["", f"## {source}", "", "| place | what it shows | study |", "| --- | --- | --- |"]
+        lines += ["", f"## {source}", ""]
         for place in mine:
             names = ", ".join(f"`{name}`" for name in place.studies)
-            lines.append(f"| {place} | {place.shows} | {names or f'none: {place.why}'} |")
+            label = f"{place.label} ({place.journal})" if place.journal else place.label
+            lines.append(f"- {label.strip()}, {place.shows}: {names or f'none ({place.why})'}")
     return "\n".join(lines) + "\n"

@@ -223,7 +223,7 @@ def check_printed(
         return Compared(entry, computed, Verdict.CONFIRMED, why)
     if entry.kind == "draws":
         if error is not None and beyond <= STANDARD_ERRORS * error:
-            said = "; ".join(filter(None, (f"standard error {error:.2g}", why)))
+            said = "; ".join(filter(None, (f"standard error {Style.BRIEF.quantity(error, 2)}", why)))
             return Compared(entry, computed, Verdict.MONTE_CARLO, said)
         if chance is not None and chance >= RAREST:
             return Compared(entry, computed, Verdict.MONTE_CARLO, why)
@@ -244,7 +244,7 @@ def check_range(entry: Printed, low: float, high: float, *, error: float, why: s
     """
     nearest = min(max(entry.value, low), high)
     possible = entry.beyond(nearest) <= STANDARD_ERRORS * error
-    said = f"between {low:.2f} and {high:.2f}, {why}"
+    said = f"between {Style.PLACES.quantity(low, 2)} and {Style.PLACES.quantity(high, 2)}, {why}"
     return Compared(
         entry, None if possible else nearest, Verdict.POSSIBLE if possible else Verdict.WRONG, said
     )

@@ -21,6 +21,7 @@ from functools import partial
 import numpy as np
 
 from discreet.accounting.comparisons.zcdp import ZCDP
+from discreet.answers.quantity import Style
 from discreet.budget import load
 from discreet.noise import DiscreteGaussian
 from discreet.risk import (
@@ -207,7 +208,8 @@ def risk_priors_rho() -> Found:
     yield from compare_printed("risk", place, "ratio below rho = 0.25: approximately", ratios, explained=said)
     beliefs = {prior: float(expected_posterior(rho=ends["high"], prior=prior)) for prior in PRIORS}
     at_end = expected_ratio(rho=ends["high"], prior=PRIORS[-1])
-    said = f"stated for all priors, with a ratio of 1/p; for this one the ratio at rho = 5 is {at_end:.0f}"
+    ratio = Style.PLACES.quantity(at_end, 0)
+    said = f"stated for all priors, with a ratio of 1/p; for this one the ratio at rho = 5 is {ratio}"
     yield from compare_printed(
         "risk", place, "posterior above rho = 5: approximately", beliefs, explained=said
     )
@@ -295,8 +297,8 @@ def _sampled(place: str, what: str, laws: list[tuple[Floats, Floats]]) -> Iterat
         exact, limit = (100 * float(law[int(at)]) for law, _ in laws)
         errors = [100 * math.sqrt(variance[int(at)] / entry.draws) for _, variance in laws]
         why = (
-            f"a sampler without the condition k1 <= k2 tends to {limit:.3g}, "
-            f"{abs(entry.value - limit) / errors[1]:.1f} standard errors from the print"
+            f"a sampler without the condition k1 <= k2 tends to {Style.BRIEF.quantity(limit, 3)}, "
+            f"{Style.PLACES.quantity(abs(entry.value - limit) / errors[1], 1)} standard errors from the print"
         )
         yield check_printed(entry, exact, error=errors[0], explained=why)
 
@@ -467,7 +469,8 @@ def risk_changed() -> Found:
     said = printed("risk", "Figure 4", "mass of decisions that the group changes, percent")
     for at, exact, limit, _ in rows:
         why = (
-            f"the limit of a sampler without the condition k1 <= k2 is {limit:.3f}, and data that its "
-            f"longest runs cannot decide carry {sums[0]:.3f} (to yes) and {sums[1]:.3f} (to no)"
+            f"the limit of a sampler without the condition k1 <= k2 is {Style.PLACES.quantity(limit, 3)}, "
+            f"and data that its longest runs cannot decide carry {Style.PLACES.quantity(sums[0], 3)} "
+            f"(to yes) and {Style.PLACES.quantity(sums[1], 3)} (to no)"
         )
         yield check_printed(said[at], exact, error=error, explained=why)

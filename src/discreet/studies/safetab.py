@@ -11,6 +11,7 @@ from math import log, sqrt
 import numpy as np
 
 from discreet.accounting.privacy_loss import compose
+from discreet.answers.quantity import Style
 from discreet.budget import load
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from discreet.release.mechanism.adaptive import noise_for, suppression_threshold
@@ -50,7 +51,7 @@ def safetab_suppression() -> Found:
         assert threshold is not None
         yield check_printed(entry, threshold)
         less, at_most = (float(100 * noise.cdf(edge)) for edge in (threshold - 1, threshold))
-        said = f'"less than T" in the text; (12) and (13) drop T too: {at_most:.4f}'
+        said = f'"less than T" in the text; (12) and (13) drop T too: {Style.PLACES.quantity(at_most, 4)}'
         below.append(check_printed(dropped[at], less, explained=said))
         effects = shown(sizes, noise, threshold)
         by_size = zip(sizes, effects.suppressed, effects.bias, effects.overall_bias, strict=True)
@@ -126,7 +127,8 @@ def _claims() -> Iterator[Compared]:
     normal, exact = geometric_cost()
     other = (
         "it refers to Haney et al. 2021, arXiv:2107.10659, and does not repeat its setting; for these levels "
-        f"and margins, in one stage, epsilon at 1e-10 is {normal:.1f} % less, {exact:.1f} by exact margins"
+        f"and margins, in one stage, epsilon at 1e-10 is {Style.PLACES.quantity(normal, 1)} % less, "
+        f"{Style.PLACES.quantity(exact, 1)} by exact margins"
     )
     yield check_printed(roughly, None, why=other)
     (all_,) = printed("safetab", "section 2", "number of iterations").values()

@@ -32,6 +32,7 @@ from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
 from discreet.accounting.published import LatticeNormal, SequentialSieve, residual_supremum
 from discreet.accounting.windows import convolved
+from discreet.answers.quantity import Style
 from discreet.budget import load
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.studies.dhc import DELTAS, epsilons
@@ -56,7 +57,8 @@ def residuals() -> Found:
             value = suprema[variance, at] = residual_supremum(variance=variance, times=int(at))
             bound = LatticeNormal([DiscreteGaussian(variance=variance, times=int(at))]).residual_bound
             yield int(at), variance, value, bound, entry.value
-            yield check_printed(entry, value, why=f"{entry.value / value:.0f} times the supremum")
+            times = Style.PLACES.quantity(entry.value / value, 0)
+            yield check_printed(entry, value, why=f"{times} times the supremum")
     worst = max(residual_supremum(variance=16, times=times) for times in (5, 9, 10))  # it falls with n
     what = "bound on the residual, variance"
     yield from compare_printed(

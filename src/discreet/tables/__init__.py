@@ -1,7 +1,9 @@
-"""Tables in, one reader for every command: text of any dialect, Parquet, Arrow, pandas and polars.
+"""Tables in, one reader for every command: text of any dialect, Parquet, Arrow, DuckDB, SQLite, sheets of
+workbooks, standard input, pandas and polars.
 
-`reader` opens and reads a table, `delimited` is text, `columns` finds columns and checks what they hold, and
-`problems` is the list of all that is wrong, by file, row and column.
+`sources` says what a table is named by, `reader` opens and reads it, `delimited` is text, `databases` and
+`sheets` are what their names say, `columns` finds columns and checks what they hold, and `problems` is the
+list of all that is wrong, by file, row and column.
 """
 
 from discreet.tables.columns import (
@@ -15,21 +17,29 @@ from discreet.tables.columns import (
     find_columns,
     words_of,
 )
+from discreet.tables.delimited import SIGNS, Delimited
 from discreet.tables.problems import MOST, Problems
 from discreet.tables.reader import (
+    ArrowFile,
+    Columnar,
     OpenTable,
     ReadTable,
     TableSource,
-    is_table,
+    arrow_errors,
     open_table,
     read_table,
     stop_unless_usable,
-    table_format,
 )
+from discreet.tables.sources import FILE_ENDINGS, file_of, is_table, is_there, table_format
 
 __all__ = [
+    "FILE_ENDINGS",
     "MOST",
+    "SIGNS",
+    "ArrowFile",
     "Codes",
+    "Columnar",
+    "Delimited",
     "Kind",
     "Kinds",
     "Numbers",
@@ -38,10 +48,13 @@ __all__ = [
     "ReadTable",
     "TableSource",
     "Words",
+    "arrow_errors",
     "check_schema",
     "conformed",
+    "file_of",
     "find_columns",
     "is_table",
+    "is_there",
     "open_table",
     "read_table",
     "stop_unless_usable",

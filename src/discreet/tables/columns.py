@@ -20,8 +20,9 @@ Codes = NDArray[np.int32]
 Numbers = NDArray[Any]
 """A column of numbers, whole or not."""
 
-Kind = Literal["text", "whole", "number", "any"]
-"""What a column holds; of one that may hold anything nothing is checked."""
+Kind = Literal["text", "code", "whole", "number", "any"]
+"""What a column holds; of one that may hold anything nothing is checked. Where columns have types, a text may
+be a whole number, and a code may not: it would have lost its leading zeros."""
 
 Kinds = Mapping[str, Kind]
 
@@ -83,17 +84,19 @@ def check_schema(
     """Report columns whose type cannot be what they should hold; those of `untyped` kinds may have none."""
     is_a = arrow().types
     numbers = [is_a.is_integer, is_a.is_floating, is_a.is_decimal]
-    texts = [is_a.is_string, is_a.is_large_string, is_a.is_string_view, *numbers]
+    codes = [is_a.is_string, is_a.is_large_string, is_a.is_string_view]
+    allowed = {"text": [*codes, *numbers], "code": codes}
     needs = {
         "text": "it must hold text",
+        "code": "it must hold text",
         "whole": "a column of integers is needed",
         "number": "a column of numbers is needed",
     }
     for name, kind in kinds.items():
         stored = schema.field(name).type
-        if kind == "text" and is_a.is_dictionary(stored):
+        if kind in allowed and is_a.is_dictionary(stored):
             stored = stored.value_type
-        good = kind == "any" or any(is_one(stored) for is_one in (texts if kind == "text" else numbers))
+        good = kind == "any" or any(is_one(stored) for is_one in allowed.get(kind, numbers))
         if not good and not (kind in untyped and is_a.is_null(stored)):
             problems.say(f"column {name} of {file} is of type {stored}; {needs[kind]}")
 

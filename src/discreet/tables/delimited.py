@@ -15,26 +15,27 @@ import os
 import re
 import time
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import numpy as np
 
 from discreet.errors import InputError
-from discreet.files import ArrowTable, ArrowType, arrow, open_bytes, readable
+from discreet.files import ArrowTable, ArrowType, arrow, readable
 from discreet.tables.columns import PLACEHOLDER, Kind, Kinds, empty_lines, find_columns
 from discreet.tables.problems import Problems
+from discreet.tables.sources import PACKED, Content, open_bytes
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 NUMERIC: tuple[Kind, ...] = ("whole", "number")
 
-SIGNS = ",;\t|"
-"""What may stand between fields."""
+SIGNS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+"""What may stand between fields, in words."""
 
 BLOCK = 1 << 22
 """Bytes that are parsed at a time."""
@@ -52,11 +53,13 @@ EMPTY_LINE = "an empty line"
 NOT_UTF8 = "not UTF-8, but perhaps Latin-1 or Windows-1252: save it as UTF-8"
 
 
-def read_header(path: Path, wanted: Sequence[str] = ()) -> tuple[list[str], str]:
+def read_header(
+    path: Path | Content, wanted: Sequence[str] = (), *, signs: Sequence[str] = tuple(SIGNS)
+) -> tuple[list[str], str]:
     """Return the names in the first line, and the sign between them.
 
     It is the sign by which most of the wanted names are found, and of several the one that makes most
-    columns: a name in quotes may hold another one.
+    columns: a name in quotes may hold another one. Only `signs` may be it.
     """
     with open_bytes(path) as stream:
         line = stream.readline(1 << 20)
@@ -70,8 +73,8 @@ def read_header(path: Path, wanted: Sequence[str] = ()) -> tuple[list[str], str]
         nothing = f"the first line of {path.name} is empty; it must name the columns"
         raise InputError(nothing if line else f"{path.name} is empty; a header and rows are needed")
     best: tuple[int, int] = (-1, -1)
-    names, sign = list[str](), ","
-    for one in SIGNS:
+    names, sign = list[str](), signs[0]
+    for one in signs:
         with suppress(csv.Error):
             found = next(csv.reader([text], delimiter=one), [])
             met = find_columns(found, needed=wanted, optional=(), table="", problems=Problems())
@@ -90,7 +93,7 @@ class _Stream(io.RawIOBase):
     Blank lines at its end are hashed, and not passed on. A last line that does not end is ended.
     """
 
-    def __init__(self, path: Path, *, hashed: bool) -> None:
+    def __init__(self, path: Path | Content, *, hashed: bool) -> None:
         self._file = open_bytes(path)
         self.hash, self.size = hashlib.sha256(), 0
         self._hashed = hashed
@@ -101,7 +104,8 @@ class _Stream(io.RawIOBase):
             last = self._file.read(step) + last[:2]
         rest = last.rstrip(b"\r\n")
         self._end += len(rest) + (2 if last[len(rest) :].startswith(b"\r\n") else 1)
-        self.as_it_is = path.suffix.lower() != ".gz" and self._end == os.stat(path).st_size
+        plain = isinstance(path, Path) and path.suffix.lower() not in PACKED
+        self.as_it_is = plain and self._end == os.stat(str(path)).st_size
         self._file.seek(0)
 
     def readable(self) -> bool:
@@ -131,9 +135,9 @@ class _Stream(io.RawIOBase):
 
 @dataclass(slots=True)
 class Delimited:
-    """A text file, its header and the sign between its fields; when it was read, its hash and size."""
+    """A text, its header and the sign between its fields; when it was read, its hash and size."""
 
-    path: Path
+    path: Path | Content
     names: list[str]
     sign: str
     sha256: str = ""
@@ -141,10 +145,10 @@ class Delimited:
     complete: bool = True
     format: str = field(default="csv", init=False)
     first_line: int = field(default=2, init=False)
-    word: str = field(default="line", init=False)
+    word: str = "line"
 
     @classmethod
-    def open(cls, path: Path, wanted: Sequence[str]) -> Delimited:
+    def open(cls, path: Path | Content, wanted: Sequence[str]) -> Delimited:
         """Read the header."""
         return cls(path, *read_header(path, wanted))
 
@@ -167,7 +171,7 @@ class Delimited:
         reported, and nothing more comes.
         """
         rows = 0
-        with readable(self.path):
+        with readable(Path(str(self.path))):
             for careful in (False, True):
                 types = _types(kinds, coded=coded)
                 if careful:
@@ -183,37 +187,81 @@ class Delimited:
             self.complete = False
             self.report_lines(kinds, problems, done=rows)
 
-    def report_lines(self, kinds: Kinds, problems: Problems, *, done: int = 0) -> None:
-        """Read the file line by line to find what is no row, and in rows from `done` on what is no number."""
-        before, header = problems.count, self.names
-        places = [(header.index(name), name, kind) for name, kind in kinds.items() if kind in NUMERIC]
+    @contextmanager
+    def _letters(self) -> Iterator[TextIO]:
         content = io.BufferedReader(_Stream(self.path, hashed=False))
         with io.TextIOWrapper(content, encoding="utf-8", errors="surrogateescape", newline="") as stream:
-            lines, begin = csv.reader(stream, delimiter=self.sign), 0
+            yield stream
+
+    def lines_of(self, rows: Iterable[int]) -> dict[int, int]:
+        """Return for rows, counted from 0, the lines where they begin, if empty lines are no rows."""
+        wanted, found, row = sorted(set(rows)), dict[int, int](), 0
+        with readable(Path(str(self.path))), suppress(csv.Error), self._letters() as stream:
+            lines, line = csv.reader(stream, delimiter=self.sign), self.first_line
+            next(lines, None)
+            for fields in lines:
+                if len(found) == len(wanted):
+                    break
+                if fields and row == wanted[len(found)]:
+                    found[row] = line
+                row, line = row + bool(fields), lines.line_num + 1
+        return found
+
+    def rows(
+        self, problems: Problems, *, strict: bool = False, alike: bool = False, gaps: bool = False
+    ) -> Iterator[tuple[int, list[str]]]:
+        """Yield rows one by one, and where each begins: 0 is the line after the header. It needs no PyArrow.
+
+        Lines that are no rows are reported. If it is `strict`, nothing may stand behind a quote; all lines
+        may have to end `alike`; and empty lines may be passed over, as `gaps`.
+        """
+        due = len(self.names)
+        with self._letters() as stream:
+            texts = _alike(stream, problems) if alike else stream
+            lines, begin = csv.reader(texts, delimiter=self.sign, strict=strict), 0
             try:
                 next(lines)
-                for number, fields in enumerate(lines):
-                    if len(fields) != len(header):
+                for fields in lines:
+                    if gaps and not "".join(fields).strip():
+                        pass
+                    elif len(fields) != due:
                         many = f"{len(fields)} field{'s' * (len(fields) != 1)}"
-                        text = f"{many}, {len(header)} expected" if fields else EMPTY_LINE
-                        problems.row(begin, text, "all")
+                        problems.row(begin, f"{many}, {due} expected" if fields else EMPTY_LINE, "all")
                     elif any("\udc80" <= letter <= "\udcff" for letter in "".join(fields)):
                         problems.row(begin, NOT_UTF8, "all")
-                    elif number >= done:
-                        for place, name, kind in places:
-                            if wrong := _number(fields[place], kind, name)[1]:
-                                problems.row(begin, wrong, name)
+                    else:
+                        yield begin, fields
                     begin = lines.line_num - 1  # where the next one begins
             except (csv.Error, StopIteration):
                 problems.row(begin, "not a line of CSV", "all")
+
+    def report_lines(self, kinds: Kinds, problems: Problems, *, done: int = 0, strict: bool = False) -> None:
+        """Read the file line by line to find what is no row, and in rows from `done` on what is no number.
+
+        It may be as `strict` as engines are: lines must end alike, and only empty ones are passed over.
+        """
+        before = problems.count
+        places = [(self.names.index(name), name, kind) for name, kind in kinds.items() if kind in NUMERIC]
+        for begin, fields in self.rows(problems, strict=strict, alike=strict, gaps=strict):
+            for place, name, kind in places if begin >= done else ():
+                if wrong := _number(fields[place], kind, name)[1]:
+                    problems.row(begin, wrong, name)
         if problems.count == before:
             problems.say(
-                f"{self.shown} cannot be read as text in UTF-8 with {_SIGNS_IN_WORDS[self.sign]} between the "
-                "fields: a line is too long, or a quotation mark is not closed"
+                f"{self.shown} cannot be read as text in UTF-8 with {SIGNS[self.sign]} between the fields: a "
+                "line is too long, or a quotation mark is not closed"
             )
 
 
-_SIGNS_IN_WORDS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+def _alike(lines: Iterable[str], problems: Problems) -> Iterator[str]:
+    """Pass lines on, and report those before the last that end in another way than the first."""
+    first, end = "", ""
+    for number, line in enumerate(lines):
+        if end != first:
+            problems.row(number - 2, "lines end in different ways, CRLF and LF; all must end alike", "all")
+        end = line[len(line.rstrip("\r\n")) :]
+        first = first or end
+        yield line
 
 
 class _Pass:
@@ -258,7 +306,7 @@ def _types(kinds: Kinds, *, coded: bool) -> dict[str, ArrowType]:
     """Return the types of columns in Arrow."""
     pa = arrow()
     text = pa.dictionary(pa.int32(), pa.string()) if coded else pa.string()
-    types = {"text": text, "any": text, "whole": pa.int64(), "number": pa.float64()}
+    types = {"text": text, "code": text, "any": text, "whole": pa.int64(), "number": pa.float64()}
     return {name: types[kind] for name, kind in kinds.items()}
 
 

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from discreet.errors import InputError
-from discreet.files import ArrowSchema, ArrowTable, FilePath, arrow, readable
+from discreet.files import ArrowSchema, ArrowTable, arrow, readable
 from discreet.tables.columns import (
     Kind,
     Kinds,
@@ -31,22 +31,15 @@ from discreet.tables.columns import (
     find_columns,
     words_of,
 )
-from discreet.tables.delimited import EMPTY_LINE, Delimited
+from discreet.tables.databases import DatabaseTable
+from discreet.tables.delimited import EMPTY_LINE, Delimited, read_header
 from discreet.tables.problems import Problems
+from discreet.tables.sheets import read_sheet
+from discreet.tables.sources import Named, source_named, standard_input
 
 TableSource = Any
-"""A file, or a pandas, polars or Arrow table, or what else gives its columns in Arrow's way."""
-
-ENDINGS = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".psv": "csv",
-    ".txt": "csv",
-    ".parquet": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-}
-"""How the names of tables end, and what they are then."""
+"""What `sources` names: a file, a table or sheet in one, or standard input. Or a pandas, polars or Arrow
+table, or what else gives its columns in Arrow's way."""
 
 ArrowFile = Any
 """A file or a reader of Arrow's."""
@@ -54,33 +47,8 @@ ArrowFile = Any
 ROWS = 1 << 20
 """Rows of Parquet that are read at a time."""
 
-
-def is_table(name: str) -> bool:
-    """Tell by its ending whether a name is that of a table.
-
-    >>> is_table("units.TSV"), is_table("units.csv.gz"), is_table("51,61.6")
-    (True, True, False)
-    """
-    with suppress(InputError):
-        return bool(table_format(name))
-    return False
-
-
-def table_format(path: FilePath) -> str:
-    """Tell by its ending whether a file is text (csv), Parquet or Arrow; text may be packed.
-
-    >>> table_format("counts.parquet"), table_format("counts.csv.gz"), table_format("counts.TSV")
-    ('parquet', 'csv', 'csv')
-    """
-    name = Path(path).name.lower()
-    plain = name.removesuffix(".gz")
-    kind = ENDINGS.get(Path(plain).suffix)
-    if kind is None or (plain != name and kind != "csv"):
-        raise InputError(
-            f"{Path(path).name} must end in .csv, .tsv, .psv or .txt (or one of these and .gz), in .parquet, "
-            ".arrow or .feather: other formats are not read"
-        )
-    return kind
+STARTS = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow"}
+"""How content that is no text begins."""
 
 
 class OpenTable(Protocol):
@@ -135,15 +103,43 @@ def open_table(source: TableSource, *, wanted: Sequence[str] = (), name: str = "
     """
     if not isinstance(source, str | os.PathLike):
         return _InMemory.open(source, name)
-    path, kind = Path(source), table_format(source)
+    asked = source_named(source)
+    path = asked.path
+    if asked.kind == "standard input":
+        return _open_input(wanted)
     if not path.is_file():
         raise InputError(f"{path} is a directory" if path.is_dir() else f"there is no file {path}")
     with readable(path):
-        return Delimited.open(path, wanted) if kind == "csv" else _Columnar.open(path, kind)
+        return _open_file(asked, wanted)
+
+
+def _open_file(asked: Named, wanted: Sequence[str]) -> OpenTable:
+    path = asked.path
+    if asked.kind == "csv":
+        return Delimited.open(path, wanted)
+    if asked.kind == "workbook":
+        sheet = read_sheet(path, asked.inside)
+        return Delimited(sheet, *read_header(sheet, signs=","), word="row")
+    if asked.kind == "database":
+        table = DatabaseTable.find(path, asked.inside)
+        return _InMemory.open(table, table.shown)
+    return Columnar.open(path, asked.kind)
+
+
+def _open_input(wanted: Sequence[str]) -> OpenTable:
+    """Open standard input: text, or what begins as Parquet or Arrow does."""
+    found = standard_input()
+    kind = next((kind for start, kind in STARTS.items() if found.content.startswith(start)), "csv")
+    if kind == "csv":
+        return Delimited.open(found, wanted)
+    with arrow_errors(found.name, kind):
+        content = arrow().BufferReader(found.content)
+        file = arrow("parquet").ParquetFile(content) if kind == "parquet" else _arrow_file(content)
+        return _InMemory.open(file.read() if kind == "parquet" else file.read_all(), found.name)
 
 
 @dataclass(slots=True)
-class _Columnar:
+class Columnar:
     """A file of Parquet or Arrow."""
 
     path: Path
@@ -157,8 +153,9 @@ class _Columnar:
     word: str = field(default="row", init=False)
 
     @classmethod
-    def open(cls, path: Path, kind: str) -> _Columnar:
-        with _arrow_only(path, kind):
+    def open(cls, path: Path, kind: str) -> Columnar:
+        """Read the types of the columns."""
+        with arrow_errors(path.name, kind):
             if kind == "parquet":
                 return cls(path, kind, arrow("parquet").read_schema(path))
             with closing(arrow().OSFile(str(path))) as stream:
@@ -166,20 +163,27 @@ class _Columnar:
 
     @property
     def names(self) -> list[str]:
+        """The names of the columns, as they are written."""
         names: list[str] = self.schema.names
         return names
 
     @property
     def shown(self) -> str:
+        """The name that messages have."""
         return self.path.name
 
+    def check(self, kinds: Kinds, problems: Problems) -> None:
+        """Report columns whose type cannot be what they should hold; one without a type holds no text."""
+        check_schema(self.schema, kinds, self.shown, problems, untyped=("text", "code"))
+
     def table(self, kinds: Kinds, problems: Problems) -> ArrowTable:
+        """Return columns as one table, and note the hash and size of what was read."""
         pa, columns = arrow(), list(kinds)
         # in memory of Arrow's own: one of its threads may let go of it last, when the interpreter is no more
         with pa.OSFile(str(self.path)) as stream:
             content = stream.read_buffer()
         self.sha256, self.size = hashlib.sha256(content).hexdigest(), content.size
-        with _arrow_only(self.path, self.kind):
+        with arrow_errors(self.path.name, self.kind):
             if self.kind == "parquet":
                 fields = (self.schema.field(name) for name, kind in kinds.items() if kind == "text")
                 texts = [one.name for one in fields if pa.types.is_string(one.type)]
@@ -191,11 +195,12 @@ class _Columnar:
         return conformed(table, kinds, problems) if self.complete else table
 
     def batches(self, kinds: Kinds, problems: Problems, *, coded: bool = True) -> Iterator[ArrowTable]:
+        """Yield columns, some rows at a time."""
         start = 0
-        with _arrow_only(self.path, self.kind), readable(self.path):
+        with arrow_errors(self.path.name, self.kind), readable(self.path):
             for batch in self._raw(list(kinds)):
                 table = arrow().Table.from_batches([batch])
-                if not start and not _fits(table, kinds, problems):
+                if not start and not _fits(table, kinds, problems, untyped=("code",)):
                     self.complete = False
                     return
                 found = conformed(table, kinds, problems, start=start)
@@ -239,8 +244,14 @@ def _arrow_file(stream: ArrowFile) -> ArrowFile:
 
 
 @contextmanager
-def _arrow_only(path: Path, kind: str) -> Iterator[None]:
-    """Turn Arrow's errors into ours: theirs may repeat what they found."""
+def arrow_errors(shown: str, kind: str = "parquet") -> Iterator[None]:
+    """Turn Arrow's errors into ours: theirs may repeat what they found.
+
+    >>> with arrow_errors("t.parquet"):
+    ...     raise arrow().ArrowInvalid("secret")
+    Traceback (most recent call last):
+    discreet.errors.InputError: t.parquet cannot be read as Parquet: it is damaged, or something else
+    """
     pa = arrow()
     try:
         yield
@@ -251,7 +262,7 @@ def _arrow_only(path: Path, kind: str) -> Iterator[None]:
         if error.errno is not None:
             raise
     name = {"parquet": "Parquet", "arrow": "Arrow (or Feather, version 2)"}[kind]
-    raise InputError(f"{path.name} cannot be read as {name}: it is damaged, or something else") from None
+    raise InputError(f"{shown} cannot be read as {name}: it is damaged, or something else") from None
 
 
 @dataclass(slots=True)
@@ -306,20 +317,20 @@ class _InMemory:
                 chosen = self.frame.iloc[:, [self.names.index(name) for name in columns]]
                 table = pa.Table.from_pandas(chosen, preserve_index=False)
             else:
-                table = self.frame.select(columns)
-                table = table if isinstance(table, pa.Table) else table.to_arrow()
+                chosen = self.frame.select(columns)
+                table = chosen if isinstance(chosen, pa.Table) else chosen.to_arrow()
         if table is None:
             raise InputError(
                 f"a column of {self.shown} holds values of several kinds; each must hold texts or numbers"
             )
-        self.complete = _fits(table, kinds, problems, untyped=("text",))
+        self.complete = _fits(table, kinds, problems, untyped=("text", "code"))
         return conformed(table, kinds, problems) if self.complete else table
 
 
 def _fits(table: ArrowTable, kinds: Kinds, problems: Problems, *, untyped: Sequence[Kind] = ()) -> bool:
     """Whether the columns can hold what they should; those that cannot are reported."""
     before = problems.count
-    nothing: Sequence[Kind] = untyped if table.num_rows else ("text", "whole", "number")
+    nothing: Sequence[Kind] = untyped if table.num_rows else ("text", "code", "whole", "number")
     check_schema(table.schema, kinds, problems.where, problems, untyped=nothing)
     return problems.count == before
 
@@ -360,14 +371,16 @@ def read_table(
     floats: Sequence[str] = (),
     name: str = "the table",
     of: str = "",
+    blank: Sequence[str] = ("parent",),
     problems: Problems | None = None,
 ) -> ReadTable:
     """Read the named columns of a table: `words`, and what exists of `optional`, as codes, numbers as such.
 
     The source is a file, or a table in memory, which messages call by `name`. Other columns are not looked
-    at. A table `of` something public must have rows. Texts must not be empty (but for the parent of a top
-    unit), nor break a line. Problems are raised, all together; or they are put among `problems` that are
-    given, so that those of several tables are raised together (see `stop_unless_usable`).
+    at. A table `of` something public must have rows. Texts must not be empty, but for those that may be
+    `blank` (the top unit has no parent), nor break a line. Problems are raised, all together; or they are put
+    among `problems` that are given, so that those of several tables are raised together (see
+    `stop_unless_usable`).
 
     >>> import pyarrow
     >>> found = read_table(pyarrow.table({"Unit": ["A", "B"], "n": [3.0, 4.0]}), words=["unit"], whole=["n"])
@@ -381,7 +394,7 @@ def read_table(
     needed, more = [*words, *whole, *floats], [*optional, *optional_whole]
     found = None
     with shared.gathering():
-        found = _read(source, needed, more, kinds, name, of, shared)
+        found = _read(source, needed, more, kinds, name, of, blank, shared)
     if problems is None:
         shared.stop()
     return found or ReadTable(Path(name), "csv", "", 0, 0, {}, {}, shared, usable=False)
@@ -401,11 +414,13 @@ def _read(
     kinds: Kinds,
     name: str,
     of: str,
+    blank: Sequence[str],
     shared: Problems,
 ) -> ReadTable:
     """Read a table; what is wrong is reported, or raised if nothing can be read."""
     opened = open_table(source, wanted=[*needed, *optional], name=name)
-    path = Path(name if isinstance(opened, _InMemory) else source)
+    is_file = isinstance(source, str | os.PathLike) and Path(source).is_file()
+    path = Path(source if is_file else opened.shown)
     problems = shared.of(opened.shown, first_line=opened.first_line, word=opened.word)
     written = find_columns(
         opened.names, needed=needed, optional=optional, table=opened.shown, problems=problems
@@ -418,7 +433,8 @@ def _read(
     columns = dict(zip(written, table.columns, strict=True)) if opened.complete else {}
     numbers = {one: column.to_numpy() for one, column in columns.items() if kinds[one] != "text"}
     texts = {one: words_of(column) for one, column in columns.items() if kinds[one] == "text"}
-    usable = opened.complete and _check_texts(texts, problems, lines=opened.format == "csv" and not numbers)
+    lines = opened.format == "csv" and not numbers
+    usable = opened.complete and _check_texts(texts, blank, problems, lines=lines)
     if of and usable and not table.num_rows:
         usable = False
         problems.at(f"there are no {of}")
@@ -426,8 +442,10 @@ def _read(
     return ReadTable(path, opened.format, *size, texts, numbers, problems, usable)
 
 
-def _check_texts(texts: Mapping[str, Words], problems: Problems, *, lines: bool) -> bool:
-    """Whether no text is missing, but for parents, and none would break a line; those are reported.
+def _check_texts(
+    texts: Mapping[str, Words], may_be_blank: Sequence[str], problems: Problems, *, lines: bool
+) -> bool:
+    """Whether no text is missing, if it may not be, and none would break a line; those are reported.
 
     Empty `lines` have no text at all. If there are numbers, they were found as these were read.
     """
@@ -444,7 +462,7 @@ def _check_texts(texts: Mapping[str, Words], problems: Problems, *, lines: bool)
         if bad.any():
             good = False
             problems.rows(np.append(bad, False)[text.codes], "a text has a control character in it", one)
-        if one != "parent" and (is_empty[one][:-1].any() or (text.codes < 0).any()):
+        if one not in may_be_blank and (is_empty[one][:-1].any() or (text.codes < 0).any()):
             missing = is_empty[one][text.codes]
             good = good and not missing.any()
             problems.rows(missing, "a text is missing", one)

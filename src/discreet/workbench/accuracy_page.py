@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
 
-from discreet.accounting.calibration import Calibration, calibrate, calibrated_lines
-from discreet.answers.calibration import saved_text
-from discreet.answers.quantity import NumberKind
-from discreet.answers.release import scaled_sizes
+from discreet.accounting.calibration import Calibration, calibrate
+from discreet.answers.calibration import least_budget_sentence, promise_sentence, proof_sentence
+from discreet.answers.quantity import Style
 from discreet.budget.level_names import level_name
 from discreet.errors import DiscreetError, InputError
 from discreet.estimation.accuracy import MarginLine, margin_lines
-from discreet.numbers import interval, number, percent, plain, positive
-from discreet.numbers import margin as margin_text
+from discreet.numbers import positive
 from discreet.workbench import charts
 from discreet.workbench import controls as c
-from discreet.workbench import words as say
+from discreet.workbench.commands import command_line, has_usual_tree
+from discreet.workbench.differences import OWN_SIZE
 from discreet.workbench.session import Question, Session
 from discreet.workbench.tasks import estimates, least_budget
-from discreet.workbench.words import OWN_SIZE
 from discreet.workbench.workers import processors
 
 SIZES = (100, 1_000, 10_000)
@@ -175,7 +172,7 @@ def _margins(page: _AccuracyPage) -> None:
         if page.tree_trouble:
             return ""
         if page.estimates.trouble:
-            if page.get("tree") or say.has_usual_tree(page.state):
+            if page.get("tree") or has_usual_tree(page.state):
                 return f"No estimates: {page.estimates.trouble}."
             many, first = len(page.state.base.levels) - 1, level_name(page.state.base.levels[0].name)
             numbers = f"{many} numbers" if many > 1 else "one number"
@@ -185,7 +182,7 @@ def _margins(page: _AccuracyPage) -> None:
             )
         if page.estimates.now is None:
             return "Working out the best estimates …"
-        usual = say.has_usual_tree(page.state) and len(page.state.base.levels) > 1 and not page.get("tree")
+        usual = has_usual_tree(page.state) and len(page.state.base.levels) > 1 and not page.get("tree")
         areas = " An area has as many areas below it as in the United States on average." if usual else ""
         if page.state.release.attributes is not None:
             return f"Best estimates use all queries and levels together.{areas}"
@@ -224,14 +221,16 @@ def _table(margins: Margins, own: int) -> None:
         deviation, margin = line.estimate
         if deviation is None or margin is None:
             return ["not determined", "–"]
-        return [margin_text(deviation), f"± {margin_text(margin)}"]
+        return [str(Style.MARGIN.quantity(deviation)), f"± {Style.MARGIN.quantity(margin)}"]
 
     def relative(part: float) -> str:
-        return f"{100 * part:,.0f} %" if part >= 1 else percent(part)
+        return str(Style.PERCENT.quantity(part)) if part < 1 else f"{Style.COUNT.quantity(100 * part, 0)} %"
 
     sizes, rows = sorted({own, *SIZES}), []
     for line in margins.lines:
-        noise = [margin_text(line.noise[0]), f"± {line.noise[1]:,}"] if line.noise else ["not asked", "–"]
+        noise = ["not asked", "–"]
+        if line.noise:
+            noise = [str(Style.MARGIN.quantity(line.noise[0])), f"± {Style.COUNT.quantity(line.noise[1])}"]
         best = margins.best(line)
         unknown = waits if line.estimate is None and not margins.has_none else "–"
         errors = [unknown if best is None else relative(best / size) for size in sizes]
@@ -284,7 +283,8 @@ def _sizes(page: _AccuracyPage) -> None:
         }
         if not drawn or page.margins is None:
             return None
-        said = "; ".join(f"{level_name(level)} ± {margin_text(margin)}" for level, margin in lines().items())
+        margins = ((level_name(level), Style.MARGIN.quantity(margin)) for level, margin in lines().items())
+        said = "; ".join(f"{level} ± {margin}" for level, margin in margins)
         name = f"Relative error of {page.query} against the size of a group"
         return charts.sizes(drawn, page.state.base.unit), f"{name}. Margin of the {page.margins.what}: {said}"
 
@@ -331,13 +331,7 @@ def _wanted(page: _AccuracyPage) -> None:
     def said() -> str:
         if question.now is None:
             return question.trouble
-        best, zcdp = question.now
-        epsilon = NumberKind.of(best.claim.kind).quantity(float(best.epsilon or 0))
-        total = sum((level.spent(best.release.neighbours) for level in best.release.levels), Fraction(0))
-        return (
-            f"rho {plain(total)} (now {plain(session.state.budget.total)}): "
-            f"{epsilon.states('epsilon')}, zCDP {number(zcdp)}."
-        )
+        return str(least_budget_sentence(*question.now, session.state.budget.total))
 
     with c.card():
         page.heading("The smallest budget for the margins you want", "wanted")
@@ -362,7 +356,7 @@ def _wanted(page: _AccuracyPage) -> None:
             c.put(field.element, "placeholder", None if widest is None else f"noise now ± {widest:,}")
         asked = tuple((name, field.kept) for name, field in fields.items() if field.kept)
         wanted = ",".join(f"{name}={text}" for name, text in asked)
-        command.say(say.command_line(state, "calibrate", "--moe", wanted) if asked else "")
+        command.say(command_line(state, "calibrate", "--moe", wanted) if asked else "")
         question.ask(state.release, asked, **page.asked, begin=bool(asked))
         c.enable(button, question.now is not None)
         page.write(answer, said())
@@ -390,31 +384,13 @@ def _calibration(page: _AccuracyPage) -> None:
             return f"No saving is stated: {session.numbers.saving.trouble}."
         if saving is None or quick is None:
             return "Finding how little noise is enough …"
-        said = (
-            f"With zCDP's epsilon of {number(quick.zcdp)} as the promise, noise with {saved_text(saving)} "
-            f"is enough. "
-        )
-        lines = calibrated_lines(saving)
-        if lines:
-            alike = [line for line in lines if line.level == lines[-1].level]
-            common = max(alike, key=lambda line: len(line.queries))
-            before, after = common.margins
-            queries = common.queries[0] if len(common.queries) == 1 else f"{len(common.queries)} queries"
-            would = (
-                f"± {after:,}, as it is now" if after == before else f"± {after:,} instead of ± {before:,}"
-            )
-            said += f"The margin of the noise of {queries} of {level_name(common.level)} would be {would}. "
-        return f"{said}The button gives the proof."
+        return f"{promise_sentence(saving, quick.zcdp)} The button gives the proof."
 
     def proved() -> str:
         answer = question.now
         if answer is None or answer.proof is None or answer.factor is None:
             return question.trouble or ("Calibrating …" if question.progress else "")
-        low, high = interval(answer.proof, 6)
-        return (
-            f"All {scaled_sizes(answer.release)} times {plain(answer.factor)}: {saved_text(answer)}. Proved: "
-            f"at epsilon {number(float(answer.epsilon or 0))} the true delta lies between {low} and {high}."
-        )
+        return str(proof_sentence(answer))
 
     with c.card():
         page.heading("What calibration buys", "calibration")
@@ -426,4 +402,4 @@ def _calibration(page: _AccuracyPage) -> None:
         page.bar(lambda: question.progress)
         page.show(button, lambda: question.now is not None)
         page.words(proved, "wb-text", "p", role="status").style("margin: 12px 0 0")
-        page.command(lambda: say.command_line(page.state, "calibrate", "--zcdp")).style("margin-top: 12px")
+        page.command(lambda: command_line(page.state, "calibrate", "--zcdp")).style("margin-top: 12px")

@@ -7,17 +7,20 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
-from discreet.answers import Fact, Quantity
+from discreet.answers import Fact, Quantity, Style
+from discreet.answers.calibration import saving_fact
+from discreet.answers.headline import curve_name, epsilon_fact, epsilon_note, usual_fact, worst_text
+from discreet.answers.meaning import meaning_sentences
+from discreet.answers.release import claim_note, relation, shared_rho
 from discreet.budget import AnswerKind, Release
 from discreet.budget.level_names import level_name
 from discreet.budget.neighbours import RELATIONS
 from discreet.budget.presets import preset_titles
 from discreet.errors import DiscreetError
-from discreet.numbers import exact_text, number, percent, plain, positive, read_delta
+from discreet.numbers import exact_text, positive, read_delta
 from discreet.workbench import charts
 from discreet.workbench import controls as c
-from discreet.workbench import words as say
-from discreet.workbench.session import Session
+from discreet.workbench.session import Numbers, Session
 from discreet.workbench.state import TOTAL_STEPS, Budget, State, factor_at, step_of, whole_weights
 
 _STEPS = 1000  # of a level's slider
@@ -82,17 +85,20 @@ def _sliders(page: c.Page) -> None:
 
     def share(text: str) -> tuple[int, str]:
         value = Fraction(text)
-        return round(value * _STEPS), percent(float(value)) if value else "Laplace noise, fixed"
+        return round(value * _STEPS), str(
+            Style.PERCENT.quantity(float(value))
+        ) if value else "Laplace noise, fixed"
 
     def total(factor: str) -> tuple[int, str, str]:
-        rho = plain(page.state.budget.total) if page.state.budget.total else "–"
+        total = page.state.budget.total
+        rho = str(Style.EXACT.quantity(total)) if total else "–"
         return step_of(Fraction(factor)), f"rho {rho}", rho
 
     def note() -> str:
-        factor, exact = page.state.factor, say.rho_text(page.state)
+        factor, exact = page.state.factor, rho_text(page.state)
         if not page.state.budget.total:
             return f"{exact}."
-        stated = "as stated" if factor == 1 else f"{plain(factor)} times the stated"
+        stated = "as stated" if factor == 1 else f"{Style.EXACT.quantity(factor)} times the stated"
         return f"{exact}, {stated}" if len(str(page.state.budget.total)) < 30 else stated
 
     def levels() -> list[tuple[str, bool]]:
@@ -127,8 +133,8 @@ def _headline(page: c.Page) -> None:
             zcdp, gdp = (c.Tile(page, name, name) for name in ("zCDP", "Gaussian DP"))
             saving = c.Tile(page, "Noise to save", "saved")
         page.bar(lambda: numbers.overall.progress)
-        page.words(lambda: say.worst_text(numbers)).style("margin-top: 10px")
-        page.words(lambda: say.claim_note(numbers.state), "wb-claim", hides=True)
+        page.words(lambda: worst_case_words(numbers)).style("margin-top: 10px")
+        page.words(lambda: claim_note(numbers.state.base.claim), "wb-claim", hides=True)
         page.alert(lambda: numbers.trouble)
         count = c.words("0", "wb-alive", data_updates="")
 
@@ -137,11 +143,15 @@ def _headline(page: c.Page) -> None:
         quick, exact = numbers.quick.found, numbers.epsilon
         c.put(card, "data-complete", session.settled and numbers.complete)
         if quick is not None and exact is not None:
-            ours = "exact" if numbers.state.base.claim.kind is AnswerKind.EXACT else "the bound"
-            epsilon.show(say.epsilon_fact(numbers))
-            zcdp.show(Fact("zCDP", Quantity(quick.zcdp), f"{ours} is {say.against(exact, quick.zcdp)}"))
-            gdp.show(Fact("Gaussian DP", Quantity(quick.gdp), f"{ours} is {say.against(exact, quick.gdp)}"))
-            saving.show(say.saving_fact(numbers, settled=session.settled))
+            stated = numbers.state.base.claim.kind
+            epsilon.show(headline(numbers))
+            zcdp.show(usual_fact("zCDP", quick.zcdp, exact, stated))
+            gdp.show(usual_fact("Gaussian DP", quick.gdp, exact, stated))
+            if numbers.saving.now is not None:
+                saving.show(saving_fact(numbers.saving.now))
+            else:
+                waits = "not found" if numbers.saving.trouble else "is being found"
+                saving.set("–", waits if session.settled else "when the slider is let go")
         count.set(str(numbers.quick.updates))
         c.put(count, "data-step", str(session.steps))  # sent last
 
@@ -162,17 +172,17 @@ def _curves(page: c.Page) -> None:
             return None
         lines = [*quick.profile, *([old.profile[0]] if old else [])]
         delta = float(numbers.state.delta)
-        name = say.curve_name(numbers.state)
+        name = _curve_name(numbers.state)
         return charts.profile(lines, name, epsilon=quick.epsilon, delta=delta), (
-            f"delta against epsilon. At delta {plain(delta)}: {name.lower()} {number(quick.epsilon)}, "
-            f"zCDP {number(quick.zcdp)}, Gaussian DP {number(quick.gdp)}."
+            f"delta against epsilon. At delta {Style.GIVEN.quantity(delta)}: {name.lower()} "
+            f"{Quantity(quick.epsilon)}, zCDP {Quantity(quick.zcdp)}, Gaussian DP {Quantity(quick.gdp)}."
         )
 
     def tradeoff() -> c.Drawn:
         errors, old = numbers.errors.found, session.before and session.before.errors.found
         if errors is None:
             return None
-        name = say.curve_name(numbers.state, least=True)
+        name = _curve_name(numbers.state, least=True)
         lines = [*errors.lines, *([old.lines[0]] if old else [])]
         said = f"The lowest rate of misses at each rate of false alarms: {name.lower()}, zCDP, Gaussian DP."
         return charts.tradeoff(lines, name, logarithmic=log), said
@@ -194,9 +204,70 @@ def _meaning(page: c.Page) -> None:
     numbers = page.session.numbers
     with c.card():
         page.heading("In words", "advantage")
-        page.texts(3, lambda: say.meaning(numbers), "margin: 0 0 6px")
+        page.texts(3, lambda: meaning(numbers), "margin: 0 0 6px")
         only = "For the main path only; other paths may cost more."
         page.words(lambda: only if numbers.claim.kind is AnswerKind.MAIN else "")
+
+
+# -- the numbers of a state, as they arrive ---
+
+
+def rho_text(state: State) -> str:
+    """Write the total rho that the levels share.
+
+    >>> rho_text(State.of("dhc-2020"))
+    '24811/5000 = 4.9622'
+    """
+    return shared_rho(state.budget.total, all_levels=all(state.budget.weights))
+
+
+def headline(numbers: Numbers) -> Fact:
+    """Return the epsilon of a state: of the main path, then of all paths once they were compared.
+
+    >>> headline(Session(State.of("sdhc-2020")).numbers)
+    Fact(label='Epsilon', value='…', note='')
+    """
+    if numbers.epsilon is None:
+        return Fact("Epsilon", "…")
+    state, whole = numbers.state, numbers.overall.now if numbers.quick.fresh else None
+    kind = numbers.claim.kind if numbers.quick.fresh else AnswerKind.MAIN
+    note = epsilon_note(state.base, state.relation, None if whole is None else whole.cases)
+    return epsilon_fact(numbers.epsilon, stated=state.base.claim.kind, kind=kind, note=note)
+
+
+def worst_case_words(numbers: Numbers) -> str:
+    """Say which pair of paths is the worst, or how far their comparison has come."""
+    if numbers.overall.progress is not None:
+        return c.comparing(numbers.overall.progress)
+    if numbers.overall.now is None:
+        return "The main path, while the slider moves."
+    return worst_text(numbers.state.base, numbers.overall.now.worst)
+
+
+def meaning(numbers: Numbers) -> list[str]:
+    """Say what the numbers mean: bounds of all paths once they were compared, before that no bounds."""
+    quick, errors, state = numbers.quick.found, numbers.errors.found, numbers.state
+    if quick is None:
+        return []
+    whole = numbers.overall.now if numbers.quick.fresh else None
+    epsilon, advantage = (
+        (quick.epsilon, quick.advantage) if whole is None else (whole.epsilon, whole.advantage)
+    )
+    missed = whole.missed if whole is not None else errors.missed if errors is not None else None
+    several = whole is None and len(state.base.paths) > 1
+    said = meaning_sentences(
+        epsilon=epsilon,
+        delta=state.delta,
+        advantage=advantage,
+        missed=missed,
+        who=relation(state.relation, state.base.unit),
+        is_bound=not several and numbers.claim.kind in (AnswerKind.EXACT, AnswerKind.BOUND),
+    )
+    return list(map(str, said))
+
+
+def _curve_name(state: State, *, least: bool = False) -> str:
+    return curve_name(state.base.claim.kind, paths=len(state.base.paths), least=least)
 
 
 # -- the table of levels and queries -----------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.answers.risk import right_percent
 from discreet.budget.level_names import level_name
 from discreet.errors import visible
-from discreet.workbench.tasks import Line
+from discreet.risk.adversary import Line
 
 if TYPE_CHECKING:
     from discreet.risk import Risk

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import tomllib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
+from importlib.resources import files
 from typing import Generic, NamedTuple, TypeVar
 from urllib.parse import unquote
 
@@ -22,7 +24,6 @@ from discreet.workbench.charts import Options
 from discreet.workbench.session import Question, Session
 from discreet.workbench.state import State
 from discreet.workbench.tasks import Task
-from discreet.workbench.words import HELP
 
 Value = TypeVar("Value")
 Drawn = tuple[Options, str] | None
@@ -32,6 +33,25 @@ _SECONDS = 0.05  # between two values of a dragged slider
 _LONGEST = 5000  # characters read from a field
 _LONG_NUMBER = 10  # characters of a number with its claim
 _TELL, _SETTLE = (f"(event) => {name}(event, emit)" for name in ("tell", "settle"))  # of page.js
+
+
+HELP: dict[str, dict[str, str]] = tomllib.loads(
+    (files("discreet.workbench") / "help.toml").read_text(encoding="utf-8")
+)
+"""Terms of each page, and what they mean."""
+
+
+def comparing(progress: tuple[str, int, int] | None) -> str:
+    """Say how far the comparison of all pairs of paths has come; nothing if it does not go on.
+
+    >>> comparing(("comparing", 3, 946)), comparing(("waiting", 0, 0))
+    ('Comparing all pairs of paths: 3 of 946.', 'Comparing all pairs of paths: waiting for a free processor.')
+    """
+    if progress is None:
+        return ""
+    stage, part, total = progress
+    how = ": waiting for a free processor" if stage == "waiting" else f": {part} of {total}" if total else ""
+    return f"Comparing all pairs of paths{how}."
 
 
 class Setting(NamedTuple):

@@ -7,13 +7,15 @@ from functools import partial
 
 from nicegui import ui
 
-from discreet.answers import Fact, Quantity, Style
+from discreet.answers import Quantity, Style
 from discreet.answers.release import claim_text
 from discreet.answers.tabulation_design import (
     PARTS,
+    budget_fact,
     cap_text,
     cost_facts,
     margin_text,
+    mixes_text,
     rival_facts,
     rival_text,
 )
@@ -24,7 +26,6 @@ from discreet.release.safetab.specification import safetab_p
 from discreet.workbench import charts
 from discreet.workbench import controls as c
 from discreet.workbench import tabulation as plan
-from discreet.workbench import words as say
 from discreet.workbench.session import Question, Session
 from discreet.workbench.state import TOTAL_STEPS, State, factor_at, step_of
 from discreet.workbench.tabulation import NAME, Design, DesignNumbers, Place, row_text, row_words
@@ -176,10 +177,9 @@ def _costs(page: _DesignPage) -> None:
             (added, replaced), cost_facts(exact or numbers.costs, numbers.claim), strict=True
         ):
             tile.show(fact)
-        first, second = (Quantity(cost.budget, Style.EXACT) for cost in numbers.costs)
-        rho.show(Fact("Total rho", first, f"replaced {second}"))
+        rho.show(budget_fact(numbers.costs))
         groups.set(str(numbers.lines[0].stability), "of each geography and level")
-        page.write(note, f"{say.cost_text(page.state.delta, exact)} {claim_text(numbers.claim)}".strip())
+        page.write(note, f"{mixes_text(page.state.delta, exact)} {claim_text(numbers.claim)}".strip())
 
 
 def _suppression(page: _DesignPage) -> None:
@@ -190,7 +190,9 @@ def _suppression(page: _DesignPage) -> None:
             return None
         lines = page.numbers.suppression
         halves = ((name, next((x for x, y in line if y <= 0.5), line[-1][0])) for name, line in lines)
-        said = "; ".join(f"{name}: half of the groups of {half:.0f} people" for name, half in halves)
+        said = "; ".join(
+            f"{name}: half of the groups of {Style.PLACES.quantity(half, 0)} people" for name, half in halves
+        )
         return charts.suppression(lines), f"Chance of being dropped, by true size. {said}."
 
     with c.card():

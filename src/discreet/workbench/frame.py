@@ -16,7 +16,8 @@ from nicegui.events import GenericEventArguments
 from discreet.budget.presets import LARGEST_FILE
 from discreet.errors import DiscreetError, visible
 from discreet.workbench import controls as c
-from discreet.workbench import words as say
+from discreet.workbench.commands import MOST_COMMANDS, commands, files_note
+from discreet.workbench.differences import differences, state_name
 from discreet.workbench.session import Server, Session
 from discreet.workbench.state import LONGEST_LINK, State, from_link, read_saved, to_link, to_toml
 from discreet.workbench.tasks import Task
@@ -86,7 +87,7 @@ class Frame(c.Page):
         @self.draw
         def draw() -> None:
             c.put(main, "data-now", str(session.moment))
-            c.put(main, "data-name", visible(say.state_name(session.state)))
+            c.put(main, "data-name", visible(state_name(session.state)))
             if session.heard is not None:
                 c.put(main, "data-heard", str(session.heard))
 
@@ -124,8 +125,8 @@ class Frame(c.Page):
     def _compare(self, place: Element) -> None:
         session = self.session
 
-        def differences() -> list[str] | None:
-            return say.differences(session.before, session.numbers) if session.before else None
+        def changed() -> list[str] | None:
+            return differences(session.before, session.numbers) if session.before else None
 
         def shown_texts(texts: list[str]) -> None:
             c.words("Before and after", "wb-h2", "h2")
@@ -136,7 +137,7 @@ class Frame(c.Page):
                     c.words(text, tag="li")
 
         self.show(place, lambda: session.before is not None)
-        self.rebuild(place, differences, shown_texts, dims=True)
+        self.rebuild(place, changed, shown_texts, dims=True)
 
     def _commands(self) -> None:
         session, name = self.session, "The same numbers on the command line"
@@ -144,7 +145,7 @@ class Frame(c.Page):
             with c.box("wb-between"):
                 c.words(name, "wb-h2", "h2")
                 c.button("Save release.toml", partial(self._save, "release.toml"), "wb-quiet")
-            commands = [c.words("", "wb-command", "code", data_of="") for _ in range(say.MOST_COMMANDS)]
+            shown_lines = [c.words("", "wb-command", "code", data_of="") for _ in range(MOST_COMMANDS)]
             note = c.words("", "wb-soft", "div").style("margin-top: 8px")
 
         shown: tuple[object, ...] = ()
@@ -157,12 +158,12 @@ class Frame(c.Page):
             now = (session.steps, session.page, session.pinned)
             if now != shown:
                 shown = now
-                lines = say.commands(session.lasting, session.page, session.pinned)
-                for place, command in enumerate(commands):
+                lines = commands(session.lasting, session.page, session.pinned)
+                for place, command in enumerate(shown_lines):
                     command.say(lines[place] if place < len(lines) else "")
-                note.set(say.files_note(lines))
-            c.put(commands[0], "data-step", str(session.steps))
-            for command in commands:
+                note.set(files_note(lines))
+            c.put(shown_lines[0], "data-step", str(session.steps))
+            for command in shown_lines:
                 self.stamp(command)
 
     def _keep_address(self) -> None:

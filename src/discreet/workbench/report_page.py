@@ -6,14 +6,16 @@ from functools import partial
 
 from nicegui import ui
 
-from discreet.answers.release import relation
+from discreet.answers.quantity import Style
+from discreet.answers.release import claim_note, relation
 from discreet.budget import Release
 from discreet.errors import InputError
 from discreet.numbers import exact_text
 from discreet.report.html import page as report
 from discreet.report.html.pdf import find_chromium, print_pdf
 from discreet.workbench import controls as c
-from discreet.workbench import words as say
+from discreet.workbench.budget_page import rho_text
+from discreet.workbench.commands import LONGEST_TITLE, report_options, target
 from discreet.workbench.session import Question, Session
 from discreet.workbench.workers import processors
 
@@ -38,7 +40,7 @@ class _ReportPage(c.Page):
         self.wanted = self.ready = ""
 
     def ask(self, *, begin: bool) -> None:
-        self.html.ask(**say.report_options(self.state, self.session.pinned), jobs=processors(), begin=begin)
+        self.html.ask(**report_options(self.state, self.session.pinned), jobs=processors(), begin=begin)
 
     def look(self, *, settled: bool) -> None:
         if settled:
@@ -67,7 +69,7 @@ class _ReportPage(c.Page):
         if report is not None:
             content = report.encode() if isinstance(report, str) else report
             name = file_name(self.state.release, self.wanted)
-            self.ready = f"{name} is ready: {len(content) / 1000:,.0f} kB."
+            self.ready = f"{name} is ready: {Style.COUNT.quantity(len(content) / 1000, 0)} kB."
             ui.download.content(content, name, "text/html" if self.wanted == "html" else "application/pdf")
         if report is not None or self.html.trouble or self.pdf.trouble:
             self.wanted = ""
@@ -107,8 +109,8 @@ def read_title(text: str) -> str:
     discreet.errors.InputError: a title has at most 120 characters; this one has 121
     """
     short = text.strip()
-    if len(short) > say.LONGEST_TITLE:
-        raise InputError(f"a title has at most {say.LONGEST_TITLE} characters; this one has {len(short)}")
+    if len(short) > LONGEST_TITLE:
+        raise InputError(f"a title has at most {LONGEST_TITLE} characters; this one has {len(short)}")
     return short
 
 
@@ -130,7 +132,7 @@ def _making(page: _ReportPage) -> None:
         page.heading("Report")
         text = "One self-contained HTML file about the present state. It loads nothing and runs nothing."
         c.words(text, "wb-soft", "p").style("margin: 0 0 14px")
-        title = c.Setting(lambda: page.get("title")[: say.LONGEST_TITLE], partial(page.at, "title"))
+        title = c.Setting(lambda: page.get("title")[:LONGEST_TITLE], partial(page.at, "title"))
         name, own = "Title", "the release's own"
         c.Field(page, name, read_title, title, "the title", shown=name, placeholder=own)
         for part, said in _PARTS.items():
@@ -148,7 +150,7 @@ def _making(page: _ReportPage) -> None:
         def draw() -> None:
             for button in (make, pdf):
                 c.enable(button, not page.wanted)
-            c.show(save, session.pinned is not None and say.target(session.pinned) == ["release.toml"])
+            c.show(save, session.pinned is not None and target(session.pinned) == ["release.toml"])
 
         page.words(page.status, "wb-text", "p", role="status").style("margin: 12px 0 0")
         save = c.button("Save before.toml", save_before, "wb-quiet")
@@ -167,12 +169,11 @@ def _contents(page: _ReportPage) -> None:
         said = (
             f"The decision: {state.release.name}, at delta {exact_text(state.delta)}.",
             f"Neighbours: {relation(state.relation, state.base.unit)} ({state.relation}).",
-            f"Total rho {say.rho_text(state)}." if state.budget.total else f"{say.rho_text(state)}.",
+            f"Total rho {rho_text(state)}." if state.budget.total else f"{rho_text(state)}.",
             f"Compared with {before.release.name}." if before else "No comparison with another state.",
-            f"Risk from an adversary with prior {say.report_options(state, None)['prior']}, "
-            "as on the Risk page.",
+            f"Risk from an adversary with prior {report_options(state, None)['prior']}, as on the Risk page.",
             "Parameters, curves, tables, risk in plain words, method and version.",
-            say.claim_note(state),
+            claim_note(state.base.claim),
         )
         for line, text in zip(lines, said, strict=True):
             line.say(text)

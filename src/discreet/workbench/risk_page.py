@@ -5,16 +5,17 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import partial
 
+from discreet.answers.adversary import attacked_answer, variance_text
 from discreet.answers.quantity import Quantity, Style
+from discreet.answers.release import claim_note
 from discreet.answers.risk import belief_sentence, right_percent, right_sentence, risk_facts
 from discreet.budget.level_names import level_name
 from discreet.errors import DiscreetError, InputError
+from discreet.risk.adversary import Adversary, Attacked, attackable, attacked
 from discreet.risk.profile import RiskProfile, risk_profile
-from discreet.workbench import adversary as attack
 from discreet.workbench import charts
 from discreet.workbench import controls as c
-from discreet.workbench import words as say
-from discreet.workbench.adversary import SCENARIOS, SETTINGS, Adversary, Attacked, attackable, read_chance
+from discreet.workbench.adversary import SCENARIOS, SETTINGS, adversary, read_chance
 from discreet.workbench.session import Question, Session
 from discreet.workbench.state import State
 from discreet.workbench.tasks import MainPath, best_on_main_path
@@ -33,7 +34,7 @@ class _RiskPage(c.Page):
     def __init__(self, session: Session) -> None:
         super().__init__(session, "risk")
         self.asked: Adversary | None = None
-        self.attack: Question[Attacked] = self.question(attack.attacked, 0.1, 120)
+        self.attack: Question[Attacked] = self.question(attacked, 0.1, 120)
         self.main: Question[MainPath] = self.question(best_on_main_path, 0.3, 300)
         self.whole: Question[RiskProfile] = self.question(
             risk_profile, 0.2, 1800, long=True, all_cases=True, reports=True
@@ -70,7 +71,7 @@ class _RiskPage(c.Page):
     def look(self, *, settled: bool) -> None:
         self.asked = None
         read_chance(self.prior)
-        self.asked = attack.adversary(self.state)
+        self.asked = adversary(self.state)
         self.attack.ask(self.asked, begin=self.counts)
         release = self.state.release
         prior, relation = self.prior, self.state.relation
@@ -119,13 +120,7 @@ def _adversary(page: _RiskPage) -> None:
         return {one.query: one.query for one in attackable(page.state.release).get(page.get("level"), ())}
 
     def noise() -> str:
-        if page.asked is None:
-            return ""
-        variance = page.asked.counts[0].variance
-        text = str(Quantity(variance, Style.FRACTION))
-        text = text if len(text) < 30 else f"about {Quantity(float(variance), Style.GIVEN)}"
-        deviation = Quantity(float(variance) ** 0.5, digits=3)
-        return f"Noise with variance {text}, standard deviation {deviation}."
+        return "" if page.asked is None else variance_text(page.asked.counts[0].variance)
 
     scenario = page.setting("scenario", "one")
     prior, level, query = map(page.setting, ("prior", "level", "query"))
@@ -176,7 +171,7 @@ def _assumptions(page: _RiskPage) -> None:
     """What the adversary knows or supposes, by what they see."""
 
     def read(name: str, text: str) -> str:
-        asked = attack.adversary(page.at(name, text.strip()))
+        asked = adversary(page.at(name, text.strip()))
         if asked is not None and asked.scenario == "floor" and asked.published < 0:
             raise InputError("negative values are published as 0 here")
         return "" if asked is None else str(getattr(asked, name))
@@ -192,13 +187,19 @@ def _assumptions(page: _RiskPage) -> None:
 
 def _answer(page: _RiskPage) -> None:
     """What the adversary believes and decides."""
+
+    def sentences() -> list[str] | None:
+        return [str(said) for said in attacked_answer(page.learned).body] if page.learned else None
+
     with c.card("What the adversary learns", aria_live="polite") as card:
         with c.box("wb-tiles") as tiles:
-            posterior = c.Tile(page, "Belief afterwards", "posterior", first=True)
-            ratio = c.Tile(page, "Times the prior", "ratio")
-            right = c.Tile(page, "Right decisions", "right")
-            mean = c.Tile(page, "Mean belief if there", "mean")
-        page.texts(3, lambda: page.learned.said if page.learned else None, "margin: 10px 0 0")
+            numbers = (
+                c.Tile(page, "Belief afterwards", "posterior", first=True),
+                c.Tile(page, "Times the prior", "ratio"),
+                c.Tile(page, "Right decisions", "right"),
+                c.Tile(page, "Mean belief if there", "mean"),
+            )
+        page.texts(3, sentences, "margin: 10px 0 0")
         page.words(lambda: "" if page.asked else _NO_COUNT, tag="p")
         page.words(lambda: str(page.attack.updates), "wb-alive", "span", data_risk_updates="")
     page.show(card, lambda: page.asked is None or page.counts)
@@ -209,17 +210,8 @@ def _answer(page: _RiskPage) -> None:
         found = page.learned
         if found is None:
             return
-        posterior.set(_belief(found.posterior), f"before: {_belief(float(Fraction(found.asked.prior)))}")
-        ratio.set(str(Quantity(found.ratio, digits=4)), "belief afterwards over prior")
-        if found.right is None:
-            right.set("–", "not computed; the bound below holds")
-        else:
-            present, absent, both = (str(Quantity(share, Style.PERCENT, digits=2)) for share in found.right)
-            right.set(both, f"if there {present}, if not {absent}")
-        if found.mean_present is None or found.mean_absent is None:
-            mean.set("–", "not computed here")
-        else:
-            mean.set(_belief(found.mean_present), f"if not there {_belief(found.mean_absent)}")
+        for tile, fact in zip(numbers, attacked_answer(found).facts, strict=True):
+            tile.show(fact)
 
 
 def _pictures(page: _RiskPage) -> None:
@@ -285,8 +277,8 @@ def _everything(page: _RiskPage) -> None:
             advantage = c.Tile(page, "Advantage", "advantage")
             mean = c.Tile(page, "Mean belief if there, all", "mean")
             median = c.Tile(page, "Median belief", "median")
-        page.words(lambda: say.comparing(page.whole.progress)).style("margin-top: 8px")
-        page.words(lambda: say.claim_note(page.state), "wb-claim", hides=True)
+        page.words(lambda: c.comparing(page.whole.progress)).style("margin-top: 8px")
+        page.words(lambda: claim_note(page.state.base.claim), "wb-claim", hides=True)
         sentences = (right_sentence, belief_sentence)
         page.texts(
             2,

@@ -252,11 +252,6 @@ class Numbers:
         return self.quick.trouble or self.errors.trouble or unsaved
 
     @property
-    def saved(self) -> float | None:
-        """The fraction of all variances that could be saved; None until it is known."""
-        return None if self.saving.now is None else self.saving.now.savings[0]
-
-    @property
     def claim(self) -> Claim:
         """The claim of the epsilon shown: for all paths once they are compared, before that the main path."""
         stated = self.state.base.claim

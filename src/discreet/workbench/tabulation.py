@@ -23,8 +23,8 @@ from discreet.release.safetab import design as safetab
 from discreet.release.safetab.census2020 import configuration_2020, specification_2020
 from discreet.release.safetab.configuration import read_json, read_toml, write_toml
 from discreet.release.safetab.specification import safetab_p
+from discreet.risk.adversary import Line, line_of
 from discreet.workbench.state import State
-from discreet.workbench.tasks import Line, line_of
 
 NAME = "design"
 Place = tuple[str, int]

@@ -8,13 +8,13 @@ while a slider is dragged; `overall` and `saving` cover all pairs and run when i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from fractions import Fraction
-from typing import Generic, NamedTuple, SupportsFloat, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from discreet.accounting.calibration import Calibration, calibrate, reached
+from discreet.accounting.calibration import Calibration, calibrate
 from discreet.accounting.comparisons.gaussian_dp import GaussianDP
 from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.costs import zcdp_of
@@ -25,18 +25,13 @@ from discreet.budget.neighbours import Neighbours
 from discreet.estimation import accuracy
 from discreet.estimation.accuracy import MarginLine, margin_lines
 from discreet.noise import DiscreteGaussian, Noise
+from discreet.risk.adversary import PRIORS, Line, line_of
 from discreet.risk.profile import RiskProfile, best_accuracies, risk_profile
 
 Answer = TypeVar("Answer")
 Events = tuple[Noise, ...]
-Line = tuple[tuple[float, float], ...]
-"""Points to draw."""
-
 POINTS = 42
 """Points of a curve while a slider moves."""
-
-PRIORS = tuple(Fraction(place, 100) for place in (1, 2, 5, *range(10, 91, 5), 95, 98, 99))
-"""Priors of a curve."""
 
 _DEEPEST = Fraction(1, 10**16)  # the curve is drawn down to here, or to below the chosen delta
 _THRESHOLDS = 24
@@ -80,11 +75,6 @@ def warm() -> None:
     events = (DiscreteGaussian(variance=5, times=10),)
     errors(events)
     quick(events, Fraction(1, 10**10))
-
-
-def line_of(x: Iterable[SupportsFloat], y: Iterable[SupportsFloat]) -> Line:
-    """Return points to draw."""
-    return tuple((float(a), float(b)) for a, b in zip(x, y, strict=True))
 
 
 class Quick(NamedTuple):
@@ -202,7 +192,9 @@ def least_budget(
     jobs: int = 1,
 ) -> tuple[Calibration, float]:
     """Return the cheapest release with these margins, by `calibrate --moe`, and zCDP's epsilon."""
-    cheapest = reached(release, dict(wanted), proof=False, delta=delta, neighbours=neighbours, jobs=jobs)
+    cheapest = calibrate(
+        release, moe=dict(wanted), proof=False, delta=delta, neighbours=neighbours, jobs=jobs
+    )
     zcdp = zcdp_of(account(cheapest.release, neighbours=neighbours))
     return cheapest, float(zcdp.epsilon(delta=float(delta)))
 

@@ -39,7 +39,7 @@ from discreet.release.safetab.synthetic import Nation, synthesize
 @pytest.fixture(scope="module")
 def nation(tmp_path_factory: pytest.TempPathFactory) -> Nation:
     """Thresholds are lowered, so that every table occurs."""
-    made = synthesize(tmp_path_factory.mktemp("curator") / "nation", people=8000, states=2, seed=3)
+    made = synthesize(tmp_path_factory.mktemp("curator") / "nation", persons=8000, states=2, seed=3)
     file = made.params / "config.json"
     settings = json.loads(file.read_text())
     settings["thresholds_p"] = {

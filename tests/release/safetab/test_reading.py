@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import csv
+import sqlite3
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import xlsxwriter
 from safetab_brute import PERSON_HEADER, tabulate
 
 from discreet.errors import InputError
@@ -84,6 +88,15 @@ HARMLESS: dict[str, Change] = {
     ).encode(),
     "empty for Null": lambda text: text.replace("Null", "").encode(),
     "quoted empty for Null": lambda text: quoted(text.replace("Null", "")),
+    "commas": lambda text: text.replace("|", ",").encode(),
+    "semicolons, mark and crlf": lambda text: (
+        b"\xef\xbb\xbf" + text.replace("|", ";").replace("\n", "\r\n").encode()
+    ),
+    "tabs and empty for Null": lambda text: text.replace("|", "\t").replace("Null", "").encode(),
+    "small letters": lambda text: text.replace(head := text.split("\n")[0], head.lower()).encode(),
+    "commas, quotes, small letters": lambda text: quoted(
+        text.replace(head := text.split("\n")[0], head.lower())
+    ).replace(b"|", b","),
 }
 
 
@@ -95,6 +108,106 @@ def test_harmless_differences(
         path = copy / name
         path.write_bytes(HARMLESS[kind](path.read_text()))
     assert state_totals(copy, toy_parameters, duckdb_engine) == right
+
+
+def as_arrow(path: Path) -> pa.Table:
+    header, *rows = rows_of(path)
+    return pa.table(dict(zip(header, map(list, zip(*rows, strict=True)), strict=True)))
+
+
+def packed(path: Path, target: Path) -> None:
+    with pa.CompressedOutputStream(str(target), {".gz": "gzip", ".zst": "zstd"}[target.suffix]) as stream:
+        stream.write(path.read_bytes())
+
+
+def arrow_file(path: Path, target: Path) -> None:
+    with pa.OSFile(str(target), "wb") as stream, pa.ipc.new_file(stream, as_arrow(path).schema) as writer:
+        writer.write_table(as_arrow(path))
+
+
+def in_sqlite(path: Path, target: Path) -> None:
+    table = as_arrow(path)
+    with closing(sqlite3.connect(target)) as base:
+        base.execute(f"CREATE TABLE t ({', '.join(table.column_names)})")
+        rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+        base.executemany(f"INSERT INTO t VALUES ({', '.join('?' * table.num_columns)})", rows)
+        base.commit()
+
+
+def in_duckdb(path: Path, target: Path) -> None:
+    with duckdb.connect(str(target)) as base:
+        base.register("given", as_arrow(path))
+        base.execute("CREATE TABLE t AS SELECT * FROM given")
+
+
+def in_sheet(path: Path, target: Path) -> None:
+    with xlsxwriter.Workbook(target) as book:
+        sheet = book.add_worksheet()
+        for number, row in enumerate(rows_of(path)):
+            sheet.write_row(number, 0, row)
+
+
+OTHERS: dict[str, Callable[[Path, Path], None]] = {
+    ".txt.gz": packed,
+    ".csv.zst": packed,
+    ".psv": lambda path, target: target.write_bytes(path.read_bytes()) and None,
+    ".arrow": arrow_file,
+    ".sqlite": in_sqlite,
+    ".duckdb": in_duckdb,
+    ".xlsx": in_sheet,
+}
+
+
+@pytest.mark.parametrize("ending", OTHERS)
+def test_other_tables(
+    ending: str, copy: Path, toy_parameters: Parameters, duckdb_engine: Engine, right: Counter[Any]
+) -> None:
+    for name in ("GRF-C", "person-records"):
+        OTHERS[ending](copy / f"{name}.txt", copy / f"{name}{ending}")
+        if name == "person-records":  # a usual file is read, whatever stands beside it
+            (copy / f"{name}.txt").unlink()
+    assert state_totals(copy, toy_parameters, duckdb_engine) == right
+    (copy / "GRF-C.txt").unlink()
+    assert state_totals(copy, toy_parameters, duckdb_engine) == right
+
+
+@pytest.mark.parametrize("ending", [".csv", ".txt.gz", ".sqlite", ".xlsx", ".arrow"])
+def test_places_are_those_of_the_file(
+    ending: str, copy: Path, toy_parameters: Parameters, duckdb_engine: Engine
+) -> None:
+    path = copy / "person-records.txt"
+    lines = path.read_text().splitlines()
+    for line in (3, 5):
+        lines[line - 1] = lines[line - 1].replace("|", f"{SECRET}|", 1)
+    text = "\n".join(lines).replace(lines[0], lines[0].lower())
+    path.write_text(text if ending != ".csv" else text.replace("|", ","))
+    if ending == ".csv":
+        path.rename(copy / "person-records.csv")
+    else:
+        OTHERS[ending](path, copy / f"person-records{ending}")
+        path.unlink()
+    shown = "person-records.sqlite::t" if ending == ".sqlite" else f"person-records{ending}"
+    where = {
+        ".csv": "lines 3 and 5",
+        ".txt.gz": "lines 3 and 5",
+        ".sqlite": "rows 2 and 4",
+        ".arrow": "rows 2 and 4",
+        ".xlsx": "rows 3 and 5",
+    }
+    assert refused(copy, toy_parameters, duckdb_engine).endswith(f"({where[ending]} of {shown}, field qage)")
+
+
+def test_ages_as_floats(
+    copy: Path, toy_parameters: Parameters, duckdb_engine: Engine, right: Counter[Any]
+) -> None:
+    as_parquet(copy, QAGE=lambda texts: pa.array([float(text) for text in texts]))
+    assert state_totals(copy, toy_parameters, duckdb_engine) == right
+    table = pq.read_table(copy / "person-records.parquet")
+    ages = [0.5, *table.column("QAGE").to_pylist()[1:]]
+    at = table.column_names.index("QAGE")
+    pq.write_table(table.set_column(at, "QAGE", pa.array(ages)), copy / "person-records.parquet")
+    text = refused(copy, toy_parameters, duckdb_engine)
+    assert text == "QAGE is not a whole number (row 1 of person-records.parquet, field QAGE)"
 
 
 @pytest.mark.xdist_group("spark")
@@ -157,14 +270,14 @@ def test_corrupt_parquet(where: str, copy: Path, toy_parameters: Parameters, duc
         del content[-30:]
     path.write_bytes(content)
     text = refused(copy, toy_parameters, duckdb_engine)
-    assert "a file is damaged, or not Parquet (person-records.parquet" in text
+    assert text == "person-records.parquet cannot be read as Parquet: it is damaged, or something else"
 
 
 def test_codes_as_numbers_are_refused(copy: Path, toy_parameters: Parameters, duckdb_engine: Engine) -> None:
     as_parquet(copy, TABBLKST=lambda texts: pa.array([int(text) for text in texts], pa.int64()))
     text = refused(copy, toy_parameters, duckdb_engine)
-    assert "a column is of type int64; it must be text (GRF-C.parquet, field TABBLKST)" in text
-    assert "a column is of type int64; it must be text (person-records.parquet, field TABBLKST)" in text
+    assert "column TABBLKST of GRF-C.parquet is of type int64; it must hold text" in text
+    assert "column TABBLKST of person-records.parquet is of type int64; it must hold text" in text
 
 
 @pytest.mark.parametrize("column", PERSON_HEADER)
@@ -174,7 +287,7 @@ def test_a_missing_column(column: str, copy: Path, toy_parameters: Parameters, d
     lines = [row[:place] + row[place + 1 :] for row in rows_of(path)]
     path.write_text("\n".join(map("|".join, lines)))
     text = refused(copy, toy_parameters, duckdb_engine)
-    assert text == f"a column is missing (line 1 of person-records.txt, field {column})"
+    assert text.startswith(f"person-records.txt has no column {column}; it must have QAGE, ")
 
 
 def with_line(place: int, line: str) -> Change:
@@ -188,34 +301,38 @@ def with_line(place: int, line: str) -> Change:
 
 _PERSON = "028|1|True|01|001|000001|0001|01|1000|Null|Null|Null|Null|Null|Null|Null|1010"
 DAMAGE: dict[str, tuple[Change, str]] = {
-    "too few": (
-        with_line(4, f"{SECRET}|1"),
-        "fewer than the 17 fields of the header (line 4 of person-records.txt)",
-    ),
+    "too few": (with_line(4, f"{SECRET}|1"), "2 fields, 17 expected (line 4 of person-records.txt"),
     "too many": (
         with_line(5, f"{_PERSON}|{SECRET}"),
-        "more than the 17 fields of the header (line 5 of person-records.txt)",
+        "18 fields, 17 expected (line 5 of person-records.txt",
+    ),
+    "too few, with commas": (
+        lambda text: with_line(4, f"{SECRET}|1")(text).replace(b"|", b","),
+        "2 fields, 17 expected (line 4 of person-records.txt",
     ),
     "not UTF-8": (
         with_line(3, _PERSON.replace("028", f"{SECRET}\xff")),
-        "a byte is not UTF-8 (line 3 of person-records.txt)",
+        "not UTF-8, but perhaps Latin-1 or Windows-1252: save it as UTF-8 (line 3 of person-records.txt",
     ),
-    "an open quote": (with_line(6, f'"{SECRET}' + _PERSON), "(line 6 of person-records.txt)"),
+    "not UTF-8, with commas": (
+        lambda text: with_line(3, _PERSON.replace("028", f"{SECRET}\xff"))(text).replace(b"|", b","),
+        "not UTF-8, but perhaps Latin-1 or Windows-1252: save it as UTF-8 (line 3 of person-records.txt",
+    ),
+    "an open quote": (
+        with_line(6, f'"{SECRET}' + _PERSON),
+        "not a line of CSV (line 6 of person-records.txt",
+    ),
     "mixed line ends": (
         lambda text: text.replace("\n", "\r\n", 1).encode(),
-        "a line ends in another way than the first one",
+        "lines end in different ways, CRLF and LF; all must end alike (lines 2, 3, ",
     ),
     "a quote inside the last field": (
         with_line(6, _PERSON.replace("1010", f'"{SECRET}')),
-        "a quoted field does not end, or goes on behind its quote (line 6 of person-records.txt)",
+        "not a line of CSV (line 6 of person-records.txt",
     ),
-    "an empty file": (lambda text: b"", "a file is empty (person-records.txt)"),
-    "small letters": (
-        lambda text: text.lower().encode(),
-        "the names of the columns must be in capital letters",
-    ),
-    "commas": (lambda text: text.replace("|", ",").encode(), "no column has a name that is known"),
-    "no text": (lambda text: b"\xff\xfe\x00\x01" * 100, "the first line is not a header in UTF-8"),
+    "an empty file": (lambda text: b"", "person-records.txt is empty; a header and rows are needed"),
+    "no text": (lambda text: b"\xff\xfe\x00\x01" * 100, "person-records.txt is UTF-16; save it as UTF-8"),
+    "another table": (lambda text: b"a|b\n1|2\n", "person-records.txt has no column QAGE, QSEX, TABBLKST, "),
 }
 
 
@@ -233,7 +350,10 @@ def test_a_byte_that_is_not_utf8_at_the_end_of_a_line(copy: Path, toy_parameters
     path.write_bytes(with_line(3, _PERSON.replace("|1010", f"|{SECRET}\xff"))(path.read_text()))
     with connect("duckdb", memory="1GB", threads=1) as own:
         text = refused(copy, toy_parameters, own)
-    assert text == "a byte is not UTF-8 (line 3 of person-records.txt)"
+    assert text == (
+        "not UTF-8, but perhaps Latin-1 or Windows-1252: save it as UTF-8 (line 3 of person-records.txt, "
+        "field all)"
+    )
 
 
 @pytest.mark.xdist_group("spark")
@@ -249,7 +369,8 @@ def test_files_that_are_not_there(
 ) -> None:
     (copy / "person-records.txt").unlink()
     text = refused(copy, toy_parameters, duckdb_engine)
-    assert "person-records.txt, person-records.csv or person-records.parquet must be in" in text
+    names = "person-records.txt, person-records.csv or person-records.parquet (or another table)"
+    assert f"{names} must be in" in text
     (copy / "person-records.csv").write_bytes((toy / "person-records.txt").read_bytes())
     with count(copy, *toy_parameters, engine=duckdb_engine):
         pass

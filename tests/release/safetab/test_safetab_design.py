@@ -252,7 +252,7 @@ def test_a_changed_design_is_a_configuration() -> None:
 
 
 def test_one_total_is_shared_out_in_the_proportions_of_the_budgets() -> None:
-    found = design.changed(*PLAN, total="2")
+    found = design.changed(*PLAN, total_rho="2")
     for which in ("US", "PR"):
         places = PLAN[0].levels(which)  # type: ignore[arg-type]
         before = sum(PLAN[0].budgets[place] or 0 for place in places)
@@ -262,13 +262,13 @@ def test_one_total_is_shared_out_in_the_proportions_of_the_budgets() -> None:
     assert read_toml(write_toml(found)) == found
     # proportions may be given: as weights, or as margins of which all are widened alike
     weights_ = {("USA", 2): 3, ("STATE", 2): 1}
-    found = design.changed(*PLAN, levels=weights_, rhos=weights_, total="0.4")
+    found = design.changed(*PLAN, levels=weights_, rhos=weights_, total_rho="0.4")
     assert [found.budgets[place] for place in weights_] == [Fraction("0.3"), Fraction("0.1")]
     with pytest.raises(InputError, match=r"of the total 0\.0001, USA, regional would get 1\.62e-07"):
-        design.changed(*PLAN, total="0.0001")
+        design.changed(*PLAN, total_rho="0.0001")
     infinite = replace(PLAN[0], budgets={**PLAN[0].budgets, ("USA", 2): None})
     with pytest.raises(InputError, match="a budget is infinite"):
-        design.changed(infinite, PLAN[1], total=1)
+        design.changed(infinite, PLAN[1], total_rho=1)
 
 
 @pytest.mark.parametrize("epsilon", ["0.5", pytest.param("10", marks=pytest.mark.slow)])

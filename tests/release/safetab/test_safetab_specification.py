@@ -110,8 +110,8 @@ def test_the_toy() -> None:
         ("mapping", "12|1001", "99|1001", "an iteration is in neither file"),
         ("mapping", "12|1001", "12|9999", "a code is not in race-and-ethnicity-codes.txt"),
         ("mapping", "12|1001", "11|1000", "a pair of iteration and code occurs twice"),
-        ("mapping", "12|1001", "12", "a row does not have the 2 fields of the header"),
-        ("mapping", "12|1001", '12|"10"01', "not a pipe-delimited table"),
+        ("mapping", "12|1001", "12", "1 field, 2 expected"),
+        ("mapping", "12|1001", '12|"10"01', "not a line of CSV"),
     ],
 )
 def test_rules(tmp_path: Path, file: str, old: str, new: str, reason: str) -> None:
@@ -124,9 +124,9 @@ def test_rules(tmp_path: Path, file: str, old: str, new: str, reason: str) -> No
 
 def test_files_and_columns_that_are_missing(tmp_path: Path) -> None:
     text = refused(tmp_path, race=FILES[RACE].replace("ALONE", "LONE"), codes=b"\xff|", ethnicity="")
-    assert "a column is missing (line 1 of race-characteristic-iterations.txt, field ALONE)" in text
-    assert "a byte is not UTF-8 (line 1 of race-and-ethnicity-codes.txt)" in text
-    assert text.count("a column is missing (line 1 of ethnicity-characteristic-iterations.txt") == 5
+    assert "race-characteristic-iterations.txt has no column ALONE; it must have ITERATION_CODE, " in text
+    assert "save it as UTF-8 (line 1 of race-and-ethnicity-codes.txt)" in text
+    assert "ethnicity-characteristic-iterations.txt is empty; a header and rows are needed" in text
     (tmp_path / MAPPING).unlink()
     with pytest.raises(InputError, match=rf"a file is missing \({MAPPING}\)"):
         read_specification(tmp_path)
@@ -136,7 +136,18 @@ def test_a_column_that_comes_twice(tmp_path: Path) -> None:
     text = refused(
         tmp_path, mapping=FILES[MAPPING].replace("ITERATION_CODE|", "RACE_ETH_CODE|ITERATION_CODE|", 1)
     )
-    assert "a column occurs twice" in text
+    assert f"{MAPPING} has two columns named RACE_ETH_CODE; each may occur once" in text
+
+
+@pytest.mark.parametrize("sign", ",;\t")
+def test_other_dialects(tmp_path: Path, sign: str) -> None:
+    plain = read_specification(write_params(tmp_path))
+    for name, text in FILES.items():
+        lines = [line.split("|") for line in text.splitlines()]
+        quoted = [[f'"{cell}"' if sign in cell else cell for cell in line] for line in lines]
+        made = "\r\n".join(map(sign.join, [[cell.lower() for cell in quoted[0]], *quoted[1:]]))
+        (tmp_path / name).write_bytes(b"\xef\xbb\xbf" + made.encode())
+    assert read_specification(tmp_path) == plain
 
 
 def test_the_first_lines_of_each_kind_are_named(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ HERE = {"SPARK_LOCAL_IP": "127.0.0.1", "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLeve
 
 @pytest.fixture(scope="module")
 def nation(tmp_path_factory: pytest.TempPathFactory) -> Nation:
-    return synthesize(tmp_path_factory.mktemp("cluster") / "nation", people=3000, states=2, seed=7)
+    return synthesize(tmp_path_factory.mktemp("cluster") / "nation", persons=3000, states=2, seed=7)
 
 
 @pytest.fixture(scope="module")

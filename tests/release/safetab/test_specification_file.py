@@ -17,9 +17,8 @@ import pytest
 
 from discreet.cli import run as command
 from discreet.errors import InputError
-from discreet.release.commit import create_ledger
 from discreet.release.engine import Engine, connect
-from discreet.release.ledger import read_ledger
+from discreet.release.ledger_file import create_ledger, read_ledger
 from discreet.release.mechanism.records import count
 from discreet.release.mechanism.specification import read_file, read_specification_text
 from discreet.release.safetab.account import account, budget_release, exact_account
@@ -128,6 +127,23 @@ def test_both_engines_count_alike(engine: Engine) -> None:
         for key, number in counted().items()
         if key[1] == "REGION" and len(key[2]) == 2 and key[2] != "EU"
     }
+
+
+def test_a_sign_between_the_fields_that_is_stated(place: Path, duckdb_engine: Engine) -> None:
+    """It must be the one in the file; if none is stated, any is read."""
+    named = place / "specification.toml"
+    text = (place / "people.csv").read_text()
+    named.write_text(TEXT.replace('file = "people"', 'file = "people"\nseparator = ";"'))
+    for sign, word in ((",", "commas"), ("|", "bars")):
+        (place / "people.csv").write_text(text.replace(",", sign))
+        with pytest.raises(InputError) as caught:
+            count(place, *read_file(named), engine=duckdb_engine)
+        assert str(caught.value) == (
+            f"people.csv has {word} between the fields; the specification asks for semicolons"
+        )
+    (place / "people.csv").write_text(text.replace(",", ";"))
+    with count(place, *read_file(named), engine=duckdb_engine):
+        pass
 
 
 def test_the_noise_is_that_of_the_budgets(place: Path, tmp_path: Path) -> None:

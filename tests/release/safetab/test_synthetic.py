@@ -56,7 +56,7 @@ def key(row: dict[str, str]) -> tuple[str, ...]:
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Nation:
-    return synthesize(tmp_path_factory.mktemp("synthetic") / "nation", people=30_000, states=9, seed=5)
+    return synthesize(tmp_path_factory.mktemp("synthetic") / "nation", persons=30_000, states=9, seed=5)
 
 
 @pytest.fixture(scope="module")
@@ -86,16 +86,16 @@ def _invented() -> Specification:
 
 
 def test_same_arguments_same_bytes(small: Nation, tmp_path: Path) -> None:
-    again = synthesize(tmp_path / "again", people=30_000, states=9, seed=5)
+    again = synthesize(tmp_path / "again", persons=30_000, states=9, seed=5)
     assert contents(again.out) == contents(small.out)
-    other = synthesize(tmp_path / "other", people=30_000, states=9, seed=6)
+    other = synthesize(tmp_path / "other", persons=30_000, states=9, seed=6)
     assert contents(other.out)["data/person-records.txt"] != contents(small.out)["data/person-records.txt"]
     assert contents(other.out)["data/GRF-C.txt"] != contents(small.out)["data/GRF-C.txt"]
 
 
 def test_same_arguments_same_parquet(tmp_path: Path) -> None:
     one, two = (
-        synthesize(tmp_path / name, people=30_000, states=9, seed=5, format="parquet") for name in "ab"
+        synthesize(tmp_path / name, persons=30_000, states=9, seed=5, format="parquet") for name in "ab"
     )
     assert contents(one.out) == contents(two.out)
 
@@ -118,7 +118,7 @@ def test_parquet_holds_the_same_rows(small: Nation, people: list[dict[str, str]]
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    made = synthesize(tmp_path / "parquet", people=30_000, states=9, seed=5, format="parquet")
+    made = synthesize(tmp_path / "parquet", persons=30_000, states=9, seed=5, format="parquet")
     read = pq.read_table(made.data / "person-records.parquet")
     assert set(read.schema.types) == {pa.string()}
     assert read.to_pylist() == people
@@ -249,13 +249,13 @@ def test_the_invented_specification_is_complete(small: Nation) -> None:
 
 @pytest.mark.parametrize("format", ["csv", "parquet"])
 def test_it_can_be_used(format: Literal["csv", "parquet"], tmp_path: Path) -> None:
-    made = synthesize(tmp_path / "nation", people=3000, seed=4, format=format)
+    made = synthesize(tmp_path / "nation", persons=3000, seed=4, format=format)
     assert run(["safetab", "validate", str(made.params), str(made.data), "--quiet"]) == 0
 
 
 @pytest.mark.parametrize("params", [SPEC_2020, TOY], ids=["2020", "toy"])
 def test_codes_of_a_given_specification(params: Path, tmp_path: Path) -> None:
-    made = synthesize(tmp_path / "nation", people=20_000, params=params)
+    made = synthesize(tmp_path / "nation", persons=20_000, params=params)
     specification = read_specification(params)
     assert made.codes == len(specification.codes)
     assert made.states == len(read_configuration(params).parts("US")) + 1
@@ -269,19 +269,19 @@ def test_codes_of_a_given_specification(params: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("many", [1, 2, 40])
 def test_few_people(many: int, tmp_path: Path) -> None:
-    made = synthesize(tmp_path / "nation", people=many, states=1)
+    made = synthesize(tmp_path / "nation", persons=many, states=1)
     assert len(rows(made.data / "person-records.txt")) == many
 
 
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ({"people": 0}, "people is 0"),
-        ({"people": 10**10}, "at most"),
-        ({"people": 10, "states": 0}, "states is 0"),
-        ({"people": 10, "states": 52}, "states is 52; there are 1 to 51"),
-        ({"people": 10, "seed": -1}, "seed is -1"),
-        ({"people": 10, "params": "nowhere"}, "nowhere"),
+        ({"persons": 0}, "persons is 0"),
+        ({"persons": 10**10}, "at most"),
+        ({"persons": 10, "states": 0}, "states is 0"),
+        ({"persons": 10, "states": 52}, "states is 52; there are 1 to 51"),
+        ({"persons": 10, "seed": -1}, "seed is -1"),
+        ({"persons": 10, "params": "nowhere"}, "nowhere"),
     ],
 )
 def test_bad_arguments(arguments: dict[str, int], text: str, tmp_path: Path) -> None:
@@ -297,7 +297,7 @@ def test_all_or_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(synthetic, "write_people", full)
     with pytest.raises(InputError, match="No space left on device"):
-        synthesize(tmp_path / "nation", people=100)
+        synthesize(tmp_path / "nation", persons=100)
     assert not list(tmp_path.iterdir())
 
 
@@ -344,7 +344,7 @@ def test_ten_million_in_two_minutes_and_one_gigabyte(tmp_path: Path) -> None:
     code = (
         "import os, sys\n"
         "from discreet.release.safetab.synthetic import synthesize\n"
-        "synthesize(sys.argv[1], people=10_000_000)\n"
+        "synthesize(sys.argv[1], persons=10_000_000)\n"
         f"print(sum(os.times()[:2]), {PEAK})"
     )
     seconds, kilobytes = of_a_process(code, str(tmp_path / "n"))

@@ -21,7 +21,7 @@ from discreet.accounting.contour import Kind
 from discreet.accounting.privacy_loss import UNSEEN, PrivacyLoss
 from discreet.errors import PrecisionError
 from discreet.noise.balls import ball, lower, upper, working_bits
-from discreet.numbers import Interval
+from discreet.numbers import Interval, brief
 
 if TYPE_CHECKING:
     from discreet.accounting.overall import Account
@@ -146,7 +146,7 @@ def _by_duality(loss: PrivacyLoss, alpha: Fraction, accuracy: float) -> Interval
             else:
                 step *= 2
     if best is None or best.relative_width > 4 * accuracy:
-        width = "not" if best is None else f"to {best.relative_width:.1g} only"
+        width = "not" if best is None else f"to {brief(best.relative_width, 1)} only"
         raise PrecisionError(f"f({float(alpha):.6g}) was enclosed {width}; ask for fewer digits")
     return best
 

@@ -41,7 +41,7 @@ def release(
             "Instead of a target: zCDP's rho of one count of a level, record added or removed.", "LEVEL=RHO"
         ),
     ] = None,
-    between: console.Comparing = console.ALL_PATHS,
+    between: console.AllPaths = console.ALL_PATHS,
     main_only: MainOnly = False,
     csv: console.Csv = None,
     plot: console.Plot = None,
@@ -68,7 +68,7 @@ def release(
 
 
 def _profile(
-    target: str, priors: list[str], between: console.Comparing, main_only: bool, screen: Screen
+    target: str, priors: list[str], between: console.AllPaths, main_only: bool, screen: Screen
 ) -> tuple[RiskProfile, str]:
     """Return the profile of a target, and its title."""
     from discreet.risk.profile import risk_profile
@@ -105,7 +105,7 @@ def explain(
     *,
     prior: console.Prior = "1/2",
     out: Annotated[Path | None, option("Write the page.", "FILE.md|txt")] = None,
-    between: console.Comparing = console.ALL_PATHS,
+    between: console.AllPaths = console.ALL_PATHS,
     main_only: MainOnly = False,
     screen: Screen = PLAIN,
 ) -> None:

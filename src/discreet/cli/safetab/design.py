@@ -168,7 +168,7 @@ def _changed(
         rhos=places["rho"],
         epsilons=places["epsilon"],
         margins={place: _whole(text) for place, text in margins.items()},
-        total=chosen.total_rho,
+        total_rho=chosen.total_rho,
         total_epsilon=chosen.total_epsilon,
         delta=chosen.delta,
         races=chosen.races,

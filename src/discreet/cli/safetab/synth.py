@@ -72,6 +72,6 @@ def synth(
 
     with screen.progress("People") as progress:
         made = synthesize(
-            out, people=persons, states=states, seed=seed, params=params, format=format, progress=progress
+            out, persons=persons, states=states, seed=seed, params=params, format=format, progress=progress
         )
     screen.tell(nation_answer(made), timed=True)

@@ -29,7 +29,7 @@ from typing import Any, ClassVar
 from discreet.accounting.parallel import usable_cpus
 from discreet.errors import DiscreetError, InputError
 from discreet.files import surely
-from discreet.release.commit import locked, remove_if_dead, try_lock
+from discreet.release.locks import locked, remove_if_dead, try_lock
 from discreet.release.tables import ArrowTable
 
 ENGINES = ("duckdb", "spark")

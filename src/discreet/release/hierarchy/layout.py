@@ -17,8 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.budget import Release
+from discreet.budget.noise_table import Noises
 from discreet.errors import InputError
-from discreet.estimation.tree import Integers, Tree
+from discreet.estimation.tree import Floats, Integers, Tree
+from discreet.noise import Noise
 from discreet.release.tables import ArrowArray, arrow, spread, strings
 from discreet.tables import (
     Codes,
@@ -421,3 +423,19 @@ def lookup(words: Words, names: Sequence[str]) -> Codes:
 def _no_such_query(names: Sequence[str]) -> str:
     more = f" and {len(names) - 12} more" if len(names) > 12 else ""
     return f"the release has no such query; it has {', '.join(map(repr, names[:12]))}{more}"
+
+
+Laws = Sequence[Mapping[str, Noise]]
+"""The law of the noise of each query, for each kind of unit."""
+
+
+def laws_of(layout: Layout, known: Noises) -> list[dict[str, Noise]]:
+    """Return the laws of a release, if the kinds of units are levels."""
+    kinds = zip(layout.tree.levels, layout.asked, strict=True)
+    return [{query: known[level, query] for query in asked} for level, asked in kinds]
+
+
+def variances_of(layout: Layout, laws: Laws) -> Floats:
+    """Return the variance of the noise of each column (see `Layout.columns`)."""
+    every = [(query, law) for one in laws for query, law in one.items()]
+    return np.concatenate([np.full(len(layout.cells[query]), law.true_variance()) for query, law in every])

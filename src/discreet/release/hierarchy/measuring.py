@@ -1,4 +1,4 @@
-"""`tabulate` and `measure`: from records or counts to noisy measurements, estimates and a ledger entry.
+"""`measure`: from records or counts to noisy measurements, estimates and a ledger entry.
 
 All or nothing. What is counted is validated first: see `discreet.release.hierarchy.counts`.
 """
@@ -9,170 +9,38 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from importlib.metadata import version
-from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.budget import Neighbours, Release
+from discreet.budget.noise_table import noises
 from discreet.errors import InputError
-from discreet.estimation.model import noises
 from discreet.estimation.tables import check_whole
 from discreet.estimation.tree import Floats, Integers
 from discreet.faces import Summarised
-from discreet.files import FilePath, sha256
+from discreet.files import sha256
 from discreet.noise import Entropy, sample
 from discreet.numbers import whole
-from discreet.options import Measuring, Tabulating, asked_with
+from discreet.options import Measuring, asked_with
 from discreet.release import contents
-from discreet.release.commit import free, note_counts, open_ledger, staging
-from discreet.release.hierarchy.counts import CountTable, count_records, read_counts
-from discreet.release.hierarchy.estimates import JointEstimates, write_estimates
-from discreet.release.hierarchy.layout import Layout
-from discreet.release.hierarchy.measurements import (
-    Exact,
-    Laws,
-    in_memory,
-    laws_of,
-    published,
-    variances_of,
-)
-from discreet.release.ledger import (
-    NOT_PRIVATE,
-    Entry,
-    find_ledger,
-    now,
-    read_ledger,
-    rehearsal_entropy,
-    spent,
-)
+from discreet.release.commit import free, staging
+from discreet.release.entry import Entry, now
+from discreet.release.hierarchy.counts import CountTable, read_counts
+from discreet.release.hierarchy.estimate_table import write_estimates
+from discreet.release.hierarchy.joint_estimates import JointEstimates
+from discreet.release.hierarchy.layout import Laws, Layout, laws_of, variances_of
+from discreet.release.hierarchy.published import Exact, in_memory, published
+from discreet.release.hierarchy.tabulating import counted_records
+from discreet.release.ledger import Ledger
+from discreet.release.ledger_file import find_ledger, open_ledger
+from discreet.release.rehearsal import NOT_PRIVATE, rehearsal_entropy
 from discreet.release.signing import read_key
+from discreet.release.spending import spent
 from discreet.release.tables import Folder, output_format
-from discreet.tables import Numbers, table_format
-
-# -- counts ------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Tabulated(Summarised):
-    """What a tabulation wrote: exact counts, which are confidential."""
-
-    out: Path
-    units: int
-    cells: int
-    records: int
-    left_out: int
-    at_most: int
-    files: tuple[str, ...]
-    ledger: Path | None
-
-
-@asked_with(Tabulating)
-def tabulate(asked: Tabulating) -> Tabulated:
-    """Count records for every query at every level and write the exact counts to a new directory.
-
-    `records` is a file (CSV, Parquet) or a pandas, polars or Arrow table, one row a record: `unit`, its
-    lowest unit, and one column for each attribute. `units`, a table too, are all of them (unit, level,
-    parent); with `geocodes` such as "2,5,11" they are the lowest ones only, and their first letters name
-    those above. `id` is a column that identifies people; one may have at most `at_most` records (1), and
-    more are refused, or with excess="keep" that many are kept at random. The counts are confidential: they
-    are what `measure` takes.
-
-    If `at_most` is above 1, a column of the counts says so, and the ledger of the population remembers it by
-    their content: the one named, that of the environment (DISCREET_LEDGER), or `discreet-ledger.json` beside
-    the records, with its `key` if it is signed. Nothing is spent.
-    """
-    release, records, most = asked.release, asked.records, asked.at_most or 1
-    free(asked.out)
-    named = find_ledger(
-        asked.ledger, records if isinstance(records, str | os.PathLike) else "records.parquet"
-    )
-    noting = named is not None and asked.id is not None and (most > 1 or bool(read_ledger(named).remembered))
-    signer = read_key(asked.key) if noting else None
-    if named is not None and noting:
-        open_ledger(named, asked.out, key=signer)
-    found = _counted_records(asked)
-    kind = output_format(asked.format, found.format)
-    layout = found.layout
-    with staging(asked.out, confidential=True) as stage:
-        folder = Folder(stage.path, kind)
-        folder.cells("counts", (layout, partial(_exact_columns, found, most)))
-        folder.units(layout.tree)
-        folder.json(
-            "manifest",
-            {
-                "format": contents.FORMAT,
-                "confidential": "exact counts, without noise: not for publication",
-                "version": version("discreet"),
-                "release": release.name,
-                "at_most": most,
-                "units": layout.tree.size,
-                "cells": layout.size,
-            },
-        )
-        if named is not None and noting:
-            content = contents.make_secret(named).content(layout, found.read)
-            note_counts(named, content, most, release=release.name, key=signer)
-        stage.commit()
-    return Tabulated(
-        out=Path(asked.out),
-        units=layout.tree.size,
-        cells=layout.size,
-        records=found.records,
-        left_out=found.left_out,
-        at_most=most,
-        files=tuple(folder.names),
-        ledger=named if noting else None,
-    )
-
-
-def _counted_records(asked: Tabulating | Measuring) -> CountTable:
-    return count_records(
-        asked.release,
-        asked.records,
-        units=asked.units,
-        geocodes=asked.geocodes,
-        person=asked.id,
-        at_most=asked.at_most,
-        excess=asked.excess,
-    )
-
-
-def _exact_columns(found: CountTable, most: int, units: slice, rows: slice) -> dict[str, Numbers]:
-    """Return the columns of exact counts: the counts, and how many records of a person they may hold."""
-    several = {contents.COLUMN: np.full(rows.stop - rows.start, most)} if most > 1 else {}
-    return {"count": found.read(units), **several}
-
-
-# -- an example --------------------------------------------------------------------------------------------
-
-EXAMPLE = ("release.toml", "units.csv", "records.csv")
-
-
-def write_example(folder: FilePath) -> tuple[Path, ...]:
-    """Write the release, the units and the records of the health survey to a folder; nothing is overwritten.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     [path.name for path in write_example(folder)]
-    ['release.toml', 'units.csv', 'records.csv']
-    """
-    target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
-    source = files("discreet.release") / "examples" / "health-survey"
-    made = tuple(target / name for name in EXAMPLE)
-    for path in made:
-        if path.exists():
-            raise InputError(f"{path} exists; nothing is overwritten")
-    for path in made:
-        path.write_text((source / path.name).read_text(encoding="utf-8"), encoding="utf-8")
-    return made
-
-
-# -- measurements ------------------------------------------------------------------------------------------
+from discreet.tables import Numbers, file_of, table_format
 
 POSTS = ("none", "nonnegative", "consistent")
 """Estimates beside the measurements: none, values below zero set to zero, or those of `estimate`."""
@@ -224,56 +92,22 @@ def measure(asked: Measuring) -> Measured:
     its outcome. So it costs what `account(release, people=at_most)` says. Output and ledger entry appear
     together, or neither does.
     """
-    release, counts, records = asked.release, asked.counts, asked.records
-    at_most, post, rehearsal = asked.at_most, asked.post, asked.rehearsal
-    if post not in POSTS:
-        raise InputError(f"post is {post!r}; it must be none, nonnegative or consistent")
-    if (counts is None) == (records is None):
-        given = "neither is" if counts is None else "both are"
-        raise InputError(f"give either counts or records; {given} given")
-    if records is None and (asked.geocodes is not None or asked.id is not None):
-        raise InputError("geocodes and id (--geocodes, --id) need records; counts have neither")
-    origin = records if counts is None else counts
-    origin = origin if isinstance(origin, str | os.PathLike) else Path("records.parquet")
-    like = "csv" if asked.format is None and table_format(origin) == "csv" else "parquet"
+    release, post = asked.release, asked.post
+    _check_question(asked)
+    origin = asked.records if asked.counts is None else asked.counts
+    is_text = asked.format is None and isinstance(origin, str | os.PathLike) and table_format(origin) == "csv"
+    like = "csv" if is_text else "parquet"
     kind = output_format(asked.format, like, for_spreadsheets=asked.for_spreadsheets)
     pairs = level_pairs(release, asked.invariants)
-    source = rehearsal_entropy(rehearsal)
-    if post == "consistent" and not asked.additive:
-        raise InputError(
-            "post is consistent, which needs counts that add up; leave additive=False (--not-additive) out"
-        )
-    table = noises(release)
-    if at_most is not None:
-        whole(at_most, name="at_most")
+    source, table = rehearsal_entropy(asked.rehearsal), noises(release)
     free(asked.out)
-    named = find_ledger(asked.ledger, origin)
+    named = find_ledger(asked.ledger, file_of(origin))
     signer = None if named is None else read_key(asked.key)
     shared, before = (None, None) if named is None else open_ledger(named, asked.out, key=signer)
-    if counts is not None:
-        found = read_counts(release, counts, units=asked.units, cells=asked.cells, additive=asked.additive)
-    else:
-        found = _counted_records(asked)
+    found = _exact_counts(asked)
     layout = found.layout
-    most, known = at_most or 1, None
-    if counts is not None:
-        secret = None if named is None else contents.read_secret(named)
-        known = None if secret is None else secret.content(layout, found.read)
-        most = contents.records_of_one(
-            counts, found.at_most, at_most, content=known, ledger=before, where=named, secret=secret
-        )
-    entry = Entry(
-        id="",
-        time=now(),
-        version=version("discreet"),
-        command="measure",
-        release=release.for_people(most),
-        at_most=most,
-        rehearsal=rehearsal,
-        inputs=found.inputs,
-        tree=layout.tree.digest,
-        exact=pairs,
-    )
+    most, known = _records_of_one(asked, found, named, before)
+    entry = _entry(asked, found, most, pairs)
     if before is not None:
         before.allow(entry, where=str(named), again=asked.spend_again)
     if named is not None and most > 1:  # remembered by the run
@@ -283,7 +117,7 @@ def measure(asked: Measuring) -> Measured:
     if post == "consistent":  # what cannot be done is said before any noise is drawn
         check_whole(release, layout.tree, run.exact)
     with staging(asked.out, shared, key=signer) as stage:
-        mark = None if rehearsal is None else f"{NOT_PRIVATE}: rehearsal with seed {rehearsal}"
+        mark = None if entry.counted else f"{NOT_PRIVATE}: rehearsal with seed {asked.rehearsal}"
         folder = Folder(stage.path, kind, mark=mark, for_spreadsheets=asked.for_spreadsheets)
         run.write(folder)
         files = {name: sha256(stage.path / name) for name in folder.names}
@@ -295,8 +129,8 @@ def measure(asked: Measuring) -> Measured:
         neighbours=release.neighbours,
         rho=entry.rho,
         at_most=most,
-        rehearsal=rehearsal,
-        not_private=rehearsal is not None,
+        rehearsal=asked.rehearsal,
+        not_private=not entry.counted,
         exact=pairs,
         post=post,
         units=layout.tree.size,
@@ -304,6 +138,62 @@ def measure(asked: Measuring) -> Measured:
         out=Path(asked.out),
         files=tuple(folder.names),
         ledger=named,
+    )
+
+
+def _check_question(asked: Measuring) -> None:
+    """Refuse what cannot be asked, before anything is read."""
+    if asked.post not in POSTS:
+        raise InputError(f"post is {asked.post!r}; it must be none, nonnegative or consistent")
+    if (asked.counts is None) == (asked.records is None):
+        given = "neither is" if asked.counts is None else "both are"
+        raise InputError(f"give either counts or records; {given} given")
+    if asked.records is None and (asked.geocodes is not None or asked.id is not None):
+        raise InputError("geocodes and id (--geocodes, --id) need records; counts have neither")
+    if asked.post == "consistent" and not asked.additive:
+        raise InputError(
+            "post is consistent, which needs counts that add up; leave additive=False (--not-additive) out"
+        )
+    if asked.at_most is not None:
+        whole(asked.at_most, name="at_most")
+
+
+def _exact_counts(asked: Measuring) -> CountTable:
+    """Read the counts, or count the records."""
+    if asked.counts is None:
+        return counted_records(asked)
+    return read_counts(
+        asked.release, asked.counts, units=asked.units, cells=asked.cells, additive=asked.additive
+    )
+
+
+def _records_of_one(
+    asked: Measuring, found: CountTable, named: Path | None, before: Ledger | None
+) -> tuple[int, str | None]:
+    """Return how many records of a person the counts may hold, and by what the ledger knows the counts."""
+    if asked.counts is None:
+        return asked.at_most or 1, None
+    secret = None if named is None else contents.read_secret(named)
+    known = None if secret is None else secret.content(found.layout, found.read)
+    most = contents.records_of_one(
+        asked.counts, found.at_most, asked.at_most, content=known, ledger=before, where=named, secret=secret
+    )
+    return most, known
+
+
+def _entry(asked: Measuring, found: CountTable, most: int, pairs: tuple[tuple[str, str], ...]) -> Entry:
+    """Return the entry of the run, before it has a name and files."""
+    return Entry(
+        id="",
+        time=now(),
+        version=version("discreet"),
+        command="measure",
+        release=asked.release.for_people(most),
+        at_most=most,
+        rehearsal=asked.rehearsal,
+        inputs=found.inputs,
+        tree=found.layout.tree.digest,
+        exact=pairs,
     )
 
 

@@ -38,8 +38,8 @@ from numpy.typing import NDArray
 
 from discreet.errors import DiscreetError, InputError
 from discreet.files import sync, whole_file
-from discreet.release.commit import try_lock
 from discreet.release.engine import DuckDB, Engine, Relation, connect
+from discreet.release.locks import try_lock
 from discreet.release.mechanism.configuration import Configuration
 from discreet.release.mechanism.groups import Specification
 from discreet.release.mechanism.regions import Geography

@@ -1,26 +1,24 @@
 """The two files of data, read and checked, all of them.
 
-One lists the smallest areas and is public; the other has the records and is confidential. Each is text
-(`.txt` or `.csv`) or Parquet (`.parquet`), and is read once. What stands between the fields of a text is said
-by the specification, or found from its first line.
+One lists the smallest areas and is public; the other has the records and is confidential. Each is a table of
+any kind that `discreet.tables` reads, and is read once. An engine reads Parquet, and text with bars between
+the fields, itself; anything else is copied for it, as Parquet, to its private directory.
 
 What is wrong shows in what was made of a file: values that no cell stands for, an area that the other file
 does not have, a code that the specification does not have. Only then is the file read a second time, to say
-where: an engine reads in parallel and does not say where it stumbled without repeating what it read, so lines
-are counted here. All problems come in one report; no value of the records is ever repeated.
+where: an engine reads in parallel and does not say where it stumbled without repeating what it read. All
+problems come in one report; no value of the records is ever repeated.
 """
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Event
-from typing import TextIO
 
 from discreet.errors import InputError
 from discreet.files import sha256
@@ -42,13 +40,26 @@ from discreet.release.mechanism.groups import Specification
 from discreet.release.mechanism.regions import Geography, build_regions, code_columns
 from discreet.release.mechanism.tabulation import AdaptiveTabulation, DataFile
 from discreet.release.tables import arrow
-from discreet.tables import MOST, Problems
+from discreet.tables import (
+    FILE_ENDINGS,
+    MOST,
+    SIGNS,
+    Columnar,
+    Delimited,
+    Kind,
+    OpenTable,
+    Problems,
+    find_columns,
+    open_table,
+)
 
 # -- files -------------------------------------------------------------------------------------------------
 
-ENDINGS = (".txt", ".csv", ".parquet")
-SEPARATORS = {"|": "pipes", ",": "commas", ";": "semicolons", "\t": "tabs"}
-"""What may stand between the fields of a text."""
+USUAL = (".txt", ".csv", ".parquet")
+"""How the names of the files usually end; other tables are looked for if there is none of these."""
+
+BAR = "|"
+"""What stands between the fields of a text that an engine reads itself."""
 
 ROLES = ("blocks", "persons")
 """What a ledger calls the file of areas and that of records."""
@@ -56,14 +67,14 @@ ROLES = ("blocks", "persons")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file, what it is for, the columns it has and those that are read."""
+    """A file, what it is for, and the columns that are read: what they hold, and their names in the file."""
 
     role: str
     path: Path
-    header: tuple[str, ...]
-    columns: tuple[str, ...]
+    table: OpenTable
+    kinds: Mapping[str, Kind]
+    written: Mapping[str, str]
     state: tuple[int, int]
-    separator: str = "|"
 
     @property
     def name(self) -> str:
@@ -71,47 +82,61 @@ class Source:
         return self.path.name
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are read, by the names that the specification has."""
+        return tuple(self.kinds)
+
+    def problems(self, every: Problems) -> Problems:
+        """Return what collects the problems of this file among all."""
+        mine = every.of(self.table.shown, first_line=self.table.first_line, word=self.table.word)
+        mine.written = self.written
+        return mine
+
+    @property
+    def text(self) -> Delimited | None:
+        """The text, if it is one that an engine reads itself."""
+        table, plain = self.table, self.path.suffix in USUAL
+        return table if isinstance(table, Delimited) and table.sign == BAR and plain else None
+
+    @property
     def is_parquet(self) -> bool:
-        """Whether it is Parquet; its problems are found by row, not by line."""
-        return self.path.suffix == ".parquet"
+        """Whether an engine reads it itself, as Parquet; it would not write 30.0 as 30."""
+        if not isinstance(self.table, Columnar) or self.table.kind != "parquet":
+            return False
+        types, is_a = self.table.schema, arrow().types
+        held = [types.field(self.written[name]).type for name in self.columns]
+        return not any(is_a.is_floating(one) or is_a.is_decimal(one) for one in held)
 
-    def relation(self, engine: Engine) -> Relation:
+    def relation(self, engine: Engine, problems: Problems) -> Relation:
         """Return the columns that are read, as texts; an empty field is null."""
-        if self.is_parquet:
-            table = engine.parquet(self.path)
-        elif self.separator == "|":
-            table = engine.csv(self.path, self.header)
+        if self.text is not None:
+            known = {self.written[name]: name for name in self.columns}
+            # the engine wants distinct names; columns that are not read may be called anything
+            names = (known.get(name, f"unread {at}") for at, name in enumerate(self.table.names))
+            table, written = engine.csv(self.path, tuple(names)), {name: name for name in self.columns}
+        elif self.is_parquet:
+            table, written = engine.parquet(self.path), {name: self.written[name] for name in self.columns}
         else:
-            table = engine.parquet(self._converted(engine.place / f"{engine.fresh()}.parquet"))
-        return table.select(**{name: table[name].cast("string") for name in self.columns})
+            table = engine.parquet(self._copied(engine.place / f"{engine.fresh()}.parquet", problems))
+            written = {name: name for name in self.columns}
+        return table.select(**{name: table[one].cast("string") for name, one in written.items()})
 
-    def _converted(self, target: Path) -> Path:
-        """Write the columns that are read of a text as Parquet, which every engine reads."""
-        pa, csv, pq = arrow(), arrow("csv"), arrow("parquet")
+    def _copied(self, target: Path, problems: Problems) -> Path:
+        """Write the columns that are read as Parquet, which every engine reads; raise if a row is none."""
+        pa, pc, pq = arrow(), arrow("compute"), arrow("parquet")
         schema = pa.schema([(name, pa.string()) for name in self.columns])
-        # Arrow's own error repeats what it found, so it must not even be the context of the one raised
-        damaged = False
-        try:
-            reader = csv.open_csv(
-                self.path,
-                read_options=csv.ReadOptions(column_names=self.header, skip_rows=1),
-                parse_options=csv.ParseOptions(delimiter=self.separator, newlines_in_values=True),
-                convert_options=csv.ConvertOptions(
-                    column_types=schema,
-                    include_columns=self.columns,
-                    null_values=[""],
-                    strings_can_be_null=True,
-                    quoted_strings_can_be_null=True,
-                ),
-            )
-            with pq.ParquetWriter(target, schema) as writer:
-                for batch in reader:
-                    writer.write_batch(batch)
-        except pa.ArrowInvalid:
-            damaged = True
-        if damaged:
-            raise UnreadableError("a file cannot be read as text")
-        target.chmod(0o600)
+        kinds = {self.written[name]: kind for name, kind in self.kinds.items()}
+        before = problems.count
+        target.touch(mode=0o600)
+        with pq.ParquetWriter(target, schema) as writer:
+            for batch in self.table.batches(kinds, self.problems(problems), coded=False):
+                texts = (batch.column(one).cast(pa.string()) for one in kinds)
+                fields = [
+                    pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.string()), text) for text in texts
+                ]
+                writer.write_batch(pa.RecordBatch.from_arrays(fields, schema=schema))
+        if problems.count > before:
+            problems.stop()
         return target
 
     def unchanged(self) -> None:
@@ -132,35 +157,22 @@ def find_sources(
     found = []
     for role in roles:
         file = wanted[role]
-        paths = [
-            data / f"{file.name}{ending}" for ending in ENDINGS if (data / f"{file.name}{ending}").is_file()
-        ]
-        names = f"{file.name}.txt, {file.name}.csv or {file.name}.parquet"
+        paths = _files(data, file.name, USUAL) or _files(data, file.name, FILE_ENDINGS)
         if not paths:
-            problems.at(f"a file is missing: {names} must be in {data}", file=file.name)
+            names = f"{file.name}.txt, {file.name}.csv or {file.name}.parquet"
+            problems.at(f"a file is missing: {names} (or another table) must be in {data}", file=file.name)
         elif len(paths) > 1:
             both = " and ".join(path.name for path in paths)
             problems.at(f"{both} are both in {data}; keep one of them", file=file.name)
         else:
-            separator = file.separator or _separator(paths[0], file)
-            header = _header(paths[0], file, separator, tabulation, problems)
-            named = (*file.columns, *((file.identifier,) if file.identifier in header else ()))
-            found.append(Source(role, paths[0], header, named, _state(paths[0]), separator))
+            with problems.gathering():
+                found.append(_opened(role, paths[0], file, tabulation, problems))
     problems.stop()
     return tuple(found)
 
 
-def _separator(path: Path, file: DataFile) -> str:
-    """Find what stands between the fields of a text: what gives the most columns that are wanted."""
-    if path.suffix == ".parquet":
-        return ""
-    with path.open("rb") as stream:
-        first = stream.readline(1 << 20).decode("utf-8", "replace").removeprefix("\ufeff").strip()
-
-    def known(separator: str) -> int:
-        return len({name.strip().strip('"') for name in first.split(separator)} & set(file.columns))
-
-    return max(SEPARATORS, key=known)
+def _files(data: Path, name: str, endings: Iterable[str]) -> list[Path]:
+    return [path for ending in endings if (path := data / f"{name}{ending}").is_file()]
 
 
 def _state(path: Path) -> tuple[int, int]:
@@ -168,71 +180,28 @@ def _state(path: Path) -> tuple[int, int]:
     return state.st_size, state.st_mtime_ns
 
 
-def _header(
-    path: Path, file: DataFile, separator: str, tabulation: AdaptiveTabulation, problems: Problems
-) -> tuple[str, ...]:
-    """Read the names of the columns, and report those that are missing or come twice."""
-    columns, unused = file.columns, file.unread
-    try:
-        if path.suffix == ".parquet":
-            header = _parquet_header(path, file, tabulation, problems)
-        else:
-            header = _csv_header(path, separator)
-    except OSError as error:
-        problems.at(f"a file cannot be read: {error.strerror or 'it is damaged'}", file=path.name)
-        return ()
-    except UnreadableError as error:
-        problems.at(str(error), file=path.name)
-        return ()
-    if not set(columns) & set(header):
-        between = (
-            SEPARATORS.get(separator, "commas") if file.separator else "commas, semicolons, tabs or pipes"
-        )
-        text = f"no column has a name that is known; the first line must name them, with {between} between"
-        if set(columns) & {name.upper() for name in header}:
-            text = "the names of the columns must be in capital letters"
-        problems.at("a file is empty" if not path.stat().st_size else text, file=path.name)
-        return ()
-    wanted = {*columns, *unused, *((file.identifier,) if file.identifier else ())}
-    for name in dict.fromkeys((*columns, *unused, *((file.identifier,) if file.identifier else ()))):
-        count = header.count(name)
-        if count != 1 and not (name == file.identifier and count == 0):
-            text = "a column occurs twice" if count else "a column is missing"
-            problems.at(text, file=path.name, line=None if path.suffix == ".parquet" else 1, field=name)
-    # the engine wants distinct names; columns that are not read may be called anything
-    return tuple(name if name in wanted else f"unread {place}" for place, name in enumerate(header))
-
-
-def _csv_header(path: Path, separator: str) -> tuple[str, ...]:
-    with path.open("rb") as stream:
-        first = stream.readline(1 << 20).removeprefix(b"\xef\xbb\xbf")
-    try:
-        names = next(csv.reader([first.decode("utf-8")], delimiter=separator, strict=True), [])
-    except (UnicodeDecodeError, csv.Error):
-        raise UnreadableError(
-            f"the first line is not a header in UTF-8 with {SEPARATORS[separator]} between the names"
-        ) from None
-    return tuple(name.strip() for name in names)
-
-
-def _parquet_header(
-    path: Path, file: DataFile, tabulation: AdaptiveTabulation, problems: Problems
-) -> tuple[str, ...]:
-    pa, pq = arrow(), arrow("parquet")
-    try:
-        schema = pq.read_schema(path)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise UnreadableError("a file is damaged, or not Parquet") from None
-    # columns that may be numbers in Parquet; codes are texts, for they have leading zeros
+def _opened(
+    role: str, path: Path, file: DataFile, tabulation: AdaptiveTabulation, problems: Problems
+) -> Source:
+    """Read the names of the columns, and report those that are missing, come twice or hold something else."""
+    state = _state(path)
+    needed = list(dict.fromkeys((*file.columns, *file.unread)))
+    optional = [file.identifier] if file.identifier else []
+    table = open_table(path, wanted=[*needed, *optional])
+    if isinstance(table, Delimited) and file.separator not in ("", table.sign):
+        found, due = SIGNS[table.sign], SIGNS[file.separator]
+        problems.say(f"{path.name} has {found} between the fields; the specification asks for {due}")
+    written = find_columns(
+        table.names, needed=needed, optional=optional, table=table.shown, problems=problems
+    )
+    # ages may be numbers; codes are texts, for they have leading zeros
     numbers = {one.column for one in tabulation.attributes} | {file.identifier}
-    for field in schema:
-        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        is_text = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
-        text = any(is_one(kind) for is_one in is_text)
-        number = field.name in numbers and pa.types.is_integer(kind)
-        if field.name in (*file.columns, file.identifier) and not (text or number):
-            problems.at(f"a column is of type {kind}; it must be text", file=path.name, field=field.name)
-    return tuple(schema.names)
+    kinds: dict[str, Kind] = {
+        name: "text" if name in numbers else "code" for name in (*file.columns, *optional) if name in written
+    }
+    if isinstance(table, Columnar):
+        table.check({written[name]: kind for name, kind in kinds.items()}, problems)
+    return Source(role, path, table, kinds, written, state)
 
 
 class Hashes:
@@ -259,92 +228,12 @@ class Hashes:
 # -- checks ------------------------------------------------------------------------------------------------
 
 
-def line_numbers(source: Source, rows: Iterable[int]) -> dict[int, int]:
-    """Return for rows (from 0, header not counted) where they begin: lines of a text, rows of Parquet."""
-    wanted = sorted(set(rows))
-    if source.is_parquet or not wanted:
-        return {row: row + 1 for row in wanted}
-    found: dict[int, int] = {}
-    with _opened(source) as stream:
-        for row, (line, _) in enumerate(_records(stream, source.separator)):
-            if row > wanted[-1]:
-                break
-            if row in found or row == wanted[len(found)]:
-                found[row] = line
-    return found
-
-
-def report_unreadable(source: Source, problems: Problems) -> None:
+def _report_unreadable(source: Source, problems: Problems) -> None:
     """Report why an engine could not read a file."""
-    if source.is_parquet:
-        problems.at("a file is damaged, or not Parquet", file=source.name)
-        return
-    before = problems.count
-    _report_encoding(source, problems)
-    _report_records(source, problems)
-    if problems.count == before:
-        between = SEPARATORS[source.separator]
-        text = (
-            f"a file cannot be read as text in UTF-8 with {between} between the fields and one record a line"
-        )
-        problems.at(text, file=source.name)
-
-
-def _opened(source: Source) -> TextIO:
-    return source.path.open(encoding="utf-8-sig", errors="surrogateescape", newline="")
-
-
-def _records(
-    lines: Iterable[str], separator: str, *, strict: bool = False
-) -> Iterator[tuple[int, list[str] | None]]:
-    """Yield the first line and the fields of each record after the header; blank lines are none.
-
-    A record that cannot be taken apart has no fields and is the last one.
-    """
-    reader = csv.reader(lines, delimiter=separator, strict=strict)
-    next(reader, None)
-    while True:
-        line = reader.line_num + 1
-        try:
-            fields = next(reader)
-        except StopIteration:
-            return
-        except csv.Error:
-            yield line, None
-            return
-        if fields:
-            yield line, fields
-
-
-def _report_encoding(source: Source, problems: Problems) -> None:
-    """Report bytes that are not UTF-8, and lines that end in another way than the first."""
-    first = b""
-    with source.path.open("rb") as stream:
-        for number, line in enumerate(stream, 1):
-            end = b"\r\n" if line.endswith(b"\r\n") else b"\n" if line.endswith(b"\n") else b""
-            first = first or end
-            if end and end != first:
-                text = "a line ends in another way than the first one (CRLF, LF); all must end alike"
-                problems.at(text, file=source.name, line=number)
-            if not line.isascii():
-                try:
-                    line.decode("utf-8")
-                except UnicodeDecodeError:
-                    problems.at("a byte is not UTF-8", file=source.name, line=number)
-
-
-def _report_records(source: Source, problems: Problems) -> None:
-    """Report records with too few or too many fields, and quotes that are not closed."""
-    due = len(source.header)
-    with _opened(source) as stream:
-        for line, fields in _records(stream, source.separator, strict=True):
-            if fields is None:
-                text = "a quoted field does not end, or goes on behind its quote"
-                problems.at(text, file=source.name, line=line)
-            elif len(fields) != due and (len(fields) != due + 1 or fields[-1]):
-                size = "fewer" if len(fields) < due else "more"
-                text = f"a record has {size} than the {due} fields of the header"
-                problems.at(text, file=source.name, line=line)
+    if source.text is not None:
+        source.text.report_lines({}, source.problems(problems), strict=True)
+    else:  # a copy that was just made is readable
+        problems.say(f"{source.name} cannot be read as Parquet: it is damaged, or something else")
 
 
 def check_records(
@@ -390,9 +279,10 @@ def checked(
         if not parts.complete:
             with _readable(persons, problems):
                 known = table if local is engine else engine.upload(local.fetch(table))
-                records = coded_cells(engine, persons.relation(engine), known, specification)
+                records = coded_cells(engine, persons.relation(engine, problems), known, specification)
                 parts.write(records, progress=progress)
-            if parts.wrong() or _identified_twice(engine, persons, tabulation.record_file.identifier):
+            identifier = tabulation.record_file.identifier
+            if parts.wrong() or _identified_twice(engine, persons, identifier, problems):
                 before = problems.count
                 _locate(persons, local, problems, partial(_person_rules, local, table, specification))
                 if problems.count == before:  # two engines that read one file differently; never seen
@@ -404,11 +294,11 @@ def checked(
     return geography, parts
 
 
-def _identified_twice(engine: Engine, persons: Source, identifier: str) -> bool:
+def _identified_twice(engine: Engine, persons: Source, identifier: str, problems: Problems) -> bool:
     """Whether two records have the same identifier, if records have one."""
     if identifier not in persons.columns:
         return False
-    rows = persons.relation(engine)
+    rows = persons.relation(engine, problems)
     named = rows.filter(rows[identifier].notnull())
     many = named.group_by(identifier).agg(many=named.count())
     return any(engine.count(many.filter(many.many > 1)))
@@ -421,14 +311,14 @@ def _readable(source: Source, problems: Problems) -> Iterator[None]:
         yield
         return
     except UnreadableError:
-        report_unreadable(source, problems)
+        _report_unreadable(source, problems)
     problems.stop()
 
 
 def _areas(source: Source, tabulation: AdaptiveTabulation, engine: Engine, problems: Problems) -> Relation:
     """Read the file of areas and report what is wrong with it."""
     with _readable(source, problems):
-        areas = engine.keep(source.relation(engine))
+        areas = engine.keep(source.relation(engine, problems))
     distinct = areas.select(*tabulation.areas.key).distinct()
     rows, right, different = engine.count(areas, _whole(areas, tabulation), distinct)
     if not rows:
@@ -476,7 +366,7 @@ def _locate(source: Source, engine: Engine, problems: Problems, rules: Callable[
     # DuckDB can number rows, and Spark cannot
     with nullcontext(engine) if isinstance(engine, DuckDB) else connect("duckdb") as local:
         assert isinstance(local, DuckDB)
-        table = local.keep(source.relation(local), in_order=True)
+        table = local.keep(source.relation(local, problems), in_order=True)
         rows, broken = rules(table.mutate(row=table.rowid()))
         flags = local.keep(rows.select("row", **{f"rule{at}": one for at, one in enumerate(broken.values())}))
         some: dict[tuple[str, str], tuple[list[int], int]] = {}
@@ -487,10 +377,13 @@ def _locate(source: Source, engine: Engine, problems: Problems, rules: Callable[
                 some[rule] = first.column("row").to_pylist(), total
         local.drop(flags)
         local.drop(table)
-    lines = line_numbers(source, (row for places, _ in some.values() for row in places))
+    mine, first = source.problems(problems), source.table.first_line
+    every = {row for places, _ in some.values() for row in places}
+    # an engine passes over empty lines
+    lines = {row: row + first for row in every} if source.text is None else source.text.lines_of(every)
     for (text, field), (places, total) in some.items():
         named = [lines[row] for row in places if row in lines]
-        problems.many(text, file=source.name, lines=named, total=total, field=field)
+        mine.many(text, lines=named, total=total, field=source.written.get(field, field))
 
 
 def _again(rows: Relation, *names: str) -> Relation:

@@ -33,8 +33,8 @@ from numpy.typing import NDArray
 
 from discreet.faces import Displayed
 from discreet.noise import Noise
-from discreet.release.commit import read_manifest, read_receipt
-from discreet.release.ledger import JsonDict, find_ledger, read_ledger
+from discreet.release.ledger_file import find_ledger, read_ledger
+from discreet.release.manifests import JsonDict, read_manifest, read_receipt
 from discreet.release.mechanism.adaptive import Mechanism, column, fill, mechanism
 from discreet.release.mechanism.configuration import Configuration, Place, Privacy
 from discreet.release.mechanism.groups import Specification

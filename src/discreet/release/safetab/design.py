@@ -28,7 +28,7 @@ from discreet.budget.claims import EXACTLY
 from discreet.errors import InputError
 from discreet.faces import Displayed
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
-from discreet.numbers import Exact, fraction, plain, positive, share
+from discreet.numbers import Exact, brief, fraction, positive, share
 from discreet.release.mechanism.adaptive import Mechanism, noise_for
 from discreet.release.mechanism.configuration import BUDGET_WORDS, BUDGETS, Configuration, Place
 from discreet.release.mechanism.groups import Specification
@@ -370,7 +370,7 @@ def sizing(
             name = ":".join(map(str, level.place))
             budget = "epsilon" if configuration.privacy == "puredp" else "rho"
             raise InputError(
-                f"{budget} of {name} is {plain(level.budget)}: the 95 % margin of its cells is "
+                f"{budget} of {name} is {brief(level.budget)}: the 95 % margin of its cells is "
                 f"{level.margin}, and at most {_LARGEST_MARGIN} is compared"
             )
     costs = [
@@ -526,7 +526,7 @@ def changed(
     rhos: Mapping[Place, Exact] | None = None,
     epsilons: Mapping[Place, Exact] | None = None,
     margins: Mapping[Place, int] | None = None,
-    total: Exact | None = None,
+    total_rho: Exact | None = None,
     total_epsilon: Exact | None = None,
     delta: Exact = "1e-10",
     races: int | None = None,
@@ -538,7 +538,7 @@ def changed(
     """Return a configuration with changes: the levels that are tabulated, their budgets, and the rest.
 
     Budgets are `rhos`, or under pure privacy `epsilons`. A margin becomes the least budget that keeps it,
-    rounded up to four digits. `total` shares out one sum of budgets over the levels of each pass, in the
+    rounded up to four digits. `total_rho` shares out one sum of budgets over the levels of each pass, in the
     proportions that they have by then; `total_epsilon` is under pure privacy the same, and under zCDP an
     epsilon at `delta` (see `with_total_epsilon`). A level that has no thresholds gets those that follow from
     the target error.
@@ -589,10 +589,10 @@ def changed(
         if any(spends[place] != 0 for place in places if place[0] in one.geographies)
     )
     configuration = replace(configuration, budgets=spends, passes=passes)
-    if total is not None and total_epsilon is not None:
+    if total_rho is not None and total_epsilon is not None:
         raise InputError("a total of the budgets and one of epsilon are given; give one of them")
-    if total is not None:
-        configuration = with_total(configuration, total)
+    if total_rho is not None:
+        configuration = with_total(configuration, total_rho)
     if total_epsilon is not None:
         configuration = with_total_epsilon(configuration, specification, total_epsilon, delta=delta)
     derived = with_derived(configuration, specification, error=error, of=of).thresholds
@@ -621,8 +621,8 @@ def with_total(
             budget = (budgets[place] or Fraction(0)) * whole / before
             if not BUDGETS[0] <= budget <= BUDGETS[1]:
                 raise InputError(
-                    f"of the total {plain(whole)}, {configuration.tabulation.place_words(place)} would get "
-                    f"{float(budget):.3g}; a budget lies between {plain(BUDGETS[0])} and {plain(BUDGETS[1])}"
+                    f"of the total {brief(whole)}, {configuration.tabulation.place_words(place)} would get "
+                    f"{float(budget):.3g}; a budget lies between {brief(BUDGETS[0])} and {brief(BUDGETS[1])}"
                 )
             budgets[place] = budget
     return replace(configuration, budgets=budgets)

@@ -31,8 +31,10 @@ from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.files import sha256
 from discreet.noise import Noise
-from discreet.release.commit import RECEIPT, free, open_ledger, read_manifest, read_receipt, staging
-from discreet.release.ledger import NOT_PRIVATE, Entry, find_ledger, now, rehearsal_entropy
+from discreet.release.commit import free, staging
+from discreet.release.entry import Entry, now
+from discreet.release.ledger_file import find_ledger, open_ledger
+from discreet.release.manifests import RECEIPT, read_manifest, read_receipt
 from discreet.release.mechanism.adaptive import Mechanism
 from discreet.release.mechanism.adaptive import noisy as noisy_groups
 from discreet.release.mechanism.configuration import Configuration
@@ -57,6 +59,7 @@ from discreet.release.mechanism.tables import (
     read_picked,
     read_released,
 )
+from discreet.release.rehearsal import NOT_PRIVATE, rehearsal_entropy
 from discreet.release.safetab.account import budget_release, budget_spent, mechanisms
 from discreet.release.safetab.configuration import JSON_FILE, TOML_FILE, read_configuration
 from discreet.release.safetab.specification import FILES, WATER_FILE, read_specification, read_water
@@ -98,7 +101,7 @@ class Reprocessed(Summarised):
 
 def coterminous(
     released: str | os.PathLike[str],
-    new: str | os.PathLike[str],
+    to: str | os.PathLike[str],
     *,
     params: str | os.PathLike[str],
     data: str | os.PathLike[str],
@@ -119,7 +122,7 @@ def coterminous(
         read_water(params),
     )
     order = configuration.tabulation.order if order is None else tuple(order)
-    free(new)
+    free(to)
     with connect() as engine:
         geography = read_geography(Path(data), configuration, engine=engine)
     found = read_released(Path(released), specification, geography.regions)
@@ -129,7 +132,7 @@ def coterminous(
     after, given = donate(parts, geography.coterminous(water), tabulated, tabulation, order=order)
     return _write(
         Path(released),
-        new,
+        to,
         "coterminous",
         found,
         {**found.parts, **after},
@@ -142,7 +145,7 @@ def coterminous(
 
 def postprocess(
     released: str | os.PathLike[str],
-    new: str | os.PathLike[str],
+    to: str | os.PathLike[str],
     *,
     params: str | os.PathLike[str],
     tabulation_suppression: Suppression | None = None,
@@ -152,13 +155,13 @@ def postprocess(
     """Correct an output; without a choice, `both` groups are dropped and negative counts set to zero."""
     how = Corrections(tabulation_suppression, negative) or Corrections("both")
     specification = read_specification(Path(params))
-    free(new)
+    free(to)
     found = read_released(Path(released), specification)
     tabulated = {place: specification.places(*place) for place in found.parts}
     parts = corrected(found.parts, partners(specification), tabulated, how)
     dropped = sum(part.size - parts[place].size for place, part in found.parts.items())
     return _write(
-        Path(released), new, "post", found, parts, dropped, specification, format, options=how.document()
+        Path(released), to, "post", found, parts, dropped, specification, format, options=how.document()
     )
 
 

@@ -8,7 +8,6 @@ any order (rules: `docs/reference/safetab-files.md`). What SafeTab-P tabulates o
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -16,10 +15,11 @@ from importlib.resources import files
 from pathlib import Path
 
 from discreet.budget.toml import parse_toml
+from discreet.files import readable
 from discreet.release.mechanism.groups import Iteration, Specification
 from discreet.release.mechanism.specification import read_file
 from discreet.release.mechanism.tabulation import AdaptiveTabulation, read_tabulation
-from discreet.tables import Problems
+from discreet.tables import Delimited, Problems, find_columns
 
 
 @cache
@@ -127,12 +127,11 @@ class _Row:
     """The cells of one row by column, and where they stand."""
 
     cells: Mapping[str, str]
-    file: str
-    line: int
+    place: int
     problems: Problems
 
     def wrong(self, text: str, column: str) -> None:
-        self.problems.at(text, file=self.file, line=self.line, field=column)
+        self.problems.row(self.place, text, column)
 
     def code(self, column: str) -> str:
         """Return a code; codes are written into pipe-delimited tables as they are, so they must be plain."""
@@ -144,35 +143,22 @@ class _Row:
 
 def _rows(path: Path, columns: Sequence[str], problems: Problems, *, need: str = "") -> Iterator[_Row]:
     """Yield the named columns of a file, row by row; what is wrong with it is then among the problems."""
-    file = path.name
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError:
-        return problems.at("a file is missing", file=file)
-    except OSError as error:
-        return problems.at(f"a file cannot be read: {error.strerror}", file=file)
-    except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        return problems.at("a byte is not UTF-8", file=file, line=line)
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter="|", strict=True)
-    try:
-        header = [name.strip() for name in next(lines, [])]
-        wrong = [name for name in columns if header.count(name) != 1]
-        for name in wrong:
-            what = "occurs twice" if name in header else "is missing"
-            problems.at(f"a column {what}", file=file, line=1, field=name)
-        for cells in lines if not wrong else ():
-            if len(cells) == len(header):
-                need = ""
-                found = dict(zip(header, (cell.strip() for cell in cells), strict=True))
-                yield _Row({name: found[name] for name in columns}, file, lines.line_num, problems)
-            elif "".join(cells).strip():
-                what = f"a row does not have the {len(header)} fields of the header"
-                problems.at(what, file=file, line=lines.line_num)
-        if need and not wrong:
-            problems.at(need, file=file)
-    except csv.Error as error:
-        problems.at(f"not a pipe-delimited table: {error}", file=file, line=lines.line_num)
+    if not path.is_file():
+        return problems.at("a file is missing", file=path.name)
+    with problems.gathering(), readable(path):
+        table = Delimited.open(path, columns)
+        mine = problems.of(table.shown, first_line=table.first_line)
+        mine.written = find_columns(
+            table.names, needed=columns, optional=(), table=table.shown, problems=mine
+        )
+        if len(mine.written) < len(columns):
+            return None
+        places = {name: table.names.index(mine.written[name]) for name in columns}
+        for place, fields in table.rows(mine, strict=True, gaps=True):
+            need = ""
+            yield _Row({name: fields[at].strip() for name, at in places.items()}, place, mine)
+        if need:
+            problems.at(need, file=path.name)
 
 
 def _iteration(row: _Row) -> Iteration:

@@ -543,7 +543,7 @@ class Nation(Summarised):
 def synthesize(
     out: str | os.PathLike[str],
     *,
-    people: int,
+    persons: int,
     states: int | None = None,
     seed: int = 1,
     params: str | os.PathLike[str] | None = None,
@@ -557,15 +557,15 @@ def synthesize(
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     made = synthesize(Path(folder) / "nation", people=500, states=2)
+    ...     made = synthesize(Path(folder) / "nation", persons=500, states=2)
     >>> made.files[:3], made.states, made.codes
     (('data/GRF-C.txt', 'data/person-records.txt', 'params/config.json'), 3, 136)
     """
-    if whole(people, name="people") > MOST_PEOPLE:
-        raise InputError(f"people is {people}; at most {MOST_PEOPLE} are allowed")
+    if whole(persons, name="persons") > MOST_PEOPLE:
+        raise InputError(f"persons is {persons}; at most {MOST_PEOPLE} are allowed")
     if seed < 0:
         raise InputError(f"seed is {seed}; it must be zero or more")
-    chosen = _states(people, states, None if params is None else Path(params))
+    chosen = _states(persons, states, None if params is None else Path(params))
     free(out)
     source = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
     with staging(out) as stage:
@@ -575,13 +575,13 @@ def synthesize(
             (stage.path / "params").mkdir()
             write_invented(stage.path / "params", chosen)
         specification = read_specification(stage.path / "params" if params is None else Path(params))
-        country = build(people, chosen, source)
+        country = build(persons, chosen, source)
         population = Population(country, answers(specification, source), seed, source)
         end = "txt" if format == "csv" else "parquet"
         write_blocks(data / f"GRF-C.{end}", country, format)
         for done in write_people(data / f"person-records.{end}", population, format):
             if progress is not None:
-                progress(done, people)
+                progress(done, persons)
         files = sorted(path for path in stage.path.rglob("*") if path.is_file())
         names = tuple(path.relative_to(stage.path).as_posix() for path in files)
         size = sum(path.stat().st_size for path in files)
@@ -591,7 +591,7 @@ def synthesize(
         out=where,
         params=where / "params" if params is None else Path(params),
         data=where / "data",
-        people=people,
+        people=persons,
         seed=seed,
         codes=len(population.answers.codes),
         files=names,

@@ -59,6 +59,15 @@ Stage = Callable[[str, int, int], None]
 ALPHAS = tuple(map(Fraction, ("1/1000", "1/100", "1/20", "1/10", "1/4")))
 """Shares of false alarms in the table of the trade-off curve."""
 
+_STYLES = {
+    "about": Style.OFTEN,
+    "exactly": Style.FRACTION,
+    "number": Style.RESULT,
+    "percent": Style.PERCENT,
+    "plain": Style.EXACT,
+}
+"""How numbers are written, by the names of the template's filters."""
+
 # C0 and C1 controls and unpaired surrogates have no place in HTML; line feeds matter only in a listing
 _UNFIT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -164,8 +173,8 @@ def report_answer(facts: Facts, *, written: Sequence[str] = ()) -> Answer:
     }
     for name, box, digits in (("", row.certified, None), ("accuracy_", guess.certified, RISK_DIGITS)):
         if box is not None:
-            lower, upper = numbers.interval(box, digits)
-            record |= {f"{name}lower": Decimal(lower), f"{name}upper": Decimal(upper)}
+            lower, upper = map(Decimal, Quantity(box, digits=digits).ends)
+            record |= {f"{name}lower": lower, f"{name}upper": upper}
     right = f"{'at most ' if facts.risk.is_bound else ''}{risk_words.times_right(guess)}"
     said = sentence(
         "{name}: epsilon {epsilon} at delta {delta}; the best guess is right {right}{proof}.",
@@ -347,17 +356,17 @@ def environment() -> Environment:
         keep_trailing_newline=True,
         finalize=lambda text: text if isinstance(text, Markup) else visible(_UNFIT.sub("\ufffd", str(text))),
     )
-    as_they_are = ("number", "plain", "percent", "about", "at_least", "percent_down")
-    made.filters |= {name: getattr(numbers, name) for name in as_they_are}
+    made.filters |= {name: partial(_written, style) for name, style in _STYLES.items()}
     made.filters |= {
+        "at_least": partial(_written, Style.OFTEN, kind=NumberKind.AT_LEAST),
+        "percent_down": partial(_written, Style.PERCENT, kind=NumberKind.AT_LEAST),
         "exact": numbers.exact_text,
-        "exactly": numbers.with_fraction,
         "level": level_name,
         "case": case_text,
-        "change": lambda value: minus(numbers.change(value)),
+        "change": lambda value: minus(_written(Style.CHANGE, value)),
         "minus": minus,
         "small": small,
-        "ends": lambda box, digits=None: [end.replace("E", "e") for end in numbers.interval(box, digits)],
+        "ends": lambda box, digits=None: [end.replace("E", "e") for end in Quantity(box, digits=digits).ends],
         "zip": zip,
         "by_level": lambda lines: [(k, list(group)) for k, group in groupby(lines, lambda one: one.level)],
         "by_first": lambda rows: [(k, list(group)) for k, group in groupby(rows, lambda row: row[0])],
@@ -375,6 +384,12 @@ def environment() -> Environment:
     return made
 
 
+def _written(
+    style: Style, value: float | Fraction, digits: int | None = None, kind: NumberKind = NumberKind.EXACT
+) -> str:
+    return str(Quantity(value, style, kind, digits))
+
+
 def small(delta: float | Fraction) -> Markup:
     """Write a delta: as a power of ten where it is one.
 
@@ -385,7 +400,7 @@ def small(delta: float | Fraction) -> Markup:
     power = f"10<sup>−{-int(exponent)}</sup>"
     if float(digits) == 1 and int(exponent) < -2:
         return Markup(power)
-    return Markup(f"{float(digits):g} × {power}" if int(exponent) < -4 else numbers.plain(delta))
+    return Markup(f"{float(digits):g} × {power}" if int(exponent) < -4 else _written(Style.EXACT, delta))
 
 
 def minus(text: str) -> str:

@@ -1,0 +1,138 @@
+"""An entry of the ledger: one run, the release it made, its inputs and outputs by hash, and when."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+
+from discreet.budget import Release
+from discreet.errors import InputError
+from discreet.numbers import whole
+from discreet.release.manifests import JsonDict, JsonObject, recorded_hash
+from discreet.release.rehearsal import NOT_PRIVATE
+from discreet.release.spending import spent, spent_epsilon
+
+_ID = re.compile(r"[0-9a-f]{32}(-[A-Za-z]{1,20})?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One run: the release it made, its inputs and outputs by hash, and when.
+
+    If a person may have up to `at_most` records, `release` is what such a person sees: the noise of the run,
+    and every sensitivity so many times larger. So it costs what the person pays, in whatever way it is asked.
+    """
+
+    release: Release
+    id: str = ""
+    time: str = ""
+    version: str = ""
+    command: str = ""
+    at_most: int = 1
+    rehearsal: int | None = None
+    inputs: tuple[JsonDict, ...] = ()
+    tree: str = ""
+    exact: tuple[tuple[str, str], ...] = ()
+    output: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+    salt: str = ""
+
+    @property
+    def counted(self) -> bool:
+        """Whether the run counts: a rehearsal protects nobody, so it spends nothing that could be counted."""
+        return self.rehearsal is None
+
+    @property
+    def rho(self) -> Fraction:
+        """What the run spent, under its own neighbours; nothing if it was a rehearsal."""
+        return spent(self.release) if self.counted else Fraction(0)
+
+    @property
+    def epsilon(self) -> Fraction | None:
+        """The epsilon of pure privacy that it spent, if all of its noise is Laplace noise."""
+        return spent_epsilon(self.release) if self.counted else Fraction(0)
+
+    def document(self) -> JsonDict:
+        """Return the entry as it stands in the file."""
+        data: JsonDict = {} if self.counted else {"warning": f"{NOT_PRIVATE}: a rehearsal"}
+        data |= {"id": self.id, "time": self.time, "version": self.version, "command": self.command}
+        data |= {"rehearsal": self.rehearsal, "unit": self.release.unit}
+        data |= {"neighbours": self.release.neighbours, "rho": str(self.rho)}
+        data |= {"at_most": self.at_most} if self.at_most > 1 else {}
+        data |= {"exact": [list(pair) for pair in self.exact], "inputs": list(self.inputs)}
+        data |= {"tree": self.tree, "output": self.output, "files": dict(self.files)}
+        data["release"] = self.release.to_toml()
+        return data | ({"salt": self.salt} if self.salt else {})
+
+    @classmethod
+    def from_document(cls, data: JsonObject) -> Entry:
+        """Read an entry, and check that it spends what it says."""
+        if not _ID.fullmatch(data["id"]):
+            raise InputError(f"an entry's id is {str(data['id'])[:50]!r}, which no run would write")
+        entry = cls(
+            **{
+                name: plain_text(data[name])
+                for name in ("id", "time", "version", "command", "tree", "output")
+            },
+            release=Release.from_toml(data["release"], where=f"the release of entry {data['id']}"),
+            at_most=whole(data.get("at_most", 1), name=f"at_most of entry {data['id']}"),
+            rehearsal=data["rehearsal"],
+            inputs=tuple({**one, "sha256": plain_text(one["sha256"])} for one in data["inputs"]),
+            exact=tuple((plain_text(level), plain_text(query)) for level, query in data["exact"]),
+            files={plain_text(name): plain_text(digest) for name, digest in data["files"].items()},
+            salt=plain_text(data.get("salt", "")),
+        )
+        if data["rho"] != str(entry.rho):
+            raise InputError(f"entry {entry.id} says rho {data['rho']}, but its release spends {entry.rho}")
+        return entry
+
+    def staging(self, folder: Path, tag: str) -> Path:
+        """Return where its output waited before it appeared: a name that no other file would have."""
+        return (folder / self.output).parent / f".discreet-{tag}-{self.id[:32]}.partial"
+
+    def made(self, output: Path) -> bool:
+        """Whether the files of a directory are those of this run."""
+        try:
+            return bool(self.files) and all(
+                os.path.isfile(output / name) and recorded_hash(output / name) == digest
+                for name, digest in self.files.items()
+            )
+        except OSError:
+            return False
+
+    def __str__(self) -> str:
+        what = f"rho {self.rho}" if self.counted else f"{NOT_PRIVATE}, a rehearsal: not counted"
+        what += f", {several(self.release.unit, self.at_most)}" if self.at_most > 1 else ""
+        pairs = ", ".join(f"{level}: {query}" for level, query in self.exact)
+        kept = f"; exact, outside the guarantee: {pairs}" if pairs else ""
+        return f"{self.time}  {self.command} {self.release.name}  {what}{kept}"
+
+
+def now() -> str:
+    """Return the time as ledgers write it.
+
+    >>> len(now())
+    25
+    """
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def several(unit: str, at_most: int) -> str:
+    """Say who is protected if one of the unit may have several records.
+
+    >>> several("person", 2)
+    'a person in up to 2 records'
+    """
+    return f"{'an' if unit[0] in 'aeiou' else 'a'} {unit} in up to {at_most} records"
+
+
+def plain_text(text: object) -> str:
+    """Return what must be a text, and one that can name a file."""
+    if not isinstance(text, str) or "\0" in text:
+        raise TypeError
+    return text

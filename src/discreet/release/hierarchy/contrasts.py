@@ -1,0 +1,192 @@
+"""Differences and ratios: of areas, of queries, and of two releases of the same tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from discreet.errors import InputError
+from discreet.estimation.estimates import Moments
+from discreet.estimation.intervals import close_ends
+from discreet.estimation.tree import Tree
+from discreet.release.hierarchy.areas import flat_tree
+from discreet.release.hierarchy.estimate_table import joined_columns
+from discreet.release.hierarchy.joint_estimates import Chances, Found, JointEstimates, name_of_query
+from discreet.release.hierarchy.layout import Layout
+from discreet.release.tables import Columns, arrow
+from discreet.tables import Numbers
+
+CONTRASTS = {
+    "difference": "interval: as that of a count, not rounded and not cut at zero",
+    "ratio": "interval: Fieller's, the ratios r that the error of numerator - r denominator allows; empty: "
+    "the denominator is not clearly different from zero. sd: by the delta method",
+    "errors": "law of the sum of all noises, to the safe side; in large tables a Gaussian's half-width, and "
+    "half of the largest weight of a noise",
+}
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """A difference or ratio of two areas (in all queries), or of two queries (in all units)."""
+
+    kind: str
+    one: str
+    two: str
+    areas: tuple[Found, Found] | None
+
+    @property
+    def name(self) -> str:
+        """What it is called in a table: A - B, or A / B."""
+        one, two = (self.one, self.two) if self.areas else (name_of_query(self.one), name_of_query(self.two))
+        return f"{one} {'-' if self.kind == 'difference' else '/'} {two}"
+
+
+def named_contrasts(
+    pairs: Sequence[tuple[str, tuple[str, str]]],
+    unions: Mapping[str, Found],
+    wanted: Sequence[str],
+    found: JointEstimates,
+) -> list[Contrast]:
+    """Return what is asked for: kinds, each with the names of two areas or two queries."""
+    names = found.tree.names.to_pylist()
+    queries = {name_of_query(query): query for query in wanted}
+
+    def area(name: str) -> Found | None:
+        if name in unions or name not in names:
+            return unions.get(name)
+        return found.union(np.array([names.index(name)]))
+
+    contrasts = []
+    for kind, pair in pairs:
+        one, two = (area(name) for name in pair)
+        if one is not None and two is not None:
+            if not any(here and there for here, there in zip(one, two, strict=True)):
+                raise InputError(f"{pair[0]!r} and {pair[1]!r} are of releases that differ; none has both")
+            contrasts.append(Contrast(kind, *pair, (one, two)))
+            continue
+        first, second = (queries.get(name_of_query(name)) for name in pair)
+        if first is None or second is None:
+            some = one is not None or two is not None
+            sides = zip(pair, (one, two), (first, second), strict=True)
+            bad = next(name for name, area, query in sides if area is None and (some or query is None))
+            raise InputError(
+                f"{bad!r} is not an area, so there is nothing to compare; queries can be "
+                f"compared if they are among those that are wanted ({', '.join(queries)})"
+            )
+        cells = [len(found.names(query)) for query in (first, second)]
+        if cells[1] not in (1, cells[0]):
+            raise InputError(
+                f"query {pair[0]!r} has {cells[0]} cells and {pair[1]!r} {cells[1]}; cells are compared one "
+                "by one, or all of them with a single one"
+            )
+        contrasts.append(Contrast(kind, first, second, None))
+    return contrasts
+
+
+def _compared(kind: str, found: Moments, chances: Chances, places: int) -> dict[str, Numbers]:
+    """Return the columns of a difference or ratio in some of so many `places`."""
+    if kind == "difference":
+        values, one = found.a - found.b, np.ones_like(found.a)
+        columns = {"estimate": values, "sd": np.sqrt(found.variances(one))}
+        for name, level in chances:
+            width = found.widths(one, level)
+            columns[f"lower{name}"], columns[f"upper{name}"] = close_ends(values, width)
+        return columns
+    b = np.where(np.abs(found.b) < 1e-9, 0.0, found.b)  # an exact zero, but for rounding
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = np.where(b != 0, found.a / b, np.nan)
+        columns = {"estimate": values, "sd": np.sqrt(found.variances(values)) / np.abs(b)}
+    for name, level in chances:
+        columns[f"lower{name}"], columns[f"upper{name}"] = found.ratio_ends(b, values, level, places)
+    return columns
+
+
+def _beside(
+    queries: Iterable[Sequence[tuple[str, Moments]]], chances: Chances, places: int
+) -> dict[str, Numbers]:
+    """Return the columns of differences and ratios: those of one query one below the other."""
+    tables = []
+    for some in queries:
+        made = [_compared(kind, moments, chances, places) for kind, moments in some]
+        tables.append({name: np.concatenate([one[name] for one in made]) for name in made[0]})
+    return joined_columns(tables)
+
+
+def contrast_blocks(
+    found: JointEstimates,
+    contrasts: Sequence[Contrast],
+    unions: Mapping[str, Found],
+    queries: Sequence[str],
+    chances: Chances,
+    tree: Tree,
+) -> Iterator[tuple[Layout, dict[str, Numbers] | Columns]]:
+    """Yield contrasts of areas, query by query, then contrasts of queries, unit by unit and area by area."""
+    moments = found.moments
+    of_areas = [(one, *one.areas) for one in contrasts if one.areas is not None]
+    if of_areas:
+        flat = flat_tree([one.name for one, _, _ in of_areas], "contrast")
+        got = ([(one.kind, moments(a, query, b, query)) for one, a, b in of_areas] for query in queries)
+        yield found.layout(flat, queries), _beside(got, chances, len(of_areas))
+    of_queries = [one for one in contrasts if one.areas is None]
+    if not of_queries:
+        return
+    cells = {one.name: found.names(one.one) for one in of_queries}
+
+    def of(places: int, *some: Found) -> dict[str, Numbers]:
+        got = ([(one.kind, moments(at, one.one, at, one.two)) for at in some] for one in of_queries)
+        return _beside(got, chances, places)
+
+    every = Layout.same(tree, cells)
+    yield every, lambda units, _: of(tree.size, found.at(np.arange(units.start, units.stop)))
+    if unions:
+        yield Layout.same(flat_tree(list(unions), "area"), cells), of(len(unions), *unions.values())
+
+
+def changes_since(
+    now: JointEstimates,
+    before: JointEstimates,
+    tree: Tree,
+    named: Sequence[str],
+    wanted: Sequence[str],
+    chances: Chances,
+) -> tuple[Layout, Columns]:
+    """Return the layout and columns of changes: difference and ratio of each cell now and before."""
+    place = arrow("compute").index_in(tree.names, value_set=before.tree.names).fill_null(-1).to_numpy()
+    shared = np.flatnonzero(place >= 0)
+    if not shared.size:
+        raise InputError("no area of the earlier release is among the areas, so there is no change to give")
+    queries = []
+    for query in wanted:
+        able = any(group.answers(query) for group in before.groups)
+        if able and now.names(query).equals(before.names(query)):
+            queries.append(query)
+        elif named:
+            reason = "has other cells in" if able else "cannot be answered by"
+            raise InputError(f"query {query!r} {reason} the earlier release, so there is no change to give")
+    if not queries:
+        raise InputError("no query is the same in the earlier release, so there is no change to give")
+    names = tree.names.take(arrow().array(shared))
+    some = Tree(np.full(shared.size, -1), tree.kind[shared], (0,), tree.levels, names)
+
+    def columns(units: slice, _: slice) -> dict[str, Numbers]:
+        here = shared[units]
+        there = place[here].astype(np.int64)
+        parts = now.at(here), before.at(there)
+        tables = []
+        for query in queries:
+            one, two = (
+                found.moments(part, query, part, query)
+                for found, part in zip((now, before), parts, strict=True)
+            )
+            table = {"now": one.a, "before": two.a}
+            both = Moments.change(one, two)
+            for kind, prefix in (("difference", ""), ("ratio", "ratio_")):
+                columns = _compared(kind, both, chances, shared.size)
+                table[kind] = columns.pop("estimate")
+                table |= {f"{prefix}{name}": one for name, one in columns.items()}
+            tables.append(table)
+        return joined_columns(tables)
+
+    return now.layout(some, queries), columns

@@ -1,0 +1,97 @@
+"""Measurements of one release as the estimates take them: cells in the order of the attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from discreet.budget import Attributes, Tabulation
+from discreet.errors import InputError
+from discreet.estimation.estimates import InMemory, NoisySource, Rows
+from discreet.estimation.tree import Integers, Tree
+from discreet.release.hierarchy.layout import Laws, Layout
+from discreet.release.tables import ArrowArray, arrow, strings
+
+LARGEST = 10**13
+"""The largest absolute value of a noisy count."""
+
+Exact = dict[str, Rows]
+"""Counts held exact: for each query the units, and a row of cells for each, in the order of a layout."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """The measurements of one release, as the estimates take them: cells in the order of the attributes."""
+
+    tree: Tree
+    attributes: Attributes | None
+    labels: Mapping[str, ArrowArray]
+    """The names of the cells of each query, where no attributes say them."""
+    source: NoisySource
+    exact: Exact
+    format: str
+    marked: bool
+    """Whether it comes from a rehearsal."""
+    origin: dict[str, object]
+    kind: Integers
+    """The kind of each unit, by which the source has its laws."""
+    blocks: Mapping[str, Tabulation] = field(default_factory=dict)
+    """Cells that some units cannot have, by the name they have in `exact`."""
+    left_out: tuple[str, ...] = ()
+    """What stands in the files and was not used, and why."""
+
+
+def in_memory(layout: Layout, values: Integers, laws: Laws, attributes: Attributes | None) -> InMemory:
+    """Return noisy counts as a layout has them, with the laws of the noise by kind and query."""
+    noisy = {}
+    for query in layout.queries:
+        first = layout.first(query)
+        who = np.flatnonzero(first >= 0)
+        noisy[query] = who, values[first[who][:, None] + cell_order(layout, query, attributes)]
+    return InMemory(laws, noisy)
+
+
+def published(
+    layout: Layout,
+    source: NoisySource,
+    exact: Exact,
+    attributes: Attributes | None,
+    format: str,
+    marked: bool = False,
+    origin: dict[str, object] | None = None,
+) -> Published:
+    """Return measurements of a source, and counts held exact, which stand as the layout has them."""
+    turned = {
+        query: (who, rows[:, cell_order(layout, query, attributes)]) for query, (who, rows) in exact.items()
+    }
+    return Published(
+        layout.tree, attributes, layout.cells, source, turned, format, marked, origin or {}, layout.kind
+    )
+
+
+def cell_order(layout: Layout, query: str, attributes: Attributes | None) -> Integers:
+    """Return where the cells of a query stand in the table, in the order of the attributes."""
+    known = layout.cells[query]
+    if attributes is None:
+        return np.arange(len(known))
+    table = attributes.tabulation(query)
+    labels = np.array(list(table.labels), dtype=object).reshape(table.shape or (1,))
+    if table.factors:  # written in another order than the attributes'
+        labels = labels.transpose(np.argsort([factor.attribute for factor in table.factors]))
+    index = arrow("compute").index_in(strings(labels.ravel().tolist()), value_set=known)
+    if index.null_count or len(known) != table.cells:
+        raise InputError(
+            f"the cells of query {query!r} do not match the attributes: {len(known)} were found, "
+            f"{table.cells} are expected, and {index.null_count} of them missing; a cell is named by "
+            f"its values, such as {next(table.labels)!r}"
+        )
+    found: Integers = index.to_numpy().astype(np.int64)
+    return found
+
+
+def check_cells(layout: Layout, attributes: Attributes) -> None:
+    """Refuse cells that are not those that the attributes give the queries."""
+    for query in layout.queries:
+        cell_order(layout, query, attributes)

@@ -1,0 +1,183 @@
+"""Records counted: for every query in every unit, validated to the last row before any number is used.
+
+Records are coded as they are read (PyArrow, in memory: nothing confidential is left in temporary files). One
+sort gives the detailed counts of the lowest units that are not zero; these are added up along the tree, and
+to each query. Memory follows the records and the cells that get noise, not the product of everything.
+
+No records at all are records too: a table of them with its header alone gives zeros. Were it refused, the
+refusal would tell nobody from somebody.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.budget import Attributes, Release
+from discreet.budget.noise_table import queries_of
+from discreet.errors import InputError
+from discreet.estimation.tables import detailed_cells, impossible_cells
+from discreet.estimation.tree import Integers, Tree
+from discreet.numbers import whole
+from discreet.release.hierarchy.counts import CountTable
+from discreet.release.hierarchy.layout import (
+    Layout,
+    lookup,
+    nested_tree,
+    read_lengths,
+    read_units,
+    tree_of,
+    units_of,
+)
+from discreet.release.tables import strings
+from discreet.tables import Problems, ReadTable, TableSource, read_table, stop_unless_usable
+
+EXCESS = ("refuse", "keep")
+
+
+def count_records(
+    release: Release,
+    records: TableSource,
+    *,
+    units: TableSource,
+    geocodes: str | None = None,
+    person: str | None = None,
+    at_most: int | None = None,
+    excess: str = "refuse",
+) -> CountTable:
+    """Validate records and count them; every problem that is found is reported, with its line."""
+    attributes = release.attributes
+    if attributes is None:
+        raise InputError(f"release {release.name!r} states no attributes, so its queries cannot be counted")
+    if units is None:
+        raise InputError("records need a table of areas: all areas, inhabited or not, must be known")
+    if excess not in EXCESS:
+        raise InputError(f"excess is {excess!r}; it must be refuse or keep")
+    if at_most is not None:
+        whole(at_most, name="at_most")
+    if at_most is not None and person is None:
+        raise InputError("a limit on records per person needs a column that identifies people (--id)")
+    lengths, problems = None if geocodes is None else read_lengths(release, geocodes), Problems()
+    if lengths is None:
+        listed = read_units(units, problems)
+    else:
+        listed = read_table(units, words=["unit"], name="units", of="areas", problems=problems)
+    wanted = dict.fromkeys(["unit", *attributes.names, *([person] if person else [])])
+    table = read_table(records, words=list(wanted), name="records", problems=problems)
+    stop_unless_usable(listed, table)
+    tree = tree_of(listed, release, once=True) if lengths is None else nested_tree(listed, release, lengths)
+    kept = (
+        np.ones(table.rows, dtype=bool) if person is None else _at_most(table, person, at_most or 1, excess)
+    )
+    unit, cell = _codes(table, tree, attributes)
+    tables = {query: attributes.tabulation(query) for query in queries_of(release)}
+    layout = Layout.of(release, tree, {query: strings(list(one.labels)) for query, one in tables.items()})
+    left_out = int(np.count_nonzero(~kept))
+    if left_out:
+        unit, cell = unit[kept], cell[kept]
+    told = (table.origin("records"),), table.format, table.rows, left_out
+    del table, listed
+    return CountTable(layout, _sums(layout, attributes, unit, cell), *told)
+
+
+def _sums(
+    layout: Layout, attributes: Attributes, unit: Integers, cell: Integers
+) -> Callable[[slice], Integers]:
+    """Return a function that gives the counts of all cells of all queries of some units.
+
+    Kept are the detailed counts that are not zero, sorted by unit; what is dense is made unit by unit.
+    """
+    tree, many = layout.tree, attributes.cells
+    depth = np.searchsorted(np.array(tree.starts), np.arange(tree.size), side="right") - 1
+    key = unit * many + cell
+    key.sort()
+    keys, counts = _distinct(key, None)
+    del key
+    kept: list[tuple[Integers, Integers]] = []
+    # leaves may lie at several depths: units join where their depth is reached
+    for level in range(len(tree.starts) - 1, -1, -1):
+        at = keys // many
+        here = depth[at] == level
+        kept.append((keys[here], counts[here]))
+        if level:
+            moved = np.where(here, tree.parent[at], at) * many + keys % many
+            order = np.argsort(moved, kind="stable")
+            keys, counts = _distinct(moved[order], counts[order])
+    every = [np.concatenate(parts) for parts in zip(*reversed(kept), strict=True)]
+    index = {query: detailed_cells(attributes, query, written=True) for query in layout.queries}
+    sizes = {query: len(layout.cells[query]) for query in layout.queries}
+
+    def read(units: slice) -> Integers:
+        first, last = np.searchsorted(every[0], [units.start * many, units.stop * many])
+        at, inside = np.divmod(every[0][first:last], many)
+        number = every[1][first:last]
+        base = layout.base[units.start]
+        vector = np.zeros(int(layout.base[units.stop] - base), dtype=np.int64)
+        kinds = layout.kind[at]
+        for kind in np.unique(kinds):
+            mine = kinds == kind
+            start = layout.base[at[mine]] - base
+            for query in layout.asked[kind]:
+                place = start + layout.offset(int(kind), query) + index[query][inside[mine]]
+                if sizes[query] == many:
+                    vector[place] = number[mine]  # each cell comes once
+                else:
+                    order = np.argsort(place, kind="stable")
+                    where, sums = _distinct(place[order], number[mine][order])
+                    vector[where] = sums
+        return vector
+
+    return read
+
+
+def _distinct(keys: Integers, counts: Integers | None) -> tuple[Integers, Integers]:
+    """Return the distinct ones of sorted keys, and the sums of their counts (1 each if there are none)."""
+    begin = np.flatnonzero(np.diff(keys, prepend=-1))
+    if counts is None:
+        return keys[begin], np.diff(np.append(begin, len(keys)))
+    return keys[begin], np.add.reduceat(counts, begin) if len(begin) else counts
+
+
+def _codes(table: ReadTable, tree: Tree, attributes: Attributes) -> tuple[Integers, Integers]:
+    """Return the unit and the detailed cell of each record, or report what cannot be."""
+    problems, unit = table.problems, units_of(table, tree)
+    problems.rows(
+        (unit >= 0) & ~tree.leaf[unit],
+        "an area with others below it: records are in the lowest areas",
+        "unit",
+    )
+    cell = np.zeros(table.rows, dtype=np.int64)
+    bad = np.zeros(table.rows, dtype=bool)
+    for name, values in attributes.values:
+        code = lookup(table.words[name], values).astype(np.int64)
+        problems.rows(code < 0, f"a value that attribute {name!r} does not have", name)
+        bad |= code < 0
+        cell = cell * len(values) + code
+    inside = np.where(bad, 0, cell)
+    wrong = impossible_cells(attributes)[inside] & ~bad
+    problems.rows(wrong, "a combination of values that the release declares impossible", "all")
+    problems.stop()
+    return unit, cell
+
+
+def _at_most(table: ReadTable, person: str, most: int, excess: str) -> NDArray[np.bool_]:
+    """Return which records count: at most so many of a person; more are reported, if they are refused."""
+    codes = table.words[person].codes
+    many = np.bincount(codes, minlength=1)
+    if not np.any(many > most):
+        return np.ones(table.rows, dtype=bool)
+    # places of each person's records in a random order, from the system's random bits
+    order = np.random.default_rng(secrets.randbits(256)).permutation(table.rows)
+    if excess == "refuse":
+        order = np.arange(table.rows)
+    by = order[np.argsort(codes[order], kind="stable")]
+    start = np.concatenate([[0], np.cumsum(many)])[codes[by]]
+    kept = np.zeros(table.rows, dtype=bool)
+    kept[by] = np.arange(table.rows) - start < most
+    if excess == "refuse":
+        text = "an identifier occurs twice" if most == 1 else f"an identifier occurs more than {most} times"
+        table.problems.rows(~kept, f"{text}; --at-most says how often it may", person)
+    return kept

@@ -1,0 +1,111 @@
+"""`tabulate`: the exact counts of records, which are confidential, written to a new directory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+from discreet.faces import Summarised
+from discreet.options import Measuring, Tabulating, asked_with
+from discreet.release import contents
+from discreet.release.commit import free, staging
+from discreet.release.hierarchy.counts import CountTable
+from discreet.release.hierarchy.records import count_records
+from discreet.release.ledger_file import find_ledger, note_counts, open_ledger, read_ledger
+from discreet.release.signing import read_key
+from discreet.release.tables import Folder, output_format
+from discreet.tables import Numbers, file_of
+
+
+@dataclass(frozen=True, slots=True)
+class Tabulated(Summarised):
+    """What a tabulation wrote: exact counts, which are confidential."""
+
+    out: Path
+    units: int
+    cells: int
+    records: int
+    left_out: int
+    at_most: int
+    files: tuple[str, ...]
+    ledger: Path | None
+
+
+@asked_with(Tabulating)
+def tabulate(asked: Tabulating) -> Tabulated:
+    """Count records for every query at every level and write the exact counts to a new directory.
+
+    `records` is a file (CSV, Parquet) or a pandas, polars or Arrow table, one row a record: `unit`, its
+    lowest unit, and one column for each attribute. `units`, a table too, are all of them (unit, level,
+    parent); with `geocodes` such as "2,5,11" they are the lowest ones only, and their first letters name
+    those above. `id` is a column that identifies people; one may have at most `at_most` records (1), and
+    more are refused, or with excess="keep" that many are kept at random. The counts are confidential: they
+    are what `measure` takes.
+
+    If `at_most` is above 1, a column of the counts says so, and the ledger of the population remembers it by
+    their content: the one named, that of the environment (DISCREET_LEDGER), or `discreet-ledger.json` beside
+    the records, with its `key` if it is signed. Nothing is spent.
+    """
+    release, records, most = asked.release, asked.records, asked.at_most or 1
+    free(asked.out)
+    named = find_ledger(asked.ledger, file_of(records))
+    noting = named is not None and asked.id is not None and (most > 1 or bool(read_ledger(named).remembered))
+    signer = read_key(asked.key) if noting else None
+    if named is not None and noting:
+        open_ledger(named, asked.out, key=signer)
+    found = counted_records(asked)
+    kind = output_format(asked.format, found.format)
+    layout = found.layout
+    with staging(asked.out, confidential=True) as stage:
+        folder = Folder(stage.path, kind)
+        folder.cells("counts", (layout, partial(_exact_columns, found, most)))
+        folder.units(layout.tree)
+        folder.json(
+            "manifest",
+            {
+                "format": contents.FORMAT,
+                "confidential": "exact counts, without noise: not for publication",
+                "version": version("discreet"),
+                "release": release.name,
+                "at_most": most,
+                "units": layout.tree.size,
+                "cells": layout.size,
+            },
+        )
+        if named is not None and noting:
+            content = contents.make_secret(named).content(layout, found.read)
+            note_counts(named, content, most, release=release.name, key=signer)
+        stage.commit()
+    return Tabulated(
+        out=Path(asked.out),
+        units=layout.tree.size,
+        cells=layout.size,
+        records=found.records,
+        left_out=found.left_out,
+        at_most=most,
+        files=tuple(folder.names),
+        ledger=named if noting else None,
+    )
+
+
+def counted_records(asked: Tabulating | Measuring) -> CountTable:
+    """Return the counts of the records that a question names."""
+    return count_records(
+        asked.release,
+        asked.records,
+        units=asked.units,
+        geocodes=asked.geocodes,
+        person=asked.id,
+        at_most=asked.at_most,
+        excess=asked.excess,
+    )
+
+
+def _exact_columns(found: CountTable, most: int, units: slice, rows: slice) -> dict[str, Numbers]:
+    """Return the columns of exact counts: the counts, and how many records of a person they may hold."""
+    several = {contents.COLUMN: np.full(rows.stop - rows.start, most)} if most > 1 else {}
+    return {"count": found.read(units), **several}

@@ -1,0 +1,229 @@
+"""The file of a ledger: found, read as it stands, made, changed under its lock, and recovered after a kill.
+
+The lock is a POSIX lock on the directory of the ledger (`flock`), released when the process ends, so no lock
+file remains. How a run's output and its entry appear together is told in `discreet.release.commit`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from discreet.errors import InputError
+from discreet.files import FilePath, check_regular, whole_file
+from discreet.release.ledger import FORMAT, Ledger
+from discreet.release.locks import empty_folder, is_own, locked
+from discreet.release.receipts import contradiction, outputs_of
+from discreet.release.signing import Key
+from discreet.release.total import Total
+
+FILE = "discreet-ledger.json"
+"""The name under which a ledger is looked for beside an input."""
+
+VARIABLE = "DISCREET_LEDGER"
+"""The environment variable that may name the ledger."""
+
+LARGEST = 1 << 28
+"""The most bytes that a ledger may have: some hundred thousand runs."""
+
+
+def find_ledger(given: FilePath | None, source: FilePath) -> Path | None:
+    """Return the ledger of a run: the one named, that of the environment, or the one beside the input.
+
+    None is ever made unasked.
+
+    >>> find_ledger("mine.json", "counts.csv")
+    PosixPath('mine.json')
+    """
+    if given is not None:
+        return Path(given)
+    named = os.environ.get(VARIABLE)
+    if named:
+        return Path(named)
+    place = Path(source)
+    beside = (place if place.is_dir() else place.parent) / FILE
+    return beside if beside.exists() or beside.is_symlink() else None
+
+
+def read_ledger(path: FilePath) -> Ledger:
+    """Return the ledger as it stands: runs whose output has appeared, and no others.
+
+    >>> read_ledger("no-such-ledger.json")
+    Traceback (most recent call last):
+    discreet.errors.InputError: there is no ledger no-such-ledger.json
+    """
+    file = Path(path)
+    text = read_text(file)
+    while True:
+        ledger = standing(Ledger.from_text(text, where=str(file)), Path(os.path.realpath(file)).parent)
+        # A run that is being undone removes its staging directory after its entry: read until both agree.
+        if (again := read_text(file)) == text:
+            return ledger
+        text = again
+
+
+def standing(ledger: Ledger, folder: Path) -> Ledger:
+    """Return the ledger without a pending run whose output still waits in its staging directory.
+
+    The rename that makes the output appear makes that directory disappear, in one step. So the run counts
+    unless its directory is there; if somebody removed that by hand, it counts: the safe side. It also counts
+    if its output is there, whatever stands beside it under the name of its directory.
+    """
+    place = ledger.staging(folder)
+    if place is None or not is_own(place) or ledger.entries[-1].made(folder / ledger.entries[-1].output):
+        return ledger.settled()
+    return replace(ledger.settled(), records=ledger.records[:-1])
+
+
+def is_ledger(path: FilePath) -> bool:
+    """Tell a ledger from a release by the first bytes of the file.
+
+    >>> is_ledger("no-such-file")
+    False
+    """
+    try:
+        with open(path, "rb") as stream:
+            start = stream.read(200)
+    except (OSError, ValueError):
+        return False
+    return FORMAT.encode() in start
+
+
+def read_text(file: Path) -> str:
+    """Return the text of a ledger file, or raise an `InputError`."""
+    try:
+        if not file.exists():
+            raise InputError(f"there is no ledger {file}")
+        check_regular(file, f"the ledger {file}", most=LARGEST)
+        if file.is_file() and file.stat().st_nlink > 1:
+            raise InputError(
+                f"the ledger {file} has another name too (a hard link), under which an old state would live "
+                "on; remove one of the names"
+            )
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"the ledger {file} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"not a ledger: the text is not UTF-8 ({file})") from None
+
+
+_WRITING = re.compile(r"\.discreet-[0-9a-f]{8}\.tmp")
+
+
+def create_ledger(path: FilePath, totals: Sequence[Total] = ()) -> Ledger:
+    """Make a new ledger, with the totals that its runs may spend together.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     print(create_ledger(Path(folder) / "ledger.json"))
+    an empty ledger, without totals
+    """
+    file, ledger = Path(os.path.abspath(path)), Ledger.new(totals)
+    try:
+        with locked(file.parent):
+            if file.exists() or file.is_symlink():
+                raise InputError(f"the file {path} already exists; a ledger is never overwritten")
+            write_text(file, ledger.to_text())
+    except OSError as error:
+        raise InputError(f"the ledger {path} cannot be made: {error.strerror}") from None
+    return ledger
+
+
+def change_total(path: FilePath, total: Total, reason: str, *, key: Key | None = None) -> Ledger:
+    """Declare a total in an existing ledger; it replaces an earlier one for the same unit.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     ledger = create_ledger(Path(folder) / "ledger.json").totals
+    ...     more = Total(unit="person", neighbours="bounded", rho=2)
+    ...     change_total(Path(folder) / "ledger.json", more, "decided by the board").left("person")
+    Fraction(2, 1)
+    """
+    with _changing(path) as (file, before):
+        after = before.with_total(total, reason, key)
+        write_text(file, after.to_text())
+    return after
+
+
+def sign_ledger(path: FilePath, key: Key, *, old_key: Key | None = None) -> Ledger:
+    """Start signing a ledger with a key, or change to another; `old_key` signs the change."""
+    with _changing(path) as (file, before):
+        after = before.with_key(key, old_key)
+        write_text(file, after.to_text())
+    return after
+
+
+def note_counts(
+    path: FilePath, content: str, at_most: int, *, release: str, key: Key | None = None
+) -> Ledger:
+    """Record in a ledger how many records of one person some counts may hold, before the counts appear.
+
+    If they never appear, nothing is lost: this record spends nothing.
+    """
+    with _changing(path) as (file, before):
+        after = before.with_counts(content, at_most, release, key)
+        if after is not before:
+            write_text(file, after.to_text())
+    return after
+
+
+@contextmanager
+def _changing(path: FilePath) -> Iterator[tuple[Path, Ledger]]:
+    """Yield the file of a ledger and the ledger, with nothing pending, while its lock is held."""
+    read_text(Path(path))  # an error names the path as it was given
+    file = Path(os.path.realpath(path))
+    try:
+        with locked(file.parent):
+            yield file, recover(file)
+    except OSError as error:
+        raise InputError(f"the ledger {path} cannot be used: {error.strerror}") from None
+
+
+def open_ledger(path: FilePath, out: FilePath, *, key: Key | None = None) -> tuple[Path, Ledger]:
+    """Return an existing ledger for a run into `out`, after undoing what a killed run may have left in it.
+
+    Outputs beside the ledger, beside `out` or beside outputs of its runs may show that the ledger is an older
+    copy: then it is refused. So is one that cannot be written to, or that needs another `key`. All this
+    happens before anything is read or counted.
+    """
+    with _changing(path) as (file, ledger):
+        if not os.access(file.parent, os.W_OK | os.X_OK):
+            raise InputError(f"the ledger {path} cannot be written: its directory is read-only")
+        ledger.need_key(key, ledger.key)
+        for output in outputs_of(ledger, file, Path(os.path.realpath(out))):
+            if wrong := contradiction(ledger, output):
+                raise InputError(f"the ledger {path} cannot be used: {wrong}; nothing was spent")
+        return file, ledger
+
+
+def recover(file: Path) -> Ledger:
+    """Settle a pending entry in the file itself; the caller holds the lock.
+
+    The staging directory is emptied first, while its existence still says that the run did not happen; then
+    the entry is removed, then the empty directory. So a kill during recovery loses nothing either.
+    """
+    raw = Ledger.from_text(read_text(file), where=str(file))
+    for left_over in file.parent.glob(".discreet-*.tmp"):
+        if _WRITING.fullmatch(left_over.name) and left_over.is_file():
+            left_over.unlink()  # from a run killed while writing a ledger: a live one would hold the lock
+    if not raw.pending:
+        return raw
+    folder, ledger = raw.staging(file.parent), standing(raw, file.parent)
+    assert folder is not None
+    dead = len(ledger.records) < len(raw.records)
+    if dead:
+        empty_folder(folder)
+    write_text(file, ledger.to_text())
+    if dead:
+        folder.rmdir()
+    return ledger
+
+
+def write_text(file: Path, text: str) -> None:
+    """Replace a ledger in one step, readable by its owner only."""
+    with whole_file(file, private=True) as stream:
+        stream.write(text.encode())

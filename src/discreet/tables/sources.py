@@ -1,0 +1,257 @@
+"""What a table is named by: a file, a table in a database, a sheet of a workbook, or standard input (`-`).
+
+Content that does not come from a file of text is kept in memory, not on disk: it may be confidential.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from discreet.errors import InputError
+from discreet.files import FilePath, arrow, readable
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+ENDINGS = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".psv": "csv",
+    ".txt": "csv",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".duckdb": "database",
+    ".sqlite": "database",
+    ".sqlite3": "database",
+    ".db": "database",
+    ".xlsx": "workbook",
+}
+"""How the names of tables end, and what they are then."""
+
+PACKED = (".gz", ".zst")
+"""How the name of a text goes on if it is packed."""
+
+FILE_ENDINGS = (*ENDINGS, *(end + more for end, kind in ENDINGS.items() if kind == "csv" for more in PACKED))
+"""How the names of files of tables end, packed or not."""
+
+STANDARD_INPUT = ("-", "/dev/stdin")
+
+INSIDE = "::"
+"""What stands between a file and the name of a table or sheet in it."""
+
+MOST = 20
+"""Names of tables or sheets that a message lists."""
+
+READ = (
+    f".csv, .tsv, .psv or .txt (or one of these and {' or '.join(PACKED)}), .parquet, .arrow, .feather, "
+    ".xlsx, .duckdb, .sqlite or .db"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """Bytes in memory that are read as a file is: standard input, or a sheet as text."""
+
+    name: str
+    content: bytes
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A source as it was named: a file, what it is by its ending, and the table or sheet wanted of it."""
+
+    path: Path
+    kind: str
+    inside: str = ""
+
+
+def source_named(source: FilePath) -> Named:
+    """Take the name of a source apart.
+
+    >>> source_named("survey.sqlite::people")
+    Named(path=PosixPath('survey.sqlite'), kind='database', inside='people')
+    >>> source_named("counts.docx")
+    Traceback (most recent call last):
+    discreet.errors.InputError: counts.docx must end in .csv, .tsv, .psv or .txt (or one of these and .gz or \
+.zst), .parquet, .arrow, .feather, .xlsx, .duckdb, .sqlite or .db, or be - (standard input): other formats \
+are not read
+    """
+    text = os.fspath(source)
+    if text in STANDARD_INPUT:
+        return Named(Path(text), "standard input")
+    file, _, inside = text.partition(INSIDE)
+    if inside and (kind := _kind(file)) in ("database", "workbook"):
+        return Named(Path(file), kind, inside)
+    if kind := _kind(text):
+        return Named(Path(text), kind)
+    raise InputError(
+        f"{Path(text).name} must end in {READ}, or be - (standard input): other formats are not read"
+    )
+
+
+def _kind(file: str) -> str:
+    name = Path(file).name.lower()
+    plain = next((name.removesuffix(one) for one in PACKED if name.endswith(one)), name)
+    kind = ENDINGS.get(Path(plain).suffix, "")
+    return kind if plain == name or kind == "csv" else ""
+
+
+def is_table(name: str) -> bool:
+    """Tell by its ending whether a name is that of a table.
+
+    >>> is_table("units.TSV"), is_table("units.csv.gz"), is_table("a.db::units"), is_table("51,61.6")
+    (True, True, True, False)
+    """
+    with suppress(InputError):
+        return bool(source_named(name))
+    return False
+
+
+def is_there(source: FilePath) -> bool:
+    """Tell whether a source is a table that can be opened: a file, what is in one, or standard input.
+
+    >>> is_there("-"), is_there("no-such-file.db::units")
+    (True, False)
+    """
+    with suppress(InputError):
+        asked = source_named(source)
+        return asked.kind == "standard input" or asked.path.is_file()
+    return False
+
+
+def file_of(source: object) -> Path:
+    """Return the file that a table is in, beside which its ledger is looked for.
+
+    Standard input, and a table in memory, are taken to be in the working directory.
+
+    >>> file_of("data/survey.db::a/b"), file_of("-").parent
+    (PosixPath('data/survey.db'), PosixPath('.'))
+    """
+    if not isinstance(source, str | os.PathLike) or os.fspath(source) in STANDARD_INPUT:
+        return Path("table")
+    with suppress(InputError):
+        return source_named(source).path
+    return Path(source)
+
+
+def table_format(source: FilePath) -> str:
+    """Tell by its name whether a table is text (csv), Parquet, Arrow or in a database; text may be packed.
+
+    Sheets and standard input are read as text.
+
+    >>> table_format("counts.parquet"), table_format("counts.csv.gz"), table_format("counts.TSV")
+    ('parquet', 'csv', 'csv')
+    """
+    kind = source_named(source).kind
+    return "csv" if kind in ("workbook", "standard input") else kind
+
+
+def chosen(names: Iterable[str], wanted: str) -> str:
+    """Return the table or sheet of that name, as it is written or but for capitals, or nothing.
+
+    >>> chosen(["People", "units"], "people"), chosen(["People", "PEOPLE"], "people")
+    ('People', '')
+    """
+    names = list(names)
+    alike = [name for name in names if name.casefold() == wanted.casefold()]
+    return wanted if wanted in names else alike[0] if len(alike) == 1 else ""
+
+
+def which(path: Path, names: Iterable[str], word: str) -> str:
+    """Ask for one of the tables or sheets of a file, and list them."""
+    names = list(names)
+    more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
+    return f"name one of its {word}, as {path.name}{INSIDE}{names[0]}: {', '.join(names[:MOST])}{more}"
+
+
+# -- bytes ---------------------------------------------------------------------------------------------------
+
+
+def open_bytes(source: Path | Content) -> io.BytesIO | gzip.GzipFile | io.RawIOBase:
+    """Open a source as what it holds: a file whose name ends in .gz or .zst is unpacked on the way."""
+    if isinstance(source, Content):
+        return io.BytesIO(source.content)
+    ending = source.suffix.lower()
+    if ending == ".gz":
+        return gzip.GzipFile(source)
+    return _Zstandard(source) if ending == ".zst" else source.open("rb", buffering=0)
+
+
+class _Zstandard(io.RawIOBase):
+    """A file packed by Zstandard; as in a file packed by gzip, to go back is to begin again."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._at = path, 0
+        self._begin()
+
+    def _begin(self) -> None:
+        pa = arrow()
+        self._file = pa.CompressedInputStream(pa.OSFile(str(self._path)), "zstd")
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        view = memoryview(buffer)
+        found = self._file.read(len(view))
+        view[: len(found)] = found
+        self._at += len(found)
+        return len(found)
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        end = whence == os.SEEK_END
+        target = offset + (self._at if whence == os.SEEK_CUR else 0)
+        if not end and target < self._at:
+            self._file.close()
+            self._begin()
+        while end or self._at < target:
+            found = len(self._file.read(1 << 20 if end else min(target - self._at, 1 << 20)))
+            if not found:
+                break
+            self._at += found
+        return self._at
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def standard_input() -> Content:
+    """Read standard input to its end, and unpack it.
+
+    It can be read once, so one table of a command comes that way. A person at a terminal is not waited for.
+    """
+    name = "standard input"
+    if sys.stdin is None or sys.stdin.closed or sys.stdin.isatty():
+        raise InputError(f"there is nothing on {name} (-); pipe a table into it, or name a file")
+    with readable(Path(name)):
+        content = sys.stdin.buffer.read()
+    if not content:
+        raise InputError(
+            f"{name} (-) is empty; a header and rows are needed, and one table at most comes that way"
+        )
+    with readable(Path(name)):
+        if content.startswith(b"\x1f\x8b"):
+            content = gzip.decompress(content)
+        elif content.startswith(b"\x28\xb5\x2f\xfd"):
+            content = arrow().CompressedInputStream(arrow().BufferReader(content), "zstd").read()
+    return Content(name, content)
