@@ -13,7 +13,7 @@ from discreet import account, calibrate, load, verify
 from discreet.accounting.costs import PrivacyTable, TwoReleases, epsilon_rows
 from discreet.answers import describe
 from discreet.answers.describing import _FUNCTIONS
-from discreet.estimation import accuracy, plan
+from discreet.estimation import accuracy, plan, regress
 from discreet.faces import Displayed
 from discreet.release import Ledger, ledger_cost
 from discreet.release.composition import ledger_costs
@@ -46,6 +46,10 @@ RESULTS: dict[str, tuple[Callable[[], object], str]] = {
     "Plan": (
         lambda: plan(load("pl94-2020-units"), keep=["Tract"], certify=False),
         "5 of 6 measurements are not needed",
+    ),
+    "Regression": (
+        lambda: regress({"y": [1, 3, 2, 5, 4], "x": [1, 2, 3, 4, 5]}, "y", "x", noise={"x": 0.1}),
+        "least squares without the noise",
     ),
     "LedgerCosts": (lambda: ledger_costs(Ledger.new()), "ledger: 0 runs."),
     "Cost": (

@@ -1,4 +1,4 @@
-"""Best estimates over tree and queries, their intervals, whole-number tables, and the accuracy of a plan."""
+"""Best estimates with intervals, whole-number tables, the accuracy of a plan, and regression on estimates."""
 
 from __future__ import annotations
 
@@ -9,17 +9,34 @@ from discreet.estimation.accuracy import Accuracy, accuracy
 if TYPE_CHECKING:
     from discreet.budget.goals import Goal
     from discreet.estimation.plan import Plan, plan
+    from discreet.estimation.regression import NoisyRatio, Regression, noisy_ratio, regress
 
-__all__ = ["Accuracy", "Goal", "Plan", "accuracy", "plan"]
+__all__ = [
+    "Accuracy",
+    "Goal",
+    "NoisyRatio",
+    "Plan",
+    "Regression",
+    "accuracy",
+    "noisy_ratio",
+    "plan",
+    "regress",
+]
+
+_PLAN = ("Goal", "Plan", "plan")
+_REGRESSION = ("NoisyRatio", "Regression", "noisy_ratio", "regress")
 
 
 def __getattr__(name: str) -> object:
-    """Load the planner on first use: it imports the accountant, which accuracy does not need."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    """Load the rest on first use: the planner imports the accountant, which accuracy does not need."""
     from importlib import import_module
 
-    module = import_module("discreet.estimation.plan")
+    if name in _PLAN:
+        module, names = import_module("discreet.estimation.plan"), _PLAN
+    elif name in _REGRESSION:
+        module, names = import_module("discreet.estimation.regression"), _REGRESSION
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     # the submodule `plan` and its function share a name, and the function must win
-    globals().update({name: getattr(module, name) for name in ("Goal", "Plan", "plan")})
+    globals().update({one: getattr(module, one) for one in names})
     return globals()[name]

@@ -440,6 +440,30 @@ def slope(*, counts: Path | None = None, repeats: int = REPEATS, seed: int = SEE
     )
 
 
+def noisy_education(kind: str, *, seed: int = SEED) -> dict[str, Floats]:
+    """Return the regression's table for one kind of area: noisy adults and degrees, with what they hide.
+
+    The six noisy counts, not cut at zero, add up to `adults`; `noise` is the variance of each. `share` is
+    the true share with a degree. The noise comes from the seed and protects nobody.
+
+    >>> table = noisy_education("Place")
+    >>> list(table), len(table["earnings"]), round(float(table["noise"][0]), 3)
+    (['earnings', 'degrees', 'adults', 'noise', 'share'], 783, 5.756)
+    """
+    from discreet.testing import NotPrivateSeededEntropy
+
+    counts, earnings, levels = _education(seed)
+    if kind not in counts:
+        raise InputError(f"there are no areas of the kind {kind!r}; there are {', '.join(counts)}")
+    kept = counts[kind].sum(axis=1) > 0
+    people, law = counts[kind][kept], DiscreteGaussian(noise_laws([levels[kind]])[levels[kind]][0])
+    noisy = people + sample(law, people.shape, source=NotPrivateSeededEntropy(seed + 6))
+    noise = np.full(len(people), law.true_variance())
+    columns = (earnings[kind][kept], noisy[:, -1], noisy.sum(axis=1), noise, _share(people))
+    names = ("earnings", "degrees", "adults", "noise", "share")
+    return {name: column.astype(np.float64) for name, column in zip(names, columns, strict=True)}
+
+
 def three_trials(trials: int = 200_000) -> tuple[float, float, float, float]:
     """Return what the mean absolute errors of three trials say about noise reduced like State's.
 

@@ -1,0 +1,178 @@
+"""A regression on a noisy table, in words and a table: corrected coefficients beside the naive ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from discreet.answers.answer import (
+    Answer,
+    AnswerTable,
+    Caution,
+    Column,
+    Fact,
+    Paragraph,
+    Part,
+    Sentence,
+    sentence,
+)
+from discreet.answers.describing import describes
+from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.estimation.regression import About, Coefficient, Concern, Regression
+
+_COLUMNS = (
+    Column("coefficient", "name", is_text=True),
+    Column("corrected", "estimate"),
+    Column("std. error", "standard_error"),
+    Column("from", "lower"),
+    Column("to", "upper"),
+    Column("naive", "naive"),
+    Column("not noise", "reliability"),
+    Column(key="strength"),
+)
+_ABOUT = {
+    About.MODEL: "the line behind the rows: what else makes them differ is random, and so is the noise",
+    About.TABLE: "the line that these rows would have without noise: the noise alone is random",
+}
+_CONCERNS = {
+    Concern.NOT_DETERMINED: (
+        "the regressors vary less than their noise alone would, so nothing can be said about the slopes. Use "
+        "larger areas, fewer regressors, or check the variances of the noise"
+    ),
+    Concern.UNBOUNDED: (
+        "where no interval is given, the regressor may not vary at all beyond its noise, and any slope is "
+        "possible: every interval that covers as often as it says is unbounded"
+    ),
+    Concern.WEAK: "more than half of the variation of a regressor is noise",
+    Concern.FEW_ROWS_DECIDE: "one row alone decides more than half of its own fitted value",
+    Concern.LESS_THAN_NOISE: (
+        "residuals vary less than the stated noise alone would: the variances of the noise are probably too "
+        "large, or the columns were made from each other"
+    ),
+}
+_UNDETERMINED = "not determined"
+
+
+@describes(Regression)
+def regression_answer(found: Regression) -> Answer:
+    """Say what the corrected coefficients are, beside the naive ones, and what limits them.
+
+    >>> from discreet.estimation import regress
+    >>> frame = {"y": [3 * (k % 10) + k % 7 for k in range(50)], "x": [k % 10 for k in range(50)]}
+    >>> answer = regression_answer(regress(frame, "y", "x", noise={"x": 0.8}))
+    >>> answer.tables["coefficients"].cells[1]
+    ['x', '3.29', '0.13', '2.98', '3.52', '2.98', '90.5 %']
+    """
+    coefficients = (*found.slopes, found.intercept)
+    table = AnswerTable(_COLUMNS, tuple(map(_row, (found.intercept, *found.slopes))))
+    names = ", ".join(one.name for one in found.slopes)
+    title = f"{found.y} on {names}: least squares without the noise"
+    record = {
+        "y": found.y,
+        "x": [one.name for one in found.slopes],
+        "rows": found.rows,
+        "weights": found.weights,
+        "level": found.level,
+        "about": found.about.value,
+        "coefficients": table,
+        "covariance": found.covariance,
+        "residual_variance": found.residual_variance,
+        "largest_leverage": found.leverage,
+        "concerns": [concern.value for concern in found.concerns],
+    }
+    return Answer(
+        title,
+        record,
+        tuple(_body(found, title, table)),
+        tuple(
+            Fact(f"slope of {one.name}", _sized(one.estimate, one), f"naive: {_sized(one.naive, one)}")
+            for one in coefficients[:-1]
+        ),
+        tuple(Caution(_CONCERNS[concern]) for concern in found.concerns),
+        {"coefficients": table},
+        summary=_summary(found, names),
+    )
+
+
+def _row(one: Coefficient) -> tuple[object, ...]:
+    ends = (_sized(end, one, missing="unbounded") for end in (one.lower, one.upper))
+    if one.estimate is None:
+        ends = (_sized(None, one) for _ in range(2))
+    return (
+        one.name,
+        _sized(one.estimate, one),
+        _sized(one.error, one),
+        *ends,
+        _sized(one.naive, one),
+        Quantity(one.reliability, Style.PERCENT, NumberKind.ABOUT, digits=1, missing=""),
+        one.strength if one.strength is None or math.isfinite(one.strength) else None,
+    )
+
+
+def _sized(value: float | None, one: Coefficient, *, missing: str = _UNDETERMINED) -> Quantity:
+    """A number in as many places as two digits of the standard error have."""
+    if one.error is None:
+        return Quantity(value, Style.BRIEF, NumberKind.ABOUT, 4, missing=missing)
+    error = one.error
+    places = 1 - math.floor(math.log10(error)) if error > 0 else 7
+    if value is not None and places > 6:
+        return Quantity(value, Style.RESULT, NumberKind.ABOUT, accuracy=error / 20)
+    return Quantity(value, Style.COUNT, NumberKind.ABOUT, max(places, 0), missing=missing)
+
+
+def _body(found: Regression, title: str, table: AnswerTable) -> Iterator[Part]:
+    yield Paragraph(title)
+    yield Paragraph(
+        sentence(
+            "{rows} rows{weighted}. Intervals cover {level} of the time. They are about {about}.",
+            rows=Quantity(found.rows, Style.COUNT),
+            weighted=f", weighted by {found.weights}" if found.weights else "",
+            level=_level(found),
+            about=_ABOUT[found.about],
+        )
+    )
+    yield table
+    if found.residual_variance is not None and found.about is About.MODEL:
+        spread = Quantity(math.sqrt(max(found.residual_variance, 0.0)), Style.MARGIN, NumberKind.ABOUT)
+        yield (
+            sentence("Beyond the noise, rows deviate from the line by {spread} (std. dev.).", spread=spread)
+            if found.residual_variance > 0
+            else "Beyond the noise, rows do not deviate from the line."
+        )
+
+
+def _level(found: Regression) -> Quantity:
+    return Quantity(100 * found.level, Style.BRIEF, unit="%")
+
+
+def _summary(found: Regression, names: str) -> Sentence:
+    parts = []
+    for one in found.slopes:
+        label = "slope" if len(found.slopes) == 1 else one.name
+        interval: Sentence | str = "no bounded interval"
+        if one.lower is not None and one.upper is not None:
+            interval = sentence(
+                "{level} interval {lower} to {upper}",
+                level=_level(found),
+                lower=_sized(one.lower, one),
+                upper=_sized(one.upper, one),
+            )
+        parts.append(
+            sentence(
+                "{label} {slope} ({interval}; naive {naive})",
+                label=label,
+                slope=_sized(one.estimate, one),
+                interval=interval,
+                naive=_sized(one.naive, one),
+            )
+        )
+    joined = Sentence(
+        tuple(piece for place, part in enumerate(parts) for piece in ((", ",) if place else ()) + part.parts)
+    )
+    return sentence(
+        "{y} on {names}, {rows} rows: {slopes}",
+        y=found.y,
+        names=names,
+        rows=Quantity(found.rows, Style.COUNT),
+        slopes=joined,
+    )
