@@ -15,13 +15,16 @@ from discreet.answers.answer import (
     Paragraph,
     Part,
     Sentence,
+    joined,
     sentence,
 )
 from discreet.answers.describing import describes
 from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.answers.release import query_words
+from discreet.budget import Release
 from discreet.budget.level_names import level_name
-from discreet.estimation.accuracy import Accuracy, QueryAccuracy
-from discreet.estimation.plan import Plan
+from discreet.estimation import Plan  # through the package, in which the function `plan` must win
+from discreet.estimation.accuracy import Accuracy, QueryAccuracy, margin_lines
 from discreet.numbers import float_up
 
 _TOGETHER = {
@@ -89,12 +92,78 @@ def _sizes(query: QueryAccuracy) -> tuple[Cell, ...]:
 def _accuracy_body(found: Accuracy, every: AnswerTable) -> Iterator[Part]:
     yield Paragraph(f"{found.release}: accuracy of the best estimates from {_TOGETHER[found.together]}.")
     if found.children is not None and len(found.levels) > 1:
-        names = [level_name(level.name) for level in found.levels]
-        steps = zip(names, found.children, names[1:], strict=False)
-        tree = ", ".join(f"{up} to {down} {Quantity(many, Style.BRIEF)}" for up, many, down in steps)
-        yield Paragraph(f"Tree, average number of children: {tree}.")
+        yield Paragraph(sentence("Tree, average number of children: {tree}.", tree=_tree(found)))
     yield "Standard deviations are root mean squares over the cells of a query."
     yield every
+
+
+def _tree(found: Accuracy) -> Sentence:
+    """How many children the nodes of each level have on average."""
+    names = [level_name(level.name) for level in found.levels]
+    steps = zip(names, found.children or (), names[1:], strict=False)
+    return joined(
+        [
+            sentence("{up} to {down} {many}", up=up, down=down, many=Quantity(many, Style.BRIEF))
+            for up, many, down in steps
+        ],
+        ", ",
+    )
+
+
+# -- as a report shows it ---------------------------------------------------------------------------------
+
+
+def margins_section(release: Release, estimates: Accuracy | None) -> Answer:
+    """Say how far published counts may be from the truth: the noise, and the best estimates if there are any.
+
+    >>> from discreet.budget import load
+    >>> margins_section(load("dhc-2022-08-25"), None).body[1].cells[1]
+    ['State', '10 queries alike', '2.236', '± 4']
+    """
+    if estimates is None:
+        said = sentence(
+            "The table shows the noise of a single published count before any post-processing, which can "
+            "reduce it. At least 95 % of the time the noise is within the margin of error; margins are exact "
+            "for whole numbers."
+        )
+    else:
+        said = sentence(
+            "At least 95 % of the time the best estimate of a count, from all queries and levels together, "
+            "is within its margin of error. The noise of the single published count stands beside it; its "
+            "margins are exact for whole numbers. A query that a level does not ask has no noise there, but "
+            "can be estimated from the others. They assume the average numbers of areas of 2020: {tree}.",
+            tree=_tree(estimates),
+        )
+    columns = [Column("level", is_text=True), Column("query", is_text=True)]
+    if estimates is not None:
+        columns += map(Column, ("estimate, standard deviation", "estimate, 95 % margin"))
+        columns += map(Column, ("noise, standard deviation", "noise, 95 % margin"))
+    else:
+        columns += map(Column, ("standard deviation", "95 % margin of error"))
+    rows = tuple(
+        (
+            level_name(line.level),
+            query_words(line.queries, most=3),
+            *(() if line.estimate is None else _estimate_cells(line.estimate)),
+            *(("not asked", None) if line.noise is None else _noise_cells(line.noise)),
+        )
+        for line in margin_lines(release, estimates)
+    )
+    table = AnswerTable(tuple(columns), rows, "Margins of error by level and query, in counts", groups=True)
+    command = f"discreet accuracy {release.name}"
+    return Answer("Accuracy with this noise", body=(said, table), command=command)
+
+
+def _estimate_cells(sizes: tuple[float | None, float | None]) -> tuple[Cell, ...]:
+    sd, margin = sizes
+    if sd is None or margin is None:
+        return _UNKNOWN, _UNKNOWN
+    return Quantity(sd, Style.MARGIN), sentence("± {margin}", margin=Quantity(margin, Style.MARGIN))
+
+
+def _noise_cells(noise: tuple[float, int]) -> tuple[Cell, ...]:
+    deviation, margin = noise
+    return Quantity(deviation, digits=4), sentence("± {margin}", margin=Quantity(margin, Style.COUNT))
 
 
 # -- plans ---------------------------------------------------------------------------------------------------
