@@ -204,7 +204,7 @@ class _Writer:
         bar = ""
         if column.is_share and isinstance(cell, Quantity) and isinstance(cell.value, int | float | Fraction):
             bar = _bar(float(cell.value))
-        return f"{tag}{self.side(column)}>{bar}{html_words(_words(cell))}</{'td' if place else 'th'}>"
+        return f"{tag}{self.side(column)}>{html_words(_words(cell))}{bar}</{'td' if place else 'th'}>"
 
     def side(self, column: Column) -> str:
         """How a column is aligned."""
@@ -274,9 +274,9 @@ def _anchor(term: str) -> str:
 
 def _bar(share: float) -> str:
     return (
-        '<svg viewBox="0 0 100 8" preserveAspectRatio="none" class="bar" aria-hidden="true">'
+        ' <svg viewBox="0 0 100 8" preserveAspectRatio="none" class="bar" aria-hidden="true">'
         '<rect x="0" y="0" width="100" height="8" class="bar-back"/>'
-        f'<rect x="0" y="0" width="{100 * share:.2f}" height="8" class="bar-front"/></svg> '
+        f'<rect x="0" y="0" width="{100 * share:.2f}" height="8" class="bar-front"/></svg>'
     )
 
 
