@@ -43,7 +43,15 @@ _NOISE = {
 
 
 def changes_section(after: Findings, before: Findings) -> Answer:
-    """Say how a release differs from the one before: its epsilon, the best guess, and the noise by level."""
+    """Say how a release differs from the one before: its epsilon, the best guess, and the noise by level.
+
+    >>> from discreet.budget import load
+    >>> from discreet.report.html import gather
+    >>> release = load("dhc-2022-08-25")
+    >>> both = (gather(one, certify=False, savings=False) for one in (release.scaled(2), release))
+    >>> print(changes_section(*both).body[1].items[-1])
+    All 8 levels: 100.0 % more variance in every query.
+    """
     noise = noise_differences(before.release, after.release)
     said = sentence(
         "Before: {before}. After: {after}.",

@@ -112,7 +112,13 @@ def _body(found: Curated, said: Sequence[Sentence], written: Sequence[str]) -> I
 
 
 def curator_sections(found: Curated) -> list[Answer]:
-    """Return the sections of the curator's page: the headline, a section for each table, and notes."""
+    """Return the sections of the curator's page: the headline, a section for each table, and notes.
+
+    >>> from discreet.release.safetab.specification import safetab_p
+    >>> nothing = Curated(errors=(), groups=(), tabulation=safetab_p(), max_race_codes=8)
+    >>> [section.title for section in curator_sections(nothing)][1]
+    'Totals by geography and level'
+    """
     head = tuple(Paragraph(text, role="headline") for text in curator_headline(found))
     sections = [Answer("", body=head)]
     for table in curator_tables(found):

@@ -208,6 +208,9 @@ def framed(
     """Return a page that loads nothing and runs nothing around sections, with its contents if they are given.
 
     A warning stands first and last.
+
+    >>> framed({"all": "<section></section>"}, title="A page", kicker="Draft", heading="One")[:15]
+    '<!DOCTYPE html>'
     """
 
     def word(words: Words) -> Markup:
