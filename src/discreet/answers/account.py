@@ -20,7 +20,7 @@ from discreet.answers.answer import (
     Paragraph,
     Part,
     Sentence,
-    joined,
+    joined_words,
     marked,
     sentence,
 )
@@ -501,7 +501,7 @@ def proof_words(table: PrivacyTable, box: Interval, name: str, digits: int | Non
     20.32 ≤ ε ≤ 20.329
     """
     quantity = Quantity(box, kind=NumberKind.of(table.account.claim.kind), digits=digits)
-    return marked(joined([marked(end, "whole") for end in quantity.enclosing(name)]), "proof")
+    return marked(joined_words([marked(end, "whole") for end in quantity.enclosing(name)]), "proof")
 
 
 # -- words about accounts ------------------------------------------------------------------------------------

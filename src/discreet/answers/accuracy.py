@@ -15,7 +15,7 @@ from discreet.answers.answer import (
     Paragraph,
     Part,
     Sentence,
-    joined,
+    joined_words,
     sentence,
 )
 from discreet.answers.describing import describes
@@ -101,7 +101,7 @@ def _tree(found: Accuracy) -> Sentence:
     """How many children the nodes of each level have on average."""
     names = [level_name(level.name) for level in found.levels]
     steps = zip(names, found.children or (), names[1:], strict=False)
-    return joined(
+    return joined_words(
         [
             sentence("{up} to {down} {many}", up=up, down=down, many=Quantity(many, Style.BRIEF))
             for up, many, down in steps

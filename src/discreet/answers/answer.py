@@ -124,10 +124,10 @@ def marked(words: Words, role: Role) -> Marked:
     return Marked(words.parts if isinstance(words, Sentence) else (words,), role)
 
 
-def joined(words: Iterable[Words], between: str = " ") -> Sentence:
+def joined_words(words: Iterable[Words], between: str = " ") -> Sentence:
     """Return several sentences, or the items of a list, as one sentence.
 
-    >>> print(joined(["State", Quantity(3, digits=1)], ", "))
+    >>> print(joined_words(["State", Quantity(3, digits=1)], ", "))
     State, 3
     """
     parts: list[str | Quantity | Marked] = []

@@ -22,7 +22,7 @@ from discreet.answers.answer import (
     Part,
     Sentence,
     Words,
-    joined,
+    joined_words,
     sentence,
 )
 from discreet.answers.describing import describes
@@ -365,4 +365,4 @@ def savings_section(found: Calibration | None, *, unsaved: str = "", proof: Mark
     table = variance_table(calibrated_lines(found), named=3, sign="± ")
     lines = [table.taking(_ENOUGH, "Noise now, and noise that is enough")] if table.rows else []
     command = f"discreet calibrate {found.before.name} --zcdp --delta {Quantity(found.delta, Style.GIVEN)}"
-    return Answer(title, body=(joined(said), *lines), command=command)
+    return Answer(title, body=(joined_words(said), *lines), command=command)

@@ -16,7 +16,7 @@ from discreet.answers.answer import (
     Part,
     Sentence,
     Words,
-    joined,
+    joined_words,
     marked,
     sentence,
 )
@@ -216,4 +216,4 @@ def _guess_cells(after: Findings, before: Findings) -> tuple[Cell, ...]:
 def _proved(
     found: Findings, value: Quantity, box: Interval | None, name: str, digits: int | None = None
 ) -> Words:
-    return value if box is None else joined([value, proof_words(found.costs, box, name, digits)])
+    return value if box is None else joined_words([value, proof_words(found.costs, box, name, digits)])

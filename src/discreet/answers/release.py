@@ -12,7 +12,7 @@ from discreet.answers.answer import (
     Paragraph,
     Part,
     Sentence,
-    joined,
+    joined_words,
     marked,
     sentence,
 )
@@ -72,7 +72,7 @@ def _body(release: Release) -> Iterator[Part]:
         yield only_path(release)
     else:
         yield (
-            f"{len(release.paths)} paths; levels joined by a plus are merged, and their budgets are spent by "
+            f"{len(release.paths)} paths; levels joined_words by a plus are merged, and their budgets are spent by "
             f"the upper one. Path {release.main} is the main one."
         )
         width = len(str(max(release.paths)))
@@ -158,7 +158,7 @@ tables of counts. One path: no levels are merged.
     many = (
         f"{levels} level{'s' if levels != 1 else ''}, {tables} table{'s' if tables != 1 else ''} of counts."
     )
-    body: list[Part] = [joined([_calibration(release), many, paths])]
+    body: list[Part] = [joined_words([_calibration(release), many, paths])]
     body += [] if rho_total(release) is None else [_budget_table(release)]
     body.append(_noise_table(release))
     return Answer("Parameters", body=tuple(body), command=f"discreet show {release.name}")
@@ -210,7 +210,7 @@ def query_words(names: Sequence[str], *, most: int | None = None) -> Sentence:
     """
     if most is not None and len(names) > most:
         return sentence("{many} queries alike", many=Quantity(len(names), Style.COUNT))
-    return joined([marked(name, "query") for name in names], " · ")
+    return joined_words([marked(name, "query") for name in names], " · ")
 
 
 # -- what machines read -----------------------------------------------------------------------------------
@@ -363,7 +363,7 @@ def shared_rho(total: Fraction, *, all_levels: bool = True) -> str:
 
 
 def path_text(release: Release, path: int) -> str:
-    """Write the levels of a path, merged ones joined by a plus.
+    """Write the levels of a path, merged ones joined_words by a plus.
 
     >>> from discreet.budget import load
     >>> path_text(load("dhc-2020"), 4)

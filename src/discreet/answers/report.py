@@ -23,7 +23,7 @@ from discreet.answers.answer import (
     Sentence,
     Verbatim,
     Words,
-    joined,
+    joined_words,
     marked,
     sentence,
 )
@@ -170,20 +170,20 @@ def _decision(found: Findings) -> Answer:
     if found.kind is not NumberKind.EXACT:
         reasons = [marked(reason, "name") for reason in found.account.claim.reasons]
         kind = marked(f"{found.kind.value.capitalize()}.", "strong")
-        body.append(Paragraph(joined([kind, found.kind.sentence, *reasons]), role="warning"))
+        body.append(Paragraph(joined_words([kind, found.kind.sentence, *reasons]), role="warning"))
     slack = "The usual conversion cannot tell."
     if found.headline.epsilon > 0:
         slack = (
             "The difference is neither privacy gained nor privacy lost: it is slack in the conversion. zCDP "
             "is zero-concentrated differential privacy."
         )
-    body += [Cards(facts), joined([cost_sentence(found.costs, found.headline), slack])]
+    body += [Cards(facts), joined_words([cost_sentence(found.costs, found.headline), slack])]
     if not found.certified:
         unproved = (
             "This page was made without proofs. Its numbers are floating-point results with a relative error "
             "of about 10⁻¹¹, good for discussion; a promise needs the proof."
         )
-        body.append(Paragraph(joined([marked("Not certified.", "strong"), unproved]), role="warning"))
+        body.append(Paragraph(joined_words([marked("Not certified.", "strong"), unproved]), role="warning"))
     return Answer("The decision", body=tuple(body), facts=facts)
 
 
@@ -266,8 +266,8 @@ def _facts(found: Findings) -> Iterator[Fact]:
 
 def _proof(found: Findings, box: Interval | None, name: str, digits: int | None = None) -> Sentence:
     if box is None:
-        return joined([marked("Not certified", "quiet")])
-    return joined([marked("Certified: ", "quiet"), proof_words(found.costs, box, name, digits)], "")
+        return joined_words([marked("Not certified", "quiet")])
+    return joined_words([marked("Certified: ", "quiet"), proof_words(found.costs, box, name, digits)], "")
 
 
 # -- the curves --------------------------------------------------------------------------------------------
@@ -284,7 +284,7 @@ def _curves(found: Findings, before: Findings | None) -> Answer:
     if account.pairs > 1:
         said = sentence(
             "{compared}. At delta {delta} the worst {which} is {worst}; the numbers above hold for the worst "
-            "one at each delta. Levels joined by a plus are merged: the upper one spends the budget of all.",
+            "one at each delta. Levels joined_words by a plus are merged: the upper one spends the budget of all.",
             compared=compared(account),
             delta=Quantity(row.delta, Style.GIVEN),
             which="path" if account.neighbours == "unbounded" else "pair",
@@ -333,7 +333,7 @@ def _illustrations(found: Findings, before: Findings | None) -> Iterator[Illustr
 
 
 def _risk(found: Findings) -> Answer:
-    averages = joined(
+    averages = joined_words(
         [
             "These are averages over the noise.",
             luck_sentence(found.risk),
@@ -373,7 +373,7 @@ def _adversaries(found: Findings) -> Iterator[Sentence]:
 
 
 def _item(name: str, *said: Words) -> Sentence:
-    return joined([marked(name, "strong"), *said])
+    return joined_words([marked(name, "strong"), *said])
 
 
 def _accuser(found: Findings, miss: Misses) -> Sentence:
@@ -394,7 +394,7 @@ def _accuser(found: Findings, miss: Misses) -> Sentence:
     said = sentence("With false alarms in at most 5 of 100 cases, {end}", end=end)
     if str(converted) == str(least):
         return said
-    return joined([said, sentence("The usual conversion can promise only {often}.", often=converted)])
+    return joined_words([said, sentence("The usual conversion can promise only {often}.", often=converted)])
 
 
 def _guesses(found: Findings) -> AnswerTable:
@@ -475,7 +475,10 @@ def _limits(found: Findings) -> Answer:
     items += [_item("Note on this release.", marked(note, "name")) for note in notes]
     body: list[Part] = [Bullets(tuple(items))]
     if release.sources:
-        body += [Heading("Sources"), Bullets(tuple(joined([marked(one, "name")]) for one in release.sources))]
+        body += [
+            Heading("Sources"),
+            Bullets(tuple(joined_words([marked(one, "name")]) for one in release.sources)),
+        ]
     return Answer("Assumptions and limits", body=tuple(body))
 
 
