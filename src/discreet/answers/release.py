@@ -72,7 +72,7 @@ def _body(release: Release) -> Iterator[Part]:
         yield only_path(release)
     else:
         yield (
-            f"{len(release.paths)} paths; levels joined_words by a plus are merged, and their budgets are spent by "
+            f"{len(release.paths)} paths; levels joined by a plus are merged, and their budgets are spent by "
             f"the upper one. Path {release.main} is the main one."
         )
         width = len(str(max(release.paths)))
@@ -363,7 +363,7 @@ def shared_rho(total: Fraction, *, all_levels: bool = True) -> str:
 
 
 def path_text(release: Release, path: int) -> str:
-    """Write the levels of a path, merged ones joined_words by a plus.
+    """Write the levels of a path, merged ones joined by a plus.
 
     >>> from discreet.budget import load
     >>> path_text(load("dhc-2020"), 4)

@@ -284,7 +284,7 @@ def _curves(found: Findings, before: Findings | None) -> Answer:
     if account.pairs > 1:
         said = sentence(
             "{compared}. At delta {delta} the worst {which} is {worst}; the numbers above hold for the worst "
-            "one at each delta. Levels joined_words by a plus are merged: the upper one spends the budget of all.",
+            "one at each delta. Levels joined by a plus are merged: the upper one spends the budget of all.",
             compared=compared(account),
             delta=Quantity(row.delta, Style.GIVEN),
             which="path" if account.neighbours == "unbounded" else "pair",
