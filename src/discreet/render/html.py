@@ -35,7 +35,7 @@ from discreet.answers.answer import (
 from discreet.answers.quantity import Quantity
 from discreet.errors import visible
 
-Picture = tuple[str, str]
+InlineSvg = tuple[str, str]
 """SVG in two parts, between which its description stands: its first tag without the end, and the rest."""
 
 SHORT = 16
@@ -59,7 +59,7 @@ def html_of(answer: Answer) -> str:
     return _Writer(in_notebook=True).section(answer, 'class="answer"', 3)
 
 
-def section_of(answer: Answer, *, anchor: str, pictures: Mapping[str, Picture] | None = None) -> str:
+def section_of(answer: Answer, *, anchor: str, pictures: Mapping[str, InlineSvg] | None = None) -> str:
     """Return the section of a page, which links find under `anchor`; pictures stand where they are named.
 
     >>> from discreet.answers import Answer
@@ -106,7 +106,7 @@ class _Writer:
     """How parts of a body are written, on a page or in a notebook."""
 
     in_notebook: bool = False
-    pictures: Mapping[str, Picture] = field(default_factory=dict)
+    pictures: Mapping[str, InlineSvg] = field(default_factory=dict)
 
     def section(self, answer: Answer, attributes: str, level: int) -> str:
         """A section with its heading; a text starts with its title, which here is the heading."""

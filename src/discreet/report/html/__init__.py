@@ -32,7 +32,7 @@ from discreet.budget import Neighbours, Release
 from discreet.budget.toml import line as one_line
 from discreet.errors import InputError, PrecisionError
 from discreet.numbers import Exact
-from discreet.render.html import Picture, html_words, section_of
+from discreet.render.html import InlineSvg, html_words, section_of
 from discreet.report.figures import DEEPEST, STYLE, Lines, Look, Sampled, draw_curves, figure_bytes, sampled
 from discreet.report.html.pdf import print_pdf
 from discreet.risk.profile import risk_profile
@@ -266,7 +266,7 @@ _LOOK: Any = {
 }
 
 
-def pictures(facts: Facts, before: Facts | None = None) -> dict[str, Picture]:
+def pictures(facts: Facts, before: Facts | None = None) -> dict[str, InlineSvg]:
     """Return the privacy profile and the trade-off curve as SVG."""
     import matplotlib
     from matplotlib.figure import Figure
@@ -307,7 +307,7 @@ def pictures(facts: Facts, before: Facts | None = None) -> dict[str, Picture]:
     }
 
 
-def _inline(drawn: str, key: str) -> Picture:
+def _inline(drawn: str, key: str) -> InlineSvg:
     """Return SVG for the middle of a page, with its own ids and the page's colours and fonts, in two parts:
     its first tag without the end, and the rest, so that a description can stand between them."""
     drawn = drawn[drawn.index("<svg") :].strip()
