@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 from browsing import SMALL, Watched, Workbench, settled, upload, value, wait_for_text, wait_for_value
 
+from discreet.answers.curves import release_lines, tradeoff_panel
+from discreet.render.charts import chart_of
 from discreet.accounting.comparisons.gaussian_dp import GaussianDP
 from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.answers import Quantity, Style
@@ -27,7 +29,6 @@ from discreet.estimation import accuracy
 from discreet.estimation.accuracy import margin_lines
 from discreet.release.safetab.census2020 import write_parameters
 from discreet.report.html import gather, render
-from discreet.workbench import charts
 from discreet.workbench import commands as lines
 from discreet.workbench.accuracy_page import Margins
 from discreet.workbench.differences import page_differences
@@ -421,7 +422,8 @@ def test_curves_are_named_as_what_they_are(visit: Callable[..., Any]) -> None:
         several = len(load(name).paths) > 1
         assert text == ("Main path" if several else load(name).claim.kind.label.capitalize())
     line = ((0.0, 1.0), (1.0, 0.0))
-    assert charts.tradeoff([line], "At least")["series"][0]["name"] == "At least"
+    panel = tradeoff_panel(release_lines("At least", line, line, line))
+    assert chart_of(panel)["series"][0]["name"] == "At least"
     page = visit("/budget", preset="sdhc-2020")
     settled(page)
     legends = page.locator(".wb-chart svg text").all_text_contents()

@@ -121,7 +121,7 @@ def _body(found: Curated, said: Sequence[Sentence], written: Sequence[str]) -> I
     if any(sheet.marked for sheet in sheets):
         yield STAR
     yield from (Paragraph(str(Caution(note))) for note in found.notes)
-    yield from (f"Written: {name}, confidential." for name in written)
+    yield from (f"Notation: {name}, confidential." for name in written)
 
 
 # -- what machines read -----------------------------------------------------------------------------------

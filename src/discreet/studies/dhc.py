@@ -19,7 +19,7 @@ from discreet.answers.quantity import Style
 from discreet.budget import load
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.numbers import float_up
-from discreet.report.figures import curve_deltas
+from discreet.accounting.sampling import curve_deltas
 from discreet.studies.register import (
     Compared,
     Floats,
