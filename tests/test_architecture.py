@@ -79,8 +79,8 @@ WRITERS = {
     "accounting/certificate.py": "certificates, which are files",
     "release/mechanism/tables.py": "tables, which are files",
     "release/safetab/configuration.py": "parameters, which are files",
-    "report/figures.py": "titles of pictures",
-    "report/html/__init__.py": "powers of ten as markup, and ticks of an axis",
+    "render/look.py": "numbers at the axes of pictures",
+    "report/html/__init__.py": "powers of ten as markup",
     "studies/drawing.py": "labels in pictures",
     "workbench/controls.py": "a width, for a style sheet",
 }

@@ -13,17 +13,17 @@ from importlib.resources import files
 import pytest
 
 from discreet import InputError, Release
-from discreet.answers.curves import profile_panel, release_lines
-from discreet.render.charts import COLOURS, SOFT, chart_of
 from discreet.accounting.calibration import calibrate
 from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
+from discreet.answers.curves import curve_lines, profile_panel
 from discreet.answers.release import claim_note
 from discreet.budget import AnswerKind, load, preset_names
 from discreet.budget.neighbours import RELATIONS
 from discreet.budget.noise_table import noise_lines
 from discreet.noise import GaussianNoise, LaplaceNoise
+from discreet.render.charts import COLOURS, SOFT, chart_of
 from discreet.render.tiles import tile_of
 from discreet.workbench import budget_page, commands, controls, tasks
 from discreet.workbench.differences import differences
@@ -227,7 +227,7 @@ def test_the_drawn_curve_passes_its_point_and_ends_at_the_floor(size: str, epsil
     assert found.epsilon == pytest.approx(epsilon, rel=1e-6)
     assert (found.epsilon, 1e-10) in line
     assert line[-1][1] == 1e-16
-    panel = profile_panel(release_lines("Exact", *found.profile), at=(found.epsilon, 1e-10), deepest=1e-16)
+    panel = profile_panel(curve_lines("Exact", *found.profile), at=(found.epsilon, 1e-10), deepest=1e-16)
     drawn = chart_of(panel)["series"][0]["data"]
     assert drawn[-1] == (line[-1][0], -16.0)
     assert (found.epsilon, -10.0) in drawn

@@ -96,17 +96,17 @@ def decision_picture(
     ['exact', 'zCDP', 'Gaussian DP', 'perfect privacy']
     """
     name = now.label if before is None else f"{now.label}, after"
-    curves = [now, now.zcdp, gaussian, *([before] if before else [])]
-    looks = release_lines(name, (), (), (), before=(f"{before.label}, before", ()) if before else None)
+    curves: list[Comparison | Sampled] = [now, now.zcdp, gaussian, *([before] if before else [])]
+    looks = curve_lines(name, (), (), (), before=(f"{before.label}, before", ()) if before else None)
     return Picture(curve_panels(list(zip(curves, looks, strict=True)), at=at, is_blind_shown=True))
 
 
-def release_lines(
+def curve_lines(
     name: str, exact: Points, zcdp: Points, gaussian: Points, *, before: tuple[str, Points] | None = None
 ) -> tuple[Line, ...]:
     """Return the curve of a release beside the usual bounds, and the one that it had before, with its name.
 
-    >>> [line.label for line in release_lines("exact", (), (), (), before=("before", ()))]
+    >>> [line.label for line in curve_lines("exact", (), (), (), before=("before", ()))]
     ['exact', 'zCDP', 'Gaussian DP', 'before']
     """
     return (

@@ -22,7 +22,7 @@ from discreet.answers.figure import (
     Weight,
 )
 from discreet.errors import visible
-from discreet.render.look import dashes, tick_script, value_script
+from discreet.render.look import dashes, tick_script, tick_text, value_script
 
 Options = dict[str, Any]
 """Options for ECharts."""
@@ -128,9 +128,15 @@ def _axis(axis: Axis, *, is_upright: bool) -> Options:
     # the number at an end that is not a round one
     for key, shown in (("min", "showMinLabel"), ("max", "showMaxLabel")):
         end = ends[key]
-        if end is not None and not axis.is_log and float(f"{end:.2g}") != end:
+        if end is not None and not axis.is_log and not _is_round(end):
             label[shown] = False
     return made
+
+
+def _is_round(end: float) -> bool:
+    """Whether a number has at most two digits."""
+    unit = 10.0 ** (math.floor(math.log10(abs(end))) - 1) if end else 1.0
+    return math.isclose(end, round(end / unit) * unit, rel_tol=1e-12)
 
 
 def _on_logs(axis: Axis) -> str:
@@ -201,7 +207,7 @@ def _bars(bars: Bars, panel: Panel) -> Options:
         "data": [list(at) for at in _placed(bars.points, panel)],
         "itemStyle": {"color": _colour(bars.place)},
         "emphasis": {"disabled": True},
-        **({} if panel.x.names else {"barWidth": f"{80 / max(1, len(bars.points)):.3g}%"}),
+        **({} if panel.x.names else {"barWidth": f"{max(1, 80 // max(1, len(bars.points)))}%"}),
     }
 
 
@@ -336,7 +342,10 @@ def _shaded(panel: Panel, made: Options) -> None:
     if not panel.x.names:
         many = (len(cells.values[0]), len(cells.values))
         for key, start, count in zip(("xAxis", "yAxis"), cells.start, many, strict=True):
-            made[key] |= {"type": "category", "data": [f"{start + place:g}" for place in range(count)]}
+            made[key] |= {
+                "type": "category",
+                "data": [tick_text(Axis(), start + place) for place in range(count)],
+            }
     seen = [at[2] for one in made["series"] if one["type"] == "heatmap" for at in one["data"]]
     low, high = cells.ends or (min(seen, default=0.0), max(seen, default=1.0))
     shades = ["#2166ac", "#f7f7f7", "#b2182b"] if cells.ends else ["#ffffe5", "#fec44f", "#cc4c02"]

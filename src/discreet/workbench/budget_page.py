@@ -9,7 +9,7 @@ from functools import partial
 
 from discreet.answers import Fact, Quantity, Style
 from discreet.answers.calibration import saving_fact
-from discreet.answers.curves import profile_panel, release_lines, tradeoff_panel
+from discreet.answers.curves import curve_lines, profile_panel, tradeoff_panel
 from discreet.answers.headline import curve_name, epsilon_fact, epsilon_note, usual_fact, worst_text
 from discreet.answers.meaning import meaning_sentences
 from discreet.answers.release import claim_note, relation, shared_rho
@@ -172,7 +172,7 @@ def _curves(page: c.Page) -> None:
         if quick is None:
             return None
         delta, name = float(numbers.state.delta), _curve_name(numbers.state)
-        lines = release_lines(name, *quick.profile, before=("Before", old.profile[0]) if old else None)
+        lines = curve_lines(name, *quick.profile, before=("Before", old.profile[0]) if old else None)
         deepest = float(deepest_drawn(numbers.state.delta))
         return profile_panel(lines, at=(quick.epsilon, delta), deepest=deepest), (
             f"delta against epsilon. At delta {Style.GIVEN.quantity(delta)}: {name.lower()} "
@@ -184,7 +184,7 @@ def _curves(page: c.Page) -> None:
         if errors is None:
             return None
         name = _curve_name(numbers.state, least=True)
-        lines = release_lines(name, *errors.lines, before=("Before", old.lines[0]) if old else None)
+        lines = curve_lines(name, *errors.lines, before=("Before", old.lines[0]) if old else None)
         said = f"The lowest rate of misses at each rate of false alarms: {name.lower()}, zCDP, Gaussian DP."
         return tradeoff_panel(lines, is_log=log), said
 
