@@ -22,7 +22,7 @@ from discreet.answers.figure import (
     Weight,
 )
 from discreet.errors import visible
-from discreet.render.look import dashes, tick_script, tick_text, value_script
+from discreet.render.look import LOG_SCRIPTS, dashes, tick_script, tick_text, value_script
 
 Options = dict[str, Any]
 """Options for ECharts."""
@@ -115,7 +115,7 @@ def _axis(axis: Axis, *, is_upright: bool) -> Options:
     if is_upright and _on_logs(axis):
         made["type"] = "value"
         ends = {key: None if end is None else math.floor(math.log10(end) + 1e-9) for key, end in ends.items()}
-        label[":formatter"] = "v => v === 0 ? '1' : '1e' + v"
+        label[":formatter"] = LOG_SCRIPTS[0]
         if ends["min"] is not None:
             made["interval"] = max(1, round(-ends["min"] / 4))
     elif tick_script(axis):
@@ -141,9 +141,7 @@ def _is_round(end: float) -> bool:
 
 def _on_logs(axis: Axis) -> str:
     """What writes a value of an upright axis in powers of ten: its logarithm is drawn."""
-    if axis.is_log and axis.written is Notation.POWER:
-        return "v => v === undefined ? '' : Math.pow(10, v).toExponential(3)"
-    return ""
+    return LOG_SCRIPTS[1] if axis.is_log and axis.written is Notation.POWER else ""
 
 
 def _room(axis: Axis) -> float:
@@ -204,7 +202,8 @@ def _dots(dots: Dots, panel: Panel) -> Options:
 def _bars(bars: Bars, panel: Panel) -> Options:
     return {
         "type": "bar",
-        "data": [list(at) for at in _placed(bars.points, panel)],
+        # beside a name the bars of several series are set side by side by the chart itself
+        "data": [[round(at) if panel.x.names else at, up] for at, up in _placed(bars.points, panel)],
         "itemStyle": {"color": _colour(bars.place)},
         "emphasis": {"disabled": True},
         **({} if panel.x.names else {"barWidth": f"{max(1, 80 // max(1, len(bars.points)))}%"}),

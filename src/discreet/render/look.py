@@ -83,6 +83,11 @@ _JAVASCRIPT = {
     Notation.POWER: ("v => v === 1 ? '1' : v.toExponential(0)", "v => Number(v).toExponential(3)"),
 }
 """At an axis, and under the pointer."""
+LOG_SCRIPTS = (
+    "v => v === 0 ? '1' : '1e' + v",
+    "v => v === undefined ? '' : Math.pow(10, v).toExponential(3)",
+)
+"""The same for a number whose logarithm is drawn."""
 
 
 def tick_script(axis: Axis) -> str:
