@@ -58,16 +58,17 @@ ANY = {
     "release/engine/spark.py": "Spark, which need not be installed",
     "release/manifests.py": "JSON, until it is checked",
     "release/mechanism/counts.py": "NumPy integers of any width",
-    "report/figures.py": "settings of Matplotlib, and options passed on to it",
+    "render/charts.py": "ECharts, whose options are JSON",
+    "render/pictures.py": "settings of Matplotlib",
+    "report/plots.py": "options passed on to Matplotlib",
     "report/workbook.py": "XlsxWriter, which has no types",
-    "report/html/__init__.py": "settings of Matplotlib, and options that `page` passes on to `gather`",
+    "report/html/__init__.py": "options that `page` passes on to `gather`",
     "risk/attack.py": "options passed on to a method",
     "risk/inputs.py": "one number gives a float, several give an array",
     "risk/table.py": "PyArrow, which has no types",
     "tables/columns.py": "NumPy numbers of any kind",
     "tables/reader.py": "PyArrow, which has no types; pandas and polars",
     "studies/register.py": "TOML, until it is checked",
-    "workbench/charts.py": "ECharts, whose options are JSON",
 }
 """Border modules, in which `Any` may be written, and why. Elsewhere a type says what comes."""
 
@@ -78,8 +79,8 @@ WRITERS = {
     "accounting/certificate.py": "certificates, which are files",
     "release/mechanism/tables.py": "tables, which are files",
     "release/safetab/configuration.py": "parameters, which are files",
-    "report/figures.py": "titles of pictures",
-    "report/html/__init__.py": "powers of ten as markup, and ticks of an axis",
+    "render/look.py": "numbers at the axes of pictures",
+    "report/html/__init__.py": "powers of ten as markup",
     "studies/drawing.py": "labels in pictures",
     "workbench/controls.py": "a width, for a style sheet",
 }

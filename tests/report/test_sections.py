@@ -12,6 +12,7 @@ from discreet.answers import Answer, AnswerTable, Column, Quantity, Style, sente
 from discreet.answers.account import account_answer
 from discreet.answers.answer import Cards, Fact, Glossary, Illustration, Verbatim, marked
 from discreet.answers.calibration import calibration_answer
+from discreet.answers.figure import Axis, Panel, Picture
 from discreet.answers.report import report_sections
 from discreet.budget import load
 from discreet.render.html import html_of, section_of, typeset
@@ -93,7 +94,10 @@ def test_what_is_set_apart_is_escaped_and_kept() -> None:
         Verbatim("a < b\nc", hostile),
         Illustration("picture", hostile, sentence(hostile), hostile),
     )
-    page = section_of(Answer(hostile, body=body), anchor="x", pictures={"picture": ("<svg", "</svg>")})
+    figures = {
+        name: lambda: Picture((Panel(Axis("x"), Axis(), ()),), "Beside") for name in ("picture", "more")
+    }
+    page = section_of(Answer(hostile, body=body, figures=figures), anchor="x")
     assert "<b>" not in page
     assert page.count("&lt;b&gt;\\u202e&amp;&lt;/b&gt;") == 10
     assert "<strong>10<sup>−10</sup></strong>" in page
@@ -101,7 +105,8 @@ def test_what_is_set_apart_is_escaped_and_kept() -> None:
     assert '<dt id="term-zcdp">zCDP</dt>' in page
     assert "a &lt; b\nc" in page
     assert 'aria-labelledby="picture-title picture-text"' in page
-    assert "<figure>" not in section_of(Answer("x", body=body), anchor="x")  # not drawn, not shown
+    assert page.count("<figure>") == 2  # one where it is placed, the other at the end
+    assert page.index('aria-labelledby="picture') < page.index('aria-label="Beside"')
 
 
 @pytest.mark.parametrize(

@@ -345,7 +345,7 @@ def descendants(pid: int) -> list[int]:
 
 def test_nicegui_is_loaded_only_by_the_pages() -> None:
     code = (
-        "import sys, json; from discreet.workbench import adversary, state, charts, "
+        "import sys, json; from discreet.workbench import adversary, state, "
         "session, tabulation, tasks, words, workers; print(json.dumps('nicegui' in sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

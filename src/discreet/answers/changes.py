@@ -21,7 +21,7 @@ from discreet.answers.answer import (
     sentence,
 )
 from discreet.answers.calibration import variance_table
-from discreet.answers.findings import Findings
+from discreet.answers.facts import Facts
 from discreet.answers.quantity import Quantity, Style
 from discreet.answers.risk import right_percent, times_right
 from discreet.budget import Release
@@ -42,7 +42,7 @@ _NOISE = {
 }
 
 
-def changes_section(after: Findings, before: Findings) -> Answer:
+def changes_section(after: Facts, before: Facts) -> Answer:
     """Say how a release differs from the one before: its epsilon, the best guess, and the noise by level.
 
     >>> from discreet.budget import load
@@ -77,7 +77,7 @@ def _release_words(release: Release) -> Sentence:
 # -- in words ----------------------------------------------------------------------------------------------
 
 
-def _promises(after: Findings, before: Findings) -> Iterator[Sentence]:
+def _promises(after: Facts, before: Facts) -> Iterator[Sentence]:
     if after.kind != before.kind:
         yield sentence(
             "The number before is {before}, the one after {after}: they are different kinds of answers.",
@@ -98,7 +98,7 @@ def _promises(after: Findings, before: Findings) -> Iterator[Sentence]:
         )
 
 
-def _epsilon_sentence(after: Findings, before: Findings) -> Sentence:
+def _epsilon_sentence(after: Facts, before: Facts) -> Sentence:
     row, was = after.headline, before.headline
     then, now = before.kind.quantity(was.epsilon), after.kind.quantity(row.epsilon)
     delta = Quantity(row.delta, Style.GIVEN)
@@ -165,7 +165,7 @@ def _ratio_words(level: LevelRatio) -> Sentence:
 # -- the headline numbers ----------------------------------------------------------------------------------
 
 
-def _numbers(after: Findings, before: Findings) -> AnswerTable:
+def _numbers(after: Facts, before: Facts) -> AnswerTable:
     row, was = after.headline, before.headline
     rhos = [rho_total(one.release) for one in (before, after)]
     gap = None if None in rhos else rhos[1] - rhos[0]  # type: ignore[operator]
@@ -190,7 +190,7 @@ def _numbers(after: Findings, before: Findings) -> AnswerTable:
     return AnswerTable(columns, tuple(rows), "The headline numbers")
 
 
-def _epsilon_cells(after: Findings, before: Findings, old: PrivacyRow, new: PrivacyRow) -> tuple[Cell, ...]:
+def _epsilon_cells(after: Facts, before: Facts, old: PrivacyRow, new: PrivacyRow) -> tuple[Cell, ...]:
     head = after.kind.column("epsilon").capitalize()
     return (
         sentence("{head}, delta {delta}", head=head, delta=Quantity(new.delta, Style.GIVEN)),
@@ -200,7 +200,7 @@ def _epsilon_cells(after: Findings, before: Findings, old: PrivacyRow, new: Priv
     )
 
 
-def _guess_cells(after: Findings, before: Findings) -> tuple[Cell, ...]:
+def _guess_cells(after: Facts, before: Facts) -> tuple[Cell, ...]:
     then, now = right_percent(before.guess), right_percent(after.guess)
     return (
         f"Best guess right, times in 100{', at most' if after.risk.is_bound else ''}",
@@ -214,6 +214,6 @@ def _guess_cells(after: Findings, before: Findings) -> tuple[Cell, ...]:
 
 
 def _proved(
-    found: Findings, value: Quantity, box: Interval | None, name: str, digits: int | None = None
+    found: Facts, value: Quantity, box: Interval | None, name: str, digits: int | None = None
 ) -> Words:
     return value if box is None else joined_words([value, proof_words(found.costs, box, name, digits)])

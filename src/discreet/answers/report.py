@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from importlib.metadata import version
 
 from discreet.answers.account import case_text, compared, cost_sentence, proof_words, report_table
@@ -29,8 +31,10 @@ from discreet.answers.answer import (
 )
 from discreet.answers.calibration import savings_section
 from discreet.answers.changes import changes_section
+from discreet.answers.curves import decision_picture
 from discreet.answers.describing import describes
-from discreet.answers.findings import Findings, Misses
+from discreet.answers.facts import Facts, Misses
+from discreet.answers.figure import Picture
 from discreet.answers.glossary import glossary_section
 from discreet.answers.quantity import NumberKind, Quantity, Style
 from discreet.answers.release import (
@@ -58,8 +62,8 @@ from discreet.risk.profile import DIGITS as RISK_DIGITS
 from discreet.risk.profile import Risk
 
 
-@describes(Findings)
-def report_answer(found: Findings, *, written: Sequence[str] = ()) -> Answer:
+@describes(Facts)
+def report_answer(found: Facts, *, written: Sequence[str] = ()) -> Answer:
     """Say the headline of a report, and into which files it was written.
 
     >>> from discreet.budget import load
@@ -111,7 +115,7 @@ def report_answer(found: Findings, *, written: Sequence[str] = ()) -> Answer:
     )
 
 
-def report_sections(found: Findings, *, before: Findings | None = None) -> dict[str, Answer]:
+def report_sections(found: Facts, *, before: Facts | None = None) -> dict[str, Answer]:
     """Return the sections of a report by the names that links know them under, in order.
 
     >>> from discreet.budget import load
@@ -141,7 +145,7 @@ def report_sections(found: Findings, *, before: Findings | None = None) -> dict[
     }
 
 
-def report_subject(found: Findings) -> Sentence:
+def report_subject(found: Facts) -> Sentence:
     """Say in one line what a report is about: the release, neighbours, prior and what is claimed.
 
     >>> from discreet.budget import load
@@ -164,7 +168,7 @@ def report_subject(found: Findings) -> Sentence:
 # -- the decision ------------------------------------------------------------------------------------------
 
 
-def _decision(found: Findings) -> Answer:
+def _decision(found: Facts) -> Answer:
     facts = tuple(_facts(found))
     body: list[Part] = [Paragraph(_headline(found), role="headline")]
     if found.kind is not NumberKind.EXACT:
@@ -187,7 +191,7 @@ def _decision(found: Findings) -> Answer:
     return Answer("The decision", body=tuple(body), facts=facts)
 
 
-def _headline(found: Findings) -> Sentence:
+def _headline(found: Facts) -> Sentence:
     account, kind = found.account, found.kind
     epsilon = kind.quantity(found.headline.epsilon)
     texts = {
@@ -216,23 +220,23 @@ def _headline(found: Findings) -> Sentence:
     )
 
 
-def _target(found: Findings) -> str:
+def _target(found: Facts) -> str:
     unit, people = found.account.unit, found.account.people
     return f"this {unit}" if people == 1 else f"these {records(unit, people)}"
 
 
-def _odds(found: Findings) -> str:
+def _odds(found: Facts) -> str:
     if found.prior * 2 == 1:
         return "considers both answers equally likely"
     return f"gives one of the two answers {chance_words(found.prior)}"
 
 
-def _unaided(found: Findings, unit: str = "") -> Quantity:
+def _unaided(found: Facts, unit: str = "") -> Quantity:
     """How often the best guess is right with nothing published."""
     return Quantity(max(found.prior, 1 - found.prior), Style.HUNDRED, unit=unit)
 
 
-def _facts(found: Findings) -> Iterator[Fact]:
+def _facts(found: Facts) -> Iterator[Fact]:
     row, kind, bound = found.headline, found.kind, found.risk.is_bound
     before, after = kind.column("#").split("#")
     label = sentence(
@@ -264,7 +268,7 @@ def _facts(found: Findings) -> Iterator[Fact]:
         )
 
 
-def _proof(found: Findings, box: Interval | None, name: str, digits: int | None = None) -> Sentence:
+def _proof(found: Facts, box: Interval | None, name: str, digits: int | None = None) -> Sentence:
     if box is None:
         return joined_words([marked("Not certified", "quiet")])
     return joined_words([marked("Certified: ", "quiet"), proof_words(found.costs, box, name, digits)], "")
@@ -272,8 +276,10 @@ def _proof(found: Findings, box: Interval | None, name: str, digits: int | None 
 
 # -- the curves --------------------------------------------------------------------------------------------
 
+_PANELS = ("profile", "tradeoff")
 
-def _curves(found: Findings, before: Findings | None) -> Answer:
+
+def _curves(found: Facts, before: Facts | None) -> Answer:
     account, row = found.account, found.headline
     read = (
         "In the first figure lower is better: it shows the delta needed at each epsilon. In the second, "
@@ -281,6 +287,7 @@ def _curves(found: Findings, before: Findings | None) -> Answer:
         "line from corner to corner would be perfect privacy."
     )
     body: list[Part] = [read, *_illustrations(found, before), report_table(found.costs, found.gaussian)]
+    figures = {name: partial(_panel, found, before, place) for place, name in enumerate(_PANELS)}
     if account.pairs > 1:
         said = sentence(
             "{compared}. At delta {delta} the worst {which} is {worst}; the numbers above hold for the worst "
@@ -294,20 +301,35 @@ def _curves(found: Findings, before: Findings | None) -> Answer:
         named = [(path, marked(path_text(found.release, path), "name")) for path in paths]
         items = [sentence("Path {path}: {levels}", path=str(path), levels=levels) for path, levels in named]
         body += [said, Bullets(tuple(items), "plain")]
-    return Answer("How much privacy is lost", body=tuple(body))
+    return Answer("How much privacy is lost", body=tuple(body), figures=figures)
 
 
-def _illustrations(found: Findings, before: Findings | None) -> Iterator[Illustration]:
+def _panel(found: Facts, before: Facts | None, place: int) -> Picture:
+    """One of the two pictures: the privacy profile or the trade-off curve."""
+    both = decision_picture(
+        found.drawn,
+        found.gaussian,
+        at=(found.headline.epsilon, found.headline.delta),
+        before=None if before is None else before.drawn,
+    )
+    return Picture((replace(both.panels[place], title=""),), size=(5.2, 4.2))
+
+
+def _illustrations(found: Facts, before: Facts | None) -> Iterator[Illustration]:
     row, miss = found.headline, found.accuser
+    profile, tradeoff = _PANELS
+    high = max(float(one.drawn.profile.epsilon[-1]) for one in (found, before) if one is not None)
     was = ""
     if before is not None:
         was = f" Before, it was at {before.kind.quantity(before.headline.epsilon).claimed}."
     yield Illustration(
-        "profile",
+        profile,
         "Privacy profile",
         sentence(
-            "Delta, on a logarithmic scale from 1 to 1e-21, against epsilon. All curves fall. At delta "
-            "{delta} the curve of this release is at epsilon {epsilon} and the zCDP bound at {zcdp}.{was}",
+            "Delta, on a logarithmic scale from 1 to 1e-21, against epsilon from 0 to {high}. All curves "
+            "fall. At delta {delta} the curve of this release is at epsilon {epsilon} and the zCDP bound at "
+            "{zcdp}.{was}",
+            high=Quantity(high, digits=3),
             delta=Quantity(row.delta, Style.GIVEN),
             epsilon=found.kind.quantity(row.epsilon).claimed,
             zcdp=Quantity(row.zcdp),
@@ -316,7 +338,7 @@ def _illustrations(found: Findings, before: Findings | None) -> Iterator[Illustr
         "The privacy profile. The dot is the headline. Where two lines overlap, they agree.",
     )
     yield Illustration(
-        "tradeoff",
+        tradeoff,
         "Trade-off curve",
         sentence(
             "True cases missed against false alarms, both from 0 to 100 percent. The curves fall from the "
@@ -332,7 +354,7 @@ def _illustrations(found: Findings, before: Findings | None) -> Iterator[Illustr
 # -- risk --------------------------------------------------------------------------------------------------
 
 
-def _risk(found: Findings) -> Answer:
+def _risk(found: Facts) -> Answer:
     averages = joined_words(
         [
             "These are averages over the noise.",
@@ -347,7 +369,7 @@ def _risk(found: Findings) -> Answer:
     return Answer("Risk in plain words", body=body)
 
 
-def _adversaries(found: Findings) -> Iterator[Sentence]:
+def _adversaries(found: Facts) -> Iterator[Sentence]:
     account, risk = found.account, found.risk
     unaided = sentence(
         "Without the release the best guess is right {unaided} times in 100.", unaided=_unaided(found)
@@ -376,7 +398,7 @@ def _item(name: str, *said: Words) -> Sentence:
     return joined_words([marked(name, "strong"), *said])
 
 
-def _accuser(found: Findings, miss: Misses) -> Sentence:
+def _accuser(found: Facts, miss: Misses) -> Sentence:
     """Say how often the truth is missed by someone who must not accuse falsely; a bound is rounded down."""
     least, converted = (Quantity(one, Style.OFTEN, NumberKind.AT_LEAST) for one in (miss.exact, miss.zcdp))
     never = str(Quantity(0.0, Style.OFTEN, NumberKind.AT_LEAST))
@@ -397,7 +419,7 @@ def _accuser(found: Findings, miss: Misses) -> Sentence:
     return joined_words([said, sentence("The usual conversion can promise only {often}.", often=converted)])
 
 
-def _guesses(found: Findings) -> AnswerTable:
+def _guesses(found: Facts) -> AnswerTable:
     columns = (
         Column("who sees only", is_text=True),
         Column("most informative count", is_text=True),
@@ -417,7 +439,7 @@ def _guesses(found: Findings) -> AnswerTable:
     return AnswerTable(columns, (*rows, (every, None, None, right)), str(title))
 
 
-def _accusers(found: Findings) -> AnswerTable:
+def _accusers(found: Facts) -> AnswerTable:
     columns = (
         Column("false alarms, at most", is_text=True),
         Column("this release"),
@@ -460,7 +482,7 @@ _ASSUMED = {
 }
 
 
-def _limits(found: Findings) -> Answer:
+def _limits(found: Facts) -> Answer:
     release, account = found.release, found.account
     items = [_item(name, text) for name, text in _ASSUMED.items()]
     if release.neighbours != account.neighbours:
@@ -482,7 +504,7 @@ def _limits(found: Findings) -> Answer:
     return Answer("Assumptions and limits", body=tuple(body))
 
 
-def _method(found: Findings, before: Findings | None) -> Answer:
+def _method(found: Facts, before: Facts | None) -> Answer:
     how = sentence(
         "The privacy loss of all counts together is computed exactly, for every path or pair of paths that a "
         "record may take, by inverting its characteristic function; the account is the worst over all of "
@@ -507,7 +529,7 @@ def _method(found: Findings, before: Findings | None) -> Answer:
     return Answer("Method and version", body=body)
 
 
-def _commands(found: Findings, before: Findings | None) -> Iterator[str]:
+def _commands(found: Facts, before: Facts | None) -> Iterator[str]:
     release, account = found.release, found.account
     file = _argument(release, "release.toml")
     about = ""
@@ -532,7 +554,7 @@ def _argument(release: Release, file: str) -> str:
     return shlex.quote(release.name) if is_preset else file
 
 
-def _files(found: Findings, before: Findings | None) -> Answer:
+def _files(found: Facts, before: Facts | None) -> Answer:
     both = [("release.toml", found.release)]
     both += [] if before is None else [("before.toml", before.release)]
     files = (Verbatim(release.to_toml(), f"{file}: {release.name}") for file, release in both)

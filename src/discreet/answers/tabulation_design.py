@@ -24,6 +24,7 @@ from discreet.answers.answer import (
     sentence,
 )
 from discreet.answers.describing import describes
+from discreet.answers.figure import Axis, Line, Notation, Panel, Points, Weight
 from discreet.answers.quantity import NumberKind, Quantity, Style
 from discreet.answers.release import claim_text
 from discreet.answers.tabulation_account import steps_text
@@ -40,6 +41,10 @@ PARTS = {"cell": "average cell", "total": "whole group"}
 MOST_SHOWN = 20
 """Groups that could get a total only that people see; machines get all."""
 
+TABLES = ("total only", "sex × 4 ages", "sex × 9 ages", "sex × 23 ages")
+"""The tables of the 2020 ladder."""
+
+_PEOPLE = "people in the group"
 _ADDED = {"unbounded": "added", "bounded": "replaced"}
 
 
@@ -93,10 +98,10 @@ def design_written(answer: Answer, out: Path | None) -> Answer:
     """Return the answer of a design with the file that it was written to, if any.
 
     >>> design_written(Answer("a design"), Path("design.xlsx")).body
-    ('Written: design.xlsx.',)
+    ('Notation: design.xlsx.',)
     """
     place = None if out is None else str(out)
-    body = answer.body if place is None else (*answer.body, f"Written: {place}.")
+    body = answer.body if place is None else (*answer.body, f"Notation: {place}.")
     return replace(answer, record={**answer.record, "out": place}, body=body)
 
 
@@ -661,3 +666,48 @@ def _groups(found: TotalOnlyGroups) -> AnswerTable:
         for one in found.groups
     )
     return AnswerTable(columns, tuple(rows))
+
+
+# -- pictures ------------------------------------------------------------------------------------------------
+
+
+def suppression_panel(lines: Sequence[tuple[str, Points]]) -> Panel:
+    """Return the chance of being dropped against the true size, a line for each kind of noise.
+
+    >>> suppression_panel([("rho 0.1", ((0.0, 1.0), (20.0, 0.0)))]).items[0].label
+    'rho 0.1'
+    """
+    return Panel(Axis(_PEOPLE, 0.0), _chances("chance to be dropped"), _lines(lines))
+
+
+def bias_panel(if_shown: Points, overall: Points) -> Panel:
+    """Return the bias of a total against the true size: for groups shown, and with dropped groups as zero.
+
+    >>> [line.label for line in bias_panel((), ()).items]
+    ['of groups that are shown', 'dropped ones counted as 0']
+    """
+    lines = (("of groups that are shown", if_shown), ("dropped ones counted as 0", overall))
+    return Panel(Axis(_PEOPLE, 0.0), Axis("bias, people"), _lines(lines))
+
+
+def tables_panel(lines: Sequence[Points]) -> Panel:
+    """Return the chance of each table against the true size.
+
+    >>> tables_panel([((10.0, 1.0), (1000.0, 0.0))] * 4).items[1].label
+    'sex × 4 ages'
+    """
+    sizes = lines[0] if lines else ()
+    low, high = (sizes[0][0], sizes[-1][0]) if sizes else (None, None)
+    x = Axis(_PEOPLE, low, high, is_log=True, written=Notation.COUNT)
+    return Panel(x, _chances("chance of the table"), _lines(zip(TABLES, lines, strict=True)))
+
+
+def _lines(lines: Iterable[tuple[str, Points]]) -> tuple[Line, ...]:
+    return tuple(
+        Line(at, name, place, Weight.NORMAL if place else Weight.HEAVY)
+        for place, (name, at) in enumerate(lines)
+    )
+
+
+def _chances(title: str) -> Axis:
+    return Axis(title, 0.0, 1.0, written=Notation.PERCENT)

@@ -32,11 +32,9 @@ from discreet.answers.answer import (
     Words,
     text,
 )
+from discreet.answers.figure import Picture
 from discreet.answers.quantity import Quantity
 from discreet.errors import visible
-
-InlineSvg = tuple[str, str]
-"""SVG in two parts, between which its description stands: its first tag without the end, and the rest."""
 
 SHORT = 16
 """Rows of a table that is printed on one page."""
@@ -59,8 +57,8 @@ def html_of(answer: Answer) -> str:
     return _Writer(in_notebook=True).section(answer, 'class="answer"', 3)
 
 
-def section_of(answer: Answer, *, anchor: str, pictures: Mapping[str, InlineSvg] | None = None) -> str:
-    """Return the section of a page, which links find under `anchor`; pictures stand where they are named.
+def section_of(answer: Answer, *, anchor: str, colours: Mapping[str, str] | None = None) -> str:
+    """Return the section of a page, which links find under `anchor`; `colours` replace those of print.
 
     >>> from discreet.answers import Answer
     >>> print(section_of(Answer("one count", {}, ("Epsilon is 1.5.",)), anchor="decision"))
@@ -69,7 +67,7 @@ def section_of(answer: Answer, *, anchor: str, pictures: Mapping[str, InlineSvg]
     <p>Epsilon is 1.5.</p>
     </section>
     """
-    return _Writer(pictures=pictures or {}).section(answer, f'id="{anchor}"', 2)
+    return _Writer(colours=colours or {}).section(answer, f'id="{anchor}"', 2)
 
 
 def html_words(words: Words | None) -> str:
@@ -106,25 +104,29 @@ class _Writer:
     """How parts of a body are written, on a page or in a notebook."""
 
     in_notebook: bool = False
-    pictures: Mapping[str, InlineSvg] = field(default_factory=dict)
+    colours: Mapping[str, str] = field(default_factory=dict)
 
     def section(self, answer: Answer, attributes: str, level: int) -> str:
-        """A section with its heading; a text starts with its title, which here is the heading."""
+        """A section with its heading; a text starts with its title, which here is the heading.
+
+        Pictures stand where the body places them, or else at the end.
+        """
         body = [part for part in answer.body if part != "" and not _is_title(part, answer.title)]
         parts: list[str] = []
-        for is_picture, run in groupby(body, lambda part: isinstance(part, Illustration)):
-            written = [self.part(part, answer.title, level + 1) for part in run]
-            drawn = [one for one in written if one]
-            parts += ['<div class="figures">', *drawn, "</div>"] if is_picture and drawn else drawn
+        for is_placed, run in groupby(body, lambda part: isinstance(part, Illustration)):
+            written = [self.part(part, answer, level + 1) for part in run]
+            parts += ['<div class="figures">', *written, "</div>"] if is_placed else written
+        placed = {part.name for part in body if isinstance(part, Illustration)}
+        others = [self.drawn(name, make()) for name, make in answer.figures.items() if name not in placed]
         cautions = [f'<p class="caution">{_escaped(str(caution))}</p>' for caution in answer.cautions]
         title = [f"<h{level}>{_escaped(answer.title)}</h{level}>"] if answer.title else []
-        return "\n".join([f"<section {attributes}>", *title, *parts, *cautions, "</section>"])
+        return "\n".join([f"<section {attributes}>", *title, *parts, *cautions, *others, "</section>"])
 
-    def part(self, part: Part, title: str, level: int) -> str:
+    def part(self, part: Part, answer: Answer, level: int) -> str:
         """One part of a body; headings in it are of this level."""
         match part:
             case AnswerTable():
-                return "\n".join(self.table(part, title))
+                return "\n".join(self.table(part, answer.title))
             case Heading():
                 return f"<h{level}>{_escaped(part.text)}</h{level}>"
             case Bullets():
@@ -143,7 +145,7 @@ class _Writer:
             case Cards():
                 return "\n".join(['<div class="cards">', *map(self.card, part.facts), "</div>"])
             case Illustration():
-                return self.figure(part)
+                return self.figure(part, answer)
             case Paragraph():
                 return f"<p{_class(part.role)}>{self.words(part.text)}</p>"
             case _:
@@ -155,11 +157,11 @@ class _Writer:
         written = [f'<p class="card-{name}">{self.words(line)}</p>' for name, line in lines if line != ""]
         return "\n".join(['<div class="card">', *written, "</div>"])
 
-    def figure(self, part: Illustration) -> str:
-        """A picture that says what it shows; nothing if it was not drawn."""
-        if part.name not in self.pictures:
-            return ""
-        head, rest = self.pictures[part.name]
+    def figure(self, part: Illustration, answer: Answer) -> str:
+        """A picture of an answer where it is placed, with what it shows for those who cannot see it."""
+        from discreet.render.pictures import inline_svg
+
+        head, rest = inline_svg(answer.figures[part.name](), part.name, self.colours)
         ids = [f"{part.name}-title", f"{part.name}-text"]
         return (
             f'<figure>{head} role="img" aria-labelledby="{" ".join(ids)}" class="chart">'
@@ -167,6 +169,14 @@ class _Writer:
             f'<desc id="{ids[1]}">{_escaped(str(part.shows))}</desc>{rest}'
             f"<figcaption>{_escaped(part.caption)}</figcaption></figure>"
         )
+
+    def drawn(self, name: str, picture: Picture) -> str:
+        """A picture, described for those who cannot see it."""
+        from discreet.render.pictures import inline_svg
+
+        head, rest = inline_svg(picture, name, self.colours)
+        said = escape(visible(picture.caption or picture.title or name))
+        return f'<figure>{head} role="img" aria-label="{said}">{rest}</figure>'
 
     # -- tables ------------------------------------------------------------------------------------------
 

@@ -6,13 +6,13 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from discreet.accounting.calibration import Calibration, calibrate
+from discreet.answers.accuracy import sizes_panel
 from discreet.answers.calibration import least_budget_sentence, promise_sentence, proof_sentence
 from discreet.answers.quantity import Style
 from discreet.budget.level_names import level_name
 from discreet.errors import DiscreetError, InputError
 from discreet.estimation.accuracy import MarginLine, margin_lines
 from discreet.numbers import positive
-from discreet.workbench import charts
 from discreet.workbench import controls as c
 from discreet.workbench.commands import command_line, has_usual_tree
 from discreet.workbench.differences import OWN_SIZE
@@ -277,16 +277,13 @@ def _sizes(page: _AccuracyPage) -> None:
         return page.margins.by_query.get(page.query, {}) if page.margins else {}
 
     def drawn() -> c.Drawn:
-        drawn = {
-            level_name(level): tuple((10.0**power, max(margin, 0.5) / 10.0**power) for power in range(1, 7))
-            for level, margin in lines().items()
-        }
-        if not drawn or page.margins is None:
+        if not lines() or page.margins is None:
             return None
         margins = ((level_name(level), Style.MARGIN.quantity(margin)) for level, margin in lines().items())
         said = "; ".join(f"{level} ± {margin}" for level, margin in margins)
         name = f"Relative error of {page.query} against the size of a group"
-        return charts.sizes(drawn, page.state.base.unit), f"{name}. Margin of the {page.margins.what}: {said}"
+        panel = sizes_panel(lines(), page.state.base.unit)
+        return panel, f"{name}. Margin of the {page.margins.what}: {said}"
 
     def note() -> str:
         if page.margins is None or not page.query:

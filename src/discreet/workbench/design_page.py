@@ -11,6 +11,7 @@ from discreet.answers import Quantity, Style
 from discreet.answers.release import claim_text
 from discreet.answers.tabulation_design import (
     PARTS,
+    bias_panel,
     budget_fact,
     cap_text,
     cost_facts,
@@ -18,12 +19,13 @@ from discreet.answers.tabulation_design import (
     mixes_text,
     rival_facts,
     rival_text,
+    suppression_panel,
+    tables_panel,
 )
 from discreet.errors import DiscreetError
 from discreet.numbers import exact_text
 from discreet.release.safetab.design import DesignCost, Rivals, SizedLevel, rivals
 from discreet.release.safetab.specification import safetab_p
-from discreet.workbench import charts
 from discreet.workbench import controls as c
 from discreet.workbench import tabulation as plan
 from discreet.workbench.session import Question, Session
@@ -193,7 +195,7 @@ def _suppression(page: _DesignPage) -> None:
         said = "; ".join(
             f"{name}: half of the groups of {Style.PLACES.quantity(half, 0)} people" for name, half in halves
         )
-        return charts.suppression(lines), f"Chance of being dropped, by true size. {said}."
+        return suppression_panel(lines), f"Chance of being dropped, by true size. {said}."
 
     with c.card():
         page.heading("Who is dropped, by true size", "suppression")
@@ -278,11 +280,11 @@ def _row(page: _DesignPage) -> None:
 
     def tables() -> c.Drawn:
         found = curves()
-        return (charts.tables(found.tables), "") if found else None
+        return (tables_panel(found.tables), "") if found else None
 
     def bias() -> c.Drawn:
         found = curves()
-        return (charts.bias(found.bias, found.overall_bias), "") if found and found.bias else None
+        return (bias_panel(found.bias, found.overall_bias), "") if found and found.bias else None
 
     with c.card():
         with c.box("wb-between wb-top"):

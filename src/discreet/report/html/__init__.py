@@ -2,14 +2,12 @@
 
 `gather` computes what a page says, `render` writes it, `page` does both. The page is one HTML file that
 loads nothing, runs nothing, and prints; the same inputs give the same bytes. What it says is a list of
-answers (`discreet.answers.report`), each of which becomes a section; here are their frame and the pictures.
+answers (`discreet.answers.report`), each of which becomes a section; here is the frame around them.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache, partial
@@ -24,16 +22,17 @@ from discreet.accounting.comparisons.gaussian_dp import GaussianDP
 from discreet.accounting.costs import DELTAS, epsilon_rows, zcdp_of
 from discreet.accounting.overall import Account
 from discreet.accounting.overall import account as account_of
+from discreet.accounting.sampling import sampled
 from discreet.accounting.values import read_probabilities
 from discreet.answers.answer import Sentence, Words, marked
-from discreet.answers.findings import ALPHAS, Findings, Misses
+from discreet.answers.facts import ALPHAS, Facts, Misses
 from discreet.answers.report import report_answer, report_sections, report_subject
 from discreet.budget import Neighbours, Release
 from discreet.budget.toml import line as one_line
 from discreet.errors import InputError, PrecisionError
 from discreet.numbers import Exact
-from discreet.render.html import InlineSvg, html_words, section_of
-from discreet.report.figures import DEEPEST, STYLE, Lines, Look, Sampled, draw_curves, figure_bytes, sampled
+from discreet.render import look
+from discreet.render.html import html_words, section_of
 from discreet.report.html.pdf import print_pdf
 from discreet.risk.profile import risk_profile
 
@@ -45,6 +44,17 @@ __all__ = ["Facts", "checked_title", "framed", "gather", "page", "print_pdf", "r
 
 Stage = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
+
+_COLOURS = {
+    look.INK: "var(--ink)",
+    look.SOFT: "var(--quiet)",
+    look.GRID: "var(--grid)",
+    look.colour(0): "var(--exact)",
+    look.colour(1): "var(--zcdp)",
+    look.colour(2): "var(--before)",
+    look.GREY: "var(--gaussian)",
+}
+"""Colours of print, and what the page has instead (style.css)."""
 
 
 def page(
@@ -77,13 +87,6 @@ def checked_title(title: str) -> str:
 
 
 # -- what a page says --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Facts(Findings):
-    """All that a page says of one release, with the points of its curves."""
-
-    drawn: Sampled
 
 
 def gather(
@@ -183,10 +186,10 @@ def _saving(release: Release, delta: Fraction, account: Account) -> tuple[Calibr
 
 def render(facts: Facts, *, before: Facts | None = None, title: str = "") -> str:
     """Return the page as text; nothing is computed here."""
-    sections, drawn = report_sections(facts, before=before), pictures(facts, before)
+    sections = report_sections(facts, before=before)
     heading = checked_title(title) or facts.release.title or facts.release.name
     return framed(
-        {anchor: section_of(answer, anchor=anchor, pictures=drawn) for anchor, answer in sections.items()},
+        {anchor: section_of(answer, anchor=anchor, colours=_COLOURS) for anchor, answer in sections.items()},
         title=f"{heading} – privacy report",
         kicker="Privacy report",
         heading=heading,
@@ -237,87 +240,3 @@ def _template() -> Template:
 
 def _source(file: str) -> str:
     return files("discreet.report.html").joinpath(file).read_text(encoding="utf-8")
-
-
-# -- its two pictures --------------------------------------------------------------------------------------
-
-_COLOURS = {
-    "ink": "#1c1f23",
-    "quiet": "#565d66",
-    "grid": "#e4e7ea",
-    "exact": "#0b62a8",
-    "zcdp": "#b8480a",
-    "gaussian": "#6b7178",
-    "before": "#0a7a58",
-}
-"""Colours of the page (style.css) by name; in the SVG each becomes the page's variable."""
-
-_DASHES: Look = {
-    "exact": "-",
-    "before": (0, (7, 2, 1.5, 2)),
-    "zcdp": (0, (5, 2.5)),
-    "gaussian": (0, (1.2, 1.8)),
-}
-_LOOK: Any = {
-    **dict.fromkeys(("text.color", "axes.labelcolor"), _COLOURS["ink"]),
-    **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), _COLOURS["quiet"]),
-    **dict.fromkeys(("svg.fonttype", "axes.facecolor", "figure.facecolor"), "none"),
-    "grid.color": _COLOURS["grid"],
-}
-
-
-def pictures(facts: Facts, before: Facts | None = None) -> dict[str, InlineSvg]:
-    """Return the privacy profile and the trade-off curve as SVG."""
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    kind, row = facts.account.claim.kind, facts.headline
-
-    def look(name: str, label: str) -> Look:
-        width = 2 if name in ("exact", "before") else 1.8
-        return {"color": _COLOURS[name], "label": label, "linestyle": _DASHES[name], "linewidth": width}
-
-    lines: Lines = [
-        (facts.drawn, look("exact", kind.label if before is None else f"{kind.label}, after")),
-        *([(before.drawn, look("before", f"{before.account.claim.kind.label}, before"))] if before else []),
-        (facts.drawn.zcdp, look("zcdp", "zCDP bound")),
-        (facts.gaussian, look("gaussian", "Gaussian approximation")),
-    ]
-    with matplotlib.rc_context({**STYLE, **_LOOK}):
-        figures = [Figure(figsize=(5.2, 4.0), layout="constrained") for _ in range(2)]
-        left, right = (figure.subplots() for figure in figures)
-        draw_curves(left, right, lines)
-        if row.epsilon > 0 and row.delta >= DEEPEST:
-            edges = [0, row.epsilon, row.epsilon], [row.delta, row.delta, DEEPEST]
-            left.plot(*edges, linewidth=0.8, linestyle=":", color=_COLOURS["quiet"])
-            left.plot([row.epsilon], [row.delta], "o", markersize=6, color=_COLOURS["exact"])
-        right.plot([0, 1], [1, 0], color=_COLOURS["quiet"], linewidth=0.9, label="perfect privacy")
-        raised = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-        powers = ["1", *(f"10⁻{str(power).translate(raised)}" for power in range(3, 22, 3))]
-        left.set_yticks(left.get_yticks(), powers)
-        for axis in (right.xaxis, right.yaxis):
-            axis.set_major_formatter(lambda share, _: f"{100 * share:.0f} %")
-        left.set(xlabel="epsilon", ylabel="delta")
-        right.set(xlabel="false alarms", ylabel="true cases missed")
-        left.legend(loc="lower left")
-        right.legend(loc="upper right")
-    return {
-        key: _inline(figure_bytes(figure, "svg", _LOOK).decode(), key)
-        for key, figure in zip(("profile", "tradeoff"), figures, strict=True)
-    }
-
-
-def _inline(drawn: str, key: str) -> InlineSvg:
-    """Return SVG for the middle of a page, with its own ids and the page's colours and fonts, in two parts:
-    its first tag without the end, and the rest, so that a description can stand between them."""
-    drawn = drawn[drawn.index("<svg") :].strip()
-    useless = r"<metadata>.*?</metadata>\s*|<defs>\s*<style.*?</style>\s*</defs>\s*|<!--.*?-->\s*"
-    drawn = re.sub(useless, "", drawn, flags=re.DOTALL)
-    outer = r' (width|height)="[\d.]+pt"| version="1.1"| xmlns(:xlink)?="[^"]*"|; ?font-family:[^;"]*'
-    drawn = re.sub(outer, "", drawn).replace("xlink:href", "href")
-    drawn = re.sub(r"font: ([\d.]+px) [^;\"]*", r"font-size: \1", drawn)
-    drawn = re.sub(r'(id="|href="#|url\(#)', rf"\1{key}-", drawn)
-    for name, colour in _COLOURS.items():
-        drawn = drawn.replace(colour, f"var(--{name})")
-    head, _, rest = drawn.partition(">")
-    return head, rest

@@ -10,6 +10,7 @@ from discreet.accounting.calibration import Calibration
 from discreet.accounting.comparisons.gaussian_dp import GaussianDP
 from discreet.accounting.costs import PrivacyRow, PrivacyTable
 from discreet.accounting.overall import Account
+from discreet.accounting.sampling import Sampled
 from discreet.answers.quantity import NumberKind
 from discreet.budget import Release
 from discreet.estimation.accuracy import Accuracy
@@ -29,7 +30,7 @@ class Misses(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Findings(Displayed):
+class Facts(Displayed):
     """All that a report says of one release."""
 
     release: Release
@@ -43,6 +44,8 @@ class Findings(Displayed):
     risk: RiskProfile
     misses: tuple[Misses, ...]
     estimates: Accuracy | None
+    drawn: Sampled
+    """Points of the curves."""
     calibration: Calibration | None
     unsaved: str
     """Why no saving is stated, if one was looked for and there is none."""
