@@ -215,6 +215,34 @@ def test_refusals(tmp_path: Path, level: str, columns: dict[str, Any], said: str
     assert not (tmp_path / "x").exists()
 
 
+def test_all_parts_are_looked_at_in_one_round(tmp_path: Path) -> None:
+    folder, _ = write(tmp_path)
+    change(folder, "Region", variance=None, query_shape=None)
+    for file in (folder / "District.parquet").rglob("*.parquet"):
+        table = pq.read_table(file)
+        place = table.column_names.index("variance")
+        texts = table.column("variance").cast(pa.string())
+        pq.write_table(table.set_column(place, "variance", texts), file)
+    (folder / "Nation.parquet" / "part-9.parquet").write_bytes(b"PAR1" + b"31415" * 40)
+    with pytest.raises(InputError) as caught:
+        estimate(folder, tmp_path / "x", release=RELEASE)
+    said = str(caught.value)
+    assert "part-9.parquet cannot be read as Parquet: it is damaged, or something else" in said
+    assert "has no column query_shape or variance; it must have geocode, query_name" in said
+    assert "is of type string; a column of numbers is needed" in said
+    assert "31415" not in said
+
+
+def test_a_part_that_is_damaged_within(tmp_path: Path) -> None:
+    folder, _ = write(tmp_path)
+    for file in (folder / "Region.parquet" / "dpqueries").glob("*.parquet"):
+        content = bytearray(file.read_bytes())
+        content[4 : len(content) // 3] = b"\xff" * (len(content) // 3 - 4)
+        file.write_bytes(content)
+    with pytest.raises(InputError, match=r"Region.parquet cannot be read as Parquet: it is damaged"):
+        estimate(folder, tmp_path / "x", release=RELEASE)
+
+
 def test_what_is_needed(tmp_path: Path) -> None:
     folder, _ = write(tmp_path)
     with pytest.raises(InputError, match="name the release"):

@@ -125,30 +125,30 @@ EDGES = ",".join(EDUCATION)
 @pytest.mark.parametrize(
     ("study", "text", "message"),
     [
-        ("accuracy", "level,number\nState,3\n", "has no column count; it needs level, count"),
-        ("accuracy", "level,count\n", "has a header and no rows"),
-        ("accuracy", "", "has no column level, count"),
-        ("accuracy", "level,count\nState,3\nWard,4\n", "the level in line 3 of .* is none of US, State"),
-        ("accuracy", "level,count\nState,-3\n", "count in line 2 of .* is not a whole number"),
-        ("accuracy", "level,count\nState,7.5\n", "count in line 2 of .* is not a whole number"),
-        ("accuracy", "level,count\nState\n", "count in line 2 of .* is not a whole number"),
+        ("accuracy", "level,number\nState,3\n", "has no column count; it must have level, count"),
+        ("accuracy", "level,count\n", "there are no counts"),
+        ("accuracy", "", "is empty; a header and rows are needed"),
+        ("accuracy", "level,count\nState,3\nWard,4\n", "a level is none of US, State, .*line 3 of bad.csv"),
+        ("accuracy", "level,count\nState,-3\n", "is not a whole number from 0 to .*line 2 of bad.csv"),
+        ("accuracy", "level,count\nState,7.5\n", "count is not a whole number .line 2 of bad.csv"),
+        ("accuracy", "level,count\nState\n", "1 field, 2 expected .line 2 of bad.csv"),
         ("accuracy", "level,count\nState,9999999999999\n", "not a whole number from 0 to 999,999,999,999"),
         (
             "slope",
             f"level,{EDGES},earnings\nState,1,1,1,1,1,1,much\n",
-            "earnings in line 2 of .* not a number",
+            "earnings is not a number .line 2 of bad.csv",
         ),
         (
             "slope",
             f"level,{EDGES},earnings\nState,1,1,1,1,1,1,inf\n",
-            "earnings in line 2 of .* not a number",
+            "earnings are not a number .line 2 of bad.csv",
         ),
         ("slope", f"level,{EDGES},earnings\nState,1,1,1,1,1,1,9\n", "a slope needs three areas or more"),
         ("slope", "level,count\nState,1\n", "has no column below_9th"),
         (
             "slope",
             f"type,level,{EDGES},earnings\na,State,1,1,1,1,1,1,9\na,County,1,1,1,1,1,1,9\n",
-            "gives type 'a' a second level",
+            "a type has a second level; .*line 3 of bad.csv, field type",
         ),
     ],
 )
@@ -169,8 +169,8 @@ def test_bad_counts_are_named_by_line_and_column(tmp_path: Path, study: str, tex
 
 
 def test_no_file_and_no_text(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="there is no file"):
         home.accuracy(counts=tmp_path / "none.csv")
     (tmp_path / "bytes.csv").write_bytes(b"\xff\xfe\x00level,count\n")
-    with pytest.raises(InputError, match="not a CSV file in UTF-8"):
+    with pytest.raises(InputError, match="is UTF-16; save it as UTF-8"):
         home.accuracy(counts=tmp_path / "bytes.csv")

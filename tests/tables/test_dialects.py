@@ -26,7 +26,7 @@ from discreet.answers import describe
 from discreet.budget import Release
 from discreet.cli import run
 from discreet.errors import InputError
-from discreet.release import measure, tabulate
+from discreet.release import create_ledger, measure, read_ledger, tabulate
 from discreet.risk import table_risk
 
 RELEASE = """
@@ -325,6 +325,29 @@ def test_each_table_may_come_by_standard_input(
     wanted = answer(command, files)
     pipe(monkeypatch, files[name].read_bytes())
     assert answer(command, {**files, name: "-"}) == wanted
+
+
+def test_the_ledger_beside_a_table_is_found_however_it_is_named(
+    tables: Mapping[str, Table], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Standard input is taken to be in the working directory, as a table in memory is."""
+    create_ledger(tmp_path / "discreet-ledger.json")
+    release = Release.from_toml(RELEASE)
+    named = [
+        written(tmp_path / "counts.csv", tables["counts"]),
+        in_sqlite(tmp_path / "counts.sqlite", tables["counts"], name="a/b", more="u"),
+        in_sheet(tmp_path / "counts.xlsx", tables["counts"], name="t", before="u"),
+    ]
+    monkeypatch.delenv("DISCREET_LEDGER", raising=False)
+    monkeypatch.chdir(tmp_path)
+    pipe(monkeypatch, named[0].read_bytes())
+    units = tables["units"]
+    for number, source in enumerate([*named, "-", as_arrow(tables["counts"])]):
+        out = tmp_path / f"run{number}"
+        done = measure(release, source, out, units=as_arrow(units), spend_again=True)
+        assert done.ledger is not None
+        assert done.ledger.resolve() == (tmp_path / "discreet-ledger.json").resolve()
+    assert len(read_ledger(tmp_path / "discreet-ledger.json").entries) == 5
 
 
 @pytest.mark.parametrize("kind", PIPED)

@@ -68,6 +68,7 @@ def test_a_table_of_several(tmp_path: Path, make: object) -> None:
     assert refused(f"{path}::w") == "a.db has no table w; name one of its tables, as a.db::V: V, t, u"
     assert read_table(f"{path}::T", words=["unit"], whole=["N"]).numbers["N"].tolist() == [5]
     assert refused(f"{path}::u::v") == "a.db has no table u::v; name one of its tables, as a.db::V: V, t, u"
+    assert refused(f"{path}::u.csv") == "a.db has no table u.csv; name one of its tables, as a.db::V: V, t, u"
     assert refused(tmp_path / "b.db::t") == f"there is no file {tmp_path}/b.db"
 
 

@@ -34,6 +34,7 @@ from discreet.release.ledger import Ledger
 from discreet.release.ledger_file import write_text
 from discreet.release.locks import locked
 from discreet.release.tables import ROWS
+from discreet.tables import file_of
 
 if TYPE_CHECKING:
     from discreet.estimation.tree import Integers
@@ -133,9 +134,10 @@ def unknown_contents(ledger: Ledger, secret: Secret | None) -> bool:
 
 def noted_beside(counts: object) -> int:
     """Return the number in the manifest beside the counts of `tabulate`; 1 if there is none."""
-    if isinstance(counts, str | os.PathLike) and Path(counts).name.split(".")[0] == "counts":
+    file = file_of(counts)
+    if file.name.split(".")[0] == "counts":
         with suppress(OSError, ValueError, RecursionError):
-            said = json.loads((Path(counts).parent / "manifest.json").read_text(encoding="utf-8"))
+            said = json.loads((file.parent / "manifest.json").read_text(encoding="utf-8"))
             if isinstance(said, dict) and said.get("format") == FORMAT:
                 return whole(said.get("at_most", 1), name="at_most")
     return 1

@@ -23,7 +23,6 @@ Nothing here describes real places.
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -50,6 +49,7 @@ from discreet.studies.register import (
     made,
     printed,
 )
+from discreet.tables import Problems, ReadTable, read_table, stop_unless_usable
 
 if TYPE_CHECKING:
     from discreet.noise import Entropy
@@ -63,6 +63,8 @@ _NATIONAL = np.array([0.28, 0.2, 0.14, 0.11, 0.09, 0.07, 0.05, 0.03, 0.02, 0.01]
 
 NOISE_OF = {"Tract": "Tract Subset"}
 """A tract gets the noise of this level of the allocation; other levels get the noise of the same name."""
+LARGEST = 10**12 - 1
+"""The largest count of a user's own."""
 DRAWS, REPEATS = 1_000_000, 2000
 """The least number of noisy counts for each level and noise; and the repetitions of the regression."""
 AREAS = {
@@ -192,81 +194,74 @@ def noise_laws(levels: Sequence[str]) -> dict[str, tuple[Fraction, Fraction]]:
 
 
 def read_block_counts(path: Path) -> dict[str, Integers]:
-    """Read counts by level from a CSV file with the columns level and count; others are ignored.
+    """Read counts by level from a table with the columns level and count; others are ignored.
 
     Errors name lines and columns, never a value.
     """
-    by_level: dict[str, list[int]] = {}
-    for line, row in _rows(path, ("level", "count")):
-        level = _level(path, line, row["level"])
-        by_level.setdefault(level, []).append(_whole(path, line, "count", row["count"]))
-    return {level: np.array(counts, dtype=np.int64) for level, counts in by_level.items()}
+    table = read_table(path, words=["level"], whole=["count"], of="counts", problems=Problems())
+    _check(table, ["count"])
+    table.problems.stop()
+    level = np.array(_texts(table, "level"), dtype=object)
+    return {name: table.numbers["count"][level == name] for name in dict.fromkeys(level.tolist())}
 
 
 def read_education(path: Path) -> tuple[dict[str, Integers], dict[str, Floats], dict[str, str]]:
     """Read adults by education and median earnings by type of area, and each type's level of noise.
 
-    The CSV file has the columns level, the six of `EDUCATION`, earnings, and type if the type of an area is
+    The table has the columns level, the six of `EDUCATION`, earnings, and type if the type of an area is
     not its level: "place", say, with the noise of a tract.
     """
-    counts: dict[str, list[list[int]]] = {}
-    paid: dict[str, list[float]] = {}
+    table = read_table(
+        path,
+        words=["level"],
+        optional=["type"],
+        whole=EDUCATION,
+        floats=["earnings"],
+        of="areas",
+        blank=["type"],
+        problems=Problems(),
+    )
+    _check(table, EDUCATION)
+    earnings = table.numbers["earnings"]
+    table.problems.rows(~np.isfinite(earnings), "earnings are not a number", "earnings")
+    level = _texts(table, "level")
+    kinds = [kind or one for kind, one in zip(_texts(table, "type"), level, strict=True)]
     levels: dict[str, str] = {}
-    for line, row in _rows(path, ("level", *EDUCATION, "earnings")):
-        level = _level(path, line, row["level"])
-        kind = (row.get("type") or "").strip() or level
-        if levels.setdefault(kind, level) != level:
-            raise InputError(
-                f"line {line} of {path} gives type {kind!r} a second level; a type has one level's noise"
-            )
-        try:
-            value = float(row["earnings"] or "")
-        except ValueError:
-            value = math.nan
-        if not math.isfinite(value):
-            raise InputError(f"earnings in line {line} of {path} are not a number")
-        counts.setdefault(kind, []).append([_whole(path, line, name, row[name]) for name in EDUCATION])
-        paid.setdefault(kind, []).append(value)
-    tables = {kind: np.array(rows, dtype=np.int64) for kind, rows in counts.items()}
-    for kind, table in tables.items():
-        share = _share(table[table.sum(axis=1) > 0])
+    other = [levels.setdefault(kind, one) != one for kind, one in zip(kinds, level, strict=True)]
+    text = "a type has a second level; a type has one level's noise"
+    table.problems.rows(np.array(other), text, "type" if "type" in table.words else "level")
+    table.problems.stop()
+    counts = np.column_stack([table.numbers[name] for name in EDUCATION])
+    of = np.array(kinds, dtype=object)
+    tables = {kind: counts[of == kind] for kind in levels}
+    for kind, some in tables.items():
+        share = _share(some[some.sum(axis=1) > 0])
         if share.size < 3 or share.min() == share.max():
             raise InputError(
                 f"{path} has {share.size} areas of type {kind!r} with adults in them, or one share with "
                 "a degree for all; a slope needs three areas or more whose shares differ"
             )
-    return tables, {kind: np.array(values, dtype=np.float64) for kind, values in paid.items()}, levels
+    return tables, {kind: earnings[of == kind] for kind in levels}, levels
 
 
-def _rows(path: Path, needed: Sequence[str]) -> list[tuple[int, dict[str, str | None]]]:
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as stream:
-            reader = csv.DictReader(stream, strict=True)
-            names = reader.fieldnames or []
-            missing = [name for name in needed if name not in names]
-            if missing:
-                raise InputError(f"{path} has no column {', '.join(missing)}; it needs {', '.join(needed)}")
-            rows = [(reader.line_num, row) for row in reader]
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
-    except (UnicodeDecodeError, csv.Error):
-        raise InputError(f"{path} is not a CSV file in UTF-8") from None
-    if not rows:
-        raise InputError(f"{path} has a header and no rows")
-    return rows
+def _texts(table: ReadTable, name: str) -> list[str]:
+    """Return a column of texts, empty where there are none."""
+    if name not in table.words:
+        return [""] * table.rows
+    words = [str(one).strip() for one in table.words[name].values.to_pylist()]
+    return [words[code] if code >= 0 else "" for code in table.words[name].codes.tolist()]
 
 
-def _level(path: Path, line: int, text: str | None) -> str:
+def _check(table: ReadTable, counts: Sequence[str]) -> None:
+    """Report levels that are not known, and numbers that cannot be counts; raise if it cannot be read."""
+    stop_unless_usable(table)
     known = [*level_events(), *NOISE_OF]
-    if text is None or text.strip() not in known:
-        raise InputError(f"the level in line {line} of {path} is none of {', '.join(known)}")
-    return text.strip()
-
-
-def _whole(path: Path, line: int, name: str, text: str | None) -> int:
-    if text is None or not (text := text.strip()).isascii() or not text.isdigit() or len(text) > 12:
-        raise InputError(f"{name} in line {line} of {path} is not a whole number from 0 to 999,999,999,999")
-    return int(text)
+    strange = np.array([one not in known for one in _texts(table, "level")])
+    table.problems.rows(strange, f"a level is none of {', '.join(known)}", "level")
+    for name in counts:
+        numbers = table.numbers[name]
+        text = "a count is not a whole number from 0 to 999,999,999,999"
+        table.problems.rows((numbers < 0) | (numbers > LARGEST), text, name)
 
 
 # -- errors of counts ----------------------------------------------------------------------------------------

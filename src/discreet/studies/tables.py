@@ -12,8 +12,6 @@ threshold lies beyond U their sum runs backwards, and the same formula holds.
 
 from __future__ import annotations
 
-import csv
-import gzip
 import math
 import re
 from collections.abc import Iterable, Iterator
@@ -21,7 +19,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,6 +33,7 @@ from discreet.budget import load
 from discreet.errors import InputError
 from discreet.noise import Noise
 from discreet.studies.register import Study, made
+from discreet.tables import read_table
 
 PRESET = "dhc-2020"
 TOLERANCE, MULTIPLE = 1e-35, 10_000
@@ -107,12 +106,12 @@ Pair = tuple[int, int]
 
 
 def read_published_deltas(path: Path) -> dict[Pair, list[PublishedDelta]]:
-    """Read published deltas by pair: from one CSV (or .csv.gz), or from a folder of the authors' files."""
+    """Read published deltas by pair: from one table, or from a folder of the authors' files."""
     deltas: dict[Pair, list[PublishedDelta]] = {}
     if path.is_dir():
         files = [(one, match) for one in sorted(path.iterdir()) if (match := _OWN_FILE.fullmatch(one.name))]
         for file, match in files:
-            pair = _pair(file, 0, match[1], match[2])
+            pair = _pair(file, "the name", match[1], match[2])
             deltas[pair] = [_delta(file, line, row, OWN_COLUMNS) for line, row in _rows(file, OWN_COLUMNS)]
         if not files:
             raise InputError(f"{path} has no file eps_delta_curve_path_I_to_J.csv of the authors' repository")
@@ -123,52 +122,32 @@ def read_published_deltas(path: Path) -> dict[Pair, list[PublishedDelta]]:
     return deltas
 
 
-def _rows(path: Path, needed: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str | None]]]:
-    many = 0
-    try:
-        with _opened(path) as stream:
-            reader = csv.DictReader(stream, strict=True)
-            missing = [name for name in needed if name not in (reader.fieldnames or [])]
-            if missing:
-                raise InputError(f"{path} has no column {', '.join(missing)}; it needs {', '.join(needed)}")
-            for row in reader:
-                many += 1
-                yield reader.line_num, row
-    except gzip.BadGzipFile:
-        raise InputError(f"{path} ends in .gz but is not compressed by gzip") from None
-    except (UnicodeDecodeError, csv.Error, EOFError):
-        raise InputError(f"{path} is not a CSV file in UTF-8") from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
-    if not many:
-        raise InputError(f"{path} has a header and no rows")
+def _rows(path: Path, needed: tuple[str, ...]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield rows as texts, of which no digit is lost, and where they stand."""
+    table = read_table(path, words=needed, of="deltas")
+    texts = {name: (table.words[name].codes, table.words[name].values.to_pylist()) for name in needed}
+    for row in range(table.rows):
+        yield table.problems.line(row), {name: words[codes[row]] for name, (codes, words) in texts.items()}
 
 
-def _opened(path: Path) -> TextIO:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", newline="", encoding="utf-8-sig")
-    return path.open(newline="", encoding="utf-8-sig")
-
-
-def _pair(path: Path, line: int, *texts: str | None) -> Pair:
+def _pair(path: Path, line: str, *texts: str) -> Pair:
     paths = load(PRESET).paths
-    numbers = [int(text) if text and re.fullmatch(r"\d{1,4}", text.strip()) else 0 for text in texts]
+    numbers = [int(text) if re.fullmatch(r"\d{1,4}", text.strip()) else 0 for text in texts]
     for text, number in zip(texts, numbers, strict=True):
         if number not in paths:
-            where = f"line {line} of {path}" if line else f"the name of {path}"
             raise InputError(
-                f"{where} has path {text!r}; the paths of {PRESET} are {paths[0]} to {paths[-1]}"
+                f"{line} of {path} has path {text!r}; the paths of {PRESET} are {paths[0]} to {paths[-1]}"
             )
     return min(numbers), max(numbers)
 
 
-def _delta(path: Path, line: int, row: dict[str, str | None], names: tuple[str, ...]) -> PublishedDelta:
+def _delta(path: Path, line: str, row: dict[str, str], names: tuple[str, ...]) -> PublishedDelta:
     values = []
     for name, most in zip(names, (1, 700, 1), strict=True):
-        text = (row[name] or "").strip()
+        text = row[name].strip()
         value = Fraction(text) if _NUMBER.fullmatch(text) else Fraction(0)
         if not 0 < value <= most:
-            raise InputError(f"{name} in line {line} of {path} is {text!r}; it must lie in (0, {most}]")
+            raise InputError(f"{name} in {line} of {path} is {text!r}; it must lie in (0, {most}]")
         values.append(value)
     return PublishedDelta(float(values[0]), values[1], float(values[2]))
 

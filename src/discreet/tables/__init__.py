@@ -20,20 +20,23 @@ from discreet.tables.columns import (
 from discreet.tables.delimited import SIGNS, Delimited
 from discreet.tables.problems import MOST, Problems
 from discreet.tables.reader import (
+    ArrowFile,
     Columnar,
     OpenTable,
     ReadTable,
     TableSource,
+    arrow_errors,
     open_table,
     read_table,
     stop_unless_usable,
 )
-from discreet.tables.sources import FILE_ENDINGS, is_table, is_there, table_format
+from discreet.tables.sources import FILE_ENDINGS, file_of, is_table, is_there, table_format
 
 __all__ = [
     "FILE_ENDINGS",
     "MOST",
     "SIGNS",
+    "ArrowFile",
     "Codes",
     "Columnar",
     "Delimited",
@@ -45,8 +48,10 @@ __all__ = [
     "ReadTable",
     "TableSource",
     "Words",
+    "arrow_errors",
     "check_schema",
     "conformed",
+    "file_of",
     "find_columns",
     "is_table",
     "is_there",

@@ -132,7 +132,7 @@ def _open_input(wanted: Sequence[str]) -> OpenTable:
     kind = next((kind for start, kind in STARTS.items() if found.content.startswith(start)), "csv")
     if kind == "csv":
         return Delimited.open(found, wanted)
-    with _arrow_only(found.name, kind):
+    with arrow_errors(found.name, kind):
         content = arrow().BufferReader(found.content)
         file = arrow("parquet").ParquetFile(content) if kind == "parquet" else _arrow_file(content)
         return _InMemory.open(file.read() if kind == "parquet" else file.read_all(), found.name)
@@ -155,7 +155,7 @@ class Columnar:
     @classmethod
     def open(cls, path: Path, kind: str) -> Columnar:
         """Read the types of the columns."""
-        with _arrow_only(path.name, kind):
+        with arrow_errors(path.name, kind):
             if kind == "parquet":
                 return cls(path, kind, arrow("parquet").read_schema(path))
             with closing(arrow().OSFile(str(path))) as stream:
@@ -183,7 +183,7 @@ class Columnar:
         with pa.OSFile(str(self.path)) as stream:
             content = stream.read_buffer()
         self.sha256, self.size = hashlib.sha256(content).hexdigest(), content.size
-        with _arrow_only(self.path.name, self.kind):
+        with arrow_errors(self.path.name, self.kind):
             if self.kind == "parquet":
                 fields = (self.schema.field(name) for name, kind in kinds.items() if kind == "text")
                 texts = [one.name for one in fields if pa.types.is_string(one.type)]
@@ -197,7 +197,7 @@ class Columnar:
     def batches(self, kinds: Kinds, problems: Problems, *, coded: bool = True) -> Iterator[ArrowTable]:
         """Yield columns, some rows at a time."""
         start = 0
-        with _arrow_only(self.path.name, self.kind), readable(self.path):
+        with arrow_errors(self.path.name, self.kind), readable(self.path):
             for batch in self._raw(list(kinds)):
                 table = arrow().Table.from_batches([batch])
                 if not start and not _fits(table, kinds, problems, untyped=("code",)):
@@ -244,8 +244,14 @@ def _arrow_file(stream: ArrowFile) -> ArrowFile:
 
 
 @contextmanager
-def _arrow_only(shown: str, kind: str) -> Iterator[None]:
-    """Turn Arrow's errors into ours: theirs may repeat what they found."""
+def arrow_errors(shown: str, kind: str = "parquet") -> Iterator[None]:
+    """Turn Arrow's errors into ours: theirs may repeat what they found.
+
+    >>> with arrow_errors("t.parquet"):
+    ...     raise arrow().ArrowInvalid("secret")
+    Traceback (most recent call last):
+    discreet.errors.InputError: t.parquet cannot be read as Parquet: it is damaged, or something else
+    """
     pa = arrow()
     try:
         yield
@@ -365,14 +371,16 @@ def read_table(
     floats: Sequence[str] = (),
     name: str = "the table",
     of: str = "",
+    blank: Sequence[str] = ("parent",),
     problems: Problems | None = None,
 ) -> ReadTable:
     """Read the named columns of a table: `words`, and what exists of `optional`, as codes, numbers as such.
 
     The source is a file, or a table in memory, which messages call by `name`. Other columns are not looked
-    at. A table `of` something public must have rows. Texts must not be empty (but for the parent of a top
-    unit), nor break a line. Problems are raised, all together; or they are put among `problems` that are
-    given, so that those of several tables are raised together (see `stop_unless_usable`).
+    at. A table `of` something public must have rows. Texts must not be empty, but for those that may be
+    `blank` (the top unit has no parent), nor break a line. Problems are raised, all together; or they are put
+    among `problems` that are given, so that those of several tables are raised together (see
+    `stop_unless_usable`).
 
     >>> import pyarrow
     >>> found = read_table(pyarrow.table({"Unit": ["A", "B"], "n": [3.0, 4.0]}), words=["unit"], whole=["n"])
@@ -386,7 +394,7 @@ def read_table(
     needed, more = [*words, *whole, *floats], [*optional, *optional_whole]
     found = None
     with shared.gathering():
-        found = _read(source, needed, more, kinds, name, of, shared)
+        found = _read(source, needed, more, kinds, name, of, blank, shared)
     if problems is None:
         shared.stop()
     return found or ReadTable(Path(name), "csv", "", 0, 0, {}, {}, shared, usable=False)
@@ -406,6 +414,7 @@ def _read(
     kinds: Kinds,
     name: str,
     of: str,
+    blank: Sequence[str],
     shared: Problems,
 ) -> ReadTable:
     """Read a table; what is wrong is reported, or raised if nothing can be read."""
@@ -424,7 +433,8 @@ def _read(
     columns = dict(zip(written, table.columns, strict=True)) if opened.complete else {}
     numbers = {one: column.to_numpy() for one, column in columns.items() if kinds[one] != "text"}
     texts = {one: words_of(column) for one, column in columns.items() if kinds[one] == "text"}
-    usable = opened.complete and _check_texts(texts, problems, lines=opened.format == "csv" and not numbers)
+    lines = opened.format == "csv" and not numbers
+    usable = opened.complete and _check_texts(texts, blank, problems, lines=lines)
     if of and usable and not table.num_rows:
         usable = False
         problems.at(f"there are no {of}")
@@ -432,8 +442,10 @@ def _read(
     return ReadTable(path, opened.format, *size, texts, numbers, problems, usable)
 
 
-def _check_texts(texts: Mapping[str, Words], problems: Problems, *, lines: bool) -> bool:
-    """Whether no text is missing, but for parents, and none would break a line; those are reported.
+def _check_texts(
+    texts: Mapping[str, Words], may_be_blank: Sequence[str], problems: Problems, *, lines: bool
+) -> bool:
+    """Whether no text is missing, if it may not be, and none would break a line; those are reported.
 
     Empty `lines` have no text at all. If there are numbers, they were found as these were read.
     """
@@ -450,7 +462,7 @@ def _check_texts(texts: Mapping[str, Words], problems: Problems, *, lines: bool)
         if bad.any():
             good = False
             problems.rows(np.append(bad, False)[text.codes], "a text has a control character in it", one)
-        if one != "parent" and (is_empty[one][:-1].any() or (text.codes < 0).any()):
+        if one not in may_be_blank and (is_empty[one][:-1].any() or (text.codes < 0).any()):
             missing = is_empty[one][text.codes]
             good = good and not missing.any()
             problems.rows(missing, "a text is missing", one)

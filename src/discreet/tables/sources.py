@@ -91,24 +91,21 @@ are not read
     text = os.fspath(source)
     if text in STANDARD_INPUT:
         return Named(Path(text), "standard input")
-    for kind, file, inside in ((_kind(text), text, ""), *_divided(text)):
-        if kind is not None and (not inside or kind in ("database", "workbook")):
-            return Named(Path(file), kind, inside)
+    file, _, inside = text.partition(INSIDE)
+    if inside and (kind := _kind(file)) in ("database", "workbook"):
+        return Named(Path(file), kind, inside)
+    if kind := _kind(text):
+        return Named(Path(text), kind)
     raise InputError(
         f"{Path(text).name} must end in {READ}, or be - (standard input): other formats are not read"
     )
 
 
-def _divided(text: str) -> list[tuple[str | None, str, str]]:
-    file, _, inside = text.partition(INSIDE)
-    return [(_kind(file), file, inside)] if inside else []
-
-
-def _kind(file: str) -> str | None:
+def _kind(file: str) -> str:
     name = Path(file).name.lower()
     plain = next((name.removesuffix(one) for one in PACKED if name.endswith(one)), name)
-    kind = ENDINGS.get(Path(plain).suffix)
-    return kind if plain == name or kind == "csv" else None
+    kind = ENDINGS.get(Path(plain).suffix, "")
+    return kind if plain == name or kind == "csv" else ""
 
 
 def is_table(name: str) -> bool:
@@ -132,6 +129,21 @@ def is_there(source: FilePath) -> bool:
         asked = source_named(source)
         return asked.kind == "standard input" or asked.path.is_file()
     return False
+
+
+def file_of(source: object) -> Path:
+    """Return the file that a table is in, beside which its ledger is looked for.
+
+    Standard input, and a table in memory, are taken to be in the working directory.
+
+    >>> file_of("data/survey.db::a/b"), file_of("-").parent
+    (PosixPath('data/survey.db'), PosixPath('.'))
+    """
+    if not isinstance(source, str | os.PathLike) or os.fspath(source) in STANDARD_INPUT:
+        return Path("table")
+    with suppress(InputError):
+        return source_named(source).path
+    return Path(source)
 
 
 def table_format(source: FilePath) -> str:
@@ -231,7 +243,8 @@ def standard_input() -> Content:
     name = "standard input"
     if sys.stdin is None or sys.stdin.closed or sys.stdin.isatty():
         raise InputError(f"there is nothing on {name} (-); pipe a table into it, or name a file")
-    content = sys.stdin.buffer.read()
+    with readable(Path(name)):
+        content = sys.stdin.buffer.read()
     if not content:
         raise InputError(
             f"{name} (-) is empty; a header and rows are needed, and one table at most comes that way"

@@ -109,8 +109,10 @@ def test_both_passes_must_agree(tmp_path: Path) -> None:
     ("rows", "head", "text"),
     [
         (["1|USA|999|5"], HEAD, "t1.csv has no group of this specification"),
-        (["1|USA|11|x"], HEAD, "t1.csv cannot be read as a released table"),
-        (["1|USA|11|"], HEAD, "t1.csv has an empty field"),
+        (["1|USA|11|x"], HEAD, r"COUNT is not a whole number \(line 2 of t1.csv, field COUNT\)"),
+        (["1|USA|11|"], HEAD, r"COUNT is not a whole number \(line 2 of t1.csv, field COUNT\)"),
+        (["1|USA||5"], HEAD, r"a text is missing \(line 2 of t1.csv, field ITERATION_CODE\)"),
+        (["1|USA|11|5|"], HEAD + "|MOE95", r"MOE95 is not a whole number \(line 2 of t1.csv"),
         (["1|USA|11"], HEAD.removesuffix("|COUNT"), "t1.csv has no column COUNT"),
     ],
 )

@@ -79,5 +79,5 @@ def test_the_header_must_be_there(tmp_path: Path, capsys: pytest.CaptureFixture[
     data = nobody(tmp_path, "txt")
     (data / "person-records.txt").write_text("")
     assert command(["safetab", "run", str(noisy(tmp_path)), str(data), str(tmp_path / "out"), "--quiet"]) == 2
-    assert "a file is empty (person-records.txt)" in capsys.readouterr().err
+    assert "person-records.txt is empty; a header and rows are needed" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

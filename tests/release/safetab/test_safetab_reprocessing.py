@@ -139,7 +139,7 @@ DAMAGES = {
     "a count is not whole": (
         "t1",
         lambda lines: [*lines[:-1], lines[-1].replace("|T01001", ".5|T01001")],
-        "cannot be",
+        "COUNT is not a whole number",
     ),
     "an unknown region": ("t1", lambda lines: [*lines, lines[-1].replace("01|", "99|", 1)], "not in GRF-C"),
     "an unknown group": (

@@ -129,6 +129,23 @@ def test_both_engines_count_alike(engine: Engine) -> None:
     }
 
 
+def test_a_sign_between_the_fields_that_is_stated(place: Path, duckdb_engine: Engine) -> None:
+    """It must be the one in the file; if none is stated, any is read."""
+    named = place / "specification.toml"
+    text = (place / "people.csv").read_text()
+    named.write_text(TEXT.replace('file = "people"', 'file = "people"\nseparator = ";"'))
+    for sign, word in ((",", "commas"), ("|", "bars")):
+        (place / "people.csv").write_text(text.replace(",", sign))
+        with pytest.raises(InputError) as caught:
+            count(place, *read_file(named), engine=duckdb_engine)
+        assert str(caught.value) == (
+            f"people.csv has {word} between the fields; the specification asks for semicolons"
+        )
+    (place / "people.csv").write_text(text.replace(",", ";"))
+    with count(place, *read_file(named), engine=duckdb_engine):
+        pass
+
+
 def test_the_noise_is_that_of_the_budgets(place: Path, tmp_path: Path) -> None:
     """Where an input picks the table, cells have noise s / (2 rho): 5/2. Half and twice that are rejected.
 

@@ -21,27 +21,24 @@ from discreet.budget import Attributes, Release
 from discreet.budget.noise_table import noises, queries_of
 from discreet.errors import InputError
 from discreet.estimation.tree import Integers, Tree
+from discreet.files import readable
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.release.hierarchy.layout import Laws, Listing, arrange
 from discreet.release.hierarchy.published import Exact, Published
 from discreet.release.tables import ArrowTable, arrow
-from discreet.tables import Numbers
+from discreet.tables import Columnar, Kinds, Numbers, Problems, arrow_errors, check_schema
 
 BATCH = 1 << 13
 """Rows (each a unit and query) that are read at a time."""
 
-QUERIES = ("geocode", "query_name", "query_shape", "value", "variance")
-CONSTRAINTS = ("geocode", "query_name", "value", "sign")
-
-
-def parquet_columns(file: Path) -> list[str]:
-    """Return the names of the columns of a Parquet file."""
-    pa = arrow()
-    try:
-        names: list[str] = arrow("parquet").read_schema(file).names
-    except (pa.ArrowInvalid, OSError):
-        raise InputError(f"{file.name} cannot be read as Parquet") from None
-    return names
+QUERIES: Kinds = {
+    "geocode": "text",
+    "query_name": "text",
+    "query_shape": "any",
+    "value": "any",
+    "variance": "number",
+}
+CONSTRAINTS: Kinds = {"geocode": "text", "query_name": "text", "value": "any", "sign": "text"}
 
 
 @dataclass(frozen=True)
@@ -61,7 +58,8 @@ class _Files:
         code = ds.field("geocode").cast(arrow().string())
         # the bounds let whole row groups be skipped; the prefix decides
         wanted = (ds.field("geocode") >= within) & pc.starts_with(code, pattern=within) if within else None
-        yield from dataset.to_batches(columns=list(columns), filter=wanted, batch_size=BATCH)
+        with arrow_errors(f"{self.level}.parquet"):
+            yield from dataset.to_batches(columns=list(columns), filter=wanted, batch_size=BATCH)
 
 
 def read_bureau(source: Path, release: Release, *, within: str | None = None) -> Published:
@@ -89,7 +87,7 @@ def read_bureau(source: Path, release: Release, *, within: str | None = None) ->
 def _levels(source: Path, release: Release) -> list[_Files]:
     """Find the parts of each level that the release has, from the top down."""
     known = {one.stem.lower().replace(" ", "_"): one for one in sorted(source.glob("*.parquet"))}
-    found = []
+    found, problems = [], Problems()
     for level in release.levels:
         place = known.pop(level.name.lower().replace(" ", "_"), None)
         if place is None:
@@ -98,16 +96,18 @@ def _levels(source: Path, release: Release) -> list[_Files]:
         for part in sorted(place.rglob("*.parquet")) if place.is_dir() else [place]:
             if part.is_dir():
                 continue
-            have = parquet_columns(part)
-            due = CONSTRAINTS if "sign" in have else QUERIES
-            missing = [name for name in due if name not in have]
-            if missing:
-                raise InputError(
-                    f"{part.relative_to(source)} has no column {missing[0]}; it must have {', '.join(due)}"
-                )
-            parts["sign" in have].append(part)
+            with problems.gathering(), readable(part):
+                table = Columnar.open(part, "parquet")
+                due = CONSTRAINTS if "sign" in table.names else QUERIES
+                shown, missing = part.relative_to(source), [name for name in due if name not in table.names]
+                if missing:  # they are scanned by these very names
+                    some = " or ".join(missing)
+                    raise InputError(f"{shown} has no column {some}; it must have {', '.join(due)}")
+                check_schema(table.schema, due, str(shown), problems)
+                parts["sign" in table.names].append(part)
         if parts[False]:
             found.append(_Files(level.name, parts))
+    problems.stop()
     if known:
         raise InputError(
             f"{source} has {', '.join(sorted(one.name for one in known.values()))}, which is no level of "
@@ -256,7 +256,7 @@ def _constraints(
             continue
         mine = np.flatnonzero(tree.kind == tree.levels.index(one.level))
         codes = tree.names.take(arrow().array(mine))
-        for batch in one.scan(CONSTRAINTS, prefix, constraints=True):
+        for batch in one.scan(list(CONSTRAINTS), prefix, constraints=True):
             geocode = batch.column("geocode").cast(arrow().string())
             place = arrow("compute").index_in(geocode, value_set=codes).to_pylist()
             signs = zip(batch.column("query_name").to_pylist(), batch.column("sign").to_pylist(), strict=True)

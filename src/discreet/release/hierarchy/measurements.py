@@ -13,7 +13,7 @@ from discreet.errors import InputError
 from discreet.estimation.tree import Integers, Tree
 from discreet.files import FilePath, sha256
 from discreet.noise import DiscreteGaussian, Noise
-from discreet.release.hierarchy.bureau import parquet_columns, read_bureau
+from discreet.release.hierarchy.bureau import read_bureau
 from discreet.release.hierarchy.layout import (
     Laws,
     Layout,
@@ -26,13 +26,14 @@ from discreet.release.hierarchy.layout import (
     units_of,
 )
 from discreet.release.hierarchy.published import LARGEST, Exact, Published, in_memory, published
-from discreet.release.hierarchy.streamed import Streamed
+from discreet.release.hierarchy.streamed import Streamed, row_groups
 from discreet.release.tables import MARK, MARKED, arrow, find_output
 from discreet.tables import (
     Codes,
     Problems,
     ReadTable,
     is_there,
+    open_table,
     read_table,
     stop_unless_usable,
     table_format,
@@ -66,7 +67,7 @@ def read_published(
     held, listed = invariants or find_output(folder, "invariants"), units or find_output(folder, "units")
     marked, found, rows = MARKED in file.name, None, 0
     if stated is not None and attributes is not None and listed and table_format(file) == "parquet":
-        rows = arrow("parquet").ParquetFile(file).metadata.num_rows
+        rows = row_groups(file).metadata.num_rows
         if rows > MOST_ROWS if streamed is None else streamed:
             found = Streamed(file, read_tree(listed, stated), stated, attributes)
     if found is not None:
@@ -232,7 +233,7 @@ def is_bureau(source: Path) -> bool:
     """Whether a directory has files by level, such as `State.parquet`, and no output of `measure`."""
     if not source.is_dir() or any(source.glob("measurements.*")):
         return False
-    return any(one.is_dir() or "geocode" in parquet_columns(one) for one in source.glob("*.parquet"))
+    return any(one.is_dir() or "geocode" in open_table(one).names for one in source.glob("*.parquet"))
 
 
 def read_any(

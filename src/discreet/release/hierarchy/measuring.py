@@ -40,7 +40,7 @@ from discreet.release.rehearsal import NOT_PRIVATE, rehearsal_entropy
 from discreet.release.signing import read_key
 from discreet.release.spending import spent
 from discreet.release.tables import Folder, output_format
-from discreet.tables import Numbers, table_format
+from discreet.tables import Numbers, file_of, table_format
 
 POSTS = ("none", "nonnegative", "consistent")
 """Estimates beside the measurements: none, values below zero set to zero, or those of `estimate`."""
@@ -95,13 +95,13 @@ def measure(asked: Measuring) -> Measured:
     release, post = asked.release, asked.post
     _check_question(asked)
     origin = asked.records if asked.counts is None else asked.counts
-    origin = origin if isinstance(origin, str | os.PathLike) else Path("records.parquet")
-    like = "csv" if asked.format is None and table_format(origin) == "csv" else "parquet"
+    is_text = asked.format is None and isinstance(origin, str | os.PathLike) and table_format(origin) == "csv"
+    like = "csv" if is_text else "parquet"
     kind = output_format(asked.format, like, for_spreadsheets=asked.for_spreadsheets)
     pairs = level_pairs(release, asked.invariants)
     source, table = rehearsal_entropy(asked.rehearsal), noises(release)
     free(asked.out)
-    named = find_ledger(asked.ledger, origin)
+    named = find_ledger(asked.ledger, file_of(origin))
     signer = None if named is None else read_key(asked.key)
     shared, before = (None, None) if named is None else open_ledger(named, asked.out, key=signer)
     found = _exact_counts(asked)

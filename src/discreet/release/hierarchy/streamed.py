@@ -17,7 +17,23 @@ from discreet.estimation.tree import Integers, Tree
 from discreet.release.hierarchy.layout import Layout, laws_of, variances_of
 from discreet.release.hierarchy.published import LARGEST, cell_order
 from discreet.release.tables import ArrowTable, arrow, strings
-from discreet.tables import Kinds, Numbers, Problems, check_schema, conformed, find_columns, words_of
+from discreet.tables import (
+    ArrowFile,
+    Kinds,
+    Numbers,
+    Problems,
+    arrow_errors,
+    check_schema,
+    conformed,
+    find_columns,
+    words_of,
+)
+
+
+def row_groups(file: Path) -> ArrowFile:
+    """Open a Parquet file that is read by row groups."""
+    with arrow_errors(file.name):
+        return arrow("parquet").ParquetFile(file)
 
 
 class Streamed:
@@ -37,7 +53,7 @@ class Streamed:
     }
 
     def __init__(self, file: Path, tree: Tree, release: Release, attributes: Attributes) -> None:
-        self._file, self._parquet = file, arrow("parquet").ParquetFile(file)
+        self._file, self._parquet = file, row_groups(file)
         schema, meta = self._parquet.schema_arrow, self._parquet.metadata
         problems = Problems(file.name, word="row")
         self._written = find_columns(
@@ -68,7 +84,7 @@ class Streamed:
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
-        self._parquet = arrow("parquet").ParquetFile(self._file)
+        self._parquet = row_groups(self._file)
 
     def _as_found(self, layout: Layout) -> Layout:
         """Return the layout with queries and cells in the order that the first unit of each level has."""
@@ -98,7 +114,8 @@ class Streamed:
     def _rows(self, first: int, last: int, columns: Iterable[str]) -> ArrowTable:
         groups = range(bisect_right(self._starts, first) - 1, bisect_right(self._starts, last - 1))
         written = {self._written[name]: name for name in columns}
-        table = self._parquet.read_row_groups(list(groups), columns=list(written)).select(list(written))
+        with arrow_errors(self._file.name):
+            table = self._parquet.read_row_groups(list(groups), columns=list(written)).select(list(written))
         table = table.rename_columns(list(written.values()))
         return table.slice(first - self._starts[groups[0]], last - first)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -19,7 +18,7 @@ from discreet.release.hierarchy.records import count_records
 from discreet.release.ledger_file import find_ledger, note_counts, open_ledger, read_ledger
 from discreet.release.signing import read_key
 from discreet.release.tables import Folder, output_format
-from discreet.tables import Numbers
+from discreet.tables import Numbers, file_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +52,7 @@ def tabulate(asked: Tabulating) -> Tabulated:
     """
     release, records, most = asked.release, asked.records, asked.at_most or 1
     free(asked.out)
-    named = find_ledger(
-        asked.ledger, records if isinstance(records, str | os.PathLike) else "records.parquet"
-    )
+    named = find_ledger(asked.ledger, file_of(records))
     noting = named is not None and asked.id is not None and (most > 1 or bool(read_ledger(named).remembered))
     signer = read_key(asked.key) if noting else None
     if named is not None and noting:

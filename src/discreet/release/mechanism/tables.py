@@ -46,6 +46,7 @@ from discreet.release.tables import (
     spread,
     strings,
 )
+from discreet.tables import Kind, Problems, find_columns, open_table
 
 FORMAT = "discreet safetab 1"
 """Of `summary.json`."""
@@ -697,8 +698,6 @@ def read_picked(
     if not path.is_file():
         raise InputError(f"there is no file {path}, which picks the tables of a ladder")
     table = read_columns(path, T1_COLUMNS)
-    if any(table.column(name).null_count for name in T1_COLUMNS):
-        raise InputError(f"{path.name} has an empty field; each row needs {', '.join(T1_COLUMNS)}")
     key = _keys(table, regions, specification, path)
     order = np.argsort(key, kind="stable")
     key, count = key[order], table.column("COUNT").to_numpy()[order].astype(np.int64)
@@ -748,32 +747,28 @@ def _own(tables: Sequence[ArrowTable], geography: str) -> list[str]:
 
 def read_columns(path: Path, columns: Sequence[str]) -> ArrowTable:
     """Read a table that must have some columns; texts as they are, counts as whole numbers."""
-    pa = arrow()
-    kinds = {name: pa.string() for name in (*columns, *MORE_COLUMNS, MARK)}
-    kinds |= {"COUNT": pa.int64(), "MOE95": pa.int64(), BUREAU_MARGIN: pa.int64()}
-    try:
-        if path.suffix == ".parquet":
-            table = arrow("parquet").read_table(path)
-            kinds["NOISE_VARIANCE"] = pa.float64()  # a number in Parquet
-            types = [(one.name, kinds.get(one.name, one.type)) for one in table.schema]
-            table = table.cast(pa.schema(types))
-        else:
-            csv = arrow("csv")
-            table = csv.read_csv(
-                path,
-                parse_options=csv.ParseOptions(delimiter=_separator(path)),
-                convert_options=csv.ConvertOptions(column_types=kinds, strings_can_be_null=False),
-            )
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise InputError(f"{path.name} cannot be read as a released table") from None
-    missing = [name for name in columns if name not in table.column_names]
-    if missing:
-        raise InputError(f"{path.name} has no column {missing[0]}")
+    opened, optional = open_table(path, wanted=columns), (*MORE_COLUMNS, BUREAU_MARGIN, MARK)
+    problems = Problems(opened.shown, first_line=opened.first_line, word=opened.word)
+    problems.written = find_columns(
+        opened.names, needed=columns, optional=optional, table=opened.shown, problems=problems
+    )
+    problems.stop()
+    # a variance is a number in Parquet, and in text as many digits as are true
+    kinds: dict[str, Kind] = dict.fromkeys(problems.written, "text")
+    kinds.update((name, "whole") for name in _NUMBERS)
+    kinds["NOISE_VARIANCE"] = "any"
+    table = opened.table({there: kinds[name] for name, there in problems.written.items()}, problems)
+    if not opened.complete:
+        problems.stop()
+    pa, pc = arrow(), arrow("compute")
+    types = {"text": pa.string(), "whole": pa.int64()}
+    schema = [
+        (name, types.get(kinds[name], pa.string() if pa.types.is_dictionary(one.type) else one.type))
+        for name, one in zip(problems.written, table.schema, strict=True)
+    ]
+    table = table.rename_columns(list(problems.written)).cast(pa.schema(schema))
+    for name in GROUP_COLUMNS:
+        missing = pc.equal(table.column(name).fill_null(""), "")
+        problems.rows(missing.to_numpy(), "a text is missing", name)
+    problems.stop()
     return table
-
-
-def _separator(path: Path) -> str:
-    """Find what stands between the columns: pipes as a run writes them, or what a spreadsheet writes."""
-    with path.open("rb") as stream:
-        first = stream.readline(1 << 16)
-    return max("|,;\t", key=lambda one: first.count(one.encode()))

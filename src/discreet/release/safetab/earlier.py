@@ -193,8 +193,6 @@ def _read(path: Path, specification: Specification) -> _Earlier:
     if not path.is_file():
         raise InputError(f"there is no file {path}; name a table of earlier counts, such as t1.csv")
     table = read_columns(path, T1_COLUMNS)
-    if any(table.column(name).null_count for name in T1_COLUMNS):
-        raise InputError(f"{path.name} has an empty field; each row needs {', '.join(T1_COLUMNS)}")
     number = {one.code: place for place, one in enumerate(specification.iterations)}
     codes = table.column("ITERATION_CODE").to_pylist()
     iteration = np.array([number.get(code, -1) for code in codes], dtype=np.int64)
@@ -203,7 +201,7 @@ def _read(path: Path, specification: Specification) -> _Earlier:
         raise InputError(f"{path.name} has no group of this specification (column ITERATION_CODE)")
     count = np.maximum(table.column("COUNT").to_numpy().astype(np.int64), 0)
     high = count
-    if "MOE95" in table.column_names and not table.column("MOE95").null_count:
+    if "MOE95" in table.column_names:
         high = count + table.column("MOE95").to_numpy().astype(np.int64)
     notes = []
     if not inside.all():
