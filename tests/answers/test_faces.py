@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pkgutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
 
@@ -104,3 +106,14 @@ def test_every_result_that_displays_itself_is_described() -> None:
 def test_the_title_stands_once() -> None:
     html = load(QUICK)._repr_html_()
     assert html.count("demonstration allocation of 2022-08-25") == 1
+
+
+def test_showing_a_result_leaves_the_public_names_alone() -> None:
+    """The function `plan`, not the module of that name, whichever module asked for it first."""
+    code = (
+        "from discreet import load; from discreet.estimation import accuracy; "
+        "accuracy(load('pl94-2020-units'))._repr_html_(); "
+        "from discreet.estimation import plan; print(callable(plan))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"

@@ -315,7 +315,7 @@ def test_what_no_noise_can_exceed_is_proved_to_be_zero():
     made = Reader(page(Release.from_toml(text))).prose
     assert "δ = 0" in made
     assert "0 ≤ δ" not in made
-    assert "less variance. Proof: the true delta" in made
+    assert "less variance for epsilon 1.7277852 at delta 10−10. Proof: the true delta" in made
 
 
 def test_the_only_path_may_be_merged():
@@ -391,7 +391,7 @@ def test_the_kind_of_an_answer_leads_and_its_reason_stands_beside_it():
     assert release.claim.kind.value == "bound"
     made = page(release, certify=False, savings=False)
     prose = Reader(made).prose
-    head = prose[prose.index("Everything in this release") : prose.index("Parameters The noise")]
+    head = prose[prose.index("Everything in this release") : prose.index("Parameters Calibrated for")]
     (point,) = account(release).at_delta("1e-10")
     assert (
         f"an epsilon of at most {NumberKind.of(release.claim.kind).quantity(point.epsilon)} at delta" in head
@@ -423,7 +423,7 @@ def test_what_is_only_modelled_is_called_no_bound():
     made = Reader(page(Release.from_toml(toml), certify=False, savings=False)).prose
     assert "(as modelled)" in made
     assert "this is not a bound" in made
-    head = made[made.index("Everything in this") : made.index("Parameters The noise")]
+    head = made[made.index("Everything in this") : made.index("Parameters Calibrated for")]
     assert "at most" not in head
     assert "whatever method" not in head
 
@@ -431,7 +431,7 @@ def test_what_is_only_modelled_is_called_no_bound():
 def test_the_saving_is_the_one_that_calibration_finds():
     found = calibrate(small(), zcdp=True, delta="1e-10", proof=False)
     prose = Reader(page(small(), certify=False)).prose
-    assert f"times {Quantity(found.factor, Style.GIVEN)}, {saved_text(found)}." in prose
+    assert f"times {Quantity(found.factor, Style.FRACTION)}: {saved_text(found)} for epsilon" in prose
     assert f"Variance that could be saved{Quantity(found.reduction, Style.PERCENT)}" in prose.replace(
         "saved ", "saved"
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from functools import partial
 
+from discreet.accounting.comparisons.gaussian_dp import GaussianDP
 from discreet.accounting.costs import PrivacyRow, PrivacyTable, TwoReleases, epsilon_rows
 from discreet.accounting.overall import Account, Point, ReleaseAccount
 from discreet.accounting.sampling import Sampled
@@ -17,15 +18,19 @@ from discreet.answers.answer import (
     Cell,
     Column,
     Fact,
+    Marked,
     Paragraph,
     Part,
     Sentence,
+    joined_words,
+    marked,
     sentence,
 )
 from discreet.answers.curves import account_picture, comparison_picture
 from discreet.answers.describing import describes
 from discreet.answers.quantity import FLOAT_DIGITS, NumberKind, Quantity, Style
 from discreet.answers.release import (
+    calibrated_for,
     cautions,
     heading,
     path_text,
@@ -35,7 +40,7 @@ from discreet.answers.release import (
 from discreet.budget import AnswerKind
 from discreet.budget.level_names import level_name
 from discreet.budget.neighbours import CaseLabel
-from discreet.numbers import DIGITS
+from discreet.numbers import DIGITS, Interval
 
 REPORTED = 1e-10
 """The delta that the sentence below the table is about, if it was asked for."""
@@ -139,7 +144,11 @@ def _quantity(table: PrivacyTable, row: PrivacyRow, asked: str) -> Quantity:
 
 def _epsilon_cells(table: PrivacyTable, row: PrivacyRow) -> tuple[Cell, ...]:
     gap = row.epsilon - row.zcdp
-    less = f"{Quantity(gap, Style.CHANGE, accuracy=row.accuracy)} ({Quantity(gap / row.zcdp, Style.PERCENT)})"
+    less = sentence(
+        "{gap} ({share})",
+        gap=Quantity(gap, Style.CHANGE, accuracy=row.accuracy),
+        share=Quantity(gap / row.zcdp, Style.PERCENT),
+    )
     zcdp = Quantity(row.zcdp, digits=_digits(table))
     return _given(row.delta), _quantity(table, row, "epsilon"), zcdp, less
 
@@ -181,7 +190,7 @@ def _body(table: PrivacyTable, results: Sequence[AnswerTable]) -> Iterator[Part]
         yield kind.sentence
     for row in table.by_delta:
         if row.delta == REPORTED or len(table.by_delta) == 1:
-            yield _sentence(table, row)
+            yield cost_sentence(table, row)
             break
     if len(releases) == 1 and len(releases[0].paths) > 1:
         for number in sorted({n for row in (*table.by_delta, *table.by_epsilon) for n in row.paths}):
@@ -206,7 +215,15 @@ def _proofs(table: PrivacyTable) -> Iterator[Part]:
         yield Paragraph(f"  {at:<{width}}  {lower} <= {asked} <= {upper}", wraps=False)
 
 
-def _sentence(table: PrivacyTable, row: PrivacyRow) -> Sentence:
+def cost_sentence(table: PrivacyTable, row: PrivacyRow) -> Sentence:
+    """Say what epsilon is at a delta, and how far below the one of the usual conversion.
+
+    >>> from discreet.accounting.costs import privacy_table
+    >>> from discreet.budget import load
+    >>> table = privacy_table([load("dhc-2022-08-25")], delta=["1/2"])
+    >>> print(cost_sentence(table, table.by_delta[0]))
+    At delta 0.5 the exact epsilon is 2.68462, 4.15 (60.7 %) below the 6.83119 of the usual zCDP conversion.
+    """
     epsilon = _quantity(table, row, "epsilon")
     stated: dict[str, Quantity | str] = {"delta": _given(row.delta), "stated": epsilon.states("epsilon")}
     if row.epsilon <= 0:
@@ -231,8 +248,7 @@ def _cautions(table: PrivacyTable) -> Iterator[Caution]:
     for release in table.releases:
         about = release.name if len(table.releases) > 1 else ""
         if release.neighbours != table.account.neighbours:
-            who = relation(release.neighbours, release.unit)
-            yield Caution(f"The noise was calibrated for {release.neighbours} neighbours ({who}).", about)
+            yield Caution(f"The noise was {calibrated_for(release)}.", about)
         notes = cautions(release, all_paths=table.account.pairs > 1)
         yield from (Caution(text, about) for text in notes)
 
@@ -302,7 +318,7 @@ def comparison_answer(both: TwoReleases, *, drawn: tuple[Sampled, Sampled] | Non
         },
         "results": results,
         "variances": noise,
-        "comparable": not _differences(both),
+        "comparable": not different_promises(both.a.account, both.b.account),
     }
     title = f"{both.a.account.name} and {both.b.account.name}"
     body = tuple(_comparison_body(both, results, noise))
@@ -376,7 +392,8 @@ def _comparison_body(both: TwoReleases, results: AnswerTable, noise: AnswerTable
     yield ""
     yield results
     yield ""
-    yield from _differences(both)
+    advice = "; --neighbours accounts for both in the same way"
+    yield from different_promises(both.a.account, both.b.account, advice=advice)
     yield _verdict(both)
     for letter, side in (("A", both.a), ("B", both.b)):
         kind = NumberKind.of(side.account.claim.kind)
@@ -390,23 +407,31 @@ def _comparison_body(both: TwoReleases, results: AnswerTable, noise: AnswerTable
     yield noise
 
 
-def _differences(both: TwoReleases) -> list[str]:
-    """Why the two epsilons may not mean the same."""
-    a, b = both.a.account, both.b.account
+def different_promises(
+    a: Account, b: Account, names: tuple[str, str] = ("A", "B"), *, advice: str = ""
+) -> list[str]:
+    """Say why the epsilons of two accounts may not mean the same.
+
+    >>> from discreet.accounting.overall import account
+    >>> from discreet.budget import load
+    >>> different_promises(account(load("dhc-2022-08-25")), account(load("pl94-2020-units")))[1]
+    'A protects a person, B a housing unit.'
+    """
+    first, second = names
     lines = []
     if a.neighbours != b.neighbours:
         lines.append(
-            f"A is about {a.neighbours} and B about {b.neighbours} neighbours, so the two "
-            "epsilons promise different things; --neighbours accounts for both in the same way."
+            f"{first} is about {a.neighbours} and {second} about {b.neighbours} neighbours, so the two "
+            f"epsilons promise different things{advice}."
         )
     if a.unit != b.unit:
-        lines.append(f"A protects a {a.unit}, B a {b.unit}.")
+        lines.append(f"{first} protects a {a.unit}, {second} a {b.unit}.")
     return lines
 
 
 def _verdict(both: TwoReleases) -> str | Sentence:
     """Say which of the two promises more."""
-    signs = {_sign(one.epsilon, two.epsilon) for one, two in both.rows}
+    signs = {larger_of(one.epsilon, two.epsilon) for one, two in both.rows}
     if signs == {0}:
         return "Both have the same epsilon at every delta shown, to the digits shown."
     if {1, -1} <= signs:
@@ -437,11 +462,60 @@ def _verdict(both: TwoReleases) -> str | Sentence:
     )
 
 
-def _sign(first: float, second: float) -> int:
-    """Which is larger, to the digits shown."""
+def larger_of(first: float, second: float) -> int:
+    """Return 1 if the second is larger to the digits shown, -1 if the first is, and else 0.
+
+    >>> larger_of(2.5, 2.50000001), larger_of(2.5, 3.0)
+    (0, 1)
+    """
     if str(Quantity(first)) == str(Quantity(second)):
         return 0
     return 1 if second > first else -1
+
+
+# -- the table of a report -----------------------------------------------------------------------------------
+
+
+def report_table(table: PrivacyTable, gaussian: GaussianDP) -> AnswerTable:
+    """Return the epsilons with what is proved of them, and those of Gaussian DP beside zCDP's.
+
+    >>> from discreet.accounting.costs import privacy_table
+    >>> from discreet.budget import load
+    >>> table = privacy_table([load("dhc-2022-08-25")], delta=["1e-10"])
+    >>> made = report_table(table, GaussianDP(table.account.events(table.account.main)))
+    >>> made.cells
+    [['1e-10', '20.3247', '21.9851', '-1.6605 (-7.6 %)', '20.3247', '1']]
+    """
+    every, rows = _results(table, "delta", "epsilon"), table.by_delta
+    proofs = [row.certified for row in rows]
+    proved = any(box is not None for box in proofs)
+    lines = tuple(
+        (
+            *line[:2],
+            *([None if box is None else proof_words(table, box, "ε")] if proved else []),
+            *line[2:4],
+            Quantity(float(gaussian.epsilon(delta=row.delta)), kind=NumberKind.ABOUT),
+            *line[4:],
+        )
+        for line, row, box in zip(every.rows, rows, proofs, strict=True)
+    )
+    columns = every.columns
+    certified = (Column("certified"),) if proved else ()
+    columns = (*columns[:2], *certified, *columns[2:4], Column("Gaussian DP"), *columns[4:])
+    return AnswerTable(columns, lines, "Epsilon at several deltas")
+
+
+def proof_words(table: PrivacyTable, box: Interval, name: str, digits: int | None = None) -> Marked:
+    """Write what is proved of a quantity of an account: both ends, or of a bound the upper one.
+
+    >>> from discreet.accounting.costs import privacy_table
+    >>> from discreet.budget import load
+    >>> table = privacy_table([load("dhc-2022-08-25")], delta=["1e-10"], certify=True, digits=3)
+    >>> print(proof_words(table, table.by_delta[0].certified, "ε", 3))
+    20.32 ≤ ε ≤ 20.329
+    """
+    quantity = Quantity(box, kind=NumberKind.of(table.account.claim.kind), digits=digits)
+    return marked(joined_words([marked(end, "whole") for end in quantity.enclosing(name)]), "proof")
 
 
 # -- words about accounts ------------------------------------------------------------------------------------

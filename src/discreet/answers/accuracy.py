@@ -16,14 +16,17 @@ from discreet.answers.answer import (
     Paragraph,
     Part,
     Sentence,
+    joined_words,
     sentence,
 )
 from discreet.answers.describing import describes
 from discreet.answers.figure import Axis, Cells, Line, Notation, Panel, Picture, Points
 from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.answers.release import query_words
+from discreet.budget import Release
 from discreet.budget.level_names import level_name
-from discreet.estimation.accuracy import Accuracy, MarginLine, QueryAccuracy
-from discreet.estimation.plan import Plan
+from discreet.estimation import Plan  # through the package, in which the function `plan` must win
+from discreet.estimation.accuracy import Accuracy, MarginLine, QueryAccuracy, margin_lines
 from discreet.numbers import float_up
 
 _TOGETHER = {
@@ -134,12 +137,22 @@ def _sizes(query: QueryAccuracy) -> tuple[Cell, ...]:
 def _accuracy_body(found: Accuracy, every: AnswerTable) -> Iterator[Part]:
     yield Paragraph(f"{found.release}: accuracy of the best estimates from {_TOGETHER[found.together]}.")
     if found.children is not None and len(found.levels) > 1:
-        names = [level_name(level.name) for level in found.levels]
-        steps = zip(names, found.children, names[1:], strict=False)
-        tree = ", ".join(f"{up} to {down} {Quantity(many, Style.BRIEF)}" for up, many, down in steps)
-        yield Paragraph(f"Tree, average number of children: {tree}.")
+        yield Paragraph(sentence("Tree, average number of children: {tree}.", tree=_tree(found)))
     yield "Standard deviations are root mean squares over the cells of a query."
     yield every
+
+
+def _tree(found: Accuracy) -> Sentence:
+    """How many children the nodes of each level have on average."""
+    names = [level_name(level.name) for level in found.levels]
+    steps = zip(names, found.children or (), names[1:], strict=False)
+    return joined_words(
+        [
+            sentence("{up} to {down} {many}", up=up, down=down, many=Quantity(many, Style.BRIEF))
+            for up, many, down in steps
+        ],
+        ", ",
+    )
 
 
 # -- margins of the noise and of estimates, side by side -----------------------------------------------------
@@ -156,30 +169,34 @@ def estimates_text(*, together: bool) -> str:
     return "Each query is estimated separately, from all levels: the release states no attributes."
 
 
-def noise_cells(line: MarginLine) -> tuple[str, str]:
+def noise_cells(line: MarginLine) -> tuple[Cell, Cell]:
     """Write the standard deviation and the 95 % margin of the noise.
 
-    >>> noise_cells(MarginLine("State", ("total",), (2.2361, 4)))
-    ('2.24', '± 4')
+    >>> print(*noise_cells(MarginLine("State", ("total",), (2.2361, 4))))
+    2.24 ± 4
     """
     if line.noise is None:
         return "not asked", _NOTHING
     deviation, margin = line.noise
-    return str(Quantity(deviation, Style.MARGIN)), f"± {Quantity(margin, Style.COUNT)}"
+    return Quantity(deviation, Style.MARGIN), _plus_minus(Quantity(margin, Style.COUNT))
 
 
-def estimate_cells(line: MarginLine, unknown: str = _NOTHING) -> tuple[str, str]:
+def estimate_cells(line: MarginLine, unknown: str = _NOTHING) -> tuple[Cell, Cell]:
     """Write the standard deviation and the 95 % margin of the estimate; `unknown` if none was asked for.
 
-    >>> estimate_cells(MarginLine("State", ("total",), None, (1.5, 2.94)))
-    ('1.50', '± 2.94')
+    >>> print(*estimate_cells(MarginLine("State", ("total",), None, (1.5, 2.94))))
+    1.50 ± 2.94
     """
     if line.estimate is None:
         return unknown, unknown
     deviation, margin = line.estimate
     if deviation is None or margin is None:
         return _UNKNOWN, _NOTHING
-    return str(Quantity(deviation, Style.MARGIN)), f"± {Quantity(margin, Style.MARGIN)}"
+    return Quantity(deviation, Style.MARGIN), _plus_minus(Quantity(margin, Style.MARGIN))
+
+
+def _plus_minus(margin: Quantity) -> Sentence:
+    return sentence("± {margin}", margin=margin)
 
 
 def relative_error(margin: float, size: int) -> str:
@@ -192,6 +209,47 @@ def relative_error(margin: float, size: int) -> str:
     return (
         str(Quantity(part, Style.PERCENT)) if part < 1 else f"{Quantity(100 * part, Style.COUNT, digits=0)} %"
     )
+
+
+def margins_section(release: Release, estimates: Accuracy | None) -> Answer:
+    """Say how far published counts may be from the truth: the noise, and the best estimates if there are any.
+
+    >>> from discreet.budget import load
+    >>> margins_section(load("dhc-2022-08-25"), None).body[1].cells[1]
+    ['State', '10 queries alike', '2.24', '± 4']
+    """
+    if estimates is None:
+        said = sentence(
+            "The table shows the noise of a single published count before any post-processing, which can "
+            "reduce it. At least 95 % of the time the noise is within the margin of error; margins are exact "
+            "for whole numbers."
+        )
+    else:
+        said = sentence(
+            "At least 95 % of the time the best estimate of a count, from all queries and levels together, "
+            "is within its margin of error. The noise of the single published count stands beside it; its "
+            "margins are exact for whole numbers. A query that a level does not ask has no noise there, but "
+            "can be estimated from the others. They assume the average numbers of areas of 2020: {tree}.",
+            tree=_tree(estimates),
+        )
+    columns = [Column("level", is_text=True), Column("query", is_text=True)]
+    if estimates is not None:
+        columns += map(Column, ("estimate, standard deviation", "estimate, 95 % margin"))
+        columns += map(Column, ("noise, standard deviation", "noise, 95 % margin"))
+    else:
+        columns += map(Column, ("standard deviation", "95 % margin of error"))
+    rows = tuple(
+        (
+            level_name(line.level),
+            query_words(line.queries, most=3),
+            *(() if estimates is None else estimate_cells(line)),
+            *noise_cells(line),
+        )
+        for line in margin_lines(release, estimates)
+    )
+    table = AnswerTable(tuple(columns), rows, "Margins of error by level and query, in counts", groups=True)
+    command = f"discreet accuracy {release.name}"
+    return Answer("Accuracy with this noise", body=(said, table), command=command)
 
 
 # -- plans ---------------------------------------------------------------------------------------------------

@@ -6,9 +6,10 @@ An answer is a small frozen record. `record` is what machines read, under the ke
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from string import Formatter
+from typing import Literal
 
 from discreet.answers.figure import Drawable
 from discreet.answers.quantity import Quantity
@@ -19,16 +20,22 @@ Cell = object
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its title for people, its key for machines; without one of them the other alone sees it."""
+    """A column: its title for people, its key for machines; without one of them the other alone sees it.
+
+    On a page a column of shares has a bar beside each number.
+    """
 
     title: str = ""
     key: str = ""
     is_text: bool = False
+    is_share: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerTable:
-    """Rows of typed cells.
+    """Rows of typed cells; `note` says what the numbers are.
+
+    With `groups`, rows that share their first cell belong together, and a page writes it once.
 
     >>> level, sd = Column("level", "level", is_text=True), Column("std. dev.", "sd")
     >>> AnswerTable((level, sd), (("State", Quantity(2.5, digits=3)),)).objects
@@ -38,6 +45,24 @@ class AnswerTable:
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     title: str = ""
+    note: str = ""
+    groups: bool = False
+
+    def taking(self, titles: Mapping[str, str], title: str = "") -> AnswerTable:
+        """Return the columns with these keys, in this order, under other titles.
+
+        >>> every = AnswerTable((Column("level", "level"), Column("sd", "sd")), (("State", 2.5),))
+        >>> every.taking({"sd": "standard deviation"}).head[0].title
+        'standard deviation'
+        """
+        places = {column.key: place for place, column in enumerate(self.columns)}
+        taken = [places[key] for key in titles]
+        columns = tuple(
+            replace(self.columns[place], title=text)
+            for place, text in zip(taken, titles.values(), strict=True)
+        )
+        rows = tuple(tuple(row[place] for place in taken) for row in self.rows)
+        return replace(self, columns=columns, rows=rows, title=title or self.title)
 
     @property
     def objects(self) -> list[dict[str, object]]:
@@ -61,23 +86,65 @@ class AnswerTable:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
-    """Words and quantities, in order; `str` writes them."""
+Role = Literal["strong", "name", "query", "term", "code", "proof", "whole", "quiet"]
+"""Why a page sets words apart: they matter most, are a name that somebody chose, a term of the glossary, what
+is typed, a proof, what stays on one line, or what matters less."""
 
-    parts: tuple[str | Quantity, ...]
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """Words of a sentence that a page sets apart; where there is only text they stand as they are."""
+
+    parts: tuple[str | Quantity | Marked, ...]
+    role: Role
 
     def __str__(self) -> str:
         return "".join(map(str, self.parts))
 
 
-def sentence(template: str, /, **quantities: Quantity | str | Sentence) -> Sentence:
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """Words and quantities, in order; `str` writes them."""
+
+    parts: tuple[str | Quantity | Marked, ...]
+
+    def __str__(self) -> str:
+        return "".join(map(str, self.parts))
+
+
+Words = str | Quantity | Marked | Sentence
+"""What can stand in a sentence."""
+
+
+def marked(words: Words, role: Role) -> Marked:
+    """Return words that a page sets apart.
+
+    >>> print(sentence("Epsilon is {e}.", e=marked(Quantity(2.5, digits=2), "strong")))
+    Epsilon is 2.5.
+    """
+    return Marked(words.parts if isinstance(words, Sentence) else (words,), role)
+
+
+def joined_words(words: Iterable[Words], between: str = " ") -> Sentence:
+    """Return several sentences, or the items of a list, as one sentence.
+
+    >>> print(joined_words(["State", Quantity(3, digits=1)], ", "))
+    State, 3
+    """
+    parts: list[str | Quantity | Marked] = []
+    for one in words:
+        parts += [between] if parts else []
+        parts += one.parts if isinstance(one, Sentence) else [one]
+    return Sentence(tuple(parts))
+
+
+def sentence(template: str, /, **quantities: Words) -> Sentence:
     """Return a sentence with quantities, or words that hold some, in their places.
 
     >>> print(sentence("At delta {delta} epsilon is {epsilon}.", delta="1e-10", epsilon=Quantity(2.5)))
     At delta 1e-10 epsilon is 2.50000.
     """
-    parts: list[str | Quantity] = []
+    parts: list[str | Quantity | Marked] = []
     for words, name, _, _ in Formatter().parse(template):
         parts += [words] if words else []
         if name is not None:
@@ -88,15 +155,55 @@ def sentence(template: str, /, **quantities: Quantity | str | Sentence) -> Sente
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A paragraph whose lines after the first are indented, or one line however long."""
+    """A paragraph whose lines after the first are indented, or one line however long.
+
+    On a page it may be the headline, a warning, or what matters less.
+    """
 
     text: str | Sentence
     indent: str = "  "
     wraps: bool = True
+    role: Literal["", "headline", "warning", "quiet"] = ""
 
 
-Part = str | Sentence | Paragraph | AnswerTable
-"""What a body is made of; an empty text is an empty line."""
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """The heading of some parts of a body."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bullets:
+    """A list; `role` is how a page shows it."""
+
+    items: tuple[str | Sentence, ...]
+    role: Literal["", "plain", "adversaries"] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Glossary:
+    """Terms and what they mean, to which a page links the terms in its sentences."""
+
+    terms: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Verbatim:
+    """Lines to copy as they are: commands, or a file under its title, which a page folds away."""
+
+    text: str
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Illustration:
+    """Where the picture of this name stands, with what it shows for those who cannot see it."""
+
+    name: str
+    title: str
+    shows: Sentence
+    caption: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +219,25 @@ class Caution:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A number of the headline: what it is, itself, and a few words on it."""
+    """A number of the headline: what it is, itself, a few words on it, and what is proved of it."""
 
-    label: str
+    label: str | Sentence
     value: Quantity | str
-    note: str = ""
+    note: str | Sentence = ""
+    proof: str | Sentence = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cards:
+    """Where a body shows numbers of the headline side by side."""
+
+    facts: tuple[Fact, ...]
+
+
+Part = (
+    str | Sentence | Paragraph | AnswerTable | Heading | Bullets | Glossary | Verbatim | Illustration | Cards
+)
+"""What a body is made of; an empty text is an empty line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +280,7 @@ def machine(value: object) -> object:
         return value.machine
     if isinstance(value, AnswerTable):
         return value.objects
-    if isinstance(value, Sentence):
+    if isinstance(value, Sentence | Marked):
         return str(value)
     if isinstance(value, Mapping):
         return {str(key): machine(item) for key, item in value.items()}

@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from discreet.accounting.calibration import Calibration, LevelChange, NoiseChange, calibrated_lines
-from discreet.answers.answer import Answer, AnswerTable, Column, Fact, Part, Sentence, sentence
+from discreet.accounting.calibration import (
+    Calibration,
+    LevelChange,
+    NoiseChange,
+    VarianceLine,
+    calibrated_lines,
+)
+from discreet.answers.answer import (
+    Answer,
+    AnswerTable,
+    Column,
+    Fact,
+    Marked,
+    Part,
+    Sentence,
+    Words,
+    joined_words,
+    sentence,
+)
 from discreet.answers.describing import describes
 from discreet.answers.quantity import NumberKind, Quantity, Style
-from discreet.answers.release import claim_text, heading, scaled_sizes
+from discreet.answers.release import claim_text, heading, query_words, scaled_sizes
 from discreet.budget import AnswerKind
 from discreet.budget.level_names import level_name
 from discreet.numbers import Interval, decimal, float_up
@@ -33,7 +50,7 @@ def calibration_answer(found: Calibration) -> Answer:
     >>> print(answer.summary)
     dhc-2022-08-25-calibrated: 12.280 % less variance, epsilon 21.9851 at delta 1e-10
     """
-    variances = _variances(found)
+    variances = variance_table(calibrated_lines(found))
     record = {
         "release": found.before.name,
         "neighbours": found.neighbours,
@@ -192,7 +209,13 @@ def _query_record(query: NoiseChange) -> dict[str, object]:
     return {"name": query.name, "before": before, "after": after, "margins": list(query.margins)}
 
 
-def _variances(found: Calibration) -> AnswerTable:
+def variance_table(lines: Sequence[VarianceLine], *, named: int = 1, sign: str = "") -> AnswerTable:
+    """Return noise before and after; up to `named` queries that change alike are named in their line.
+
+    >>> line = VarianceLine("State", ("total", "age"), Fraction(8), Fraction(6), (6, 5))
+    >>> variance_table([line], named=2, sign="± ").cells[0][1:]
+    ['total · age', '8', '6', '2.828', '2.449', '± 6', '± 5', '-25.00 %']
+    """
     columns = (
         Column("level", "level", is_text=True),
         Column("query", "query", is_text=True),
@@ -207,15 +230,15 @@ def _variances(found: Calibration) -> AnswerTable:
     rows = tuple(
         (
             level_name(line.level),
-            line.queries[0] if len(line.queries) == 1 else f"{len(line.queries)} queries alike",
+            query_words(line.queries, most=named),
             *(Quantity(variance, Style.BRIEF) for variance in (line.before, line.after)),
             *(Quantity(math.sqrt(one), Style.BRIEF, digits=4) for one in (line.before, line.after)),
-            *line.margins,
+            *(sentence(sign + "{m}", m=Quantity(m, Style.COUNT)) if sign else m for m in line.margins),
             Quantity(line.change, Style.PERCENT_CHANGE),
         )
-        for line in calibrated_lines(found)
+        for line in lines
     )
-    return AnswerTable(columns, rows)
+    return AnswerTable(columns, rows, groups=True)
 
 
 def _facts(found: Calibration) -> Iterator[Fact]:
@@ -256,7 +279,16 @@ def _body(found: Calibration, variances: AnswerTable) -> Iterator[Part]:
     yield ""
     yield variances
     yield ""
-    alone = found.by == "level"
+    yield from _kept(found)
+    if found.claim.kind is not AnswerKind.EXACT:
+        yield claim_text(found.claim)
+    yield from _proofs(found, promised)
+    yield from _price(found)
+
+
+def _kept(found: Calibration) -> Iterator[Sentence]:
+    """Say which promise the new noise keeps, and what that saves."""
+    promised = {"delta": Quantity(found.delta, Style.GIVEN), "epsilon": _promise(found)}
     if found.factor is not None:
         has_scales = any(level.has_laplace for level in found.before.levels)
         yield sentence(
@@ -268,12 +300,14 @@ def _body(found: Calibration, variances: AnswerTable) -> Iterator[Part]:
             **promised,
         )
     elif found.epsilon is not None:
-        who = "Each level alone" if alone else "The new release"
+        who = "Each level alone" if found.by == "level" else "The new release"
         yield sentence("{who} keeps epsilon {epsilon} at delta {delta}.", who=who, **promised)
-    if found.claim.kind is not AnswerKind.EXACT:
-        yield claim_text(found.claim)
-    yield from _proofs(found, promised)
+
+
+def _price(found: Calibration) -> Iterator[Sentence]:
+    """Say below which delta the old noise promised more."""
     if found.price is not None:
+        alone = found.by == "level"
         which = "may be the better one at some level" if alone else "was the better one"  # levels cross apart
         yield sentence(
             "The price: below delta {price} the zCDP promise of the old noise {which} (less noise costs more "
@@ -296,3 +330,39 @@ def _proofs(found: Calibration, promised: dict[str, Quantity | str]) -> Iterator
     if found.certified is not None:
         text = "Proved: the exact epsilon of the new release at delta {delta} lies in {ends}."
         yield sentence(text, ends=str(found.certified), **promised)
+
+
+# -- as a report shows it ---------------------------------------------------------------------------------
+
+_ENOUGH = {
+    "level": "level",
+    "query": "query",
+    "variance": "variance",
+    "new_variance": "enough",
+    "margin95": "margin of error",
+    "new_margin95": "enough",
+}
+
+
+def savings_section(found: Calibration | None, *, unsaved: str = "", proof: Marked | None = None) -> Answer:
+    """Say how little noise would keep zCDP's promise, or why that is not said.
+
+    >>> print(savings_section(None, unsaved="no noise is enough").body[0])
+    No saving is stated here: no noise is enough.
+    """
+    title = "Noise that could be saved"
+    if found is None:
+        return Answer(title, body=(f"No saving is stated here: {unsaved}.",))
+    proved = (
+        [] if proof is None else [sentence("Proof: the true delta there satisfies {proof}.", proof=proof)]
+    )
+    said: list[Words] = [
+        "The promise that zCDP makes can be kept with less noise.",
+        *_kept(found),
+        *proved,
+        *_price(found),
+    ]
+    table = variance_table(calibrated_lines(found), named=3, sign="± ")
+    lines = [table.taking(_ENOUGH, "Noise now, and noise that is enough")] if table.rows else []
+    command = f"discreet calibrate {found.before.name} --zcdp --delta {Quantity(found.delta, Style.GIVEN)}"
+    return Answer(title, body=(joined_words(said), *lines), command=command)

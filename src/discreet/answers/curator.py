@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from math import sqrt
 
 from discreet.answers.answer import (
     Answer,
     AnswerTable,
+    Bullets,
     Caution,
     Column,
     Fact,
@@ -56,19 +56,6 @@ _CAP_KEYS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class CuratorSheet:
-    """One table of the report, with what its numbers are; its first columns are names."""
-
-    note: str
-    table: AnswerTable
-
-    @property
-    def marked(self) -> bool:
-        """Whether a row is marked as far from what is expected."""
-        return any(cell.endswith(MARK) for row in self.table.cells for cell in row)
-
-
 @describes(Curated)
 def curator_answer(found: Curated, *, written: Sequence[str] = ()) -> Answer:
     """Say whether a release is as accurate as its mechanism promises; `written` are names of its files.
@@ -112,16 +99,41 @@ def _body(found: Curated, said: Sequence[Sentence], written: Sequence[str]) -> I
         yield REHEARSED
     yield ""
     yield from said
-    sheets = curator_sheets(found)
-    for sheet in sheets:
+    tables = curator_tables(found)
+    for table in tables:
         yield ""
-        yield f"{sheet.table.title}. {sheet.note}"
-        yield sheet.table
+        yield f"{table.title}. {table.note}"
+        yield table
     yield ""
-    if any(sheet.marked for sheet in sheets):
+    if any(map(is_marked, tables)):
         yield STAR
     yield from (Paragraph(str(Caution(note))) for note in found.notes)
-    yield from (f"Written: {name}, confidential." for name in written)
+    yield from (f"Notation: {name}, confidential." for name in written)
+
+
+def curator_sections(found: Curated) -> list[Answer]:
+    """Return the sections of the curator's page: the headline, a section for each table, and notes.
+
+    >>> from discreet.release.safetab.specification import safetab_p
+    >>> nothing = Curated(errors=(), groups=(), tabulation=safetab_p(), max_race_codes=8)
+    >>> [section.title for section in curator_sections(nothing)][1]
+    'Totals by geography and level'
+    """
+    head = tuple(Paragraph(text, role="headline") for text in curator_headline(found))
+    sections = [Answer("", body=head)]
+    for table in curator_tables(found):
+        star = [Paragraph(STAR, role="quiet")] if is_marked(table) else []
+        sections.append(Answer(table.title, body=(table, *star)))
+    return [*sections, Answer("Notes", body=(Bullets(tuple(found.notes)),))] if found.notes else sections
+
+
+def is_marked(table: AnswerTable) -> bool:
+    """Return whether a row of a table is marked as far from what is expected.
+
+    >>> is_marked(AnswerTable((Column("% within MOE"),), (("91.0 (95.2) *",),)))
+    True
+    """
+    return any(cell.endswith(MARK) for row in table.cells for cell in row)
 
 
 # -- what machines read -----------------------------------------------------------------------------------
@@ -249,8 +261,8 @@ def _word(found: Curated) -> str:
 # -- the tables --------------------------------------------------------------------------------------------
 
 
-def curator_sheets(found: Curated) -> list[CuratorSheet]:
-    """Return the tables of the report."""
+def curator_tables(found: Curated) -> list[AnswerTable]:
+    """Return the tables of the report; the first columns of each are names."""
     levels = found.by(lambda line: (line.geography, line.level), kinds=("total",))
     tables = found.by(lambda line: (line.table, line.kind))
     ladders, words = found.tabulation.ladders.values(), found.tabulation.workloads
@@ -280,22 +292,25 @@ def curator_sheets(found: Curated) -> list[CuratorSheet]:
     ]
 
 
-def _sheet(
+def _named_table(
     title: str,
     note: str,
     names: tuple[str, ...],
     numbers: tuple[str, ...],
     rows: Iterable[tuple[object, ...]],
-) -> CuratorSheet:
-    columns = (*(Column(name, is_text=True) for name in names), *map(Column, numbers))
-    return CuratorSheet(note, AnswerTable(columns, tuple(rows), title))
+) -> AnswerTable:
+    columns = (
+        *(Column(name, is_text=True) for name in names),
+        *(Column(name, is_share=name == "suppressed") for name in numbers),
+    )
+    return AnswerTable(columns, tuple(rows), title, note, groups=True)
 
 
 def _kind_words(kind: str) -> str:
     return kind if kind in ("total", "cell") or kind.startswith("sum ") else f"sum over one {kind}"
 
 
-def _caps(found: Curated) -> CuratorSheet:
+def _caps(found: Curated) -> AnswerTable:
     rows, levels, code = [], found.tabulation.workloads, _word(found)
     for line in found.caps:
         sums = line.sums
@@ -319,7 +334,7 @@ def _caps(found: Curated) -> CuratorSheet:
                 ),
             )
         )
-    return _sheet(
+    return _named_table(
         f"What the cap of {found.max_race_codes} {code} codes does to totals",
         "Mean error of the noise (released less true counts with the cap) and of the cap (those less true "
         f"counts of all {code} codes). RMSE and % within MOE: against true counts with the cap / with all "
@@ -331,7 +346,7 @@ def _caps(found: Curated) -> CuratorSheet:
     )
 
 
-def _sizes(found: Curated, level: int) -> CuratorSheet:
+def _sizes(found: Curated, level: int) -> AnswerTable:
     tabulation = found.tabulation
     by_level = found.by(
         lambda line: (line.level, tabulation.is_below(line.geography), line.size), kinds=("total",)
@@ -349,9 +364,9 @@ def _sizes(found: Curated, level: int) -> CuratorSheet:
 
 def _errors(
     title: str, note: str, names: tuple[str, str], rows: Iterable[tuple[str, str, ErrorSums]]
-) -> CuratorSheet:
+) -> AnswerTable:
     made = ((first, second, *_error_words(errors)) for first, second, errors in rows)
-    return _sheet(title, note, names, _ERROR_COLUMNS, made)
+    return _named_table(title, note, names, _ERROR_COLUMNS, made)
 
 
 def _error_words(errors: ErrorSums) -> tuple[object, ...]:
@@ -394,7 +409,7 @@ def _spread(errors: ErrorSums) -> float:
     return max(0.0, errors.numbers * share * (1 - share))
 
 
-def _suppression(found: Curated) -> CuratorSheet:
+def _suppression(found: Curated) -> AnswerTable:
     rows = []
     for level, workload in found.tabulation.workloads.items():
         for size in range(len(SIZES)):
@@ -407,7 +422,7 @@ def _suppression(found: Curated) -> CuratorSheet:
     below = found.tabulation.below
     note = f"Groups of regions below {below}, by true size; one of size 0 that is released is noise alone."
     numbers = ("groups", "released", "suppressed", "expected")
-    return _sheet("Suppression by size of the group", note, ("level", "true size"), numbers, rows)
+    return _named_table("Suppression by size of the group", note, ("level", "true size"), numbers, rows)
 
 
 def _suppressed(share: float) -> Quantity:

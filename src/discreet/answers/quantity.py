@@ -200,6 +200,20 @@ class Quantity:
             return f"{name} is {self.kind.value} {self}"
         return f"{name} is {self} {'as modelled' if self.kind is NumberKind.MODELLED else 'on the main path'}"
 
+    def enclosing(self, name: str) -> tuple[str, ...]:
+        """Write what a proof says of the quantity of this name, in parts that each stay on one line.
+
+        >>> box = Interval(Fraction(1), Fraction(3, 2))
+        >>> Quantity(box).enclosing("ε"), Quantity(box, kind=NumberKind.AT_MOST).enclosing("ε")
+        (('1 ≤ ε', '≤ 1.5'), ('ε ≤ 1.5',))
+        """
+        lower, upper = (end.lower() for end in self.ends)
+        if lower == upper:
+            return (f"{name} = {lower}",)
+        if self.kind is NumberKind.AT_MOST:  # a proof of a bound has no lower end
+            return (f"{name} ≤ {upper}",)
+        return f"{lower} ≤ {name}", f"≤ {upper}"
+
     @property
     def machine(self) -> Machine:
         """The number for JSON: all its digits, an exact one as a text, an interval by its ends."""

@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from discreet.answers.answer import Answer, AnswerTable, Column, Paragraph, Part, sentence
+from discreet.answers.answer import (
+    Answer,
+    AnswerTable,
+    Column,
+    Paragraph,
+    Part,
+    Sentence,
+    joined_words,
+    marked,
+    sentence,
+)
 from discreet.answers.describing import describes
 from discreet.answers.quantity import NumberKind, Quantity, Style
 from discreet.budget import ALIASES, AnswerKind, Claim, Neighbours, Release, Row
 from discreet.budget.level_names import level_name
 from discreet.budget.levels import Level
-from discreet.budget.noise_table import levels_of, rho_total
+from discreet.budget.noise_table import NoiseLine, levels_of, noise_lines, rho_total
 from discreet.budget.spine import runs_text
 
 _CAUTIONS = (
@@ -87,12 +97,7 @@ def _plural(many: int, word: str) -> str:
 def _body(release: Release) -> Iterator[Part]:
     total = rho_total(release)
     yield Paragraph(heading(release))
-    who = relation(release.neighbours, release.unit)
-    calibrated = f"Calibrated for {release.neighbours} neighbours ({who})"
-    if total is None:
-        yield Paragraph(f"{calibrated}.")
-    else:
-        yield Paragraph(sentence("{calibrated}; total rho {rho}.", calibrated=calibrated, rho=_exact(total)))
+    yield Paragraph(_calibration(release))
     rho = {level.name: level.spent(release.neighbours) for level in release.levels}
     for level, rows in levels_of(release).items():
         yield ""
@@ -126,6 +131,14 @@ def _body(release: Release) -> Iterator[Part]:
         if texts:
             yield f"{title}:"
             yield from (Paragraph(f"- {text}") for text in texts)
+
+
+def _calibration(release: Release) -> Sentence:
+    """Say for which neighbours the noise was calibrated, and the total rho if all of it has one."""
+    total, calibrated = rho_total(release), f"C{calibrated_for(release)[1:]}"
+    if total is None:
+        return sentence("{calibrated}.", calibrated=calibrated)
+    return sentence("{calibrated}; total rho {rho}.", calibrated=calibrated, rho=_exact(total))
 
 
 def _cells(row: Row) -> tuple[Quantity | str | int | None, ...]:
@@ -168,6 +181,82 @@ def presets_answer(releases: Sequence[Release]) -> Answer:
     )
     record = {"presets": [preset_record(release) for release in releases], "aliases": ALIASES}
     return Answer("Presets", record, body, command="discreet presets")
+
+
+# -- the parameters, as a report shows them ------------------------------------------------------------------
+
+
+def parameters_section(release: Release) -> Answer:
+    """Say what a release publishes, and how its budget and its noise are spread over levels and queries.
+
+    >>> from discreet.budget import load
+    >>> print(parameters_section(load("dhc-2022-08-25")).body[0])
+    Calibrated for unbounded neighbours (one person added or removed); total rho 73/20 = 3.65. 8 levels, 80 \
+tables of counts. One path: no levels are merged.
+    """
+    paths = (
+        only_path(release)
+        if len(release.paths) == 1
+        else f"One {release.unit} may be counted on {len(release.paths)} paths; the tables show each level "
+        "as it is where none are merged."
+    )
+    levels, tables = len(release.levels), sum(len(level.queries) for level in release.levels)
+    many = (
+        f"{levels} level{'s' if levels != 1 else ''}, {tables} table{'s' if tables != 1 else ''} of counts."
+    )
+    body: list[Part] = [joined_words([_calibration(release), many, paths])]
+    body += [] if rho_total(release) is None else [_budget_table(release)]
+    body.append(_noise_table(release))
+    return Answer("Parameters", body=tuple(body), command=f"discreet show {release.name}")
+
+
+def _budget_table(release: Release) -> AnswerTable:
+    spent = {level_name(level.name): level.spent(release.neighbours) for level in release.levels}
+    total = sum(spent.values())
+    rows = [
+        (name, str(rho), Quantity(rho, Style.EXACT), Quantity(rho / total, Style.PERCENT))
+        for name, rho in (*spent.items(), ("All levels", total))
+    ]
+    columns = (
+        Column("level", is_text=True),
+        Column("rho, exact"),
+        Column("rho"),
+        Column("share", is_share=True),
+    )
+    return AnswerTable(columns, tuple(rows), "Budget by level")
+
+
+def _noise_table(release: Release) -> AnswerTable:
+    numbers = ("share of level", "rho, exact", "variance, exact", "variance", "counted")
+    columns = (Column("level", is_text=True), Column("query", is_text=True), *map(Column, numbers))
+    title = "Noise by level and query; queries with equal noise share a line"
+    return AnswerTable(columns, tuple(map(_noise_cells, noise_lines(release))), title, groups=True)
+
+
+def _noise_cells(line: NoiseLine) -> tuple[object, ...]:
+    row, event = line.row, line.row.event
+    times = Quantity(event.times, Style.COUNT)
+    size = Quantity(event.sensitivity, Style.COUNT)
+    return (
+        level_name(line.level),
+        query_words(line.queries),
+        None if row.share is None else Quantity(row.share, Style.PERCENT),
+        None if row.rho is None else str(row.rho),
+        str(event.size) if event.is_gaussian else f"Laplace, scale {event.size}",
+        Quantity(line.variance, Style.GIVEN),
+        times if event.sensitivity == 1 else sentence("{times} × {size}", times=times, size=size),
+    )
+
+
+def query_words(names: Sequence[str], *, most: int | None = None) -> Sentence:
+    """Write queries that are alike: by their names, or if there are more than `most` by how many they are.
+
+    >>> print(query_words(["total", "age"]), "|", query_words(["total", "age"], most=1))
+    total · age | 2 queries alike
+    """
+    if most is not None and len(names) > most:
+        return sentence("{many} queries alike", many=Quantity(len(names), Style.COUNT))
+    return joined_words([marked(name, "query") for name in names], " · ")
 
 
 # -- what machines read -----------------------------------------------------------------------------------
@@ -279,6 +368,17 @@ def relation(neighbours: Neighbours, unit: str = "person", people: int = 1) -> s
     if neighbours == "unbounded":
         return f"{who} added or removed"
     return f"{who} replaced by another" if people == 1 else f"{who} replaced by others"
+
+
+def calibrated_for(release: Release) -> str:
+    """Say for which two databases the noise was calibrated.
+
+    >>> from discreet.budget import load
+    >>> calibrated_for(load("dhc-2022-08-25"))
+    'calibrated for unbounded neighbours (one person added or removed)'
+    """
+    who = relation(release.neighbours, release.unit)
+    return f"calibrated for {release.neighbours} neighbours ({who})"
 
 
 def cautions(release: Release, *, all_paths: bool = True) -> list[str]:

@@ -15,6 +15,7 @@ from discreet.answers.answer import (
     Answer,
     AnswerTable,
     Caution,
+    Cell,
     Column,
     Fact,
     Paragraph,
@@ -29,6 +30,7 @@ from discreet.answers.release import claim_text
 from discreet.answers.tabulation_account import steps_text
 from discreet.budget import Claim
 from discreet.release.mechanism.configuration import Place
+from discreet.release.mechanism.margins import Z95
 from discreet.release.mechanism.tabulation import AdaptiveTabulation
 from discreet.release.safetab.design import CAP_SIZES, Cap, DesignCost, Rivals, SizedLevel, Sizing
 from discreet.release.safetab.earlier import TotalOnlyGain, TotalOnlyGroups
@@ -96,10 +98,10 @@ def design_written(answer: Answer, out: Path | None) -> Answer:
     """Return the answer of a design with the file that it was written to, if any.
 
     >>> design_written(Answer("a design"), Path("design.xlsx")).body
-    ('Written: design.xlsx.',)
+    ('Notation: design.xlsx.',)
     """
     place = None if out is None else str(out)
-    body = answer.body if place is None else (*answer.body, f"Written: {place}.")
+    body = answer.body if place is None else (*answer.body, f"Notation: {place}.")
     return replace(answer, record={**answer.record, "out": place}, body=body)
 
 
@@ -258,6 +260,92 @@ def _size(one: SizedLevel, words: Sequence[str]) -> tuple[object, ...]:
         one.suppression,
         None if one.suppression is None else float(second.cdf(one.suppression)),
     )
+
+
+def design_table(passes: Sequence[Sizing]) -> AnswerTable:
+    """Return the levels of all passes as files have them; they must be on one ladder.
+
+    >>> from discreet.release.safetab.census2020 import configuration_2020, specification_2020
+    >>> from discreet.release.safetab.design import sizing
+    >>> one = sizing(configuration_2020(), specification_2020(), "PR", exact=False)
+    >>> [column.key for column in design_table([one]).columns if column.key][:5]
+    ['pass', 'geography', 'level', 'stability', 'rho']
+    """
+    first = passes[0]
+    word, answers = first.word, first.configuration.tabulation.answers
+    rungs = first.levels[0].mechanism.ladder.rungs
+    columns = (
+        Column(key="pass"),
+        Column("geography", "geography", is_text=True),
+        Column("level", is_text=True),
+        Column(key="level"),
+        Column(f"groups of a {answers.word} code"),
+        Column(f"groups of {with_article(answers.one_word)} code"),
+        Column("groups of a person", "stability"),
+        Column(word, word),
+        Column(f"{word}, second stage", f"{word}_stage_2"),
+        Column("second stage, replaced", f"{word}_stage_2_replaced"),
+        Column(f"{word}, replaced", f"{word}_replaced"),
+        Column("variance of a cell", "variance"),
+        Column("standard deviation"),
+        Column("1.96 standard deviations"),
+        Column("margin of error", "margin"),
+        *(Column(f"size, {rung.word}", f"size_{rung.word.replace(' ', '_')}") for rung in rungs),
+        *(
+            Column(f"threshold, {rung.word}", f"threshold_{rung.word.replace(' ', '_')}")
+            for rung in rungs[1:]
+        ),
+        Column("dropped up to", "suppressed_up_to"),
+        Column("empty groups dropped", "empty_dropped"),
+    )
+    return AnswerTable(columns, tuple(_design_cells(one, level) for one in passes for level in one.levels))
+
+
+def _design_cells(one: Sizing, level: SizedLevel) -> tuple[Cell, ...]:
+    """A replaced person is one removed and one added in the same pass."""
+    second, cut = level.mechanism.stage_two, level.suppression
+    assert second is not None
+    deviation = float(level.variance) ** 0.5
+    geography, number = level.place
+    budgets = (level.budget, level.second, 2 * level.second, 2 * level.budget, level.variance)
+    return (
+        one.which,
+        geography,
+        one.configuration.tabulation.workloads[number].word,
+        number,
+        groups_of_code(level),
+        level.mechanism.stability.ethnicity,
+        level.stability,
+        *(Quantity(float(size), Style.BRIEF) for size in (*budgets, deviation, float(Z95) * deviation)),
+        *(Quantity(size, Style.COUNT) for size in (level.margin, *level.sizes, *level.thresholds)),
+        None if cut is None else Quantity(cut, Style.COUNT),
+        None if cut is None else Quantity(float(second.cdf(cut)), Style.PERCENT, digits=4),
+    )
+
+
+def groups_of_code(level: SizedLevel) -> int | None:
+    """Return how many groups each code of a person adds; None if it is not the same for all of them.
+
+    Groups of the answer that has a single code come on top.
+
+    >>> from discreet.release.safetab.census2020 import configuration_2020, specification_2020
+    >>> from discreet.release.safetab.design import sizing
+    >>> groups_of_code(sizing(configuration_2020(), specification_2020(), "US", exact=False).levels[1])
+    1
+    """
+    own = level.mechanism.stability.ethnicity
+    each = (level.by_races[0] - own) // 2
+    holds = all(each * max(2, codes) + own == many for codes, many in enumerate(level.by_races, 1))
+    return each if holds else None
+
+
+def with_article(word: str) -> str:
+    """Write a word with its article.
+
+    >>> with_article("ethnicity"), with_article("race")
+    ('an ethnicity', 'a race')
+    """
+    return f"an {word}" if word[:1] in "aeiou" else f"a {word}"
 
 
 def _costs(found: Sizing) -> AnswerTable:

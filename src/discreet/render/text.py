@@ -8,7 +8,18 @@ import sys
 import textwrap
 from collections.abc import Iterator
 
-from discreet.answers.answer import Answer, AnswerTable, Paragraph, Part
+from discreet.answers.answer import (
+    Answer,
+    AnswerTable,
+    Bullets,
+    Cards,
+    Glossary,
+    Heading,
+    Illustration,
+    Paragraph,
+    Part,
+    Verbatim,
+)
 from discreet.errors import visible
 
 WIDTH = 100
@@ -29,11 +40,35 @@ def text_of(answer: Answer) -> Iterator[str]:
 
 
 def part_text(part: Part) -> str:
-    """Write a paragraph, wrapped, or a table."""
-    if isinstance(part, AnswerTable):
-        return _table(part)
-    if not isinstance(part, Paragraph):
-        part = Paragraph(part, indent="")
+    """Write a paragraph or a list, wrapped, a table, or lines as they are.
+
+    >>> print(part_text(Bullets(("One record.", "The worst case."))))
+    - One record.
+    - The worst case.
+    """
+    match part:
+        case AnswerTable():
+            return _table(part)
+        case Bullets():
+            return "\n".join(_paragraph(Paragraph(f"- {item}")) for item in part.items)
+        case Glossary():
+            return "\n".join(_paragraph(Paragraph(f"{word}: {means}")) for word, means in part.terms.items())
+        case Cards():
+            facts = (f"{fact.label}: {fact.value}. {fact.proof or fact.note}" for fact in part.facts)
+            return "\n".join(_paragraph(Paragraph(fact)) for fact in facts)
+        case Verbatim():
+            return visible(part.text)
+        case Illustration():
+            return _paragraph(Paragraph(f"{part.title}: {part.shows}"))
+        case Heading():
+            return visible(part.text)
+        case Paragraph():
+            return _paragraph(part)
+        case _:
+            return _paragraph(Paragraph(part, indent=""))
+
+
+def _paragraph(part: Paragraph) -> str:
     words = visible(str(part.text))
     if not part.wraps:
         return words

@@ -35,5 +35,5 @@ def tile_of(fact: Fact) -> AnswerTile:
     """
     value = fact.value
     if isinstance(value, Quantity) and value.kind in (NumberKind.AT_MOST, NumberKind.AT_LEAST):
-        return AnswerTile(fact.label, value.claimed, fact.note)
-    return AnswerTile(fact.label, str(value), fact.note)
+        return AnswerTile(str(fact.label), value.claimed, str(fact.note))
+    return AnswerTile(str(fact.label), str(value), str(fact.note))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from discreet.answers.curator import REHEARSED, STAR, curator_answer, curator_headline, curator_sheets
+from discreet.answers.answer import marked, sentence
+from discreet.answers.curator import REHEARSED, curator_answer, curator_sections
 from discreet.files import csv_text
 from discreet.numbers import brief
 from discreet.release.safetab.curator import CONFIDENTIAL, Curated
+from discreet.render.html import section_of
 
 
 def table_csv(found: Curated) -> str:
@@ -17,14 +19,14 @@ def table_csv(found: Curated) -> str:
 
 def curator_page(found: Curated) -> str:
     """Return the report as one HTML page that loads nothing."""
-    from discreet.report.html import environment
+    from discreet.report.html import framed
 
-    template = environment().get_template("curator")
-    return template.render(
-        found=found,
-        confidential=CONFIDENTIAL,
-        rehearsed=REHEARSED if found.rehearsal else "",
-        headline=curator_headline(found),
-        sheets=curator_sheets(found),
-        star=STAR,
+    sections = {f"part-{place}": answer for place, answer in enumerate(curator_sections(found), 1)}
+    return framed(
+        {anchor: section_of(answer, anchor=anchor) for anchor, answer in sections.items()},
+        title=f"CONFIDENTIAL – {found.out} – curator's report",
+        kicker="Curator's report",
+        heading=sentence("True against released: {out}", out=marked(found.out, "name")),
+        about=REHEARSED if found.rehearsal else "",
+        warning=CONFIDENTIAL,
     )

@@ -16,13 +16,14 @@ import numpy as np
 
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.costs import PrivacyRow, zcdp_of
-from discreet.accounting.curves import Quantity
+from discreet.accounting.curves import Quantity as Asked
 from discreet.accounting.overall import Account
 from discreet.accounting.parallel import map_cases
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.accounting.sampling import Floats, curve_alphas, drawing_epsilons
-from discreet.answers.account import case_text, compared
-from discreet.answers.release import claim_text, relation
+from discreet.answers.account import case_text
+from discreet.answers.export import CURVE_COLUMNS, export_page
+from discreet.answers.quantity import Quantity, Style
 from discreet.budget import Release
 from discreet.errors import PrecisionError
 from discreet.files import ArrowTable, arrow, sha256
@@ -33,39 +34,6 @@ FORMAT = "discreet export 1"
 
 ALPHA = Fraction(1, 20)
 """The type I error at which the trade-off curve is certified."""
-
-
-_PAIR = ("", "The pair of paths, or the path, as the release numbers them.")
-_COLUMNS = {
-    "profiles.parquet": {
-        "pair": _PAIR,
-        "epsilon": ("natural logarithm of a ratio of probabilities", "Where delta is asked."),
-        "delta": ("probability", "The smallest delta that holds for this pair at epsilon."),
-        "accuracy": ("part of delta", "How far delta may be off, relatively; null: refused."),
-    },
-    "tradeoffs.parquet": {
-        "pair": _PAIR,
-        "alpha": ("probability", "Type I error of a test of one neighbour against the other."),
-        "beta": ("probability", "The least type II error of any such test: f(alpha)."),
-        "accuracy": ("part of beta", "How far beta may be off, relatively; null: refused."),
-    },
-}
-"""The files, and the unit and meaning of each column."""
-
-_README = """\
-# {name}
-
-What this release costs {who}, as computed by {program}.
-
-- `profiles.parquet`: delta at each epsilon, for each of {pairs}.
-- `tradeoffs.parquet`: the trade-off curve beta = f(alpha) of each.
-- `certificates/`: for each number of the table, and for the type II error at a type I error of {alpha}, an
-  interval that provably contains it, with all that a checker needs. `discreet verify FILE` re-derives it by
-  another method.{missing}
-- `manifest.json`: the columns with their types and units, the number of rows, and the SHA-256 of each file.
-
-{claim}
-"""
 
 
 def write_export(
@@ -91,15 +59,7 @@ def write_export(
         for file, certificate in certificates.items():
             (stage.path / file).write_text(certificate.to_text(), encoding="utf-8")
         program = f"discreet {version('discreet')}"
-        page = _README.format(
-            name=account.name,
-            who=relation(account.neighbours, account.unit, account.people),
-            program=program,
-            pairs=compared(account).removesuffix(" compared").lower(),
-            claim=claim_text(account.claim),
-            alpha=exact_text(ALPHA),
-            missing=missing,
-        )
+        page = export_page(account, program, alpha=Quantity(ALPHA, Style.GIVEN), missing=missing)
         (stage.path / "README.md").write_text(page, encoding="utf-8")
         manifest = {
             "format": FORMAT,
@@ -121,7 +81,7 @@ def write_export(
                     "columns": [
                         {"name": name, "type": "string" if name == "pair" else "float64"}
                         | {"unit": unit, "means": means}
-                        for name, (unit, means) in _COLUMNS[file].items()
+                        for name, (unit, means) in CURVE_COLUMNS[file].items()
                     ],
                 }
                 for file, table in tables.items()
@@ -148,7 +108,7 @@ def _certificates(
     """
     made: dict[str, Certificate] = {}
     for asked, (given, answers) in rows.items():
-        name: Quantity = "epsilon" if asked == "epsilon" else "delta"
+        name: Asked = "epsilon" if asked == "epsilon" else "delta"
         other = "delta" if name == "epsilon" else "epsilon"
         for at, row in zip(map(fraction, given), answers, strict=True):
             if row.certified is not None:
@@ -182,7 +142,9 @@ def _tables(account: Account) -> dict[str, ArrowTable]:
     found = map_cases(_curves, tasks, jobs=account.jobs, progress=account.progress, least=16)
     stacked = [np.array([one[k] for one in found])[places].ravel() for k in range(4)]
     pa, many, tables = arrow(), len(labels), {}
-    for file, grid, measured in zip(_COLUMNS, (epsilons, alphas), (stacked[:2], stacked[2:]), strict=True):
+    for file, grid, measured in zip(
+        CURVE_COLUMNS, (epsilons, alphas), (stacked[:2], stacked[2:]), strict=True
+    ):
         index = pa.array(np.repeat(np.arange(many, dtype=np.int32), grid.size))
         arrays = [
             pa.DictionaryArray.from_arrays(index, pa.array(labels, pa.string())),
@@ -191,7 +153,7 @@ def _tables(account: Account) -> dict[str, ArrowTable]:
         ]
         fields = [
             pa.field(name, array.type, metadata={"unit": unit, "means": means})
-            for (name, (unit, means)), array in zip(_COLUMNS[file].items(), arrays, strict=True)
+            for (name, (unit, means)), array in zip(CURVE_COLUMNS[file].items(), arrays, strict=True)
         ]
         tables[file] = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
     return tables

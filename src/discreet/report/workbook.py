@@ -13,123 +13,85 @@ from importlib.util import find_spec
 from math import ceil, exp, sqrt
 from typing import Any, NamedTuple
 
+from discreet.answers.answer import Cell, machine
 from discreet.answers.quantity import NumberKind
 from discreet.answers.release import claim_text
-from discreet.answers.tabulation_design import PARTS, rival_epsilons
+from discreet.answers.tabulation_design import (
+    PARTS,
+    design_table,
+    groups_of_code,
+    rival_epsilons,
+    with_article,
+)
 from discreet.errors import DiscreetError, InputError
-from discreet.files import csv_text
 from discreet.noise import Noise
 from discreet.release.mechanism.groups import Specification
 from discreet.release.mechanism.margins import CONFIDENCE, Z95
 from discreet.release.safetab.design import SizedLevel, Sizing
-
-
-class Cell(NamedTuple):
-    """A cell of a level's row: its column's name in CSV and head in the sheet, its value, and its formula.
-
-    Without a name the column is the sheet's alone; without a formula the value stands in it as it is.
-    """
-
-    name: str
-    head: str
-    value: object
-    kind: str = "number"
-    formula: str | None = None
+from discreet.render.csv import csv_of
 
 
 class Law(NamedTuple):
     """Where the sheet holds the two-sided weights of a noise up to 0, 1, ..., and their sum."""
 
-    weights: str = ""
-    end: str = ""
-    reach: int = 0
+    weights: str
+    end: str
+    reach: int
 
 
-def sheet_cells(one: Sizing, level: SizedLevel, row: int = 0, law: Law | None = None) -> list[Cell]:
-    """Return the row of a geography and level, with formulas for a row of the sheet and its noise.
+class Filling(NamedTuple):
+    """How a cell of a level's row is filled: its format, and its formula unless the value stands as it is."""
 
-    A replaced person is one removed and one added in the same pass.
-    """
-    weights, end, reach = law or Law()
+    kind: str = "number"
+    formula: str | None = None
+
+
+def fillings(one: Sizing, level: SizedLevel, row: int, law: Law) -> list[Filling]:
+    """Return how each cell of `design_table` is filled in a row of the sheet, with the law of its noise."""
+    weights, end, reach = law
 
     def below(part: str) -> str:
         """The smallest x up to which this part of the two-sided weights lies."""
         return f'=IF(K{row}>{reach}/8,"too wide",SUMPRODUCT(--({weights}<({part})*{end})))'
 
-    second = level.mechanism.stage_two
+    second, each = level.mechanism.stage_two, groups_of_code(level)
     assert second is not None
-    stable, word = level.mechanism.stability, one.word
-    variance, deviation = float(level.variance), sqrt(float(level.variance))
-    spend, step = level.budget, level.second
-    own = stable.ethnicity
-    each = (level.by_races[0] - own) // 2
-    # the formula of 2020, if it holds for any number of codes; else a number for each
-    simple = all(each * max(2, k) + own == value for k, value in enumerate(level.by_races, 1))
+    simple = each is not None
     groups = f"=CHOOSE(race_codes,{','.join(map(str, level.by_races))})"
     noise = f"=MAX(1,E{row})/(2*G{row})"
     if not second.is_gaussian:
         part = f"EXP(-G{row}/MAX(1,E{row}))"
         noise = f"=2*{part}/(1-{part})^2"
-    cut, rungs = level.suppression, level.mechanism.ladder.rungs
-    words = [rung.word.replace(" ", "_") for rung in rungs]
-    code, single = (getattr(one.configuration.tabulation.answers, name) for name in ("word", "one_word"))
+    rungs = level.mechanism.ladder.rungs
     found = [
-        Cell("geography", "geography", level.place[0], "text"),
-        Cell("level", "level", level.place[1], "text"),
-        Cell("", f"groups of a {code} code", each if simple else "", "input"),
-        Cell("", f"groups of {_a(single)} code", own, "input" if simple else "number"),
-        Cell(
-            "stability",
-            "groups of a person",
-            level.stability,
-            formula=f"=C{row}*MAX(2,race_codes)+D{row}" if simple else groups,
-        ),
-        Cell(word, word, float(spend), "input"),
-        Cell(
-            f"{word}_stage_2",
-            f"{word}, second stage",
-            float(step),
-            "decimal",
-            f"=(1-first_share)*F{row}" if level.mechanism.ladder.picks else f"=F{row}",
-        ),
-        Cell(f"{word}_stage_2_replaced", "second stage, replaced", float(2 * step), "decimal", f"=2*G{row}"),
-        Cell(f"{word}_replaced", f"{word}, replaced", float(2 * spend), "decimal", f"=2*F{row}"),
-        Cell("variance", "variance of a cell", variance, "decimal", noise),
-        Cell("", "standard deviation", deviation, "decimal", f"=SQRT(J{row})"),
-        Cell("", "1.96 standard deviations", float(Z95) * deviation, "decimal", f"={float(Z95)}*K{row}"),
-        Cell("margin", "margin of error", level.margin, formula=below("confidence_level")),
+        *[Filling("text")] * 2,
+        Filling("input"),
+        Filling("input" if simple else "number"),
+        Filling(formula=f"=C{row}*MAX(2,race_codes)+D{row}" if simple else groups),
+        Filling("input"),
+        Filling("decimal", f"=(1-first_share)*F{row}" if level.mechanism.ladder.picks else f"=F{row}"),
+        Filling("decimal", f"=2*G{row}"),
+        Filling("decimal", f"=2*F{row}"),
+        Filling("decimal", noise),
+        Filling("decimal", f"=SQRT(J{row})"),
+        Filling("decimal", f"={float(Z95)}*K{row}"),
+        Filling(formula=below("confidence_level")),
     ]
-    for name, rung, size in zip(words, rungs, level.sizes, strict=True):
+    for rung in rungs:
         formula = f"=ROUNDUP(ROUND(M{row}*{rung.cells}/target_error,6),0)" if one.of == "cell" else None
-        found.append(Cell(f"size_{name}", f"size, {rung.word}", size, formula=formula))
-    for name, rung, limit in zip(words[1:], rungs[1:], level.thresholds, strict=True):
-        found.append(Cell(f"threshold_{name}", f"threshold, {rung.word}", limit, "input"))
-    if cut is None:
-        ends = ("suppressed_up_to", "dropped up to"), ("empty_dropped", "empty groups dropped")
-        return [*found, *(Cell(name, head, "") for name, head in ends)]
+        found.append(Filling(formula=formula))
+    found += [Filling("input")] * (len(rungs) - 1)
+    if level.suppression is None:
+        return [*found, Filling(), Filling()]
     column = chr(ord("A") + len(found))
     share = f"=(1+INDEX({weights},{column}{row}+1)/{end})/2"
-    return [
-        *found,
-        Cell("suppressed_up_to", "dropped up to", cut, formula=below("2*drop_chance-1")),
-        Cell("empty_dropped", "empty groups dropped", float(second.cdf(cut)), "share", share),
-    ]
-
-
-def rows(found: Sequence[Sizing]) -> list[tuple[object, ...]]:
-    """Return the table of designs: the pass, and the cells that have a name in CSV."""
-    return [
-        (one.which, *(cell.value for cell in sheet_cells(one, level) if cell.name))
-        for one in found
-        for level in one.levels
-    ]
+    return [*found, Filling(formula=below("2*drop_chance-1")), Filling("share", share)]
 
 
 def csv_bytes(found: Sequence[Sizing]) -> bytes:
     """Return the table of designs as CSV, a row for each geography and level."""
     _one_ladder(found)
-    first = sheet_cells(found[0], found[0].levels[0])
-    return csv_text(["pass", *(cell.name for cell in first if cell.name)], rows(found)).encode()
+    return csv_of(design_table(found)).encode()
 
 
 def _one_ladder(found: Sequence[Sizing]) -> None:
@@ -140,10 +102,6 @@ def _one_ladder(found: Sequence[Sizing]) -> None:
             f"the levels are on {len(ladders)} ladders ({', '.join(sorted(ladders))}), and a table holds "
             "one: choose the levels of one with --levels, or write .json"
         )
-
-
-def _a(word: str) -> str:
-    return f"an {word}" if word[:1] in "aeiou" else f"a {word}"
 
 
 def xlsx_bytes(found: Sequence[Sizing], specification: Specification) -> bytes:
@@ -232,10 +190,12 @@ class _Book:
         form = self.formats
         self.design.write(row - 1, 0, _title(one), form["title"])
         self.design.set_row(row, 42)
-        for place, cell in enumerate(sheet_cells(one, one.levels[0])):
-            self.design.write(row, place, cell.head, form["head"])
-        for number, level in enumerate(one.levels, 1):
-            self._level(one, level, row + number)
+        table = design_table([one])
+        for place, head in enumerate(table.head):
+            self.design.write(row, place, head.title, form["head"])
+        for number, (level, cells) in enumerate(zip(one.levels, table.rows, strict=True), 1):
+            shown = [cell for one_of, cell in zip(table.columns, cells, strict=True) if one_of.title]
+            self._level(one, level, shown, row + number)
         last = row + len(one.levels)
         total = sum((level.budget for level in one.levels), Fraction(0))
         self.design.write(last + 1, 0, "together", form["bold"])
@@ -247,18 +207,17 @@ class _Book:
         sums.append((one, row + 1, last))
         return last + 4
 
-    def _level(self, one: Sizing, level: SizedLevel, row: int) -> None:
+    def _level(self, one: Sizing, level: SizedLevel, cells: Sequence[Cell], row: int) -> None:
         form, r = self.formats, row + 1
-        name = one.configuration.tabulation.workloads[level.place[1]].word
-        column = self.letter(self._law(f"{level.place[0]} {name}", r, level.mechanism.stage_two))
+        column = self.letter(self._law(f"{cells[0]} {cells[1]}", r, level.mechanism.stage_two))
         end = f"Noise!{column}${self.reach + 3}"
         law = Law(f"Noise!{column}$3:{column}${self.reach + 3}", end, self.reach)
-        for place, cell in enumerate(sheet_cells(one, level, r, law)):
-            value = name if cell.name == "level" else cell.value
-            if cell.formula is not None:
-                self.design.write_formula(row, place, cell.formula, form[cell.kind], value)
-            elif value != "":
-                self.design.write(row, place, value, form[cell.kind])
+        for place, (filling, cell) in enumerate(zip(fillings(one, level, r, law), cells, strict=True)):
+            value = machine(cell)
+            if filling.formula is not None:
+                self.design.write_formula(row, place, filling.formula, form[filling.kind], value)
+            elif value is not None:
+                self.design.write(row, place, value, form[filling.kind])
 
     def _law(self, name: str, row: int, noise: Noise | None) -> int:
         """Write the sums of the weights of a noise over |x| <= 0, 1, ...; return their column.
@@ -317,7 +276,7 @@ class _Book:
     def _explain(self, specification: Specification) -> None:
         first = self.found[0]
         tabulation = first.configuration.tabulation
-        code, single = tabulation.answers.word, _a(tabulation.answers.one_word)
+        code, single = tabulation.answers.word, with_article(tabulation.answers.one_word)
         lines = [
             f"Groups: {len(specification.iterations):,}, of {len(specification.codes):,} codes.",
             "groups of a person: the most of one region and level that a person can be in. Where groups of a "

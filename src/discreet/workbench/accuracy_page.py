@@ -13,6 +13,7 @@ from discreet.answers.accuracy import (
     relative_error,
     sizes_panel,
 )
+from discreet.answers.answer import text as cell_text
 from discreet.answers.calibration import least_budget_sentence, promise_sentence, proof_sentence
 from discreet.answers.quantity import Style
 from discreet.budget.level_names import level_name
@@ -229,7 +230,7 @@ def _table(margins: Margins, own: int) -> None:
             (
                 level_name(line.level),
                 line.queries,
-                [*noise_cells(line), *estimate_cells(line, waits), *errors],
+                [*map(cell_text, (*noise_cells(line), *estimate_cells(line, waits))), *errors],
             )
         )
     caption = (

@@ -304,9 +304,9 @@ def _everything(page: _RiskPage) -> None:
         if profile is None:
             return
         first, *others = risk_facts(profile)
-        right.set(str(first.value), first.note, first.label)
+        right.set(str(first.value), str(first.note), str(first.label))
         for tile, fact in zip((advantage, mean, median), others, strict=True):
-            tile.set(str(fact.value), fact.note)
+            tile.set(str(fact.value), str(fact.note))
 
 
 def _belief(value: float) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from safetab_facts import BELOW_STATE
 
-from discreet.answers.curator import STAR, curator_answer, curator_headline, curator_sheets
+from discreet.answers.curator import STAR, curator_answer, curator_headline, curator_tables, is_marked
 from discreet.cli import run as command
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise
@@ -178,7 +178,7 @@ def test_a_cap_on_race_codes_is_told_from_noise(nation: Nation) -> None:
     assert all(sums.cap == 0 for (_, _, kind), sums in got.items() if kind == "ethnicity")
     text = "\n".join(map(str, curator_headline(found)))
     assert "The cap of 2 race codes adds an error that no margin covers: " in text
-    titles = [sheet.table.title for sheet in curator_sheets(found)]
+    titles = [table.title for table in curator_tables(found)]
     assert "What the cap of 2 race codes does to totals" in titles
     assert any("first 2 race codes" in note for note in found.notes)
     assert len(curator_answer(found).tables["cap"].rows) == len(found.caps)
@@ -190,7 +190,7 @@ def test_groups_of_which_none_was_released_have_no_means() -> None:
     (said,) = curator_answer(nothing).tables["cap"].objects
     assert (said["mean_error"], said["rmse_against_capped"], said["groups_emptied"]) == (None, None, 2)
     json.dumps(said, allow_nan=False)
-    assert not [sheet for sheet in curator_sheets(nothing) if sheet.table.rows]
+    assert not [table for table in curator_tables(nothing) if table.rows]
     assert curator_headline(nothing) == []
 
 
@@ -361,7 +361,7 @@ def test_a_release_with_other_noise_is_noticed(nation: Nation, released: Path, t
     said = curator_headline(doctored)
     ratio = float(str(said[1]).split(" is ")[1].split()[0])
     assert 1.3 < ratio < 1.5  # root 2
-    assert any(sheet.marked for sheet in curator_sheets(doctored))
+    assert any(map(is_marked, curator_tables(doctored)))
     assert STAR in curator_answer(doctored).body
     assert any("summary.json" in note for note in doctored.notes)
 

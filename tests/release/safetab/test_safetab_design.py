@@ -12,7 +12,7 @@ import pytest
 from safetab_facts import CELLS
 
 from discreet.accounting.privacy_loss import compose
-from discreet.answers.tabulation_design import sizing_answer
+from discreet.answers.tabulation_design import design_table, sizing_answer
 from discreet.budget import load
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise, sample
@@ -23,7 +23,6 @@ from discreet.release.safetab import design
 from discreet.release.safetab.account import account_pass
 from discreet.release.safetab.census2020 import configuration_2020, specification_2020
 from discreet.release.safetab.configuration import read_toml, write_toml
-from discreet.report import workbook
 from discreet.studies import printed
 from discreet.testing import NotPrivateSeededEntropy
 
@@ -177,7 +176,8 @@ def test_tables_6_and_7_of_the_paper() -> None:
     ]
     table = [printed("safetab", "Table 7", column) for column in columns]
     found = design.sizing(*PLAN, "US", exact=False)
-    rows = {(row[1], row[2]): row for row in workbook.rows([found])}
+    objects = design_table([found]).objects
+    rows = {(row["geography"], row["level"]): list(row.values()) for row in objects}
     assert len(rows) == 11  # no (AIANNH, Regional)
     for margin, places in (
         (3, [("USA", 2), ("STATE", 2)]),

@@ -1,0 +1,563 @@
+"""A report on a release: a list of answers, from the decision to the release as a file."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from functools import partial
+from importlib.metadata import version
+
+from discreet.answers.account import case_text, compared, cost_sentence, proof_words, report_table
+from discreet.answers.accuracy import margins_section
+from discreet.answers.answer import (
+    Answer,
+    AnswerTable,
+    Bullets,
+    Cards,
+    Column,
+    Fact,
+    Heading,
+    Illustration,
+    Paragraph,
+    Part,
+    Sentence,
+    Verbatim,
+    Words,
+    joined_words,
+    marked,
+    sentence,
+)
+from discreet.answers.calibration import savings_section
+from discreet.answers.changes import changes_section
+from discreet.answers.curves import decision_picture
+from discreet.answers.describing import describes
+from discreet.answers.facts import Facts, Misses
+from discreet.answers.figure import Picture
+from discreet.answers.glossary import glossary_section
+from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.answers.release import (
+    calibrated_for,
+    heading,
+    parameters_section,
+    path_text,
+    records,
+    relation,
+)
+from discreet.answers.risk import (
+    belief_sentence,
+    chance_words,
+    luck_sentence,
+    naming_sentence,
+    right_percent,
+    right_sentence,
+    times_right,
+)
+from discreet.answers.risk_explain import LOPSIDED
+from discreet.budget import Release, load_preset, preset_names
+from discreet.budget.level_names import level_name
+from discreet.numbers import DIGITS, Interval, exact_text
+from discreet.risk.profile import DIGITS as RISK_DIGITS
+from discreet.risk.profile import Risk
+
+
+@describes(Facts)
+def report_answer(found: Facts, *, written: Sequence[str] = ()) -> Answer:
+    """Say the headline of a report, and into which files it was written.
+
+    >>> from discreet.budget import load
+    >>> from discreet.report.html import gather
+    >>> print(*report_answer(gather(load("dhc-2022-08-25"), certify=False, savings=False)).body)
+    dhc-2022-08-25: epsilon 20.3247 (exact) at delta 1e-10; the best guess is right at most 91.17 times in \
+100 (not certified).
+    """
+    row, guess, account = found.headline, found.guess, found.account
+    epsilon, delta = found.kind.quantity(row.epsilon), Quantity(row.delta, Style.GIVEN)
+    record: dict[str, object] = {
+        "release": account.name,
+        "neighbours": account.neighbours,
+        "answer": account.claim.document(),
+        "delta": delta,
+        "epsilon": epsilon,
+        "zcdp_epsilon": row.zcdp,
+        "worst": row.worst,
+        "prior": str(found.prior),
+        "accuracy": guess.accuracy,
+        "reduction": None if found.calibration is None else found.calibration.reduction,
+        "certified": found.certified,
+    }
+    for name, box, digits in (("", row.certified, None), ("accuracy_", guess.certified, RISK_DIGITS)):
+        if box is not None:
+            lower, upper = map(Decimal, Quantity(box, digits=digits).ends)
+            record |= {f"{name}lower": lower, f"{name}upper": upper}
+    right = f"{'at most ' if found.risk.is_bound else ''}{times_right(guess)}"
+    said = sentence(
+        "{name}: epsilon {epsilon} at delta {delta}; the best guess is right {right}{proof}.",
+        name=account.name,
+        epsilon=epsilon.claimed,
+        delta=delta,
+        right=right,
+        proof="" if found.certified else " (not certified)",
+    )
+    body: tuple[Part, ...] = (said, f"Written: {', '.join(written)}") if written else (said,)
+    facts = (
+        Fact(f"epsilon at delta {delta}", epsilon, epsilon.kind.value),
+        Fact("best guess right", right, f"prior {found.prior}"),
+    )
+    return Answer(
+        heading(found.release),
+        record | ({"files": list(written)} if written else {}),
+        body,
+        facts,
+        command=f"discreet report {account.name}",
+        summary=said,
+    )
+
+
+def report_sections(found: Facts, *, before: Facts | None = None) -> dict[str, Answer]:
+    """Return the sections of a report by the names that links know them under, in order.
+
+    >>> from discreet.budget import load
+    >>> from discreet.report.html import gather
+    >>> list(report_sections(gather(load("dhc-2022-08-25"), certify=False, savings=False)))[:3]
+    ['decision', 'parameters', 'curves']
+    """
+    saved, proof = found.calibration, None
+    if saved is not None and saved.proof is not None:
+        proof = proof_words(found.costs, saved.proof, "δ", 8)
+    return {
+        "decision": _decision(found),
+        **({} if before is None else {"changes": changes_section(found, before)}),
+        "parameters": parameters_section(found.release),
+        "curves": _curves(found, before),
+        "risk": _risk(found),
+        "accuracy": margins_section(found.release, found.estimates),
+        **(
+            {"savings": savings_section(saved, unsaved=found.unsaved, proof=proof)}
+            if saved is not None or found.unsaved
+            else {}
+        ),
+        "limits": _limits(found),
+        "method": _method(found, before),
+        "glossary": glossary_section(),
+        "file": _files(found, before),
+    }
+
+
+def report_subject(found: Facts) -> Sentence:
+    """Say in one line what a report is about: the release, neighbours, prior and what is claimed.
+
+    >>> from discreet.budget import load
+    >>> from discreet.report.html import gather
+    >>> print(report_subject(gather(load("dhc-2022-08-25"), certify=False, savings=False)))
+    dhc-2022-08-25 · one person added or removed (unbounded neighbours) · prior 1/2 · exact · not certified
+    """
+    account = found.account
+    return sentence(
+        "{name} · {who} ({which} neighbours) · prior {prior} · {kind} · {certified}",
+        name=marked(marked(found.release.name, "name"), "code"),
+        who=relation(account.neighbours, account.unit, account.people),
+        which=account.neighbours,
+        prior=str(found.prior),
+        kind=found.kind.value,
+        certified="certified" if found.certified else "not certified",
+    )
+
+
+# -- the decision ------------------------------------------------------------------------------------------
+
+
+def _decision(found: Facts) -> Answer:
+    facts = tuple(_facts(found))
+    body: list[Part] = [Paragraph(_headline(found), role="headline")]
+    if found.kind is not NumberKind.EXACT:
+        reasons = [marked(reason, "name") for reason in found.account.claim.reasons]
+        kind = marked(f"{found.kind.value.capitalize()}.", "strong")
+        body.append(Paragraph(joined_words([kind, found.kind.sentence, *reasons]), role="warning"))
+    slack = "The usual conversion cannot tell."
+    if found.headline.epsilon > 0:
+        slack = (
+            "The difference is neither privacy gained nor privacy lost: it is slack in the conversion. zCDP "
+            "is zero-concentrated differential privacy."
+        )
+    body += [Cards(facts), joined_words([cost_sentence(found.costs, found.headline), slack])]
+    if not found.certified:
+        unproved = (
+            "This page was made without proofs. Its numbers are floating-point results with a relative error "
+            "of about 10⁻¹¹, good for discussion; a promise needs the proof."
+        )
+        body.append(Paragraph(joined_words([marked("Not certified.", "strong"), unproved]), role="warning"))
+    return Answer("The decision", body=tuple(body), facts=facts)
+
+
+def _headline(found: Facts) -> Sentence:
+    account, kind = found.account, found.kind
+    epsilon = kind.quantity(found.headline.epsilon)
+    texts = {
+        NumberKind.EXACT: ("an exact epsilon of {epsilon}", "{epsilon}"),
+        NumberKind.AT_MOST: ("an epsilon of {epsilon}", "at most {epsilon}"),
+    }
+    outer, inner = texts.get(kind, (f"an epsilon of {{epsilon}} ({kind.value})", "{epsilon}"))
+    one, this = account.people == 1, _target(found)
+    question = (
+        f"which of two possible {'records' if one else 'sets of records'} {this} {'has' if one else 'have'}"
+    )
+    if account.neighbours == "unbounded":
+        question = f"whether {this} {'is' if one else 'are'} in the data at all"
+    bound = found.risk.is_bound
+    return sentence(
+        "Everything in this release together costs {who} {costs} at delta {delta}. Someone who knows all "
+        "other records, asks {question} and {odds} will be right {most}{times}{end}",
+        who=records(account.unit, account.people),
+        costs=sentence(outer, epsilon=marked(sentence(inner, epsilon=epsilon), "strong")),
+        delta=Quantity(found.headline.delta, Style.GIVEN),
+        question=question,
+        odds=_odds(found),
+        most="at most " if bound else "",
+        times=marked(times_right(found.guess), "strong"),
+        end=", whatever method they use." if bound else f" ({kind.value}).",
+    )
+
+
+def _target(found: Facts) -> str:
+    unit, people = found.account.unit, found.account.people
+    return f"this {unit}" if people == 1 else f"these {records(unit, people)}"
+
+
+def _odds(found: Facts) -> str:
+    if found.prior * 2 == 1:
+        return "considers both answers equally likely"
+    return f"gives one of the two answers {chance_words(found.prior)}"
+
+
+def _unaided(found: Facts, unit: str = "") -> Quantity:
+    """How often the best guess is right with nothing published."""
+    return Quantity(max(found.prior, 1 - found.prior), Style.HUNDRED, unit=unit)
+
+
+def _facts(found: Facts) -> Iterator[Fact]:
+    row, kind, bound = found.headline, found.kind, found.risk.is_bound
+    before, after = kind.column("#").split("#")
+    label = sentence(
+        "{before}{term}{after}, delta {delta}",
+        before=before.capitalize(),
+        term=marked("epsilon" if before else "Epsilon", "term"),
+        after=after,
+        delta=Quantity(row.delta, Style.GIVEN),
+    )
+    note: str | Sentence = ""
+    if row.certified is not None and bound:
+        most = Quantity(row.certified.upper, Style.GIVEN, NumberKind.AT_MOST)
+        note = sentence("Safe to promise: {most}", most=most)
+    yield Fact(label, kind.quantity(row.epsilon), note, _proof(found, row.certified, "ε"))
+    yield Fact(
+        "Best guess of any adversary" if bound else f"Best guess, {kind.value}",
+        right_percent(found.guess, unit="%"),
+        sentence("Without the release: {unaided}", unaided=_unaided(found, "%")),
+        _proof(found, found.guess.certified, "chance", RISK_DIGITS),
+    )
+    saved = found.calibration
+    if saved is not None and saved.factor is not None:
+        promise = Quantity(float(saved.epsilon or 0))
+        yield Fact(
+            "Variance that could be saved",
+            Quantity(saved.reduction or 0.0, Style.PERCENT),
+            sentence("And still keep epsilon {epsilon}, what zCDP states", epsilon=promise),
+            _proof(found, saved.proof, "δ", 8),
+        )
+
+
+def _proof(found: Facts, box: Interval | None, name: str, digits: int | None = None) -> Sentence:
+    if box is None:
+        return joined_words([marked("Not certified", "quiet")])
+    return joined_words([marked("Certified: ", "quiet"), proof_words(found.costs, box, name, digits)], "")
+
+
+# -- the curves --------------------------------------------------------------------------------------------
+
+_PANELS = ("profile", "tradeoff")
+
+
+def _curves(found: Facts, before: Facts | None) -> Answer:
+    account, row = found.account, found.headline
+    read = (
+        "In the first figure lower is better: it shows the delta needed at each epsilon. In the second, "
+        "higher is better: an adversary who accepts few false alarms must miss many true cases. The straight "
+        "line from corner to corner would be perfect privacy."
+    )
+    body: list[Part] = [read, *_illustrations(found, before), report_table(found.costs, found.gaussian)]
+    figures = {name: partial(_panel, found, before, place) for place, name in enumerate(_PANELS)}
+    if account.pairs > 1:
+        said = sentence(
+            "{compared}. At delta {delta} the worst {which} is {worst}; the numbers above hold for the worst "
+            "one at each delta. Levels joined by a plus are merged: the upper one spends the budget of all.",
+            compared=compared(account),
+            delta=Quantity(row.delta, Style.GIVEN),
+            which="path" if account.neighbours == "unbounded" else "pair",
+            worst=case_text(row.worst),
+        )
+        paths = sorted({path for one in found.rows for path in one.paths})
+        named = [(path, marked(path_text(found.release, path), "name")) for path in paths]
+        items = [sentence("Path {path}: {levels}", path=str(path), levels=levels) for path, levels in named]
+        body += [said, Bullets(tuple(items), "plain")]
+    return Answer("How much privacy is lost", body=tuple(body), figures=figures)
+
+
+def _panel(found: Facts, before: Facts | None, place: int) -> Picture:
+    """One of the two pictures: the privacy profile or the trade-off curve."""
+    both = decision_picture(
+        found.drawn,
+        found.gaussian,
+        at=(found.headline.epsilon, found.headline.delta),
+        before=None if before is None else before.drawn,
+    )
+    return Picture((replace(both.panels[place], title=""),), size=(5.2, 4.2))
+
+
+def _illustrations(found: Facts, before: Facts | None) -> Iterator[Illustration]:
+    row, miss = found.headline, found.accuser
+    profile, tradeoff = _PANELS
+    high = max(float(one.drawn.profile.epsilon[-1]) for one in (found, before) if one is not None)
+    was = ""
+    if before is not None:
+        was = f" Before, it was at {before.kind.quantity(before.headline.epsilon).claimed}."
+    yield Illustration(
+        profile,
+        "Privacy profile",
+        sentence(
+            "Delta, on a logarithmic scale from 1 to 1e-21, against epsilon from 0 to {high}. All curves "
+            "fall. At delta {delta} the curve of this release is at epsilon {epsilon} and the zCDP bound at "
+            "{zcdp}.{was}",
+            high=Quantity(high, digits=3),
+            delta=Quantity(row.delta, Style.GIVEN),
+            epsilon=found.kind.quantity(row.epsilon).claimed,
+            zcdp=Quantity(row.zcdp),
+            was=was,
+        ),
+        "The privacy profile. The dot is the headline. Where two lines overlap, they agree.",
+    )
+    yield Illustration(
+        tradeoff,
+        "Trade-off curve",
+        sentence(
+            "True cases missed against false alarms, both from 0 to 100 percent. The curves fall from the "
+            "upper left to the lower right. At 5 percent false alarms the curve of this release is at "
+            "{exact} missed and the zCDP bound at {zcdp}.",
+            exact=Quantity(miss.exact, Style.PERCENT, digits=2),
+            zcdp=Quantity(miss.zcdp, Style.PERCENT, digits=2),
+        ),
+        "The trade-off curve: false alarms against true cases missed.",
+    )
+
+
+# -- risk --------------------------------------------------------------------------------------------------
+
+
+def _risk(found: Facts) -> Answer:
+    averages = joined_words(
+        [
+            "These are averages over the noise.",
+            luck_sentence(found.risk),
+            "The sentences describe what the release adds: what follows from everyone else’s records is not "
+            "counted as a loss. They leave out records that change together with this one (a household that "
+            "moves) and anything published without noise. Each row is a level of the main path; levels "
+            "merged there share a row.",
+        ]
+    )
+    body = (Bullets(tuple(_adversaries(found)), "adversaries"), averages, _guesses(found), _accusers(found))
+    return Answer("Risk in plain words", body=body)
+
+
+def _adversaries(found: Facts) -> Iterator[Sentence]:
+    account, risk = found.account, found.risk
+    unaided = sentence(
+        "Without the release the best guess is right {unaided} times in 100.", unaided=_unaided(found)
+    )
+    yield _item("Someone who sees everything.", right_sentence(risk), unaided)
+    yield _item("How sure they become.", belief_sentence(risk))
+    if found.guess.baseline >= LOPSIDED:
+        yield _item("Whom they would name.", naming_sentence(risk))
+    best = max(risk.one_count, key=lambda row: row.advantage)
+    yield _item(
+        "Someone who sees one count.",
+        sentence(
+            "This adversary knows everyone else who is counted there, asks whether {this} {are}, and {odds}. "
+            "The single most informative count is at level “{level}”; from it the guess is right {times}.",
+            this=_target(found),
+            are="is" if account.people == 1 else "are",
+            odds=_odds(found),
+            level=level_name(best.scope),
+            times=times_right(best),
+        ),
+    )
+    yield _item("Someone who must avoid false accusations.", _accuser(found, found.accuser))
+
+
+def _item(name: str, *said: Words) -> Sentence:
+    return joined_words([marked(name, "strong"), *said])
+
+
+def _accuser(found: Facts, miss: Misses) -> Sentence:
+    """Say how often the truth is missed by someone who must not accuse falsely; a bound is rounded down."""
+    least, converted = (Quantity(one, Style.OFTEN, NumberKind.AT_LEAST) for one in (miss.exact, miss.zcdp))
+    never = str(Quantity(0.0, Style.OFTEN, NumberKind.AT_LEAST))
+    if not found.risk.is_bound:
+        often = Quantity(miss.exact, Style.OFTEN)
+        end = sentence(
+            "this adversary misses the truth {often} ({kind}).", often=often, kind=found.kind.value
+        )
+    elif str(least) == never:
+        end = sentence("this adversary may miss the truth {least}.", least=least)
+    else:
+        end = sentence(
+            "whatever method they use, this adversary misses the truth at least {least}.", least=least
+        )
+    said = sentence("With false alarms in at most 5 of 100 cases, {end}", end=end)
+    if str(converted) == str(least):
+        return said
+    return joined_words([said, sentence("The usual conversion can promise only {often}.", often=converted)])
+
+
+def _guesses(found: Facts) -> AnswerTable:
+    columns = (
+        Column("who sees only", is_text=True),
+        Column("most informative count", is_text=True),
+        Column("from that count"),
+        Column("from all its counts"),
+    )
+    pairs: Iterator[tuple[Risk, Risk]] = zip(found.risk.one_count, found.risk.levels, strict=True)
+    rows = [
+        (level_name(count.scope), count.query, right_percent(count), right_percent(level))
+        for count, level in pairs
+    ]
+    every, right = (marked(one, "strong") for one in ("Everything published", right_percent(found.guess)))
+    title = sentence(
+        "How many times in 100 the best guess is right ({unaided} without the release)",
+        unaided=_unaided(found),
+    )
+    return AnswerTable(columns, (*rows, (every, None, None, right)), str(title))
+
+
+def _accusers(found: Facts) -> AnswerTable:
+    columns = (
+        Column("false alarms, at most", is_text=True),
+        Column("this release"),
+        Column("as zCDP bounds it"),
+    )
+    rows = tuple(
+        (
+            Quantity(miss.alpha, Style.OFTEN),
+            *(Quantity(one, Style.PERCENT, NumberKind.AT_LEAST) for one in (miss.exact, miss.zcdp)),
+        )
+        for miss in found.misses
+    )
+    what = "at least" if found.risk.is_bound else found.kind.value
+    return AnswerTable(columns, rows, f"The two errors of an accuser: the share of true cases missed, {what}")
+
+
+# -- limits, method and files ------------------------------------------------------------------------------
+
+_ASSUMED = {
+    "One cell per table.": (
+        "A record is in one count of each query, or in as many as the column “counted” says. A record that "
+        "is counted more often loses more."
+    ),
+    "Only what is listed.": (
+        "Counts published without noise, edits before the noise, which tables exist at all, and other "
+        "releases are not part of these numbers. Databases that differ in a count published without noise "
+        "can be told apart with certainty, whatever epsilon says."
+    ),
+    "Good noise.": (
+        "Exact discrete noise, independent from count to count, from a source that cannot be guessed."
+    ),
+    "Post-processing is free.": (
+        "Anything computed from the noisy counts alone costs nothing more, including least squares across "
+        "levels and rounding."
+    ),
+    "One record.": "Members of a family are several records. Together they lose more than each alone.",
+    "The worst case.": (
+        "Every number is about the record that loses most on the worst path. Most lose less."
+    ),
+}
+
+
+def _limits(found: Facts) -> Answer:
+    release, account = found.release, found.account
+    items = [_item(name, text) for name, text in _ASSUMED.items()]
+    if release.neighbours != account.neighbours:
+        items.append(
+            _item(
+                "Other neighbours.",
+                f"The noise was {calibrated_for(release)}; this page is about {account.neighbours} "
+                "neighbours.",
+            )
+        )
+    notes = (*release.claim.reasons, *release.notes)
+    items += [_item("Note on this release.", marked(note, "name")) for note in notes]
+    body: list[Part] = [Bullets(tuple(items))]
+    if release.sources:
+        body += [
+            Heading("Sources"),
+            Bullets(tuple(joined_words([marked(one, "name")]) for one in release.sources)),
+        ]
+    return Answer("Assumptions and limits", body=tuple(body))
+
+
+def _method(found: Facts, before: Facts | None) -> Answer:
+    how = sentence(
+        "The privacy loss of all counts together is computed exactly, for every path or pair of paths that a "
+        "record may take, by inverting its characteristic function; the account is the worst over all of "
+        "them. Budgets and variances are exact fractions throughout. Results are printed to {digits} digits; "
+        "their relative error is at most 10⁻¹¹. {claim}",
+        digits=str(DIGITS),
+        claim=found.kind.sentence,
+    )
+    proofs = "No certified intervals were asked for."
+    if found.certified:
+        proofs = (
+            "A certified interval comes from ball arithmetic, which tracks every rounding error. Its lower "
+            "end holds for the worst case, its upper end for all cases. The chance of being right is 1 − q + "
+            "q δ(t), where q is the smaller of the prior and its complement, and t = log((1 − q)/q)."
+        )
+    made = (
+        f"Made by discreet {version('discreet')}. The same inputs and version give this page byte for byte. "
+        "It loads nothing from the network and runs no program."
+    )
+    commands = Verbatim("\n".join(_commands(found, before)))
+    body = (how, proofs, made, "The same numbers from the command line:", commands)
+    return Answer("Method and version", body=body)
+
+
+def _commands(found: Facts, before: Facts | None) -> Iterator[str]:
+    release, account = found.release, found.account
+    file = _argument(release, "release.toml")
+    about = ""
+    if account.neighbours != release.neighbours:
+        about = f" --neighbours {account.neighbours}"
+    people = f" --people {account.people}" if account.people > 1 else ""
+    deltas = "".join(f" --delta {exact_text(delta)}" for delta in found.deltas)
+    certify = " --certify" if found.certified else ""
+    yield f"discreet account {file}{deltas}{about}{people}{certify}"
+    if found.calibration is not None:
+        yield f"discreet calibrate {file} --zcdp --delta {exact_text(found.deltas[0])}{about}"
+    if account.people == 1:
+        yield f"discreet risk explain {file} --prior {found.prior}{about}"
+    if before is not None:
+        old = _argument(before.release, "before.toml")
+        yield f"discreet compare {old} {file}{deltas}{about}{people}"
+
+
+def _argument(release: Release, file: str) -> str:
+    """The preset's name if it is one, for a shell, or else the file that the report shows at its end."""
+    is_preset = release.name in preset_names() and load_preset(release.name) == release
+    return shlex.quote(release.name) if is_preset else file
+
+
+def _files(found: Facts, before: Facts | None) -> Answer:
+    both = [("release.toml", found.release)]
+    both += [] if before is None else [("before.toml", before.release)]
+    files = (Verbatim(release.to_toml(), f"{file}: {release.name}") for file, release in both)
+    return Answer(
+        "The release as a file", body=("Save each under its name, and the commands above read it.", *files)
+    )
