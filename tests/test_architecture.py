@@ -82,7 +82,7 @@ WRITERS = {
     "release/mechanism/released.py": "tables, which are files",
     "release/safetab/configuration.py": "parameters, which are files",
     "render/look.py": "numbers at the axes of pictures",
-    "report/html/__init__.py": "powers of ten as markup",
+    "render/html.py": "the width of a bar, for a style sheet",
     "studies/drawing.py": "labels in pictures",
     "workbench/controls.py": "a width, for a style sheet",
 }

@@ -460,7 +460,7 @@ def test_margins_are_exact_quantiles():
     mass = GaussianNoise(8).pmf(x)
     assert mass[1:-1].sum() < 0.95 <= mass.sum()
     prose = Reader(page(small(), certify=False, savings=False)).prose
-    assert "2.828± 6" in prose
+    assert "2.83± 6" in prose
 
 
 def test_margins_of_saved_laplace_noise_are_those_of_its_own_law() -> None:
