@@ -23,8 +23,8 @@ __all__ = [
     "regress",
 ]
 
-_PLAN = ("Goal", "Plan", "plan")
-_REGRESSION = ("NoisyRatio", "Regression", "noisy_ratio", "regress")
+_PLAN: tuple[str, ...] = ("Goal", "Plan", "plan")
+_REGRESSION: tuple[str, ...] = ("NoisyRatio", "Regression", "noisy_ratio", "regress")
 
 
 def __getattr__(name: str) -> object:
