@@ -249,22 +249,21 @@ def command(*arguments: str) -> str:
 
 def growth(file: Path) -> list[tuple[int, Run]]:
     """Account for releases with more and more paths, until one exceeds the limit, and draw the times."""
-    from matplotlib.figure import Figure
-
-    from discreet.report.figures import figure_bytes
+    from discreet.answers.figure import Axis, Dots, Line, Notation, Panel, Picture, points
+    from discreet.render.pictures import picture_bytes
 
     runs = []
     with suppress(subprocess.TimeoutExpired):
         for merged in GROWN:
             runs.append((2**merged, run(f"MERGED = {merged}\n" + GROWTH, jobs=1, limit=LIMIT)))
-    drawn = Figure(figsize=(4.8, 3.2), layout="constrained")
-    axes = drawn.subplots()
-    axes.loglog([paths for paths, _ in runs], [taken.cpu for _, taken in runs], "o-")
-    axes.set_xlabel("paths")
-    axes.set_ylabel("processor seconds")
-    axes.set_xticks([paths for paths, _ in runs], [f"{paths:,}" for paths, _ in runs])
-    axes.minorticks_off()
-    file.write_bytes(figure_bytes(drawn, file.suffix.lstrip(".")))
+    taken = points((paths for paths, _ in runs), (spent.cpu for _, spent in runs))
+    ticks = tuple(float(paths) for paths, _ in runs)
+    panel = Panel(
+        Axis("paths", is_log=True, written=Notation.COUNT, ticks=ticks),
+        Axis("processor seconds", is_log=True),
+        (Line(taken), Dots(taken)),
+    )
+    file.write_bytes(picture_bytes(Picture((panel,), size=(4.8, 3.2)), file.suffix.lstrip(".")))
     return runs
 
 

@@ -207,30 +207,23 @@ def markdown(lines: Sequence[Line]) -> str:
 
 def figure(lines: Sequence[Line], file: Path) -> None:
     """Draw seconds and memory by people, with the fitted line."""
-    import numpy as np
-    from matplotlib.figure import Figure
-
-    from discreet.report.figures import figure_bytes
+    from discreet.answers.figure import Axis, Dots, Item, Panel, Picture, points
+    from discreet.answers.figure import Line as Drawn
+    from discreet.render.pictures import picture_bytes
 
     runs = sorted((run for run in lines if _is_run(run)), key=lambda run: run.people)
-    x = np.array([run.people / MILLION for run in runs])
-    drawn = Figure(figsize=(7.2, 3.2), layout="constrained")
-    left, right = drawn.subplots(1, 2)
-    left.plot(x, [run.seconds for run in runs], "o", label="measured")
+    millions = [run.people / MILLION for run in runs]
+    times: list[Item] = [Dots(points(millions, (run.seconds for run in runs)), "measured")]
     line = fit(lines)
     if line:
-        ends = np.array([0.0, x[-1]])
-        left.plot(ends, line.start + line.slope * ends, label=f"{line.slope:.2f} s for a million more")
-    left.set_ylabel("seconds")
-    left.legend()
-    right.plot(x, [run.memory / 1e9 for run in runs], "o")
-    right.set_ylabel("peak memory, GB")
-    for axes in (left, right):
-        axes.set_xlabel("million people")
-        axes.margins(0.08)
-        axes.set_xlim(left=0)
-        axes.set_ylim(bottom=0)
-    file.write_bytes(figure_bytes(drawn, file.suffix.lstrip(".")))
+        ends = (0.0, millions[-1])
+        fitted = points(ends, (line.start + line.slope * end for end in ends))
+        times.append(Drawn(fitted, f"{line.slope:.2f} s for a million more", 1))
+    people = Axis("million people", low=0.0)
+    memory = Dots(points(millions, (run.memory / 1e9 for run in runs)))
+    left = Panel(people, Axis("seconds", low=0.0), tuple(times))
+    right = Panel(people, Axis("peak memory, GB", low=0.0), (memory,))
+    file.write_bytes(picture_bytes(Picture((left, right), size=(7.2, 3.4)), file.suffix.lstrip(".")))
 
 
 def main() -> None:

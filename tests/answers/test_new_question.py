@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -24,12 +25,15 @@ from discreet.answers import (
     sentence,
 )
 from discreet.answers.describing import _FUNCTIONS
-from discreet.cli.console import Screen
+from discreet.answers.figure import Axis, Bars, Notation, Panel, Picture, points
+from discreet.cli.console import Outputs, Screen
 from discreet.errors import InputError
 from discreet.faces import Displayed, Summarised
+from discreet.render.charts import charts_of
 from discreet.render.csv import csv_of
 from discreet.render.html import html_of
 from discreet.render.json import json_of
+from discreet.render.pictures import figure_of, picture_bytes
 from discreet.render.text import text_of
 from discreet.render.tiles import tiles_of
 
@@ -58,6 +62,10 @@ def found() -> Iterator[Uniqueness]:
             for area, people, alone in found.areas
         )
         table = AnswerTable(columns, rows)
+        names = tuple(area for area, _, _ in found.areas)
+        bars = Bars(points(range(len(names)), (alone for _, _, alone in found.areas)), "alone")
+        share = Axis("share who are alone", low=0.0, written=Notation.PERCENT)
+        picture = Picture((Panel(Axis(names=names), share, (bars,)),), "Who is alone, in $")
         said = sentence("A person is alone with a chance of {chance}.", chance=chance.claimed)
         return Answer(
             "Who is alone <here>",
@@ -67,6 +75,7 @@ def found() -> Iterator[Uniqueness]:
             (Caution("An invented question."),),
             {"areas": table},
             summary=said,
+            figures={"areas": lambda: picture},
         )
 
     yield Uniqueness((("State", 12346, 0.001), ("Tract & block", 40, 0.25)), CHANCE)
@@ -103,6 +112,38 @@ def test_html_and_a_notebook(found: Uniqueness) -> None:
     assert f'<td style="text-align: right; padding: 0 0.5em">{NEEDLE}</td>' in page
     assert "Tract &amp; block" in page
     assert '<p class="caution">Note: An invented question.</p>' in page
+
+
+def test_a_picture_in_a_file(found: Uniqueness, tmp_path: Path) -> None:
+    drawn = describe(found).figures["areas"]
+    for kind, start in (("png", b"\x89PNG"), ("svg", b"<?xml")):
+        target = tmp_path / f"areas.{kind}"
+        Outputs(plot=target).write({"--plot": drawn})  # what --plot of a command does
+        made = target.read_bytes()
+        assert made.startswith(start)
+        assert made == picture_bytes(drawn(), kind)
+    (ax,) = figure_of(drawn()).axes
+    assert [bar.get_height() for bar in ax.patches] == [0.001, 0.25]
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["State", "Tract & block"]
+    assert "20 %" in [tick.get_text() for tick in ax.get_yticklabels()]
+
+
+def test_a_live_chart(found: Uniqueness) -> None:
+    (chart,) = charts_of(describe(found).figures["areas"]())
+    assert chart["xAxis"]["data"] == ["State", "Tract & block"]
+    assert chart["yAxis"]["name"] == "share who are alone"
+    (bars,) = chart["series"]
+    assert (bars["type"], bars["name"]) == ("bar", "alone")
+    assert [at[1] for at in bars["data"]] == [0.001, 0.25]
+    json.dumps(chart)  # as it is sent to the browser
+
+
+def test_a_picture_on_a_page(found: Uniqueness) -> None:
+    page = html_of(describe(found))
+    assert "<figure><svg" in page
+    assert 'role="img" aria-label="Who is alone, in $"' in page
+    assert "share who are alone</text>" in page
+    assert "Tract &amp; block</text>" in page
 
 
 def test_print(found: Uniqueness) -> None:

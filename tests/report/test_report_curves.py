@@ -8,8 +8,7 @@ from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.costs import delta_rows, epsilon_rows, zcdp_of
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
-from discreet.budget import DiscreteGaussian, DiscreteLaplace, load
-from discreet.report.figures import (
+from discreet.accounting.sampling import (
     curve_alphas,
     curve_deltas,
     drawing_epsilons,
@@ -17,6 +16,7 @@ from discreet.report.figures import (
     sample_profile,
     tradeoff_from_profile,
 )
+from discreet.budget import DiscreteGaussian, DiscreteLaplace, load
 
 
 def test_grids_are_ordered_and_complete():

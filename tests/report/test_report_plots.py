@@ -10,17 +10,11 @@ from matplotlib.figure import Figure
 
 from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.privacy_loss import compose
+from discreet.accounting.sampling import Profile, TradeOffCurve, sampled
+from discreet.answers.curves import account_picture, comparison_picture
 from discreet.budget import DiscreteGaussian, DiscreteLaplace
-from discreet.report.figures import (
-    Profile,
-    TradeOffCurve,
-    account_figure,
-    compare_figure,
-    figure_bytes,
-    plot_profile,
-    plot_tradeoff,
-    sampled,
-)
+from discreet.render.pictures import figure_of, picture_bytes
+from discreet.report import plot_profile, plot_tradeoff
 
 
 @pytest.fixture
@@ -64,19 +58,19 @@ def test_delta_of_zero_is_drawn_downwards_without_a_warning():
 
 def test_figures_leave_global_settings_alone(drawn):
     before = dict(matplotlib.rcParams)
-    figure_bytes(account_figure(drawn, title="a $ sign"), "svg")
+    picture_bytes(account_picture(drawn, title="a $ sign"), "svg")
     assert dict(matplotlib.rcParams) == before
 
 
 @pytest.mark.parametrize("kind", ["svg", "png", pytest.param("pdf", marks=pytest.mark.slow)])
 def test_bytes_are_the_same_every_time(drawn, kind):
-    first, second = (figure_bytes(compare_figure(drawn, drawn), kind) for _ in range(2))
+    first, second = (picture_bytes(comparison_picture(drawn, drawn), kind) for _ in range(2))
     assert first == second
     assert b"matplotlib.org/" not in first or kind != "pdf"
 
 
 def test_nothing_overlaps(drawn):
-    figure = account_figure(drawn, title="dhc-2022-08-25: one person added or removed")
+    figure = figure_of(account_picture(drawn, title="dhc-2022-08-25: one person added or removed"))
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     renderer = canvas.get_renderer()
@@ -92,5 +86,5 @@ def test_nothing_overlaps(drawn):
 
 
 def test_long_names_are_cut(drawn):
-    figure = account_figure(drawn, title="x" * 500)
+    figure = figure_of(account_picture(drawn, title="x" * 500))
     assert len(figure._suptitle.get_text()) == 90

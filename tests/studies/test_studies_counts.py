@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from discreet.errors import InputError
-from discreet.studies import find
+from discreet.render.pictures import figure_of
 from discreet.studies import population as home
+from discreet.studies.answer import picture_of
 from discreet.studies.population import EDUCATION, EMPTY, GROUPS, STATES, population
 
 
@@ -76,7 +77,7 @@ def test_areas_of_the_regression_nest() -> None:
 def test_errors_are_drawn_as_bars_before_and_after() -> None:
     # Figure 6: a panel for each measure and level, and in it both noises for both kinds of post-processing
     study = home.accuracy(draws=20_000)
-    figure = find("accuracy")[0].draw(study)
+    figure = figure_of(picture_of(study))
     shown = [ax for ax in figure.axes if ax.patches]
     assert [ax.get_title() for ax in shown] == [
         f"{measure}, {level}" for measure in ("MSE", "MAE") for level in study.distinct("level")

@@ -13,7 +13,9 @@ from cyclopts import App, CycloptsError
 
 from discreet.cli import reproduce as command
 from discreet.errors import InputError
+from discreet.render.pictures import figure_of
 from discreet.studies import Study, StudyEntry, Verdict, find, studies, sums
+from discreet.studies.answer import picture_of
 
 ELSEWHERE = ("dhc-spine-tradeoff", "dhc-spines", "dhc-tradeoff", "nodes")
 """Studies of 43 spines, of which test_studies_results.py takes a few."""
@@ -56,7 +58,7 @@ def test_tables_figures_and_a_verdict_for_every_printed_number(name: str) -> Non
     assert len(study.checks) == len(entry.printed)
     for one in study.checks:
         assert one.why or one.verdict in PLAIN, one
-    figure = entry.draw(study)
+    figure = figure_of(picture_of(study))
     assert figure.axes
     assert any(ax.lines or ax.patches or ax.images for ax in figure.axes)
 
@@ -166,7 +168,7 @@ def test_nothing_is_left_if_a_study_fails(tmp_path: Path, monkeypatch: pytest.Mo
     def fail(*_: object, **__: object) -> None:
         raise InputError("no")
 
-    monkeypatch.setattr("discreet.studies.drawing.draw_figure", fail)
+    monkeypatch.setattr("discreet.studies.answer.study_picture", fail)
     with pytest.raises(InputError, match="no"):
         run("level-epsilon", "--out", str(tmp_path / "new"), "--quiet")
     assert list(tmp_path.iterdir()) == []

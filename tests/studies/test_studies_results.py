@@ -15,6 +15,7 @@ from discreet.accounting.privacy_loss import compose
 from discreet.accounting.published import residual_supremum
 from discreet.budget import load
 from discreet.noise import DiscreteGaussian
+from discreet.render.pictures import figure_of
 from discreet.risk import Area, hierarchy_posterior
 from discreet.studies import (
     Study,
@@ -30,6 +31,7 @@ from discreet.studies import (
     studies,
     sums,
 )
+from discreet.studies.answer import picture_of
 
 WRONG = {
     # what the errata say is wrong, and nothing else
@@ -325,8 +327,8 @@ def test_dhc_profile_and_sensitivity_on_some_pairs() -> None:
     assert (gaps.numbers("largest_excess") >= 0).all()
     assert (gaps.numbers("smallest_excess") <= 0).all()
     assert gaps.numbers("largest_excess").max() < 1e-4
-    for name, one in (("dhc-profile", study), ("dhc-sensitivity", gaps)):
-        assert find(name)[0].draw(one).axes
+    for one in (study, gaps):
+        assert figure_of(picture_of(one)).axes
 
 
 def test_dhc_reduction_keeps_the_promise_of_every_pair() -> None:
@@ -362,7 +364,7 @@ def test_dhc_tradeoff_is_the_lower_envelope() -> None:
     assert known.sum() == 4
     assert (overall[known] <= main[known]).all()
     assert overall[known] == pytest.approx(main[known], rel=2e-4)
-    assert find("dhc-tradeoff")[0].draw(study).axes
+    assert figure_of(picture_of(study)).axes
 
 
 def test_every_spine_has_its_curve() -> None:
@@ -377,7 +379,7 @@ def test_every_spine_has_its_curve() -> None:
 @pytest.mark.slow
 def test_every_spine_has_its_panel() -> None:
     study = dhc.dhc_spine_tradeoff()
-    figure = find("dhc-spine-tradeoff")[0].draw(study)
+    figure = figure_of(picture_of(study))
     assert sum(bool(ax.lines) for ax in figure.axes) == 43
 
 
@@ -401,7 +403,7 @@ def test_overall_trade_off_against_the_main_pair() -> None:
     assert (study.numbers("overall") <= study.numbers("main_pair") * (1 + 1e-9)).all()
     assert (study.numbers("difference_percent") > -0.02).all()
     assert study.numbers("difference_percent")[1] < -0.005
-    assert find("dhc-sensitivity-tradeoff")[0].draw(study).axes
+    assert figure_of(picture_of(study)).axes
 
 
 def test_trade_off_of_spines_differs_from_the_main_pair_by_little() -> None:

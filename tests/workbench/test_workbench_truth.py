@@ -19,6 +19,7 @@ from browsing import SMALL, Watched, Workbench, settled, upload, value, wait_for
 from discreet.accounting.comparisons.gaussian_dp import GaussianDP
 from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.answers import Quantity, Style
+from discreet.answers.curves import curve_lines, tradeoff_panel
 from discreet.answers.headline import curve_name
 from discreet.budget import Release, load, preset_names
 from discreet.budget.level_names import level_name
@@ -26,8 +27,8 @@ from discreet.cli import run
 from discreet.estimation import accuracy
 from discreet.estimation.accuracy import margin_lines
 from discreet.release.safetab.census2020 import write_parameters
+from discreet.render.charts import chart_of
 from discreet.report.html import gather, render
-from discreet.workbench import charts
 from discreet.workbench import commands as lines
 from discreet.workbench.accuracy_page import Margins
 from discreet.workbench.differences import page_differences
@@ -421,7 +422,8 @@ def test_curves_are_named_as_what_they_are(visit: Callable[..., Any]) -> None:
         several = len(load(name).paths) > 1
         assert text == ("Main path" if several else load(name).claim.kind.label.capitalize())
     line = ((0.0, 1.0), (1.0, 0.0))
-    assert charts.tradeoff([line], "At least")["series"][0]["name"] == "At least"
+    panel = tradeoff_panel(curve_lines("At least", line, line, line))
+    assert chart_of(panel)["series"][0]["name"] == "At least"
     page = visit("/budget", preset="sdhc-2020")
     settled(page)
     legends = page.locator(".wb-chart svg text").all_text_contents()

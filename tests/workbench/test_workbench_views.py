@@ -17,13 +17,15 @@ from discreet.accounting.calibration import calibrate
 from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
+from discreet.answers.curves import curve_lines, profile_panel
 from discreet.answers.release import claim_note
 from discreet.budget import AnswerKind, load, preset_names
 from discreet.budget.neighbours import RELATIONS
 from discreet.budget.noise_table import noise_lines
 from discreet.noise import GaussianNoise, LaplaceNoise
+from discreet.render.charts import COLOURS, SOFT, chart_of
 from discreet.render.tiles import tile_of
-from discreet.workbench import budget_page, charts, commands, controls, tasks
+from discreet.workbench import budget_page, commands, controls, tasks
 from discreet.workbench.differences import differences
 from discreet.workbench.session import Numbers, Session
 from discreet.workbench.state import (
@@ -225,7 +227,8 @@ def test_the_drawn_curve_passes_its_point_and_ends_at_the_floor(size: str, epsil
     assert found.epsilon == pytest.approx(epsilon, rel=1e-6)
     assert (found.epsilon, 1e-10) in line
     assert line[-1][1] == 1e-16
-    drawn = charts.profile(found.profile, "Exact", epsilon=found.epsilon, delta=1e-10)["series"][0]["data"]
+    panel = profile_panel(curve_lines("Exact", *found.profile), at=(found.epsilon, 1e-10), deepest=1e-16)
+    drawn = chart_of(panel)["series"][0]["data"]
     assert drawn[-1] == (line[-1][0], -16.0)
     assert (found.epsilon, -10.0) in drawn
 
@@ -552,5 +555,5 @@ def test_texts_have_contrast(theme: str) -> None:
     assert contrast(colours["bad"], colours["bad-tint"]) >= 4.5
     assert contrast(colours["on-accent"], colours["accent"]) >= 4.5
     assert contrast("#8b95a3", colours["paper"]) >= 3  # edges of controls
-    lines = [colours[name[6:-1]] for name in (*charts.COLOURS, charts.SOFT)]  # var(--name)
+    lines = [colours[name[6:-1]] for name in (*COLOURS, SOFT)]  # var(--name)
     assert all(contrast(colour, colours["paper"]) >= 3 for colour in lines)

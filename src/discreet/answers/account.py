@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from functools import partial
 
 from discreet.accounting.costs import PrivacyRow, PrivacyTable, TwoReleases, epsilon_rows
 from discreet.accounting.overall import Account, Point, ReleaseAccount
+from discreet.accounting.sampling import Sampled
 from discreet.answers.answer import (
     Answer,
     AnswerTable,
@@ -20,6 +22,7 @@ from discreet.answers.answer import (
     Sentence,
     sentence,
 )
+from discreet.answers.curves import account_picture, comparison_picture
 from discreet.answers.describing import describes
 from discreet.answers.quantity import FLOAT_DIGITS, NumberKind, Quantity, Style
 from discreet.answers.release import (
@@ -42,8 +45,8 @@ FLOOR = 1e-300
 
 
 @describes(PrivacyTable)
-def account_answer(table: PrivacyTable) -> Answer:
-    """Say what one release, or several together, cost.
+def account_answer(table: PrivacyTable, *, drawn: Sampled | None = None) -> Answer:
+    """Say what one release, or several together, cost; with a picture if the curves were sampled.
 
     >>> from discreet.accounting.costs import epsilon_rows
     >>> from discreet.accounting.overall import account
@@ -78,7 +81,16 @@ def account_answer(table: PrivacyTable) -> Answer:
     title = " and ".join(heading(release) for release in releases) or account.name
     names = " ".join(release.name for release in releases)
     command = f"discreet account {names}" if names else ""
-    return Answer(title, record, body, facts, notes, {"results": results[0]}, command)
+    figures = {"curves": partial(account_picture, drawn, title=_curve_title(table))} if drawn else {}
+    return Answer(title, record, body, facts, notes, {"results": results[0]}, command, figures=figures)
+
+
+def _curve_title(table: PrivacyTable) -> str:
+    """Say whose curves they are, and of which path if there are others."""
+    account, path = table.account, ""
+    if account.pairs == 1 and any(len(release.paths) > 1 for release in table.releases):
+        path = f", {'pair' if account.neighbours == 'bounded' else 'path'} {case_text(account.main)}"
+    return f"{account.name}{path}: {relation(account.neighbours, account.unit, account.people)}"
 
 
 def _results(table: PrivacyTable, given: str, asked: str) -> AnswerTable:
@@ -272,8 +284,8 @@ def point_answer(point: Point) -> Answer:
 
 
 @describes(TwoReleases)
-def comparison_answer(both: TwoReleases) -> Answer:
-    """Say which of two releases promises more, and how their noise differs."""
+def comparison_answer(both: TwoReleases, *, drawn: tuple[Sampled, Sampled] | None = None) -> Answer:
+    """Say which of two releases promises more, and how their noise differs; with a picture as above."""
     sides = (("A", both.a), ("B", both.b))
     notes = tuple(Caution(text, letter) for letter, side in sides for text in cautions(side.releases[0]))
     results, noise = _two_columns(both), _noise(both)
@@ -295,7 +307,9 @@ def comparison_answer(both: TwoReleases) -> Answer:
     title = f"{both.a.account.name} and {both.b.account.name}"
     body = tuple(_comparison_body(both, results, noise))
     command = f"discreet compare {both.a.account.name} {both.b.account.name}"
-    return Answer(title, record, body, (), notes, {"results": results, "variances": noise}, command)
+    tables = {"results": results, "variances": noise}
+    figures = {"curves": partial(comparison_picture, *drawn)} if drawn else {}
+    return Answer(title, record, body, (), notes, tables, command, figures=figures)
 
 
 def _two_columns(both: TwoReleases) -> AnswerTable:

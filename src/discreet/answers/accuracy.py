@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from functools import partial
 
 from discreet.answers.answer import (
     Answer,
@@ -18,9 +19,10 @@ from discreet.answers.answer import (
     sentence,
 )
 from discreet.answers.describing import describes
+from discreet.answers.figure import Axis, Cells, Line, Notation, Panel, Picture, Points
 from discreet.answers.quantity import NumberKind, Quantity, Style
 from discreet.budget.level_names import level_name
-from discreet.estimation.accuracy import Accuracy, QueryAccuracy
+from discreet.estimation.accuracy import Accuracy, MarginLine, QueryAccuracy
 from discreet.estimation.plan import Plan
 from discreet.numbers import float_up
 
@@ -36,6 +38,7 @@ _SIZES = (
 )
 _LEVELS = (Column("level", is_text=True), Column("query", "query", is_text=True), Column(key="level"))
 _UNKNOWN = "not determined"
+_NOTHING = "–"
 
 
 # -- accuracy ------------------------------------------------------------------------------------------------
@@ -75,7 +78,49 @@ def accuracy_answer(found: Accuracy) -> Answer:
         tables={"accuracy": every},
         command=f"discreet accuracy {found.release}",
         summary="\n".join([f"{found.release}: {_TOGETHER[found.together]}", *lines_of]),
+        figures={"accuracy": partial(accuracy_picture, found)},
     )
+
+
+def accuracy_picture(found: Accuracy) -> Picture:
+    """Return the standard deviation of every estimate as a map, one row a query, one column a level.
+
+    >>> from discreet.budget import load
+    >>> from discreet.estimation import accuracy
+    >>> (panel,) = accuracy_picture(accuracy(load("pl94-2020"))).panels
+    >>> panel.x.names[:2], panel.y.names[0], panel.items[0].texts[0][:2]
+    (('US', 'State'), 'cenrace', ('12.4', '11.3'))
+    """
+    queries = range(len(found.levels[0].queries))
+    sizes = [[level.queries[row].sd for level in found.levels] for row in queries]
+    texts = (
+        tuple(str(Quantity(size, Style.MARGIN, missing="not\ndetermined")) for size in row) for row in sizes
+    )
+    # a size of zero has no shade on a logarithmic scale
+    cells = Cells(tuple(tuple(size or None for size in row) for row in sizes), tuple(texts))
+    levels = Axis(names=tuple(level_name(level.name) for level in found.levels))
+    names = Axis(names=tuple(query.name for query in found.levels[0].queries), is_downward=True)
+    return Picture((Panel(levels, names, (cells,)),), "Standard deviation of the estimates")
+
+
+def sizes_panel(margins: Mapping[str, float], unit: str) -> Panel:
+    """Return the 95 % margin over the size of a group, against that size, a line for each level.
+
+    >>> panel = sizes_panel({"State": 5.0}, "person")
+    >>> panel.x.title, panel.items[0].points[0]
+    ('people in the group', (10.0, 0.5))
+    """
+
+    def line(margin: float) -> Points:
+        return tuple((10.0**power, max(margin, 0.5) / 10.0**power) for power in range(1, 7))
+
+    lines = [Line(line(margin), level_name(level), k) for k, (level, margin) in enumerate(margins.items())]
+    low = min((share for one in lines for _, share in one.points), default=1e-6)
+    who = "people in the group" if unit == "person" else f"{unit}s in the group"
+    x = Axis(who, 10.0, 1e6, is_log=True, written=Notation.COUNT)
+    least = 10.0 ** math.floor(math.log10(low))
+    y = Axis("95 % margin over the size", least, is_log=True, written=Notation.PERCENT)
+    return Panel(x, y, tuple(lines))
 
 
 def _sizes(query: QueryAccuracy) -> tuple[Cell, ...]:
@@ -95,6 +140,58 @@ def _accuracy_body(found: Accuracy, every: AnswerTable) -> Iterator[Part]:
         yield Paragraph(f"Tree, average number of children: {tree}.")
     yield "Standard deviations are root mean squares over the cells of a query."
     yield every
+
+
+# -- margins of the noise and of estimates, side by side -----------------------------------------------------
+
+
+def estimates_text(*, together: bool) -> str:
+    """Say what the estimates of a release are made from.
+
+    >>> estimates_text(together=True)
+    'Best estimates use all queries and levels together.'
+    """
+    if together:
+        return "Best estimates use all queries and levels together."
+    return "Each query is estimated separately, from all levels: the release states no attributes."
+
+
+def noise_cells(line: MarginLine) -> tuple[str, str]:
+    """Write the standard deviation and the 95 % margin of the noise.
+
+    >>> noise_cells(MarginLine("State", ("total",), (2.2361, 4)))
+    ('2.24', '± 4')
+    """
+    if line.noise is None:
+        return "not asked", _NOTHING
+    deviation, margin = line.noise
+    return str(Quantity(deviation, Style.MARGIN)), f"± {Quantity(margin, Style.COUNT)}"
+
+
+def estimate_cells(line: MarginLine, unknown: str = _NOTHING) -> tuple[str, str]:
+    """Write the standard deviation and the 95 % margin of the estimate; `unknown` if none was asked for.
+
+    >>> estimate_cells(MarginLine("State", ("total",), None, (1.5, 2.94)))
+    ('1.50', '± 2.94')
+    """
+    if line.estimate is None:
+        return unknown, unknown
+    deviation, margin = line.estimate
+    if deviation is None or margin is None:
+        return _UNKNOWN, _NOTHING
+    return str(Quantity(deviation, Style.MARGIN)), f"± {Quantity(margin, Style.MARGIN)}"
+
+
+def relative_error(margin: float, size: int) -> str:
+    """Write a margin as a part of a group of some size.
+
+    >>> relative_error(12, 1000), relative_error(12345, 1000)
+    ('1.2 %', '1,234 %')
+    """
+    part = margin / size
+    return (
+        str(Quantity(part, Style.PERCENT)) if part < 1 else f"{Quantity(100 * part, Style.COUNT, digits=0)} %"
+    )
 
 
 # -- plans ---------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from string import Formatter
 
+from discreet.answers.figure import Drawable
 from discreet.answers.quantity import Quantity
 
 Cell = object
@@ -123,7 +124,8 @@ class Answer:
     """A title, what machines read, what people read in order, cautions, and the command that gives it.
 
     `facts` are the few numbers of a headline or of tiles, `tables` are those that can be saved as CSV files,
-    by name. `summary` is what `print` shows of the result, in one line.
+    `figures` the pictures that can be drawn, each by name. `summary` is what `print` shows of the result, in
+    one line.
 
     >>> epsilon = Quantity(2.5, digits=3)
     >>> answer = Answer("ten counts", {"epsilon": epsilon}, (sentence("Epsilon is {e}.", e=epsilon),))
@@ -139,6 +141,7 @@ class Answer:
     tables: Mapping[str, AnswerTable] = field(default_factory=dict)
     command: str = ""
     summary: str | Sentence = ""
+    figures: Mapping[str, Drawable] = field(default_factory=dict)
 
     @property
     def objects(self) -> dict[str, object]:

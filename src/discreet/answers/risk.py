@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import partial
 
 from discreet.answers.answer import (
     Answer,
@@ -22,6 +23,20 @@ from discreet.answers.answer import (
     sentence,
 )
 from discreet.answers.describing import describes
+from discreet.answers.figure import (
+    QUIET,
+    Axis,
+    Dots,
+    Item,
+    Line,
+    Notation,
+    Panel,
+    Picture,
+    Points,
+    Rule,
+    Symbol,
+    Weight,
+)
 from discreet.answers.quantity import NumberKind, Quantity, Style
 from discreet.answers.release import claim_text, relation
 from discreet.budget import AnswerKind
@@ -71,7 +86,90 @@ def risk_answer(profile: RiskProfile) -> Answer:
     facts = risk_facts(profile.at(profile.priors[0]))
     priors = " ".join(f"--prior {prior_text(prior)}" for prior in profile.priors)
     command = f"discreet risk release {profile.name} {priors}"
-    return Answer(profile.name, record, body, facts, tables={"risks": _saved(profile)}, command=command)
+    return Answer(
+        profile.name,
+        record,
+        body,
+        facts,
+        tables={"risks": _saved(profile)},
+        command=command,
+        figures={"levels": partial(levels_picture, profile)},
+    )
+
+
+def levels_picture(profile: RiskProfile) -> Picture:
+    """Return how often the best adversary is right, by level, a panel for each prior.
+
+    >>> from discreet.risk.profile import risk_profile
+    >>> picture = levels_picture(risk_profile({"block": "0.0992"}, prior=["1/2", "1/10"]))
+    >>> [panel.title for panel in picture.panels], picture.title
+    (['prior 0.5', 'prior 0.1'], 'rhos: the best any adversary can do')
+    """
+    panels = tuple(levels_panel(profile.at(prior)) for prior in profile.priors)
+    return Picture(panels, f"{profile.name}: the best any adversary can do", shares_y=True)
+
+
+def levels_panel(profile: RiskProfile) -> Panel:
+    """Return how often the best adversary is right, for one prior: from one count, from a level, from all.
+
+    >>> from discreet.risk.profile import risk_profile
+    >>> [item.label for item in levels_panel(risk_profile({"block": "0.0992"}, prior="1/2")).items]
+    ['all its counts', 'its most precise count', 'everything published', 'nothing published']
+    """
+    whole, one, every = profile.overall[0], profile.one_count, profile.levels
+    kinds = (
+        ("all its counts", every, Symbol.SQUARE, 0),
+        ("its most precise count", one, Symbol.CIRCLE, QUIET),
+    )
+    dots = (
+        Dots(
+            tuple((row.accuracy, float(place)) for place, row in enumerate(rows)),
+            name,
+            place,
+            symbol,
+            tuple(str(right_percent(row, unit="%")) for row in rows),
+        )
+        for name, rows, symbol, place in kinds
+    )
+    low = min([whole.baseline, *(row.accuracy for row in one)])
+    high = max([whole.accuracy, *(row.accuracy for row in every)])
+    spread = max(0.01, high - low)
+    x = Axis(
+        "right decisions, averaged over the prior",
+        max(0.0, low - 0.04 * spread),
+        min(1.0, high + 0.06 * spread),
+        written=Notation.PERCENT,
+    )
+    return Panel(
+        x,
+        Axis(names=tuple(level_name(row.scope) for row in every), is_downward=True),
+        (
+            *dots,
+            Rule(whole.accuracy, "everything published", 1),
+            Rule(whole.baseline, "nothing published"),
+        ),
+        f"prior {prior_text(whole.prior)}",
+    )
+
+
+def right_panel(
+    mine: Points, bound: Points, *, prior: float, right: float | None, is_main_path: bool = False
+) -> Panel:
+    """Return how often decisions are right against the prior: one adversary, the best one, no release.
+
+    >>> best = ((0.5, 0.9), (0.75, 0.95))
+    >>> [item.label for item in right_panel((), best, prior=0.5, right=None).items]
+    ['best of anyone', 'without the release']
+    """
+    blind = tuple((p, max(p, 1 - p)) for p, _ in bound or mine)
+    items: list[Item] = [Line(mine, "this adversary", 0, Weight.HEAVY)] if mine else []
+    items += [
+        Line(bound, "best of anyone, main path" if is_main_path else "best of anyone", 1),
+        Line(blind, "without the release", QUIET),
+    ]
+    items += [] if right is None else [Dots(((prior, right),), is_marked=True)]
+    y = Axis("right decisions", 0.5, 1.0, written=Notation.PERCENT)
+    return Panel(Axis("prior", 0.0, 1.0), y, tuple(items))
 
 
 def risk_facts(profile: RiskProfile) -> tuple[Fact, ...]:

@@ -4,15 +4,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+import numpy as np
 
 from discreet.accounting.values import Number
 from discreet.answers.answer import Answer, AnswerTable, Column, Fact, Paragraph, Part, sentence
 from discreet.answers.describing import describes
+from discreet.answers.figure import (
+    QUIET,
+    Axis,
+    Dots,
+    Line,
+    Notation,
+    Panel,
+    Picture,
+    Points,
+    Rule,
+    Symbol,
+    Weight,
+    points,
+)
 from discreet.answers.quantity import Quantity, Style
 from discreet.risk.counts import TRUTHS, OneCount, SeveralCounts
 from discreet.risk.decisions import Costs
 from discreet.risk.joint import Step
 
+_PUBLISHED = "published count"
 _DECISIONS = {True: "present", False: "absent", None: "either"}
 _BELIEFS = (
     Column("published", "noisy"),
@@ -68,8 +86,64 @@ times in 100 if absent, and 58.9 times in 100 averaged over the prior; without t
     )
     body = tuple(_one_body(found, beliefs, means, of_rho=of_rho))
     return Answer(
-        "One count", record, body, facts, tables={"beliefs": beliefs}, command="discreet risk single"
+        "One count",
+        record,
+        body,
+        facts,
+        tables={"beliefs": beliefs},
+        command="discreet risk single",
+        figures={"attack": partial(attack_picture, found)},
     )
+
+
+def attack_picture(found: OneCount) -> Picture:
+    """Return how likely each published value is, with the target and without, and what is believed then.
+
+    >>> from discreet.risk.counts import one_count
+    >>> left, right = attack_picture(one_count([1], prior=["1/2"], rho="0.099")).panels
+    >>> [item.label for item in left.items[:2]], right.items[0].label
+    (['target absent', 'target present'], 'prior 1/2')
+    """
+    attack = found.attack
+    seen = attack.outcomes(tolerance=1e-3)
+    some = slice(None, None, max(1, seen.noisy.size // 500))  # more cannot be told apart
+    chances = [points(seen.noisy[some], np.exp(logs[some])) for logs in (seen.log_absent, seen.log_present)]
+    noisy = attack.outcomes(tolerance=1e-6).noisy[some]
+    marked = tuple(Rule(float(value)) for value in found.values)
+    beliefs = (
+        Line(points(noisy, np.atleast_1d(attack.posterior(noisy, prior=prior))), f"prior {prior}", place)
+        for place, prior in enumerate(found.priors)
+    )
+    x = Axis(_PUBLISHED)
+    without = Dots(chances[0], "target absent", QUIET, has_stems=True)
+    there = Dots(chances[1], "target present", 0, Symbol.DIAMOND, has_stems=True)
+    variance, known = _brief(attack.variance, 6), _count(int(attack.known))
+    return Picture(
+        (
+            Panel(x, Axis("probability", low=0.0), (without, there, *marked)),
+            Panel(x, _belief_axis(), (*beliefs, *marked)),
+        ),
+        f"One count, noise of variance {variance}, {known} others known",
+    )
+
+
+def belief_panel(beliefs: Points, *, prior: float, value: int, posterior: float) -> Panel:
+    """Return what is believed against what is published, with the prior, and one published value marked.
+
+    >>> panel = belief_panel(((0, 0.4), (5, 0.9)), prior=0.5, value=3, posterior=0.7)
+    >>> [item.label for item in panel.items]
+    ['after the release', 'before', '']
+    """
+    items = (
+        Line(beliefs, "after the release", 0, Weight.HEAVY),
+        Rule(prior, "before", is_upright=False),
+        Dots(((value, posterior),), is_marked=True),
+    )
+    return Panel(Axis(_PUBLISHED, beliefs[0][0], beliefs[-1][0]), _belief_axis(), items)
+
+
+def _belief_axis() -> Axis:
+    return Axis("belief that the target is there", 0.0, 1.0, written=Notation.PERCENT)
 
 
 def _belief(value: float) -> Quantity:

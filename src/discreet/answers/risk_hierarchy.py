@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from discreet.answers.answer import Answer, AnswerTable, Column, Fact, Paragraph, Part, Sentence, sentence
 from discreet.answers.describing import describes
+from discreet.answers.figure import Axis, Bars, Line, Panel, Picture, points
 from discreet.answers.quantity import NumberKind, Quantity, Style
 from discreet.risk.hierarchy import HierarchyPosterior
 
@@ -59,7 +61,26 @@ def hierarchy_answer(found: HierarchyPosterior, *, other: float | None = None) -
         tables={"areas": areas},
         command="discreet risk hierarchy",
         summary=_summary(found),
+        figures={"areas": partial(hierarchy_picture, found)},
     )
+
+
+def hierarchy_picture(found: HierarchyPosterior) -> Picture:
+    """Return the posterior of every area's count, where it can be seen.
+
+    >>> from discreet.risk.hierarchy import Area, hierarchy_posterior
+    >>> hierarchy_picture(hierarchy_posterior([Area(noisy=2, variance=5)], prior="1/2")).panels[0].title
+    'area 1'
+    """
+    panels = []
+    for area in found.areas:
+        seen = area.probabilities > 1e-6
+        at = points(area.values[seen], area.probabilities[seen])
+        item = Bars(at) if len(at) <= 60 else Line(at)
+        x, y = Axis("count", is_whole=True), Axis("posterior probability", low=0.0)
+        panels.append(Panel(x, y, (item,), area.name))
+    prior = _brief(found.prior, 6)
+    return Picture(tuple(panels), f"Posterior counts, prior {prior}, method {found.method}")
 
 
 def counts_table(found: HierarchyPosterior) -> AnswerTable:

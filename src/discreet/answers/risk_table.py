@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
+
+import numpy as np
 
 from discreet.answers.answer import Answer, AnswerTable, Column, Fact, Paragraph, Part, Sentence, sentence
 from discreet.answers.describing import describes
+from discreet.answers.figure import PLACES, Axis, Item, Line, Notation, Panel, Picture, Rule, points
 from discreet.answers.quantity import NumberKind, Quantity, Style
 from discreet.budget.level_names import level_name
 from discreet.risk.table import QUANTILES, LevelRisk, TableRisk
@@ -80,7 +84,35 @@ def table_risk_answer(found: TableRisk, *, table: str = "") -> Answer:
             largest=largest,
             adversary=table_adversary(found),
         ),
+        figures={"ratios": partial(ratios_picture, found)},
     )
+
+
+def ratios_picture(found: TableRisk) -> Picture:
+    """Return the share of rows whose ratio is above each value, a line for each level.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from discreet.risk import table_risk
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "table.csv")
+    ...     _ = file.write_text("level,value,variance\\nBlock,8,5\\nState,70,5\\n")
+    ...     picture = ratios_picture(table_risk(file, prior="1/10", known=0))
+    >>> [item.label for item in picture.panels[0].items], picture.title
+    (['odds doubled', 'Block', 'State'], '2 rows, prior 0.1')
+    """
+    items: list[Item] = [Rule(2.0 / (1.0 + found.prior), "odds doubled")]
+    for place, (name, tally) in enumerate(list(found.tallies.items())[:PLACES]):
+        shares = 1.0 - np.cumsum(tally.counts) / tally.total
+        values = np.concatenate([tally.values[:1], tally.values])
+        steps = points(values, np.concatenate([[1.0], shares]))
+        items.append(Line(steps, level_name(name), place, is_stepped=True))
+    smallest = 1.0 / max(tally.total for tally in found.tallies.values())
+    y = Axis("share of rows above", max(smallest, 1e-7) / 2, 1.5, is_log=True, written=Notation.PERCENT)
+    hidden = len(found.tallies) - PLACES
+    more = f"; {hidden} more levels are not drawn" if hidden > 0 else ""
+    title = f"{_rows(found)}, prior {Quantity(found.prior, Style.BRIEF)}{more}"
+    return Picture((Panel(Axis("ratio: posterior over prior"), y, tuple(items)),), title)
 
 
 def _rows(found: TableRisk) -> str:

@@ -23,6 +23,7 @@ from discreet.answers.answer import (
     sentence,
 )
 from discreet.answers.describing import describes
+from discreet.answers.figure import Axis, Line, Notation, Panel, Points, Weight
 from discreet.answers.quantity import NumberKind, Quantity, Style
 from discreet.answers.release import claim_text
 from discreet.answers.tabulation_account import steps_text
@@ -38,6 +39,10 @@ PARTS = {"cell": "average cell", "total": "whole group"}
 MOST_SHOWN = 20
 """Groups that could get a total only that people see; machines get all."""
 
+TABLES = ("total only", "sex × 4 ages", "sex × 9 ages", "sex × 23 ages")
+"""The tables of the 2020 ladder."""
+
+_PEOPLE = "people in the group"
 _ADDED = {"unbounded": "added", "bounded": "replaced"}
 
 
@@ -406,6 +411,21 @@ def budget_fact(costs: Sequence[DesignCost]) -> Fact:
     return Fact("Total rho", first, f"replaced {second}")
 
 
+def size_cells(one: SizedLevel) -> tuple[str, ...]:
+    """Write what follows for one geography and level: margin, sizes, thresholds, and what is dropped.
+
+    >>> from discreet.release.safetab.census2020 import configuration_2020, specification_2020
+    >>> from discreet.release.safetab.design import sizing
+    >>> found = sizing(configuration_2020(), specification_2020(), "US", exact=False)
+    >>> size_cells(next(one for one in found.levels if one.place == ("COUNTY", 2)))
+    ('± 11', '110', '880', '1,980', '5,060', '971 / 4,971 / 19,971', '21')
+    """
+    counts = (Quantity(size, Style.COUNT) for size in one.sizes)
+    steps = " / ".join(str(Quantity(step, Style.COUNT)) for step in one.thresholds)
+    cut = Quantity(one.suppression, Style.COUNT, missing="none dropped")
+    return f"± {Quantity(one.margin, Style.COUNT)}", *map(str, counts), steps, str(cut)
+
+
 def rival_epsilons(found: Rivals) -> tuple[Quantity, Quantity]:
     """Return what discrete Gaussian and geometric noise of the same margins cost, in brief."""
     gaussian, geometric = found.gaussian_epsilon, found.geometric_epsilon
@@ -441,6 +461,11 @@ discrete Gaussian noise.'
     names = ("discrete Gaussian noise", "geometric noise")
     first, second = names if _gaussian_wins(found) else names[::-1]
     return f"{start} {first} costs {_saved(found)} less epsilon than {second}."
+
+
+def row_rival_text(row: str, found: Rivals) -> str:
+    """Say which kind of noise costs less for one geography and level."""
+    return f"{row}. {rival_text(found)} For all rows together it may be the other way round."
 
 
 def _told(found: Rivals) -> bool:
@@ -573,3 +598,48 @@ def _groups(found: TotalOnlyGroups) -> AnswerTable:
         for one in found.groups
     )
     return AnswerTable(columns, tuple(rows))
+
+
+# -- pictures ------------------------------------------------------------------------------------------------
+
+
+def suppression_panel(lines: Sequence[tuple[str, Points]]) -> Panel:
+    """Return the chance of being dropped against the true size, a line for each kind of noise.
+
+    >>> suppression_panel([("rho 0.1", ((0.0, 1.0), (20.0, 0.0)))]).items[0].label
+    'rho 0.1'
+    """
+    return Panel(Axis(_PEOPLE, 0.0), _chances("chance to be dropped"), _lines(lines))
+
+
+def bias_panel(if_shown: Points, overall: Points) -> Panel:
+    """Return the bias of a total against the true size: for groups shown, and with dropped groups as zero.
+
+    >>> [line.label for line in bias_panel((), ()).items]
+    ['of groups that are shown', 'dropped ones counted as 0']
+    """
+    lines = (("of groups that are shown", if_shown), ("dropped ones counted as 0", overall))
+    return Panel(Axis(_PEOPLE, 0.0), Axis("bias, people"), _lines(lines))
+
+
+def tables_panel(lines: Sequence[Points]) -> Panel:
+    """Return the chance of each table against the true size.
+
+    >>> tables_panel([((10.0, 1.0), (1000.0, 0.0))] * 4).items[1].label
+    'sex × 4 ages'
+    """
+    sizes = lines[0] if lines else ()
+    low, high = (sizes[0][0], sizes[-1][0]) if sizes else (None, None)
+    x = Axis(_PEOPLE, low, high, is_log=True, written=Notation.COUNT)
+    return Panel(x, _chances("chance of the table"), _lines(zip(TABLES, lines, strict=True)))
+
+
+def _lines(lines: Iterable[tuple[str, Points]]) -> tuple[Line, ...]:
+    return tuple(
+        Line(at, name, place, Weight.NORMAL if place else Weight.HEAVY)
+        for place, (name, at) in enumerate(lines)
+    )
+
+
+def _chances(title: str) -> Axis:
+    return Axis(title, 0.0, 1.0, written=Notation.PERCENT)

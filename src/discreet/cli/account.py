@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,9 +15,10 @@ from discreet.errors import InputError
 from discreet.options import Accounting, Comparing
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+    from discreet.accounting.costs import PrivacyTable
     from discreet.accounting.overall import Account
+    from discreet.accounting.sampling import Sampled
+    from discreet.answers.figure import Picture
     from discreet.budget import Neighbours, Release
 
 CERTIFIED_DIGITS = 300
@@ -64,12 +66,16 @@ def account(
 
         free(export)
 
-    from discreet.accounting.costs import DELTAS, privacy_table
+    from discreet.accounting.costs import DELTAS, privacy_table, zcdp_of
+    from discreet.accounting.sampling import sampled
     from discreet.answers.account import account_answer
 
     with screen.progress("Comparing paths") as progress:
         table = privacy_table(releases, **given, progress=progress)
-        contents = _files(table.account, releases, outputs) if outputs.planned else {}
+        drawn = sampled(table.account, zcdp_of(table.account)) if plot else None
+        answer = account_answer(table, drawn=drawn)
+        pictures = {"--plot": answer.figures["curves"]} if drawn else {}
+        contents = outputs.made({**pictures, **_curves(table, drawn)}) if outputs.planned else {}
         if export is not None:
             from discreet.report.export import write_export
 
@@ -77,7 +83,7 @@ def account(
             rows = {"epsilon": (deltas, table.by_delta), "delta": (given["epsilon"], table.by_epsilon)}
             write_export(table.account, releases, export, rows, digits=table.digits)
     outputs.write(contents)
-    screen.tell(account_answer(table), timed=True)
+    screen.tell(answer, timed=True)
 
 
 def _check_digits(digits: int | None, certify: bool) -> None:
@@ -101,33 +107,28 @@ def read_release(target: str, neighbours: Neighbours | None, unit: str | None = 
     return load(target)
 
 
-def _files(account: Account, releases: list[Release], outputs: Outputs) -> dict[str, bytes]:
-    """Return the bytes of each file that was asked for."""
+def _curves(table: PrivacyTable, drawn: Sampled | None) -> dict[str, Callable[[], str]]:
+    """Return what writes the curves; the points of a picture, which has more of them, are used again."""
     import numpy as np
 
+    from discreet.accounting import sampling
     from discreet.accounting.costs import zcdp_of
-    from discreet.answers.account import case_text
-    from discreet.answers.release import relation
-    from discreet.report import figures
+    from discreet.answers.curves import curve_table
+    from discreet.render.csv import csv_of
 
-    title, zcdp = account.name, zcdp_of(account)
-    if account.pairs == 1 and any(len(release.paths) > 1 for release in releases):
-        title += f", {'pair' if account.neighbours == 'bounded' else 'path'} {case_text(account.main)}"
-    title += f": {relation(account.neighbours, account.unit, account.people)}"
-    drawn = figures.sampled(account, zcdp) if "--plot" in outputs.planned else None
+    account, zcdp = table.account, zcdp_of(table.account)
 
     def curve() -> str:
-        grid = figures.epsilon_grid(zcdp)
+        grid = sampling.epsilon_grid(zcdp)
         if drawn is None:
-            return figures.curve_csv(figures.sample_profile(account, grid), zcdp)
-        deltas = drawn.profile.delta[np.isin(drawn.profile.epsilon, grid)]  # it has these points and more
-        return figures.curve_csv(figures.Profile(grid, deltas), zcdp)
+            return csv_of(curve_table(sampling.sample_profile(account, grid), zcdp))
+        deltas = drawn.profile.delta[np.isin(drawn.profile.epsilon, grid)]
+        return csv_of(curve_table(sampling.Profile(grid, deltas), zcdp))
 
     def tradeoff() -> str:
-        return figures.curve_csv(figures.sample_tradeoff(account, figures.curve_alphas()), zcdp)
+        return csv_of(curve_table(sampling.sample_tradeoff(account, sampling.curve_alphas()), zcdp))
 
-    plot = {"--plot": figures.account_figure(drawn, title=title)} if drawn else {}
-    return outputs.made({**plot, "--curve": curve, "--tradeoff": tradeoff})
+    return {"--curve": curve, "--tradeoff": tradeoff}
 
 
 # -- two releases side by side -------------------------------------------------------------------------------
@@ -156,14 +157,22 @@ def compare(
     outputs = Outputs(plot=plot)
     with screen.progress("Comparing paths") as progress:
         found = side_by_side(load(a), load(b), **given, progress=progress)
-        outputs.write({"--plot": lambda: both_curves(found.a.account, found.b.account)})
-    screen.tell(comparison_answer(found), timed=True)
+        drawn = sampled_both(found.a.account, found.b.account) if plot else None
+    answer = comparison_answer(found, drawn=drawn)
+    outputs.write({"--plot": answer.figures["curves"]} if drawn else {})
+    screen.tell(answer, timed=True)
 
 
-def both_curves(first: Account, second: Account) -> Figure:
-    """Return the picture of two accounts."""
+def sampled_both(first: Account, second: Account) -> tuple[Sampled, Sampled]:
+    """Return the points of the curves of two accounts."""
     from discreet.accounting.costs import zcdp_of
-    from discreet.report.figures import compare_figure, sampled
+    from discreet.accounting.sampling import sampled
 
-    both = (sampled(one, zcdp_of(one)) for one in (first, second))
-    return compare_figure(*both, title=f"{first.name} and {second.name}")
+    return sampled(first, zcdp_of(first)), sampled(second, zcdp_of(second))
+
+
+def both_curves(first: Account, second: Account) -> Picture:
+    """Return the picture of two accounts."""
+    from discreet.answers.curves import comparison_picture
+
+    return comparison_picture(*sampled_both(first, second))

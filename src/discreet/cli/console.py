@@ -33,11 +33,10 @@ from discreet.render.json import json_of
 from discreet.render.text import part_text, text_of
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+    from discreet.answers.figure import Picture
     from discreet.budget import Release
 
-    Content = bytes | str | tuple[Sequence[str], Iterable[Sequence[object]]] | Figure
+    Content = bytes | str | tuple[Sequence[str], Iterable[Sequence[object]]] | Picture
     Contents = Mapping[str, Content | Callable[[], Content]]
     """What files hold, by option: a text, a table (every float with all its digits), or a picture."""
 
@@ -409,9 +408,9 @@ class Outputs:
             if isinstance(found, tuple):
                 found = csv_text(*found)
             elif not isinstance(found, bytes | str):
-                from discreet.report.figures import figure_bytes
+                from discreet.render.pictures import picture_bytes
 
-                found = figure_bytes(found, self.kind(option))
+                found = picture_bytes(found, self.kind(option))
             made[option] = found.encode() if isinstance(found, str) else found
         return made
 

@@ -104,11 +104,9 @@ def accuracy(
 
     release = load(target)
     found = find(release, tree=read_tree_option(tree, release))
-    if outputs.planned:
-        from discreet.report.figures import accuracy_figure
-
-        outputs.write({"--plot": accuracy_figure(found)})
-    screen.tell(accuracy_answer(found))
+    answer = accuracy_answer(found)
+    outputs.write({"--plot": answer.figures["accuracy"]})
+    screen.tell(answer)
 
 
 def read_tree_option(text: str | None, release: Release) -> list[float] | Tree | None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from html import escape
 
 from discreet.answers.answer import Answer, AnswerTable, Paragraph, Part, Sentence
+from discreet.answers.figure import Picture
 from discreet.answers.quantity import Quantity
 from discreet.errors import visible
 
 
 def html_of(answer: Answer) -> str:
-    """Return a section: title, paragraphs, tables, cautions. Numbers carry their machine value.
+    """Return a section: title, paragraphs, tables, cautions, pictures. Numbers carry their machine value.
 
     >>> from discreet.answers import Answer, Quantity, sentence
     >>> print(html_of(Answer("one count", {}, (sentence("Epsilon is {e}.", e=Quantity(1.5, digits=2)),))))
@@ -23,7 +24,17 @@ def html_of(answer: Answer) -> str:
     parts = [_part(part) for part in answer.body if part != "" and not _is_title(part, answer.title)]
     cautions = [f'<p class="caution">{_words(str(caution))}</p>' for caution in answer.cautions]
     title = f"<h3>{_words(answer.title)}</h3>"
-    return "\n".join(['<section class="answer">', title, *parts, *cautions, "</section>"])
+    figures = [_figure(name, drawn()) for name, drawn in answer.figures.items()]
+    return "\n".join(['<section class="answer">', title, *parts, *cautions, *figures, "</section>"])
+
+
+def _figure(name: str, picture: Picture) -> str:
+    """A picture, described for those who cannot see it."""
+    from discreet.render.pictures import inline_svg
+
+    head, rest = inline_svg(picture, name)
+    said = escape(visible(picture.caption or picture.title or name))
+    return f'<figure>{head} role="img" aria-label="{said}">{rest}</figure>'
 
 
 def _part(part: Part) -> str:

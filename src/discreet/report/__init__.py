@@ -7,19 +7,12 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from discreet.accounting.costs import PrivacyRow, delta_rows, epsilon_rows
-    from discreet.report.figures import (
-        Profile,
-        TradeOffCurve,
-        plot_profile,
-        plot_tradeoff,
-        sample_profile,
-        sample_tradeoff,
-    )
+    from discreet.accounting.sampling import Profile, TradeOffCurve, sample_profile, sample_tradeoff
+    from discreet.report.plots import plot_profile, plot_tradeoff
 
 __all__ = [
     "PrivacyRow",
@@ -42,4 +35,10 @@ def __getattr__(name: str) -> object:
         from discreet.accounting import costs
 
         return getattr(costs, name)
-    return getattr(import_module("discreet.report.figures"), name)
+    if name in ("plot_profile", "plot_tradeoff"):
+        from discreet.report import plots
+
+        return getattr(plots, name)
+    from discreet.accounting import sampling
+
+    return getattr(sampling, name)

@@ -20,6 +20,7 @@ from discreet.accounting.curves import Quantity
 from discreet.accounting.overall import Account
 from discreet.accounting.parallel import map_cases
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
+from discreet.accounting.sampling import Floats, curve_alphas, drawing_epsilons
 from discreet.answers.account import case_text, compared
 from discreet.answers.release import claim_text, relation
 from discreet.budget import Release
@@ -27,7 +28,6 @@ from discreet.errors import PrecisionError
 from discreet.files import ArrowTable, arrow, sha256
 from discreet.noise import Noise
 from discreet.numbers import Exact, exact_text, fraction
-from discreet.report.figures import Floats, curve_alphas, drawing_epsilons
 
 FORMAT = "discreet export 1"
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 from discreet.answers import Answer, AnswerTable, Column, Fact, Paragraph, Quantity, Style, describes
 from discreet.answers.answer import Cell, Part
+from discreet.answers.figure import Picture
+from discreet.studies.drawing import study_picture
 from discreet.studies.figures import where
-from discreet.studies.register import Compared, Study, StudyEntry, Verdict
+from discreet.studies.register import Compared, Study, StudyEntry, Verdict, find
 
 _TEXTS = {"accuracy": 3, "slope": 1}
 """The number of leading text columns of a study."""
@@ -46,7 +49,20 @@ def study_answer(study: Study) -> Answer:
     body = tuple(_checked(study, study.checks))
     facts = (Fact("Printed values", verdicts(study.checks)),)
     tables = {"rows": _rows(study), "printed": printed}
-    return Answer(study.title, record, body, facts, (), tables, f"discreet reproduce {study.name}")
+    command = f"discreet reproduce {study.name}"
+    figures = {"study": partial(picture_of, study)}
+    return Answer(study.title, record, body, facts, (), tables, command, figures=figures)
+
+
+def picture_of(study: Study) -> Picture:
+    """Return the picture of a study, as the list of studies says that it is drawn.
+
+    >>> from discreet.studies.register import find
+    >>> [line.label for line in picture_of(find("variance-deficit")[0].compute()).panels[0].items]
+    ['computed', 'printed bound']
+    """
+    (entry,) = find(study.name)
+    return study_picture(study, **entry.figure)
 
 
 def studies_answer(found: Sequence[Study], *, own: bool = False, left_out: Sequence[str] = ()) -> Answer:

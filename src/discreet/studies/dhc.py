@@ -15,11 +15,11 @@ from discreet.accounting.contour import Kind
 from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress, map_cases
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
+from discreet.accounting.sampling import curve_deltas
 from discreet.answers.quantity import Style
 from discreet.budget import load
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.numbers import float_up
-from discreet.report.figures import curve_deltas
 from discreet.studies.register import (
     Compared,
     Floats,

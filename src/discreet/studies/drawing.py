@@ -1,27 +1,36 @@
-"""Draw a study: lines, marks or bars from its columns, in panels, with printed values as diamonds.
-
-Colours are those of Okabe and Ito, and each line has its own dashes for printing without colour.
-"""
+"""A study as a picture: lines, marks, bars or a map from its columns, in panels, with printed values."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.report.figures import LINES, STYLE
-from discreet.studies.register import Study, Value
+from discreet.answers.figure import (
+    PLACES,
+    Axis,
+    Bars,
+    Cells,
+    Dots,
+    Item,
+    Line,
+    Notation,
+    Panel,
+    Picture,
+    Symbol,
+    points,
+)
+from discreet.studies.register import Floats, Study, Value
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-_MARKS = "ox^v"
+_MARKS = (Symbol.CIRCLE, Symbol.CROSS, Symbol.UP, Symbol.DOWN)
+_PRINTED = 5
+"""The place of printed values: black."""
 
 
-def draw_figure(
+def study_picture(
     study: Study,
     *,
     x: str,
@@ -38,64 +47,59 @@ def draw_figure(
     swapped: bool = False,
     errors: str = "",
     marks: tuple[str, ...] = (),
-) -> Figure:
-    """Draw columns `y` (with their labels) against `x`.
+) -> Picture:
+    """Return columns `y` (with their labels) against `x`.
 
     kind: lines, marks, bars or map. panels: a panel for each value of this column, or of these columns
     together; panel_name: their title, with {} for the value. by: a line for each value of this column, with a
-    panel for each of `y`. views: the scales of the axes, see `_view`; each further view draws all panels
+    panel for each of `y`. views: the scales of the axes, see `_axes`; each further view draws all panels
     again. printed: the printed quantities to show, by the beginning of their names. swapped: `x` is the
     vertical axis. marks: columns shown as marks among lines.
-    """
-    import matplotlib
-    from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(STYLE):
-        columns = [panels] if isinstance(panels, str) else panels
-        cases = _cases(study, columns) if panels else []
-        many = len(cases) or (len(y) if by or kind == "map" else len(views))
-        wide = min(across, many) if len(columns) == 1 else len(study.distinct(columns[-1]))
-        small = many > 20
-        figure = Figure(figsize=size, layout=None if small else "constrained")
-        same = bool(panels) and not views[0].startswith("free")
-        grid = figure.subplots(-(-many // wide), wide, squeeze=False, sharex=small, sharey=same)
-        axes = list(grid.flat)
-        figure.suptitle(f"{study.title}\n{study.source}", fontsize=9)
-        for place, ax in enumerate(axes[:many]):
-            ax.set_axisbelow(True)
-            part, shown = study, y
-            if panels:
-                part = study.where(**dict(zip(columns, cases[place], strict=True)))
-                ax.set_title(_panel_title(columns, cases[place], panel_name))
-            elif by or kind == "map":
-                shown = dict([list(y.items())[place]])
-            if kind == "map":
-                _map(figure, ax, part, x, by, shown)
-            elif kind == "bars":
-                _bars(ax, part, x, shown, by, errors)
-            else:
-                _lines(ax, part, x, shown, by, kind, swapped, marks)
-            _show_printed(ax, part, x, printed, kind, place if by else None)
-            _view(ax, views[min(place, len(views) - 1)], 8 if small else 3)
-            if place // wide == (many - 1) // wide or place + wide >= many:
-                ax.set_xlabel(labels[0])
-                ax.tick_params(labelbottom=True)
-            if place % wide == 0 or (by and not panels):
-                ax.set_ylabel(next(iter(shown.values())) if by and kind == "lines" else labels[1])
-        for ax in axes[many:]:
-            ax.set_axis_off()
-        handles, names = axes[0].get_legend_handles_labels()
-        if small:
-            figure.subplots_adjust(left=0.1, right=0.985, top=0.92, bottom=0.06, hspace=0.45, wspace=0.12)
-            axes[-1].legend(handles, names, loc="center right", fontsize=8)
-            for ax in axes[:many]:
-                ax.title.set_fontsize(7)
-                ax.title.set_position((0.5, 0.9))
-        elif len(names) > 1:
-            figure.legend(
-                handles, names, loc="outside lower center", ncols=min(len(names), 4 if wide > 1 else 3)
+    >>> study = Study("demo", "A demonstration", "nobody", ("n", "value"), ((1, 0.5), (2, 0.25)))
+    >>> (panel,) = study_picture(study, x="n", y={"value": "our value"}, views=("logy",)).panels
+    >>> panel.items[0].points, panel.y.is_log
+    (((1.0, 0.5), (2.0, 0.25)), True)
+    """
+    columns = [panels] if isinstance(panels, str) else panels
+    cases = _cases(study, columns) if panels else []
+    many = len(cases) or (len(y) if by or kind == "map" else len(views))
+    drawn = []
+    for place in range(many):
+        part, shown, title = study, y, ""
+        items: list[Item]
+        if panels:
+            part = study.where(**dict(zip(columns, cases[place], strict=True)))
+            title = _panel_title(columns, cases[place], panel_name)
+        elif by or kind == "map":
+            shown = dict([list(y.items())[place]])
+        if kind == "map":
+            items, title = [_map(part, x, by, next(iter(shown)))], next(iter(shown.values()))
+        elif kind == "bars":
+            items = list(_bars(part, x, shown, by, errors))
+        else:
+            items = list(_lines(part, x, shown, by, kind, swapped, marks))
+        items += _printed(part, x, printed, kind, place if by else None)
+        if len(items) == 1 and not by and not isinstance(items[0], Cells):
+            items = [replace(items[0], label="")]  # the axis says it
+        across_axis, up_axis = _axes(views[min(place, len(views) - 1)], 8 if many > 20 else 3)
+        titles = (labels[0], next(iter(shown.values())) if by and kind == "lines" else labels[1])
+        names = () if swapped else _names(part, x, kind)
+        drawn.append(
+            Panel(
+                replace(across_axis, title=titles[0], names=names),
+                replace(up_axis, title=titles[1]),
+                tuple(items),
+                title,
             )
-    return figure
+        )
+    return Picture(
+        tuple(drawn),
+        f"{study.title}\n{study.source}",
+        across=min(across, many) if len(columns) == 1 else len(study.distinct(columns[-1])),
+        size=(size[0], size[1]),
+        shares_y=bool(panels) and not views[0].startswith("free"),
+    )
 
 
 def _cases(study: Study, columns: list[str]) -> list[tuple[Value, ...]]:
@@ -113,32 +117,36 @@ def _panel_title(columns: list[str], case: tuple[Value, ...], name: str) -> str:
 
 
 def _lines(
-    ax: Axes,
     part: Study,
     x: str,
     y: dict[str, str],
     by: str,
     kind: str,
     swapped: bool,
-    marks: tuple[str, ...] = (),
-) -> None:
+    marks: Sequence[str],
+) -> Iterator[Line | Dots]:
     parts = [(str(v), part.where(**{by: v})) for v in part.distinct(by)] if by else [("", part)]
     for k, (value, line) in enumerate(parts):
         # at the values of x, or at 0, 1, ... if these are names
         across = np.arange(len(line.rows)) if isinstance(line.column(x)[0], str) else line.numbers(x)
         for j, (column, label) in enumerate(y.items()):
             up = line.numbers(column)
-            style = dict(LINES[(k if by else j) % 8])
-            # few values of a dense curve, or a column listed in `marks`, are drawn as marks
-            if kind == "marks" or column in marks or np.isnan(up).any():
-                style |= {"linestyle": "none", "marker": _MARKS[j % 4], "markersize": 4, "mfc": "none"}
             # a number needs the column's name beside it, a name does not
             name = label if not by else value if value[0].isalpha() else f"{by} = {value}"
-            ax.plot(*((up, across) if swapped else (across, up)), label=name, **style)
-    _name_ticks(ax, part, x, swapped)
+            at, place = (_known(up, across) if swapped else _known(across, up)), (k if by else j) % PLACES
+            # few values of a dense curve, or a column listed in `marks`, are drawn as marks
+            if kind == "marks" or column in marks or np.isnan(up).any():
+                yield Dots(at, name, place, _MARKS[j % 4], is_hollow=True)
+            else:
+                yield Line(at, name, place)
 
 
-def _bars(ax: Axes, part: Study, x: str, y: dict[str, str], by: str, errors: str) -> None:
+def _known(x: Floats | np.ndarray, y: Floats | np.ndarray) -> tuple[tuple[float, float], ...]:
+    """The points whose coordinates are both known."""
+    return tuple(at for at in points(x, y) if not np.isnan(at).any())
+
+
+def _bars(part: Study, x: str, y: dict[str, str], by: str, errors: str) -> Iterator[Bars]:
     series = (
         [(str(v), part.where(**{by: v}), next(iter(y))) for v in part.distinct(by)]
         if by
@@ -146,84 +154,59 @@ def _bars(ax: Axes, part: Study, x: str, y: dict[str, str], by: str, errors: str
     )
     width = 0.76 / len(series)
     for k, (label, line, column) in enumerate(series):
+        heights = line.numbers(column)
         place = np.arange(len(line.rows)) + (k - (len(series) - 1) / 2) * width
-        spread = 2 * line.numbers(errors) if errors else None
-        bars = ax.bar(
-            place, line.numbers(column), 0.94 * width, yerr=spread, color=LINES[k]["color"], label=label
-        )
-        if len(line.rows) * len(series) <= 16 and not errors and ax.get_yscale() == "linear":
-            heights = line.numbers(column)
-            # bars too low to be seen are too close together for labels
-            texts = [f"{v:.3g}" if abs(v) > 0.03 * np.abs(heights).max() else "" for v in heights]
-            ax.bar_label(bars, texts, padding=2, fontsize=7)
-            ax.margins(y=0.12)  # room for the labels
-    ax.grid(axis="x", visible=False)
-    _name_ticks(ax, series[0][1], x, False)
+        texts: tuple[str, ...] = ()
+        if len(line.rows) * len(series) <= 16 and not errors:
+            # bars too low to be seen are too close together for texts
+            texts = tuple(f"{v:.3g}" if abs(v) > 0.03 * np.abs(heights).max() else "" for v in heights)
+        spreads = tuple((2 * line.numbers(errors)).tolist()) if errors else ()
+        yield Bars(points(place, heights), label, k, 0.94 * width, texts, spreads)
 
 
-def _name_ticks(ax: Axes, part: Study, x: str, swapped: bool) -> None:
-    values = part.column(x)
-    if swapped or not isinstance(values[0], str):
-        return
-    is_upright = len(values) > 20
-    names = [
-        str(value).replace(" ", "\n", 1) if len(str(value)) > 9 and not is_upright else str(value)
-        for value in values
-    ]
-    size, turn = 7 if len(names) < 12 else 6, 90 if is_upright else 0
-    ax.set_xticks(np.arange(len(names)), names, fontsize=size, rotation=turn)
-
-
-def _map(figure: Figure, ax: Axes, part: Study, x: str, up: str, y: dict[str, str]) -> None:
-    ((column, label),) = y.items()
+def _map(part: Study, x: str, up: str, column: str) -> Cells:
     a, b = part.numbers(x), part.numbers(up)
-    picture = part.numbers(column).reshape(len(set(a)), len(set(b))).T
-    span = (a.min() - 0.5, a.max() + 0.5, b.min() - 0.5, b.max() + 0.5)
-    image = ax.imshow(picture, origin="lower", aspect="auto", cmap="RdBu_r", vmin=-6, vmax=8, extent=span)
-    ax.grid(False)
-    ax.set_title(label)
-    figure.colorbar(image, ax=ax, extend="both")
+    values = part.numbers(column).reshape(len(set(a)), len(set(b))).T
+    return Cells(tuple(map(tuple, values.tolist())), (), (-6.0, 8.0), (float(a.min()), float(b.min())))
 
 
-def _show_printed(
-    ax: Axes, part: Study, x: str, wanted: tuple[str, ...], kind: str, place: int | None
-) -> None:
-    """Draw diamonds at the printed values whose row is a value of `x`; with several names, one per panel."""
+def _names(part: Study, x: str, kind: str) -> tuple[str, ...]:
+    """The names at the horizontal axis, if it has no numbers."""
+    values = part.column(x)
+    return tuple(map(str, values)) if isinstance(values[0], str) or kind == "bars" else ()
+
+
+def _printed(part: Study, x: str, wanted: tuple[str, ...], kind: str, place: int | None) -> list[Item]:
+    """Diamonds at the printed values whose row is a value of `x`; with several names, one per panel."""
     names = tuple(wanted if place is None or len(wanted) < 2 else wanted[place : place + 1])
     rows = [str(value) for value in part.column(x)]
     is_number = not isinstance(part.column(x)[0], str)
-    points = []
+    found = []
     for check in part.checks:
         at = check.printed.at
         if not check.printed.what.startswith(names):
             continue
         if at in rows and (kind == "bars" or not is_number):
-            points.append((float(rows.index(at)), check.printed.value))
+            found.append((float(rows.index(at)), float(check.printed.value)))
         elif is_number:
             with suppress(ValueError):
-                points.append((float(at), check.printed.value))
-    if points:
-        ax.plot(*zip(*points, strict=True), "kD", label="printed", markersize=4.5, mfc="none")
+                found.append((float(at), float(check.printed.value)))
+    return [Dots(tuple(found), "printed", _PRINTED, Symbol.DIAMOND, is_hollow=True)] if found else []
 
 
-def _view(ax: Axes, view: str, every: int) -> None:
-    """Set the scales of the axes: delta (downwards from 1), unit (square) and its corner, logs, zero."""
-    from matplotlib.ticker import LogLocator
-
+def _axes(view: str, every: int) -> tuple[Axis, Axis]:
+    """The scales of the axes: delta (downwards from 1), unit (square) and its corner, logs, zero."""
     if view.startswith("delta"):
-        low = int(view.removeprefix("delta") or -21)
-        ticks = 10.0 ** np.arange(0, low - 1, -every, dtype=np.float64)
-        ax.set(yscale="log", ylim=(10.0**low, 2.0), yticks=ticks, xlim=(0, None))
-    elif view == "unit":
-        ax.set(xlim=(-0.015, 1.0), ylim=(-0.015, 1.0))
-    elif view == "corner":
-        ax.set(xlim=(-0.003, 0.2), ylim=(-0.015, 1.0), xticks=(0, 0.1))
-    elif view == "logunit":
-        ax.set(xscale="log", yscale="log", xlim=(1e-5, 1.2), ylim=(1e-7, 1.5))
-    elif view == "zero":
-        ax.set_ylim(bottom=0)
-    else:
-        ax.set(**{f"{axis}scale": "log" for axis in "xy" if f"log{axis}" in view})
-    if ax.get_xscale() == "log":
-        ax.xaxis.set_major_locator(LogLocator(numticks=6))  # labels for ten decades would overlap
-    ax.minorticks_off()
+        last = int(view.removeprefix("delta") or -21)
+        ticks = tuple(float(f"1e{power}") for power in range(0, last - 1, -every))
+        low = float(f"1e{last}")
+        return Axis(low=0.0), Axis(low=low, high=2.0, is_log=True, written=Notation.POWER, ticks=ticks)
+    if view == "unit":
+        return Axis(low=-0.015, high=1.0), Axis(low=-0.015, high=1.0)
+    if view == "corner":
+        return Axis(low=-0.003, high=0.2, ticks=(0.0, 0.1)), Axis(low=-0.015, high=1.0)
+    if view == "logunit":
+        return Axis(low=1e-5, high=1.2, is_log=True), Axis(low=1e-7, high=1.5, is_log=True)
+    if view == "zero":
+        return Axis(), Axis(low=0.0)
+    return Axis(is_log="logx" in view), Axis(is_log="logy" in view)

@@ -33,11 +33,10 @@ from discreet.budget.toml import hint
 from discreet.errors import InputError
 from discreet.faces import Displayed
 from discreet.files import csv_text
+from discreet.memory import set_fields
 from discreet.render.csv import csv_of
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from discreet.accounting.parallel import Progress
 
 Kind = Literal["rounded", "bound", "at least", "draws", "input"]
@@ -307,7 +306,7 @@ class Study(Displayed):
         plain = tuple(tuple(v.item() if isinstance(v, np.generic) else v for v in row) for row in self.rows)
         if any(len(row) != len(self.columns) for row in plain):
             raise InputError(f"a row of study {self.name!r} has not as many values as there are columns")
-        object.__setattr__(self, "rows", plain)
+        set_fields(self, rows=plain)
 
     def csv(self) -> str:
         """Return the table as CSV, with all digits of every float."""
@@ -395,19 +394,14 @@ class StudyEntry:
         more |= {"tables": tables} if tables else {}
         return work(**more)  # type: ignore[no-any-return]
 
-    def draw(self, study: Study) -> Figure:
-        """Draw the figure of its table."""
-        from discreet.studies.drawing import draw_figure
-
-        return draw_figure(study, **self.figure)
-
     def files(self, study: Study) -> dict[str, bytes]:
         """Return the bytes of its files, by their names."""
-        from discreet.report.figures import figure_bytes
+        from discreet.render.pictures import figure_bytes, figure_of
         from discreet.studies.answer import study_answer
 
-        figure = self.draw(study)
-        tables = {".csv": study.csv(), "-printed.csv": csv_of(study_answer(study).tables["printed"])}
+        answer = study_answer(study)
+        figure = figure_of(answer.figures["study"]())
+        tables = {".csv": study.csv(), "-printed.csv": csv_of(answer.tables["printed"])}
         files = {f"{self.name}{ending}": text.encode() for ending, text in tables.items()}
         files |= {f"{self.name}.{kind}": figure_bytes(figure, kind) for kind in ("png", "svg")}
         return {name: files[name] for name in self.file_names}

@@ -9,6 +9,7 @@ from functools import partial
 
 from discreet.answers import Fact, Quantity, Style
 from discreet.answers.calibration import saving_fact
+from discreet.answers.curves import curve_lines, profile_panel, tradeoff_panel
 from discreet.answers.headline import curve_name, epsilon_fact, epsilon_note, usual_fact, worst_text
 from discreet.answers.meaning import meaning_sentences
 from discreet.answers.release import claim_note, relation, shared_rho
@@ -18,10 +19,10 @@ from discreet.budget.neighbours import RELATIONS
 from discreet.budget.presets import preset_titles
 from discreet.errors import DiscreetError
 from discreet.numbers import exact_text, positive, read_delta
-from discreet.workbench import charts
 from discreet.workbench import controls as c
 from discreet.workbench.session import Numbers, Session
 from discreet.workbench.state import TOTAL_STEPS, Budget, State, factor_at, step_of, whole_weights
+from discreet.workbench.tasks import deepest_drawn
 
 _STEPS = 1000  # of a level's slider
 _OWN = "own"
@@ -170,10 +171,10 @@ def _curves(page: c.Page) -> None:
         quick, old = numbers.quick.found, session.before and session.before.quick.found
         if quick is None:
             return None
-        lines = [*quick.profile, *([old.profile[0]] if old else [])]
-        delta = float(numbers.state.delta)
-        name = _curve_name(numbers.state)
-        return charts.profile(lines, name, epsilon=quick.epsilon, delta=delta), (
+        delta, name = float(numbers.state.delta), _curve_name(numbers.state)
+        lines = curve_lines(name, *quick.profile, before=("Before", old.profile[0]) if old else None)
+        deepest = float(deepest_drawn(numbers.state.delta))
+        return profile_panel(lines, at=(quick.epsilon, delta), deepest=deepest), (
             f"delta against epsilon. At delta {Style.GIVEN.quantity(delta)}: {name.lower()} "
             f"{Quantity(quick.epsilon)}, zCDP {Quantity(quick.zcdp)}, Gaussian DP {Quantity(quick.gdp)}."
         )
@@ -183,9 +184,9 @@ def _curves(page: c.Page) -> None:
         if errors is None:
             return None
         name = _curve_name(numbers.state, least=True)
-        lines = [*errors.lines, *([old.lines[0]] if old else [])]
+        lines = curve_lines(name, *errors.lines, before=("Before", old.lines[0]) if old else None)
         said = f"The lowest rate of misses at each rate of false alarms: {name.lower()}, zCDP, Gaussian DP."
-        return charts.tradeoff(lines, name, logarithmic=log), said
+        return tradeoff_panel(lines, is_log=log), said
 
     with c.box("wb-two"):
         with c.card():

@@ -18,15 +18,16 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from discreet.answers import Fact
+from discreet.answers.figure import Panel
 from discreet.errors import DiscreetError, visible
+from discreet.render.charts import chart_of
 from discreet.render.tiles import tile_of
-from discreet.workbench.charts import Options
 from discreet.workbench.session import Question, Session
 from discreet.workbench.state import State
 from discreet.workbench.tasks import Task
 
 Value = TypeVar("Value")
-Drawn = tuple[Options, str] | None
+Drawn = tuple[Panel, str] | None
 """A chart and its description in words; None while there is nothing to draw."""
 
 _SECONDS = 0.05  # between two values of a dragged slider
@@ -693,7 +694,7 @@ class Page:
         def draw() -> None:
             drawn = now()
             if drawn is not None:
-                put(made, "options", drawn[0])
+                put(made, "options", chart_of(drawn[0]))
                 put(made, "aria-label", visible(drawn[1] or name))
                 self.stamp(made)
 

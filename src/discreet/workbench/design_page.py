@@ -11,19 +11,22 @@ from discreet.answers import Quantity, Style
 from discreet.answers.release import claim_text
 from discreet.answers.tabulation_design import (
     PARTS,
+    bias_panel,
     budget_fact,
     cap_text,
     cost_facts,
     margin_text,
     mixes_text,
     rival_facts,
-    rival_text,
+    row_rival_text,
+    size_cells,
+    suppression_panel,
+    tables_panel,
 )
 from discreet.errors import DiscreetError
 from discreet.numbers import exact_text
 from discreet.release.safetab.design import DesignCost, Rivals, SizedLevel, rivals
 from discreet.release.safetab.specification import safetab_p
-from discreet.workbench import charts
 from discreet.workbench import controls as c
 from discreet.workbench import tabulation as plan
 from discreet.workbench.session import Question, Session
@@ -193,7 +196,7 @@ def _suppression(page: _DesignPage) -> None:
         said = "; ".join(
             f"{name}: half of the groups of {Style.PLACES.quantity(half, 0)} people" for name, half in halves
         )
-        return charts.suppression(lines), f"Chance of being dropped, by true size. {said}."
+        return suppression_panel(lines), f"Chance of being dropped, by true size. {said}."
 
     with c.card():
         page.heading("Who is dropped, by true size", "suppression")
@@ -248,11 +251,7 @@ def _rows(page: _DesignPage) -> None:
             cells = [c.words("", tag="td").style("padding-top: 12px") for _ in _COLUMNS[2:]]
 
     def texts(line: SizedLevel | None) -> list[str]:
-        if line is None:
-            return ["–"] * 7
-        steps = " / ".join(f"{step:,}" for step in line.thresholds)
-        cut = "none dropped" if line.suppression is None else f"{line.suppression:,}"
-        return [f"± {line.margin:,}", *(f"{size:,}" for size in line.sizes), steps, cut]
+        return ["–"] * 7 if line is None else list(size_cells(line))
 
     with c.card():
         page.heading("Group sizes for the target error, and thresholds", "sizes")
@@ -278,11 +277,11 @@ def _row(page: _DesignPage) -> None:
 
     def tables() -> c.Drawn:
         found = curves()
-        return (charts.tables(found.tables), "") if found else None
+        return (tables_panel(found.tables), "") if found else None
 
     def bias() -> c.Drawn:
         found = curves()
-        return (charts.bias(found.bias, found.overall_bias), "") if found and found.bias else None
+        return (bias_panel(found.bias, found.overall_bias), "") if found and found.bias else None
 
     with c.card():
         with c.box("wb-between wb-top"):
@@ -364,8 +363,7 @@ def _rivals(page: _DesignPage) -> None:
             return
         for tile, fact in zip((gaussian, geometric), rival_facts(found), strict=True):
             tile.show(fact)
-        said = rival_text(found)
-        page.write(text, f"{row_words(chosen)}. {said} For all rows together it may be the other way round.")
+        page.write(text, row_rival_text(row_words(chosen), found))
 
 
 def _files(page: _DesignPage) -> None:

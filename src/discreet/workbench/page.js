@@ -26,10 +26,13 @@ function tell(event, emit) {
   emit(value, asked);
   weigh();
 }
+function isWaiting(page) {
+  return asked > Number(page?.dataset.heard);
+}
 function weigh() {
   const page = document.getElementById('content');
   if (!page) return;
-  const {now, heard, name} = page.dataset, waits = asked > Number(heard);
+  const {now, name} = page.dataset, waits = isWaiting(page);
   names.set(now, name);
   let of = waits ? now : undefined;
   if (waits) document.body.dataset.waits = last;
@@ -74,16 +77,18 @@ function settle(event, emit) {
   letGo = () => tell({target}, emit);
 }
 
-// The server says in data-value what a control should show. While someone uses the control, the server's
-// value is older than the one on screen: it is applied once the control rests.
+// The server says in data-value what a control should show. While someone uses the control, or the server has
+// not heard of its last move, the server's value is older than the one on screen: it is applied afterwards.
 const REST = 700;
 const used = new WeakMap();
 document.addEventListener('input', event => used.set(event.target, performance.now()), true);
 function take(control) {
   const wanted = control.dataset.value;
   if (wanted === undefined || control.value === wanted) return;
-  const since = performance.now() - (used.get(control) ?? -1e9);
-  if (document.activeElement === control && since < REST) setTimeout(() => take(control), REST - since + 20);
+  const rest = REST - (performance.now() - (used.get(control) ?? -1e9));
+  const isUsed = document.activeElement === control && used.has(control);
+  if (isUsed && (rest > 0 || isWaiting(document.getElementById('content'))))
+    setTimeout(() => take(control), Math.max(rest, 80) + 20);
   else control.value = wanted;
 }
 new MutationObserver(changes => {

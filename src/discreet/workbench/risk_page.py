@@ -8,12 +8,19 @@ from functools import partial
 from discreet.answers.adversary import attacked_answer, variance_text
 from discreet.answers.quantity import Quantity, Style
 from discreet.answers.release import claim_note
-from discreet.answers.risk import belief_sentence, right_percent, right_sentence, risk_facts
+from discreet.answers.risk import (
+    belief_sentence,
+    levels_panel,
+    right_panel,
+    right_percent,
+    right_sentence,
+    risk_facts,
+)
+from discreet.answers.risk_counts import belief_panel
 from discreet.budget.level_names import level_name
 from discreet.errors import DiscreetError, InputError
 from discreet.risk.adversary import Adversary, Attacked, attackable, attacked
 from discreet.risk.profile import RiskProfile, risk_profile
-from discreet.workbench import charts
 from discreet.workbench import controls as c
 from discreet.workbench.adversary import SCENARIOS, SETTINGS, adversary, read_chance
 from discreet.workbench.session import Question, Session
@@ -223,7 +230,7 @@ def _pictures(page: _RiskPage) -> None:
             return None
         value, prior = found.asked.published, float(Fraction(found.asked.prior))
         return (
-            charts.belief(found.curve, prior=prior, value=value, posterior=found.posterior),
+            belief_panel(found.curve, prior=prior, value=value, posterior=found.posterior),
             f"Belief against the published count; {_belief(found.posterior)} at {value}, "
             f"{_belief(prior)} before.",
         )
@@ -237,7 +244,7 @@ def _pictures(page: _RiskPage) -> None:
         mine, prior = found.accuracy if found is not None else (), float(row.prior)
         several = len(page.state.base.paths) > 1
         return (
-            charts.accuracy_chart(mine, main.line, prior=prior, right=right, main_path=several),
+            right_panel(mine, main.line, prior=prior, right=right, is_main_path=several),
             f"Right decisions against the prior; at prior {_belief(prior)} someone who knows every "
             f"other record is right {right_percent(row, unit='%')} on the main path.",
         )
@@ -266,7 +273,7 @@ def _everything(page: _RiskPage) -> None:
             for one, every in pairs
         )
         return (
-            charts.levels(pairs, overall=page.profile.overall[0]),
+            levels_panel(page.profile),
             f"Right decisions from one count and from all counts of a level: {said}",
         )
 

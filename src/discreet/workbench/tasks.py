@@ -33,7 +33,6 @@ Events = tuple[Noise, ...]
 POINTS = 42
 """Points of a curve while a slider moves."""
 
-_DEEPEST = Fraction(1, 10**16)  # the curve is drawn down to here, or to below the chosen delta
 _THRESHOLDS = 24
 _UNSEEN = 1e-12
 
@@ -77,6 +76,15 @@ def warm() -> None:
     quick(events, Fraction(1, 10**10))
 
 
+def deepest_drawn(delta: Fraction) -> Fraction:
+    """Return down to where a curve is drawn: a usual delta, or below the chosen one.
+
+    >>> deepest_drawn(Fraction(1, 10**10)) == Fraction(1, 10**16)
+    True
+    """
+    return min(Fraction(1, 10**16), delta / 10)
+
+
 class Quick(NamedTuple):
     """The main path at the chosen delta, and its curve: `profile` has lines for exact, zCDP and GDP."""
 
@@ -96,7 +104,7 @@ def quick(events: Events, delta: Fraction) -> Quick:
     (24.4565, 26.3406, 24.4565)
     """
     loss, zcdp, gdp = compose(events), ZCDP(events), GaussianDP(events)
-    deepest = min(_DEEPEST, delta / 10)
+    deepest = deepest_drawn(delta)
     small, floor = float(delta), float(deepest)
     grid = np.linspace(0.0, float(zcdp.epsilon(delta=floor)), POINTS)
     exact = loss.delta(epsilon=grid)

@@ -56,7 +56,6 @@ def hierarchy(
     """Compute the posterior of the target's count and of every area's count."""
     from discreet.answers.risk_hierarchy import counts_table, hierarchy_answer
     from discreet.render.csv import csv_of
-    from discreet.report.figures import hierarchy_figure
     from discreet.risk.hierarchy import hierarchy_posterior
 
     outputs = Outputs(csv=csv, plot=plot)
@@ -70,8 +69,9 @@ def hierarchy(
     other = None
     if method == "exact" and found.sibling_error > 0:
         other = ask(siblings="single" if siblings == "exact" else "exact").probability
-    outputs.write({"--csv": lambda: csv_of(counts_table(found)), "--plot": lambda: hierarchy_figure(found)})
-    Screen(json=json, quiet=True).tell(hierarchy_answer(found, other=other))
+    answer = hierarchy_answer(found, other=other)
+    outputs.write({"--csv": lambda: csv_of(counts_table(found)), "--plot": answer.figures["areas"]})
+    Screen(json=json, quiet=True).tell(answer)
 
 
 def read_area(text: str) -> Area:

@@ -50,7 +50,6 @@ def release(
     """Say how much the best adversary learns: from one count, from each level, from everything."""
     from discreet.answers.risk import risk_answer
     from discreet.render.csv import csv_of
-    from discreet.report.figures import profile_figure
     from discreet.risk.profile import risk_profile
 
     outputs, priors = Outputs(csv=csv, plot=plot), prior or ["1/2"]
@@ -63,7 +62,7 @@ def release(
     else:
         profile = risk_profile(console.read_by_level(",".join(rho or ()), "--rho"), prior=priors)
     answer = risk_answer(profile)
-    outputs.write({"--csv": csv_of(answer.tables["risks"]), "--plot": lambda: profile_figure(profile)})
+    outputs.write({"--csv": csv_of(answer.tables["risks"]), "--plot": answer.figures["levels"]})
     screen.tell(answer)
 
 

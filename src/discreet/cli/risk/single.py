@@ -60,7 +60,6 @@ def single(
     outputs = Outputs(csv=csv, plot=plot)
     from discreet.answers.risk_counts import one_count_answer, several_counts_answer
     from discreet.render.csv import csv_of
-    from discreet.report.figures import attack_figure
     from discreet.risk.counts import one_count, several_counts
 
     costs = loss and [loss[:2], loss[2:]]
@@ -94,6 +93,5 @@ def single(
             nonnegative=nonnegative,
         )
         answer = one_count_answer(found, of_rho=bool(rho))
-        drawn = {"--plot": lambda: attack_figure(found.attack, prior, marked=found.values)}
-        outputs.write({"--csv": csv_of(answer.tables["beliefs"]), **drawn})
+        outputs.write({"--csv": csv_of(answer.tables["beliefs"]), "--plot": answer.figures["attack"]})
     Screen(json=json, quiet=True).tell(answer)

@@ -75,12 +75,12 @@ def table_command(
         raise InputError(f"--csv is {csv}, which is the table itself")
     console.need_tables("risk table")
     from discreet.answers.risk_table import table_risk_answer
-    from discreet.report.figures import table_figure
     from discreet.risk import table_risk
     from discreet.risk.inputs import read_whole
 
     known = None if chosen.known is None else int(read_whole(chosen.known, name="known"))
     with screen.working(f"Reading {file.name}"):
         found = table_risk(file, **asdict(chosen) | {"known": known}, out=csv)
-    outputs.write({"--plot": lambda: table_figure(found)})
-    screen.tell(table_risk_answer(found, table=str(file)), timed=True)
+    answer = table_risk_answer(found, table=str(file))
+    outputs.write({"--plot": answer.figures["ratios"]})
+    screen.tell(answer, timed=True)

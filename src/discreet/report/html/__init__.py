@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache, partial
@@ -27,6 +27,7 @@ from discreet.accounting.comparisons.gaussian_dp import GaussianDP
 from discreet.accounting.costs import DELTAS, PrivacyRow, epsilon_rows, zcdp_of
 from discreet.accounting.overall import Account
 from discreet.accounting.overall import account as account_of
+from discreet.accounting.sampling import Sampled, sampled
 from discreet.accounting.values import read_probabilities
 from discreet.answers import Answer, Fact, NumberKind, Quantity, Style, describes, sentence
 from discreet.answers import release as words
@@ -34,6 +35,8 @@ from discreet.answers import risk as risk_words
 from discreet.answers.account import case_text, compared
 from discreet.answers.answer import Part
 from discreet.answers.calibration import saved_text
+from discreet.answers.curves import decision_picture
+from discreet.answers.figure import Picture
 from discreet.budget import Neighbours, Release, load_preset, preset_names
 from discreet.budget.level_names import level_name
 from discreet.budget.noise_table import levels_of, noise_lines, rho_total
@@ -42,7 +45,8 @@ from discreet.errors import InputError, PrecisionError, visible
 from discreet.estimation.accuracy import margin_lines
 from discreet.faces import Displayed
 from discreet.numbers import Exact
-from discreet.report.figures import DEEPEST, STYLE, Lines, Look, Sampled, draw_curves, figure_bytes, sampled
+from discreet.render import look
+from discreet.render.pictures import inline_svg
 from discreet.report.html.pdf import print_pdf
 from discreet.risk.profile import DIGITS as RISK_DIGITS
 from discreet.risk.profile import Risk, RiskProfile, risk_profile
@@ -421,83 +425,27 @@ def release_argument(release: Release, file: str) -> str:
 # -- its two pictures --------------------------------------------------------------------------------------
 
 _COLOURS = {
-    "ink": "#1c1f23",
-    "quiet": "#565d66",
-    "grid": "#e4e7ea",
-    "exact": "#0b62a8",
-    "zcdp": "#b8480a",
-    "gaussian": "#6b7178",
-    "before": "#0a7a58",
+    look.INK: "var(--ink)",
+    look.SOFT: "var(--quiet)",
+    look.GRID: "var(--grid)",
+    look.colour(0): "var(--exact)",
+    look.colour(1): "var(--zcdp)",
+    look.colour(2): "var(--before)",
+    look.GREY: "var(--gaussian)",
 }
-"""Colours of the page (style.css) by name; in the SVG each becomes the page's variable."""
-
-_DASHES: Look = {
-    "exact": "-",
-    "before": (0, (7, 2, 1.5, 2)),
-    "zcdp": (0, (5, 2.5)),
-    "gaussian": (0, (1.2, 1.8)),
-}
-_LOOK: Any = {
-    **dict.fromkeys(("text.color", "axes.labelcolor"), _COLOURS["ink"]),
-    **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), _COLOURS["quiet"]),
-    **dict.fromkeys(("svg.fonttype", "axes.facecolor", "figure.facecolor"), "none"),
-    "grid.color": _COLOURS["grid"],
-}
+"""Colours of print, and what the page has instead (style.css)."""
 
 
 def pictures(facts: Facts, before: Facts | None = None) -> dict[str, object]:
     """Return the privacy profile and the trade-off curve as SVG, and where its axis of epsilon ends."""
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    kind, row = facts.account.claim.kind, facts.headline
-
-    def look(name: str, label: str) -> Look:
-        width = 2 if name in ("exact", "before") else 1.8
-        return {"color": _COLOURS[name], "label": label, "linestyle": _DASHES[name], "linewidth": width}
-
-    lines: Lines = [
-        (facts.drawn, look("exact", kind.label if before is None else f"{kind.label}, after")),
-        *([(before.drawn, look("before", f"{before.account.claim.kind.label}, before"))] if before else []),
-        (facts.drawn.zcdp, look("zcdp", "zCDP bound")),
-        (facts.gaussian, look("gaussian", "Gaussian approximation")),
-    ]
-    with matplotlib.rc_context({**STYLE, **_LOOK}):
-        figures = [Figure(figsize=(5.2, 4.0), layout="constrained") for _ in range(2)]
-        left, right = (figure.subplots() for figure in figures)
-        high = draw_curves(left, right, lines)
-        if row.epsilon > 0 and row.delta >= DEEPEST:
-            edges = [0, row.epsilon, row.epsilon], [row.delta, row.delta, DEEPEST]
-            left.plot(*edges, linewidth=0.8, linestyle=":", color=_COLOURS["quiet"])
-            left.plot([row.epsilon], [row.delta], "o", markersize=6, color=_COLOURS["exact"])
-        right.plot([0, 1], [1, 0], color=_COLOURS["quiet"], linewidth=0.9, label="perfect privacy")
-        raised = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-        powers = ["1", *(f"10⁻{str(power).translate(raised)}" for power in range(3, 22, 3))]
-        left.set_yticks(left.get_yticks(), powers)
-        for axis in (right.xaxis, right.yaxis):
-            axis.set_major_formatter(lambda share, _: f"{100 * share:.0f} %")
-        left.set(xlabel="epsilon", ylabel="delta")
-        right.set(xlabel="false alarms", ylabel="true cases missed")
-        left.legend(loc="lower left")
-        right.legend(loc="upper right")
+    row = facts.headline
+    both = decision_picture(
+        facts.drawn, facts.gaussian, at=(row.epsilon, row.delta), before=before.drawn if before else None
+    )
     drawn = {
-        key: _inline(figure_bytes(figure, "svg", _LOOK).decode(), key)
-        for key, figure in zip(("profile", "tradeoff"), figures, strict=True)
+        key: tuple(
+            map(Markup, inline_svg(Picture((replace(panel, title=""),), size=(5.2, 4.2)), key, _COLOURS))
+        )
+        for key, panel in zip(("profile", "tradeoff"), both.panels, strict=True)
     }
-    return {"high": high, **drawn}
-
-
-def _inline(drawn: str, key: str) -> tuple[Markup, Markup]:
-    """Return SVG for the middle of a page, with its own ids and the page's colours and fonts, in two parts:
-    its first tag without the end, and the rest, so that a description can stand between them."""
-    drawn = drawn[drawn.index("<svg") :].strip()
-    useless = r"<metadata>.*?</metadata>\s*|<defs>\s*<style.*?</style>\s*</defs>\s*|<!--.*?-->\s*"
-    drawn = re.sub(useless, "", drawn, flags=re.DOTALL)
-    outer = r' (width|height)="[\d.]+pt"| version="1.1"| xmlns(:xlink)?="[^"]*"|; ?font-family:[^;"]*'
-    drawn = re.sub(outer, "", drawn).replace("xlink:href", "href")
-    drawn = re.sub(r"font: ([\d.]+px) [^;\"]*", r"font-size: \1", drawn)
-    drawn = re.sub(r'(id="|href="#|url\(#)', rf"\1{key}-", drawn)
-    for name, colour in _COLOURS.items():
-        drawn = drawn.replace(colour, f"var(--{name})")
-    head, _, rest = drawn.partition(">")
-    return Markup(head), Markup(rest)
+    return {"high": both.panels[0].x.high, **drawn}
