@@ -159,6 +159,7 @@ IDEAS: dict[str, Callable[[ast.Module], bool]] = {
     "the rule of a share, a delta or a prior": saying("between 0 and 1'"),
     "a file that appears whole": calling("os.replace"),
     "a list of problems": defining("Problems"),
+    "a frozen object that is filled": calling("object.__setattr__"),
     "theta sums": lambda tree: (
         any(
             isinstance(node, ast.FunctionDef) and node.name.strip("_") in ("theta", "theta3", "theta_sum")

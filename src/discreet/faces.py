@@ -39,6 +39,19 @@ class Summarised(Displayed):
         return str(describe(self).summary)
 
 
+def reason_in_words(verification: object) -> str:
+    """Return why a statement is proved, refuted or open.
+
+    >>> from discreet.accounting.verification import verify
+    >>> from discreet.budget import load
+    >>> reason_in_words(verify(load("dhc-2022-08-25"), epsilon=21, delta="1e-10"))
+    'One case: convolution from the definition.'
+    """
+    from discreet.answers.verification import reason_text
+
+    return reason_text(verification)  # type: ignore[arg-type]
+
+
 def page_in_words(profile: object, *, title: str = "") -> str:
     """Return what a risk profile tells as a page in plain words.
 

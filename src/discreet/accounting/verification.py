@@ -23,7 +23,8 @@ import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -31,7 +32,7 @@ from typing import Literal, NamedTuple
 
 from flint import arb
 
-from discreet.accounting.certificate import Certificate, number_text, strict_json
+from discreet.accounting.certificate import Certificate, strict_json
 from discreet.accounting.certified.all_cases import UpperBounds
 from discreet.accounting.certified.definition import defined_delta, seconds
 from discreet.accounting.certified.tails import log_mgf_ball, tail_ball
@@ -46,10 +47,10 @@ from discreet.budget.presets import load, read_text_file
 from discreet.budget.release import Release
 from discreet.budget.toml import parse_toml
 from discreet.errors import InputError, PrecisionError
-from discreet.faces import Summarised
+from discreet.faces import Summarised, reason_in_words
 from discreet.noise import Noise
 from discreet.noise.balls import as_interval, ball, lower, upper, working_bits
-from discreet.numbers import Exact, Interval, decimal, shown, whole
+from discreet.numbers import Exact, Interval, shown, whole
 
 Verdict = Literal["proved", "refuted", "undecided"]
 
@@ -67,21 +68,71 @@ LEAN = 0.07
 """How far another contour lies from the makers', as a share of its distance from the pole."""
 
 
-@dataclass(frozen=True, slots=True)
+class Ground(StrEnum):
+    """What a verdict rests on."""
+
+    SETTLED = "settled"
+    """Every case lies on the stated side."""
+    EXCEEDED = "exceeded"
+    """Delta of the witness is above what is stated."""
+    NOT_SETTLED = "not settled"
+    """Neither side could be proved of some cases."""
+    NOT_REACHED = "not reached"
+    """Delta is below what is stated in every case."""
+    PERHAPS_REACHED = "perhaps reached"
+    """Whether delta is as large as stated is open."""
+    GUESSING = "guessing"
+    """A test that ignores the data has a smaller type II error than stated."""
+    NO_START = "no start"
+    """No test was found in floats."""
+    TEST = "test"
+    """A test has a type II error as small as stated."""
+    NO_TEST = "no test"
+    """No test could be shown to have one."""
+    ALL_LARGER = "all larger"
+    """Every test has a larger type II error than stated."""
+    SMALLER = "smaller"
+    """A test has a smaller type II error than stated."""
+    PERHAPS_SMALLER = "perhaps smaller"
+    """Whether a test has a smaller type II error than stated is open."""
+
+
+class ErrorBound(NamedTuple):
+    """A proved upper bound of the least type II error, the case or the two cases that give it, and how."""
+
+    beta: Fraction
+    cases: tuple[CaseLabel, ...]
+    road: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verification(Summarised):
     """The result of checking a statement.
 
-    `case` and `delta` are the witness: a case, and an interval that provably contains its delta at `epsilon`.
-    `roads` counts the cases settled by each method.
+    `case` and `delta` are the witness: a case, and an interval that provably contains its delta at `epsilon`;
+    `level` is what delta was compared with. `roads` counts the cases settled by each method, `compared` are
+    all of them, and `open_cases` those of which neither side could be proved. `test` bounds the least type II
+    error; `larger` is what no test has a smaller one than. `trouble` says why floats found no test.
     """
 
     certificate: Certificate
     verdict: Verdict
-    reason: str
+    ground: Ground
     case: CaseLabel | None = None
     epsilon: Fraction | None = None
     delta: Interval | None = None
+    level: Fraction | None = None
     roads: Mapping[str, int] = field(default_factory=dict)
+    compared: int = 1
+    open_cases: int = 0
+    test: ErrorBound | None = None
+    larger: Fraction | None = None
+    trouble: str = ""
+
+    @property
+    def reason(self) -> str:
+        """Why, in words."""
+        return reason_in_words(self)
 
 
 def verify(
@@ -205,24 +256,37 @@ class _Check:
             return below
         above = self._none_exceeds(*top)
         if above.verdict == "proved" and below is not None:
-            return self._answer("proved", self._how(), below.case, below.epsilon, below.delta)
+            return replace(above, case=below.case, epsilon=below.epsilon, delta=below.delta)
         return above
 
     def _answer(
         self,
         verdict: Verdict,
-        reason: str,
+        ground: Ground,
+        witness: _Enclosure | None = None,
+        level: Fraction | None = None,
+        *,
         case: CaseLabel | None = None,
-        epsilon: Fraction | None = None,
-        box: Interval | None = None,
+        open_cases: int = 0,
+        test: ErrorBound | None = None,
+        larger: Fraction | None = None,
+        trouble: str = "",
     ) -> Verification:
-        return Verification(self.stated, verdict, reason, case, epsilon, box, dict(self.roads))
-
-    def _how(self) -> str:
-        if self.account.pairs == 1:
-            return f"One case: {next(iter(self.roads), 'nothing to show')}."
-        parts = [f"{road} ({many})" for road, many in self.roads.most_common()]
-        return f"All {self.account.pairs} cases: {', '.join(parts)}."
+        return Verification(
+            certificate=self.stated,
+            verdict=verdict,
+            ground=ground,
+            case=case if witness is None else witness.label,
+            epsilon=None if witness is None else witness.epsilon,
+            delta=None if witness is None else witness.box,
+            level=level,
+            roads=dict(self.roads),
+            compared=self.account.pairs,
+            open_cases=open_cases,
+            test=test,
+            larger=larger,
+            trouble=trouble,
+        )
 
     def _likeliest(self, epsilon: Fraction) -> list[CaseLabel]:
         """The cases to check first: the one that the certificate names, and the worst in floats."""
@@ -296,83 +360,60 @@ class _Check:
     def _none_exceeds(self, epsilon: Fraction, level: Fraction) -> Verification:
         """Whether delta(epsilon) <= level in every case."""
         self.roads.clear()
-        at, enclosures = f"delta at epsilon {number_text(epsilon)}", []
+        enclosures = []
         for case in self._each(epsilon, level):
             if case.box.lower > level:
-                reason = f"is at least {_decisive(case.box.lower, level)}, above {number_text(level)}."
-                return self._answer("refuted", f"In case {case.label} {at} {reason}", *case[:3])
+                return self._answer("refuted", Ground.EXCEEDED, case, level)
             enclosures.append(case)
         open_ = [case for case in enclosures if case.box.upper > level]
         if not open_:
-            return self._answer("proved", self._how(), *enclosures[0][:3])
-        label, _, box, _ = open_[0]
-        low = decimal(max(box.lower, Fraction(0)), digits=6, down=True)
-        return self._answer(
-            "undecided",
-            f"In {len(open_)} of {self.account.pairs} cases neither side could be proved: in case "
-            f"{label} {at} is between {low} and {decimal(box.upper, digits=6, down=False)}.",
-            *open_[0][:3],
-        )
+            return self._answer("proved", Ground.SETTLED, enclosures[0], level)
+        return self._answer("undecided", Ground.NOT_SETTLED, open_[0], level, open_cases=len(open_))
 
     def _some_reach(self, epsilon: Fraction, level: Fraction) -> Verification:
         """Whether delta(epsilon) >= level in some case."""
         enclosures = []
         for case in self._each(epsilon, level):
             if case.box.lower >= level:
-                return self._answer("proved", "", *case[:3])
+                return self._answer("proved", Ground.SETTLED, case, level)
             enclosures.append(case)
         largest = max(enclosures, key=lambda case: case.box.upper)
-        at = f"delta at epsilon {number_text(epsilon)}"
         if largest.box.upper < level:
-            return self._answer(
-                "refuted",
-                f"In every case {at} is at most {decimal(largest.box.upper, digits=6, down=False)}, below "
-                f"{number_text(level)}: the lower end is too high.",
-                *largest[:3],
-            )
-        reason = f"Whether {at} reaches {number_text(level)} in case {largest.label} could not be shown."
-        return self._answer("undecided", reason, *largest[:3])
+            return self._answer("refuted", Ground.NOT_REACHED, largest, level)
+        return self._answer("undecided", Ground.PERHAPS_REACHED, largest, level)
 
     # -- the two errors of a test --------------------------------------------------------------------
 
     def _of_errors(self, alpha: Fraction, low: Fraction, high: Fraction) -> Verification:
         """Check that the least type II error at alpha lies between two ends."""
         if low > 1 - alpha:
-            flat = f"is {number_text(1 - alpha)}, below {number_text(low)}"
-            return self._answer("refuted", f"The type II error of a test that ignores the data {flat}.")
+            return self._answer("refuted", Ground.GUESSING)
         try:
             (point,) = envelope(self.account, [alpha])
             thresholds = [*self._crossing(alpha, point.threshold), point.threshold]
             worst, about = point.worst, Fraction(point.beta)
         except PrecisionError as problem:
-            return self._answer("undecided", f"No test was found to start from: {problem}.")
-        says = ""
+            return self._answer("undecided", Ground.NO_START, trouble=str(problem))
+        test: ErrorBound | None = None
         if high < 1 - alpha:
-            top, says = self._least_error(alpha, thresholds, worst, about, high)
-            if top is None or top > high:
+            test = self._least_error(alpha, thresholds, worst, about, high)
+            if test is None or test.beta > high:
                 between = (high + about) / 2
                 if between > high and self._some_line(alpha, thresholds, between) is not None:
-                    return self._answer(
-                        "refuted",
-                        f"No test of type I error {number_text(alpha)} has a type II error below "
-                        f"{decimal(between, digits=6, down=True)}, which is above {number_text(high)}.",
-                    )
-                return self._answer("undecided", f"No test could be shown to reach the upper end. {says}")
+                    return self._answer("refuted", Ground.ALL_LARGER, larger=between)
+                return self._answer("undecided", Ground.NO_TEST, test=test)
         if low == 0:
-            return self._answer("proved", says, worst)
+            return self._answer("proved", Ground.TEST, case=worst, test=test)
         line = self._some_line(alpha, thresholds, low)
         if line is not None:
-            reason = f"{line.reason} {says}".strip()
-            return self._answer("proved", reason, line.case, line.epsilon, line.delta)
+            return replace(line, test=test)
         alone = self.stated.is_claim_of_errors
         if alone:
             worst, about, thresholds = self._least_alone(alpha, thresholds)
-        top, says = self._least_error(alpha, thresholds, worst, about, low, alone=alone)
-        if top is not None and top < low:
-            return self._answer("refuted", f"{says} That is below {number_text(low)}.", worst)
-        return self._answer(
-            "undecided", "It could not be shown in every case that no test has a smaller type II error."
-        )
+        test = self._least_error(alpha, thresholds, worst, about, low, alone=alone)
+        if test is not None and test.beta < low:
+            return self._answer("refuted", Ground.SMALLER, case=worst, test=test)
+        return self._answer("undecided", Ground.PERHAPS_SMALLER)
 
     def _least_alone(
         self, alpha: Fraction, thresholds: Sequence[Fraction]
@@ -425,8 +466,8 @@ class _Check:
         aim: Fraction,
         *,
         alone: bool = False,
-    ) -> tuple[Fraction | None, str]:
-        """A proved upper bound of f(alpha), which is about beta, as sharp as the aim needs, and its reason.
+    ) -> ErrorBound | None:
+        """A proved upper bound of f(alpha), which is about beta, as sharp as the aim needs.
 
         Around each threshold three points are used; the closer they are, the sharper the bound. To the left
         of the middle one the supremum of g is bounded by any one case, to the right of it by the same case or
@@ -434,8 +475,7 @@ class _Check:
         case only.
         """
         spread = self.account.case(worst).loss.spread
-        best: Fraction | None = None
-        says = "The values of delta at the points in question could not be enclosed."
+        best: ErrorBound | None = None
         # the bound is off by about the square of a step, relatively
         first = math.sqrt(min(max(float(abs(aim - beta) / aim), 1e-13), 1e-6)) / 2
         for part in (first, first / 4, first / 20):
@@ -456,17 +496,11 @@ class _Check:
                 if alone:
                     left = right = min(bounds, key=lambda bound: max(bound[:2]))
                 top = max(left[0], right[1], Fraction(0))
-                if best is None or top < best:
-                    best = top
-                    names = dict.fromkeys((str(left[3]), str(right[3])))
-                    says = (
-                        f"{'A test in case' if len(names) == 1 else 'By cases'} {' and '.join(names)} "
-                        f"{'has a type II error of' if len(names) == 1 else 'f is'} at most "
-                        f"{decimal(top, digits=12, down=False)} ({left[2]})."
-                    )
-                if best < aim:
-                    return best, says
-        return best, says
+                if best is None or top < best.beta:
+                    best = ErrorBound(top, tuple(dict.fromkeys((left[3], right[3]))), left[2])
+                if best.beta < aim:
+                    return best
+        return best
 
 
 def _greatest(
@@ -603,13 +637,3 @@ def _by_another_contour(task: _Task) -> Iterator[tuple[Interval, str]]:
         yield box, ANOTHER
         gap = float(abs(box.midpoint - task.level) / task.level) if task.level else 0.0
         accuracy = max(min(accuracy / 30, gap / 4), 1e-12)
-
-
-def _decisive(value: Fraction, level: Fraction) -> str:
-    """A number above a level, rounded down, with enough digits to see that it is above.
-
-    >>> _decisive(Fraction("1.000000001e-10"), Fraction("1e-10")), _decisive(Fraction(2, 3), Fraction(1, 2))
-    ('1.000000001E-10', '0.666666')
-    """
-    digits = next(n for n in range(6, 400) if Fraction(decimal(value, digits=n, down=True)) > level)
-    return decimal(value, digits=digits, down=True)

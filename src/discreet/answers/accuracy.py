@@ -22,7 +22,7 @@ from discreet.answers.describing import describes
 from discreet.answers.figure import Axis, Cells, Line, Notation, Panel, Picture, Points
 from discreet.answers.quantity import NumberKind, Quantity, Style
 from discreet.budget.level_names import level_name
-from discreet.estimation.accuracy import Accuracy, QueryAccuracy
+from discreet.estimation.accuracy import Accuracy, MarginLine, QueryAccuracy
 from discreet.estimation.plan import Plan
 from discreet.numbers import float_up
 
@@ -38,6 +38,7 @@ _SIZES = (
 )
 _LEVELS = (Column("level", is_text=True), Column("query", "query", is_text=True), Column(key="level"))
 _UNKNOWN = "not determined"
+_NOTHING = "–"
 
 
 # -- accuracy ------------------------------------------------------------------------------------------------
@@ -139,6 +140,58 @@ def _accuracy_body(found: Accuracy, every: AnswerTable) -> Iterator[Part]:
         yield Paragraph(f"Tree, average number of children: {tree}.")
     yield "Standard deviations are root mean squares over the cells of a query."
     yield every
+
+
+# -- margins of the noise and of estimates, side by side -----------------------------------------------------
+
+
+def estimates_text(*, together: bool) -> str:
+    """Say what the estimates of a release are made from.
+
+    >>> estimates_text(together=True)
+    'Best estimates use all queries and levels together.'
+    """
+    if together:
+        return "Best estimates use all queries and levels together."
+    return "Each query is estimated separately, from all levels: the release states no attributes."
+
+
+def noise_cells(line: MarginLine) -> tuple[str, str]:
+    """Write the standard deviation and the 95 % margin of the noise.
+
+    >>> noise_cells(MarginLine("State", ("total",), (2.2361, 4)))
+    ('2.24', '± 4')
+    """
+    if line.noise is None:
+        return "not asked", _NOTHING
+    deviation, margin = line.noise
+    return str(Quantity(deviation, Style.MARGIN)), f"± {Quantity(margin, Style.COUNT)}"
+
+
+def estimate_cells(line: MarginLine, unknown: str = _NOTHING) -> tuple[str, str]:
+    """Write the standard deviation and the 95 % margin of the estimate; `unknown` if none was asked for.
+
+    >>> estimate_cells(MarginLine("State", ("total",), None, (1.5, 2.94)))
+    ('1.50', '± 2.94')
+    """
+    if line.estimate is None:
+        return unknown, unknown
+    deviation, margin = line.estimate
+    if deviation is None or margin is None:
+        return _UNKNOWN, _NOTHING
+    return str(Quantity(deviation, Style.MARGIN)), f"± {Quantity(margin, Style.MARGIN)}"
+
+
+def relative_error(margin: float, size: int) -> str:
+    """Write a margin as a part of a group of some size.
+
+    >>> relative_error(12, 1000), relative_error(12345, 1000)
+    ('1.2 %', '1,234 %')
+    """
+    part = margin / size
+    return (
+        str(Quantity(part, Style.PERCENT)) if part < 1 else f"{Quantity(100 * part, Style.COUNT, digits=0)} %"
+    )
 
 
 # -- plans ---------------------------------------------------------------------------------------------------

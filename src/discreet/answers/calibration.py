@@ -144,10 +144,10 @@ between 9.9996887E-11 and 9.9996888E-11.
 def least_budget_sentence(found: Calibration, zcdp: float, rho_before: Fraction) -> Sentence:
     """Say what the cheapest noise with wanted margins costs; `zcdp` is its epsilon by zCDP.
 
-    >>> from discreet.accounting.calibration import reached
+    >>> from discreet.accounting.calibration import calibrate
     >>> from discreet.budget import load
     >>> release = load("dhc-2022-08-25")
-    >>> found = reached(release, {"Block": "50"}, delta="1e-10", proof=False)
+    >>> found = calibrate(release, moe={"Block": "50"}, delta="1e-10", proof=False)
     >>> print(least_budget_sentence(found, 21.9734, release.rho))
     rho 3.64658 (now 3.65): the exact epsilon is 20.3133, zCDP 21.9734.
     """

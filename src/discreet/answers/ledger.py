@@ -13,7 +13,7 @@ from discreet.budget.neighbours import RELATIONS
 from discreet.files import FilePath
 from discreet.release.audit import LedgerCheck
 from discreet.release.composition import Cost, LedgerCosts
-from discreet.release.entry import several
+from discreet.release.entry import Entry, several
 from discreet.release.ledger import Ledger
 from discreet.release.rehearsal import NOT_PRIVATE
 
@@ -88,6 +88,54 @@ def cost_answer(cost: Cost) -> Answer:
     return Answer(f"One {cost.unit}", record, (said,), (Fact("epsilon", epsilon),), summary=said)
 
 
+@describes(Ledger)
+def ledger_contents(ledger: Ledger) -> Answer:
+    """Say what stands in a ledger: its totals, its runs, and what they have spent.
+
+    >>> print(Ledger.new())
+    an empty ledger, without totals
+    """
+    lines = []
+    for total in ledger.totals:
+        left = f", left {ledger.left(total.unit)}" if total.rho is not None else ""
+        lines.append(f"total for one {total}{left}")
+    lines += [_entry_line(entry) for entry in ledger.entries]
+    for unit in ledger.units:
+        spends = (f"{ledger.spent(unit, relation)} {relation}" for relation in RELATIONS)
+        lines.append(f"spent on one {unit}: rho {', '.join(spends)}")
+    said = lines or ["an empty ledger, without totals"]
+    tables = {"runs": _runs(ledger), "totals": _totals(ledger)}
+    return Answer("ledger", _record(ledger), tuple(said), tables=tables, summary="\n".join(said))
+
+
+@describes(Entry)
+def entry_answer(entry: Entry) -> Answer:
+    """Say what one run released, and what it spent.
+
+    >>> from discreet.budget import load
+    >>> print(Entry(release=load("dhc-2022-08-25"), time="2024-05-01T10:00:00Z", command="measure"))
+    2024-05-01T10:00:00Z  measure dhc-2022-08-25  rho 73/20
+    """
+    said = _entry_line(entry)
+    return Answer(f"run {entry.id}", _run_record(entry), (said,), summary=said)
+
+
+def _entry_line(entry: Entry) -> str:
+    what = f"rho {entry.rho}" if entry.counted else f"{NOT_PRIVATE}, a rehearsal: not counted"
+    what += f", {several(entry.release.unit, entry.at_most)}" if entry.at_most > 1 else ""
+    pairs = ", ".join(f"{level}: {query}" for level, query in entry.exact)
+    kept = f"; exact, outside the guarantee: {pairs}" if pairs else ""
+    return f"{entry.time}  {entry.command} {entry.release.name}  {what}{kept}"
+
+
+def _run_record(entry: Entry) -> dict[str, object]:
+    names = ("id", "time", "version", "command", "unit", "neighbours", "rho", "at_most", "rehearsal")
+    written = entry.document() | {"at_most": entry.at_most}
+    run = {name: written[name] for name in (*names, "exact", "output")}
+    run |= {"release": entry.release.name, "files": list(entry.files)}
+    return run if entry.epsilon is None else run | {"epsilon": str(entry.epsilon)}
+
+
 def _record(ledger: Ledger) -> dict[str, object]:
     """What machines read of a ledger; numbers that count are exact fractions."""
     totals = []
@@ -97,18 +145,12 @@ def _record(ledger: Ledger) -> dict[str, object]:
             used = ledger.spent(total.unit, total.neighbours)
             stated |= {"spent": str(used), "left": str(total.rho - used)}
         totals.append(stated)
-    names = ("id", "time", "version", "command", "unit", "neighbours", "rho", "at_most", "rehearsal")
-    runs = []
-    for entry in ledger.entries:
-        written = entry.document() | {"at_most": entry.at_most}
-        run = {name: written[name] for name in (*names, "exact", "output")}
-        run |= {"release": entry.release.name, "files": list(entry.files)}
-        runs.append(run if entry.epsilon is None else run | {"epsilon": str(entry.epsilon)})
     spent = [
         {"unit": unit, **{relation: str(ledger.spent(unit, relation)) for relation in RELATIONS}}
         for unit in ledger.units
     ]
     head = {"head": ledger.head, "key": ledger.key, "totals": totals, "spent": spent}
+    runs = [_run_record(entry) for entry in ledger.entries]
     return {**head, "runs": runs, "counts": ledger.noted_counts}
 
 

@@ -10,7 +10,9 @@ from discreet.answers.describing import describes
 from discreet.answers.quantity import NumberKind, Quantity, Style
 from discreet.budget import ALIASES, AnswerKind, Claim, Neighbours, Release, Row
 from discreet.budget.level_names import level_name
+from discreet.budget.levels import Level
 from discreet.budget.noise_table import levels_of, rho_total
+from discreet.budget.spine import runs_text
 
 _CAUTIONS = (
     "upper bound",
@@ -35,7 +37,51 @@ def release_answer(release: Release) -> Answer:
     'State'
     """
     command = f"discreet show {release.name}"
-    return Answer(heading(release), release_record(release), tuple(_body(release)), command=command)
+    return Answer(
+        heading(release),
+        release_record(release),
+        tuple(_body(release)),
+        command=command,
+        summary=_release_summary(release),
+    )
+
+
+def _release_summary(release: Release) -> str:
+    """The release in a few lines, a line for each level."""
+    total = "" if release.rho is None else f", rho {release.rho} = {_five(release.rho)}"
+    queries = sum(len(level.queries) for level in release.levels)
+    main = f"(main {release.main}: {runs_text(release.runs(release.main))})"
+    paths = "one path" if len(release.paths) == 1 else f"{len(release.paths)} paths {main}"
+    lines = [
+        heading(release),
+        f"  one {release.unit}, calibrated for {release.neighbours} neighbours{total}",
+        f"  {_plural(len(release.levels), 'level')}, {_plural(queries, 'query')}, {paths}",
+    ]
+    width = max(len(level.name) for level in release.levels)
+    for level in release.levels:
+        spent = _five(level.spent(release.neighbours)) if not level.has_laplace else None
+        rho = "" if spent is None else f"rho {spent!s:<10}  "
+        lines.append(f"  {level.name:<{width}}  {rho}{_noise_span(level, release.neighbours)}")
+    return "\n".join(lines)
+
+
+def _noise_span(level: Level, neighbours: Neighbours) -> str:
+    events = level.events(neighbours)
+    parts = []
+    for word in sorted({event.PARAMETER for event in events}, reverse=True):
+        sizes = sorted({event.size for event in events if word == event.PARAMETER})
+        span = f"{_five(sizes[0])}" + (f" to {_five(sizes[-1])}" if len(sizes) > 1 else "")
+        parts.append(f"{word} {span}")
+    return f"{_plural(len(events), 'query')} of {' and '.join(parts)}"
+
+
+def _five(value: Fraction) -> Quantity:
+    return Quantity(value, Style.BRIEF, digits=5)
+
+
+def _plural(many: int, word: str) -> str:
+    plural = word[:-1] + "ies" if word.endswith("y") else word + "s"
+    return f"{many} {word if many == 1 else plural}"
 
 
 def _body(release: Release) -> Iterator[Part]:

@@ -10,10 +10,11 @@ from discreet.answers.describing import describes
 from discreet.answers.ledger import ledger_note
 from discreet.answers.quantity import NumberKind, Quantity, Style
 from discreet.files import json_fields
-from discreet.release.mechanism.tabulation import Ladder
+from discreet.release.mechanism.ladder import Ladder
 from discreet.release.rehearsal import NOT_PRIVATE
 from discreet.release.safetab.census2020 import ParameterFolder
-from discreet.release.safetab.run import Reprocessed, Summary
+from discreet.release.safetab.run import Reprocessed
+from discreet.release.safetab.summary import Summary
 from discreet.release.safetab.synthetic import Nation
 from discreet.release.safetab.validation import Validation
 

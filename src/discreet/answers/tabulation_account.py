@@ -21,7 +21,7 @@ from discreet.answers.release import claim_text, relation
 from discreet.budget import Neighbours
 from discreet.noise import Noise
 from discreet.release.mechanism.adaptive import Mechanism
-from discreet.release.mechanism.tables import margin_of_error, variance_of
+from discreet.release.mechanism.margins import margin_of_error, variance_of
 from discreet.release.safetab.account import PassAccount, PassCost, TabulationAccount
 
 

@@ -411,6 +411,21 @@ def budget_fact(costs: Sequence[DesignCost]) -> Fact:
     return Fact("Total rho", first, f"replaced {second}")
 
 
+def size_cells(one: SizedLevel) -> tuple[str, ...]:
+    """Write what follows for one geography and level: margin, sizes, thresholds, and what is dropped.
+
+    >>> from discreet.release.safetab.census2020 import configuration_2020, specification_2020
+    >>> from discreet.release.safetab.design import sizing
+    >>> found = sizing(configuration_2020(), specification_2020(), "US", exact=False)
+    >>> size_cells(next(one for one in found.levels if one.place == ("COUNTY", 2)))
+    ('± 11', '110', '880', '1,980', '5,060', '971 / 4,971 / 19,971', '21')
+    """
+    counts = (Quantity(size, Style.COUNT) for size in one.sizes)
+    steps = " / ".join(str(Quantity(step, Style.COUNT)) for step in one.thresholds)
+    cut = Quantity(one.suppression, Style.COUNT, missing="none dropped")
+    return f"± {Quantity(one.margin, Style.COUNT)}", *map(str, counts), steps, str(cut)
+
+
 def rival_epsilons(found: Rivals) -> tuple[Quantity, Quantity]:
     """Return what discrete Gaussian and geometric noise of the same margins cost, in brief."""
     gaussian, geometric = found.gaussian_epsilon, found.geometric_epsilon
@@ -446,6 +461,11 @@ discrete Gaussian noise.'
     names = ("discrete Gaussian noise", "geometric noise")
     first, second = names if _gaussian_wins(found) else names[::-1]
     return f"{start} {first} costs {_saved(found)} less epsilon than {second}."
+
+
+def row_rival_text(row: str, found: Rivals) -> str:
+    """Say which kind of noise costs less for one geography and level."""
+    return f"{row}. {rival_text(found)} For all rows together it may be the other way round."
 
 
 def _told(found: Rivals) -> bool:

@@ -17,7 +17,7 @@ from math import prod
 
 from discreet.budget.toml import FieldError, a_table, hint, inside, line, no_repeats, quoted, whole_number
 from discreet.budget.toml_lines import Place
-from discreet.memory import Forgetful
+from discreet.memory import Forgetful, set_fields
 from discreet.numbers import shown
 
 TOTAL, DETAILED = "total", "detailed"
@@ -50,8 +50,7 @@ class Recode:
     groups: tuple[tuple[str, tuple[str, ...]], ...]
 
     def __init__(self, of: str, groups: Mapping[str, Iterable[str]]) -> None:
-        object.__setattr__(self, "of", of)
-        object.__setattr__(self, "groups", tuple((name, tuple(values)) for name, values in groups.items()))
+        set_fields(self, of=of, groups=tuple((name, tuple(values)) for name, values in groups.items()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +134,14 @@ recode; did you mean "age"?
         recodes: Mapping[str, Recode] | None = None,
         impossible: Iterable[Mapping[str, Iterable[str]]] = (),
     ) -> None:
-        put = object.__setattr__
-        put(self, "values", tuple((name, _values(name, given)) for name, given in values.items()))
-        put(self, "recodes", tuple((recodes or {}).items()))
-        fixed = [tuple((name, tuple(words)) for name, words in each.items()) for each in impossible]
-        put(self, "impossible", tuple(fixed))
+        set_fields(
+            self,
+            values=tuple((name, _values(name, given)) for name, given in values.items()),
+            recodes=tuple((recodes or {}).items()),
+            impossible=tuple(
+                tuple((name, tuple(words)) for name, words in each.items()) for each in impossible
+            ),
+        )
         if not self.values:
             raise FieldError("attributes has no attribute; it must have at least one with its values")
         for name in [*values, *(recodes or {})]:

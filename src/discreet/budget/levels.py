@@ -16,7 +16,7 @@ from functools import cached_property
 
 from discreet.budget.neighbours import Neighbours
 from discreet.budget.toml import FieldError, exact, line, no_repeats, whole_number
-from discreet.memory import Forgetful
+from discreet.memory import Forgetful, set_fields
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from discreet.numbers import Exact, shown
 
@@ -56,8 +56,7 @@ class Query:
         sensitivity: int = 1,
         groups: int = 1,
     ) -> None:
-        put = object.__setattr__
-        put(self, "name", line(name, name="name of a query", field=("name",)))
+        set_fields(self, name=line(name, name="name of a query", field=("name",)))
         stated = dict(zip(WAYS, (share, rho, variance, scale), strict=True))
         given = [way for way, value in stated.items() if value is not None]
         if len(given) != 1:
@@ -66,9 +65,9 @@ class Query:
             raise FieldError(f"query {shown(name)} states {stated_ways}; it must state exactly one of {ways}")
         for way, value in stated.items():
             label = f"{way} of query {shown(name)}"
-            put(self, way, None if value is None else exact(value, name=label, field=(way,)))
+            set_fields(self, **{way: None if value is None else exact(value, name=label, field=(way,))})
         for key, count in (("sensitivity", sensitivity), ("groups", groups)):
-            put(self, key, whole_number(count, name=f"{key} of query {shown(name)}", field=(key,)))
+            set_fields(self, **{key: whole_number(count, name=f"{key} of query {shown(name)}", field=(key,))})
 
     @property
     def way(self) -> str:
@@ -141,10 +140,8 @@ class Level(Forgetful):
             raise FieldError(f"{label} has a + in its name, which marks merged levels", field=("name",))
         if name != name.strip():
             raise FieldError(f"{label} has a space before or after its name", field=("name",))
-        put = object.__setattr__
-        put(self, "name", name)
-        put(self, "rho", None if rho is None else exact(rho, name=f"rho of {label}", field=("rho",)))
-        put(self, "queries", tuple(queries))
+        total = None if rho is None else exact(rho, name=f"rho of {label}", field=("rho",))
+        set_fields(self, name=name, rho=total, queries=tuple(queries))
         if not self.queries:
             raise FieldError(f"{label} has no queries; it must have at least one", field=("queries",))
         no_repeats((query.name for query in self.queries), name=label, field=("queries",))

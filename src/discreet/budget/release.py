@@ -13,7 +13,7 @@ from discreet.budget.claims import STATED, AnswerKind, Claim
 from discreet.budget.level_names import find_level
 from discreet.budget.levels import Level
 from discreet.budget.neighbours import RELATIONS, Neighbours
-from discreet.budget.spine import Runs, Spine, runs_text
+from discreet.budget.spine import Runs, Spine
 from discreet.budget.toml import (
     FieldError,
     exact,
@@ -26,10 +26,10 @@ from discreet.budget.toml import (
     parse_toml,
 )
 from discreet.errors import InputError
-from discreet.faces import Displayed
-from discreet.memory import Forgetful
+from discreet.faces import Summarised
+from discreet.memory import Forgetful, set_fields
 from discreet.noise import Noise, grouped
-from discreet.numbers import Exact, brief, shown, whole
+from discreet.numbers import Exact, shown, whole
 
 UNITS = ("person", "household", "housing unit", "establishment")
 """What one record may describe."""
@@ -63,8 +63,12 @@ class Row(NamedTuple):
             raise InputError(text) from None
 
 
+def _lines(texts: Iterable[str], key: str) -> tuple[str, ...]:
+    return tuple(line(text, name=f"item of {key}", field=(key, at)) for at, text in enumerate(texts))
+
+
 @dataclass(frozen=True, kw_only=True, init=False)
-class Release(Forgetful, Displayed):
+class Release(Forgetful, Summarised):
     """What is released: levels of queries, and the paths on which one record is counted.
 
     `neighbours` is the relation the noise was calibrated for. `rho`, if stated, is the total, and the
@@ -113,20 +117,21 @@ class Release(Forgetful, Displayed):
         kind: str = AnswerKind.EXACT,
         reason: str = "",
     ) -> None:
-        put = object.__setattr__
-        put(self, "name", line(name, name="name of the release", field=("name",)))
-        put(self, "title", line(title, name="title", field=("title",), empty=True))
-        put(self, "unit", one_of(unit, UNITS, name="unit", field=("unit",)))
-        put(self, "neighbours", one_of(neighbours, RELATIONS, name="neighbours", field=("neighbours",)))
-        put(self, "rho", None if rho is None else exact(rho, name="rho of the release", field=("rho",)))
-        put(self, "levels", tuple(levels))
-        put(self, "spine", spine)
-        for key, texts in (("sources", sources), ("notes", notes)):
-            lines = (line(text, name=f"item of {key}", field=(key, i)) for i, text in enumerate(texts))
-            put(self, key, tuple(lines))
-        stated = one_of(kind, [each.value for each in STATED], name="kind", field=("kind",))
-        put(self, "kind", AnswerKind(stated))
-        put(self, "reason", line(reason, name="reason", field=("reason",), empty=True))
+        set_fields(
+            self,
+            name=line(name, name="name of the release", field=("name",)),
+            title=line(title, name="title", field=("title",), empty=True),
+            unit=one_of(unit, UNITS, name="unit", field=("unit",)),
+            neighbours=one_of(neighbours, RELATIONS, name="neighbours", field=("neighbours",)),
+            rho=None if rho is None else exact(rho, name="rho of the release", field=("rho",)),
+            levels=tuple(levels),
+            spine=spine,
+            sources=_lines(sources, "sources"),
+            notes=_lines(notes, "notes"),
+            attributes=attributes,
+            kind=AnswerKind(one_of(kind, [one.value for one in STATED], name="kind", field=("kind",))),
+            reason=line(reason, name="reason", field=("reason",), empty=True),
+        )
         if (self.kind is AnswerKind.EXACT) == bool(self.reason):
             given = "but no reason is given" if not self.reason else "and a reason is given"
             raise FieldError(
@@ -139,7 +144,6 @@ class Release(Forgetful, Displayed):
             raise FieldError(text, field=("levels",))
         names = [level.name for level in self.levels]
         no_repeats(names, name=f"release {shown(name)}", field=("levels",))
-        put(self, "attributes", attributes)
         self._check_budgets()
         for index, level in enumerate(self.levels if attributes is not None else ()):
             for query in level.queries:  # every query is a product of the attributes
@@ -412,34 +416,3 @@ did you mean "bounded"? (line 2 of small.toml)
         from discreet.budget.release_toml import release_lines
 
         return "\n".join(release_lines(self)) + "\n"
-
-    def __str__(self) -> str:
-        total = "" if self.rho is None else f", rho {self.rho} = {brief(self.rho, 5)}"
-        queries = sum(len(level.queries) for level in self.levels)
-        main = f"(main {self.main}: {runs_text(self.runs(self.main))})"
-        paths = "one path" if len(self.paths) == 1 else f"{len(self.paths)} paths {main}"
-        lines = [
-            f"{self.name}: {self.title}" if self.title else self.name,
-            f"  one {self.unit}, calibrated for {self.neighbours} neighbours{total}",
-            f"  {_count(len(self.levels), 'level')}, {_count(queries, 'query')}, {paths}",
-        ]
-        width = max(len(level.name) for level in self.levels)
-        for level in self.levels:
-            rho = "" if level.has_laplace else f"rho {brief(level.spent(self.neighbours), 5):<10}  "
-            lines.append(f"  {level.name:<{width}}  {rho}{_noise_text(level, self.neighbours)}")
-        return "\n".join(lines)
-
-
-def _noise_text(level: Level, neighbours: Neighbours) -> str:
-    events = level.events(neighbours)
-    parts = []
-    for word in sorted({event.PARAMETER for event in events}, reverse=True):
-        sizes = sorted({event.size for event in events if word == event.PARAMETER})
-        span = brief(sizes[0], 5) + (f" to {brief(sizes[-1], 5)}" if len(sizes) > 1 else "")
-        parts.append(f"{word} {span}")
-    return f"{_count(len(events), 'query')} of {' and '.join(parts)}"
-
-
-def _count(many: int, word: str) -> str:
-    plural = word[:-1] + "ies" if word.endswith("y") else word + "s"
-    return f"{many} {word if many == 1 else plural}"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from discreet.budget.toml import FieldError, hint, inside, line, no_repeats, whole_number
+from discreet.memory import set_fields
 from discreet.numbers import shown
 
 Runs = tuple[tuple[str, ...], ...]
@@ -51,8 +52,8 @@ class Spine:
         may_merge_up: Iterable[str] = (),
     ) -> None:
         pairs = paths.items() if isinstance(paths, Mapping) else paths
-        object.__setattr__(self, "paths", tuple(sorted(_checked(number, runs) for number, runs in pairs)))
-        object.__setattr__(self, "may_merge_up", tuple(may_merge_up))
+        checked = sorted(_checked(number, runs) for number, runs in pairs)
+        set_fields(self, paths=tuple(checked), may_merge_up=tuple(may_merge_up))
         if bool(self.paths) == bool(self.may_merge_up):
             stated = "both" if self.paths else "neither"
             raise FieldError(

@@ -44,7 +44,6 @@ COMMANDS = {
 """Each command is the `app` of the module of its name, but for HOMES, and imported when its command runs."""
 
 HOMES = {"accuracy": "plan:accuracy_app", "compare": "account:compare_app", "presets": "show:presets_app"}
-HOMES |= {name: f"measure:{name}_app" for name in ("tabulate", "estimate")}
 """Commands that stand in the module of another."""
 
 _started = time.perf_counter()

@@ -1,47 +1,19 @@
-"""`discreet tabulate`, `measure` and `estimate`: from records to counts, to noise, to the best estimates."""
+"""`discreet measure`: counts with the noise of a release, and what was spent."""
 
 from __future__ import annotations
 
-import csv
 import re
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from discreet.budget import load
 from discreet.budget.level_names import find_level
 from discreet.cli import console
-from discreet.cli.console import PLAIN, Screen, need_tables, option
+from discreet.cli.console import PLAIN, Screen, need_tables
 from discreet.errors import InputError
-from discreet.options import Estimating, Measuring, Tabulating
+from discreet.options import Measuring
 
 if TYPE_CHECKING:
     from discreet.budget import Release
-
-# -- exact counts of records ---------------------------------------------------------------------------------
-
-tabulate_app = console.command(
-    "tabulate",
-    "RELEASE.toml --records FILE --units FILE --out DIR [OPTIONS]",
-    "survey.toml --records people.csv --units units.csv --out counts",
-    "survey.toml --records people.csv --units districts.csv --geocodes 2,5 --out counts",
-)
-
-
-@tabulate_app.default
-@console.takes(Tabulating)
-def tabulate(target: console.Target, /, *, screen: Screen = PLAIN, **given: console.Given) -> None:
-    """Count records for every query at every level, zeros included."""
-    release = load(target)
-    need_tables("tabulate")
-    from discreet.answers.measurements import tabulated_answer
-    from discreet.release import tabulate as count
-
-    with screen.working(f"Counting {given['records']}"):
-        done = count(release, **given)
-    screen.tell(tabulated_answer(done))
-
-
-# -- counts with noise ---------------------------------------------------------------------------------------
 
 app = console.command(
     "measure",
@@ -79,56 +51,3 @@ def _pair(release: Release, text: str) -> tuple[str, str]:
     if len(fitting) > 1:
         raise InputError(f"--invariant {text!r} can be read in several ways; rename a level or a query")
     return next(iter(fitting or (pair for pair in readings if pair[0] in names)), readings[0])
-
-
-# -- estimates from noisy measurements; they spend nothing ---------------------------------------------------
-
-estimate_app = console.command(
-    "estimate",
-    "MEASUREMENTS... --out DIR [OPTIONS]",
-    "published --out estimates",
-    'published --out school --query "age * sex" --areas school-districts.csv',
-    "published --out print --tables",
-    "pl94 dhc --out both --query total",
-    "nmf --release pl94-2020 --within 0144001 --down-to Block_Group --out county",
-)
-
-
-@estimate_app.default
-@console.takes(Estimating)
-def estimate(
-    *noisy: Annotated[
-        Path,
-        option(
-            "The output of `measure`, a noisy table, or the Census Bureau's noisy measurement files. "
-            "Several are releases of the same people.",
-            "MEASUREMENTS",
-        ),
-    ],
-    screen: Screen = PLAIN,
-    **given: console.Given,
-) -> None:
-    """Estimate every table in every area from all measurements together."""
-    need_tables("estimate")
-    from discreet.answers.measurements import estimated_answer
-    from discreet.release import estimate as find
-
-    if not noisy:
-        raise InputError("there is nothing to estimate from: name the output of `discreet measure`")
-    if "release" in given:
-        given["release"] = load(given["release"])
-    for name in ("difference", "ratio"):
-        given[f"{name}s"] = [_two(text, f"--{name}") for text in given.get(f"{name}s", ())]
-    with screen.working(f"Estimating from {' and '.join(str(one) for one in noisy)}"):
-        done = find(noisy, **given)
-    screen.tell(estimated_answer(done))
-
-
-def _two(text: str, option: str) -> tuple[str, str]:
-    parts = [part.strip() for part in next(csv.reader([text], skipinitialspace=True), [])]
-    if len(parts) != 2 or not all(parts):
-        raise InputError(
-            f"{option} is {text!r}; it must be two areas, or two queries, separated by a comma; a "
-            'name with a comma in it stands in quotes: "Paris, Texas",Rome'
-        )
-    return parts[0], parts[1]

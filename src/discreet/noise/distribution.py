@@ -67,9 +67,14 @@ class Noise(Forgetful, ABC):
     times: int
 
     def __init__(self, size: Exact, *, sensitivity: int = 1, times: int = 1) -> None:
-        object.__setattr__(self, self.PARAMETER, positive(size, name=self.PARAMETER))
-        object.__setattr__(self, "sensitivity", whole(sensitivity, name="sensitivity"))
-        object.__setattr__(self, "times", whole(times, name="times"))
+        # what `set_fields` does, in one step: an account makes thousands of these
+        vars(self).update(
+            {
+                self.PARAMETER: positive(size, name=self.PARAMETER),
+                "sensitivity": whole(sensitivity, name="sensitivity"),
+                "times": whole(times, name="times"),
+            }
+        )
 
     def __str__(self) -> str:
         times = f"{self.times} times " if self.times > 1 else ""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from discreet.budget import Release
 from discreet.errors import InputError
+from discreet.faces import Summarised
 from discreet.numbers import whole
 from discreet.release.manifests import JsonDict, JsonObject, recorded_hash
 from discreet.release.rehearsal import NOT_PRIVATE
@@ -21,7 +22,7 @@ _ID = re.compile(r"[0-9a-f]{32}(-[A-Za-z]{1,20})?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(Summarised):
     """One run: the release it made, its inputs and outputs by hash, and when.
 
     If a person may have up to `at_most` records, `release` is what such a person sees: the noise of the run,
@@ -104,13 +105,6 @@ class Entry:
             )
         except OSError:
             return False
-
-    def __str__(self) -> str:
-        what = f"rho {self.rho}" if self.counted else f"{NOT_PRIVATE}, a rehearsal: not counted"
-        what += f", {several(self.release.unit, self.at_most)}" if self.at_most > 1 else ""
-        pairs = ", ".join(f"{level}: {query}" for level, query in self.exact)
-        kept = f"; exact, outside the guarantee: {pairs}" if pairs else ""
-        return f"{self.time}  {self.command} {self.release.name}  {what}{kept}"
 
 
 def now() -> str:

@@ -34,9 +34,9 @@ from typing import TYPE_CHECKING
 from discreet import numbers
 from discreet.budget import Neighbours, Release
 from discreet.budget.claims import AnswerKind
-from discreet.budget.neighbours import RELATIONS
 from discreet.budget.toml import line
 from discreet.errors import InputError
+from discreet.faces import Summarised
 from discreet.numbers import SMALLEST, whole
 from discreet.release.entry import Entry, now, plain_text, several
 from discreet.release.manifests import JsonDict, JsonObject, file_text
@@ -55,7 +55,7 @@ _KEY = "--key, or in DISCREET_LEDGER_KEY"
 
 
 @dataclass(frozen=True)
-class Ledger:
+class Ledger(Summarised):
     """The entries of a ledger, as written; its totals and runs are read from them.
 
     >>> ledger = Ledger.new([Total(unit="person", neighbours="bounded", rho="1")])
@@ -366,17 +366,6 @@ class Ledger:
         except (TypeError, AttributeError, ValueError) as error:
             reason = str(error) if isinstance(error, InputError) else "a field is of the wrong kind"
             raise InputError(f"the ledger is damaged: {reason} ({where})") from None
-
-    def __str__(self) -> str:
-        lines = []
-        for total in self.totals:
-            left = f", left {self.left(total.unit)}" if total.rho is not None else ""
-            lines.append(f"total for one {total}{left}")
-        lines += [str(entry) for entry in self.entries]
-        for unit in self.units:
-            spends = (f"{self.spent(unit, relation)} {relation}" for relation in RELATIONS)
-            lines.append(f"spent on one {unit}: rho {', '.join(spends)}")
-        return "\n".join(lines) or "an empty ledger, without totals"
 
 
 def _read(kind: type[Ledger], data: JsonObject) -> Ledger:

@@ -10,8 +10,8 @@ from discreet.budget.neighbours import RELATIONS
 from discreet.budget.release import UNITS
 from discreet.budget.toml import exact, one_of
 from discreet.errors import InputError
+from discreet.memory import set_fields
 from discreet.numbers import Exact, brief, fraction
-from discreet.release.manifests import JsonDict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, init=False)
@@ -49,14 +49,14 @@ class Total:
         relation = one_of(neighbours, RELATIONS, name="neighbours of a total", field=("neighbours",))
         if (rho is None) == (epsilon is None) or (delta is None) != (epsilon is None):
             raise InputError("a total is a rho, or an epsilon with a delta: give one of the two")
-        found: JsonDict = {"unit": "+".join(joined), "neighbours": relation}
-        for name, limit in (("rho", rho), ("epsilon", epsilon)):
-            found[name] = None if limit is None else exact(limit, name=f"{name} of a total", field=(name,))
+        limits = {
+            name: None if limit is None else exact(limit, name=f"{name} of a total", field=(name,))
+            for name, limit in (("rho", rho), ("epsilon", epsilon))
+        }
         at = None if delta is None else fraction(delta, name="delta of a total")
         if at is not None and not 0 <= at < 1:
             raise InputError(f"delta of a total is {delta}; it must be at least 0 and below 1")
-        for name, value in (found | {"delta": at}).items():
-            object.__setattr__(self, name, value)
+        set_fields(self, unit="+".join(joined), neighbours=relation, **limits, delta=at)
 
     @property
     def units(self) -> tuple[str, ...]:

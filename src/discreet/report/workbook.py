@@ -20,7 +20,7 @@ from discreet.errors import DiscreetError, InputError
 from discreet.files import csv_text
 from discreet.noise import Noise
 from discreet.release.mechanism.groups import Specification
-from discreet.release.mechanism.tables import CONFIDENCE, Z95
+from discreet.release.mechanism.margins import CONFIDENCE, Z95
 from discreet.release.safetab.design import SizedLevel, Sizing
 
 

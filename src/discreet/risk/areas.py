@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from discreet.accounting.values import Number, read
 from discreet.errors import InputError
+from discreet.memory import set_fields
 from discreet.risk.inputs import one_number, one_variance
 from discreet.risk.odds import Floats
 
@@ -92,7 +93,7 @@ class Poisson(RestLaw):
         value = float(one_number(mean, name="mean of the Poisson prior"))
         if not 0 < value <= 1e9:
             raise InputError(f"mean of the Poisson prior is {value:g}; it must be above 0 and at most 1e9")
-        object.__setattr__(self, "mean", value)
+        set_fields(self, mean=value)
 
     def log_rest(self, rest: Integers) -> Floats:
         """Return the logarithm of the probability of each rest; -inf below zero."""
@@ -121,7 +122,7 @@ class Table(RestLaw):
         if any(value < 0 for value in values):
             raise InputError(f"the table of a prior holds {float(min(values)):g}; no probability is negative")
         total = sum(values)
-        object.__setattr__(self, "probabilities", tuple(float(value / total) for value in values))
+        set_fields(self, probabilities=tuple(float(value / total) for value in values))
 
     def log_rest(self, rest: Integers) -> Floats:
         """Return the logarithm of the probability of each rest; -inf where it cannot be."""
@@ -191,17 +192,16 @@ class Area:
         count: int | None = None,
     ) -> None:
         who = f" of {name}" if name else ""
-        read = {
-            "name": name,
-            "variance": one_variance(variance, rho, of=who),
-            "noisy": whole_or_none(noisy, f"noisy count{who}"),
-            "siblings": whole_or_none(siblings, f"number of siblings{who}"),
-            "siblings_noisy": whole_or_none(siblings_noisy, f"siblings' noisy sum{who}"),
-            "given_smaller": read_law(given_smaller),
-            "count": whole_or_none(count, f"known count{who}"),
-        }
-        for field, value in read.items():
-            object.__setattr__(self, field, value)
+        set_fields(
+            self,
+            name=name,
+            variance=one_variance(variance, rho, of=who),
+            noisy=whole_or_none(noisy, f"noisy count{who}"),
+            siblings=whole_or_none(siblings, f"number of siblings{who}"),
+            siblings_noisy=whole_or_none(siblings_noisy, f"siblings' noisy sum{who}"),
+            given_smaller=read_law(given_smaller),
+            count=whole_or_none(count, f"known count{who}"),
+        )
         if self.siblings is None or self.siblings < 0:
             raise InputError(f"number of siblings{who} is {siblings}; it must be zero or more")
         if self.siblings == 0 and self.siblings_noisy is not None:

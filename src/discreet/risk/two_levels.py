@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from discreet.accounting.values import Number
 from discreet.errors import InputError
+from discreet.memory import set_fields
 from discreet.noise import DiscreteGaussian
 from discreet.numbers import prior as read_prior
 from discreet.risk.areas import Integers
@@ -81,11 +82,13 @@ class TwoLevels:
             raise InputError(f"siblings is {siblings}; with two levels there must be at least one")
         if known < 0:
             raise InputError(f"known is {known}; the count of the others in the block is zero or more")
-        put = object.__setattr__
-        put(self, "variances", (found[0], found[1]))
-        put(self, "siblings", SiblingNoise.of(siblings, found[0], exact=not single))
-        put(self, "prior", read_prior(prior))
-        put(self, "known", known)
+        set_fields(
+            self,
+            variances=(found[0], found[1]),
+            siblings=SiblingNoise.of(siblings, found[0], exact=not single),
+            prior=read_prior(prior),
+            known=known,
+        )
 
     @cached_property
     def _log_odds(self) -> float:

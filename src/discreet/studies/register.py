@@ -33,6 +33,7 @@ from discreet.budget.toml import hint
 from discreet.errors import InputError
 from discreet.faces import Displayed
 from discreet.files import csv_text
+from discreet.memory import set_fields
 from discreet.render.csv import csv_of
 
 if TYPE_CHECKING:
@@ -305,7 +306,7 @@ class Study(Displayed):
         plain = tuple(tuple(v.item() if isinstance(v, np.generic) else v for v in row) for row in self.rows)
         if any(len(row) != len(self.columns) for row in plain):
             raise InputError(f"a row of study {self.name!r} has not as many values as there are columns")
-        object.__setattr__(self, "rows", plain)
+        set_fields(self, rows=plain)
 
     def csv(self) -> str:
         """Return the table as CSV, with all digits of every float."""

@@ -15,7 +15,7 @@ from discreet.answers.quantity import Style
 from discreet.budget import load
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from discreet.release.mechanism.adaptive import noise_for, suppression_threshold
-from discreet.release.mechanism.tables import Z95, bureau_margin, margin_of_error, variance_of
+from discreet.release.mechanism.margins import Z95, bureau_margin, margin_of_error, variance_of
 from discreet.release.safetab.census2020 import specification_2020
 from discreet.release.safetab.design import (
     STABILITY,

@@ -6,7 +6,13 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from discreet.accounting.calibration import Calibration, calibrate
-from discreet.answers.accuracy import sizes_panel
+from discreet.answers.accuracy import (
+    estimate_cells,
+    estimates_text,
+    noise_cells,
+    relative_error,
+    sizes_panel,
+)
 from discreet.answers.calibration import least_budget_sentence, promise_sentence, proof_sentence
 from discreet.answers.quantity import Style
 from discreet.budget.level_names import level_name
@@ -185,8 +191,8 @@ def _margins(page: _AccuracyPage) -> None:
         usual = has_usual_tree(page.state) and len(page.state.base.levels) > 1 and not page.get("tree")
         areas = " An area has as many areas below it as in the United States on average." if usual else ""
         if page.state.release.attributes is not None:
-            return f"Best estimates use all queries and levels together.{areas}"
-        return "Each query is estimated separately, from all levels: the release states no attributes."
+            return f"{estimates_text(together=True)}{areas}"
+        return estimates_text(together=False)
 
     with c.card():
         with c.box("wb-between wb-top"):
@@ -214,27 +220,18 @@ def _table(margins: Margins, own: int) -> None:
     """A row for each level and query; equal queries share a row."""
     waits = "–" if margins.has_none else "…"
 
-    def estimated(line: MarginLine) -> list[str]:
-        """The estimate, if it is known yet and determined."""
-        if line.estimate is None:
-            return [waits, waits]
-        deviation, margin = line.estimate
-        if deviation is None or margin is None:
-            return ["not determined", "–"]
-        return [str(Style.MARGIN.quantity(deviation)), f"± {Style.MARGIN.quantity(margin)}"]
-
-    def relative(part: float) -> str:
-        return str(Style.PERCENT.quantity(part)) if part < 1 else f"{Style.COUNT.quantity(100 * part, 0)} %"
-
     sizes, rows = sorted({own, *SIZES}), []
     for line in margins.lines:
-        noise = ["not asked", "–"]
-        if line.noise:
-            noise = [str(Style.MARGIN.quantity(line.noise[0])), f"± {Style.COUNT.quantity(line.noise[1])}"]
         best = margins.best(line)
         unknown = waits if line.estimate is None and not margins.has_none else "–"
-        errors = [unknown if best is None else relative(best / size) for size in sizes]
-        rows.append((level_name(line.level), line.queries, [*noise, *estimated(line), *errors]))
+        errors = [unknown if best is None else relative_error(best, size) for size in sizes]
+        rows.append(
+            (
+                level_name(line.level),
+                line.queries,
+                [*noise_cells(line), *estimate_cells(line, waits), *errors],
+            )
+        )
     caption = (
         "Standard deviations and 95 % margins, where no levels are merged. The last columns give the margin "
         f"of the {margins.what} relative to a group of that size."

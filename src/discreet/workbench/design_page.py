@@ -18,7 +18,8 @@ from discreet.answers.tabulation_design import (
     margin_text,
     mixes_text,
     rival_facts,
-    rival_text,
+    row_rival_text,
+    size_cells,
     suppression_panel,
     tables_panel,
 )
@@ -250,11 +251,7 @@ def _rows(page: _DesignPage) -> None:
             cells = [c.words("", tag="td").style("padding-top: 12px") for _ in _COLUMNS[2:]]
 
     def texts(line: SizedLevel | None) -> list[str]:
-        if line is None:
-            return ["–"] * 7
-        steps = " / ".join(f"{step:,}" for step in line.thresholds)
-        cut = "none dropped" if line.suppression is None else f"{line.suppression:,}"
-        return [f"± {line.margin:,}", *(f"{size:,}" for size in line.sizes), steps, cut]
+        return ["–"] * 7 if line is None else list(size_cells(line))
 
     with c.card():
         page.heading("Group sizes for the target error, and thresholds", "sizes")
@@ -366,8 +363,7 @@ def _rivals(page: _DesignPage) -> None:
             return
         for tile, fact in zip((gaussian, geometric), rival_facts(found), strict=True):
             tile.show(fact)
-        said = rival_text(found)
-        page.write(text, f"{row_words(chosen)}. {said} For all rows together it may be the other way round.")
+        page.write(text, row_rival_text(row_words(chosen), found))
 
 
 def _files(page: _DesignPage) -> None:

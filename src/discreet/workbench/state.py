@@ -24,6 +24,7 @@ from discreet.budget.neighbours import RELATIONS
 from discreet.budget.presets import LARGEST_FILE, load_preset
 from discreet.budget.toml import a_table, check_keys, parse_toml
 from discreet.errors import InputError
+from discreet.memory import set_fields
 from discreet.noise import Noise, grouped
 from discreet.numbers import exact_text, positive, read_delta
 from discreet.numbers import share as read_share
@@ -115,9 +116,8 @@ class State:
 
     def __post_init__(self) -> None:
         if self.stated is None:
-            object.__setattr__(self, "stated", Budget.of(self.base))
             noise = (grouped(level.events(self.base.neighbours)) for level in self.base.levels)
-            object.__setattr__(self, "noise", tuple(noise))
+            set_fields(self, stated=Budget.of(self.base), noise=tuple(noise))
 
     @classmethod
     def of(cls, preset: str) -> State:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from discreet.release.mechanism.groups import Specification
-from discreet.release.mechanism.tables import Part
+from discreet.release.mechanism.parts import Part
 from discreet.release.safetab.specification import safetab_p
 
 GEOGRAPHIES = (

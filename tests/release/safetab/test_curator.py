@@ -17,7 +17,7 @@ from discreet.answers.curator import STAR, curator_answer, curator_headline, cur
 from discreet.cli import run as command
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise
-from discreet.release.mechanism.tables import variance_of
+from discreet.release.mechanism.margins import variance_of
 from discreet.release.safetab.configuration import read_configuration
 from discreet.release.safetab.curator import (
     NO_CUT,
@@ -31,7 +31,8 @@ from discreet.release.safetab.curator import (
     curate,
     size_name,
 )
-from discreet.release.safetab.run import Options, run
+from discreet.release.safetab.run import run
+from discreet.release.safetab.run_plan import Options
 from discreet.release.safetab.specification import read_specification, safetab_p
 from discreet.release.safetab.synthetic import Nation, synthesize
 

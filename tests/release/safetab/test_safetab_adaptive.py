@@ -16,7 +16,7 @@ from safetab_fakes import FakeCounts, mechanism, specification
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise
 from discreet.release.mechanism import adaptive as mechanisms
 from discreet.release.mechanism.adaptive import STAGE_TWO, TOTAL_ONLY, Mechanism, noisy
-from discreet.release.mechanism.tables import Part
+from discreet.release.mechanism.parts import Part
 from discreet.testing import NotPrivateSeededEntropy
 
 

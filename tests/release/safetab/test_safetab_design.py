@@ -16,7 +16,7 @@ from discreet.answers.tabulation_design import sizing_answer
 from discreet.budget import load
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise, sample
-from discreet.release.mechanism import tables
+from discreet.release.mechanism import margins
 from discreet.release.mechanism.adaptive import noise_for
 from discreet.release.mechanism.configuration import Configuration
 from discreet.release.safetab import design
@@ -67,7 +67,7 @@ def test_the_exact_rho_keeps_the_margin_and_no_less_does(margin: int) -> None:
 
 @pytest.mark.parametrize("noise", NOISES)
 def test_exact_margins(noise: Noise) -> None:
-    margin = tables.margin_of_error(noise)
+    margin = margins.margin_of_error(noise)
     probabilities = weights(noise, 300)
     inside = [fsum(p for x, p in probabilities.items() if abs(x) <= m) for m in (margin - 1, margin)]
     assert inside[0] < 0.95 <= inside[1]
@@ -239,7 +239,7 @@ def test_a_changed_design_is_a_configuration() -> None:
     assert found.levels("US") == (("USA", 2), ("TRACT", 1), ("AIANNH", 1))
     for place, margin in ((("USA", 2), 3), (("TRACT", 1), 50)):
         second = noise_for((found.budgets[place] or 0) * Fraction(4, 5), 4, "zcdp")
-        assert tables.margin_of_error(second) == margin
+        assert margins.margin_of_error(second) == margin
     derived = design.sizing(found, PLAN[1], "US", error="1/4", derive=True, exact=False)
     for level in derived.levels:
         chances = design.table_chances(level.sizes[1:], level.mechanism.stage_one, level.thresholds)

@@ -18,7 +18,7 @@ from scipy import stats
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise
 from discreet.release.mechanism import adaptive as mechanisms
 from discreet.release.mechanism.adaptive import Mechanism, measured, noisy
-from discreet.release.mechanism.tables import Part
+from discreet.release.mechanism.parts import Part
 from discreet.testing import NotPrivateSeededEntropy
 
 ALARM = 1e-6

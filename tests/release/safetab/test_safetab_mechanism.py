@@ -14,7 +14,7 @@ from safetab_toy import SPEC_2020, TOY
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise
 from discreet.release.mechanism.adaptive import mechanism, noise_for, suppression_threshold
-from discreet.release.mechanism.tables import bureau_margin
+from discreet.release.mechanism.margins import bureau_margin
 from discreet.release.safetab.account import mechanisms
 from discreet.release.safetab.configuration import read_configuration
 from discreet.release.safetab.specification import read_specification

@@ -13,7 +13,8 @@ from safetab_toy import DATA, TOY
 
 from discreet.cli import run as command
 from discreet.release.engine import Engine
-from discreet.release.safetab.run import Options, run
+from discreet.release.safetab.run import run
+from discreet.release.safetab.run_plan import Options
 
 
 def nobody(folder: Path, kind: str) -> Path:

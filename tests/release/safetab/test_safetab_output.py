@@ -13,16 +13,10 @@ import pytest
 from safetab_facts import CELLS, LADDER, RANGES, TABLES, part_of
 
 from discreet.noise import GaussianNoise, LaplaceNoise
-from discreet.release.mechanism import tables
-from discreet.release.mechanism.tables import (
-    Labels,
-    Margin,
-    Part,
-    Writer,
-    label,
-    stated,
-    written,
-)
+from discreet.release.mechanism import writer as writing
+from discreet.release.mechanism.margins import Labels, Margin, label, stated, written
+from discreet.release.mechanism.parts import Part
+from discreet.release.mechanism.writer import Writer
 from discreet.release.tables import Folder
 
 REGIONS = [f"{i:011}" for i in range(40)]
@@ -73,7 +67,7 @@ def by_loops(part: Part) -> tuple[list[list[str]], list[list[str]]]:
 def test_rows_are_those_of_a_plain_loop(
     tmp_path: Path, rows: int, bureau: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tables, "ROWS", rows)
+    monkeypatch.setattr(writing, "ROWS", rows)
     part = some(1)
     with Writer(Folder(tmp_path, "csv"), LADDER, ITERATIONS, labels(), bureau=bureau) as writer:
         writer.write(part, REGIONS)

@@ -11,8 +11,8 @@ from safetab_fakes import specification
 
 from discreet.errors import InputError
 from discreet.release.mechanism.corrections import Corrections, corrected, donate, partners
-from discreet.release.mechanism.tables import Part, joined
-from discreet.release.safetab.run import Options
+from discreet.release.mechanism.parts import Part, joined
+from discreet.release.safetab.run_plan import Options
 from discreet.release.safetab.specification import safetab_p
 
 

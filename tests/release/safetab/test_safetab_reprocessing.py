@@ -13,7 +13,8 @@ from safetab_toy import DATA, TOY
 from discreet.cli import run as command
 from discreet.errors import InputError
 from discreet.release import check_ledger, create_ledger, read_ledger
-from discreet.release.safetab.run import Options, coterminous, postprocess, run
+from discreet.release.safetab.run import coterminous, postprocess, run
+from discreet.release.safetab.run_plan import Options
 
 MARK = "NOT-PRIVATE"
 
@@ -133,7 +134,7 @@ def test_the_commands(tmp_path: Path, params: Path, capsys: pytest.CaptureFixtur
 
 
 DAMAGES = {
-    "a row of t2 is missing": ("t2", lambda lines: lines[:-1], "none of the tables by sex and age"),
+    "a row of t2 is missing": ("t2", lambda lines: lines[:-1], "none of the tables of its ladder"),
     "a row of t1 is missing": ("t1", lambda lines: lines[:1] + lines[2:], "has a group that"),
     "a group comes twice": ("t1", lambda lines: [*lines, lines[-1]], "a group occurs twice in t1"),
     "a count is not whole": (

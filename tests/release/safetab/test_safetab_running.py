@@ -36,11 +36,12 @@ from discreet.release.mechanism import adaptive as mechanism
 from discreet.release.mechanism import counts as counting
 from discreet.release.mechanism import records
 from discreet.release.mechanism.counts import GroupCounts
+from discreet.release.mechanism.margins import label as margins
 from discreet.release.mechanism.records import count
-from discreet.release.mechanism.tables import label as margins
 from discreet.release.safetab.account import mechanisms
 from discreet.release.safetab.configuration import read_configuration
-from discreet.release.safetab.run import Clock, Options, RunPlan, run
+from discreet.release.safetab.run import run
+from discreet.release.safetab.run_plan import Clock, Options, RunPlan
 from discreet.release.safetab.specification import read_specification
 
 BUREAU = Options(bureau_columns=True, coterminous=False, no_noise=True)

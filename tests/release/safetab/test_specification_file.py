@@ -24,7 +24,8 @@ from discreet.release.mechanism.specification import read_file, read_specificati
 from discreet.release.safetab.account import account, budget_release, exact_account
 from discreet.release.safetab.curator import curate
 from discreet.release.safetab.design import sizing
-from discreet.release.safetab.run import Options, run
+from discreet.release.safetab.run import run
+from discreet.release.safetab.run_plan import Options
 
 EXAMPLE = Path(str(files("discreet.release") / "examples" / "birthplace"))
 TEXT = (EXAMPLE / "specification.toml").read_text()

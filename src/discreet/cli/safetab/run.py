@@ -89,8 +89,8 @@ def run(
 ) -> None:
     """Tabulate, add noise, post-process and write, with a ledger entry."""
     from discreet.answers.tabulation import summary_answer
-    from discreet.release.safetab.run import Options
     from discreet.release.safetab.run import run as tabulate
+    from discreet.release.safetab.run_plan import Options
 
     given = asdict(chosen)
     entered = {name: given.pop(name) for name in ("ledger", "key", "spend_again")}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from discreet.budget import Attributes, Release
 from discreet.budget.noise_table import queries_of
 from discreet.estimation.tables import detailed_cells, impossible_cells, shared_cells
-from discreet.estimation.tree import Integers
+from discreet.estimation.tree import Integers, Tree
 from discreet.numbers import MOST_TIMES
 from discreet.release import contents
 from discreet.release.hierarchy.layout import (
@@ -25,7 +25,7 @@ from discreet.release.hierarchy.layout import (
 )
 from discreet.release.hierarchy.published import check_cells
 from discreet.release.tables import strings
-from discreet.tables import Problems, TableSource, read_table, stop_unless_usable
+from discreet.tables import Problems, ReadTable, TableSource, read_table, stop_unless_usable
 
 # -- counts ------------------------------------------------------------------------------------------------
 
@@ -60,41 +60,12 @@ def read_counts(
     additive: bool = True,
 ) -> CountTable:
     """Read and check a table of counts; every problem that is found is reported, with its line."""
-    every = Problems()
-    listed = None if units is None else read_units(units, every)
-    words = ["query", "cell"]
-    declared = None if cells is None else read_table(cells, words=words, name="cells", problems=every)
-    optional = ["parent"] if listed is None else []
-    words = ["unit", "level", "query", "cell"]
-    table = read_table(
-        counts,
-        words=words,
-        optional=optional,
-        whole=["count"],
-        optional_whole=[contents.COLUMN],
-        name="counts",
-        problems=every,
-    )
-    stop_unless_usable(listed, declared, table)
+    table, listed, declared = _read_tables(counts, units, cells)
+    _check_numbers(table)
     problems = table.problems
-    if not table.rows and (listed is None or declared is None):
-        problems.at("the table has no rows, so its areas and cells are not known; list both (units=, cells=)")
-        problems.stop()
-    problems.rows(table.numbers["count"] < 0, "a count is below zero", "count")
-    problems.rows(table.numbers["count"] > LARGEST, f"a count is above {LARGEST}", "count")
-    most = table.numbers.get(contents.COLUMN)
-    if most is not None:
-        wrong = (most < 1) | (most > MOST_TIMES)
-        problems.rows(wrong, f"{contents.COLUMN} is not from 1 to {MOST_TIMES}", contents.COLUMN)
     tree = tree_of(table, release) if listed is None else tree_of(listed, release, once=True)
     unit = units_of(table, tree, levels=True)
-    queries, attributes = queries_of(release), release.attributes
-    known = found_cells(table, queries) if declared is None else declared_cells(declared, queries)
-    if attributes is not None:  # they say which cells there are, and in which order
-        if declared is not None:
-            check_cells(Layout.of(release, tree, known), attributes)
-        known = {query: strings(list(attributes.tabulation(query).labels)) for query in queries}
-    layout = Layout.of(release, tree, known)
+    layout, attributes = _layout(release, tree, table, declared), release.attributes
     position, there = positions(layout, table, unit)
     problems.stop()
     if declared is None:
@@ -120,8 +91,56 @@ def read_counts(
     def read(units: slice) -> Integers:
         return vector[layout.base[units.start] : layout.base[units.stop]].copy()
 
+    most = table.numbers.get(contents.COLUMN)
     several = None if most is None else int(most.max(initial=0))
     return CountTable(layout, read, origins, table.format, at_most=several)
+
+
+def _read_tables(
+    counts: TableSource, units: TableSource, cells: TableSource
+) -> tuple[ReadTable, ReadTable | None, ReadTable | None]:
+    """Read the counts and, if there are such tables, the units and the cells, with one list of problems."""
+    every = Problems()
+    listed = None if units is None else read_units(units, every)
+    words = ["query", "cell"]
+    declared = None if cells is None else read_table(cells, words=words, name="cells", problems=every)
+    table = read_table(
+        counts,
+        words=["unit", "level", "query", "cell"],
+        optional=["parent"] if listed is None else [],
+        whole=["count"],
+        optional_whole=[contents.COLUMN],
+        name="counts",
+        problems=every,
+    )
+    stop_unless_usable(listed, declared, table)
+    if not table.rows and (listed is None or declared is None):
+        text = "the table has no rows, so its areas and cells are not known; list both (units=, cells=)"
+        table.problems.at(text)
+        table.problems.stop()
+    return table, listed, declared
+
+
+def _check_numbers(table: ReadTable) -> None:
+    """Check the counts themselves, and how many records of a person they may hold, if they say so."""
+    problems = table.problems
+    problems.rows(table.numbers["count"] < 0, "a count is below zero", "count")
+    problems.rows(table.numbers["count"] > LARGEST, f"a count is above {LARGEST}", "count")
+    most = table.numbers.get(contents.COLUMN)
+    if most is not None:
+        wrong = (most < 1) | (most > MOST_TIMES)
+        problems.rows(wrong, f"{contents.COLUMN} is not from 1 to {MOST_TIMES}", contents.COLUMN)
+
+
+def _layout(release: Release, tree: Tree, table: ReadTable, declared: ReadTable | None) -> Layout:
+    """Return where the counts stand: cells as the attributes say, as listed, or as found."""
+    queries, attributes = queries_of(release), release.attributes
+    known = found_cells(table, queries) if declared is None else declared_cells(declared, queries)
+    if attributes is not None:  # they say which cells there are, and in which order
+        if declared is not None:
+            check_cells(Layout.of(release, tree, known), attributes)
+        known = {query: strings(list(attributes.tabulation(query).labels)) for query in queries}
+    return Layout.of(release, tree, known)
 
 
 def _check_complete(

@@ -39,8 +39,9 @@ from discreet.noise.inversion import Above, Kinds, draw
 from discreet.noise.trials import Trials
 from discreet.release.mechanism.configuration import Configuration, Privacy
 from discreet.release.mechanism.groups import Specification, Stability
-from discreet.release.mechanism.tables import Codes, Integers, Part, Picked, joined, keys
-from discreet.release.mechanism.tabulation import Ladder
+from discreet.release.mechanism.ladder import Ladder
+from discreet.release.mechanism.parts import Codes, Integers, Part, joined, keys
+from discreet.release.mechanism.released import Picked
 from discreet.release.tables import ArrowTable, arrow, spread
 
 if TYPE_CHECKING:

@@ -25,9 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
+from discreet.memory import set_fields
 from discreet.release.mechanism.groups import Specification
+from discreet.release.mechanism.parts import Codes, Part, joined, keys
 from discreet.release.mechanism.regions import Classes
-from discreet.release.mechanism.tables import Codes, Part, joined, keys
 from discreet.release.mechanism.tabulation import AdaptiveTabulation
 
 Parts = Mapping[tuple[str, int], Part]
@@ -157,7 +158,7 @@ class Corrections:
             if value is not None and value not in allowed:
                 raise InputError(f"{name} is {value!r}; it must be {' or '.join(allowed)}")
         if self.suppression is not None and self.negative is None:
-            object.__setattr__(self, "negative", "zero")
+            set_fields(self, negative="zero")
 
     def __bool__(self) -> bool:
         return self.negative is not None

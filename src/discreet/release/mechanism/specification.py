@@ -16,7 +16,8 @@ from discreet.errors import InputError
 from discreet.numbers import shown
 from discreet.release.mechanism.configuration import Configuration, Number, read_settings
 from discreet.release.mechanism.groups import Iteration, Specification
-from discreet.release.mechanism.tabulation import KEYS, AdaptiveTabulation, read_tabulation
+from discreet.release.mechanism.tabulation import AdaptiveTabulation
+from discreet.release.mechanism.tabulation_toml import KEYS, read_tabulation
 
 OWN_KEYS = ("codes", "groups", "settings", "budgets")
 SHOWN = {"everywhere": (False, False), "totals": (True, False), "below": (False, True)}

@@ -38,24 +38,18 @@ from discreet.release.manifests import JsonDict, read_manifest, read_receipt
 from discreet.release.mechanism.adaptive import Mechanism, column, fill, mechanism
 from discreet.release.mechanism.configuration import Configuration, Place, Privacy
 from discreet.release.mechanism.groups import Specification
+from discreet.release.mechanism.ladder import Ladder
+from discreet.release.mechanism.margins import variance_of
+from discreet.release.mechanism.parts import Codes, Part, keys, published_rows
 from discreet.release.mechanism.regions import Classes
-from discreet.release.mechanism.tables import (
-    Codes,
-    Part,
-    Released,
-    keys,
-    published_rows,
-    read_picked,
-    read_released,
-    variance_of,
-)
-from discreet.release.mechanism.tabulation import AdaptiveTabulation, Ladder
+from discreet.release.mechanism.released import Released, read_picked, read_released
+from discreet.release.mechanism.tabulation import AdaptiveTabulation
 from discreet.release.safetab.configuration import read_configuration
 from discreet.release.safetab.specification import read_specification, read_water
 
 if TYPE_CHECKING:
     from discreet.release.mechanism.counts import GroupCounts
-    from discreet.release.mechanism.tables import Picked
+    from discreet.release.mechanism.released import Picked
     from discreet.release.tables import ArrowTable
 
 CONFIDENTIAL = "CONFIDENTIAL: made from the true counts, for the trusted curator only. Do not publish."

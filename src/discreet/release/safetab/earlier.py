@@ -10,6 +10,7 @@ groups depends on it.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import exp
@@ -24,8 +25,10 @@ from discreet.numbers import Exact, fraction
 from discreet.release.mechanism.adaptive import Mechanism
 from discreet.release.mechanism.configuration import Configuration, Place
 from discreet.release.mechanism.groups import Iteration, Specification
-from discreet.release.mechanism.tables import T1_COLUMNS, margin_of_error, read_columns, variance_of
+from discreet.release.mechanism.margins import margin_of_error, variance_of
+from discreet.release.mechanism.released import read_columns
 from discreet.release.mechanism.tabulation import AdaptiveTabulation
+from discreet.release.mechanism.writer import T1_COLUMNS
 from discreet.release.safetab.account import mechanisms
 from discreet.release.tables import MARK, MARKED
 
@@ -104,23 +107,81 @@ def total_only_groups(
     limit = fraction(sure, name="sure")
     if not 0 < limit < 1:
         raise InputError(f"sure is {limit}; it must be above 0 and below 1")
-    found = _read(Path(earlier), specification)
-    many = len(specification.iterations)
+    found, tabulation = _read(Path(earlier), specification), configuration.tabulation
     passes = [mechanisms(configuration, specification, which) for which in configuration.passes]
     parts = [one for own in passes for one in own if one.stage_one is not None]
-    tabulation = configuration.tabulation
     above = [one for one in parts if not tabulation.is_below(one.geography)]
     if not above:
         raise InputError(f"no groups of {tabulation.above} have a budget, so none could be total-only")
-    # the highest geography of a pass bounds the others: without its count a group is not judged
-    top = {
+    top = _highest(passes, above, tabulation.levels)
+    tally = _tally(parts, found, specification, tabulation, top)
+    judged = [
+        (place, one)
+        for place, one in enumerate(specification.iterations)
+        if top.get(one.level) and not (one.total_only or one.coarse_only)
+    ]
+    groups = [
+        TotalOnlyGroup(
+            group=one,
+            largest=int(tally.largest[place]),
+            chance=exp(tally.logs[place]),
+            below=int(tally.below[place]),
+            kept=float(tally.kept[place]),
+        )
+        for place, one in judged
+        if tally.known[place] == len(top[one.level]) and exp(tally.logs[place]) >= limit
+    ]
+    return TotalOnlyGroups(
+        file=Path(earlier).name,
+        sure=limit,
+        # first those that lose nothing below the states
+        groups=tuple(sorted(groups, key=lambda one: (one.kept, one.largest, one.group.code))),
+        judged=len(judged),
+        unknown=sum(int(tally.known[place]) < len(top[one.level]) for place, one in judged),
+        gains=tuple(map(_gain, above)),
+        notes=found.notes,
+        tabulation=tabulation,
+    )
+
+
+def _highest(
+    passes: Sequence[Sequence[Mechanism]], above: Sequence[Mechanism], levels: Iterable[int]
+) -> dict[int, set[str]]:
+    """Return for each level the highest geography of each pass that has it.
+
+    It bounds the others: without its count a group is not judged.
+    """
+    return {
         level: {
             next(one.geography for one in own if one.level == level)
             for own in passes
             if any(one in above and one.level == level for one in own)
         }
-        for level in tabulation.levels
+        for level in levels
     }
+
+
+@dataclass(frozen=True, slots=True)
+class _Tally:
+    """For each iteration, over all regions: the log of the chance that it gets totals only, its largest
+    count, in how many highest geographies it has one, and its groups below, and how many of them are kept."""
+
+    logs: Floats
+    largest: Ints
+    known: Ints
+    below: Ints
+    kept: Floats
+
+
+def _tally(
+    parts: Sequence[Mechanism],
+    found: _Earlier,
+    specification: Specification,
+    tabulation: AdaptiveTabulation,
+    top: Mapping[int, set[str]],
+) -> _Tally:
+    """Go through the earlier counts, geography by geography and level by level."""
+    many = len(specification.iterations)
     logs, largest, known = np.zeros(many), np.zeros(many, dtype=np.int64), np.zeros(many, dtype=np.int64)
     below, kept = np.zeros(many, dtype=np.int64), np.zeros(many)
     levels = np.array([one.level for one in specification.iterations])
@@ -135,41 +196,17 @@ def total_only_groups(
             logs += np.bincount(group, np.log(_only_totals(one, found.high[here])), many)
         np.maximum.at(largest, group, count)
         known[group] += one.geography in top[one.level]
-    judged = [
-        (place, one)
-        for place, one in enumerate(specification.iterations)
-        if top.get(one.level) and not (one.total_only or one.coarse_only)
-    ]
-    groups = [
-        TotalOnlyGroup(
-            group=one,
-            largest=int(largest[place]),
-            chance=exp(logs[place]),
-            below=int(below[place]),
-            kept=float(kept[place]),
-        )
-        for place, one in judged
-        if known[place] == len(top[one.level]) and exp(logs[place]) >= limit
-    ]
-    return TotalOnlyGroups(
-        file=Path(earlier).name,
-        sure=limit,
-        # first those that lose nothing below the states
-        groups=tuple(sorted(groups, key=lambda one: (one.kept, one.largest, one.group.code))),
-        judged=len(judged),
-        unknown=sum(int(known[place]) < len(top[one.level]) for place, one in judged),
-        gains=tuple(
-            TotalOnlyGain(
-                place=one.place,
-                variance=float(variance_of(one.stage_two)),
-                variance_total_only=float(variance_of(one.total_only)),
-                margin=margin_of_error(one.stage_two),
-                margin_total_only=margin_of_error(one.total_only),
-            )
-            for one in above
-        ),
-        notes=found.notes,
-        tabulation=tabulation,
+    return _Tally(logs, largest, known, below, kept)
+
+
+def _gain(one: Mechanism) -> TotalOnlyGain:
+    """Return what a total-only group gains at one geography and level."""
+    return TotalOnlyGain(
+        place=one.place,
+        variance=float(variance_of(one.stage_two)),
+        variance_total_only=float(variance_of(one.total_only)),
+        margin=margin_of_error(one.stage_two),
+        margin_total_only=margin_of_error(one.total_only),
     )
 
 

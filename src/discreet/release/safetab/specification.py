@@ -18,7 +18,8 @@ from discreet.budget.toml import parse_toml
 from discreet.files import readable
 from discreet.release.mechanism.groups import Iteration, Specification
 from discreet.release.mechanism.specification import read_file
-from discreet.release.mechanism.tabulation import AdaptiveTabulation, read_tabulation
+from discreet.release.mechanism.tabulation import AdaptiveTabulation
+from discreet.release.mechanism.tabulation_toml import read_tabulation
 from discreet.tables import Delimited, Problems, find_columns
 
 

@@ -1,0 +1,63 @@
+"""`discreet estimate`: the best estimates from noisy measurements. They spend nothing."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Annotated
+
+from discreet.budget import load
+from discreet.cli import console
+from discreet.cli.console import PLAIN, Screen, need_tables, option
+from discreet.errors import InputError
+from discreet.options import Estimating
+
+app = console.command(
+    "estimate",
+    "MEASUREMENTS... --out DIR [OPTIONS]",
+    "published --out estimates",
+    'published --out school --query "age * sex" --areas school-districts.csv',
+    "published --out print --tables",
+    "pl94 dhc --out both --query total",
+    "nmf --release pl94-2020 --within 0144001 --down-to Block_Group --out county",
+)
+
+
+@app.default
+@console.takes(Estimating)
+def estimate(
+    *noisy: Annotated[
+        Path,
+        option(
+            "The output of `measure`, a noisy table, or the Census Bureau's noisy measurement files. "
+            "Several are releases of the same people.",
+            "MEASUREMENTS",
+        ),
+    ],
+    screen: Screen = PLAIN,
+    **given: console.Given,
+) -> None:
+    """Estimate every table in every area from all measurements together."""
+    need_tables("estimate")
+    from discreet.answers.measurements import estimated_answer
+    from discreet.release import estimate as find
+
+    if not noisy:
+        raise InputError("there is nothing to estimate from: name the output of `discreet measure`")
+    if "release" in given:
+        given["release"] = load(given["release"])
+    for name in ("difference", "ratio"):
+        given[f"{name}s"] = [_two(text, f"--{name}") for text in given.get(f"{name}s", ())]
+    with screen.working(f"Estimating from {' and '.join(str(one) for one in noisy)}"):
+        done = find(noisy, **given)
+    screen.tell(estimated_answer(done))
+
+
+def _two(text: str, option: str) -> tuple[str, str]:
+    parts = [part.strip() for part in next(csv.reader([text], skipinitialspace=True), [])]
+    if len(parts) != 2 or not all(parts):
+        raise InputError(
+            f"{option} is {text!r}; it must be two areas, or two queries, separated by a comma; a "
+            'name with a comma in it stands in quotes: "Paris, Texas",Rome'
+        )
+    return parts[0], parts[1]

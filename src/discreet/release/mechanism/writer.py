@@ -1,0 +1,170 @@
+"""The files of a ladder, written part by part.
+
+A ladder has two files. The first has one row for each group, its total. The second has the rows of the groups
+with a table of more than that. Rows come by geography, level, region and iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.release.mechanism.ladder import Ladder
+from discreet.release.mechanism.margins import Labels, Margin
+from discreet.release.mechanism.parts import Codes, Integers, Part, Places, published_rows
+from discreet.release.tables import MARK, ArrowArray, ArrowSchema, Folder, OutputTable, arrow, coded, strings
+
+FORMAT = "discreet safetab 1"
+"""Of `summary.json`."""
+
+
+GROUP_COLUMNS = ("REGION_ID", "REGION_TYPE", "ITERATION_CODE")
+T1_COLUMNS = (*GROUP_COLUMNS, "COUNT")
+MORE_COLUMNS = ("TABLE", "NOISE_VARIANCE", "MOE95")
+BUREAU_MARGIN = "MOE95_BUREAU"
+"""The Bureau's margin, floor(1.96 sigma), on request."""
+ROWS = 1 << 19
+"""Rows that are made and written at a time."""
+
+NUMBERS = {"COUNT": "int64", "MOE95": "int64", BUREAU_MARGIN: "int64"}
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """The rows of the tables of a ladder, one table after the other: their labels and their kinds."""
+
+    starts: Integers
+    words: Mapping[str, tuple[NDArray[np.str_], NDArray[np.intp]]]
+    kind: Integers
+
+    @classmethod
+    def of(cls, ladder: Ladder) -> Pattern:
+        """Return the rows of a ladder."""
+        rows = [row for rung in ladder.rungs[1:] for row in rung.rows]
+        # each word once: the bytes of a Parquet file would depend on more than its rows
+        words = {
+            name: np.unique(column, return_inverse=True)
+            for name, column in zip(
+                ladder.labels, zip(*(row.labels for row in rows), strict=True), strict=True
+            )
+        }
+        kinds = ladder.kinds[1:]
+        return cls(
+            np.cumsum(ladder.heights) - ladder.heights,
+            words,
+            np.array([kinds.index(row.kind) for row in rows], dtype=np.int64),
+        )
+
+
+class Writer:
+    """Write the two files of a ladder into a folder, part by part."""
+
+    def __init__(
+        self,
+        folder: Folder,
+        ladder: Ladder,
+        iterations: Sequence[str],
+        labels: Labels,
+        *,
+        bureau: bool,
+        bureau_margins: bool = False,
+    ) -> None:
+        """`bureau`: the Bureau's columns alone. `bureau_margins`: its margins too, in their own column."""
+        self.folder, self.bureau, self._labels = folder, bureau, labels
+        self._more = () if bureau else (*MORE_COLUMNS, *((BUREAU_MARGIN,) if bureau_margins else ()))
+        self._iterations = strings(list(iterations))
+        self.ladder, self._pattern = ladder, Pattern.of(ladder)
+        self.rows = dict.fromkeys(ladder.names, 0)
+        self._columns = {
+            ladder.totals: (*T1_COLUMNS, *self._more),
+            ladder.table: (*GROUP_COLUMNS, *ladder.labels, "COUNT", *self._more),
+        }
+        self._files = {
+            stem: OutputTable(folder.file(stem, folder.kind), folder.kind, self._schema(columns), pipes=True)
+            for stem, columns in self._columns.items()
+        }
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        for file in self._files.values():
+            file.close()
+
+    def write(self, part: Part, regions: Sequence[str]) -> None:
+        """Append the groups of one geography and level."""
+        names, tables = strings(list(regions)), self.ladder.names
+        for chunk in _chunks(part):
+            self.rows[tables[0]] += chunk.size
+            first = coded(np.zeros(chunk.size, dtype=np.int32), [tables[0]])
+            columns = {"COUNT": chunk.totals(), "TABLE": first}
+            number = chunk.label * len(tables) + chunk.table
+            every = np.arange(chunk.size)
+            self._append(self.ladder.totals, chunk, every, names, columns, number, self._labels.total)
+            large = chunk.keep(chunk.table > 0)
+            if large.size:
+                self._cells(large, names)
+
+    def _schema(self, columns: Sequence[str]) -> ArrowSchema:
+        pa = arrow()
+        text = pa.dictionary(pa.int32(), pa.string())
+        types = {"NOISE_VARIANCE": pa.float64()} if self.folder.kind == "parquet" else {}
+        types |= {name: pa.type_for_alias(alias) for name, alias in NUMBERS.items()}
+        marked = [MARK] if self.folder.mark and not self.bureau else []
+        mark = {"warning": self.folder.mark} if self.folder.mark else None
+        return pa.schema([(name, types.get(name, text)) for name in (*columns, *marked)], metadata=mark)
+
+    def _cells(self, part: Part, names: ArrowArray) -> None:
+        tables, heights = self.ladder.names, self.ladder.heights[part.table]
+        table = np.repeat(part.table, heights)
+        row = np.arange(table.size) - np.repeat(np.cumsum(heights) - heights, heights)
+        place = self._pattern.starts[table] + row
+        group = np.repeat(np.arange(part.size), heights)
+        words = self._pattern.words.items()
+        columns = {name: coded(at[place], texts.tolist()) for name, (texts, at) in words}
+        columns |= {"COUNT": published_rows(part), "TABLE": coded(table, list(tables))}
+        for name, count in zip(tables, np.bincount(table, minlength=len(tables)), strict=True):
+            self.rows[name] += int(count)
+        kinds = len(self.ladder.kinds) - 1
+        number = kinds * (part.label[group] * len(tables) + table) + self._pattern.kind[place]
+        self._append(self.ladder.table, part, group, names, columns, number, self._labels.rows)
+
+    def _append(
+        self,
+        stem: str,
+        part: Part,
+        group: Places,
+        names: ArrowArray,
+        columns: dict[str, object],
+        number: Codes | Integers,
+        margins: Sequence[Margin],
+    ) -> None:
+        """Append rows: of which group of the part each is, its own columns, and which margins it has."""
+        columns |= {
+            "REGION_ID": coded(part.region[group], names),
+            "REGION_TYPE": coded(np.zeros(group.size, dtype=np.int32), [part.geography]),
+            "ITERATION_CODE": coded(part.iteration[group], self._iterations),
+        }
+        if not self.bureau:
+            if self.folder.kind == "parquet":
+                columns["NOISE_VARIANCE"] = np.array([float(one.variance) for one in margins])[number]
+            else:
+                columns["NOISE_VARIANCE"] = coded(number, [one.variance for one in margins])
+            columns["MOE95"] = np.array([one.margin for one in margins], dtype=np.int64)[number]
+            columns[BUREAU_MARGIN] = np.array([one.bureau for one in margins], dtype=np.int64)[number]
+        found = (columns[name] for name in self._columns[stem])
+        self._files[stem].write([arrow().array(one) if isinstance(one, np.ndarray) else one for one in found])
+
+
+def _chunks(part: Part) -> Iterator[Part]:
+    """Yield the groups of a part, in order, so many that their rows fit into memory."""
+    ends = np.cumsum(part.widths() + 2)
+    start = 0
+    while start < part.size:
+        base = int(ends[start - 1]) if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, base + ROWS, side="right")))
+        yield part if stop - start == part.size else part.take(np.arange(start, stop))
+        start = stop

@@ -1,0 +1,345 @@
+"""The plan of a run: what decides all that it does, before a record is read, and each of its stages."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from discreet.errors import InputError
+from discreet.files import sha256
+from discreet.release.entry import Entry, now
+from discreet.release.mechanism.adaptive import Mechanism
+from discreet.release.mechanism.adaptive import noisy as noisy_groups
+from discreet.release.mechanism.configuration import Configuration
+from discreet.release.mechanism.corrections import (
+    Corrections,
+    Negative,
+    Parts,
+    Suppression,
+    corrected,
+    donate,
+    partners,
+)
+from discreet.release.mechanism.groups import Specification
+from discreet.release.mechanism.margins import Labels, label
+from discreet.release.mechanism.parts import Part
+from discreet.release.mechanism.released import Picked, read_picked
+from discreet.release.mechanism.writer import Writer
+from discreet.release.rehearsal import NOT_PRIVATE, rehearsal_entropy
+from discreet.release.safetab.account import budget_release, budget_spent, mechanisms
+from discreet.release.safetab.configuration import JSON_FILE, TOML_FILE
+from discreet.release.safetab.specification import FILES, WATER_FILE
+from discreet.release.safetab.summary import PlaceSummary, Summary
+from discreet.release.tables import Folder, output_format
+
+if TYPE_CHECKING:
+    from discreet.release.mechanism.counts import GroupCounts, Resumable
+    from discreet.release.mechanism.records import Source
+    from discreet.release.mechanism.regions import Geography
+
+
+Progress = Callable[[str, int, int], None]
+"""Called with a stage, how much of it is done, and how much there is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What a run does beside the parameters."""
+
+    format: str = "csv"
+    bureau_columns: bool = False
+    bureau_margins: bool = False
+    coterminous: bool = True
+    tabulation_suppression: Suppression | None = None
+    negative: Negative | None = None
+    order: tuple[str, ...] | None = None
+    rehearsal: int | None = None
+    resume: bool = False
+    """Whether coded records stay if the run is interrupted before noise is drawn, and are used if there."""
+    no_noise: bool = False
+    """Whether it was said that some or all budgets are infinite, so that exact counts are written."""
+
+    def __post_init__(self) -> None:
+        output_format(self.format, "")
+        if self.bureau_columns and self.bureau_margins:
+            raise InputError("the Bureau's columns have no margins: ask for one of the two, not both")
+        rehearsal_entropy(self.rehearsal)
+        _ = self.corrections  # a choice that there is not is refused
+
+    @property
+    def corrections(self) -> Corrections:
+        """What is done about alone counts above the combination's, and about negative counts."""
+        return Corrections(self.tabulation_suppression, self.negative)
+
+    def listed(self, order: tuple[str, ...]) -> dict[str, object]:
+        """Return the options as the summary lists them; `order` is that of the specification."""
+        chosen = {**asdict(self), **self.corrections.document(), "order": self.order or order}
+        return {key: value for key, value in chosen.items() if key != "resume"}
+
+
+@dataclass(slots=True)
+class Clock:
+    """Seconds by stage, and who wants to know how far it is."""
+
+    progress: Progress | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[Callable[[int, int], None]]:
+        """Time a stage; it is given a callable for its progress."""
+        tell = self.progress or (lambda _name, _done, _total: None)
+        tell(name, 0, 1)
+        start = time.perf_counter()
+        yield lambda done, total: tell(name, done, total)
+        self.seconds[name] = time.perf_counter() - start
+        tell(name, 1, 1)
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """What decides all that a run does, before a record is read: parameters and options."""
+
+    params: Path
+    options: Options
+    configuration: Configuration
+    specification: Specification
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the parameters."""
+        return self.params.parent if self.params.is_file() else self.params
+
+    @cached_property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """The noise of every geography and level, pass by pass."""
+        passes = self.configuration.passes
+        return tuple(one for w in passes for one in mechanisms(self.configuration, self.specification, w))
+
+    @cached_property
+    def exact(self) -> dict[str, tuple[tuple[str, str], ...]]:
+        """The geographies and levels that are published without noise, by pass."""
+        budgets = self.configuration.budgets
+        return {
+            which: tuple(
+                (where, self.configuration.tabulation.workloads[level].word)
+                for where, level in self.configuration.levels(which)
+                if budgets[where, level] is None
+            )
+            for which in self.configuration.passes
+        }
+
+    @cached_property
+    def _exact(self) -> list[str]:
+        return [" ".join(one) for some in self.exact.values() for one in some]
+
+    @property
+    def warning(self) -> str | None:
+        """Why the output is not private, if it is not."""
+        seed = self.options.rehearsal
+        reasons = [] if seed is None else [f"rehearsal with seed {seed}"]
+        if self._exact:
+            every = len(self._exact) == len(self.mechanisms)
+            reasons.append("no noise" if every else f"no noise at {', '.join(self._exact)}")
+        return f"{NOT_PRIVATE}: {'; '.join(reasons)}" if reasons else None
+
+    def check(self, *, ledger: bool) -> None:
+        """Raise unless budgets are infinite if and only if that was said, and the run fits into its ledger.
+
+        A ledger that several runs share takes one pass, all of it with noise.
+        """
+        exact = self._exact
+        more = f" and {len(exact) - 1} more" if len(exact) > 1 else ""
+        if exact and not self.options.no_noise:
+            raise InputError(
+                f"the budget of {exact[0]}{more} is infinite, so exact counts would be written; if you mean "
+                "that, say --no-noise; the output is then marked NOT PRIVATE"
+            )
+        if self.options.no_noise and not exact:
+            raise InputError(
+                "--no-noise is given, but every budget is finite; leave it out, or make a budget infinite"
+            )
+        if ledger and len(self.configuration.passes) > 1:
+            passes = [self.configuration.tabulation.passes[which] for which in self.configuration.passes]
+            both = " and ".join(one.switch or one.name for one in passes)
+            raise InputError(
+                f"the run is to be entered in a ledger, but both {both} are true; the two passes "
+                "count different people, and a ledger is for one population: run one pass at a time, each "
+                "with its own ledger"
+            )
+        if ledger and exact:
+            raise InputError(
+                "the run is to be entered in a ledger, but a budget is infinite; what is published without "
+                "noise has no finite cost to enter: give finite budgets, or use no ledger"
+            )
+
+    def entries(self) -> tuple[Entry, ...]:
+        """Return drafts of the ledger entries: one for each pass, of the part of it that has noise."""
+        budgets = {place: rho or Fraction(0) for place, rho in self.configuration.budgets.items()}
+        finite = replace(self.configuration, budgets=budgets)
+        return tuple(
+            Entry(
+                id=f"-{which}",
+                time=now(),
+                version=version("discreet"),
+                command=f"safetab run {which}"
+                if len(self.configuration.tabulation.passes) > 1
+                else "safetab run",
+                release=budget_release(finite, self.specification, which),
+                rehearsal=self.options.rehearsal,
+                exact=self.exact[which],
+                output=".",
+            )
+            for which in self.configuration.passes
+            if finite.levels(which)
+        )
+
+    def files(self) -> list[dict[str, str | int]]:
+        """Return role, hash and size of the files of parameters, as a ledger lists them."""
+        names: tuple[str, ...] = (JSON_FILE, TOML_FILE, *FILES, WATER_FILE)
+        if self.params.is_file():
+            tabulation = self.configuration.tabulation
+            inputs = (one.input for one in tabulation.ladders.values())
+            names = (self.params.name, *(name for name in (*inputs, tabulation.without[0]) if name))
+        paths = [self.folder / name for name in names]
+        return [
+            {"role": path.name, "sha256": sha256(path), "bytes": path.stat().st_size}
+            for path in paths
+            if path.is_file()
+        ]
+
+    def resumable(self, out: Path, sources: Sequence[Source]) -> Resumable:
+        """Say where the coded records of a run stay, and what they were made from."""
+        from discreet.release.mechanism.counts import Resumable
+
+        data = [[source.name, *source.state] for source in sources]
+        made_from = {"version": version("discreet"), "parameters": self.files(), "data": data}
+        return Resumable.beside(out, made_from)
+
+    @cached_property
+    def numbers(self) -> dict[tuple[str, int], int]:
+        """The number of each mechanism among those of its ladder: labels are counted through."""
+        found: dict[tuple[str, int], int] = {}
+        for ladder in self.configuration.tabulation.ladders.values():
+            own = (one.place for one in self.mechanisms if one.ladder is ladder)
+            found |= {place: number for number, place in enumerate(own)}
+        return found
+
+    def picked(self, geography: Geography) -> dict[tuple[str, int], Picked]:
+        """Read the published counts that pick tables, where the specification says so."""
+        found: dict[tuple[str, int], Picked] = {}
+        for ladder in self.configuration.tabulation.ladders.values():
+            if not ladder.picks:
+                places = [one.place for one in self.mechanisms if one.ladder is ladder]
+                found |= read_picked(
+                    self.folder / ladder.input, self.specification, geography.regions, places
+                )
+        return found
+
+    def add_noise(
+        self, counts: GroupCounts, clock: Clock, picked: Mapping[tuple[str, int], Picked] | None = None
+    ) -> dict[tuple[str, int], Part]:
+        """Return the released groups of every geography and level, before post-processing."""
+        source, found = rehearsal_entropy(self.options.rehearsal), {}
+        with clock.stage("noise") as tell:
+            for number, one in enumerate(self.mechanisms, 1):
+                part = noisy_groups(
+                    counts,
+                    self.specification,
+                    one,
+                    allow_negative=self.configuration.allow_negative_counts,
+                    source=source,
+                    picked=(picked or {}).get(one.place),
+                )
+                # labels of all mechanisms are counted through, so that a donated group keeps its own
+                found[one.place] = replace(part, label=part.label + 2 * self.numbers[one.place])
+                tell(number, len(self.mechanisms))
+        return found
+
+    def process(
+        self, noisy: Parts, geography: Geography, water: frozenset[str]
+    ) -> tuple[dict[tuple[str, int], Part], int, int]:
+        """Return the groups after post-processing, and how many were donated and dropped."""
+        parts, donated, dropped = dict(noisy), 0, 0
+        classes = geography.coterminous(water) if self.options.coterminous else ()
+        tabulated = {place: self.specification.places(*place) for place in noisy}
+        if classes:
+            tabulation, order = self.configuration.tabulation, self.options.order
+            parts, donated = donate(noisy, classes, tabulated, tabulation, order=order)
+        if how := self.options.corrections:
+            before, parts = parts, corrected(parts, partners(self.specification), tabulated, how)
+            dropped = sum(part.size - parts[place].size for place, part in before.items())
+        return parts, donated, dropped
+
+    def write(
+        self, folder: Folder, parts: Parts, geography: Geography, tell: Callable[[int, int], None]
+    ) -> dict[str, int]:
+        """Write the tables and return the rows of each."""
+        codes, options, done = [one.code for one in self.specification.iterations], self.options, 0
+        rows: dict[str, int] = {}
+        for ladder in self.configuration.tabulation.ladders.values():
+            own = [one for one in self.mechanisms if one.ladder is ladder]
+            labels = Labels(
+                [
+                    label(noise, ladder, table)
+                    for one in own
+                    for noise in one.noises
+                    for table in range(len(ladder.rungs))
+                ]
+            )
+            with Writer(
+                folder,
+                ladder,
+                codes,
+                labels,
+                bureau=options.bureau_columns,
+                bureau_margins=options.bureau_margins,
+            ) as writer:
+                for one in own:
+                    writer.write(parts[one.place], geography.regions[one.geography])
+                    done += 1
+                    tell(done, len(self.mechanisms))
+            rows |= writer.rows
+        return rows
+
+    def place(self, one: Mechanism, geography: Geography, noisy: Parts, parts: Parts) -> PlaceSummary:
+        """Return what there could be of a geography and level, and what was released."""
+        regions = len(geography.regions[one.geography])
+        iterations = len(self.specification.places(*one.place))
+        tables = np.bincount(parts[one.place].table, minlength=len(one.ladder.rungs))
+        # where published counts pick the tables, they say which groups there are
+        suppressed = regions * iterations - noisy[one.place].size if one.ladder.picks else 0
+        return PlaceSummary(one, regions, iterations, suppressed, tuple(map(int, tables)))
+
+    def summary(
+        self,
+        out: Path,
+        rows: Mapping[str, int],
+        geography: Geography,
+        noisy: Parts,
+        processed: tuple[Parts, int, int],
+    ) -> Summary:
+        """Return the summary of what was written; `processed` is what `process` returned."""
+        parts, donated, dropped = processed
+        configuration = self.configuration
+        return Summary(
+            out=out,
+            rows=rows,
+            places=tuple(self.place(one, geography, noisy, parts) for one in self.mechanisms),
+            budgets={which: budget_spent(configuration, which) for which in configuration.passes},
+            privacy=configuration.privacy,
+            options=self.options.listed(configuration.tabulation.order),
+            donated=donated,
+            dropped=dropped,
+            areas=configuration.tabulation.areas.many,
+            warning=self.warning,
+            notes=(*configuration.notes, *self.specification.notes, *geography.notes),
+        )
