@@ -108,7 +108,7 @@ def _body(found: Curated, said: Sequence[Sentence], written: Sequence[str]) -> I
     if any(map(is_marked, tables)):
         yield STAR
     yield from (Paragraph(str(Caution(note))) for note in found.notes)
-    yield from (f"Notation: {name}, confidential." for name in written)
+    yield from (f"Written: {name}, confidential." for name in written)
 
 
 def curator_sections(found: Curated) -> list[Answer]:

@@ -98,10 +98,10 @@ def design_written(answer: Answer, out: Path | None) -> Answer:
     """Return the answer of a design with the file that it was written to, if any.
 
     >>> design_written(Answer("a design"), Path("design.xlsx")).body
-    ('Notation: design.xlsx.',)
+    ('Written: design.xlsx.',)
     """
     place = None if out is None else str(out)
-    body = answer.body if place is None else (*answer.body, f"Notation: {place}.")
+    body = answer.body if place is None else (*answer.body, f"Written: {place}.")
     return replace(answer, record={**answer.record, "out": place}, body=body)
 
 
