@@ -253,7 +253,7 @@ def test_totals_below_what_is_spent(measure, discreet, refused):
     cost = discreet("account", "ledger.json", "--delta", "1e-10", "--json")
     epsilon = json.loads(cost.out)["results"][0]["epsilon"]
     message = refused(*total, f"person:bounded:{int(epsilon)}@1e-10", "--reason", "less")
-    assert f"the runs have spent epsilon {epsilon:.5f} (exact) at delta 1e-10" in message
+    assert f"the runs have spent epsilon {epsilon:.6g} (exact) at delta 1e-10" in message
     message = refused(*total, "person:bounded:20@0", "--reason", "pure")
     assert "no finite epsilon at delta 0" in message
     message = refused(*total, "person:bounded:20@1e-400", "--reason", "tiny")

@@ -16,7 +16,7 @@ def test_the_how_to_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     blocks = BLOCK.findall((DOCS / "howto" / "measure.md").read_text())
-    assert len(blocks) == 6
+    assert len(blocks) == 4
     for block in blocks:
         exec(block, names)
 

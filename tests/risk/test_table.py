@@ -418,7 +418,7 @@ def test_arguments_that_cannot_be_used(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(InputError, match="there is no file"):
         table_risk(tmp_path / "none.csv", prior="1/2")
     with pytest.raises(InputError, match="must end in"):
-        table_risk(tmp_path / "t.xlsx", prior="1/2")
+        table_risk(tmp_path / "t.docx", prior="1/2")
     monkeypatch.setattr(table_module, "MOST_ENTRIES", 200)
     with pytest.raises(PrecisionError, match="too many different variances"):
         table_risk(path, prior="1/2")

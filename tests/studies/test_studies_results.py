@@ -432,7 +432,7 @@ def test_sieve_leaves_one_node_in_thousands() -> None:
     )
     assert (sequential <= kept).all()  # the product of the moduli drops more than each modulus by itself
     assert (total > 1000 * kept).all()
-    assert find("nodes")[0].draw(study).axes
+    assert picture_of(study).panels
 
 
 def test_edgeworth_orders_and_bound() -> None:

@@ -15,6 +15,7 @@ from discreet.accounting.contour import Kind
 from discreet.cli import reproduce as command
 from discreet.errors import InputError
 from discreet.studies import find, printed, tables
+from discreet.studies.answer import picture_of
 from discreet.studies.tables import Cut
 
 # zCDP's epsilons of the 2020 DHC for these deltas, rho + 2 sqrt(rho ln 1/delta), rho = 24811/5000
@@ -63,7 +64,7 @@ def test_a_file_in_every_form_gives_the_same_table(tmp_path: Path, rows: list[st
     one, two, three = (entry.compute(tables=path) for path in (plain, packed, folder))
     assert one.rows == two.rows == three.rows
     assert one.title == "2020 DHC, persons: 4 published deltas beside ours"
-    assert entry.draw(one).axes
+    assert picture_of(one).panels
 
 
 def test_agreement_excess_and_its_cause(tmp_path: Path, rows: list[str]) -> None:

@@ -94,7 +94,10 @@ def as_percent(chance: str) -> str:
 
 
 def words(html: str) -> str:
-    """What a reader of the page sees."""
+    """What a reader of the page sees, with powers of ten as commands write them."""
+    html = re.sub(
+        r" × 10<sup>(−?)(\d+)</sup>", lambda ten: f"e{'-' if ten[1] else '+'}{int(ten[2]):02d}", html
+    )
     html = re.sub(r"<(style|script|svg)\b.*?</\1>", " ", html, flags=re.DOTALL)
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
 

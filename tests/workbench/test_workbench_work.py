@@ -272,7 +272,8 @@ def test_numbers_are_found_once_for_all_settings_of_other_pages() -> None:
         assert not numbers.complete
         await finished()
         about = {"delta": half.delta, "neighbours": half.relation}
-        assert numbers.saved == saving(half.release, **about).savings[0]
+        assert numbers.saving.now is not None
+        assert numbers.saving.now.savings == saving(half.release, **about).savings
         # and back: what is known is not asked again
         asked = len(processes.asked)
         numbers.ask(state, settled=True)
