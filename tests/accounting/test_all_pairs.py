@@ -161,6 +161,7 @@ def test_pairs_of_puerto_rico_stay_within_their_bounds_octave_by_octave(epsilon:
             assert abs(value - true) <= error + (2e-13 + found.error[0]) * true
 
 
+@pytest.mark.slow
 def test_pairs_that_agree_to_ten_digits_are_not_evaluated_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """At delta 1e-5 135 pairs of Puerto Rico could be the worst, by what their two paths leave out.
 
@@ -341,6 +342,7 @@ def test_proved_bounds_are_close_and_never_below(name: str) -> None:
     assert np.median(np.array(tops) / values - 1) < 1e-7
 
 
+@pytest.mark.slow
 def test_the_worst_pair_is_not_proved_below_its_own_delta() -> None:
     whole = account(load("dhc-2020"))
     worst = whole.case((6, 6))
@@ -435,6 +437,7 @@ class _EnoughError(Exception):
     """The rest of an account would tell nothing more."""
 
 
+@pytest.mark.slow
 def test_octaves_that_rule_out_nothing_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     # of so many people the pairs of paths are as good as equal: 946 pairs by 6 octaves took minutes
     asked: list[int] = []

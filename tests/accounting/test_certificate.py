@@ -255,6 +255,7 @@ def test_moved_ends_of_a_trade_off(errors: Certificate, low: str, high: str, ver
         assert ("above" if high == "-1e-9" else "below") in found.reason
 
 
+@pytest.mark.slow
 def test_a_trade_off_from_two_cases_that_cross() -> None:
     # f of the release lies below that of each case: both are needed, and one alone refutes no claim
     levels = [

@@ -200,6 +200,7 @@ def test_a_pair_of_puerto_rico_whose_sieve_comes_in_pieces() -> None:
 NINE = ("1.828", "4.02", "4.342", "2.938", "7.443", "0.535", "2.531", "3.909", "4.399")
 
 
+@pytest.mark.slow
 def test_nine_counts_of_unrelated_variances() -> None:
     # accounting design note, section 8: listing by meeting in the middle; these were refused
     loss = compose([G(v) for v in NINE])

@@ -84,6 +84,7 @@ def test_certified_epsilon_and_plot(discreet, small, tmp_path):
     assert plot.read_bytes().startswith(b"<?xml")
 
 
+@pytest.mark.slow
 def test_levels_may_be_named_as_people_write_them(discreet):
     arguments = ("calibrate", "pl94-2020-units", "--delta", "1e-6", "--jobs", 1, "--json", "--moe")
     code, people = (discreet(*arguments, f"{name}=9").json for name in ("Block_Group", "block group"))

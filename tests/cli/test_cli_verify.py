@@ -113,6 +113,7 @@ def test_an_interrupted_export_leaves_nothing(discreet, small, tmp_path, monkeyp
     assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
 
 
+@pytest.mark.slow
 def test_refused_points_are_empty_not_wrong(small, tmp_path, monkeypatch):
     from discreet.accounting.privacy_loss import PrivacyLoss
     from discreet.errors import PrecisionError

@@ -83,6 +83,7 @@ def test_cells_and_children_add_up() -> None:
         assert np.allclose(detailed[above], detailed[above == PARENT].sum(axis=0), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_simulation_bias_variance_and_coverage() -> None:
     """1,000 runs. Means of 90 cells within 4.5 standard errors: a false alarm in 1,600 seeds. Variances
     within 5 (kurtosis allowed for). Coverage averaged over units and cells, small counts and dominated totals

@@ -387,6 +387,7 @@ def measured_again(parent: Path, **options: Any) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("invariant", [False, True])
 def test_streamed_is_what_is_held(
     folders: Any, tmp_path: Path, invariant: bool, monkeypatch: pytest.MonkeyPatch

@@ -66,6 +66,7 @@ def python(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
 
 
+@pytest.mark.slow
 def test_a_search_saves_what_it_finds_and_the_tests_replay_it(copy: Path) -> None:
     searched = python(copy, "tests/fuzz/search.py", "--minutes", "5", "--rounds", "1")
     assert searched.returncode == 1, searched.stdout + searched.stderr

@@ -199,6 +199,7 @@ queries = { sex = { variance = 9 }, total = { variance = 90 } }
 """
 
 
+@pytest.mark.slow
 def test_exact_totals_leave_other_queries_alone(tmp_path: Path, table: Read) -> None:
     """Without attributes queries are apart; the whole numbers of one were split with another's weights."""
     rows = ["unit,parent,level,query,cell,count"]
@@ -298,6 +299,7 @@ def test_nothing_heavy_is_imported_early() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.slow
 @settings(
     max_examples=25,
     deadline=None,

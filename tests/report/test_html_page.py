@@ -386,6 +386,7 @@ def test_bad_input_is_refused(asked, message):
         page(small(), **asked)
 
 
+@pytest.mark.slow
 def test_the_kind_of_an_answer_leads_and_its_reason_stands_beside_it():
     release = load("sdhc-2020")
     assert release.claim.kind.value == "bound"
@@ -437,6 +438,7 @@ def test_the_saving_is_the_one_that_calibration_finds():
     )
 
 
+@pytest.mark.slow
 def test_a_saving_that_is_not_found_is_explained():
     level = Level(name="A", queries=[Query(name="q", variance="1/1000"), Query(name="r", variance="1/300")])
     release = Release(name="bare", neighbours="bounded", levels=[level])
@@ -445,6 +447,7 @@ def test_a_saving_that_is_not_found_is_explained():
     assert "No saving is stated here" in Reader(page(release, certify=False)).prose
 
 
+@pytest.mark.slow
 def test_levels_are_written_as_people_do():
     release = Release.from_toml(SMALL.replace("County", "Block_Group"))
     prose = Reader(page(release, before=release, certify=False, savings=False)).prose
@@ -502,6 +505,7 @@ def test_the_best_guess_without_the_release_is_rounded_once(prior: str, wanted: 
     assert f"({wanted} without the release)" in prose
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variance", ["1/10000", "1/80"])  # a miss of 0, and one below a millionth
 def test_an_adversary_who_hardly_misses_is_not_said_to_miss_at_least(variance: str) -> None:
     level = f'name = "Nation"\nqueries = {{ "persons" = {{ variance = "{variance}" }} }}'

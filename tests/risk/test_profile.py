@@ -26,6 +26,7 @@ from discreet.risk.profile import best_accuracies, part_risks, risk_profile
 from discreet.risk.two_levels import TwoLevels
 
 
+@pytest.mark.slow
 def test_accuracy_is_one_less_the_least_error_on_the_tradeoff_curve() -> None:
     loss = compose([DiscreteGaussian(variance=5, times=4), DiscreteGaussian(variance="7/2")])
     for p in (Fraction(1, 2), Fraction(1, 5), Fraction(9, 10)):
@@ -308,6 +309,7 @@ def test_all_pairs_of_the_2020_dhc() -> None:
     assert main.accuracy <= profile.overall[0].accuracy
 
 
+@pytest.mark.slow
 @given(
     v1=st.fractions("1/2", "12"),
     v2=st.fractions("1/2", "6"),

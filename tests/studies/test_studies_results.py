@@ -331,6 +331,7 @@ def test_dhc_profile_and_sensitivity_on_some_pairs() -> None:
         assert figure_of(picture_of(one)).axes
 
 
+@pytest.mark.slow
 def test_dhc_reduction_keeps_the_promise_of_every_pair() -> None:
     study = computed("dhc-reduction")
     # certified search over all pairs; the main pair alone: an earlier version, and another bisection

@@ -137,6 +137,7 @@ def test_sums_are_those_of_a_plain_recount(nation: Nation, released: Path, found
         assert sums == pytest.approx(wanted[key], rel=1e-9), key
 
 
+@pytest.mark.slow
 def test_a_cap_on_race_codes_is_told_from_noise(nation: Nation) -> None:
     """Against a plain recount with two codes and with all of them."""
     params = nation.out.parent / "capped"
@@ -258,6 +259,7 @@ def test_the_release_is_as_expected(found: Curated) -> None:
     assert abs(seen - expected) < 5 * sqrt(expected)
 
 
+@pytest.mark.slow
 def test_mean_error_of_small_groups_is_the_conditional_one(found: Curated) -> None:
     small = [
         x.errors

@@ -147,6 +147,7 @@ def test_a_sign_between_the_fields_that_is_stated(place: Path, duckdb_engine: En
         pass
 
 
+@pytest.mark.slow
 def test_the_noise_is_that_of_the_budgets(place: Path, tmp_path: Path) -> None:
     """Where an input picks the table, cells have noise s / (2 rho): 5/2. Half and twice that are rejected.
 

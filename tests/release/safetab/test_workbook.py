@@ -216,6 +216,7 @@ def test_an_error_of_the_whole_group_and_one_pass() -> None:
     assert tuple(book.stored["Design", f"{column}12"] for column in "NOPQ") == found[0].levels[0].sizes
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     params = tmp_path / "params"
     write_parameters(params)
