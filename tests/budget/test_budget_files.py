@@ -62,7 +62,7 @@ def test_unknown_presets() -> None:
 
 
 def test_directories(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is a directory; the path of a TOML file is needed"):
+    with pytest.raises(InputError, match="is a directory; the path of a TOML file, or of a directory with"):
         load(tmp_path)
 
 

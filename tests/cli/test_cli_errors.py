@@ -239,3 +239,55 @@ def test_too_many_values(refused):
 
 def test_a_release_alone_is_no_claim(refused):
     assert "dhc-2020 is a release; say what is claimed of it" in refused("verify", "dhc-2020")
+
+
+# -- what was meant ------------------------------------------------------------------------------------
+
+RELEASE = """\
+name = "meant"
+neighbours = "bounded"
+[[levels]]
+name = "State"
+[levels.queries]
+{query} = {{ variance = "200", sensitivity = {sensitivity} }}
+"""
+
+
+def test_a_key_of_another_alphabet_is_to_be_quoted(discreet, refused, tmp_path):
+    file = tmp_path / "release.toml"
+    for key in ("âge", "größe", "年齢"):
+        file.write_text(RELEASE.format(query=key, sensitivity=1), encoding="utf-8")
+        assert f'needs quotes: "{key}" (line 6 of' in refused("show", file)
+        file.write_text(RELEASE.format(query=f'"{key}"', sensitivity=1), encoding="utf-8")
+        assert key in discreet("show", file).out
+
+
+def test_a_whole_number_may_stand_in_quotes(discreet, refused, tmp_path):
+    file = tmp_path / "release.toml"
+    file.write_text(RELEASE.format(query="total", sensitivity='"168"'))
+    assert "168" in discreet("show", file).out
+    for wrong in ('"0"', '"1.5"', '"-1"', '"many"'):
+        file.write_text(RELEASE.format(query="total", sensitivity=wrong))
+        assert "must be a whole number above zero" in refused("show", file)
+
+
+def test_options_that_were_meant_otherwise(refused, small):
+    assert "discreet calibrate RELEASE --epsilon E --delta D" in refused("accuracy", small, "--epsilon", "4")
+    assert "--pdf r.pdf prints it" in refused("report", small, "--out", "r.pdf")
+    assert "--records" in refused("measure", small, "--record", "people.csv", "--out", "o")
+
+
+def test_a_directory_stands_for_the_release_or_the_ledger_in_it(discreet, refused, tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    assert "or of a directory with a release.toml" in refused("account", folder)
+    ledger = folder / "discreet-ledger.json"
+    discreet("ledger", "new", ledger, "--total", "person:bounded:3/2")
+    assert "has no run that counts" in refused("account", folder)
+    ledger.unlink()
+    (folder / "release.toml").write_text(RELEASE.format(query="total", sensitivity=1))
+    assert "meant" in discreet("show", folder).out
+    assert (
+        discreet("account", folder, "--quiet").out
+        == discreet("account", folder / "release.toml", "--quiet").out
+    )

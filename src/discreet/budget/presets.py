@@ -22,6 +22,9 @@ LARGEST_FILE = 10_000_000
 ALIASES = {"dhc-2020": "dhc-2020-persons", "pl94-2020": "pl94-2020-persons"}
 """Short names of presets."""
 
+IN_A_FOLDER = ("release.toml", "release.NOT-PRIVATE.toml")
+"""The release in a directory, such as one that `measure` wrote."""
+
 
 def preset_names() -> tuple[str, ...]:
     """Return the names of all presets, in alphabetical order.
@@ -77,13 +80,15 @@ def load_preset(name: str) -> Release:
 
 
 def load_file(path: str | os.PathLike[str]) -> Release:
-    """Return the release that a TOML file states.
+    """Return the release that a TOML file states; a directory stands for the `release.toml` in it.
 
     >>> load_file("no-such-file.toml")
     Traceback (most recent call last):
     discreet.errors.InputError: there is no file no-such-file.toml
     """
-    text, name = read_text_file(path)
+    inside = [os.path.join(path, name) for name in IN_A_FOLDER]
+    file = next(filter(os.path.isfile, inside), path)
+    text, name = read_text_file(file, "TOML file, or of a directory with a release.toml,")
     return Release.from_toml(text, where=name)
 
 

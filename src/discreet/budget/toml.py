@@ -221,6 +221,9 @@ def parse_toml(
     >>> parse_toml("a = ", "a.toml")
     Traceback (most recent call last):
     discreet.errors.InputError: not valid TOML: Invalid value (line 1, the end of a.toml)
+    >>> parse_toml("größe = 1", "a.toml")
+    Traceback (most recent call last):
+    discreet.errors.InputError: a key with letters beyond a to z needs quotes: "größe" (line 1 of a.toml)
     """
     check_keys(text, where, most=most_keys)
     try:
@@ -229,6 +232,10 @@ def parse_toml(
         match = _AT.fullmatch(str(error))
         reason = " ".join((match[1] if match else str(error)).split())
         if match and match[2]:
+            if word := _foreign_word(text, int(match[2]), int(match[3])):
+                raise InputError(
+                    f'a key with letters beyond a to z needs quotes: "{word}" (line {match[2]} of {where})'
+                ) from None
             place = f"line {match[2]}, column {match[3]} of {where}"
         else:
             place = f"line {text.rstrip().count(chr(10)) + 1}, the end of {where}"
@@ -239,6 +246,19 @@ def parse_toml(
         long = re.search(r"[0-9_]{4000,}", text)
         place = f"line {text.count(chr(10), 0, long.start()) + 1} of {where}" if long else where
         raise InputError(f"not usable TOML: a number has thousands of digits ({place})") from None
+
+
+def _foreign_word(text: str, number: int, column: int) -> str:
+    """Return the word at a place where TOML stopped reading, if it stopped at a letter of another alphabet.
+
+    >>> _foreign_word('a = 1\\ngröße = 2', 2, 3), _foreign_word('a b = 1', 1, 3)
+    ('größe', '')
+    """
+    line = text.split("\n")[number - 1]
+    letter = line[column - 1 : column]
+    if letter.isascii() or not letter.isalpha():
+        return ""
+    return next(word[0] for word in re.finditer(r"[\w-]+", line) if word.start() < column <= word.end())
 
 
 def located(error: FieldError, text: str, data: Mapping[str, Any], where: str) -> InputError:

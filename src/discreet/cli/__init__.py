@@ -48,6 +48,12 @@ HOMES = {"accuracy": "plan:accuracy_app", "compare": "account:compare_app", "pre
 
 _started = time.perf_counter()
 
+MEANT = {
+    "--epsilon": "--epsilon, which this command does not take; `discreet calibrate RELEASE --epsilon E "
+    "--delta D` finds the noise for an epsilon, `discreet account RELEASE --epsilon E` the delta at one",
+}
+"""Options that people look for in commands that do not have them, and what they may have meant."""
+
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 _signals: list[int] = []
 """Those that came, in their order."""
@@ -128,13 +134,16 @@ def run(arguments: Sequence[str]) -> int:
     # standard input, by the name that cyclopts does not take for an option
     arguments = ["/dev/stdin" if text == "-" else text for text in arguments]
     try:  # loading takes a moment, in which Ctrl-C ends the program as it does later
-        from cyclopts import CycloptsError, UnusedCliTokensError
+        from cyclopts import CycloptsError, UnknownOptionError, UnusedCliTokensError
 
         try:
             build_app()(arguments, exit_on_error=False, print_error=False, result_action="return_value")
         except UnusedCliTokensError as error:
             more = ", ".join(map(repr, error.unused_tokens or ()))
             return _complain(f"too many values: {more}; an option that takes several is repeated before each")
+        except UnknownOptionError as error:
+            meant = MEANT.get(error.token.keyword or "")
+            return _complain(f"unknown option {meant}" if meant else str(error))
         except CycloptsError as error:
             return _complain(str(error))
     except DiscreetError as error:

@@ -97,11 +97,12 @@ def _check_digits(digits: int | None, certify: bool) -> None:
 
 def read_release(target: str, neighbours: Neighbours | None, unit: str | None = None) -> Release:
     """The release of a target; all runs of a ledger are one."""
-    if os.path.isfile(target):
+    file = os.path.join(target, "discreet-ledger.json") if os.path.isdir(target) else target
+    if os.path.isfile(file):
         from discreet.release import is_ledger, ledger_release
 
-        if is_ledger(target):
-            return ledger_release(target, neighbours=neighbours, unit=unit)
+        if is_ledger(file):
+            return ledger_release(file, neighbours=neighbours, unit=unit)
     if unit is not None:
         raise InputError(f"--unit selects runs of a ledger, and {target} is not a ledger")
     return load(target)

@@ -108,7 +108,7 @@ def takes(question: type) -> Callable[[Callable[..., None]], Callable[..., None]
 
 
 Targets = Annotated[str, option("A preset's name or a TOML file; several make a portfolio.")]
-Target = Annotated[str, option("A preset's name or a TOML file.")]
+Target = Annotated[str, option("A preset's name, a TOML file, or a directory with a release.toml.")]
 Relation = Annotated[Neighbours | None, declared(options.Relation)]
 Deltas = Annotated[list[str] | None, declared(options.Deltas)]
 People = Annotated[int, declared(options.People)]

@@ -48,6 +48,8 @@ def report(
     deltas = console.read_deltas(delta or ["1e-10"])
     if out is None and pdf is None:
         raise InputError("report writes a file: --out FILE.html is needed, or --pdf FILE.pdf")
+    if out is not None and out.suffix.lower() == ".pdf":
+        raise InputError(f"--out is {out}, and the page that it names is HTML; --pdf {out} prints it")
     outputs = Outputs()
     outputs.plan("--out", out, (".html", ".htm"))
     outputs.plan("--pdf", pdf, (".pdf",))
