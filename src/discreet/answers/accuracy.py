@@ -1,10 +1,9 @@
-"""How accurate the estimates of a release will be, and the best plan for them, in words and tables."""
+"""How accurate the estimates of a release will be, in words and tables."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from fractions import Fraction
 from functools import partial
 
 from discreet.answers.answer import (
@@ -12,7 +11,6 @@ from discreet.answers.answer import (
     AnswerTable,
     Cell,
     Column,
-    Fact,
     Paragraph,
     Part,
     Sentence,
@@ -21,13 +19,11 @@ from discreet.answers.answer import (
 )
 from discreet.answers.describing import describes
 from discreet.answers.figure import Axis, Cells, Line, Notation, Panel, Picture, Points
-from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.answers.quantity import Quantity, Style
 from discreet.answers.release import query_words
 from discreet.budget import Release
 from discreet.budget.level_names import level_name
-from discreet.estimation import Plan  # through the package, in which the function `plan` must win
 from discreet.estimation.accuracy import Accuracy, MarginLine, QueryAccuracy, margin_lines
-from discreet.numbers import float_up
 
 _TOGETHER = {
     True: "all queries and levels together",
@@ -39,12 +35,13 @@ _SIZES = (
     Column("sd of the estimate", "sd"),
     Column("95 % margin", "margin95"),
 )
-_LEVELS = (Column("level", is_text=True), Column("query", "query", is_text=True), Column(key="level"))
-_UNKNOWN = "not determined"
+LEVELS = (Column("level", is_text=True), Column("query", "query", is_text=True), Column(key="level"))
+"""The first columns of a table of levels and queries."""
+
+UNKNOWN = "not determined"
+"""Where measurements do not determine a number."""
+
 _NOTHING = "–"
-
-
-# -- accuracy ------------------------------------------------------------------------------------------------
 
 
 @describes(Accuracy)
@@ -69,7 +66,7 @@ def accuracy_answer(found: Accuracy) -> Answer:
         "estimates": _TOGETHER[found.together],
         "levels": levels,
     }
-    every = AnswerTable((*_LEVELS, *_SIZES), tuple(lines))
+    every = AnswerTable((*LEVELS, *_SIZES), tuple(lines))
     lines_of = (
         f"  {level}, {query}: sd {sd}, within {margin} 95 % of the time (noise alone {noise})"
         for level, query, noise, sd, margin in every.cells
@@ -130,7 +127,7 @@ def _sizes(query: QueryAccuracy) -> tuple[Cell, ...]:
     return (
         query.cells,
         Quantity(query.noise_sd, Style.MARGIN, missing="not asked"),
-        *(Quantity(size, Style.MARGIN, missing=_UNKNOWN) for size in (query.sd, query.margin95)),
+        *(Quantity(size, Style.MARGIN, missing=UNKNOWN) for size in (query.sd, query.margin95)),
     )
 
 
@@ -191,7 +188,7 @@ def estimate_cells(line: MarginLine, unknown: str = _NOTHING) -> tuple[Cell, Cel
         return unknown, unknown
     deviation, margin = line.estimate
     if deviation is None or margin is None:
-        return _UNKNOWN, _NOTHING
+        return UNKNOWN, _NOTHING
     return Quantity(deviation, Style.MARGIN), _plus_minus(Quantity(margin, Style.MARGIN))
 
 
@@ -250,130 +247,3 @@ def margins_section(release: Release, estimates: Accuracy | None) -> Answer:
     table = AnswerTable(tuple(columns), rows, "Margins of error by level and query, in counts", groups=True)
     command = f"discreet accuracy {release.name}"
     return Answer("Accuracy with this noise", body=(said, table), command=command)
-
-
-# -- plans ---------------------------------------------------------------------------------------------------
-
-_PLAN_COLUMNS = (
-    *_LEVELS,
-    Column("rho before", "rho_before"),
-    Column("after", "rho_after"),
-    Column("sd before", "sd_before"),
-    Column("after", "sd_after"),
-    Column("goal", "goal", is_text=True),
-)
-
-
-@describes(Plan)
-def plan_answer(found: Plan, *, of: str = "") -> Answer:
-    """Say what the best plan costs and how accurate it is, beside the release it was made `of`."""
-    budgets = {(level, query): both for level, query, *both in found.budgets}
-    sides = (found.before.by_query, found.after.by_query)
-    levels, lines = [], []
-    for level in found.before.levels:
-        queries = []
-        for query in level.queries:
-            key = level.name, query.name
-            sizes = budgets.get(key, (None, None))
-            queries.append(
-                {
-                    "name": query.name,
-                    "cells": query.cells,
-                    **{
-                        word: _side(rho, side[key])
-                        for word, rho, side in zip(("before", "after"), sizes, sides, strict=True)
-                    },
-                }
-            )
-            sds = (Quantity(side[key].sd, Style.BRIEF, digits=4, missing=_UNKNOWN) for side in sides)
-            goal = "binds" if key in found.binding else ""
-            lines.append((level_name(level.name), query.name, level.name, *map(_budget, sizes), *sds, goal))
-        levels.append({"name": level.name, "queries": queries})
-    every = AnswerTable(_PLAN_COLUMNS, tuple(lines))
-    epsilon, delta = (_bound(value, 17) for value in (found.epsilon, found.delta))
-    rho, before = (Quantity(value, Style.BRIEF, digits=5) for value in (found.rho, found.rho_before))
-    record = {
-        "release": found.release.name,
-        "rho": rho,
-        "rho_exact": Quantity(found.rho, Style.FRACTION),
-        "rho_before": before,
-        "epsilon": epsilon,
-        "delta": delta,
-        "proof": None if found.proof is None else {"delta_upper": float_up(found.proof.upper)},
-        "possible": found.possible,
-        "largest_ratio": found.ratio,
-        "binding": found.binding,
-        "dropped": found.dropped,
-        "tree": found.before.children or (),
-        "levels": levels,
-    }
-    facts = (Fact("rho", rho, f"before: {before}"), Fact("epsilon", epsilon, f"at delta {delta}"))
-    name = of or found.before.release
-    return Answer(
-        f"{name}: best plan",
-        record,
-        tuple(_plan_body(found, name, epsilon, delta, every)),
-        facts,
-        tables={"plan": every},
-        command=f"discreet plan {name}",
-        summary=_plan_summary(found, epsilon, delta),
-    )
-
-
-def _plan_summary(found: Plan, epsilon: Quantity, delta: Quantity) -> Sentence:
-    missed = Quantity(math.sqrt(found.ratio), Style.BRIEF, digits=3)
-    return sentence(
-        "{name}: rho {rho} (before {before}), epsilon {epsilon} at delta {delta}{missed}",
-        name=found.release.name,
-        rho=Quantity(found.rho, Style.BRIEF),
-        before=Quantity(found.rho_before, Style.BRIEF),
-        epsilon=epsilon,
-        delta=delta,
-        missed="" if found.possible else f", standard deviations up to {missed} times the goals",
-    )
-
-
-def _bound(value: Fraction, digits: int | None = None) -> Quantity:
-    return Quantity(value, Style.GIVEN, NumberKind.AT_MOST, digits)
-
-
-def _budget(rho: Fraction | None) -> Quantity | str:
-    return "dropped" if rho == 0 else Quantity(rho, Style.BRIEF, digits=4, missing="not asked")
-
-
-def _side(rho: Fraction | None, query: QueryAccuracy) -> dict[str, object]:
-    """A query at a level before or after: its budget, and how accurate it is."""
-    sizes = {"noise_sd": query.noise_sd, "sd": query.sd, "margin95": query.margin95}
-    return {"rho": None if rho is None else str(rho), **sizes}
-
-
-def _plan_body(
-    found: Plan, name: str, epsilon: Quantity, delta: Quantity, every: AnswerTable
-) -> Iterator[Part]:
-    proved = " (not proved)"
-    if found.proof is not None:
-        proved = f" (proved: delta is at most {_bound(found.proof.upper)} there)"
-    yield Paragraph(
-        sentence(
-            "{name}: the best plan costs rho {rho} (before: {before}), and keeps epsilon {epsilon} at delta "
-            "{delta}{proved}.",
-            name=name,
-            rho=Quantity(found.rho, Style.BRIEF, digits=5),
-            before=Quantity(found.rho_before, Style.BRIEF, digits=5),
-            epsilon=epsilon,
-            delta=delta,
-            proved=proved,
-        )
-    )
-    if not found.possible:
-        yield Paragraph(
-            sentence(
-                "Not possible: at epsilon {epsilon} the best plan has {ratio} times the standard deviations "
-                "you want, for every goal that binds. It is shown below.",
-                epsilon=epsilon,
-                ratio=Quantity(math.sqrt(found.ratio), Style.BRIEF, digits=4),
-            )
-        )
-    if found.dropped:
-        yield f"{len(found.dropped)} of {len(found.budgets)} measurements are not needed and are dropped."
-    yield every

@@ -51,7 +51,7 @@ def plan(
         console.read_epsilon(epsilon)
     outputs = Outputs()
     outputs.plan("--out", out, (".toml",), source=target)
-    from discreet.answers.accuracy import plan_answer
+    from discreet.answers.plan import plan_answer
     from discreet.estimation.plan import plan as find
 
     release = load(target)

@@ -1,0 +1,140 @@
+"""The best plan for the accuracy of estimates, in words and tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+
+from discreet.answers.accuracy import LEVELS, UNKNOWN
+from discreet.answers.answer import Answer, AnswerTable, Column, Fact, Paragraph, Part, Sentence, sentence
+from discreet.answers.describing import describes
+from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.budget.level_names import level_name
+from discreet.estimation import Plan  # through the package, in which the function `plan` must win
+from discreet.estimation.accuracy import QueryAccuracy
+from discreet.numbers import float_up
+
+_PLAN_COLUMNS = (
+    *LEVELS,
+    Column("rho before", "rho_before"),
+    Column("after", "rho_after"),
+    Column("sd before", "sd_before"),
+    Column("after", "sd_after"),
+    Column("goal", "goal", is_text=True),
+)
+
+
+@describes(Plan)
+def plan_answer(found: Plan, *, of: str = "") -> Answer:
+    """Say what the best plan costs and how accurate it is, beside the release it was made `of`."""
+    budgets = {(level, query): both for level, query, *both in found.budgets}
+    sides = (found.before.by_query, found.after.by_query)
+    levels, lines = [], []
+    for level in found.before.levels:
+        queries = []
+        for query in level.queries:
+            key = level.name, query.name
+            sizes = budgets.get(key, (None, None))
+            queries.append(
+                {
+                    "name": query.name,
+                    "cells": query.cells,
+                    **{
+                        word: _side(rho, side[key])
+                        for word, rho, side in zip(("before", "after"), sizes, sides, strict=True)
+                    },
+                }
+            )
+            sds = (Quantity(side[key].sd, Style.BRIEF, digits=4, missing=UNKNOWN) for side in sides)
+            goal = "binds" if key in found.binding else ""
+            lines.append((level_name(level.name), query.name, level.name, *map(_budget, sizes), *sds, goal))
+        levels.append({"name": level.name, "queries": queries})
+    every = AnswerTable(_PLAN_COLUMNS, tuple(lines))
+    epsilon, delta = (_bound(value, 17) for value in (found.epsilon, found.delta))
+    rho, before = (Quantity(value, Style.BRIEF, digits=5) for value in (found.rho, found.rho_before))
+    record = {
+        "release": found.release.name,
+        "rho": rho,
+        "rho_exact": Quantity(found.rho, Style.FRACTION),
+        "rho_before": before,
+        "epsilon": epsilon,
+        "delta": delta,
+        "proof": None if found.proof is None else {"delta_upper": float_up(found.proof.upper)},
+        "possible": found.possible,
+        "largest_ratio": found.ratio,
+        "binding": found.binding,
+        "dropped": found.dropped,
+        "tree": found.before.children or (),
+        "levels": levels,
+    }
+    facts = (Fact("rho", rho, f"before: {before}"), Fact("epsilon", epsilon, f"at delta {delta}"))
+    name = of or found.before.release
+    return Answer(
+        f"{name}: best plan",
+        record,
+        tuple(_plan_body(found, name, epsilon, delta, every)),
+        facts,
+        tables={"plan": every},
+        command=f"discreet plan {name}",
+        summary=_plan_summary(found, epsilon, delta),
+    )
+
+
+def _plan_summary(found: Plan, epsilon: Quantity, delta: Quantity) -> Sentence:
+    missed = Quantity(math.sqrt(found.ratio), Style.BRIEF, digits=3)
+    return sentence(
+        "{name}: rho {rho} (before {before}), epsilon {epsilon} at delta {delta}{missed}",
+        name=found.release.name,
+        rho=Quantity(found.rho, Style.BRIEF),
+        before=Quantity(found.rho_before, Style.BRIEF),
+        epsilon=epsilon,
+        delta=delta,
+        missed="" if found.possible else f", standard deviations up to {missed} times the goals",
+    )
+
+
+def _bound(value: Fraction, digits: int | None = None) -> Quantity:
+    return Quantity(value, Style.GIVEN, NumberKind.AT_MOST, digits)
+
+
+def _budget(rho: Fraction | None) -> Quantity | str:
+    return "dropped" if rho == 0 else Quantity(rho, Style.BRIEF, digits=4, missing="not asked")
+
+
+def _side(rho: Fraction | None, query: QueryAccuracy) -> dict[str, object]:
+    """A query at a level before or after: its budget, and how accurate it is."""
+    sizes = {"noise_sd": query.noise_sd, "sd": query.sd, "margin95": query.margin95}
+    return {"rho": None if rho is None else str(rho), **sizes}
+
+
+def _plan_body(
+    found: Plan, name: str, epsilon: Quantity, delta: Quantity, every: AnswerTable
+) -> Iterator[Part]:
+    proved = " (not proved)"
+    if found.proof is not None:
+        proved = f" (proved: delta is at most {_bound(found.proof.upper)} there)"
+    yield Paragraph(
+        sentence(
+            "{name}: the best plan costs rho {rho} (before: {before}), and keeps epsilon {epsilon} at delta "
+            "{delta}{proved}.",
+            name=name,
+            rho=Quantity(found.rho, Style.BRIEF, digits=5),
+            before=Quantity(found.rho_before, Style.BRIEF, digits=5),
+            epsilon=epsilon,
+            delta=delta,
+            proved=proved,
+        )
+    )
+    if not found.possible:
+        yield Paragraph(
+            sentence(
+                "Not possible: at epsilon {epsilon} the best plan has {ratio} times the standard deviations "
+                "you want, for every goal that binds. It is shown below.",
+                epsilon=epsilon,
+                ratio=Quantity(math.sqrt(found.ratio), Style.BRIEF, digits=4),
+            )
+        )
+    if found.dropped:
+        yield f"{len(found.dropped)} of {len(found.budgets)} measurements are not needed and are dropped."
+    yield every
