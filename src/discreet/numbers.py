@@ -159,15 +159,14 @@ def _as_given(value: Exact | float) -> str:
 def whole(value: object, *, name: str) -> int:
     """Return `value` as a whole number above zero.
 
-    >>> whole(9, name="groups"), whole("168", name="sensitivity")
-    (9, 168)
+    >>> whole(9, name="groups")
+    9
     >>> whole(True, name="times")
     Traceback (most recent call last):
     discreet.errors.InputError: times is True; it must be a whole number above zero, such as 1
     """
     try:
-        is_written = isinstance(value, str) and re.fullmatch("[0-9]{1,20}", value, re.ASCII)
-        number = int(value) if is_written else operator.index(value)  # type: ignore[arg-type, call-overload]
+        number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         number = 0
     if isinstance(value, bool) or number <= 0:

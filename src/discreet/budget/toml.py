@@ -90,9 +90,14 @@ def _too_long(value: Exact) -> bool:
 
 
 def whole_number(value: object, *, name: str, field: Place) -> int:
-    """Return `value` as a whole number above zero, or raise a `FieldError`."""
+    """Return `value`, which may be written as a text, as a whole number above zero, or raise a `FieldError`.
+
+    >>> whole_number("168", name="sensitivity", field=("sensitivity",))
+    168
+    """
     with inside(*field):
-        return numbers.whole(value, name=name)
+        is_written = isinstance(value, str) and re.fullmatch("[0-9]{1,20}", value)
+        return numbers.whole(int(value) if is_written else value, name=name)  # type: ignore[call-overload]
 
 
 def line(value: object, *, name: str, field: Place, empty: bool = False) -> str:
