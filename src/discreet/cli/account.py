@@ -97,10 +97,11 @@ def _check_digits(digits: int | None, certify: bool) -> None:
 
 def read_release(target: str, neighbours: Neighbours | None, unit: str | None = None) -> Release:
     """The release of a target; all runs of a ledger are one."""
-    file = os.path.join(target, "discreet-ledger.json") if os.path.isdir(target) else target
-    if os.path.isfile(file):
+    if os.path.exists(target):
         from discreet.release import is_ledger, ledger_release
+        from discreet.release.ledger_file import FILE
 
+        file = os.path.join(target, FILE) if os.path.isdir(target) else target
         if is_ledger(file):
             return ledger_release(file, neighbours=neighbours, unit=unit)
     if unit is not None:
