@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from discreet.answers.answer import Answer, Fact, Paragraph, Part, sentence
+from discreet.answers.answer import Answer, Caution, Fact, Paragraph, Part, sentence
 from discreet.answers.describing import describes
+from discreet.answers.fit import fit_sentence, residual_table
 from discreet.answers.ledger import ledger_note
 from discreet.answers.quantity import Quantity, Style
 from discreet.answers.release import relation
@@ -13,6 +14,7 @@ from discreet.budget.level_names import level_name
 from discreet.files import json_fields
 from discreet.release.entry import several
 from discreet.release.hierarchy.estimates import Estimated
+from discreet.release.hierarchy.fit_report import fit_record, fit_warning
 from discreet.release.hierarchy.measuring import Measured
 from discreet.release.hierarchy.tabulating import Tabulated
 from discreet.release.rehearsal import NOT_PRIVATE
@@ -140,14 +142,20 @@ def _measured_body(done: Measured, rho: Quantity) -> Iterator[Part]:
 def estimated_answer(done: Estimated) -> Answer:
     """Say what a run of `estimate` wrote, and what kind of estimates they are."""
     facts = (Fact("estimates", _count(done.cells)), Fact("areas", _count(done.units)))
+    warning = fit_warning(done.fit, numbered=done.numbered)
     lost = f", {done.undetermined} of them not determined" if done.undetermined else ""
     return Answer(
         "Estimates",
-        json_fields(done, undetermined="not_determined"),
+        {
+            **json_fields(done, undetermined="not_determined"),
+            "fit": fit_record(done.fit, numbered=done.numbered),
+        },
         tuple(_estimated_body(done)),
         facts,
+        () if warning is None else (Caution(" ".join(warning), loud=True),),
         command="discreet estimate",
-        summary=f"{done.cells} estimates of {done.units} areas{lost}, in {done.out}: {', '.join(done.files)}",
+        summary=f"{done.cells} estimates of {done.units} areas{lost}, in {done.out}: {', '.join(done.files)}"
+        + ("" if warning is None else f"\n  WARNING: {warning[0]}"),
     )
 
 
@@ -176,4 +184,7 @@ def _estimated_body(done: Estimated) -> Iterator[Part]:
         yield sentence(
             "No measurement determines {many} of them; they are left empty.", many=_count(done.undetermined)
         )
+    yield fit_sentence(done.fit)
+    if done.fit.warning:
+        yield residual_table(done.fit, numbered=done.numbered)
     yield _files(done.files)

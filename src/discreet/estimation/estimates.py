@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from discreet.budget import Attributes, Tabulation
 from discreet.errors import InputError
 from discreet.estimation.component import ByComponent
+from discreet.estimation.fit import Residuals
 from discreet.estimation.intervals import Noises, View, independent_noises, shared_widths
 from discreet.estimation.laws import normal_quantile
 from discreet.estimation.model import Model, Told, size_of
@@ -23,6 +24,9 @@ from discreet.noise import Noise
 
 Rows = tuple[Integers, Numbers]
 """Units, and a row of cells for each, in the order of the attributes."""
+
+Seen = tuple[int, str, Integers, Numbers]
+"""Measurements that were read: the number of the release, the query, units, and a row of cells for each."""
 
 MOST_HELD = 5_000_000
 """Cells held in memory; if there are more, the units of the last depth are streamed."""
@@ -184,7 +188,7 @@ class Estimates:
         given, cut = self.given, self.cut
         own = self._own(slice(0, cut), self.tree.kind[:cut], np.arange(cut))
         below: ByComponent | None = None
-        if cut < given.size:
+        if 0 < cut < given.size:
             # sums over siblings of one kind; a family has one parent
             kinds = len(self.view.told)
             code, family = np.unique(
@@ -235,8 +239,11 @@ class Estimates:
                 into[first : first + len(rows)] += rows
         return total
 
-    def _own(self, units: slice, kind: Integers, row: Integers) -> ByComponent:
-        """Return the own beliefs of some units, summed by `row`; the units of a row are of one kind."""
+    def _own(
+        self, units: slice, kind: Integers, row: Integers, seen: list[Seen] | None = None
+    ) -> ByComponent:
+        """Return the own beliefs of some units, summed by `row`; the units of a row are of one kind. What was
+        read is added to `seen`."""
         many, model = len(kind), self.model
         h = [np.zeros((many, component.size, component.copies)) for component in model.components]
         t = (
@@ -244,12 +251,14 @@ class Estimates:
             if self.given.exact
             else None
         )
-        for source in self.given.sources:
+        for release, source in enumerate(self.given.sources):
             # a kind that was split by its exact counts keeps the laws of the original kind
             first = np.unique(self.tree.kind, return_index=True)[1]
             laws = [source.laws[self.given.tree.kind[unit]] for unit in first]
             sums: dict[str, Floats] = {}
             for query, who, values in source.read(units):
+                if seen is not None:
+                    seen.append((release, query, who, values))
                 self._add(sums, query, row[who - units.start], values, many)
             for query, total in sums.items():
                 sizes = [size_of(by_query[query]) if query in by_query else np.inf for by_query in laws]
@@ -283,8 +292,13 @@ class Estimates:
             for target, collected in zip(into, projection.collect(values[part]), strict=True):
                 target[part] += collected
 
-    def at(self, units: slice | Sequence[int] | Integers | None = None) -> UnitEstimates:
-        """Return the estimates of some units, or of all."""
+    def at(
+        self,
+        units: slice | Sequence[int] | Integers | None = None,
+        residuals: Residuals | None = None,
+    ) -> UnitEstimates:
+        """Return the estimates of some units, or of all. The residuals of units that are not held are added
+        to `residuals`."""
         who = np.arange(self.given.size)
         who = (
             who if units is None else who[units] if isinstance(units, slice) else np.asarray(units, np.int64)
@@ -303,15 +317,25 @@ class Estimates:
                 wide = slice(begin, min(begin + 4 * step, last))
                 mine = some[(who[some] >= wide.start) & (who[some] < wide.stop)]
                 if mine.size:
-                    self._below(wide, who[mine], mine, x)
+                    self._below(wide, who[mine], mine, x, residuals)
         return UnitEstimates(self, who, x)
 
-    def _below(self, units: slice, who: Integers, rows: Integers, into: ByComponent) -> None:
+    def _below(
+        self, units: slice, who: Integers, rows: Integers, into: ByComponent, residuals: Residuals | None
+    ) -> None:
         """Read some units of the last depth again, and write their estimates into rows of `into`."""
-        own = self._own(units, self.tree.kind[units], np.arange(units.stop - units.start))
-        for estimates, passes, mine in zip(into, self._passes, own, strict=True):
-            z = mine[who - units.start]
-            estimates[rows] = passes.down(self.tree.parent[who], self.node[who], z, z)
+        seen: list[Seen] | None = None if residuals is None else []
+        own = self._own(units, self.tree.kind[units], np.arange(units.stop - units.start), seen)
+        for estimates, passes, beliefs in zip(into, self._passes, own, strict=True):
+            z = beliefs[who - units.start]
+            # areas without any above them learn from their own measurements only
+            alone = self.cut == 0
+            estimates[rows] = z if alone else passes.down(self.tree.parent[who], self.node[who], z, z)
+        for release, query, read, values in seen or ():
+            mine = np.flatnonzero(np.isin(read, who))
+            at = rows[np.searchsorted(who, read[mine])]
+            assert residuals is not None
+            residuals.add(release, query, read[mine], values[mine], [estimates[at] for estimates in into])
 
     def values(self, query: str) -> Floats:
         """Return the estimates, a row for each unit, a column for each cell; nan if not determined."""

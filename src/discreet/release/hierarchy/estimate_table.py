@@ -9,6 +9,7 @@ import numpy as np
 
 from discreet.errors import InputError
 from discreet.estimation.estimates import SharedWork
+from discreet.estimation.fit import Residuals
 from discreet.estimation.intervals import count_ends
 from discreet.estimation.tables import WholeTables
 from discreet.estimation.tree import Floats, Tree
@@ -41,8 +42,10 @@ def write_estimates(
     *,
     tables: bool = False,
     cluster: SharedWork | None = None,
+    residuals: Sequence[Residuals] = (),
 ) -> Written:
-    """Write the estimates of queries in all units, or those down to a level, with intervals."""
+    """Write the estimates of queries in all units, or those down to a level, with intervals. Residuals of
+    units that are read for this are added to `residuals`, one for each group."""
     wanted = found.queries(()) if queries is None else queries
     if tables and len(found.groups) > 1:
         raise InputError(
@@ -56,20 +59,24 @@ def write_estimates(
 
     def columns(part: slice) -> dict[str, Numbers]:
         units = np.arange(part.start, part.stop)
-        parts = found.at(units)
+        mine = [one.empty() for one in residuals]
+        parts = found.at(units, mine)
         made = []
         for query in wanted:
             table, moved = with_ends(*found.numbers(parts, len(units), query, chances), chances)
             if whole is not None:
                 table["table"] = found.groups[0].turned(query, whole.rows(query, units))
             made.append({**table, "moved": moved})
-        return joined_columns(made)
+        added = {f"residuals {place}": one.packed() for place, one in enumerate(mine)}
+        return {**joined_columns(made), **added}
 
     parts = [units for units, _ in chunks(layout)]
     made = map(columns, parts) if cluster is None else cluster.map(columns, parts)
 
     def counted(_units: slice, _rows: slice) -> dict[str, Numbers]:
         table = dict(next(made))
+        for place, one in enumerate(residuals):
+            one.unpack(np.asarray(table.pop(f"residuals {place}"), dtype=np.float64))
         written.lost += int(np.isnan(table["estimate"]).sum())
         written.moved += int(table.pop("moved").sum())
         if whole is not None:

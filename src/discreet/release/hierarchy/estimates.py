@@ -14,6 +14,7 @@ from discreet.errors import InputError
 from discreet.estimation.estimates import (
     SharedWork,
 )
+from discreet.estimation.fit import Fit
 from discreet.faces import Summarised
 from discreet.files import FilePath
 from discreet.numbers import brief, fraction
@@ -22,6 +23,7 @@ from discreet.release.commit import free, staging
 from discreet.release.hierarchy.areas import area_estimates, read_areas
 from discreet.release.hierarchy.contrasts import CONTRASTS, changes_since, contrast_blocks, named_contrasts
 from discreet.release.hierarchy.estimate_table import Written, write_estimates
+from discreet.release.hierarchy.fit_report import fit_record, found_fit
 from discreet.release.hierarchy.joint_estimates import JointEstimates
 from discreet.release.hierarchy.measurements import read_any, with_zeros
 from discreet.release.hierarchy.published import Published
@@ -45,6 +47,10 @@ class Estimated(Summarised):
     additive: bool
     releases: int
     files: tuple[str, ...]
+    fit: Fit
+    """Whether the measurements contradict each other."""
+    numbered: bool = False
+    """Whether several releases were read, an earlier one included."""
     left_out: tuple[str, ...] = ()
     """What the input had that was not used."""
 
@@ -78,13 +84,25 @@ def estimate(asked: Estimating) -> Estimated:
         unions = {} if asked.areas is None else read_areas(asked.areas, found)
         pairs = [("difference", one) for one in asked.differences] + [("ratio", one) for one in asked.ratios]
         contrasts = named_contrasts(pairs, unions, wanted, found) if pairs else []
+        residuals = found.residuals()
         kind = output_format(asked.format, given[0].format, for_spreadsheets=asked.for_spreadsheets)
         with staging(asked.out) as stage:
             mark = f"{NOT_PRIVATE}: made from a rehearsal" if any(one.marked for one in given) else None
             folder = Folder(stage.path, kind, mark=mark, for_spreadsheets=asked.for_spreadsheets)
             done = write_estimates(
-                folder, found, wanted, chances, asked.down_to, tables=asked.tables, cluster=cluster
+                folder,
+                found,
+                wanted,
+                chances,
+                asked.down_to,
+                tables=asked.tables,
+                cluster=cluster,
+                residuals=residuals,
             )
+            parts = [(found, residuals)]
+            if earlier is not None:
+                parts.append((earlier, earlier.residuals()))
+            fit = found_fit(parts)
             if len(found.groups) == 1:
                 folder.units(found.tree)
             if unions:
@@ -96,7 +114,7 @@ def estimate(asked: Estimating) -> Estimated:
                 changes = changes_since(found, earlier, done.tree, asked.queries, wanted, chances)
                 folder.cells("changes", changes)
             compares = bool(contrasts) or earlier is not None
-            folder.json("manifest", _manifest(asked, given, found, wanted, done, compares=compares))
+            folder.json("manifest", _manifest(asked, given, found, wanted, done, fit, compares=compares))
             stage.commit()
     return Estimated(
         Path(asked.out),
@@ -108,6 +126,8 @@ def estimate(asked: Estimating) -> Estimated:
         len(found.groups) == 1,
         len(sources),
         tuple(folder.names),
+        fit,
+        len(given) > 1,
         found.left_out,
     )
 
@@ -125,7 +145,7 @@ def _joined(
     if asked.since is not None:
         paths.append(asked.since)
         given.append(read_any(Path(asked.since), asked.release, None, None, asked.within, asked.streamed))
-        earlier = JointEstimates.of(given[-1:], lean, cluster)
+        earlier = JointEstimates.of(given[-1:], lean, cluster, first=len(given))
     _check_distinct(paths, given)
     return given, found, earlier
 
@@ -136,6 +156,7 @@ def _manifest(
     found: JointEstimates,
     wanted: Sequence[str],
     done: Written,
+    fit: Fit,
     *,
     compares: bool,
 ) -> dict[str, object]:
@@ -154,6 +175,7 @@ def _manifest(
         "not_determined": done.lost,
         "intervals_with_nothing_left": done.moved,
         "columns": done.columns,
+        "fit": fit_record(fit, numbered=len(given) > 1),
         **({"contrasts": CONTRASTS} if compares else {}),
         **({"left_out": list(found.left_out)} if found.left_out else {}),
     }

@@ -27,6 +27,7 @@ from discreet.estimation.estimates import (
     UnitEstimates,
     inverse_variance_weights,
 )
+from discreet.estimation.fit import Residuals
 from discreet.estimation.intervals import FAR, Noises, mixed_noises
 from discreet.estimation.laws import Errors, Terms
 from discreet.estimation.model import as_written
@@ -64,6 +65,8 @@ class Group:
     attributes: Attributes | None
     labels: Mapping[str, ArrowArray]
     estimates: Estimates
+    releases: tuple[int, ...]
+    """The numbers of its releases, from 1."""
 
     def names(self, query: str) -> ArrowArray:
         """Return the names of the cells of a query, as it is written."""
@@ -134,19 +137,28 @@ class JointEstimates:
 
     @classmethod
     def of(
-        cls, given: Sequence[Published], streamed: bool | None = None, workers: SharedWork | None = None
+        cls,
+        given: Sequence[Published],
+        streamed: bool | None = None,
+        workers: SharedWork | None = None,
+        first: int = 1,
     ) -> JointEstimates:
-        """Join the releases that agree in attributes and areas, and estimate each group."""
+        """Join the releases that agree in attributes and areas, and estimate each group; `first` is the
+        number of the first release."""
         joined: list[list[Published]] = []
-        for one in given:
-            for some in joined:
+        numbers: list[list[int]] = []
+        for number, one in enumerate(given, first):
+            for some, its in zip(joined, numbers, strict=True):
                 if _agree(some, one):
                     some.append(one)
+                    its.append(number)
                     break
             else:
                 joined.append([one])
+                numbers.append([number])
         left = [text for one in given for text in one.left_out]
-        return cls([_group(some, streamed, workers) for some in joined], left)
+        groups = zip(joined, numbers, strict=True)
+        return cls([_group(some, its, streamed, workers) for some, its in groups], left)
 
     @property
     def kind(self) -> str:
@@ -197,12 +209,20 @@ class JointEstimates:
         last = int(np.flatnonzero(np.isin(tree.kind, wanted))[-1])
         return int(next(part.stop for part in tree.depths if part.start <= last < part.stop))
 
-    def at(self, units: Integers) -> FoundUnits:
-        """Return the estimates of some units in each group, and which of the units the group has."""
+    def at(self, units: Integers, residuals: Sequence[Residuals] = ()) -> FoundUnits:
+        """Return the estimates of some units in each group, and which of the units the group has. The
+        residuals of units that are not held in memory are added to those of the group."""
         found: list[tuple[UnitEstimates, NDArray[np.bool_]] | None] = []
-        for group, index in zip(self.groups, self.index, strict=True):
-            there = index[units] >= 0
-            found.append((group.estimates.at(index[units][there]), there) if there.any() else None)
+        for place, (group, index) in enumerate(zip(self.groups, self.index, strict=True)):
+            there, watched = index[units] >= 0, residuals[place] if residuals else None
+            found.append((group.estimates.at(index[units][there], watched), there) if there.any() else None)
+        return found
+
+    def residuals(self) -> list[Residuals]:
+        """Return the residuals of each group, those of units held in memory already added up."""
+        found = [Residuals(group.estimates, group.tree.kind) for group in self.groups]
+        for one in found:
+            one.held()
         return found
 
     def numbers(
@@ -353,7 +373,12 @@ def _attributes(given: Sequence[Published]) -> Attributes | None:
     return Attributes({name: list(values) for name, values in first.values}, recodes, zeros)
 
 
-def _group(given: Sequence[Published], streamed: bool | None, workers: SharedWork | None) -> Group:
+def _group(
+    given: Sequence[Published],
+    numbers: Sequence[int],
+    streamed: bool | None,
+    workers: SharedWork | None,
+) -> Group:
     """Put releases into one tree, and estimate from all of them together."""
     tree = max((one.tree for one in given), key=lambda tree: tree.size)
     attributes = _attributes(given)
@@ -379,7 +404,7 @@ def _group(given: Sequence[Published], streamed: bool | None, workers: SharedWor
     labels = {query: names for one in given for query, names in one.labels.items()}
     held = None if streamed is None else not streamed
     found = Estimates(attributes, measured, held=held, workers=workers)
-    return Group(tree, attributes, labels, found)
+    return Group(tree, attributes, labels, found, tuple(numbers))
 
 
 def _join_exact(query: str, one: Rows | None, two: Rows) -> Rows:
