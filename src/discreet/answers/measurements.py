@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from discreet.answers.answer import Answer, Caution, Fact, Paragraph, Part, sentence
+from discreet.answers.answer import Answer, Fact, Paragraph, Part, sentence
 from discreet.answers.describing import describes
-from discreet.answers.fit import fit_sentence, residual_table
+from discreet.answers.fit import fit_caution, fit_sentence, residual_table
 from discreet.answers.ledger import ledger_note
 from discreet.answers.quantity import Quantity, Style
 from discreet.answers.release import relation
@@ -14,7 +14,7 @@ from discreet.budget.level_names import level_name
 from discreet.files import json_fields
 from discreet.release.entry import several
 from discreet.release.hierarchy.estimates import Estimated
-from discreet.release.hierarchy.fit_report import fit_record, fit_warning
+from discreet.release.hierarchy.fit_report import fit_record, fit_warnings
 from discreet.release.hierarchy.measuring import Measured
 from discreet.release.hierarchy.tabulating import Tabulated
 from discreet.release.rehearsal import NOT_PRIVATE
@@ -142,7 +142,7 @@ def _measured_body(done: Measured, rho: Quantity) -> Iterator[Part]:
 def estimated_answer(done: Estimated) -> Answer:
     """Say what a run of `estimate` wrote, and what kind of estimates they are."""
     facts = (Fact("estimates", _count(done.cells)), Fact("areas", _count(done.units)))
-    warning = fit_warning(done.fit, numbered=done.numbered)
+    caution = fit_caution(done.fit, numbered=done.numbered)
     lost = f", {done.undetermined} of them not determined" if done.undetermined else ""
     return Answer(
         "Estimates",
@@ -152,10 +152,10 @@ def estimated_answer(done: Estimated) -> Answer:
         },
         tuple(_estimated_body(done)),
         facts,
-        () if warning is None else (Caution(" ".join(warning), loud=True),),
+        () if caution is None else (caution,),
         command="discreet estimate",
         summary=f"{done.cells} estimates of {done.units} areas{lost}, in {done.out}: {', '.join(done.files)}"
-        + ("" if warning is None else f"\n  WARNING: {warning[0]}"),
+        + "".join(f"\n  WARNING: {text}" for text in fit_warnings(done.fit)),
     )
 
 

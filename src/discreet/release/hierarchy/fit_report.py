@@ -7,9 +7,8 @@ from dataclasses import asdict
 
 import numpy as np
 
-from discreet.estimation.fit import Fit, NamedResiduals, QueryFit, Residuals, fit_of
+from discreet.estimation.fit import Fit, NamedResiduals, Residuals, fit_of
 from discreet.estimation.model import as_written
-from discreet.numbers import brief
 from discreet.release.hierarchy.joint_estimates import Group, JointEstimates
 
 
@@ -38,9 +37,8 @@ def _named(group: Group, residuals: Residuals) -> NamedResiduals:
 
 def fit_record(fit: Fit, *, numbered: bool) -> dict[str, object]:
     """Return the fit as a manifest has it; `numbered`: there are several releases."""
-    warning = fit_warning(fit, numbered=numbered)
     return {
-        "warning": None if warning is None else " ".join(warning),
+        "warning": "; ".join(fit_warnings(fit)) or None,
         "chi_square": fit.chi_square,
         "degrees_of_freedom": fit.degrees_of_freedom,
         "chance": fit.chance,
@@ -55,49 +53,13 @@ def _without(row: dict[str, object], numbered: bool) -> dict[str, object]:
     return {key: value for key, value in row.items() if numbered or key != "release"}
 
 
-def fit_warning(fit: Fit, *, numbered: bool) -> list[str] | None:
-    """Return the sentences of the warning, or None if chance explains the residuals."""
-    if not fit.warning:
-        return None
-    wrong = [one for one in fit.by_query if one.finding]
-    high = "too large" in (fit.finding, fit.largest_finding, *(one.finding for one in wrong))
-    low = "too small" in (fit.finding, *(one.finding for one in wrong))
-    numbers = _on(fit.chi_square, fit.degrees_of_freedom)
-    said = []
-    if high:
-        said.append(
-            f"THE MEASUREMENTS CONTRADICT EACH OTHER by more than their noise explains: {numbers}. A "
-            "variance is larger than stated, an area or an exact count is wrong, or they do not describe the "
-            "same people. Do not trust the standard deviations and intervals."
-        )
-    if low:
-        said.append(
-            f"THE MEASUREMENTS AGREE BETTER THAN THEIR NOISE ALLOWS: {numbers}. A variance is smaller than "
-            "stated, or the numbers were made to agree. Do not trust the standard deviations and intervals."
-        )
-    said += [_about(one, numbered) for one in wrong[:MOST_NAMED]]
-    if len(wrong) > MOST_NAMED:
-        said.append(f"So are {len(wrong) - MOST_NAMED} more.")
-    if fit.largest_finding:
-        one = fit.largest[0]
-        said.append(
-            f"Farthest from its estimate: {brief(one.measured)} was measured where {one.estimate:.1f} is "
-            f"estimated, {abs(one.standardised):.1f} standard deviations away (area {one.unit}, query "
-            f"{one.query}, cell {one.cell})."
-        )
-    return said
+def fit_warnings(fit: Fit) -> tuple[str, ...]:
+    """Return what is wrong with the measurements; nothing if chance explains the residuals."""
+    found = {fit.finding, fit.largest_finding, *(one.finding for one in fit.by_query)}
+    return tuple(text for finding, text in WARNINGS.items() if finding in found)
 
 
-MOST_NAMED = 5
-"""The most queries that a warning names."""
-
-
-def _about(one: QueryFit, numbered: bool) -> str:
-    of = f" of release {one.release}" if numbered else ""
-    return (
-        f"Query {one.query} at {one.level}{of}: {_on(one.chi_square, one.degrees_of_freedom)}, {one.finding}."
-    )
-
-
-def _on(chi_square: float, degrees: float) -> str:
-    return f"chi-square {chi_square:,.0f} on {degrees:,.1f} degrees of freedom"
+WARNINGS = {
+    "too large": "THE MEASUREMENTS CONTRADICT EACH OTHER by more than their noise explains",
+    "too small": "THE MEASUREMENTS AGREE BETTER THAN THEIR NOISE ALLOWS",
+}
