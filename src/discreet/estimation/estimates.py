@@ -265,7 +265,7 @@ class Estimates:
                 self._project(h, query, total / np.array(sizes)[kind][:, None])
         for query, (who, values) in self.given.exact.items():
             inside = (who >= units.start) & (who < units.stop)
-            if t is not None and inside.any():
+            if t is not None and inside.any() and values.any():  # zeros add nothing
                 sums = {}
                 self._add(sums, query, row[who[inside] - units.start], values[inside], many)
                 self._project(t, query, sums[query])
@@ -420,14 +420,14 @@ class Union:
     def __init__(self, estimates: Estimates, units: Integers) -> None:
         self._estimates = estimates
         # replace a whole family by its parent, which may be determined even if its children are not
-        self._units = estimates.tree.merged(units)
-        self._x = [values.sum(axis=0)[None] for values in estimates.at(self._units).x]
+        self.units = estimates.tree.merged(units)
+        self._x = [values.sum(axis=0)[None] for values in estimates.at(self.units).x]
 
     @cached_property
     def _weights(self) -> ByComponent:
         estimates = self._estimates
         return [
-            sum_weights(solution, estimates.tree, estimates.node, self._units)
+            sum_weights(solution, estimates.tree, estimates.node, self.units)
             for solution in estimates.solutions
         ]
 
@@ -455,7 +455,7 @@ class Union:
         """Return the estimates of the cells of a query, in one row; nan if not determined."""
         estimates = self._estimates
         projection = estimates.model.projection(query)
-        nodes = np.unique(estimates.node[self._units])
+        nodes = np.unique(estimates.node[self.units])
         lost = estimates.view.undetermined(query, nodes)[:, projection.classes]
         values = projection.read(self._x)
         values = np.where(self._exact(query)[:, projection.classes], np.rint(values) + 0.0, values)
@@ -491,8 +491,8 @@ class Union:
         """Return the half-widths of intervals; nan if not determined. A union of a single unit has that
         unit's interval."""
         estimates = self._estimates
-        if len(self._units) == 1:
-            return estimates.at(self._units).widths(query, level)
+        if len(self.units) == 1:
+            return estimates.at(self.units).widths(query, level)
         noises, _ = self.shared(query, self, query)
         variances, classes = self.variances(query), estimates.model.projection(query).classes
         return shared_widths(noises, classes[None], np.zeros_like(variances), variances, level)

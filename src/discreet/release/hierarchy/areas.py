@@ -8,6 +8,7 @@ import numpy as np
 
 from discreet.estimation.tree import Tree
 from discreet.files import FilePath
+from discreet.release.hierarchy.bounds import cut_ends
 from discreet.release.hierarchy.estimate_table import joined_columns, with_ends
 from discreet.release.hierarchy.joint_estimates import Chances, Found, JointEstimates
 from discreet.release.hierarchy.layout import Layout, units_of
@@ -41,5 +42,10 @@ def area_estimates(
             np.concatenate(rows) for rows in zip(*((m.a, m.var_a) for m in got), strict=True)
         )
         widths = [found.area_widths(list(unions.values()), query, variances, level) for _, level in chances]
-        tables.append(with_ends(values, np.sqrt(variances), widths, chances)[0])
+        table = with_ends(values, np.sqrt(variances), widths, chances)[0]
+        bounds = [both for one in unions.values() if (both := found.area_bounds(query, one)) is not None]
+        if len(bounds) == len(unions):
+            lower, upper = (np.concatenate(sides) for sides in zip(*bounds, strict=True))
+            cut_ends(table, [name for name, _ in chances], lower, upper)
+        tables.append(table)
     return found.layout(flat_tree(list(unions), "area"), queries), joined_columns(tables)

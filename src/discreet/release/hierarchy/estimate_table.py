@@ -14,6 +14,7 @@ from discreet.estimation.intervals import count_ends
 from discreet.estimation.tables import WholeTables
 from discreet.estimation.tree import Floats, Tree
 from discreet.numbers import brief
+from discreet.release.hierarchy.bounds import cut_ends
 from discreet.release.hierarchy.joint_estimates import Chances, JointEstimates
 from discreet.release.tables import Folder, chunks
 from discreet.tables import Numbers
@@ -31,6 +32,10 @@ class Written:
     """What each column is."""
     lost: int = 0
     moved: int = 0
+    cut: int = 0
+    """Estimates with an interval cut to bounds."""
+    outside: int = 0
+    """Whole numbers outside their bounds."""
 
 
 def write_estimates(
@@ -66,7 +71,14 @@ def write_estimates(
             table, moved = with_ends(*found.numbers(parts, len(units), query, chances), chances)
             if whole is not None:
                 table["table"] = found.groups[0].turned(query, whole.rows(query, units))
-            made.append({**table, "moved": moved})
+            bounds = found.bounds(query, units)
+            none = np.zeros(moved.shape, dtype=np.int64)
+            cut = none if bounds is None else cut_ends(table, [name for name, _ in chances], *bounds)
+            outside = none
+            if bounds is not None and whole is not None:
+                counts = table["table"]
+                outside = ((counts >= 0) & ((counts < bounds[0]) | (counts > bounds[1]))).astype(np.int64)
+            made.append({**table, "moved": moved, "cut": cut, "outside": outside})
         added = {f"residuals {place}": one.packed() for place, one in enumerate(mine)}
         return {**joined_columns(made), **added}
 
@@ -79,6 +91,8 @@ def write_estimates(
             one.unpack(np.asarray(table.pop(f"residuals {place}"), dtype=np.float64))
         written.lost += int(np.isnan(table["estimate"]).sum())
         written.moved += int(table.pop("moved").sum())
+        written.cut += int(table.pop("cut").sum())
+        written.outside += int(table.pop("outside").sum())
         if whole is not None:
             table["table"] = np.ma.masked_less(table["table"], 0)
         return table

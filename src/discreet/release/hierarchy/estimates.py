@@ -10,6 +10,8 @@ from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
 
+import numpy as np
+
 from discreet.errors import InputError
 from discreet.estimation.estimates import (
     SharedWork,
@@ -21,6 +23,7 @@ from discreet.numbers import brief, fraction
 from discreet.options import Estimating, asked_with
 from discreet.release.commit import free, staging
 from discreet.release.hierarchy.areas import area_estimates, read_areas
+from discreet.release.hierarchy.bureau import by_product
 from discreet.release.hierarchy.contrasts import CONTRASTS, changes_since, contrast_blocks, named_contrasts
 from discreet.release.hierarchy.estimate_table import Written, write_estimates
 from discreet.release.hierarchy.fit_report import fit_record, found_fit
@@ -124,7 +127,7 @@ def estimate(asked: Estimating) -> Estimated:
         done.lost,
         all(group.attributes is not None for group in found.groups),
         len(found.groups) == 1,
-        len(sources),
+        len(given) - (earlier is not None),
         tuple(folder.names),
         fit,
         len(given) > 1,
@@ -138,13 +141,14 @@ def _joined(
     """Return the measurements, those of the earlier release last, and the estimates from each release."""
     lean = asked.streamed if cluster is None else True
     known = (asked.release, asked.units, asked.invariants, asked.within, asked.streamed)
-    given = [read_any(Path(one), *known) for one in sources]
+    products = by_product(sources)
+    given = [read_any(some, *known) for some in products]
     if asked.zeros is not None:
         given = [with_zeros(one, asked.zeros) for one in given]
-    found, earlier, paths = JointEstimates.of(given, lean, cluster), None, [*sources]
+    found, earlier, paths = JointEstimates.of(given, lean, cluster), None, [some[0] for some in products]
     if asked.since is not None:
-        paths.append(asked.since)
-        given.append(read_any(Path(asked.since), asked.release, None, None, asked.within, asked.streamed))
+        paths.append(Path(asked.since))
+        given.append(read_any([Path(asked.since)], asked.release, None, None, asked.within, asked.streamed))
         earlier = JointEstimates.of(given[-1:], lean, cluster, first=len(given))
     _check_distinct(paths, given)
     return given, found, earlier
@@ -177,8 +181,22 @@ def _manifest(
         "columns": done.columns,
         "fit": fit_record(fit, numbered=len(given) > 1),
         **({"contrasts": CONTRASTS} if compares else {}),
+        **_bounds(found, done, tables=asked.tables),
         **({"left_out": list(found.left_out)} if found.left_out else {}),
     }
+
+
+def _bounds(found: JointEstimates, done: Written, *, tables: bool) -> dict[str, object]:
+    """Return what the manifest says of bounds, if there are any."""
+    some = [one for group in found.groups for one in group.bounds]
+    if not some:
+        return {}
+    told: dict[str, object] = {
+        "areas": len(np.unique(np.concatenate([one.units for one in some]))),
+        "intervals": "cut to the bounds; estimates are not changed, so that they stay unbiased",
+        "estimates_with_cut_intervals": done.cut,
+    }
+    return {"bounds": told | ({"table_cells_outside": done.outside} if tables else {})}
 
 
 def _check_distinct(paths: Sequence[FilePath], given: Sequence[Published]) -> None:

@@ -21,7 +21,6 @@ from discreet.estimation.estimates import (
     Measurements,
     Moments,
     NoisySource,
-    Rows,
     SharedWork,
     Union,
     UnitEstimates,
@@ -32,6 +31,8 @@ from discreet.estimation.intervals import FAR, Noises, mixed_noises
 from discreet.estimation.laws import Errors, Terms
 from discreet.estimation.model import as_written
 from discreet.estimation.tree import Floats, Integers, Tree
+from discreet.release.hierarchy.bounds import Bounds, joint_bounds
+from discreet.release.hierarchy.held import join_exact
 from discreet.release.hierarchy.layout import Laws, Layout
 from discreet.release.hierarchy.published import Exact, Published
 from discreet.release.tables import ArrowArray, arrow, strings
@@ -67,6 +68,7 @@ class Group:
     estimates: Estimates
     releases: tuple[int, ...]
     """The numbers of its releases, from 1."""
+    bounds: tuple[Bounds, ...] = ()
 
     def names(self, query: str) -> ArrowArray:
         """Return the names of the cells of a query, as it is written."""
@@ -78,6 +80,14 @@ class Group:
     def turned(self, query: str, rows: Numbers) -> Numbers:
         """Turn rows of cells into the order in which the query is written."""
         return rows if self.attributes is None else as_written(self.attributes, query, rows)
+
+    def bounded(self, query: str, units: Integers) -> tuple[Floats, Floats] | None:
+        """Return the least and largest counts of the cells of a query in some units; those that the group
+        does not have (-1) have no bounds."""
+        if not self.bounds or self.attributes is None or not self.answers(query):
+            return None
+        both = joint_bounds(self.bounds, self.attributes.tabulation(query, sums=True), units)
+        return self.turned(query, both[0]), self.turned(query, both[1])
 
     def answers(self, query: str) -> bool:
         """Whether the query can be answered at all."""
@@ -218,6 +228,21 @@ class JointEstimates:
             found.append((group.estimates.at(index[units][there], watched), there) if there.any() else None)
         return found
 
+    def bounds(self, query: str, units: Integers) -> tuple[Floats, Floats] | None:
+        """Return the least and largest counts of the cells of a query in some units, or None if none are
+        known."""
+        pairs = zip(self.groups, self.index, strict=True)
+        return _tightest([group.bounded(query, index[units]) for group, index in pairs])
+
+    def area_bounds(self, query: str, area: Found) -> tuple[Floats, Floats] | None:
+        """Return the same for a union of units, in one row."""
+        found = []
+        for group, one in zip(self.groups, area, strict=True):
+            if one is not None and isinstance(one[0], Union):
+                both = group.bounded(query, one[0].units)
+                found.append(both and (both[0].sum(axis=0)[None], both[1].sum(axis=0)[None]))
+        return _tightest(found)
+
     def residuals(self) -> list[Residuals]:
         """Return the residuals of each group, those of units held in memory already added up."""
         found = [Residuals(group.estimates, group.tree.kind) for group in self.groups]
@@ -330,6 +355,13 @@ class JointEstimates:
         return Moments(x, y, vx, vy, both, mixed_noises(noises, wx, wy))
 
 
+def _tightest(found: Sequence[tuple[Floats, Floats] | None]) -> tuple[Floats, Floats] | None:
+    known = [both for both in found if both is not None]
+    if not known:
+        return None
+    return np.max([low for low, _ in known], axis=0), np.min([high for _, high in known], axis=0)
+
+
 def _agree(some: Sequence[Published], one: Published) -> bool:
     """Whether a release fits into the tree and the attributes of others."""
     largest = max((each.tree for each in some), key=lambda tree: tree.size)
@@ -345,7 +377,21 @@ def _agree(some: Sequence[Published], one: Published) -> bool:
 
 def _inside(small: Tree, large: Tree) -> Integers | None:
     """Return the places of a tree's units in a larger tree, or None if they do not have the same parents."""
-    found = arrow("compute").index_in(small.names, value_set=large.names).fill_null(-1).to_numpy()
+    if small is large:
+        return np.arange(small.size)
+    names, known = small.names, large.names
+    if arrow("compute").count_distinct(known).as_py() < large.size:
+        # a name comes again where one area is the whole of another: the level tells them apart
+        names, known = (
+            strings(
+                [
+                    f"{name} {tree.levels[kind]}"
+                    for name, kind in zip(tree.names.to_pylist(), tree.kind, strict=True)
+                ]
+            )
+            for tree in (small, large)
+        )
+    found = arrow("compute").index_in(names, value_set=known).fill_null(-1).to_numpy()
     place = np.append(found, -1).astype(np.int64)
     if (place[:-1] < 0).any() or (np.diff(place[:-1]) <= 0).any():
         return None
@@ -384,7 +430,7 @@ def _group(
     attributes = _attributes(given)
     kind, sources = np.zeros(tree.size, dtype=np.int64), []
     exact: Exact = {}
-    placed = []
+    placed, bounds = [], []
     for one in given:
         place = _inside(one.tree, tree)
         assert place is not None
@@ -392,28 +438,17 @@ def _group(
         level[place] = one.kind
         kind = kind * (len(one.source.laws) + 1) + level
         placed.append((one, place, level))
+        bounds += [some.placed(place) for some in one.bounds]
     _, first, kind = np.unique(kind, return_index=True, return_inverse=True)
     for one, place, level in placed:
         source, laws = one.source, [*one.source.laws, {}]
         own = [laws[level[unit]] for unit in first.tolist()]
         sources.append(_Moved(source, place, own, source.cells, source.in_order))
         for query, (who, rows) in one.exact.items():
-            exact[query] = _join_exact(query, exact.get(query), (place[who], rows))
+            exact[query] = join_exact(query, exact.get(query), (place[who], rows))
     blocks = {query: block for one in given for query, block in one.blocks.items()}
     measured = Measurements(replace(tree, kind=kind.ravel()), tuple(sources), exact, blocks)
     labels = {query: names for one in given for query, names in one.labels.items()}
     held = None if streamed is None else not streamed
     found = Estimates(attributes, measured, held=held, workers=workers)
-    return Group(tree, attributes, labels, found, tuple(numbers))
-
-
-def _join_exact(query: str, one: Rows | None, two: Rows) -> Rows:
-    if one is None:
-        return two
-    both, first, second = np.intersect1d(one[0], two[0], return_indices=True)
-    if both.size and not np.array_equal(one[1][first], two[1][second]):
-        raise InputError(f"the releases hold different counts of query {query!r} exact")
-    new = ~np.isin(two[0], one[0])
-    units, rows = np.concatenate([one[0], two[0][new]]), np.concatenate([one[1], two[1][new]])
-    order = np.argsort(units)
-    return units[order], rows[order]
+    return Group(tree, attributes, labels, found, tuple(numbers), tuple(bounds))

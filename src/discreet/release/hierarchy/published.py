@@ -11,6 +11,7 @@ from discreet.budget import Attributes, Tabulation
 from discreet.errors import InputError
 from discreet.estimation.estimates import InMemory, NoisySource, Rows
 from discreet.estimation.tree import Integers, Tree
+from discreet.release.hierarchy.bounds import Bounds
 from discreet.release.hierarchy.layout import Laws, Layout
 from discreet.release.tables import ArrowArray, arrow, strings
 
@@ -41,6 +42,8 @@ class Published:
     """Cells that some units cannot have, by the name they have in `exact`."""
     left_out: tuple[str, ...] = ()
     """What stands in the files and was not used, and why."""
+    bounds: tuple[Bounds, ...] = ()
+    """Least and largest counts."""
 
 
 def in_memory(layout: Layout, values: Integers, laws: Laws, attributes: Attributes | None) -> InMemory:
