@@ -26,6 +26,7 @@ from discreet.noise import Entropy, sample
 from discreet.numbers import whole
 from discreet.options import Measuring, asked_with
 from discreet.release import contents
+from discreet.release.admission import Request, admit
 from discreet.release.commit import free, staging
 from discreet.release.entry import Entry, now
 from discreet.release.hierarchy.counts import CountTable, read_counts
@@ -35,12 +36,12 @@ from discreet.release.hierarchy.layout import Laws, Layout, laws_of, variances_o
 from discreet.release.hierarchy.published import Exact, in_memory, published
 from discreet.release.hierarchy.tabulating import counted_records
 from discreet.release.ledger import Ledger
-from discreet.release.ledger_file import find_ledger, open_ledger
+from discreet.release.ledger_file import open_ledger
 from discreet.release.rehearsal import NOT_PRIVATE, rehearsal_entropy
 from discreet.release.signing import read_key
 from discreet.release.spending import spent
 from discreet.release.tables import Folder, output_format
-from discreet.tables import Numbers, file_of, table_format
+from discreet.tables import Numbers, table_format
 
 POSTS = ("none", "nonnegative", "consistent")
 """Estimates beside the measurements: none, values below zero set to zero, or those of `estimate`."""
@@ -101,22 +102,27 @@ def measure(asked: Measuring) -> Measured:
     pairs = level_pairs(release, asked.invariants)
     source, table = rehearsal_entropy(asked.rehearsal), noises(release)
     free(asked.out)
-    named = find_ledger(asked.ledger, file_of(origin))
+    request = Request(
+        spend_again=asked.spend_again, invariants=bool(pairs), rehearsal=asked.rehearsal is not None
+    )
+    rules = admit(origin, request, ledger=asked.ledger)
+    named = rules.ledger
     signer = None if named is None else read_key(asked.key)
-    shared, before = (None, None) if named is None else open_ledger(named, asked.out, key=signer)
+    shared, before = (None, None) if named is None else open_ledger(named, asked.out, key=signer, rules=rules)
     found = _exact_counts(asked)
     layout = found.layout
     most, known = _records_of_one(asked, found, named, before)
     entry = _entry(asked, found, most, pairs)
     if before is not None:
         before.allow(entry, where=str(named), again=asked.spend_again)
+    rules.allow(entry, before)
     if named is not None and most > 1:  # remembered by the run
         known = known or contents.make_secret(named).content(layout, found.read)
         entry = replace(entry, inputs=({**found.inputs[0], "content": known}, *found.inputs[1:]))
     run = _Run(release, most, found, pairs, _exact(found, pairs), laws_of(layout, table), source, post)
     if post == "consistent":  # what cannot be done is said before any noise is drawn
         check_whole(release, layout.tree, run.exact)
-    with staging(asked.out, shared, key=signer) as stage:
+    with staging(asked.out, shared, key=signer, rules=rules) as stage:
         mark = None if entry.counted else f"{NOT_PRIVATE}: rehearsal with seed {asked.rehearsal}"
         folder = Folder(stage.path, kind, mark=mark, for_spreadsheets=asked.for_spreadsheets)
         run.write(folder)
