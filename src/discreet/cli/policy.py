@@ -23,7 +23,7 @@ app = App(
 
 
 @app.command(name="show", usage="Usage: discreet policy show DATA [OPTIONS]")
-def show(
+def show_rules(
     data: Annotated[Path, option("The input of a run: a file or a directory.")],
     /,
     *,
@@ -38,7 +38,7 @@ def show(
 
 
 @app.command(name="check", usage="Usage: discreet policy check PATH [OPTIONS]")
-def check(path: File, /, *, json: console.Json = False) -> None:
+def check_rules(path: File, /, *, json: console.Json = False) -> None:
     """Check a policy, its signature, its ledger and its witness; status 2 if there is any problem."""
     from discreet.answers.policy import policy_review_answer
     from discreet.release.policy_review import review_policy
@@ -50,7 +50,7 @@ def check(path: File, /, *, json: console.Json = False) -> None:
 
 
 @app.command(name="sign", usage="Usage: discreet policy sign PATH --key FILE")
-def sign(
+def sign_rules(
     path: File,
     /,
     *,
