@@ -253,6 +253,23 @@ def test_a_policy_that_is_named_must_be_there(agency: Agency, monkeypatch: pytes
     assert agency.run("out") == 2
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give files away: run as root")
+def test_a_policy_of_a_stranger_is_refused(agency: Agency, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It could name the stranger's ledger, into which a hash of the input would be written."""
+    create_ledger(agency.elsewhere / "theirs.json")
+    file = agency.rules('ledger.file = "elsewhere/theirs.json"', folder=agency.folder)
+    os.chown(file, 54321, -1)
+    assert agency.run("out") == 2
+    assert not read_ledger(agency.elsewhere / "theirs.json").entries
+    key = new_key(agency.folder / "policy.key")
+    sign_policy(file, key)
+    monkeypatch.setenv("DISCREET_POLICY_KEY", key.public)
+    assert agency.run("signed") == 0
+    monkeypatch.delenv("DISCREET_POLICY_KEY")
+    os.chown(agency.folder, 54321, -1)  # whoever owns the directory may say what holds in it
+    assert agency.run("out", "--spend-again") == 0
+
+
 def test_standard_input_from_a_file_lies_where_the_file_does(agency: Agency) -> None:
     """In a process of its own, whose standard input is the counts."""
     import subprocess

@@ -16,7 +16,7 @@ import grp
 import os
 import pwd
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -97,15 +97,16 @@ def current_user() -> User:
     >>> current_user().name != ""
     True
     """
-
-    def named(read: object, number: int) -> str:
-        try:
-            return str(read(number)[0])  # type: ignore[operator]
-        except KeyError:
-            return str(number)
-
     groups = dict.fromkeys([os.getgid(), *os.getgroups()])
-    return User(named(pwd.getpwuid, os.getuid()), tuple(named(grp.getgrgid, one) for one in groups))
+    return User(_named(pwd.getpwuid, os.getuid()), tuple(_named(grp.getgrgid, one) for one in groups))
+
+
+def _named(read: Callable[[int], Sequence[object]], number: int) -> str:
+    """Return the name of a user or a group; if the system has none, the number."""
+    try:
+        return str(read(number)[0])
+    except KeyError:
+        return str(number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +276,23 @@ def read_policy(path: FilePath, *, keys: Iterable[str] | None = None) -> Policy:
             f"({KEY_VARIABLE}, or {MACHINE / 'policy-key.pub'})"
         )
     return replace(policy, signed_by=signer, pinned=bool(needed))
+
+
+def check_owner(path: Path) -> None:
+    """Raise unless a policy belongs to this user, to the system's administrator or to its directory's owner.
+
+    >>> check_owner(Path("/etc/passwd"))
+    """
+    try:
+        owner, above = os.stat(path).st_uid, os.stat(path.parent).st_uid
+    except OSError as error:
+        raise InputError(f"the policy {path} cannot be read: {error.strerror}") from None
+    if owner not in (0, os.getuid(), above):
+        raise InputError(
+            f"the policy {path} belongs to {_named(pwd.getpwuid, owner)}, who may be a stranger: it must "
+            "belong to you, to root or to the owner of its directory, or be signed with the key of policies "
+            f"({KEY_VARIABLE})"
+        )
 
 
 def pinned_keys() -> tuple[str, ...]:

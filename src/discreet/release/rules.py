@@ -3,6 +3,9 @@
 A policy lies beside the data, or in any directory above, whether the path is taken as it was given or where
 its links lead; beside the ledger likewise; in the file that DISCREET_POLICY names; and in the directory of
 the machine. All that are found apply: naming one more cannot remove another.
+
+A policy may name the ledger that a run is entered in, and so where a hash of the input is written. So one
+that a stranger has put into a directory that others can write to, such as /tmp, is not followed but refused.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from discreet.release import policy as policies
 from discreet.release.entry import Entry
 from discreet.release.ledger import Ledger
 from discreet.release.places import with_parents
-from discreet.release.policy import Policy, PolicyError, Refusal, pinned_keys, read_policy
+from discreet.release.policy import Policy, PolicyError, Refusal, check_owner, pinned_keys, read_policy
 from discreet.release.spending import spent
 from discreet.release.total import Total
 from discreet.release.witness_file import Witness, add_line, read_witness
@@ -35,14 +38,15 @@ def find_policies(folders: Sequence[Path]) -> tuple[Policy, ...]:
     names = [folder / policies.FILE for folder in with_parents(tuple(folders))]
     names.append(policies.MACHINE / "policy.toml")
     found = [name for name in names if os.path.lexists(name)]
-    if named := os.environ.get(policies.VARIABLE):
-        found.append(Path(named))
-    keys = pinned_keys() if found else ()
+    named = os.environ.get(policies.VARIABLE)
+    keys = pinned_keys() if found or named else ()
     read: dict[Path, Policy] = {}
-    for name in found:
+    for name in (*found, *([Path(named)] if named else [])):
         real = Path(os.path.realpath(name))
         if real not in read:
             read[real] = read_policy(name, keys=keys)
+            if name in found and not keys:
+                check_owner(name)
     return tuple(read.values())
 
 

@@ -40,27 +40,38 @@ def params(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.fixture
+def exact(params: Path) -> Path:
+    """No noise for the nation, and nothing else."""
+    file = params / "config.json"
+    config = json.loads(file.read_text())
+    unlimited = json.loads((TOY / "config.json").read_text())
+    budgets = {key: unlimited[key] for key in config if key.endswith("level_1_usa")}
+    file.write_text(json.dumps({**config, **budgets}))
+    return params
+
+
 def rules(folder: Path, text: str) -> None:
     (folder / "discreet-policy.toml").write_text(f'format = "discreet policy 1"\n{text}\n')
 
 
-def test_without_noise(tmp_path: Path, data: Path) -> None:
+def test_without_noise(tmp_path: Path, data: Path, exact: Path) -> None:
     rules(data, 'may.no_noise = ["nobody-of-this-name"]')
     with pytest.raises(PolicyError, match=r"rule may\.no_noise of the policy .* you are"):
-        run(TOY, data, tmp_path / "out", options=EXACT)
+        run(exact, data, tmp_path / "out", options=EXACT)
     create_ledger(data / "discreet-ledger.json")
     rules(data, "ledger.required = true")
     with pytest.raises(Exception, match="is to be entered in a ledger"):
-        run(TOY, data, tmp_path / "out", options=EXACT)
+        run(exact, data, tmp_path / "out", options=EXACT)
     # whoever is allowed needs no ledger: what has no noise has no cost to enter
     rules(data, f'ledger.required = true\nmay.no_noise = ["{current_user().name}"]')
-    assert run(TOY, data, tmp_path / "out", options=EXACT).ledger is None
+    assert run(exact, data, tmp_path / "out", options=EXACT).ledger is None
     (data / "discreet-ledger.json").unlink()
     (tmp_path / "discreet-policy.toml").write_text('format = "discreet policy 1"\nledger.required = true\n')
     with pytest.raises(
         PolicyError, match=r"rule ledger\.required of the policy"
     ):  # another does not allow it
-        run(TOY, data, tmp_path / "again", options=EXACT)
+        run(exact, data, tmp_path / "again", options=EXACT)
 
 
 def test_a_folder_of_links_does_not_hide_the_ledger(tmp_path: Path, data: Path, params: Path) -> None:
