@@ -19,10 +19,8 @@ from discreet import files
 from discreet.accounting.overall import account
 from discreet.budget import Release
 from discreet.cli import run as command
-from discreet.errors import InputError
 from discreet.release import (
     Ledger,
-    Policy,
     PolicyError,
     Total,
     change_total,
@@ -530,39 +528,14 @@ sex = ["f", "m"]
 # -- reading and signing -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("ledgers.required = true", r'unknown key .*did you mean "ledger"'),
-        ("ledger.required = 1", r"required is 1; it must be true or false \(line 2 of"),
-        ('[ledger]\nrequired = false\nwitness = "w"', r"required is false, but other rules.*line 3"),
-        ('ledger.public_key = "abc"', "64 hexadecimal digits"),
-        (f'ledger.public_key = "{"0" * 64}"', "64 hexadecimal digits"),  # a point of small order
-        ("ledger.public_key = []", "64 hexadecimal digits"),
-        ("ledger.witness = 5", "must be a string"),
-        ('may.spend_again = "sometimes"', r'"anyone", "never", or a list'),
-        ("may.spend_again = [5]", "must be a string"),
-        ('may.fly = "never"', "unknown key 'fly'"),
-        (limit("largest_run", rho="0"), "rho of a total"),
-        (limit("largest_run"), "give one of the two"),
-        (limit("largest_run", epsilon="1"), "give one of the two"),
-        (limit("largest_run", unit="person+household", rho="1"), "a run is about one unit"),
-        ("largest_run = 5", r"must be a list of tables, each \[\[largest_run\]\]"),
-        ("a = ", "not valid TOML"),
-    ],
-)
-def test_policies_that_cannot_be_used(agency: Agency, text: str, said: str) -> None:
-    file = agency.rules(text)
-    with pytest.raises(InputError, match=said):
-        read_policy(file)
-    assert agency.run("out") == 2  # one that cannot be read is not one that is not there
+def test_a_policy_that_cannot_be_read_is_not_one_that_is_not_there(agency: Agency) -> None:
+    """What is wrong in policies, and what is said of it: `tests/bad/policy`."""
+    agency.rules('may.fly = "never"')
+    assert agency.run("out") == 2
+    (agency.data / "discreet-policy.toml").unlink()
+    (agency.data / "discreet-policy.toml").symlink_to("gone")
+    assert agency.run("out") == 2
     assert not (agency.folder / "out").exists()
-
-
-def test_the_format_must_be_stated(tmp_path: Path) -> None:
-    for text in ("", 'format = "discreet policy 9"'):
-        with pytest.raises(InputError, match="format"):
-            Policy.from_toml(text, file=tmp_path / "p.toml")
 
 
 def test_signed_policies(agency: Agency, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from discreet.files import FilePath
 from discreet.release.ledger_file import FILE, VARIABLE, find_ledger
 from discreet.release.places import folders_of
-from discreet.release.policy import PERMISSIONS, Policy, PolicyError, Refusal, User, current_user
+from discreet.release.policy import PERMISSIONS, Policy, PolicyError, Refusal, current_user
 from discreet.release.rules import Rules, find_policies
 
 
@@ -39,15 +39,14 @@ def admit(source: object, request: Request, *, ledger: FilePath | None = None) -
     >>> admit("no-such-folder/counts.csv", Request())
     Rules(policies=(), binding=(), ledger=None)
     """
-    folders, user = folders_of(source), current_user()
-    found = find_policies(folders)
-    spared = _spared(found, request, user)
+    found = find_policies(folders_of(source))
+    spared = _spared(found, request)
     named = None if spared and ledger is None else _ledger(source, ledger, found)
     if named is not None:
         found = _joined(found, find_policies([named.parent, Path(os.path.realpath(named)).parent]))
-        spared = _spared(found, request, user)
+        spared = _spared(found, request)
     binding = tuple(one for one in found if one not in spared)
-    refusals = [*_reserved(found, request, user), *_ledger_refusals(binding, request, named)]
+    refusals = [*_reserved(found, request), *_ledger_refusals(binding, request, named)]
     if refusals:
         raise PolicyError(refusals)
     return Rules(found, binding, named)
@@ -57,11 +56,10 @@ def _joined(some: tuple[Policy, ...], more: tuple[Policy, ...]) -> tuple[Policy,
     return tuple({one.file: one for one in (*some, *more)}.values())
 
 
-def _spared(found: tuple[Policy, ...], request: Request, user: User) -> list[Policy]:
+def _spared(found: tuple[Policy, ...], request: Request) -> list[Policy]:
     """Return the policies that allow this user to publish without noise, which no ledger can enter."""
-    if not request.no_noise:
-        return []
-    return [one for one in found if "no_noise" in one.may and one.may["no_noise"].includes(user)]
+    speaking = [one for one in found if request.no_noise and "no_noise" in one.may]
+    return [one for one in speaking if one.may["no_noise"].includes(current_user())]
 
 
 def _ledger(source: object, given: FilePath | None, found: tuple[Policy, ...]) -> Path | None:
@@ -71,10 +69,10 @@ def _ledger(source: object, given: FilePath | None, found: tuple[Policy, ...]) -
     return find_ledger(given, source)
 
 
-def _reserved(found: tuple[Policy, ...], request: Request, user: User) -> Iterator[Refusal]:
+def _reserved(found: tuple[Policy, ...], request: Request) -> Iterator[Refusal]:
     for one in found:
         for name, who in one.may.items():
-            if getattr(request, name) and not who.includes(user):
+            if getattr(request, name) and not who.includes(user := current_user()):
                 whom = f"only {who}" if who.names else "nobody"
                 yield one.refusal(f"may.{name}", f"{whom} may {PERMISSIONS[name]}; you are {user.name}")
 

@@ -12,9 +12,7 @@ there is such a key, a policy that it has not signed is refused.
 
 from __future__ import annotations
 
-import grp
 import os
-import pwd
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -97,6 +95,9 @@ def current_user() -> User:
     >>> current_user().name != ""
     True
     """
+    import grp
+    import pwd
+
     groups = dict.fromkeys([os.getgid(), *os.getgroups()])
     return User(_named(pwd.getpwuid, os.getuid()), tuple(_named(grp.getgrgid, one) for one in groups))
 
@@ -283,6 +284,8 @@ def check_owner(path: Path) -> None:
 
     >>> check_owner(Path("/etc/passwd"))
     """
+    import pwd
+
     try:
         owner, above = os.stat(path).st_uid, os.stat(path.parent).st_uid
     except OSError as error:

@@ -74,17 +74,18 @@ def measure(asked: Measuring) -> Measured:
     `counts` has the columns unit, parent, level, query, cell and count (a file, CSV or Parquet, or a pandas,
     polars or Arrow table, as are the other tables). `units` (unit, level, parent) may state the tree instead,
     `cells` (query, cell) the cells; with both, rows with zeros may be left out. Instead of counts, `records`
-    may be given with all `units`: they are counted as `tabulate` does, with its `geocodes`, `id`,
-    `at_most` and `excess`. A person with up to `at_most` records changes a count by as much: the noise stays
-    as the release states it, and what is spent and noted is the cost for that many people. Counts that
-    `tabulate` wrote say it in their column `at_most`, and the ledger knows them by their content; for others
-    `at_most` states it. The largest number counts; stating less is refused. `invariants` are pairs of a level
-    and a query that are held exact, outside the guarantee. `ledger` is the ledger of the population; without
-    it, the one that the environment names (DISCREET_LEDGER) or `discreet-ledger.json` beside the counts is
-    used, and if there is none, nothing is noted. `key` is the file of the key if the ledger is signed. Counts
-    that the ledger has a run of are refused unless `spend_again`. `rehearsal` is a seed: reproducible noise
-    that protects nobody, in files marked so. Tables are written in the `format` of the counts, or another;
-    `for_spreadsheets` puts an apostrophe before names that a spreadsheet would take for a formula.
+    may be given with all `units`: they are counted as `tabulate` does, with its `geocodes`, `id`, `at_most`
+    and `excess`. A person with up to `at_most` records changes a count by as much: the noise stays as the
+    release states it, and what is spent and noted is the cost for that many people. Counts that `tabulate`
+    wrote say it in their column `at_most`, and the ledger knows them by their content; for others `at_most`
+    states it. The largest number counts; stating less is refused. `invariants` are pairs of a level and a
+    query that are held exact, outside the guarantee. `ledger` is the ledger of the population; without it,
+    the one that the environment names (DISCREET_LEDGER), a policy, or `discreet-ledger.json` beside the
+    counts is used, and if there is none, nothing is noted. What policies forbid is refused. `key` is the file
+    of the key if the ledger is signed. Counts that the ledger has a run of are refused unless `spend_again`.
+    `rehearsal` is a seed: reproducible noise that protects nobody, in files marked so. Tables are written in
+    the `format` of the counts, or another; `for_spreadsheets` puts an apostrophe before names that a
+    spreadsheet would take for a formula.
 
     Guarantee. Assumed: one record is counted in one unit of each level, along the tree, and as often as
     the release says; the units and cells do not depend on the records; the system's random bits are good.

@@ -48,8 +48,9 @@ def tabulate(asked: Tabulating) -> Tabulated:
     are what `measure` takes.
 
     If `at_most` is above 1, a column of the counts says so, and the ledger of the population remembers it by
-    their content: the one named, that of the environment (DISCREET_LEDGER), or `discreet-ledger.json` beside
-    the records, with its `key` if it is signed. Nothing is spent.
+    their content: the one named, that of the environment (DISCREET_LEDGER), of a policy, or
+    `discreet-ledger.json` beside the records, with its `key` if it is signed. Nothing is spent. What policies
+    forbid is refused.
     """
     release, records, most = asked.release, asked.records, asked.at_most or 1
     free(asked.out)

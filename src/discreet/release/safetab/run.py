@@ -213,8 +213,9 @@ def run(
     """Tabulate the records of `data` with the parameters of `params` into a new directory `out`.
 
     `engine` is a name, or an engine that is open already and stays so. `ledger` is the ledger of the
-    population; without it, the one that the environment names (DISCREET_LEDGER) or `discreet-ledger.json` in
-    `data` is used, and if there is none, nothing is noted. `key` is the file of the key if the ledger is
+    population; without it, the one that the environment names (DISCREET_LEDGER), a policy, or
+    `discreet-ledger.json` in `data` is used, and if there is none, nothing is noted. What policies forbid is
+    refused. `key` is the file of the key if the ledger is
     signed. Records that the ledger has a run of are refused unless `spend_again`.
 
     Guarantee. Assumed: the records are one for each person, the specification and the geography do not
