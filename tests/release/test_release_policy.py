@@ -588,6 +588,12 @@ def test_show_and_check(agency: Agency, capsys: pytest.CaptureFixture[str]) -> N
         ("exact_counts", "rehearsal"), True
     )
     assert shown["refusals"] == []
+    (stated,) = shown["policies"]
+    assert stated["ledger"]["public_key"] == [read_ledger(agency.ledger).key]
+    assert stated["largest_run"] == [{"unit": "person", "neighbours": "bounded", "rho": "1/2"}]
+    assert stated["may"] == {"no_noise": []}
+    assert command(["policy", "show", str(agency.folder / "nowhere.csv")]) == 2
+    assert "there is no file or directory" in capsys.readouterr().err
     assert shown["ledger"] == str(agency.ledger)
     agency.witness.unlink()
     (refusal,) = rules_in_force(agency.counts).refusals

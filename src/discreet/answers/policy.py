@@ -49,6 +49,15 @@ def _record(policy: Policy) -> dict[str, object]:
         "title": policy.title,
         "signed_by": policy.signed_by,
         "pinned": policy.pinned,
+        "ledger": {
+            "required": policy.ledger_required,
+            "file": _path(policy.ledger_file),
+            "public_key": list(policy.public_keys),
+            "witness": _path(policy.witness),
+        },
+        "largest_run": [limit.document() for limit in policy.largest_run],
+        "largest_total": [limit.document() for limit in policy.largest_total],
+        "may": {name: "anyone" if who.names is None else who.names for name, who in policy.may.items()},
         "rules": [{"rule": rule, "says": says} for rule, says in _rules(policy)],
     }
 

@@ -16,6 +16,7 @@ from discreet.release.ledger_file import read_ledger
 from discreet.release.places import folders_of
 from discreet.release.policy import Policy, PolicyError, Refusal, User, current_user, read_policy
 from discreet.release.rules import Rules, find_policies
+from discreet.tables import file_of, is_there
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +35,12 @@ def rules_in_force(source: FilePath, *, ledger: FilePath | None = None) -> InFor
 
     Limits are not compared, because they depend on the release. Nothing is written.
 
-    >>> rules_in_force("no-such-folder/counts.csv").policies
-    ()
+    >>> rules_in_force("no-such-folder/counts.csv")
+    Traceback (most recent call last):
+    discreet.errors.InputError: there is no file or directory no-such-folder/counts.csv
     """
+    if not is_there(source) and not file_of(source).exists():
+        raise InputError(f"there is no file or directory {source}")
     refusals: list[Refusal] = []
     try:
         rules = admit(source, Request(), ledger=ledger)
