@@ -251,6 +251,17 @@ def test_a_policy_that_is_named_must_be_there(agency: Agency, monkeypatch: pytes
     assert agency.run("out") == 2
 
 
+@pytest.mark.parametrize("where", ["beside", "machine"])
+def test_a_copy_elsewhere_is_bound(agency: Agency, where: str) -> None:
+    rule = "ledger.required = true"
+    agency.rules(rule)
+    if where == "machine":
+        (agency.folder / "machine").mkdir()
+        (agency.folder / "machine" / "policy.toml").write_text(HEAD + rule)
+    copy = shutil.copy(agency.counts, agency.elsewhere / "copy.csv")
+    assert agency.run("out", counts=copy) == 2
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give files away: run as root")
 def test_a_policy_of_a_stranger_is_refused(agency: Agency, monkeypatch: pytest.MonkeyPatch) -> None:
     """It could name the stranger's ledger, into which a hash of the input would be written."""
