@@ -6,6 +6,7 @@ from discreet.release.entry import Entry
 from discreet.release.hierarchy.estimates import Estimated, estimate
 from discreet.release.hierarchy.example import write_example
 from discreet.release.hierarchy.measuring import POSTS, Measured, measure
+from discreet.release.hierarchy.record_check import RecordCheck, check_records
 from discreet.release.hierarchy.tabulating import Tabulated, tabulate
 from discreet.release.ledger import Ledger
 from discreet.release.ledger_file import change_total, create_ledger, is_ledger, read_ledger, sign_ledger
@@ -20,10 +21,12 @@ __all__ = [
     "Ledger",
     "LedgerCheck",
     "Measured",
+    "RecordCheck",
     "Tabulated",
     "Total",
     "change_total",
     "check_ledger",
+    "check_records",
     "create_ledger",
     "estimate",
     "is_ledger",

@@ -89,11 +89,6 @@ class RecordColumns:
     missing: dict[str, Mask]
     unread: dict[str, Mask]
 
-    @property
-    def complete(self) -> bool:
-        """Whether all columns are there, so that each record can be looked at."""
-        return bool(self.texts)
-
 
 def read_records(
     source: TableSource,
@@ -140,6 +135,7 @@ def read_records(
         of=of,
         blank=[wanted[one] for one in meanings],
         dialect=dialect_of(table),
+        partly=True,
         problems=shared,
     )
     found = RecordColumns(read, {}, np.zeros(read.rows, dtype=np.bool_), {}, {}, {})
