@@ -151,7 +151,10 @@ def run(arguments: Sequence[str]) -> int:
             meant = MEANT.get(error.token.keyword or "")
             return _complain(f"unknown option {meant}" if meant else str(error))
         except CycloptsError as error:
-            return _complain(str(error))
+            option = re.search(r"Did you mean (--\S+) instead of (--\S+)\?", str(error))
+            return _complain(
+                f"unknown option {option[2]}; did you mean {option[1]}?" if option else str(error)
+            )
     except DiscreetError as error:
         return _complain(str(error))
     except BrokenPipeError:  # the reader, such as head, has seen enough

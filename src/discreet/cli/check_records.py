@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from discreet.budget import load
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, need_tables, option
 from discreet.errors import InputError
@@ -32,7 +31,7 @@ def check_records(
     **given: console.Given,
 ) -> None:
     """Find all that is wrong with records, in one round; status 2 if they cannot be counted."""
-    found_release = load(release)
+    found_release = console.read_plan(release, "check-records")
     if given.get("show") and not sys.stdout.isatty():
         raise InputError(
             "--show lists texts of a confidential file, so it is for a terminal: leave it out, or do not "

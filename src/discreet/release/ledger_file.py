@@ -40,13 +40,23 @@ def find_ledger(given: FilePath | None, source: FilePath) -> Path | None:
     PosixPath('mine.json')
     """
     if given is not None:
-        return Path(given)
+        return ledger_in(given)
     named = os.environ.get(VARIABLE)
     if named:
-        return Path(named)
+        return ledger_in(named)
     place = Path(source)
     beside = (place if place.is_dir() else place.parent) / FILE
     return beside if beside.exists() or beside.is_symlink() else None
+
+
+def ledger_in(path: FilePath) -> Path:
+    """Return a ledger's file; a directory stands for the ledger in it.
+
+    >>> ledger_in("mine.json"), ledger_in(".").name
+    (PosixPath('mine.json'), 'discreet-ledger.json')
+    """
+    file = Path(path)
+    return file / FILE if file.is_dir() else file
 
 
 def read_ledger(path: FilePath) -> Ledger:
