@@ -337,7 +337,7 @@ class _InMemory:
         with suppress(pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
             if hasattr(self.frame, "iloc"):
                 chosen = self.frame.iloc[:, [self.names.index(name) for name in columns]]
-                table = pa.Table.from_pandas(chosen, preserve_index=False)
+                table = pa.Table.from_pandas(_without_mixtures(chosen, kinds), preserve_index=False)
             else:
                 chosen = self.frame.select(columns)
                 table = chosen if isinstance(chosen, pa.Table) else chosen.to_arrow()
@@ -348,6 +348,17 @@ class _InMemory:
         self.typed = numeric_columns(table.schema)
         self.complete = _fits(table, kinds, problems, untyped=(*TEXTS, "code"))
         return conformed(table, kinds, problems) if self.complete else table
+
+
+def _without_mixtures(frame: TableSource, kinds: Kinds) -> TableSource:
+    """Return a frame of pandas with texts for the numbers among texts, in columns of what is written."""
+    mixed = {}
+    for place, (name, kind) in enumerate(kinds.items()):
+        column = frame.iloc[:, place]
+        if kind == "written" and column.dtype == object and {type(one) for one in column} >= {str}:
+            absent = column.isna()
+            mixed[name] = column.map(lambda one: one if isinstance(one, str) else f"{one}").mask(absent, None)
+    return frame.assign(**mixed) if mixed else frame
 
 
 def _fits(table: ArrowTable, kinds: Kinds, problems: Problems, *, untyped: Sequence[Kind] = ()) -> bool:

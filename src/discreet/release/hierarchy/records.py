@@ -99,10 +99,11 @@ def input_of(release: Release, given: TableInput | FilePath | None) -> TableInpu
     """Return how records are written: as is said beside the release, or in it, or as this package does."""
     if given is None:
         return release.input or TableInput()
-    table = given if isinstance(given, TableInput) else load_input(given)
+    if not isinstance(given, TableInput):
+        return load_input(given, release.attributes)
     if release.attributes is not None:
-        table.check(release.attributes)
-    return table
+        given.check(release.attributes)
+    return given
 
 
 def examine_records(
