@@ -90,7 +90,6 @@ def measure(asked: Measuring) -> Measured:
     the `format` of the counts, or another; `for_spreadsheets` puts an apostrophe before names that a
     spreadsheet would take for a formula.
 
-
     Guarantee. Assumed: one record is counted in one unit of each level, along the tree, and as often as
     the release says; the units and cells do not depend on the records; the system's random bits are good.
     Claimed: what is written, but for invariants and the ledger (which holds a hash of the input and is not
