@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -155,8 +155,8 @@ class Estimates:
         self.solutions = self.model.solve(self.shape, told)
         self.view = View(self.model, self.shape, told, self.solutions)
         self.width = sum(component.size * component.copies for component in self.model.components)
-        in_order = all(source.in_order for source in given.sources)
-        small = given.size * self.width <= (MOST_HELD if in_order else 10 * MOST_HELD)
+        self.in_order = all(source.in_order for source in given.sources)
+        small = given.size * self.width <= (MOST_HELD if self.in_order else 10 * MOST_HELD)
         self.cut = given.size if (small if held is None else held) else given.tree.starts[-1]
         self._passes: list[Passes] = []
         self._passes = self._solve(workers)
@@ -297,14 +297,19 @@ class Estimates:
         units: slice | Sequence[int] | Integers | None = None,
         residuals: Residuals | None = None,
     ) -> UnitEstimates:
-        """Return the estimates of some units, or of all. The residuals of units that are not held are added
-        to `residuals`."""
+        """Return the estimates of some units, or of all. What is read, or can be read unit by unit, is added
+        to `residuals`, each measurement at most once."""
         who = np.arange(self.given.size)
         who = (
             who if units is None else who[units] if isinstance(units, slice) else np.asarray(units, np.int64)
         )
         x = [np.zeros((len(who), component.size, component.copies)) for component in self.model.components]
         inside = np.flatnonzero(who < self.cut)
+        seen: list[Seen] | None = None if residuals is None else []
+        if seen is not None and self.in_order and inside.size:
+            span = slice(int(who[inside].min()), int(who[inside].max()) + 1)
+            for release, source in enumerate(self.given.sources):
+                seen += [(release, *part) for part in source.read(span)]
         for estimates, passes in zip(x, self._passes, strict=True):
             estimates[inside] = passes.x[who[inside]]
         outside = np.flatnonzero(who >= self.cut)
@@ -317,25 +322,22 @@ class Estimates:
                 wide = slice(begin, min(begin + 4 * step, last))
                 mine = some[(who[some] >= wide.start) & (who[some] < wide.stop)]
                 if mine.size:
-                    self._below(wide, who[mine], mine, x, residuals)
-        return UnitEstimates(self, who, x)
+                    self._below(wide, who[mine], mine, x, seen)
+        found = UnitEstimates(self, who, x)
+        if residuals is not None:
+            found.add_residuals(seen or (), residuals)
+        return found
 
     def _below(
-        self, units: slice, who: Integers, rows: Integers, into: ByComponent, residuals: Residuals | None
+        self, units: slice, who: Integers, rows: Integers, into: ByComponent, seen: list[Seen] | None
     ) -> None:
         """Read some units of the last depth again, and write their estimates into rows of `into`."""
-        seen: list[Seen] | None = None if residuals is None else []
         own = self._own(units, self.tree.kind[units], np.arange(units.stop - units.start), seen)
         for estimates, passes, beliefs in zip(into, self._passes, own, strict=True):
             z = beliefs[who - units.start]
             # areas without any above them learn from their own measurements only
             alone = self.cut == 0
             estimates[rows] = z if alone else passes.down(self.tree.parent[who], self.node[who], z, z)
-        for release, query, read, values in seen or ():
-            mine = np.flatnonzero(np.isin(read, who))
-            at = rows[np.searchsorted(who, read[mine])]
-            assert residuals is not None
-            residuals.add(release, query, read[mine], values[mine], [estimates[at] for estimates in into])
 
     def values(self, query: str) -> Floats:
         """Return the estimates, a row for each unit, a column for each cell; nan if not determined."""
@@ -363,12 +365,33 @@ class UnitEstimates:
     estimates: Estimates
     units: Integers
     x: ByComponent
+    _read: dict[str, Floats] = field(default_factory=dict)
+    """Cells that residuals needed, and that `values` may need once more."""
+
+    def add_residuals(self, seen: Iterable[Seen], residuals: Residuals) -> None:
+        """Add the residuals of those measurements that are of these units."""
+        order = np.argsort(self.units, kind="stable")
+        known = self.units[order]
+        for release, query, who, values in seen:
+            at = np.minimum(np.searchsorted(known, who), len(known) - 1)
+            mine = np.flatnonzero(known[at] == who)
+            if not mine.size:
+                continue
+            if query not in self._read:
+                self._read[query] = self.estimates.model.projections[query].read(self.x)
+            rows, whole = order[at[mine]], len(mine) == len(who)
+            cells = self._read[query]
+            if len(rows) < len(cells) or np.any(np.diff(rows) != 1):
+                cells = cells[rows]
+            residuals.add(release, query, who[mine], values if whole else values[mine], cells)
 
     def values(self, query: str) -> Floats:
         """Return the estimates, a row for each unit, a column for each cell; nan if not determined."""
         estimates, view = self.estimates, self.estimates.view
         projection = estimates.model.projection(query)
-        values = projection.read(self.x)
+        values = self._read.pop(query, None)
+        if values is None:
+            values = projection.read(self.x)
         unknown = view.undetermined(query, np.arange(estimates.shape.size))
         if unknown.any():
             values = np.where(unknown[estimates.node[self.units]][:, projection.classes], np.nan, values)

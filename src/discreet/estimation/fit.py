@@ -29,13 +29,12 @@ are warned of in at most 1 of 1,000 is simulated (tests/estimation/test_fit_hone
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.estimation.component import ByComponent
 from discreet.estimation.laws import traits
 from discreet.estimation.model import size_of
 from discreet.estimation.tree import Floats, Integers, Numbers
@@ -292,31 +291,38 @@ class Residuals:
 
     # -- what is found ---------------------------------------------------------------------------------------
 
-    def add(self, release: int, query: str, who: Integers, values: Numbers, x: ByComponent) -> None:
-        """Add measurements of some units of one query, with the estimates of these units."""
+    def add(self, release: int, query: str, who: Integers, values: Numbers, cells: Floats) -> None:
+        """Add measurements of some units of one query, with their estimates."""
         found = self._estimates
         projection = found.model.projections[query]
-        node, kind = found.node[who], found.tree.kind[who]
-        estimate = projection.read(x)
-        residual = values - estimate
-        size = self._sizes[release, query][kind][:, None]
-        squares = residual**2 / size
-        free = self._free[release, query][node][:, projection.classes]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            standard = np.where(free > 0, residual / np.sqrt(size * free), 0.0)
+        residual = values - cells
+        squares = residual * residual
+        size = self._sizes[release, query][found.tree.kind[who]]
+        free = self._free[release, query][found.node[who]]
+        with np.errstate(divide="ignore"):
+            scale = np.where(free > 0, 1 / free, 0.0) / size[:, None]
+        checked = (free > 0) / size[:, None]
+        if free.shape[1] > 1:  # else all cells of a unit are alike
+            scale, checked = scale[:, projection.classes], checked[:, projection.classes]
+            sums = np.einsum("ij,ij->i", squares, checked)
+        else:
+            sums = squares.sum(axis=1) * checked[:, 0]
+        squares *= scale
         level = self._level[who]
         for code in np.unique(level).tolist():
             rows = np.flatnonzero(level == code)
             tally = self.tallies[code, query, release]
             tally.read += len(rows) * projection.cells
-            tally.chi_square += float(squares[rows][free[rows] > 0].sum())
-            flat = np.abs(standard[rows]).ravel()
-            for place in _largest(flat):
+            tally.chi_square += float(sums[rows].sum())
+            flat = (squares if len(rows) == len(level) else squares[rows]).ravel()
+            least = tally.top[-1][0] ** 2 if len(tally.top) == LISTED else 0.0
+            for place in _largest(flat, least):
                 row, cell = divmod(place, projection.cells)
                 row = int(rows[row])
-                numbers = values[row, cell], estimate[row, cell], free[row, cell]
-                measured, fitted, share = (float(one) for one in numbers)
-                tally.top.append((float(standard[row, cell]), int(who[row]), cell, measured, fitted, share))
+                away, measured = float(residual[row, cell]), float(values[row, cell])
+                share = float(free[row, projection.classes[cell] if free.shape[1] > 1 else 0])
+                ratio = math.copysign(math.sqrt(flat[place]), away)
+                tally.top.append((ratio, int(who[row]), cell, measured, measured - away, share))
             tally.top = _kept(tally.top)
 
     def packed(self) -> Floats:
@@ -349,25 +355,25 @@ class Residuals:
         }
         return other
 
-    def held(self) -> None:
-        """Add the measurements of all units that are held in memory."""
+    def held(self, written: int = 0) -> None:
+        """Add the measurements of units that are held in memory and not added while they are `written`."""
         found = self._estimates
+        first = written if found.in_order else 0
+        step = max(1, (1 << 22) // found.width)
         for release, source in enumerate(found.given.sources):
-            for query, who, values in source.read(slice(0, found.cut)):
-                for some in _pieces(len(who), max(1, values.shape[1], found.width)):
-                    self.add(release, query, who[some], values[some], found.at(who[some]).x)
+            for query, who, values in source.read(slice(first, found.cut)):
+                for start in range(0, len(who), step):
+                    some = slice(start, start + step)
+                    cells = found.model.projections[query].read(found.at(who[some]).x)
+                    self.add(release, query, who[some], values[some], cells)
 
 
-def _pieces(rows: int, width: int) -> Iterator[slice]:
-    step = max(1, (1 << 22) // width)
-    return (slice(start, start + step) for start in range(0, rows, step))
-
-
-def _largest(sizes: Floats) -> list[int]:
-    if len(sizes) > LISTED:
-        some = np.argpartition(sizes, len(sizes) - LISTED)[-LISTED:]
-        return [int(place) for place in some]
-    return list(range(len(sizes)))
+def _largest(sizes: Floats, least: float) -> list[int]:
+    """Return the places of the largest numbers, if they reach the least that counts."""
+    some = np.flatnonzero(sizes >= least) if least else np.arange(len(sizes))
+    if len(some) > LISTED:
+        some = some[np.argpartition(sizes[some], len(some) - LISTED)[-LISTED:]]
+    return [int(place) for place in some]
 
 
 def _kept(top: list[Top]) -> list[Top]:

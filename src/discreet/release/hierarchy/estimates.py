@@ -83,11 +83,11 @@ def estimate(asked: Estimating) -> Estimated:
     with _workers(asked.engine, asked.spark_master) as cluster:
         given, found, earlier = _joined(asked, sources, cluster)
         wanted = found.queries(asked.queries)
-        found.units_down_to(asked.down_to)
+        written = found.units_down_to(asked.down_to)
         unions = {} if asked.areas is None else read_areas(asked.areas, found)
         pairs = [("difference", one) for one in asked.differences] + [("ratio", one) for one in asked.ratios]
         contrasts = named_contrasts(pairs, unions, wanted, found) if pairs else []
-        residuals = found.residuals()
+        residuals = found.residuals(written)
         kind = output_format(asked.format, given[0].format, for_spreadsheets=asked.for_spreadsheets)
         with staging(asked.out) as stage:
             mark = f"{NOT_PRIVATE}: made from a rehearsal" if any(one.marked for one in given) else None

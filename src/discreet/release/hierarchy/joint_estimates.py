@@ -220,8 +220,8 @@ class JointEstimates:
         return int(next(part.stop for part in tree.depths if part.start <= last < part.stop))
 
     def at(self, units: Integers, residuals: Sequence[Residuals] = ()) -> FoundUnits:
-        """Return the estimates of some units in each group, and which of the units the group has. The
-        residuals of units that are not held in memory are added to those of the group."""
+        """Return the estimates of some units in each group, and which of the units the group has. What is
+        read is added to the residuals of the group."""
         found: list[tuple[UnitEstimates, NDArray[np.bool_]] | None] = []
         for place, (group, index) in enumerate(zip(self.groups, self.index, strict=True)):
             there, watched = index[units] >= 0, residuals[place] if residuals else None
@@ -243,11 +243,12 @@ class JointEstimates:
                 found.append(both and (both[0].sum(axis=0)[None], both[1].sum(axis=0)[None]))
         return _tightest(found)
 
-    def residuals(self) -> list[Residuals]:
-        """Return the residuals of each group, those of units held in memory already added up."""
+    def residuals(self, written: int = 0) -> list[Residuals]:
+        """Return the residuals of each group. Those of units that are held in memory are already added up,
+        unless they will be when the first `written` units are."""
         found = [Residuals(group.estimates, group.tree.kind) for group in self.groups]
         for one in found:
-            one.held()
+            one.held(written)
         return found
 
     def numbers(
