@@ -15,7 +15,8 @@ from bureau_files import LEVELS, QUERIES, TEXT, Drawn, draw
 from dense import matrix
 from health import rows
 
-from discreet.budget import Attributes, Recode, Release
+from discreet.budget import Attributes, Recode, Release, Tabulation
+from discreet.budget.attributes import Factor
 from discreet.errors import InputError
 from discreet.release import estimate
 from discreet.release.hierarchy.bounds import Bounds
@@ -90,6 +91,12 @@ def test_what_bounds_say_about_other_tables() -> None:
         assert high[1].tolist() == counts.max(axis=0).tolist()
         assert np.isinf(high[0]).all()
         assert not low[0].any()
+    # a table that does not hold everybody bounds nobody outside it
+    part = Tabulation("a", (Factor(0, ((0,),), ("a",)),), people.sizes)
+    alone = Bounds(part, np.array([4]), np.array([[1.0]]), np.array([[2.0]]))
+    low, high = alone.of(people.tabulation("few"), np.array([4]))
+    assert (low.tolist(), high.tolist()) == ([[1.0, 0.0]], [[np.inf, np.inf]])
+    assert alone.of(people.tabulation("kind"), np.array([4]))[1].tolist() == [[2.0, np.inf, np.inf]]
 
 
 def write_one(folder: Path, *, cap: int, least: int, sign: bool = True) -> tuple[Path, Release]:
@@ -152,6 +159,16 @@ def test_intervals_are_cut_and_estimates_are_not(tmp_path: Path, sign: bool) -> 
     assert manifest["bounds"]["areas"] == 3
     assert manifest["bounds"]["estimates_with_cut_intervals"] == 3
     assert done.left_out == ()
+
+
+def test_what_an_area_cannot_have_no_area_within_it_has(tmp_path: Path) -> None:
+    folder, stated = write_one(tmp_path, cap=0, least=0)
+    (folder / "Tract.parquet" / "Constraint" / "part-0.parquet").unlink()
+    estimate(folder, tmp_path / "e", release=stated, format="csv")
+    for row in rows(tmp_path / "e" / "estimates.csv"):
+        assert (row["sd"] == "0") == (row["cell"] == "correctional")
+        if row["cell"] == "correctional":
+            assert (row["estimate"], row["upper95"]) == ("0", "0")
 
 
 def test_bounds_that_contradict_each_other(tmp_path: Path) -> None:

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 from dense import matrix
+from fit_designs import Design, gaussian
 from health import NAMES, RELEASE, records, rows, truth
 from random_releases import drawn
 
 from discreet.answers import describe
 from discreet.cli import run
 from discreet.estimation.estimates import Estimates, InMemory
-from discreet.estimation.fit import UNCHECKED, Residuals, Spread, tail_of_largest
+from discreet.estimation.fit import UNCHECKED, NamedResiduals, Residuals, Spread, fit_of, tail_of_largest
 from discreet.noise import DiscreteLaplace
 from discreet.release import estimate, measure
 
@@ -45,6 +46,9 @@ def test_equal_to_dense_matrices(seed: int) -> None:
     residuals.held(written)
     rest = np.concatenate([np.arange(written), np.arange(max(written, found.cut), size)])
     for part in np.array_split(rest, 3):
+        if seed % 4 < 2:
+            found.at(part, residuals)
+            continue
         some = residuals.empty()
         found.at(part, some)
         residuals.unpack(some.packed())
@@ -232,6 +236,31 @@ def test_an_earlier_release_and_releases_apart(tmp_path: Path) -> None:
     together = estimate([now, before], tmp_path / "f").fit
     assert together.degrees_of_freedom == pytest.approx(2 * alone.cells - 36)
     assert together.finding == "too large"
+
+
+def test_a_level_of_which_a_part_was_read() -> None:
+    """A sum over some of its areas is not what its degrees of freedom are for."""
+    design = Design("", 2, ({"total": gaussian("9")}, {"total": gaussian("4"), "detailed": gaussian("2")}), 9)
+    residuals = Residuals(design.estimates(), design.tree.kind)
+    design.estimates().at(np.arange(5), residuals)
+    fit = fit_of([NamedResiduals(residuals, design.tree.levels, str, lambda _, cell: str(cell), (1,))])
+    assert [one.level for one in fit.by_query] == ["Nation"]
+    assert (fit.cells, fit.unread) == (1, 27)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_largest_are_found_in_any_part(seed: int) -> None:
+    design = Design(
+        "", 2, ({"total": gaussian("9")}, {"total": gaussian("4"), "detailed": gaussian("2")}), 30
+    )
+    noise = np.rint(np.random.default_rng(seed).normal(0, 3, 1 + 30 * 3))
+    estimates = design.estimates(noise)
+    whole, parts = (Residuals(estimates, design.tree.kind) for _ in range(2))
+    whole.held()
+    for part in np.array_split(np.arange(31), 5):
+        estimates.at(part, parts)
+    for one, other in zip(whole.tallies.values(), parts.tallies.values(), strict=True):
+        assert [top[:3] for top in one.top] == [top[:3] for top in other.top]
 
 
 def test_laplace_noise_is_bounded_by_its_pole() -> None:
