@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
 from discreet.answers.answer import Paragraph
 from discreet.cli import console
@@ -14,9 +15,21 @@ from discreet.errors import DiscreetError, InputError
 from discreet.numbers import read_delta
 
 if TYPE_CHECKING:
+    from cyclopts import Token
+
     from discreet.release import Total
 
-File = Annotated[Path, option("The ledger's file.")]
+
+def _in_directory(kind: type, tokens: Sequence[Token]) -> Path:
+    """Return the file of a ledger; a directory stands for the one in it."""
+    from discreet.release.ledger_file import ledger_in
+
+    return ledger_in(tokens[0].value)
+
+
+File = Annotated[
+    Path, Parameter(help="The ledger's file, or the directory that holds it.", converter=_in_directory)
+]
 _TOTAL = "UNIT:NEIGHBOURS:RHO or UNIT:NEIGHBOURS:EPSILON@DELTA"
 
 app = App(

@@ -6,6 +6,7 @@ from discreet.release.entry import Entry
 from discreet.release.hierarchy.estimates import Estimated, estimate
 from discreet.release.hierarchy.example import write_example
 from discreet.release.hierarchy.measuring import POSTS, Measured, measure
+from discreet.release.hierarchy.record_check import RecordCheck, check_records
 from discreet.release.hierarchy.tabulating import Tabulated, tabulate
 from discreet.release.ledger import Ledger
 from discreet.release.ledger_file import (
@@ -31,10 +32,12 @@ __all__ = [
     "Measured",
     "Policy",
     "PolicyError",
+    "RecordCheck",
     "Tabulated",
     "Total",
     "change_total",
     "check_ledger",
+    "check_records",
     "create_ledger",
     "estimate",
     "is_ledger",

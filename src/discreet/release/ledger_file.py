@@ -45,10 +45,10 @@ def find_ledger(given: FilePath | None, source: object) -> Path | None:
     PosixPath('mine.json')
     """
     if given is not None:
-        return Path(given)
+        return ledger_in(given)
     named = os.environ.get(VARIABLE)
     if named:
-        return Path(named)
+        return ledger_in(named)
     beside = [folder / FILE for folder in folders_of(source)]
     found = [file for file in beside if file.exists() or file.is_symlink()]
     if len({os.path.realpath(file) for file in found}) > 1:
@@ -57,6 +57,16 @@ def find_ledger(given: FilePath | None, source: object) -> Path | None:
             "name the one that its people belong to (--ledger)"
         )
     return found[0] if found else None
+
+
+def ledger_in(path: FilePath) -> Path:
+    """Return a ledger's file; a directory stands for the ledger in it.
+
+    >>> ledger_in("mine.json"), ledger_in(".").name
+    (PosixPath('mine.json'), 'discreet-ledger.json')
+    """
+    file = Path(path)
+    return file / FILE if file.is_dir() else file
 
 
 def read_ledger(path: FilePath) -> Ledger:
