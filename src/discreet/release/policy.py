@@ -47,7 +47,7 @@ PERMISSIONS = {
     "spend_again": "release an input again (--spend-again)",
     "invariants": "hold counts exact (--invariant)",
     "no_noise": "publish without noise (--no-noise)",
-    "exact_counts": "write exact counts (tabulate, safetab report)",
+    "exact_counts": "see exact counts or records (tabulate, safetab report, check-records --show)",
     "rehearsal": "rehearse, with noise that protects nobody (--rehearsal)",
 }
 """What a policy may reserve to some people."""
