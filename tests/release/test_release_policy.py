@@ -314,6 +314,10 @@ def test_the_ledger_that_a_policy_names(agency: Agency, monkeypatch: pytest.Monk
     assert agency.run("two") == 2
     monkeypatch.setenv("DISCREET_LEDGER", str(agency.elsewhere / "office.json"))
     assert agency.run("two", "--spend-again") == 0
+    monkeypatch.delenv("DISCREET_LEDGER")
+    agency.rules('ledger.file = "."')  # a directory stands for the ledger in it
+    assert agency.run("three") == 0
+    assert len(read_ledger(agency.ledger).entries) == 1
 
 
 def test_a_witness_sees_every_entry_once(agency: Agency) -> None:
