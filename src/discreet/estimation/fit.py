@@ -369,16 +369,23 @@ class Residuals:
 
 
 def _largest(sizes: Floats, least: float) -> list[int]:
-    """Return the places of the largest numbers, if they reach the least that counts."""
-    some = np.flatnonzero(sizes >= least) if least else np.arange(len(sizes))
+    """Return the places of the largest numbers, if they reach the least that counts; of those that are equal
+    up to rounding, the first."""
+    near = 1 - 1e-9
+    some = np.flatnonzero(sizes >= least * near) if least else np.arange(len(sizes))
     if len(some) > LISTED:
-        some = some[np.argpartition(sizes[some], len(some) - LISTED)[-LISTED:]]
+        last = np.partition(sizes[some], len(some) - LISTED)[-LISTED]
+        some = some[sizes[some] >= last * near]
+        larger = some[sizes[some] > last / near]
+        some = np.concatenate([larger, np.setdiff1d(some, larger)])[:LISTED]
     return [int(place) for place in some]
 
 
 def _kept(top: list[Top]) -> list[Top]:
     # equal sizes in the order of the units, so that parts can be read in any order
-    return sorted((one for one in top if one[5] > 0), key=lambda one: (-abs(one[0]), one[1], one[2]))[:LISTED]
+    return sorted((one for one in top if one[5] > 0), key=lambda one: (-round(abs(one[0]), 6), *one[1:3]))[
+        :LISTED
+    ]
 
 
 # -- whether it can be chance --------------------------------------------------------------------------------
