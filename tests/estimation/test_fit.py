@@ -43,7 +43,7 @@ def test_equal_to_dense_matrices(seed: int) -> None:
     found = Estimates(attributes, replace(old, sources=(InMemory(source.laws, noisy),)), held=bool(seed % 2))
     residuals = Residuals(found, kind)
     written = size if seed % 3 else int(found.cut) // 2
-    residuals.held(written)
+    residuals.add_held(written)
     rest = np.concatenate([np.arange(written), np.arange(max(written, found.cut), size)])
     for part in np.array_split(rest, 3):
         if seed % 4 < 2:
@@ -256,7 +256,7 @@ def test_the_largest_are_found_in_any_part(seed: int) -> None:
     noise = np.rint(np.random.default_rng(seed).normal(0, 3, 1 + 30 * 3))
     estimates = design.estimates(noise)
     whole, parts = (Residuals(estimates, design.tree.kind) for _ in range(2))
-    whole.held()
+    whole.add_held()
     for part in np.array_split(np.arange(31), 5):
         estimates.at(part, parts)
     for one, other in zip(whole.tallies.values(), parts.tallies.values(), strict=True):

@@ -83,7 +83,7 @@ def test_the_limits_are_those_of_the_code(seed: int) -> None:
         noise = np.rint(scale * rng.normal(0, [law.true_variance() ** 0.5 for law in laws]))
         estimates = design.estimates(noise)
         residuals = Residuals(estimates, design.tree.kind)
-        residuals.held()
+        residuals.add_held()
         group = NamedResiduals(residuals, design.tree.levels, str, lambda _, cell: str(cell), (1,))
         fit = fit_of([group])
         r = M @ (noise / np.array([law.true_variance() ** 0.5 for law in laws]))

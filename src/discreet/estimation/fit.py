@@ -355,7 +355,7 @@ class Residuals:
         }
         return other
 
-    def held(self, written: int = 0) -> None:
+    def add_held(self, written: int = 0) -> None:
         """Add the measurements of units that are held in memory and not added while they are `written`."""
         found = self._estimates
         first = written if found.in_order else 0

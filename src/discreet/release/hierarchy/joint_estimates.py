@@ -248,7 +248,7 @@ class JointEstimates:
         unless they will be when the first `written` units are."""
         found = [Residuals(group.estimates, group.tree.kind) for group in self.groups]
         for one in found:
-            one.held(written)
+            one.add_held(written)
         return found
 
     def numbers(
