@@ -37,8 +37,8 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]
     return status, seen.out + seen.err
 
 
-def two_commands(capsys: pytest.CaptureFixture[str], rows: int) -> None:
-    made = survey.files(Path(), rows)
+def test_a_survey_is_rehearsed_in_two_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    made = survey.files(Path(), 40_000)
     refusals = 0
     status, text = said(capsys, *CHECK, "--suggest", "--out", "found.toml")
     refusals += status == 2
@@ -63,16 +63,8 @@ def two_commands(capsys: pytest.CaptureFixture[str], rows: int) -> None:
         rows_of = [row for row in csv.reader(stream) if not row[0].startswith("#")]
     noisy = {tuple(row[:1] + row[2:4]): int(row[4]) for row in rows_of[1:]}
     # noise of a variance of at most 8: none of 1,000 cells is off by 20 but with a chance below 1e-9
-    assert max(abs(value - survey.due(made)[key]) for key, value in noisy.items()) < 20  # type: ignore[index]
-
-
-def test_a_survey_is_rehearsed_in_two_commands(capsys: pytest.CaptureFixture[str]) -> None:
-    two_commands(capsys, 2_000)
-
-
-@pytest.mark.slow
-def test_a_survey_of_40000_is_rehearsed_in_two_commands(capsys: pytest.CaptureFixture[str]) -> None:
-    two_commands(capsys, 40_000)
+    exact = survey.due(made)
+    assert max(abs(value - exact[key]) for key, value in noisy.items()) < 20  # type: ignore[index]
 
 
 def test_what_can_be_known_is_suggested_without_a_refusal(capsys: pytest.CaptureFixture[str]) -> None:

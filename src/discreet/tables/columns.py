@@ -118,10 +118,10 @@ def numeric_columns(schema: ArrowSchema) -> frozenset[str]:
 _MIXED = b"discreet: numbers among texts"
 
 
-def number_text(value: object) -> object:
+def text_of_number(value: object) -> object:
     """Return a number as a text file has it, and anything else as it is.
 
-    >>> number_text(17.0), number_text(17.5), number_text("NA"), number_text(None)
+    >>> text_of_number(17.0), text_of_number(17.5), text_of_number("NA"), text_of_number(None)
     ('17', '17.5', 'NA', None)
     """
     if not isinstance(value, Real):

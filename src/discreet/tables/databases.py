@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from discreet.errors import DiscreetError, InputError
 from discreet.files import ArrowArray, ArrowSchema, ArrowTable, arrow
-from discreet.tables.columns import number_text, with_mixtures
+from discreet.tables.columns import text_of_number, with_mixtures
 from discreet.tables.sources import INSIDE, UTF8, chosen, which
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _texts_or_numbers(values: Sequence[object]) -> ArrowArray:
     """Return a column of SQLite's, which lets each value have a type: among texts, numbers are texts."""
     kinds = {type(value) for value in values}
     if str in kinds and kinds & {int, float}:
-        return arrow().array([number_text(one) for one in values]).dictionary_encode()  # marked by that
+        return arrow().array([text_of_number(one) for one in values]).dictionary_encode()  # marked by that
     return arrow().array(values)
 
 
@@ -125,7 +125,7 @@ def _is_mixed(fields: Sequence[ArrowSchema]) -> bool:
 def _with_texts(part: ArrowTable, names: Sequence[str]) -> ArrowTable:
     """Return a part of a table with texts for the numbers of some columns."""
     for name in names:
-        values = [number_text(one) for one in part.column(name).to_pylist()]
+        values = [text_of_number(one) for one in part.column(name).to_pylist()]
         texts = arrow().array(values, arrow().string())
         part = part.set_column(part.schema.get_field_index(name), name, texts)
     return part

@@ -29,8 +29,8 @@ from discreet.tables.columns import (
     check_schema,
     conformed,
     find_columns,
-    number_text,
     numeric_columns,
+    text_of_number,
     with_mixtures,
     words_of,
 )
@@ -363,7 +363,7 @@ def _mixtures(frame: TableSource, kinds: Kinds) -> dict[str, TableSource]:
             continue
         kinds_of_values = {type(one) for one in column[~column.isna()]}
         if len(kinds_of_values) > 1 and str in kinds_of_values:
-            mixed[name] = column.map(number_text).mask(column.isna(), None)
+            mixed[name] = column.map(text_of_number).mask(column.isna(), None)
     return mixed
 
 
