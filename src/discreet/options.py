@@ -416,6 +416,32 @@ class Estimating:
         FilePath | None,
         file_option("Combinations that some areas cannot have: unit, and columns of attributes."),
     ] = None
+    sampling: Annotated[
+        FilePath | None,
+        file_option(
+            "Sampling errors, so that intervals are about the population: columns unit, query, cell, and "
+            "sampling_variance, sampling_sd or rep_1, rep_2, ..."
+        ),
+    ] = None
+    replicate_factor: Annotated[
+        str | Fraction | None,
+        Option(
+            "With replicates: what their squared deviations are multiplied by, such as 4/80.",
+            "F",
+            reads=str | None,
+        ),
+    ] = None
+    replicate_noise: Annotated[
+        str | Fraction | None,
+        Option(
+            "With replicates that are noisy: the variance of their noise, to take off.", "V", reads=str | None
+        ),
+    ] = None
+    draws: Annotated[
+        int | None,
+        Option("Add this many draws of all estimates, with their covariances, for other programs.", "N"),
+    ] = None
+    seed: Annotated[int | None, Option("With draws: draw the same again.", "SEED")] = None
     within: Annotated[
         str | None,
         Option("Only the part of the Bureau's files within this area, such as a state.", "GEOCODE"),

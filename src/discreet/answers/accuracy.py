@@ -33,7 +33,7 @@ _SIZES = (
     Column(key="cells"),
     Column("sd of the noise", "noise_sd"),
     Column("sd of the estimate", "sd"),
-    Column("95 % margin", "margin95"),
+    Column("95 % margin (noise only)", "margin95"),
 )
 LEVELS = (Column("level", is_text=True), Column("query", "query", is_text=True), Column(key="level"))
 """The first columns of a table of levels and queries."""
@@ -231,10 +231,10 @@ def margins_section(release: Release, estimates: Accuracy | None) -> Answer:
         )
     columns = [Column("level", is_text=True), Column("query", is_text=True)]
     if estimates is not None:
-        columns += map(Column, ("estimate, standard deviation", "estimate, 95 % margin"))
+        columns += map(Column, ("estimate, standard deviation", "estimate, 95 % margin (noise only)"))
         columns += map(Column, ("noise, standard deviation", "noise, 95 % margin"))
     else:
-        columns += map(Column, ("standard deviation", "95 % margin of error"))
+        columns += map(Column, ("standard deviation", "95 % margin of error (noise only)"))
     rows = tuple(
         (
             level_name(line.level),
