@@ -22,7 +22,7 @@ from discreet.release.hierarchy.areas import flat_tree
 from discreet.release.hierarchy.estimate_table import joined_columns
 from discreet.release.hierarchy.joint_estimates import Found, JointEstimates
 from discreet.release.hierarchy.layout import Layout
-from discreet.release.hierarchy.sampling import Place, SamplingErrors
+from discreet.release.hierarchy.sampling import SampledPlace, SamplingErrors
 from discreet.release.rehearsal import rehearsal_entropy
 from discreet.release.tables import Columns
 from discreet.tables import Numbers
@@ -124,7 +124,7 @@ class Draws:
         sampled = None
         if self._sampling is not None:
             sampled = np.tensordot(
-                self._weights, self._sampling.deviations(Place.of(place), query), axes=(1, 0)
+                self._weights, self._sampling.deviations(SampledPlace.of(place), query), axes=(1, 0)
             )
         for number, error in enumerate(errors):
             draw = value - error

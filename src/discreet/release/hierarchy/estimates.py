@@ -72,15 +72,15 @@ def estimate(asked: Estimating) -> Estimated:
     so. The `engine` is "local" or "spark", on a cluster if `spark_master`
     names one: then families of the lowest units are worked on by its processes. Nothing is spent.
     """
-    chances = [_level(level) for level in asked.levels]
-    sources = [asked.noisy] if isinstance(asked.noisy, str | os.PathLike) else list(asked.noisy)
-    if not sources:
-        raise InputError("there is nothing to estimate from: name the output of `measure`")
+    chances = [interval_level(level) for level in asked.levels]
+    sources = asked.sources
+    if asked.prints:
+        raise InputError("prints is for `discreet.report.print_tables`, which writes tables to print")
     free(asked.out)
     with _workers(asked.engine, asked.spark_master) as cluster:
-        given, found, earlier = _joined(asked, sources, cluster)
+        given, found, earlier = read_joined(asked, sources, cluster)
         wanted = found.queries(asked.queries)
-        sampling = _sampling(asked, sources, found, wanted)
+        sampling = sampling_errors(asked, sources, found, wanted)
         draws = _draws(asked, found, sampling)
         found.units_down_to(asked.down_to)
         unions = {} if asked.areas is None else read_areas(asked.areas, found)
@@ -131,7 +131,7 @@ def estimate(asked: Estimating) -> Estimated:
     )
 
 
-def _joined(
+def read_joined(
     asked: Estimating, sources: Sequence[FilePath], cluster: SharedWork | None
 ) -> tuple[list[Published], JointEstimates, JointEstimates | None]:
     """Return the measurements, those of the earlier release last, and the estimates from each release."""
@@ -149,7 +149,7 @@ def _joined(
     return given, found, earlier
 
 
-def _sampling(
+def sampling_errors(
     asked: Estimating, sources: Sequence[FilePath], found: JointEstimates, wanted: Sequence[str]
 ) -> SamplingErrors | None:
     """Read the sampling errors: of a table that is named, or in a column of the only noisy table."""
@@ -243,7 +243,8 @@ def _workers(engine: str, spark_master: str | None) -> AbstractContextManager[Sh
     return nullcontext()
 
 
-def _level(level: str | Fraction) -> tuple[str, float]:
+def interval_level(level: str | Fraction) -> tuple[str, float]:
+    """Return the ending of the columns of a level, and the level."""
     size = fraction(level, name="level")
     if not Fraction(1, 2) <= size < 1:
         raise InputError(f"level is {level}; the level of an interval lies between 0.5 and 1, such as 0.95")

@@ -43,14 +43,14 @@ MOST_NUMBERS = 200_000_000
 
 
 @dataclass(frozen=True)
-class Place:
+class SampledPlace:
     """Units, each by itself or all together, as the sampling errors are asked for."""
 
     units: Integers
     together: bool
 
     @classmethod
-    def of(cls, found: Found) -> Place:
+    def of(cls, found: Found) -> SampledPlace:
         """Return the units of estimates; there is one group."""
         assert found[0] is not None
         part = found[0][0]
@@ -105,7 +105,7 @@ class SamplingErrors(Protocol):
     def replicate_factor(self) -> Fraction:
         """What squared deviations of replicates are multiplied by."""
 
-    def deviations(self, place: Place, query: str) -> Floats:
+    def deviations(self, place: SampledPlace, query: str) -> Floats:
         """Return the deviations of the replicates: replicate, unit, cell."""
 
     def pair(self, one: Found, query: str, two: Found, its: str) -> SampledPair:
@@ -249,7 +249,7 @@ class _Plain:
     replicates: int = 0
     replicate_factor: Fraction = Fraction(0)
 
-    def deviations(self, place: Place, query: str) -> Floats:
+    def deviations(self, place: SampledPlace, query: str) -> Floats:
         """Return none: there are no replicates."""
         return np.zeros((0, *self._at(query, place).shape))
 
@@ -262,7 +262,7 @@ class _Plain:
             "of the second, and the share does not depend on the second",
         }
 
-    def _at(self, query: str, place: Place) -> Floats:
+    def _at(self, query: str, place: SampledPlace) -> Floats:
         if query not in self.by_query:
             raise _missing(query, place.units, self.tree)
         rows = self.by_query[query][place.units]
@@ -272,7 +272,7 @@ class _Plain:
         return rows.sum(axis=0, keepdims=True) if place.together else rows
 
     def pair(self, one: Found, query: str, two: Found, its: str) -> SampledPair:
-        here, there = Place.of(one), Place.of(two)
+        here, there = SampledPlace.of(one), SampledPlace.of(two)
         var_a, var_b = self._at(query, here), self._at(its, there)
         if one is two:
             return SampledPair(var_a, var_b, var_a if query == its else None, np.inf)
@@ -382,7 +382,7 @@ class _Replicates:
             **noise,
         }
 
-    def deviations(self, place: Place, query: str) -> Floats:
+    def deviations(self, place: SampledPlace, query: str) -> Floats:
         """Return the replicate estimates less what they deviate from: replicate, unit, cell."""
         if not self.every[0].model.attributes and query not in self.every[0].model.queries:
             raise _missing(query, place.units, self.tree)
@@ -400,7 +400,7 @@ class _Replicates:
         return np.asarray(values - middle)
 
     def pair(self, one: Found, query: str, two: Found, its: str) -> SampledPair:
-        here, there = Place.of(one), Place.of(two)
+        here, there = SampledPlace.of(one), SampledPlace.of(two)
         a, b = self.deviations(here, query), self.deviations(there, its)
         factor = float(self.replicate_factor)
         var_a, var_b, both = (factor * np.sum(x * y, axis=0) for x, y in ((a, a), (b, b), (a, b)))
@@ -411,7 +411,9 @@ class _Replicates:
             both = np.clip(both - off[2], -most, most)
         return SampledPair(var_a, var_b, both, len(self.every) - 1)
 
-    def _noise(self, here: Place, query: str, there: Place, its: str) -> tuple[Floats, Floats, Floats]:
+    def _noise(
+        self, here: SampledPlace, query: str, there: SampledPlace, its: str
+    ) -> tuple[Floats, Floats, Floats]:
         """Return what the noise of replicates adds on average to variances and covariances."""
         first, many = self.every[0], len(self.every)
         times = float(self.replicate_factor) * (many - 1 if self.whole is None else 2 * many)
