@@ -150,12 +150,16 @@ def _noise(found: PrintedTables) -> str:
     found_kinds = sorted({one.is_gaussian for one in found.noises}, reverse=True)
     kinds = " and ".join(laws[kind] for kind in found_kinds)
     sizes = sorted({one.variance for one in found.noises})
-    written = [brief(size, 4) for size in (sizes[0], sizes[-1])]
+    written = [_trimmed(str(Quantity(size, digits=4))) for size in (sizes[0], sizes[-1])]
     many = f"{written[0]} to {written[1]}" if written[0] != written[1] else written[0]
     return (
         f"Random noise protects the people counted: {kinds} noise of variance {many} was added to each "
         "published count. The numbers here are the best estimates from all of them together."
     )
+
+
+def _trimmed(number: str) -> str:
+    return number.rstrip("0").rstrip(".") if "." in number else number
 
 
 @describes(PrintedTables)
