@@ -98,16 +98,16 @@ def headings(table: PrintedTable, found: PrintedTables) -> list[list[HeadCell]]:
     return rows
 
 
-def number(value: float) -> str:
+def count_text(value: float) -> str:
     """Write a whole number of a table.
 
-    >>> number(1234.0), number(float("nan")), number(-3.0)
+    >>> count_text(1234.0), count_text(float("nan")), count_text(-3.0)
     ('1,234', '–', '−3')
     """
     return NOTHING if isnan(value) else str(Quantity(int(value), Style.COUNT)).replace("-", "−")
 
 
-def margin(value: float) -> str:
+def margin_text(value: float) -> str:
     """Write a margin of error; nothing where there is no number."""
     return "" if isnan(value) else f"±{Quantity(int(value), Style.COUNT)}"
 

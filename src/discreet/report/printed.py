@@ -14,13 +14,13 @@ from typing import Any
 
 from discreet.answers.printed import (
     column_name,
+    count_text,
     error_name,
     footnotes,
     headings,
-    margin,
     margin_name,
+    margin_text,
     mark,
-    number,
     subtitle,
     table_title,
 )
@@ -214,10 +214,10 @@ def _html_rows(table: PrintedTable, found: PrintedTables) -> Iterator[str]:
     for row, values, margins in zip(table.rows, table.values.tolist(), table.margins.tolist(), strict=True):
         cells = []
         for kind, value, error in zip(total, values, margins, strict=True):
-            cells.append(f"<td{kind}>{number(value)}</td>")
+            cells.append(f"<td{kind}>{count_text(value)}</td>")
             if beside:
                 also = " total" if kind else ""
-                cells.append(f'<td class="error{also}">{margin(error)}</td>')
+                cells.append(f'<td class="error{also}">{margin_text(error)}</td>')
         level = "top" if deepest and row.depth < deepest and row.depth < 1 else ""
         indent = f' style="padding-left:{10 + 18 * row.depth}px"'
         yield (
@@ -226,7 +226,7 @@ def _html_rows(table: PrintedTable, found: PrintedTables) -> Iterator[str]:
         )
         if beneath:
             errors = "".join(
-                f'<td class="error{" total" if kind else ""}">{margin(error)}</td>'
+                f'<td class="error{" total" if kind else ""}">{margin_text(error)}</td>'
                 for kind, error in zip(total, margins, strict=True)
             )
             yield f'<tr class="beneath"><th scope="row"{indent}>{margin_name(found)}</th>{errors}</tr>'
