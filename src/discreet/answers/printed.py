@@ -107,7 +107,7 @@ def count_text(value: float) -> str:
     return NOTHING if isnan(value) else str(Quantity(int(value), Style.COUNT)).replace("-", "−")
 
 
-def margin_text(value: float) -> str:
+def printed_margin(value: float) -> str:
     """Write a margin of error; nothing where there is no number."""
     return "" if isnan(value) else f"±{Quantity(int(value), Style.COUNT)}"
 

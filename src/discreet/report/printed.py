@@ -19,8 +19,8 @@ from discreet.answers.printed import (
     footnotes,
     headings,
     margin_name,
-    margin_text,
     mark,
+    printed_margin,
     subtitle,
     table_title,
 )
@@ -217,7 +217,7 @@ def _html_rows(table: PrintedTable, found: PrintedTables) -> Iterator[str]:
             cells.append(f"<td{kind}>{count_text(value)}</td>")
             if beside:
                 also = " total" if kind else ""
-                cells.append(f'<td class="error{also}">{margin_text(error)}</td>')
+                cells.append(f'<td class="error{also}">{printed_margin(error)}</td>')
         level = "top" if deepest and row.depth < deepest and row.depth < 1 else ""
         indent = f' style="padding-left:{10 + 18 * row.depth}px"'
         yield (
@@ -226,7 +226,7 @@ def _html_rows(table: PrintedTable, found: PrintedTables) -> Iterator[str]:
         )
         if beneath:
             errors = "".join(
-                f'<td class="error{" total" if kind else ""}">{margin_text(error)}</td>'
+                f'<td class="error{" total" if kind else ""}">{printed_margin(error)}</td>'
                 for kind, error in zip(total, margins, strict=True)
             )
             yield f'<tr class="beneath"><th scope="row"{indent}>{margin_name(found)}</th>{errors}</tr>'
