@@ -32,7 +32,8 @@ def test_values_differences_and_ratios_are_the_formulas() -> None:
     pair = found.pair("A", "B")
     assert (pair.estimate, pair.error) == (-20.0, 5.0)
     assert pair.lower == pytest.approx(-20 - 1.959964 * 5)
-    assert pair.larger == pytest.approx(0.5 * math.erfc(4 / math.sqrt(2)))
+    assert pair.larger == 0.001
+    assert found.pair("A", "C").larger == pytest.approx(0.5 * math.erfc(-10 / math.sqrt(13) / math.sqrt(2)))
     ratio = compare_areas(TABLE, where={"query": "part"}, kind="ratio", pairs=[("B", "A")]).pairs[0]
     assert ratio.estimate == pytest.approx(5 / 3)
     assert ratio.error == pytest.approx(math.sqrt(16 + 25 / 9 * 9) / 30)

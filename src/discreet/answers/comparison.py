@@ -19,7 +19,7 @@ def comparison_answer(found: AreaComparison) -> Answer:
     >>> from discreet.estimation import compare_areas
     >>> found = compare_areas({"unit": ["A", "B"], "estimate": [520.0, 480.0], "sd": [6.0, 8.0]})
     >>> comparison_answer(found).tables["pairs"].cells[0]
-    ['A', 'B', '40', '10', '20', '60', '1 - 3.2e-05']
+    ['A', 'B', '40', '10', '20', '60', '0.9990']
     """
     interval = (Column("from", "lower"), Column("to", "upper"))
     areas = AnswerTable(

@@ -23,6 +23,8 @@ from discreet.numbers import share, shown
 from discreet.tables import Problems, TableSource, open_table, read_table
 
 MOST_PAIRS = 100_000
+SUREST = 0.001
+"""The chance that the order of two areas is the other one is not stated to be smaller than this."""
 _DRAW = re.compile(r"draw_(\d+)")
 
 
@@ -39,7 +41,10 @@ class AreaValue:
 
 @dataclass(frozen=True, slots=True)
 class AreaPair:
-    """Two areas compared, and the chance that the first has the larger value, as the estimates see it."""
+    """Two areas compared, and the chance that the first has the larger value, as the estimates see it.
+
+    The chance is 0.001 to 0.999, or 0 or 1 if neither has an error.
+    """
 
     one: str
     two: str
@@ -97,8 +102,8 @@ def compare_areas(
 
     >>> frame = {"unit": ["A", "B"], "estimate": [520.0, 480.0], "sd": [6.0, 8.0]}
     >>> found = compare_areas(frame).pair("A", "B")
-    >>> found.estimate, found.error, round(found.lower, 1), round(found.upper, 1), round(found.larger, 5)
-    (40.0, 10.0, 20.4, 59.6, 0.99997)
+    >>> found.estimate, found.error, round(found.lower, 1), round(found.upper, 1), found.larger
+    (40.0, 10.0, 20.4, 59.6, 0.999)
     """
     if kind not in ("difference", "ratio"):
         raise InputError(f"kind is {shown(kind)}; it must be difference or ratio")
@@ -293,7 +298,7 @@ def _end(value: float) -> float | None:
 
 
 def _larger(difference: float, error: float) -> float:
-    """The chance that the first is larger, if the error is normal."""
+    """The chance that the first is larger, if the error is normal; how it ends beyond that is not known."""
     if error == 0:
         return 0.5 if difference == 0 else float(difference > 0)
-    return 0.5 * math.erfc(-difference / error / math.sqrt(2))
+    return min(max(0.5 * math.erfc(-difference / error / math.sqrt(2)), SUREST), 1 - SUREST)
