@@ -119,7 +119,7 @@ def sizes_panel(margins: Mapping[str, float], unit: str) -> Panel:
     who = "people in the group" if unit == "person" else f"{unit}s in the group"
     x = Axis(who, 10.0, 1e6, is_log=True, written=Notation.COUNT)
     least = 10.0 ** math.floor(math.log10(low))
-    y = Axis("95 % margin over the size", least, is_log=True, written=Notation.PERCENT)
+    y = Axis("95 % margin (noise only) over the size", least, is_log=True, written=Notation.PERCENT)
     return Panel(x, y, tuple(lines))
 
 

@@ -295,7 +295,8 @@ def _sizes(page: _AccuracyPage) -> None:
         without = "do not ask it" if len(missing) > 1 else "does not ask it"
         without = without if page.margins.has_none else "not determined there"
         left_out = f" Left out: {', '.join(missing)} ({without})." if missing and lines() else ""
-        return f"95 % margin of the {page.margins.what} of {page.query}, over the size.{left_out}"
+        of = f"{page.margins.what} of {page.query}"
+        return f"95 % margin (noise only) of the {of}, over the size.{left_out}"
 
     with c.card():
         with c.box("wb-between wb-top"):
