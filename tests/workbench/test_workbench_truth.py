@@ -355,7 +355,7 @@ def test_queries_that_can_be_estimated_are_rows(visit: Callable[..., Any]) -> No
     assert table["Region", "age"][:2] == ["not asked", "–"]
     assert table["District", "age"][:2] == ["4.47", "± 9"]  # variance 20
     groups = page.locator("table tr.wb-groups th").all_inner_texts()
-    assert groups[1:] == ["noise", "best estimate", "margin of the best estimate, relative"]
+    assert groups[1:] == ["noise", "best estimate (noise only)", "margin of the best estimate, relative"]
 
 
 def test_relative_errors_are_of_one_query(visit: Callable[..., Any]) -> None:
