@@ -13,12 +13,12 @@ from discreet.numbers import brief
 
 
 @describes(AreaComparison)
-def comparison_answer(found: AreaComparison) -> Answer:
+def areas_compared(found: AreaComparison) -> Answer:
     """Say how areas differ, with intervals.
 
     >>> from discreet.estimation import compare_areas
     >>> found = compare_areas({"unit": ["A", "B"], "estimate": [520.0, 480.0], "sd": [6.0, 8.0]})
-    >>> comparison_answer(found).tables["pairs"].cells[0]
+    >>> areas_compared(found).tables["pairs"].cells[0]
     ['A', 'B', '40', '10', '20', '60', '0.9990']
     """
     interval = (Column("from", "lower"), Column("to", "upper"))
