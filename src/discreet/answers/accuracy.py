@@ -19,7 +19,7 @@ from discreet.answers.answer import (
 )
 from discreet.answers.describing import describes
 from discreet.answers.figure import Axis, Cells, Line, Notation, Panel, Picture, Points
-from discreet.answers.quantity import Quantity, Style
+from discreet.answers.quantity import Quantity, Style, margin_quantity
 from discreet.answers.release import query_words
 from discreet.budget import Release
 from discreet.budget.level_names import level_name
@@ -175,7 +175,7 @@ def noise_cells(line: MarginLine) -> tuple[Cell, Cell]:
     if line.noise is None:
         return "not asked", _NOTHING
     deviation, margin = line.noise
-    return Quantity(deviation, Style.MARGIN), _plus_minus(Quantity(margin, Style.COUNT))
+    return Quantity(deviation, Style.MARGIN), _plus_minus(margin_quantity(margin))
 
 
 def estimate_cells(line: MarginLine, unknown: str = _NOTHING) -> tuple[Cell, Cell]:

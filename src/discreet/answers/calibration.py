@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
@@ -26,7 +25,7 @@ from discreet.answers.answer import (
     sentence,
 )
 from discreet.answers.describing import describes
-from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.answers.quantity import NumberKind, Quantity, Style, margin_quantity
 from discreet.answers.release import claim_text, heading, query_words, scaled_sizes
 from discreet.budget import AnswerKind
 from discreet.budget.level_names import level_name
@@ -125,7 +124,7 @@ of the noise of 10 queries of Block would be ± 39 instead of ± 42.
         return said
     alike = [line for line in lines if line.level == lines[-1].level]
     common = max(alike, key=lambda line: len(line.queries))
-    before, after = (Quantity(margin, Style.COUNT) for margin in common.margins)
+    before, after = map(margin_quantity, common.margins)
     return sentence(
         "{said} The margin of the noise of {queries} of {level} would be ± {after}{instead}.",
         said=said,
@@ -232,8 +231,8 @@ def variance_table(lines: Sequence[VarianceLine], *, named: int = 1, sign: str =
             level_name(line.level),
             query_words(line.queries, most=named),
             *(Quantity(variance, Style.BRIEF) for variance in (line.before, line.after)),
-            *(Quantity(math.sqrt(one), Style.BRIEF, digits=4) for one in (line.before, line.after)),
-            *(sentence(sign + "{m}", m=Quantity(m, Style.COUNT)) if sign else m for m in line.margins),
+            *(Quantity(one, Style.BRIEF, digits=4) for one in line.deviations),
+            *(sentence(sign + "{m}", m=margin_quantity(m)) if sign else m for m in line.margins),
             Quantity(line.change, Style.PERCENT_CHANGE),
         )
         for line in lines

@@ -10,6 +10,7 @@ from discreet.budget.neighbours import Neighbours, cases
 from discreet.budget.presets import ALIASES, load, load_file, load_preset, preset_names, preset_titles
 from discreet.budget.release import Release, Row
 from discreet.budget.spine import Spine
+from discreet.budget.variables import Variable, Weight
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, grouped
 
 __all__ = [
@@ -27,6 +28,8 @@ __all__ = [
     "Row",
     "Spine",
     "Tabulation",
+    "Variable",
+    "Weight",
     "cases",
     "grouped",
     "load",

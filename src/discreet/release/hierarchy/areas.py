@@ -8,7 +8,7 @@ import numpy as np
 
 from discreet.estimation.tree import Tree
 from discreet.files import FilePath
-from discreet.release.hierarchy.estimate_table import joined_columns, with_ends
+from discreet.release.hierarchy.estimate_table import in_real_numbers, joined_columns, with_ends
 from discreet.release.hierarchy.joint_estimates import Chances, Found, JointEstimates
 from discreet.release.hierarchy.layout import Layout, units_of
 from discreet.release.tables import strings
@@ -41,5 +41,6 @@ def area_estimates(
             np.concatenate(rows) for rows in zip(*((m.a, m.var_a) for m in got), strict=True)
         )
         widths = [found.area_widths(list(unions.values()), query, variances, level) for _, level in chances]
-        tables.append(with_ends(values, np.sqrt(variances), widths, chances)[0])
+        table = with_ends(values, np.sqrt(variances), widths, chances)[0]
+        tables.append(in_real_numbers(table, found.step(query)))
     return found.layout(flat_tree(list(unions), "area"), queries), joined_columns(tables)

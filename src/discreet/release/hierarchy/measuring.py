@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from discreet.budget import Neighbours, Release
 from discreet.budget.noise_table import noises
+from discreet.budget.variables import decimal
 from discreet.errors import InputError
 from discreet.estimation.tables import check_whole
 from discreet.estimation.tree import Floats, Integers
@@ -29,17 +30,19 @@ from discreet.release import contents
 from discreet.release.commit import free, staging
 from discreet.release.entry import Entry, now
 from discreet.release.hierarchy.counts import CountTable, read_counts
-from discreet.release.hierarchy.estimate_table import write_estimates
+from discreet.release.hierarchy.estimate_table import in_real_numbers, write_estimates
 from discreet.release.hierarchy.joint_estimates import JointEstimates
 from discreet.release.hierarchy.layout import Laws, Layout, laws_of, variances_of
 from discreet.release.hierarchy.published import Exact, in_memory, published
+from discreet.release.hierarchy.steps import COLUMN as STEP
+from discreet.release.hierarchy.steps import Steps, step_column, steps_of
 from discreet.release.hierarchy.tabulating import counted_records
 from discreet.release.ledger import Ledger
 from discreet.release.ledger_file import find_ledger, open_ledger
 from discreet.release.rehearsal import NOT_PRIVATE, rehearsal_entropy
 from discreet.release.signing import read_key
 from discreet.release.spending import spent
-from discreet.release.tables import Folder, output_format
+from discreet.release.tables import Columns, Folder, output_format
 from discreet.tables import Numbers, file_of, table_format
 
 POSTS = ("none", "nonnegative", "consistent")
@@ -212,7 +215,7 @@ class _Run:
 
     def write(self, folder: Folder) -> None:
         """Draw the noise, once, and write what comes of it, some units at a time."""
-        layout = self.found.layout
+        layout, steps = self.found.layout, steps_of(self.release)
         drawn = _drawn(self.found, self.laws, self.source)
         kept = None if self.post == "none" else np.empty(layout.size, dtype=np.int64)
         pattern = variances_of(layout, self.laws)
@@ -221,15 +224,21 @@ class _Run:
             values = drawn(rows.stop - rows.start)
             if kept is not None:
                 kept[rows] = values
-            return {"value": values, "variance": pattern[layout.columns(units)]}
+            numbers = {"value": values, "variance": pattern[layout.columns(units)]}
+            return {**numbers, **step_column(layout, steps, units)}
 
         folder.cells("measurements", (layout, measured))
         columns = {"measurements": {"variance": "the variance of the noise"}}
+        if steps:
+            columns["measurements"] = {
+                "value": f"whole numbers of units, each worth what {STEP} says",
+                "variance": "the variance of the noise, in units",
+            }
         if kept is not None:
             columns["estimates"] = self._estimates(folder, kept, pattern)
         folder.units(layout.tree)
         if self.exact:
-            folder.cells("invariants", _held(layout, self.exact))
+            folder.cells("invariants", _held(layout, self.exact, steps))
         folder.text("release", "toml", self.release.to_toml())
         folder.json(
             "manifest",
@@ -244,7 +253,7 @@ class _Run:
                 "cells": layout.size,
                 "columns": columns,
                 "exact": [list(pair) for pair in self.pairs],
-                "noise": _noise_table(layout, self.laws),
+                "noise": _noise_table(layout, self.laws, steps),
             },
         )
 
@@ -254,12 +263,19 @@ class _Run:
         if self.post == "consistent":
             attributes = self.release.attributes
             source = in_memory(layout, values, self.laws, attributes)
-            given = published(layout, source, exact, attributes, folder.kind)
+            given = published(layout, source, exact, attributes, folder.kind, steps=steps_of(self.release))
             return write_estimates(folder, JointEstimates.of([given]), tables=True).columns
         estimate, variance = np.maximum(values, 0), pattern[layout.columns(slice(0, layout.tree.size))]
         for query, (who, counts) in exact.items():
             rows = layout.first(query)[who][:, None] + np.arange(counts.shape[1])
             estimate[rows], variance[rows] = counts, 0.0
+        steps = steps_of(self.release)
+        estimate = estimate.astype(np.float64) if steps else estimate
+        for query, step in steps.items():
+            first = layout.first(query)
+            rows = first[first >= 0][:, None] + np.arange(len(layout.cells[query]))
+            estimate[rows] = in_real_numbers({"estimate": estimate[rows]}, step)["estimate"]
+            variance[rows] *= float(step) ** 2
         folder.cells("estimates", (layout, {"estimate": estimate, "variance": variance}))
         return {"variance": "the variance of the noise, before values below zero were set to zero"}
 
@@ -277,7 +293,7 @@ def level_pairs(release: Release, pairs: Sequence[tuple[str, str]]) -> tuple[tup
     return tuple(dict.fromkeys((level, query) for level, query in pairs))
 
 
-def _held(layout: Layout, exact: Exact) -> tuple[Layout, dict[str, Integers]]:
+def _held(layout: Layout, exact: Exact, steps: Steps) -> tuple[Layout, Columns]:
     """Lay out the counts that are held exact as a table of their own."""
     masks = np.zeros((len(exact), layout.tree.size), dtype=bool)
     for place, (who, _) in enumerate(exact.values()):
@@ -288,7 +304,7 @@ def _held(layout: Layout, exact: Exact) -> tuple[Layout, dict[str, Integers]]:
     vector = np.empty(part.size, dtype=np.int64)
     for query, (who, rows) in exact.items():
         vector[part.first(query)[who][:, None] + np.arange(rows.shape[1])] = rows
-    return part, {"count": vector}
+    return part, lambda units, rows: {"count": vector[rows], **step_column(part, steps, units)}
 
 
 def _drawn(found: CountTable, laws: Laws, source: Entropy | None) -> Callable[[int], Integers]:
@@ -351,8 +367,11 @@ def add_noise(
                 counts[part[:, None] + np.arange(width)] += draws
 
 
-def _noise_table(layout: Layout, laws: Laws) -> list[dict[str, object]]:
-    """Return the noise of each level and query as a manifest lists it: exact, as a variance, as a margin."""
+def _noise_table(layout: Layout, laws: Laws, steps: Steps) -> list[dict[str, object]]:
+    """Return the noise of each level and query as a manifest lists it: exact, as a variance, as a margin.
+
+    All are in units, which are told if they are not 1.
+    """
     rows = []
     every = [(kind, query, noise) for kind, one in enumerate(laws) for query, noise in one.items()]
     for kind, query, noise in every:
@@ -366,6 +385,7 @@ def _noise_table(layout: Layout, laws: Laws) -> list[dict[str, object]]:
                 "variance": noise.true_variance(),
                 "margin_95": noise.quantile("0.975"),
                 "cells": len(layout.cells[query]),
+                **({STEP: decimal(steps[query])} if query in steps else {}),
             }
         )
     return rows
