@@ -18,6 +18,7 @@ from discreet.answers.answer import (
 )
 from discreet.answers.describing import describes
 from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.answers.sums import sums_notes, variable_record
 from discreet.budget import ALIASES, AnswerKind, Claim, Neighbours, Release, Row
 from discreet.budget.level_names import level_name
 from discreet.budget.levels import Level
@@ -98,6 +99,7 @@ def _body(release: Release) -> Iterator[Part]:
     total = rho_total(release)
     yield Paragraph(heading(release))
     yield Paragraph(_calibration(release))
+    yield from map(Paragraph, sums_notes(release))
     rho = {level.name: level.spent(release.neighbours) for level in release.levels}
     for level, rows in levels_of(release).items():
         yield ""
@@ -291,7 +293,10 @@ def release_record(release: Release) -> dict[str, object]:
             {
                 "name": level.name,
                 "rho": None if level.has_laplace else str(level.spent(release.neighbours)),
-                "queries": [_query_record(row) for row in noise[level.name]],
+                "queries": [
+                    _query_record(row) | variable_record(release.variables[row.query])
+                    for row in noise[level.name]
+                ],
             }
             for level in release.levels
         ],

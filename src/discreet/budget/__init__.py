@@ -5,6 +5,7 @@ Events, levels of queries, spines and the paths they give, neighbours, and prese
 
 from discreet.budget.attributes import Attributes, Recode, Tabulation
 from discreet.budget.claims import AnswerKind, Claim
+from discreet.budget.input import ColumnInput, TableInput, load_input
 from discreet.budget.levels import Level, Query
 from discreet.budget.neighbours import Neighbours, cases
 from discreet.budget.presets import ALIASES, load, load_file, load_preset, preset_names, preset_titles
@@ -18,6 +19,7 @@ __all__ = [
     "AnswerKind",
     "Attributes",
     "Claim",
+    "ColumnInput",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "Level",
@@ -27,6 +29,7 @@ __all__ = [
     "Release",
     "Row",
     "Spine",
+    "TableInput",
     "Tabulation",
     "Variable",
     "Weight",
@@ -34,6 +37,7 @@ __all__ = [
     "grouped",
     "load",
     "load_file",
+    "load_input",
     "load_preset",
     "preset_names",
     "preset_titles",

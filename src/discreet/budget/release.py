@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
 from discreet.budget.attributes import Attributes
 from discreet.budget.claims import STATED, AnswerKind, Claim
+from discreet.budget.input import TableInput
 from discreet.budget.level_names import find_level
 from discreet.budget.levels import Level, Query
 from discreet.budget.neighbours import RELATIONS, Neighbours
@@ -80,7 +81,8 @@ class Release(Forgetful, Summarised):
     levels must add up to it. Without a spine there is one path, with the number 1. If `attributes` say what
     a record can be, every query is a product of them. With a `weight`, records count as their weights. `kind`
     says what an account of it is: "exact", an upper "bound", or a "model" that leaves part of the real
-    release out; the last two need a `reason`.
+    release out; the last two need a `reason`. `input` says how the records are written; it is no part of what
+    is released, so releases that differ in it are equal.
 
     >>> from discreet.budget import Query
     >>> state = Level(name="State", rho="1/2", queries=[Query(name="total", share=1)])
@@ -107,6 +109,7 @@ class Release(Forgetful, Summarised):
     kind: AnswerKind
     reason: str
     weight: Weight | None
+    input: TableInput | None = field(compare=False)
 
     def __init__(
         self,
@@ -124,6 +127,7 @@ class Release(Forgetful, Summarised):
         kind: str = AnswerKind.EXACT,
         reason: str = "",
         weight: Weight | None = None,
+        input: TableInput | None = None,
     ) -> None:
         set_fields(
             self,
@@ -140,6 +144,7 @@ class Release(Forgetful, Summarised):
             attributes=attributes,
             kind=AnswerKind(one_of(kind, [one.value for one in STATED], name="kind", field=("kind",))),
             reason=line(reason, name="reason", field=("reason",), empty=True),
+            input=input,
         )
         if (self.kind is AnswerKind.EXACT) == bool(self.reason):
             given = "but no reason is given" if not self.reason else "and a reason is given"
@@ -165,6 +170,9 @@ class Release(Forgetful, Summarised):
                     self._check_name(query)
         with inside("spine"):
             self._check_paths()
+        if input is not None and self.attributes is not None:
+            with inside("input"):
+                input.check(self.attributes)
 
     @cached_property
     def _runs(self) -> dict[int, Runs]:
@@ -448,8 +456,8 @@ did you mean "bounded"? (line 2 of small.toml)
         except FieldError as error:
             raise located(error, text, data, where) from None
 
-    def to_toml(self) -> str:
-        """Write the release as TOML, from which `from_toml` makes an equal one.
+    def to_toml(self, *, input: bool = True) -> str:
+        """Write the release as TOML, from which `from_toml` makes an equal one, with its `input` or without.
 
         >>> from discreet.budget import Query
         >>> state = Level(name="State", queries=[Query(name="total", variance="5/2")])
@@ -465,4 +473,4 @@ did you mean "bounded"? (line 2 of small.toml)
         """
         from discreet.budget.release_toml import release_lines
 
-        return "\n".join(release_lines(self)) + "\n"
+        return "\n".join(release_lines(self if input else replace(self, input=None))) + "\n"

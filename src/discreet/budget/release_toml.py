@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from discreet.budget.attributes import Attributes, attribute_lines, read_attributes
+from discreet.budget.input import TableInput, input_lines, read_input
 from discreet.budget.levels import WAYS, Level, Query
 from discreet.budget.release import Release
 from discreet.budget.spine import Spine
@@ -14,7 +15,7 @@ from discreet.budget.toml import FieldError, a_list, a_table, inside, quoted
 from discreet.budget.variables import VARIABLE_KEYS, Weight, read_variable, read_weight
 from discreet.numbers import Exact, shown
 
-_PARTS = ("weight", "attributes", "levels", "spine")
+_PARTS = ("weight", "attributes", "levels", "spine", "input")
 RELEASE_KEYS = ("name", "title", "unit", "neighbours", "rho", "kind", "reason", "sources", "notes", *_PARTS)
 LEVEL_KEYS = ("name", "rho", "queries")
 QUERY_KEYS = (*WAYS, "sensitivity", "groups", *VARIABLE_KEYS)
@@ -29,7 +30,7 @@ def release_from_tables(data: object) -> Release:
     'State'
     """
     table = a_table(data, "the release", RELEASE_KEYS, needed=("name", "neighbours", "levels"))
-    parts: dict[str, Spine | Attributes | Weight] = {}
+    parts: dict[str, Spine | Attributes | Weight | TableInput] = {}
     weight = None
     if "weight" in table:
         with inside("weight"):
@@ -38,7 +39,7 @@ def release_from_tables(data: object) -> Release:
     for index, level in enumerate(a_list(table["levels"], "levels", "tables, each [[levels]]")):
         with inside("levels", index):
             levels.append(_read_level(level, weight))
-    for key, read in (("spine", _read_spine), ("attributes", read_attributes)):
+    for key, read in (("spine", _read_spine), ("attributes", read_attributes), ("input", read_input)):
         if key in table:
             with inside(key):
                 parts[key] = read(table[key])
@@ -137,3 +138,5 @@ def release_lines(release: Release) -> Iterator[str]:
         else:
             yield "[spine.paths]"
             yield from (f"{path} = {quoted(runs)}" for path, runs in release.spine.paths)
+    if release.input is not None:
+        yield from ("", *input_lines(release.input))

@@ -9,7 +9,7 @@ its own, and by the number of records that have a value above it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -20,6 +20,9 @@ from discreet.numbers import MOST_TIMES, Exact, shown
 
 RECORDS = "records"
 """What unweighted counts are called in a release that has weights."""
+
+IN_UNITS_OF = "in_units_of"
+"""The column of a table of sums that says what one unit of its whole numbers is worth."""
 
 BY = " by "
 """Joins what is added up with the attributes by which it is split."""
@@ -193,6 +196,16 @@ def read_variable(table: Mapping[str, object], weight: Weight | None) -> Variabl
     if not stated and weight is None:
         return COUNT
     return Variable(**stated).weighted_by(weight)  # type: ignore[arg-type]
+
+
+def number_columns(variables: Iterable[Variable]) -> list[str]:
+    """Return the columns of numbers that are added up: values and weights.
+
+    >>> number_columns([Variable(sum="hours", at_most=80), Variable()])
+    ['hours']
+    """
+    pairs = [(one.column, one.weight.column if one.weight else None) for one in variables]
+    return list(dict.fromkeys(column for pair in pairs for column in pair if column is not None))
 
 
 def decimal(number: Fraction) -> str:

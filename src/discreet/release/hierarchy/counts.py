@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from discreet.budget import Attributes, Release
 from discreet.budget.noise_table import queries_of
+from discreet.budget.variables import IN_UNITS_OF
 from discreet.estimation.tables import detailed_cells, impossible_cells, shared_cells
 from discreet.estimation.tree import Integers, Tree
 from discreet.numbers import MOST_TIMES
@@ -24,7 +25,6 @@ from discreet.release.hierarchy.layout import (
     units_of,
 )
 from discreet.release.hierarchy.published import check_cells
-from discreet.release.hierarchy.steps import COLUMN as STEP
 from discreet.release.hierarchy.steps import check_steps, steps_of
 from discreet.release.tables import strings
 from discreet.tables import Problems, ReadTable, TableSource, read_table, stop_unless_usable
@@ -52,6 +52,8 @@ class CountTable:
     records: int = 0
     """How many records there were, and how many of them were left out."""
     left_out: int = 0
+    incomplete: int = 0
+    """How many more were left out because a value is missing, as `[input]` says."""
     at_most: int | None = None
     """How many records of a person the counts may hold, as their column says; 0 if it has no rows."""
 
@@ -114,7 +116,7 @@ def _read_tables(
     table = read_table(
         counts,
         words=["unit", "level", "query", "cell"],
-        optional=[STEP, "parent"] if listed is None else [STEP],
+        optional=[IN_UNITS_OF, "parent"] if listed is None else [IN_UNITS_OF],
         whole=["count"],
         optional_whole=[contents.COLUMN],
         name="counts",

@@ -20,6 +20,7 @@ from discreet.numbers import brief, fraction
 from discreet.options import Estimating, asked_with
 from discreet.release.commit import free, staging
 from discreet.release.hierarchy.areas import area_estimates, read_areas
+from discreet.release.hierarchy.clipping import Clipped, estimated_clips
 from discreet.release.hierarchy.contrasts import CONTRASTS, changes_since, contrast_blocks, named_contrasts
 from discreet.release.hierarchy.estimate_table import Written, write_estimates
 from discreet.release.hierarchy.joint_estimates import JointEstimates
@@ -47,6 +48,8 @@ class Estimated(Summarised):
     files: tuple[str, ...]
     left_out: tuple[str, ...] = ()
     """What the input had that was not used."""
+    clipped: tuple[Clipped, ...] = ()
+    """What clipping took away from sums and weights, if there are any."""
 
 
 @asked_with(Estimating)
@@ -109,6 +112,7 @@ def estimate(asked: Estimating) -> Estimated:
         len(sources),
         tuple(folder.names),
         found.left_out,
+        estimated_clips(found),
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from discreet.budget import Release, load_file
 from discreet.budget.noise_table import noises
+from discreet.budget.variables import IN_UNITS_OF
 from discreet.errors import InputError
 from discreet.estimation.tree import Integers, Tree
 from discreet.files import FilePath, sha256
@@ -26,7 +27,6 @@ from discreet.release.hierarchy.layout import (
     units_of,
 )
 from discreet.release.hierarchy.published import LARGEST, Exact, Published, in_memory, largest_of, published
-from discreet.release.hierarchy.steps import COLUMN as STEP
 from discreet.release.hierarchy.steps import check_steps, found_steps, steps_of
 from discreet.release.hierarchy.streamed import Streamed, row_groups
 from discreet.release.tables import MARK, MARKED, arrow, find_output
@@ -80,7 +80,7 @@ def read_published(
     table = read_table(
         file,
         words=["unit", "level", "query", "cell"],
-        optional=[STEP, MARK] if listed else [STEP, "parent", MARK],
+        optional=[IN_UNITS_OF, MARK] if listed else [IN_UNITS_OF, "parent", MARK],
         whole=["value"],
         floats=["variance"],
         problems=problems,
@@ -210,7 +210,7 @@ def _found_layout(table: ReadTable, tree: Tree, unit: Integers) -> Layout:
 def read_held(invariants: FilePath, problems: Problems | None = None) -> ReadTable:
     """Read counts that are held exact: unit, query, cell, count."""
     words = ["unit", "query", "cell"]
-    return read_table(invariants, words=words, optional=[STEP], whole=["count"], problems=problems)
+    return read_table(invariants, words=words, optional=[IN_UNITS_OF], whole=["count"], problems=problems)
 
 
 def exact_counts(layout: Layout, table: ReadTable, stated: Release | None) -> Exact:

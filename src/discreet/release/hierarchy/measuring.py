@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from discreet.budget import Neighbours, Release
 from discreet.budget.noise_table import noises
-from discreet.budget.variables import decimal
+from discreet.budget.variables import IN_UNITS_OF, decimal
 from discreet.errors import InputError
 from discreet.estimation.tables import check_whole
 from discreet.estimation.tree import Floats, Integers
@@ -29,12 +29,13 @@ from discreet.options import Measuring, asked_with
 from discreet.release import contents
 from discreet.release.commit import free, staging
 from discreet.release.entry import Entry, now
+from discreet.release.hierarchy.clipping import Clipped, measured_clips
 from discreet.release.hierarchy.counts import CountTable, read_counts
 from discreet.release.hierarchy.estimate_table import in_real_numbers, write_estimates
 from discreet.release.hierarchy.joint_estimates import JointEstimates
 from discreet.release.hierarchy.layout import Laws, Layout, laws_of, variances_of
 from discreet.release.hierarchy.published import Exact, in_memory, published
-from discreet.release.hierarchy.steps import COLUMN as STEP
+from discreet.release.hierarchy.records import input_of
 from discreet.release.hierarchy.steps import Steps, step_column, steps_of
 from discreet.release.hierarchy.tabulating import counted_records
 from discreet.release.ledger import Ledger
@@ -67,6 +68,10 @@ class Measured(Summarised):
     out: Path
     files: tuple[str, ...]
     ledger: Path | None
+    clipped: tuple[Clipped, ...] = ()
+    """What clipping took away from sums and weights, if there are any."""
+    left_out: tuple[str, ...] = ()
+    """Attributes without whose values records are left out, as `[input]` says; how many is confidential."""
 
 
 @asked_with(Measuring)
@@ -76,7 +81,7 @@ def measure(asked: Measuring) -> Measured:
     `counts` has the columns unit, parent, level, query, cell and count (a file, CSV or Parquet, or a pandas,
     polars or Arrow table, as are the other tables). `units` (unit, level, parent) may state the tree instead,
     `cells` (query, cell) the cells; with both, rows with zeros may be left out. Instead of counts, `records`
-    may be given with all `units`: they are counted as `tabulate` does, with its `geocodes`, `id`,
+    may be given with all `units`: they are counted as `tabulate` does, with its `geocodes`, `input`, `id`,
     `at_most` and `excess`. A person with up to `at_most` records changes a count by as much: the noise stays
     as the release states it, and what is spent and noted is the cost for that many people. Counts that
     `tabulate` wrote say it in their column `at_most`, and the ledger knows them by their content; for others
@@ -116,13 +121,15 @@ def measure(asked: Measuring) -> Measured:
     if named is not None and most > 1:  # remembered by the run
         known = known or contents.make_secret(named).content(layout, found.read)
         entry = replace(entry, inputs=({**found.inputs[0], "content": known}, *found.inputs[1:]))
-    run = _Run(release, most, found, pairs, _exact(found, pairs), laws_of(layout, table), source, post)
+    exact, laws = _exact(found, pairs), laws_of(layout, table)
+    left_out = () if asked.records is None else input_of(release, asked.input).leaving_out
+    run = _Run(release, most, found, pairs, exact, laws, source, post, left_out)
     if post == "consistent":  # what cannot be done is said before any noise is drawn
         check_whole(release, layout.tree, run.exact)
     with staging(asked.out, shared, key=signer) as stage:
         mark = None if entry.counted else f"{NOT_PRIVATE}: rehearsal with seed {asked.rehearsal}"
         folder = Folder(stage.path, kind, mark=mark, for_spreadsheets=asked.for_spreadsheets)
-        run.write(folder)
+        taken = run.write(folder)
         files = {name: sha256(stage.path / name) for name in folder.names}
         entry = replace(entry, id=stage.id, files=files)
         stage.commit(entry, manifest=folder.names[-1], again=asked.spend_again)
@@ -141,6 +148,8 @@ def measure(asked: Measuring) -> Measured:
         out=Path(asked.out),
         files=tuple(folder.names),
         ledger=named,
+        clipped=taken,
+        left_out=left_out,
     )
 
 
@@ -151,8 +160,8 @@ def _check_question(asked: Measuring) -> None:
     if (asked.counts is None) == (asked.records is None):
         given = "neither is" if asked.counts is None else "both are"
         raise InputError(f"give either counts or records; {given} given")
-    if asked.records is None and (asked.geocodes is not None or asked.id is not None):
-        raise InputError("geocodes and id (--geocodes, --id) need records; counts have neither")
+    if asked.records is None and not (asked.geocodes is asked.id is asked.input is None):
+        raise InputError("geocodes, id and input (--geocodes, --id, --input) need records; counts have none")
     if asked.post == "consistent" and not asked.additive:
         raise InputError(
             "post is consistent, which needs counts that add up; leave additive=False (--not-additive) out"
@@ -212,18 +221,25 @@ class _Run:
     laws: Laws
     source: Entropy | None
     post: str
+    left_out: tuple[str, ...]
 
-    def write(self, folder: Folder) -> None:
-        """Draw the noise, once, and write what comes of it, some units at a time."""
+    def write(self, folder: Folder) -> tuple[Clipped, ...]:
+        """Draw the noise, once, and write what comes of it, some units at a time.
+
+        Returned is what clipping took away, as measured.
+        """
         layout, steps = self.found.layout, steps_of(self.release)
         drawn = _drawn(self.found, self.laws, self.source)
         kept = None if self.post == "none" else np.empty(layout.size, dtype=np.int64)
         pattern = variances_of(layout, self.laws)
+        first: list[Integers] = []
 
         def measured(units: slice, rows: slice) -> dict[str, Numbers]:
             values = drawn(rows.stop - rows.start)
             if kept is not None:
                 kept[rows] = values
+            if not units.start:
+                first.append(values[: layout.base[1]])
             numbers = {"value": values, "variance": pattern[layout.columns(units)]}
             return {**numbers, **step_column(layout, steps, units)}
 
@@ -231,7 +247,7 @@ class _Run:
         columns = {"measurements": {"variance": "the variance of the noise"}}
         if steps:
             columns["measurements"] = {
-                "value": f"whole numbers of units, each worth what {STEP} says",
+                "value": f"whole numbers of units, each worth what {IN_UNITS_OF} says",
                 "variance": "the variance of the noise, in units",
             }
         if kept is not None:
@@ -239,7 +255,7 @@ class _Run:
         folder.units(layout.tree)
         if self.exact:
             folder.cells("invariants", _held(layout, self.exact, steps))
-        folder.text("release", "toml", self.release.to_toml())
+        folder.text("release", "toml", self.release.to_toml(input=False))
         folder.json(
             "manifest",
             {
@@ -253,9 +269,11 @@ class _Run:
                 "cells": layout.size,
                 "columns": columns,
                 "exact": [list(pair) for pair in self.pairs],
+                **({"left_out_without": list(self.left_out)} if self.left_out else {}),
                 "noise": _noise_table(layout, self.laws, steps),
             },
         )
+        return measured_clips(self.release, layout, first[0], self.laws)
 
     def _estimates(self, folder: Folder, values: Integers, pattern: Floats) -> dict[str, str]:
         """Write the estimates that are asked for; return what their columns are."""
@@ -385,7 +403,7 @@ def _noise_table(layout: Layout, laws: Laws, steps: Steps) -> list[dict[str, obj
                 "variance": noise.true_variance(),
                 "margin_95": noise.quantile("0.975"),
                 "cells": len(layout.cells[query]),
-                **({STEP: decimal(steps[query])} if query in steps else {}),
+                **({IN_UNITS_OF: decimal(steps[query])} if query in steps else {}),
             }
         )
     return rows

@@ -1,8 +1,8 @@
 """Units of sums: the column that says what one unit of a number is worth, written and checked.
 
-Counts and measurements of sums are whole numbers of units. If a unit is not 1, each row says what it is
-worth, so that nobody takes 4321 units of 1/10 for 4321. Estimates are in what is summed, and have no such
-column.
+Counts and measurements of sums are whole numbers of units. In a release with sums each row says what a unit
+is worth, so that nobody takes 4321 units of 1/10 for 4321, or a sum for a count. Estimates are in what is
+summed, and have no such column.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.budget import Release
-from discreet.budget.variables import decimal
+from discreet.budget.variables import IN_UNITS_OF, decimal
 from discreet.errors import InputError
 from discreet.numbers import positive
 from discreet.release.hierarchy.layout import Layout
 from discreet.release.tables import ArrowArray, coded
 from discreet.tables import ReadTable
 
-COLUMN = "in_units_of"
-
 Steps = Mapping[str, Fraction]
 """What one unit of the numbers of each query is worth."""
 
 
 def steps_of(release: Release) -> dict[str, Fraction]:
-    """Return what one unit of each query is worth, where it is not 1.
+    """Return what one unit of each query is worth; nothing if the release only counts.
 
     >>> from discreet.budget import load
     >>> steps_of(load("pl94-2020"))
     {}
     """
-    return {query: one.step for query, one in release.variables.items() if one.step != 1}
+    if not any(one.is_sum for one in release.variables.values()):
+        return {}
+    return {query: one.step for query, one in release.variables.items()}
 
 
 def step_column(layout: Layout, steps: Steps, units: slice) -> dict[str, ArrowArray]:
@@ -43,37 +43,37 @@ def step_column(layout: Layout, steps: Steps, units: slice) -> dict[str, ArrowAr
     worth = [steps.get(query, Fraction(1)) for query in layout.queries]
     words = list(dict.fromkeys(map(decimal, worth)))
     code = np.array([words.index(decimal(one)) for one in worth], dtype=np.int32)
-    return {COLUMN: coded(code[layout.rows(units)["query"][1]], words)}
+    return {IN_UNITS_OF: coded(code[layout.rows(units)["query"][1]], words)}
 
 
 def check_steps(table: ReadTable, steps: Steps) -> None:
     """Report rows that do not say what their unit is worth, as the release has it."""
-    column = table.words.get(COLUMN)
+    column = table.words.get(IN_UNITS_OF)
     if column is None:
-        if steps:
-            query, step = next(iter(steps.items()))
+        if query := next((query for query, step in steps.items() if step != 1), None):
+            step = steps[query]
             table.problems.at(
-                f"query {query!r} is in units of {decimal(step)}, so the table must have a column {COLUMN}, "
-                "which says it in each row (1 for counts)"
+                f"query {query!r} is in units of {decimal(step)}, so the table must have a column "
+                f"{IN_UNITS_OF}, which says it in each row (1 for counts)"
             )
         return
     said, queries = [_worth(text) for text in column.values.to_pylist()], table.words["query"]
     due = [steps.get(query, Fraction(1)) for query in queries.values.to_pylist()]
     good = np.array([[one == wanted for one in [*said, None]] for wanted in [*due, Fraction(0)]], dtype=bool)
     wrong = ~good[queries.codes, column.codes]
-    table.problems.rows(wrong, "the unit is not the one that the release states for the query", COLUMN)
+    table.problems.rows(wrong, "the unit is not the one that the release states for the query", IN_UNITS_OF)
 
 
 def found_steps(table: ReadTable) -> dict[str, Fraction]:
     """Return what a table without a release says of its units."""
-    column = table.words.get(COLUMN)
+    column = table.words.get(IN_UNITS_OF)
     if column is None:
         return {}
     said, queries = [_worth(text) for text in column.values.to_pylist()], table.words["query"]
     table.problems.rows(
         np.array([*(one is None for one in said), True])[column.codes],
         "a unit is not a number above zero",
-        COLUMN,
+        IN_UNITS_OF,
     )
     table.problems.stop()
     found = {}
@@ -83,11 +83,11 @@ def found_steps(table: ReadTable) -> dict[str, Fraction]:
             table.problems.at(f"query {query!r} is in several units; it must be in one")
         found[query] = its.pop() or Fraction(1)
     table.problems.stop()
-    return {query: step for query, step in found.items() if step != 1}
+    return found
 
 
 def _worth(text: str) -> Fraction | None:
     try:
-        return positive(text, name=COLUMN)
+        return positive(text, name=IN_UNITS_OF)
     except InputError:
         return None
