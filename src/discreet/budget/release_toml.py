@@ -63,6 +63,12 @@ def _read_query(
     name: str, value: Exact | dict[str, object] | list[object], weight: Weight | None, *, has_rho: bool
 ) -> Query:
     if isinstance(value, dict):
+        if "at_least" in value:
+            raise FieldError(
+                f"query {shown(name)} states at_least; values are summed from 0 up, because replacing one "
+                "below zero by one above may change a sum by more than the bound: sum gains and losses apart",
+                field=("at_least",),
+            )
         table = a_table(value, f"query {shown(name)}", QUERY_KEYS)
         noise = {key: given for key, given in table.items() if key not in VARIABLE_KEYS}
         return Query(name=name, variable=read_variable(table, weight), **noise)
