@@ -108,6 +108,13 @@ def test_python_is_as_short_as_the_file() -> None:
     assert [one.name for one in made.attributes.variables] == ["", "hours"]
 
 
+def test_a_weight_is_never_lost() -> None:
+    """Weighted levels in a release without that weight would be accounted for with too small a change."""
+    for weight in (None, Weight(column="w", at_most=5)):
+        with pytest.raises(InputError, match="which is not that of the release"):
+            Release(name="a", neighbours="bounded", levels=WEIGHTED.levels, weight=weight)
+
+
 @pytest.mark.parametrize(
     ("text", "variable", "cells"),
     [

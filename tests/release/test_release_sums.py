@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from decimal import ROUND_HALF_EVEN, Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from discreet.accounting.privacy_loss import compose
 from discreet.budget import Release
 from discreet.budget.noise_table import noise_lines
 from discreet.cli import run
 from discreet.errors import InputError
 from discreet.estimation import accuracy
 from discreet.noise import DiscreteGaussian
-from discreet.release import estimate, measure, tabulate
+from discreet.release import create_ledger, estimate, ledger_cost, measure, read_ledger, tabulate
 from discreet.release.hierarchy.layout import read_tree
 from discreet.risk import table_risk
 
@@ -401,6 +403,24 @@ def test_the_command_line_says_what_clipping_took(tmp_path: Path, capsys: pytest
     record = json.loads(capsys.readouterr().out)
     assert [one["column"] for one in record["clipped"]] == ["w", "hours", "pay"]
     assert record["clipped"][2]["amount"] is None
+
+
+def test_a_ledger_knows_what_sums_cost(tmp_path: Path) -> None:
+    """Runs of weighted releases, with other bounds each, cost what their events cost together."""
+    path, areas = written(records(16), tmp_path / "r.csv"), tmp_path / "units.csv"
+    ledger = tmp_path / "discreet-ledger.json"
+    create_ledger(ledger, [])
+    wide = Release.from_toml(TEXT.replace("at_most = 50,", "at_most = 80,"))
+    noise = {"Nation": 10**8, "Region": 10**8}
+    releases = [release.with_variances(noise) for release in (RELEASE, wide)]
+    for place, release in enumerate(releases):
+        measure(release, None, records=path, units=areas, out=tmp_path / f"m{place}", spend_again=True)
+    events = [event for one in releases for level in one.levels for event in level.events("unbounded")]
+    found = ledger_cost(read_ledger(ledger), unit="person", neighbours="unbounded", delta=Fraction(1, 10**6))
+    assert found.epsilon == pytest.approx(float(compose(events).epsilon(delta=Fraction(1, 10**6))), rel=1e-9)
+    assert (
+        sum(max(event.sensitivity for event in one.levels[1].events("unbounded")) for one in releases) > 1000
+    )
 
 
 def coverage(folder: Path, variances: tuple[int, int], seed: int, places: int) -> tuple[float, float]:

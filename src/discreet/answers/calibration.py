@@ -15,6 +15,7 @@ from discreet.accounting.calibration import (
 from discreet.answers.answer import (
     Answer,
     AnswerTable,
+    Cell,
     Column,
     Fact,
     Marked,
@@ -208,6 +209,13 @@ def _query_record(query: NoiseChange) -> dict[str, object]:
     return {"name": query.name, "before": before, "after": after, "margins": list(query.margins)}
 
 
+def _margin(margin: float, sign: str) -> Cell:
+    """Write a margin in a table; whole numbers without a sign stay numbers."""
+    if sign:
+        return sentence(sign + "{margin}", margin=margin_quantity(margin))
+    return margin if isinstance(margin, int) else margin_quantity(margin)
+
+
 def variance_table(lines: Sequence[VarianceLine], *, named: int = 1, sign: str = "") -> AnswerTable:
     """Return noise before and after; up to `named` queries that change alike are named in their line.
 
@@ -232,7 +240,7 @@ def variance_table(lines: Sequence[VarianceLine], *, named: int = 1, sign: str =
             query_words(line.queries, most=named),
             *(Quantity(variance, Style.BRIEF) for variance in (line.before, line.after)),
             *(Quantity(one, Style.BRIEF, digits=4) for one in line.deviations),
-            *(sentence(sign + "{m}", m=margin_quantity(m)) if sign else m for m in line.margins),
+            *(_margin(margin, sign) for margin in line.margins),
             Quantity(line.change, Style.PERCENT_CHANGE),
         )
         for line in lines

@@ -139,7 +139,7 @@ def clipped_sentences(found: Sequence[Clipped]) -> Iterator[Sentence]:
 
 def _taken(found: TakenAway, word: str) -> str:
     """Write an estimate with its interval, rounded outwards."""
-    about = _whole(found.estimate, round)
+    about = _whole(max(found.estimate, 0.0), round)
     return f"{about}{word} (95 %: {_whole(found.lower95, math.floor)} to {_whole(found.upper95, math.ceil)})"
 
 

@@ -117,8 +117,16 @@ class Query:
         return replace(self, variance=size, share=None, rho=None, scale=None)
 
     def weighted_by(self, weight: Weight | None) -> Query:
-        """Return the query in a release with this weight: as many records change it as before."""
+        """Return the query in a release with this weight: as many records change it as before.
+
+        A query that has a weight keeps it, or one record would change it by more than is accounted for.
+        """
         variable = self.variable.weighted_by(weight)
+        if self.variable.weight is not None and variable != self.variable:
+            text = (
+                f"query {shown(self.name)} has the weight {shown(self.variable.weight.column)} with its bound"
+            )
+            raise FieldError(f"{text}, which is not that of the release", field=("queries", self.name))
         if variable == self.variable:
             return self
         records = self.sensitivity // self.variable.bound
