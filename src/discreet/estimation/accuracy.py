@@ -150,6 +150,8 @@ class MarginLine:
     queries: tuple[str, ...]
     noise: tuple[float, float] | None
     estimate: tuple[float | None, float | None] | None = None
+    sums_column: bool = False
+    """Whether the numbers are sums of a column: then they have no size of a group to compare them with."""
 
 
 def margin_lines(release: Release, estimates: Accuracy | None = None) -> tuple[MarginLine, ...]:
@@ -173,10 +175,12 @@ def margin_lines(release: Release, estimates: Accuracy | None = None) -> tuple[M
     best = {} if estimates is None else {k: (v.sd, v.margin95) for k, v in estimates.by_query.items()}
     known = (place for place, found in best.items() if found[0] is not None)
     order = {level.name: place for place, level in enumerate(release.levels)}
-    alike: dict[tuple[str, object, object], list[str]] = {}
+    sums = {query for query, variable in release.variables.items() if variable.sum is not None}
+    alike: dict[tuple[str, object, object, bool], list[str]] = {}
     for level, name in sorted({**asked, **dict.fromkeys(known)}, key=lambda place: order[place[0]]):
-        alike.setdefault((level, noise.get((level, name)), best.get((level, name))), []).append(name)
+        key = level, noise.get((level, name)), best.get((level, name)), name in sums
+        alike.setdefault(key, []).append(name)
     return tuple(
-        MarginLine(level, tuple(names), noise.get((level, names[0])), best.get((level, names[0])))
-        for (level, _, _), names in alike.items()
+        MarginLine(level, tuple(names), noise.get((level, names[0])), best.get((level, names[0])), is_sum)
+        for (level, _, _, is_sum), names in alike.items()
     )
