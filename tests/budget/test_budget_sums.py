@@ -9,7 +9,7 @@ import pytest
 from discreet import account, calibrate
 from discreet.accounting.comparisons import ZCDP
 from discreet.accounting.privacy_loss import compose
-from discreet.budget import Attributes, Level, Query, Release, Variable, Weight
+from discreet.budget import Attributes, Level, Query, RecordWeight, Release, Variable
 from discreet.errors import InputError
 from discreet.noise import DiscreteGaussian, DiscreteLaplace
 
@@ -95,7 +95,7 @@ def test_python_is_as_short_as_the_file() -> None:
     """The release puts its weight into its queries, once, however often it is made anew."""
     hours = Query(name="hours by sex", variable=Variable(sum="hours", at_most=80), variance=100)
     levels = [Level(name="US", queries=[Query(name="total", variance=5), hours])]
-    weight = Weight(column="w", at_most=50, unit="1/2")
+    weight = RecordWeight(column="w", at_most=50, unit="1/2")
     made = Release(
         name="work",
         neighbours="bounded",
@@ -110,7 +110,7 @@ def test_python_is_as_short_as_the_file() -> None:
 
 def test_a_weight_is_never_lost() -> None:
     """Weighted levels in a release without that weight would be accounted for with too small a change."""
-    for weight in (None, Weight(column="w", at_most=5)):
+    for weight in (None, RecordWeight(column="w", at_most=5)):
         with pytest.raises(InputError, match="which is not that of the release"):
             Release(name="a", neighbours="bounded", levels=WEIGHTED.levels, weight=weight)
 

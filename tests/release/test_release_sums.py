@@ -453,7 +453,8 @@ def coverage(folder: Path, variances: tuple[int, int], seed: int, places: int) -
 
 LITTLE, MUCH = (900, 1), (90_000, 100)
 """Variances of hours, in half hours, and of people. With little noise one person weighs more than the noise
-of the hours, and intervals of such a lattice hold the truth more often than they say."""
+of the hours: where a table is so large that the law of each ratio is bounded and not computed, its intervals
+hold the truth more often than they say."""
 
 
 def test_intervals_of_means_cover(tmp_path: Path) -> None:
@@ -467,14 +468,15 @@ def test_intervals_of_means_cover(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("variances", "most"), [(LITTLE, 0.975), (MUCH, 0.96)], ids=["little", "much"])
-def test_intervals_of_many_means_cover(tmp_path: Path, variances: tuple[int, int], most: float) -> None:
-    """20 tables of 500 means, whose laws are exact: of 10,000 intervals 94 % or more hold the truth.
+@pytest.mark.parametrize("variances", [LITTLE, MUCH], ids=["little", "much"])
+def test_intervals_of_many_means_cover(tmp_path: Path, variances: tuple[int, int]) -> None:
+    """Four tables of 500 means, whose laws are exact: 95 % within 1.7 % (false alarms: 1 in 2,000).
 
-    Nominal is 95 %: false alarms are 1 in 200,000.
+    Twenty of them, with the seeds 100 to 119, held the truth in 95.03 % and 95.33 % of 10,000 intervals
+    (17 November 2026), and what is 15 % off in 0 % and 85.6 %.
     """
     held = []
-    for seed in range(20):
+    for seed in range(4):
         (tmp_path / str(seed)).mkdir()
         held.append(coverage(tmp_path / str(seed), variances, 100 + seed, 500)[0])
-    assert 0.94 <= np.mean(held) <= most
+    assert 0.933 <= np.mean(held) <= 0.967

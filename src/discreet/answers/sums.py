@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from discreet.answers.answer import Sentence, sentence
 from discreet.answers.quantity import Quantity, Style
 from discreet.budget import Release, Variable
-from discreet.budget.variables import COUNT, decimal
+from discreet.budget.variables import COUNT, as_decimal
 
 if TYPE_CHECKING:
     from discreet.release.hierarchy.clipping import Clipped, TakenAway
@@ -65,18 +65,18 @@ def _adds(variable: Variable) -> str:
         rounded = _clipped_at(variable.weight.unit, variable.weight.at_most)
         return f"sum of weights ({variable.weight.column}), {rounded}"
     assert variable.at_most is not None
-    above = "" if variable.above is None else f"what lies above {decimal(variable.above)} of "
+    above = "" if variable.above is None else f"what lies above {as_decimal(variable.above)} of "
     own = f"sum of {above}{variable.sum}, {_clipped_at(variable.unit, variable.at_most)}"
     return f"{own}, times the weight" if variable.weight is not None else own
 
 
 def _clipped_at(unit: Fraction, at_most: Fraction) -> str:
-    return f"rounded to multiples of {decimal(unit)} and clipped at {decimal(at_most)}"
+    return f"rounded to multiples of {as_decimal(unit)} and clipped at {as_decimal(at_most)}"
 
 
 def _bound(variable: Variable) -> str:
     units = Quantity(variable.bound, Style.COUNT)
-    return str(units) if variable.step == 1 else f"{units} units of {decimal(variable.step)}"
+    return str(units) if variable.step == 1 else f"{units} units of {as_decimal(variable.step)}"
 
 
 def variable_record(variable: Variable) -> dict[str, object]:
@@ -103,7 +103,7 @@ def clipped_sentences(found: Sequence[Clipped]) -> Iterator[Sentence]:
     """Say what clipping took away of each column, or which queries would tell it."""
     for one in found:
         what = f"weights ({one.column})" if one.is_weight else one.column
-        bound = decimal(one.at_most)
+        bound = as_decimal(one.at_most)
         if one.records is None and one.amount is None:
             records, amount = one.queries
             yield sentence(
@@ -125,7 +125,7 @@ def clipped_sentences(found: Sequence[Clipped]) -> Iterator[Sentence]:
         beyond = (
             ""
             if one.beyond is None or one.amount is None
-            else (f" What a record has above {decimal(one.beyond)} is not in it.")
+            else (f" What a record has above {as_decimal(one.beyond)} is not in it.")
         )
         yield sentence(
             "Clipping {what} at {bound} {lead}{parts}.{beyond}",

@@ -16,7 +16,7 @@ from functools import cached_property
 
 from discreet.budget.neighbours import Neighbours
 from discreet.budget.toml import FieldError, exact, line, no_repeats, whole_number
-from discreet.budget.variables import COUNT, Variable, Weight
+from discreet.budget.variables import COUNT, RecordWeight, Variable
 from discreet.memory import Forgetful, set_fields
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from discreet.numbers import Exact, shown
@@ -116,7 +116,7 @@ class Query:
         size = exact(variance, name=f"variance of query {shown(self.name)}", field=("variance",))
         return replace(self, variance=size, share=None, rho=None, scale=None)
 
-    def weighted_by(self, weight: Weight | None) -> Query:
+    def weighted_by(self, weight: RecordWeight | None) -> Query:
         """Return the query in a release with this weight: as many records change it as before.
 
         A query that has a weight keeps it, or one record would change it by more than is accounted for.
@@ -196,7 +196,7 @@ class Level(Forgetful):
                 field=("queries",),
             )
 
-    def weighted_by(self, weight: Weight | None) -> Level:
+    def weighted_by(self, weight: RecordWeight | None) -> Level:
         """Return the level in a release with this weight."""
         queries = tuple(query.weighted_by(weight) for query in self.queries)
         return self if queries == self.queries else Level(name=self.name, rho=self.rho, queries=queries)

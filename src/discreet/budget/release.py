@@ -26,7 +26,7 @@ from discreet.budget.toml import (
     one_of,
     parse_toml,
 )
-from discreet.budget.variables import BY, COUNT, Variable, Weight
+from discreet.budget.variables import BY, COUNT, RecordWeight, Variable
 from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.memory import Forgetful, set_fields
@@ -108,7 +108,7 @@ class Release(Forgetful, Summarised):
     attributes: Attributes | None
     kind: AnswerKind
     reason: str
-    weight: Weight | None
+    weight: RecordWeight | None
     input: TableInput | None = field(compare=False)
 
     def __init__(
@@ -126,7 +126,7 @@ class Release(Forgetful, Summarised):
         attributes: Attributes | None = None,
         kind: str = AnswerKind.EXACT,
         reason: str = "",
-        weight: Weight | None = None,
+        weight: RecordWeight | None = None,
         input: TableInput | None = None,
     ) -> None:
         set_fields(

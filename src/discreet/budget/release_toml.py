@@ -12,7 +12,7 @@ from discreet.budget.levels import WAYS, Level, Query
 from discreet.budget.release import Release
 from discreet.budget.spine import Spine
 from discreet.budget.toml import FieldError, a_list, a_table, inside, quoted
-from discreet.budget.variables import VARIABLE_KEYS, Weight, read_variable, read_weight
+from discreet.budget.variables import VARIABLE_KEYS, RecordWeight, read_variable, read_weight
 from discreet.numbers import Exact, shown
 
 _PARTS = ("weight", "attributes", "levels", "spine", "input")
@@ -30,7 +30,7 @@ def release_from_tables(data: object) -> Release:
     'State'
     """
     table = a_table(data, "the release", RELEASE_KEYS, needed=("name", "neighbours", "levels"))
-    parts: dict[str, Spine | Attributes | Weight | TableInput] = {}
+    parts: dict[str, Spine | Attributes | RecordWeight | TableInput] = {}
     weight = None
     if "weight" in table:
         with inside("weight"):
@@ -48,7 +48,7 @@ def release_from_tables(data: object) -> Release:
     return Release(**{**table, **parts, "levels": levels})
 
 
-def _read_level(data: object, weight: Weight | None) -> Level:
+def _read_level(data: object, weight: RecordWeight | None) -> Level:
     level = a_table(data, "a level", LEVEL_KEYS, needed=("name", "queries"))
     with inside("queries"):
         values = a_table(level["queries"], "queries of a level")
@@ -60,7 +60,7 @@ def _read_level(data: object, weight: Weight | None) -> Level:
 
 
 def _read_query(
-    name: str, value: Exact | dict[str, object] | list[object], weight: Weight | None, *, has_rho: bool
+    name: str, value: Exact | dict[str, object] | list[object], weight: RecordWeight | None, *, has_rho: bool
 ) -> Query:
     if isinstance(value, dict):
         if "at_least" in value:

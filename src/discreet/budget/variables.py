@@ -35,10 +35,10 @@ _NAMES = ("total", "detailed", "impossible", "unit", RECORDS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, init=False)
-class Weight:
+class RecordWeight:
     """A column of weights: each record counts as its weight, rounded to a multiple of `unit` and clipped.
 
-    >>> Weight(column="w", at_most=500, unit="1/10").bound
+    >>> RecordWeight(column="w", at_most=500, unit="1/10").bound
     5000
     """
 
@@ -89,7 +89,7 @@ class Variable:
     at_most: Fraction | None
     unit: Fraction
     weighted: bool
-    weight: Weight | None
+    weight: RecordWeight | None
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class Variable:
         at_most: Exact | None = None,
         unit: Exact = 1,
         weighted: bool = True,
-        weight: Weight | None = None,
+        weight: RecordWeight | None = None,
     ) -> None:
         if sum is not None and count is not None:
             raise FieldError(
@@ -152,7 +152,7 @@ class Variable:
         """How queries of it are called, but for what they are split by; empty for the counts of a release."""
         if self.column is None:
             return "" if self.weighted else RECORDS
-        above = "" if self.above is None else f" above {decimal(self.above)}"
+        above = "" if self.above is None else f" above {as_decimal(self.above)}"
         return f"{f'{RECORDS} with ' if self.count else ''}{self.column}{above}"
 
     @property
@@ -167,7 +167,7 @@ class Variable:
         own = self.unit if self.sum is not None else Fraction(1)
         return own * (1 if self.weight is None else self.weight.unit)
 
-    def weighted_by(self, weight: Weight | None) -> Variable:
+    def weighted_by(self, weight: RecordWeight | None) -> Variable:
         """Return it with the weight of a release, if that applies to it."""
         applies = self.weighted and weight is not None and self.column != weight.column
         return replace(self, weight=weight if applies else None)
@@ -185,12 +185,12 @@ COUNT = Variable()
 """Records, each counted once (or as its weight, if the release has weights)."""
 
 
-def read_weight(table: object) -> Weight:
+def read_weight(table: object) -> RecordWeight:
     """Read the TOML table `weight`; the places of errors are relative to it."""
-    return Weight(**a_table(table, "weight", WEIGHT_KEYS, needed=("column", "at_most")))
+    return RecordWeight(**a_table(table, "weight", WEIGHT_KEYS, needed=("column", "at_most")))
 
 
-def read_variable(table: Mapping[str, object], weight: Weight | None) -> Variable:
+def read_variable(table: Mapping[str, object], weight: RecordWeight | None) -> Variable:
     """Read what a query adds up from its TOML table, in a release with this weight."""
     stated = {key: table[key] for key in VARIABLE_KEYS if key in table}
     if not stated and weight is None:
@@ -208,10 +208,10 @@ def number_columns(variables: Iterable[Variable]) -> list[str]:
     return list(dict.fromkeys(column for pair in pairs for column in pair if column is not None))
 
 
-def decimal(number: Fraction) -> str:
+def as_decimal(number: Fraction) -> str:
     """Write a number as a decimal if it is one, else as a fraction.
 
-    >>> decimal(Fraction(80)), decimal(Fraction(1, 40)), decimal(Fraction(1, 3))
+    >>> as_decimal(Fraction(80)), as_decimal(Fraction(1, 40)), as_decimal(Fraction(1, 3))
     ('80', '0.025', '1/3')
     """
     digits = 0
@@ -234,5 +234,5 @@ def column_name(name: object, what: str, field: Place) -> str:
 
 def _multiple(number: Fraction, unit: Fraction, what: str, field: Place) -> None:
     if (number / unit).denominator > 1:
-        text = f"{what} is {decimal(number)}, which is not a whole number of units of {decimal(unit)}"
+        text = f"{what} is {as_decimal(number)}, which is not a whole number of units of {as_decimal(unit)}"
         raise FieldError(text, field=field)

@@ -25,7 +25,7 @@ from discreet.release.hierarchy.layout import (
     units_of,
 )
 from discreet.release.hierarchy.published import check_cells
-from discreet.release.hierarchy.steps import check_steps, steps_of
+from discreet.release.hierarchy.steps import check_steps, unit_steps
 from discreet.release.tables import strings
 from discreet.tables import Problems, ReadTable, TableSource, read_table, stop_unless_usable
 
@@ -70,7 +70,7 @@ def read_counts(
     table, listed, declared = _read_tables(counts, units, cells)
     largest = LARGEST_SUM if any(one.is_sum for one in release.variables.values()) else LARGEST
     _check_numbers(table, largest)
-    check_steps(table, steps_of(release))
+    check_steps(table, unit_steps(release))
     problems = table.problems
     tree = tree_of(table, release) if listed is None else tree_of(listed, release, once=True)
     unit = units_of(table, tree, levels=True)

@@ -27,7 +27,7 @@ from discreet.release.hierarchy.layout import (
     units_of,
 )
 from discreet.release.hierarchy.published import LARGEST, Exact, Published, in_memory, largest_of, published
-from discreet.release.hierarchy.steps import check_steps, found_steps, steps_of
+from discreet.release.hierarchy.steps import check_steps, found_steps, unit_steps
 from discreet.release.hierarchy.streamed import Streamed, row_groups
 from discreet.release.tables import MARK, MARKED, arrow, find_output
 from discreet.tables import (
@@ -88,7 +88,7 @@ def read_published(
     areas = None if listed is None else read_units(listed, problems)
     kept = None if held is None else read_held(held, problems)
     stop_unless_usable(table, areas, kept)
-    steps = found_steps(table) if stated is None else steps_of(stated)
+    steps = found_steps(table) if stated is None else unit_steps(stated)
     check_steps(table, steps)
     layout, values, laws = _layout(table, areas, stated)
     exact, marked = {} if kept is None else exact_counts(layout, kept, stated), marked or MARK in table.words
@@ -220,7 +220,7 @@ def exact_counts(layout: Layout, table: ReadTable, stated: Release | None) -> Ex
     problems.rows(table.numbers["count"] > largest, f"a count is above {largest}", "count")
     if stated is not None:
         held = set(table.words["query"].values.to_pylist())
-        check_steps(table, {query: step for query, step in steps_of(stated).items() if query in held})
+        check_steps(table, {query: step for query, step in unit_steps(stated).items() if query in held})
     position, _ = positions(layout, table, units_of(table, layout.tree))
     problems.stop()
     order = np.argsort(position)

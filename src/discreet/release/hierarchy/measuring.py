@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from discreet.budget import Neighbours, Release
 from discreet.budget.noise_table import noises
-from discreet.budget.variables import IN_UNITS_OF, decimal
+from discreet.budget.variables import IN_UNITS_OF, as_decimal
 from discreet.errors import InputError
 from discreet.estimation.tables import check_whole
 from discreet.estimation.tree import Floats, Integers
@@ -36,7 +36,7 @@ from discreet.release.hierarchy.joint_estimates import JointEstimates
 from discreet.release.hierarchy.layout import Laws, Layout, laws_of, variances_of
 from discreet.release.hierarchy.published import Exact, in_memory, published
 from discreet.release.hierarchy.records import input_of
-from discreet.release.hierarchy.steps import Steps, step_column, steps_of
+from discreet.release.hierarchy.steps import Steps, step_column, unit_steps
 from discreet.release.hierarchy.tabulating import counted_records
 from discreet.release.ledger import Ledger
 from discreet.release.ledger_file import find_ledger, open_ledger
@@ -228,7 +228,7 @@ class _Run:
 
         Returned is what clipping took away, as measured.
         """
-        layout, steps = self.found.layout, steps_of(self.release)
+        layout, steps = self.found.layout, unit_steps(self.release)
         drawn = _drawn(self.found, self.laws, self.source)
         kept = None if self.post == "none" else np.empty(layout.size, dtype=np.int64)
         pattern = variances_of(layout, self.laws)
@@ -281,13 +281,13 @@ class _Run:
         if self.post == "consistent":
             attributes = self.release.attributes
             source = in_memory(layout, values, self.laws, attributes)
-            given = published(layout, source, exact, attributes, folder.kind, steps=steps_of(self.release))
+            given = published(layout, source, exact, attributes, folder.kind, steps=unit_steps(self.release))
             return write_estimates(folder, JointEstimates.of([given]), tables=True).columns
         estimate, variance = np.maximum(values, 0), pattern[layout.columns(slice(0, layout.tree.size))]
         for query, (who, counts) in exact.items():
             rows = layout.first(query)[who][:, None] + np.arange(counts.shape[1])
             estimate[rows], variance[rows] = counts, 0.0
-        steps = steps_of(self.release)
+        steps = unit_steps(self.release)
         estimate = estimate.astype(np.float64) if steps else estimate
         for query, step in steps.items():
             first = layout.first(query)
@@ -403,7 +403,7 @@ def _noise_table(layout: Layout, laws: Laws, steps: Steps) -> list[dict[str, obj
                 "variance": noise.true_variance(),
                 "margin_95": noise.quantile("0.975"),
                 "cells": len(layout.cells[query]),
-                **({IN_UNITS_OF: decimal(steps[query])} if query in steps else {}),
+                **({IN_UNITS_OF: as_decimal(steps[query])} if query in steps else {}),
             }
         )
     return rows

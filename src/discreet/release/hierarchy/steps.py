@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.budget import Release
-from discreet.budget.variables import IN_UNITS_OF, decimal
+from discreet.budget.variables import IN_UNITS_OF, as_decimal
 from discreet.errors import InputError
 from discreet.numbers import positive
 from discreet.release.hierarchy.layout import Layout
@@ -24,11 +24,11 @@ Steps = Mapping[str, Fraction]
 """What one unit of the numbers of each query is worth."""
 
 
-def steps_of(release: Release) -> dict[str, Fraction]:
+def unit_steps(release: Release) -> dict[str, Fraction]:
     """Return what one unit of each query is worth; nothing if the release only counts.
 
     >>> from discreet.budget import load
-    >>> steps_of(load("pl94-2020"))
+    >>> unit_steps(load("pl94-2020"))
     {}
     """
     if not any(one.is_sum for one in release.variables.values()):
@@ -41,8 +41,8 @@ def step_column(layout: Layout, steps: Steps, units: slice) -> dict[str, ArrowAr
     if not steps:
         return {}
     worth = [steps.get(query, Fraction(1)) for query in layout.queries]
-    words = list(dict.fromkeys(map(decimal, worth)))
-    code = np.array([words.index(decimal(one)) for one in worth], dtype=np.int32)
+    words = list(dict.fromkeys(map(as_decimal, worth)))
+    code = np.array([words.index(as_decimal(one)) for one in worth], dtype=np.int32)
     return {IN_UNITS_OF: coded(code[layout.rows(units)["query"][1]], words)}
 
 
@@ -53,7 +53,7 @@ def check_steps(table: ReadTable, steps: Steps) -> None:
         if query := next((query for query, step in steps.items() if step != 1), None):
             step = steps[query]
             table.problems.at(
-                f"query {query!r} is in units of {decimal(step)}, so the table must have a column "
+                f"query {query!r} is in units of {as_decimal(step)}, so the table must have a column "
                 f"{IN_UNITS_OF}, which says it in each row (1 for counts)"
             )
         return

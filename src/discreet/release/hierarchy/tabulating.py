@@ -15,7 +15,7 @@ from discreet.release import contents
 from discreet.release.commit import free, staging
 from discreet.release.hierarchy.counts import CountTable
 from discreet.release.hierarchy.records import count_records
-from discreet.release.hierarchy.steps import Steps, step_column, steps_of
+from discreet.release.hierarchy.steps import Steps, step_column, unit_steps
 from discreet.release.ledger_file import find_ledger, note_counts, open_ledger, read_ledger
 from discreet.release.signing import read_key
 from discreet.release.tables import Folder, output_format
@@ -65,7 +65,7 @@ def tabulate(asked: Tabulating) -> Tabulated:
     layout = found.layout
     with staging(asked.out, confidential=True) as stage:
         folder = Folder(stage.path, kind)
-        folder.cells("counts", (layout, partial(_exact_columns, found, most, steps_of(release))))
+        folder.cells("counts", (layout, partial(_exact_columns, found, most, unit_steps(release))))
         folder.units(layout.tree)
         folder.json(
             "manifest",
