@@ -175,12 +175,15 @@ recode; did you mean "age"?
             with inside("impossible", number):
                 self._check_combination(combination)
         for variable in self.variables:
-            if variable.name in self._factors:
+            if variable.name and variable.name in self._factors:
                 text = f"{shown(variable.name)} is an attribute or a recode, and is summed"
                 raise FieldError(f"{text}; each name may be used once")
 
     def with_variables(self, variables: Iterable[Variable]) -> Attributes:
         """Return the attributes with what a release adds up, plain counts first."""
+        variables = tuple(variables)
+        if variables == self.variables:
+            return self
         zeros = [dict(combination) for combination in self.impossible]
         return Attributes(dict(self.values), dict(self.recodes), zeros, variables)
 
