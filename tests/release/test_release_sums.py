@@ -337,7 +337,7 @@ def test_several_releases(tmp_path: Path) -> None:
     assert float(change["now"]) - float(change["before"]) == pytest.approx(float(change["difference"]))
 
 
-def test_refusals(tmp_path: Path) -> None:
+def test_a_table_of_sums_says_its_unit(tmp_path: Path) -> None:
     estimated(tmp_path, RELEASE, records(12))
     pair = ("hours", "total")
     with pytest.raises(InputError, match="add up different things, which have no difference"):

@@ -38,12 +38,12 @@ def counts_word(release: Release) -> str:
 
 
 def sums_notes(release: Release) -> Iterator[str]:
-    r"""Say what each query adds up that does not simply count records, and how one record is bounded.
+    """Say what each query adds up that does not simply count records, and how one record is bounded.
 
     >>> from discreet.budget import Level, Query, Release, Variable
     >>> hours = Query(name="hours", variable=Variable(sum="hours", at_most=80, unit="1/2"), variance=400)
     >>> release = Release(name="work", neighbours="bounded", levels=[Level(name="US", queries=[hours])])
-    >>> print(*sums_notes(release), sep="\n")
+    >>> print(*sums_notes(release), sep="\\n")
     hours: sum of hours, rounded to multiples of 0.5 and clipped at 80; one record adds at most 160 units of \
 0.5.
     Variances are of the noise, in units; standard deviations, margins and estimates are in what is summed.
