@@ -205,7 +205,7 @@ tables of counts. One path: no levels are merged.
     levels, tables = len(release.levels), sum(len(level.queries) for level in release.levels)
     what = counts_word(release)
     many = f"{levels} level{'s' * (levels != 1)}, {tables} table{'s' * (tables != 1)} of {what}."
-    body: list[Part] = [joined_words([_calibration(release), many, paths, *sums_notes(release)])]
+    body: list[Part] = [joined_words([_calibration(release), many, paths]), *sums_notes(release)]
     body += [] if rho_total(release) is None else [_budget_table(release)]
     body.append(_noise_table(release))
     return Answer("Parameters", body=tuple(body), command=f"discreet show {release.name}")
