@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -67,7 +68,7 @@ def write_estimates(
                 table, moved = with_sampling(found, parts, query, sampling, chances)
             if whole is not None:
                 table["table"] = found.groups[0].turned(query, whole.rows(query, units))
-            made.append({**table, "moved": moved})
+            made.append({**in_real_numbers(table, found.step(query)), "moved": moved})
         return joined_columns(made)
 
     parts = [units for units, _ in chunks(layout)]
@@ -112,6 +113,14 @@ def with_sampling(
     parts = {"noise_sd": np.sqrt(noise.var_a), "sampling_sd": np.sqrt(sampled.var_a)}
     ends = {name: column for name, column in table.items() if name not in ("estimate", "sd")}
     return {"estimate": table["estimate"], "sd": table["sd"], **parts, **ends}, moved
+
+
+def in_real_numbers(table: Mapping[str, Numbers], step: Fraction) -> dict[str, Numbers]:
+    """Return columns of units as what they are worth; whole numbers of whole units stay whole."""
+    if step == 1:
+        return dict(table)
+    up, down = step.numerator, step.denominator
+    return {name: one * up if down == 1 else one * up / down for name, one in table.items()}
 
 
 def joined_columns(tables: Sequence[Mapping[str, Numbers]]) -> dict[str, Numbers]:
