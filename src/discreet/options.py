@@ -125,8 +125,8 @@ Excess = Annotated[
 LedgerFile = Annotated[
     FilePath | None,
     file_option(
-        "The ledger of the population; it must exist. Default: DISCREET_LEDGER, or discreet-ledger.json "
-        "beside the input."
+        "The ledger of the population; it must exist. Default: DISCREET_LEDGER, that of the policy, or "
+        "discreet-ledger.json beside the input."
     ),
 ]
 KeyFile = Annotated[

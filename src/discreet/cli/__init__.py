@@ -32,6 +32,7 @@ COMMANDS = {
     "ledger": "Make, read and check the ledger of what runs have spent.",
     "measure": "Add the noise of a release to a table of counts, and record what was spent.",
     "plan": "The noise that is best for the accuracy of the estimates, and its proof.",
+    "policy": "The rules of an agency: show those in force, check and sign them.",
     "presets": "The releases that come with the package.",
     "report": "One self-contained page to share: the decision, its numbers with proofs, and figures.",
     "reproduce": "The papers' tables and figures, recomputed, beside the published values.",

@@ -155,13 +155,26 @@ def sign(
     )
 
 
-@app.command(name="witness", usage="Usage: discreet ledger witness PATH [WITNESS]")
+@app.command(name="witness", usage="Usage: discreet ledger witness PATH [WITNESS] [OPTIONS]")
 def witness(
-    path: File, witness: Annotated[str | None, option("A witness printed earlier, to check.")] = None, /
+    path: File,
+    witness: Annotated[str | None, option("A witness printed earlier, to check.")] = None,
+    /,
+    *,
+    to: Annotated[
+        Path | None,
+        option("Start a witness in this new file, which runs add to if a policy names it.", "FILE"),
+    ] = None,
 ) -> None:
     """Print a short head to keep elsewhere, or check that the ledger continues from one (status 2 if not)."""
-    from discreet.release import read_ledger
+    from discreet.release import read_ledger, witness_ledger
 
+    if to is not None and witness is not None:
+        raise InputError("give a witness to check, or --to to start one, not both")
+    if to is not None:
+        witness_ledger(path, to)
+        say(f"{to}: a witness of {path}. Keep it where the ledger is not, and name it in the policy.")
+        return
     ledger = read_ledger(path)
     if witness is None:
         write(f"{ledger.witness}\n")
