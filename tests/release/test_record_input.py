@@ -189,6 +189,14 @@ def test_the_band_of_a_number_is_found_as_by_hand() -> None:
             assert label == due, (value, labels)
 
 
+def test_numbers_beyond_the_last_band_are_in_none() -> None:
+    column, known = ColumnInput(bands=["0-17", "18-64"]), ["0-17", "18-64"]
+    assert values_of(["0", "64", "64.99"], column, known) == ["0-17", "18-64", "18-64"]
+    for beyond in ("65", "-0.5", "65.0", "1e9"):
+        with pytest.raises(InputError, match=r"a number that is in no band of \[input\] \(row 2"):
+            values_of(["3", beyond], column, known)
+
+
 def test_texts_are_read_in_turn_as_missing_codes_values_and_bands() -> None:
     column = ColumnInput(bands=["0-17", "18+"], codes={"99": "unknown"}, missing=["-9"], filled="unknown")
     known = ["0-17", "18+", "unknown"]
