@@ -107,6 +107,8 @@ def measured_answer(done: Measured) -> Answer:
     rho = Quantity(done.rho, Style.FRACTION)
     record = {**json_fields(done, name="release"), "rho": rho, "exact": done.exact}
     record |= _clipped_record(record, done.clipped)
+    if not done.left_out:
+        del record["left_out"]
     spent = "" if done.rehearsal is None else NOT_PRIVATE
     facts = (Fact("rho spent", rho, spent), Fact("cells", _count(done.cells)))
     return Answer(

@@ -213,7 +213,7 @@ class _Finding:
         matched = self._matched(columns)
         for name in ("unit", *self.values):
             if name not in matched:
-                free = [one for one in self.profiles if one not in matched.values()]
+                free = [one for one in self.profiles if one not in matched.values()][:MOST_CODES]
                 line = f'# {quoted(name)} = {{ column = "..."{self._codes(name, {})} }}'
                 self._leave(name, line, f"which column is it? {', '.join(free)}")
                 continue
