@@ -53,7 +53,8 @@ def write_estimates(
     tree = found.tree.first(found.units_down_to(down_to))
     layout = found.layout(tree, wanted)
     together = found.groups[0].attributes is not None
-    written = Written(tree, layout.size, _meanings(chances, tables, together))
+    in_units = any(found.step(query) != 1 for query in wanted)
+    written = Written(tree, layout.size, _meanings(chances, tables, together, in_units))
 
     def columns(part: slice) -> dict[str, Numbers]:
         units = np.arange(part.start, part.stop)
@@ -109,15 +110,16 @@ def joined_columns(tables: Sequence[Mapping[str, Numbers]]) -> dict[str, Numbers
     return {name: np.concatenate([one[name] for one in tables], axis=1).ravel() for name in tables[0]}
 
 
-def _meanings(chances: Chances, tables: bool, together: bool) -> dict[str, str]:
+def _meanings(chances: Chances, tables: bool, together: bool, in_units: bool) -> dict[str, str]:
+    whole = "whole" if not in_units else "a whole number of the units of what is summed"
     found = {
         "estimate": "best linear unbiased estimate; empty: no measurement determines it",
         "sd": "its standard deviation",
     }
     for name, level in chances:
-        found[f"lower{name}"] = f"lower end of the {brief(100 * level)} % interval: whole, not negative"
+        found[f"lower{name}"] = f"lower end of the {brief(100 * level)} % interval: {whole}, not negative"
         found[f"upper{name}"] = "upper end; if the interval would be empty, both ends are the nearest count"
     if tables:
         over = "over queries and levels" if together else "over levels, each query by itself"
-        found["table"] = f"whole, not negative, consistent {over}; not unbiased"
+        found["table"] = f"{whole}, not negative, consistent {over}; not unbiased"
     return found
