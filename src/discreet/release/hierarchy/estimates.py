@@ -100,6 +100,7 @@ def estimate(asked: Estimating) -> Estimated:
                 folder.cells("changes", changes)
             compares = bool(contrasts) or earlier is not None
             folder.json("manifest", _manifest(asked, given, found, wanted, done, compares=compares))
+            taken = estimated_clips(found)
             stage.commit()
     return Estimated(
         Path(asked.out),
@@ -112,7 +113,7 @@ def estimate(asked: Estimating) -> Estimated:
         len(sources),
         tuple(folder.names),
         found.left_out,
-        estimated_clips(found),
+        taken,
     )
 
 
