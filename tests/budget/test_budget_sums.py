@@ -8,6 +8,7 @@ import pytest
 
 from discreet import account, calibrate
 from discreet.accounting.comparisons import ZCDP
+from discreet.accounting.noise_differences import noise_differences
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import Attributes, Level, Query, RecordWeight, Release, Variable
 from discreet.errors import InputError
@@ -89,6 +90,14 @@ def test_calibration_keeps_the_sums() -> None:
     found = calibrate(PLAIN.with_variances({"US": 40000}), epsilon=2, delta="1e-6", proof=False)
     assert found.release.variables == PLAIN.variables
     assert found.levels[0].queries[1].step == Fraction(1, 2)
+
+
+def test_a_sum_with_another_bound_is_not_compared() -> None:
+    """Variances of sums in other units say nothing of each other; such sums are gone here and new there."""
+    other = Release.from_toml(TEXT.replace("WEIGHT", "").replace("at_most = 9000", "at_most = 8000"))
+    found = noise_differences(PLAIN, other)
+    assert found.gone == found.new == (("State", "pay"),)
+    assert all("pay" not in line.queries for line in found.lines)
 
 
 def test_python_is_as_short_as_the_file() -> None:

@@ -694,6 +694,8 @@ def _with_margins(asked: Calibrating, relation: Neighbours, small: Fraction) -> 
 def matching_noise(first: Release, second: Release) -> list[tuple[str, NoiseChange]]:
     """Return levels and noise of all queries that stand under the same names in both releases.
 
+    A sum with another bound, unit or weight is another query.
+
     >>> from discreet.budget import load
     >>> level, query = matching_noise(load("dhc-2020-persons"), load("dhc-2020-persons-pr"))[0]
     >>> level, query.name, str(query.before), str(query.after)
@@ -705,6 +707,7 @@ def matching_noise(first: Release, second: Release) -> list[tuple[str, NoiseChan
         for level, rows in levels_of(first).items()
         for row in rows
         if (match := other.get((level, row.query))) is not None
+        and first.variables[row.query] == second.variables[row.query]
     ]
 
 

@@ -55,7 +55,9 @@ def write_estimates(
     tree = found.tree.first(found.units_down_to(down_to))
     layout = found.layout(tree, wanted)
     together = found.groups[0].attributes is not None
-    written = Written(tree, layout.size, meanings(chances, tables, together, sampling is not None))
+    in_units = any(found.step(query) != 1 for query in wanted)
+    said = meanings(chances, tables, together, sampled=sampling is not None, in_units=in_units)
+    written = Written(tree, layout.size, said)
 
     def columns(part: slice) -> dict[str, Numbers]:
         units = np.arange(part.start, part.stop)
@@ -132,9 +134,12 @@ NOISE_ONLY = "noise only"
 WITH_SAMPLING = "noise and sampling"
 
 
-def meanings(chances: Chances, tables: bool, together: bool, sampled: bool = False) -> dict[str, str]:
+def meanings(
+    chances: Chances, tables: bool, together: bool, *, sampled: bool = False, in_units: bool = False
+) -> dict[str, str]:
     """Say what each column of a table of estimates is, and what its intervals allow for."""
     error = WITH_SAMPLING if sampled else NOISE_ONLY
+    whole = "whole" if not in_units else "a whole number of the units of what is summed"
     found = {
         "estimate": "best linear unbiased estimate; empty: no measurement determines it",
         "sd": f"its standard deviation, {error}",
@@ -146,10 +151,10 @@ def meanings(chances: Chances, tables: bool, together: bool, sampled: bool = Fal
         }
     for name, level in chances:
         found[f"lower{name}"] = (
-            f"lower end of the {brief(100 * level)} % interval ({error}): whole, not negative"
+            f"lower end of the {brief(100 * level)} % interval ({error}): {whole}, not negative"
         )
         found[f"upper{name}"] = "upper end; if the interval would be empty, both ends are the nearest count"
     if tables:
         over = "over queries and levels" if together else "over levels, each query by itself"
-        found["table"] = f"whole, not negative, consistent {over}; not unbiased"
+        found["table"] = f"{whole}, not negative, consistent {over}; not unbiased"
     return found

@@ -117,6 +117,7 @@ def estimate(asked: Estimating) -> Estimated:
                 folder.cells("changes", changes)
             compares = bool(contrasts) or earlier is not None
             folder.json("manifest", _manifest(asked, given, found, wanted, done, sampling, compares=compares))
+            taken = estimated_clips(found)
             stage.commit()
     return Estimated(
         Path(asked.out),
@@ -131,7 +132,7 @@ def estimate(asked: Estimating) -> Estimated:
         found.left_out,
         sampling is not None,
         asked.draws or 0,
-        estimated_clips(found),
+        taken,
     )
 
 

@@ -96,7 +96,8 @@ def measure(asked: Measuring) -> Measured:
     spreadsheet would take for a formula.
 
     Guarantee. Assumed: one record is counted in one unit of each level, along the tree, and as often as
-    the release says; the units and cells do not depend on the records; the system's random bits are good.
+    the release says, and adds to a sum at most its bound (values of records are clipped at it); the units and
+    cells do not depend on the records; the system's random bits are good.
     Claimed: what is written, but for invariants and the ledger (which holds a hash of the input and is not
     published), is the release's mechanism on the counts, with the noise of `discreet.noise`, and functions of
     its outcome. So it costs what `account(release, people=at_most)` says. Output and ledger entry appear
