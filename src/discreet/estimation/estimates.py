@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -161,6 +162,17 @@ class Estimates:
         self._passes: list[Passes] = []
         self._passes = self._solve(workers)
         self._check_exact()
+
+    def remeasured(self, sources: tuple[NoisySource, ...]) -> Estimates:
+        """Return the estimates from other values of the same measurements; all exact counts are zero.
+
+        Estimates are linear, so those of noise alone are the errors that it makes.
+        """
+        other = copy(self)
+        exact = {query: (units, np.zeros_like(rows)) for query, (units, rows) in self.given.exact.items()}
+        other.given = replace(self.given, sources=sources, exact=exact)
+        other._passes = other._solve()
+        return other
 
     def _check_exact(self) -> None:
         """Refuse exact counts that contradict each other: the estimates then fail to reproduce them.

@@ -120,7 +120,7 @@ def _with_invariants(
     tables = {query: attributes.tabulation(query) for query in queries_of(release)}
     layout = Layout.same(tree, {query: strings(list(one.labels)) for query, one in tables.items()})
     joined = dict(exact)
-    for query, (who, rows) in exact_counts(layout, read_held(invariants)).items():
+    for query, (who, rows) in exact_counts(layout, read_held(invariants), release).items():
         mine = who, rows[:, cell_order(layout, query, attributes)]
         joined[query] = join_exact(query, joined.get(query), mine)
     return joined

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import numpy as np
 
+from discreet.budget import Release
+from discreet.budget.variables import IN_UNITS_OF
 from discreet.errors import InputError
 from discreet.estimation.estimates import Rows
 from discreet.files import FilePath
 from discreet.release.hierarchy.layout import Layout, positions, units_of
-from discreet.release.hierarchy.published import LARGEST, Exact
+from discreet.release.hierarchy.published import LARGEST, Exact, largest_of
+from discreet.release.hierarchy.steps import check_steps, unit_steps
 from discreet.tables import Problems, ReadTable, read_table
 
 
 def read_held(invariants: FilePath, problems: Problems | None = None) -> ReadTable:
     """Read counts that are held exact: unit, query, cell, count."""
-    return read_table(invariants, words=["unit", "query", "cell"], whole=["count"], problems=problems)
+    words = ["unit", "query", "cell"]
+    return read_table(invariants, words=words, optional=[IN_UNITS_OF], whole=["count"], problems=problems)
 
 
-def exact_counts(layout: Layout, table: ReadTable) -> Exact:
+def exact_counts(layout: Layout, table: ReadTable, stated: Release | None) -> Exact:
     """Return the counts that a table holds exact, as the layout has them."""
-    problems = table.problems
+    problems, largest = table.problems, LARGEST if stated is None else largest_of(stated)
     problems.rows(table.numbers["count"] < 0, "a count is below zero", "count")
-    problems.rows(table.numbers["count"] > LARGEST, f"a count is above {LARGEST}", "count")
+    problems.rows(table.numbers["count"] > largest, f"a count is above {largest}", "count")
+    if stated is not None:
+        held = set(table.words["query"].values.to_pylist())
+        check_steps(table, {query: step for query, step in unit_steps(stated).items() if query in held})
     position, _ = positions(layout, table, units_of(table, layout.tree))
     problems.stop()
     order = np.argsort(position)

@@ -10,6 +10,7 @@ import numpy as np
 
 from discreet.budget import Release, load_file
 from discreet.budget.noise_table import noises
+from discreet.budget.variables import IN_UNITS_OF
 from discreet.errors import InputError
 from discreet.estimation.tree import Integers, Tree
 from discreet.files import FilePath, sha256
@@ -27,7 +28,8 @@ from discreet.release.hierarchy.layout import (
     tree_of,
     units_of,
 )
-from discreet.release.hierarchy.published import LARGEST, Published, in_memory, published
+from discreet.release.hierarchy.published import LARGEST, Published, in_memory, largest_of, published
+from discreet.release.hierarchy.steps import check_steps, found_steps, unit_steps
 from discreet.release.hierarchy.streamed import Streamed, row_groups
 from discreet.release.tables import MARK, MARKED, arrow, find_output
 from discreet.tables import (
@@ -73,14 +75,14 @@ def read_published(
         if rows > MOST_ROWS if streamed is None else streamed:
             found = Streamed(file, read_tree(listed, stated), stated, attributes)
     if found is not None:
-        exact = {} if held is None else exact_counts(found.layout, read_held(held))
+        exact = {} if held is None else exact_counts(found.layout, read_held(held), stated)
         origin = {"role": "measurements", "sha256": sha256(file), "bytes": file.stat().st_size, "rows": rows}
         return published(found.layout, found, exact, attributes, "parquet", marked, origin)
     problems = Problems()
     table = read_table(
         file,
         words=["unit", "level", "query", "cell"],
-        optional=[MARK] if listed else ["parent", MARK],
+        optional=[IN_UNITS_OF, MARK] if listed else [IN_UNITS_OF, "parent", MARK],
         whole=["value"],
         floats=["variance"],
         problems=problems,
@@ -88,10 +90,13 @@ def read_published(
     areas = None if listed is None else read_units(listed, problems)
     kept = None if held is None else read_held(held, problems)
     stop_unless_usable(table, areas, kept)
+    steps = found_steps(table) if stated is None else unit_steps(stated)
+    check_steps(table, steps)
     layout, values, laws = _layout(table, areas, stated)
-    exact, marked = {} if kept is None else exact_counts(layout, kept), marked or MARK in table.words
+    exact, marked = {} if kept is None else exact_counts(layout, kept, stated), marked or MARK in table.words
     source_of = in_memory(layout, values, laws, attributes)
-    return published(layout, source_of, exact, attributes, table.format, marked, table.origin("measurements"))
+    origin = table.origin("measurements")
+    return published(layout, source_of, exact, attributes, table.format, marked, origin, steps)
 
 
 def with_zeros(one: Published, zeros: FilePath) -> Published:
@@ -143,7 +148,8 @@ def _layout(
     if not table.rows:
         problems.at("the table has no rows")
         problems.stop()
-    problems.rows(np.abs(value) > LARGEST, f"a value is beyond {LARGEST}", "value")
+    largest = LARGEST if stated is None else largest_of(stated)
+    problems.rows(np.abs(value) > largest, f"a value is beyond {largest}", "value")
     # of a release that is known, noise of next to no variance is written as 0
     above = (sizes > 0) | ((sizes == 0) & (stated is not None))
     problems.rows(~(above & np.isfinite(sizes)), "a variance is not above zero", "variance")
