@@ -38,7 +38,7 @@ class Bounds:
         lower, upper = np.zeros((len(units), wanted.cells)), np.full((len(units), wanted.cells), np.inf)
         at = np.minimum(np.searchsorted(self.units, units), max(len(self.units) - 1, 0))
         has = np.flatnonzero(self.units[at] == units) if len(self.units) else np.zeros(0, dtype=np.int64)
-        if has.size:
+        if has.size and wanted.variable == self.table.variable:
             meets, within, covered = self._overlaps(wanted)
             rows = at[has]
             lower[has] = self.lower[rows] @ within.T
