@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -54,7 +55,9 @@ def write_estimates(
     tree = found.tree.first(found.units_down_to(down_to))
     layout = found.layout(tree, wanted)
     together = found.groups[0].attributes is not None
-    written = Written(tree, layout.size, meanings(chances, tables, together, sampling is not None))
+    in_units = any(found.step(query) != 1 for query in wanted)
+    said = meanings(chances, tables, together, sampled=sampling is not None, in_units=in_units)
+    written = Written(tree, layout.size, said)
 
     def columns(part: slice) -> dict[str, Numbers]:
         units = np.arange(part.start, part.stop)
@@ -67,7 +70,7 @@ def write_estimates(
                 table, moved = with_sampling(found, parts, query, sampling, chances)
             if whole is not None:
                 table["table"] = found.groups[0].turned(query, whole.rows(query, units))
-            made.append({**table, "moved": moved})
+            made.append({**in_real_numbers(table, found.step(query)), "moved": moved})
         return joined_columns(made)
 
     parts = [units for units, _ in chunks(layout)]
@@ -114,6 +117,14 @@ def with_sampling(
     return {"estimate": table["estimate"], "sd": table["sd"], **parts, **ends}, moved
 
 
+def in_real_numbers(table: Mapping[str, Numbers], step: Fraction) -> dict[str, Numbers]:
+    """Return columns of units as what they are worth; whole numbers of whole units stay whole."""
+    if step == 1:
+        return dict(table)
+    up, down = step.numerator, step.denominator
+    return {name: one * up if down == 1 else one * up / down for name, one in table.items()}
+
+
 def joined_columns(tables: Sequence[Mapping[str, Numbers]]) -> dict[str, Numbers]:
     """Put the columns of several queries after each other, unit by unit."""
     return {name: np.concatenate([one[name] for one in tables], axis=1).ravel() for name in tables[0]}
@@ -123,9 +134,12 @@ NOISE_ONLY = "noise only"
 WITH_SAMPLING = "noise and sampling"
 
 
-def meanings(chances: Chances, tables: bool, together: bool, sampled: bool = False) -> dict[str, str]:
+def meanings(
+    chances: Chances, tables: bool, together: bool, *, sampled: bool = False, in_units: bool = False
+) -> dict[str, str]:
     """Say what each column of a table of estimates is, and what its intervals allow for."""
     error = WITH_SAMPLING if sampled else NOISE_ONLY
+    whole = "whole" if not in_units else "a whole number of the units of what is summed"
     found = {
         "estimate": "best linear unbiased estimate; empty: no measurement determines it",
         "sd": f"its standard deviation, {error}",
@@ -137,10 +151,10 @@ def meanings(chances: Chances, tables: bool, together: bool, sampled: bool = Fal
         }
     for name, level in chances:
         found[f"lower{name}"] = (
-            f"lower end of the {brief(100 * level)} % interval ({error}): whole, not negative"
+            f"lower end of the {brief(100 * level)} % interval ({error}): {whole}, not negative"
         )
         found[f"upper{name}"] = "upper end; if the interval would be empty, both ends are the nearest count"
     if tables:
         over = "over queries and levels" if together else "over levels, each query by itself"
-        found["table"] = f"whole, not negative, consistent {over}; not unbiased"
+        found["table"] = f"{whole}, not negative, consistent {over}; not unbiased"
     return found

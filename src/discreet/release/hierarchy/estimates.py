@@ -20,6 +20,7 @@ from discreet.numbers import brief, fraction
 from discreet.options import Estimating, asked_with
 from discreet.release.commit import free, staging
 from discreet.release.hierarchy.areas import area_estimates, read_areas
+from discreet.release.hierarchy.clipping import Clipped, estimated_clips
 from discreet.release.hierarchy.contrasts import CONTRASTS, changes_since, contrast_blocks, named_contrasts
 from discreet.release.hierarchy.draws import Draws
 from discreet.release.hierarchy.estimate_table import NOISE_ONLY, WITH_SAMPLING, Written, write_estimates
@@ -53,6 +54,8 @@ class Estimated(Summarised):
     """Whether intervals are of noise and sampling; else of noise only."""
     draws: int = 0
     """How many draws of all estimates were written."""
+    clipped: tuple[Clipped, ...] = ()
+    """What clipping took away from sums and weights, if there are any."""
 
 
 @asked_with(Estimating)
@@ -114,6 +117,7 @@ def estimate(asked: Estimating) -> Estimated:
                 folder.cells("changes", changes)
             compares = bool(contrasts) or earlier is not None
             folder.json("manifest", _manifest(asked, given, found, wanted, done, sampling, compares=compares))
+            taken = estimated_clips(found)
             stage.commit()
     return Estimated(
         Path(asked.out),
@@ -128,6 +132,7 @@ def estimate(asked: Estimating) -> Estimated:
         found.left_out,
         sampling is not None,
         asked.draws or 0,
+        taken,
     )
 
 
