@@ -107,6 +107,8 @@ def measured_answer(done: Measured) -> Answer:
     rho = Quantity(done.rho, Style.FRACTION)
     record = {**json_fields(done, name="release"), "rho": rho, "exact": done.exact}
     record |= _clipped_record(record, done.clipped)
+    if not done.left_out:
+        del record["left_out"]
     spent = "" if done.rehearsal is None else NOT_PRIVATE
     facts = (Fact("rho spent", rho, spent), Fact("cells", _count(done.cells)))
     return Answer(
@@ -200,4 +202,28 @@ def _estimated_body(done: Estimated) -> Iterator[Part]:
             "No measurement determines {many} of them; they are left empty.", many=_count(done.undetermined)
         )
     yield from map(Paragraph, clipped_sentences(done.clipped))
+    yield from intervals_said(sampled=done.sampled)
+    if done.draws:
+        yield Paragraph(
+            f"Draws: {done.draws} of every estimate. Each is the estimate less an error drawn anew, with the "
+            "covariances of all areas and tables."
+        )
     yield _files(done.files)
+
+
+def intervals_said(*, sampled: bool) -> Iterator[Paragraph]:
+    """Say what intervals and margins of error allow for."""
+    if not sampled:
+        yield Paragraph(
+            "Intervals: noise only. They hold the count as it is in the data, not that of a population of "
+            "which the data are a sample."
+        )
+        return
+    yield Paragraph(
+        "Intervals: noise and sampling. They are about the population, as far as the sampling errors given "
+        "are right."
+    )
+    yield Paragraph(
+        "CAUTION: sampling errors computed from confidential records are a release of their own. They must "
+        "be public already, or protected and paid for; nothing here does so."
+    )

@@ -21,7 +21,7 @@ from discreet.release.hierarchy.layout import lookup
 from discreet.release.hierarchy.record_columns import dialect_of
 from discreet.release.hierarchy.records import Examined, examine_records, input_of
 from discreet.release.hierarchy.suggestion import Suggestion, in_likely_encoding, suggest_input
-from discreet.tables import Problem, TableSource, held, is_there, open_table
+from discreet.tables import Problem, TableSource, is_there, kept_source, open_table
 
 MOST_SHOWN = 20
 """Texts of one column that are shown."""
@@ -79,7 +79,7 @@ def check_records(asked: Checking) -> RecordCheck:
     file are part of the result: those that are no values, and the codes in a suggestion.
     """
     admit(asked.records, Request(exact_counts=asked.show, entered=False))
-    release, records = asked.release, held(asked.records)
+    release, records = asked.release, kept_source(asked.records)
     if isinstance(records, str | os.PathLike) and not is_there(records):
         open_table(records)  # says what is there instead
     how = input_of(release, asked.input)
