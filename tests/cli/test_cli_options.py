@@ -32,6 +32,7 @@ from discreet.release.safetab.account import account as detailed_account
 from discreet.release.safetab.earlier import total_only_groups
 from discreet.report.html import gather, render
 from discreet.risk import table_risk
+from discreet.risk.categories import categories, release_categories, table_categories
 from discreet.risk.counts import one_count, several_counts
 from discreet.risk.hierarchy import hierarchy_posterior
 from discreet.risk.profile import risk_profile
@@ -58,6 +59,7 @@ ASKED: dict[str, Functions] = {
     "ledger sign": (release.sign_ledger,),
     "ledger total": (release.change_total,),
     "report": (gather, render),
+    "risk categories": (categories, table_categories, release_categories),
     "risk explain": (risk_profile,),
     "risk hierarchy": (hierarchy_posterior,),
     "risk release": (risk_profile,),
@@ -102,6 +104,7 @@ PYTHON_ONLY: dict[str, set[str]] = {
     "calibrate": {"proof"},
     "estimate": {"streamed"},
     "report": {"account", "facts"},
+    "risk categories": {"noisy", "known", "groups", "names", "counts"},
     "risk explain": {"certify", "whole"},
     "risk hierarchy": {"tolerance"},
     "risk release": {"certify", "whole"},
