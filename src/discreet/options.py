@@ -16,7 +16,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Annotated, Literal, ParamSpec, TypeVar, get_args, get_origin
 
-from discreet.budget import Neighbours, Release
+from discreet.budget import Neighbours, Release, TableInput
 from discreet.budget.goals import Goal
 from discreet.files import FilePath
 from discreet.numbers import Exact
@@ -109,6 +109,10 @@ Format = Annotated[
 Geocodes = Annotated[
     str | None,
     Option("With records: the lowest areas are geocodes, nested by prefixes of these lengths.", "N,N"),
+]
+RecordInput = Annotated[
+    TableInput | FilePath | None,
+    file_option("With records: how they are written, the section [input]. Default: that of the release."),
 ]
 Identifier = Annotated[str | None, Option("With records: the column that identifies people.", "COLUMN")]
 AtMost = Annotated[
@@ -306,6 +310,7 @@ class Tabulating:
     _: KW_ONLY
     units: Annotated[TableSource, Option("All areas: columns unit, level, parent.", "FILE", reads=Path)]
     geocodes: Geocodes = None
+    input: RecordInput = None
     id: Identifier = None
     at_most: AtMost = None
     excess: Excess = "refuse"
@@ -340,6 +345,7 @@ class Measuring:
         file_option("All cells: query, cell. With it and --units, rows with zeros may be left out."),
     ] = None
     geocodes: Geocodes = None
+    input: RecordInput = None
     id: Identifier = None
     at_most: AtMost = None
     excess: Excess = "refuse"

@@ -30,16 +30,18 @@ from discreet.tables.reader import (
     read_table,
     stop_unless_usable,
 )
-from discreet.tables.sources import FILE_ENDINGS, file_of, is_table, is_there, table_format
+from discreet.tables.sources import FILE_ENDINGS, UTF8, Dialect, file_of, is_table, is_there, table_format
 
 __all__ = [
     "FILE_ENDINGS",
     "MOST",
     "SIGNS",
+    "UTF8",
     "ArrowFile",
     "Codes",
     "Columnar",
     "Delimited",
+    "Dialect",
     "Kind",
     "Kinds",
     "Numbers",

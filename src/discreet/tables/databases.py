@@ -17,8 +17,7 @@ from urllib.parse import quote
 
 from discreet.errors import DiscreetError, InputError
 from discreet.files import ArrowTable, arrow
-from discreet.tables.delimited import NOT_UTF8
-from discreet.tables.sources import INSIDE, chosen, which
+from discreet.tables.sources import INSIDE, UTF8, chosen, which
 
 if TYPE_CHECKING:
     import duckdb
@@ -174,7 +173,7 @@ def _refusing(path: Path, *, is_sqlite: bool) -> Iterator[None]:
     except errors as error:
         is_text = is_sqlite and str(error).startswith("Could not decode to UTF-8")
     if is_text:
-        raise InputError(f"a text of {path.name} is {NOT_UTF8}")
+        raise InputError(f"a text of {path.name} is {UTF8.not_utf8}")
     raise InputError(
         f"{path.name} cannot be read as a {name} database: it is damaged, open in another program, or of "
         "another version"

@@ -128,6 +128,10 @@ class Problems:
     def unreadable(self, wrong: NDArray[np.bool_], text: str, column: str, *, start: int = 0) -> None:
         """Report rows in which a field, or "all", cannot be read; nothing more is said of these fields."""
         self.rows(wrong, text, column, start=start)
+        self.pass_over(wrong, column, start=start)
+
+    def pass_over(self, wrong: NDArray[np.bool_], column: str, *, start: int = 0) -> None:
+        """Say nothing more of a field of these rows."""
         found = np.flatnonzero(wrong) + start
         if found.size:
             self._unreadable.setdefault(self.written.get(column, column), []).append(found)

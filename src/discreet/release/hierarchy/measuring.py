@@ -33,6 +33,7 @@ from discreet.release.hierarchy.estimate_table import write_estimates
 from discreet.release.hierarchy.joint_estimates import JointEstimates
 from discreet.release.hierarchy.layout import Laws, Layout, laws_of, variances_of
 from discreet.release.hierarchy.published import Exact, in_memory, published
+from discreet.release.hierarchy.records import input_of
 from discreet.release.hierarchy.tabulating import counted_records
 from discreet.release.ledger import Ledger
 from discreet.release.ledger_file import find_ledger, open_ledger
@@ -64,6 +65,8 @@ class Measured(Summarised):
     out: Path
     files: tuple[str, ...]
     ledger: Path | None
+    left_out: tuple[str, ...] = ()
+    """Attributes without whose values records are left out, as `[input]` says; how many is confidential."""
 
 
 @asked_with(Measuring)
@@ -73,7 +76,7 @@ def measure(asked: Measuring) -> Measured:
     `counts` has the columns unit, parent, level, query, cell and count (a file, CSV or Parquet, or a pandas,
     polars or Arrow table, as are the other tables). `units` (unit, level, parent) may state the tree instead,
     `cells` (query, cell) the cells; with both, rows with zeros may be left out. Instead of counts, `records`
-    may be given with all `units`: they are counted as `tabulate` does, with its `geocodes`, `id`,
+    may be given with all `units`: they are counted as `tabulate` does, with its `geocodes`, `input`, `id`,
     `at_most` and `excess`. A person with up to `at_most` records changes a count by as much: the noise stays
     as the release states it, and what is spent and noted is the cost for that many people. Counts that
     `tabulate` wrote say it in their column `at_most`, and the ledger knows them by their content; for others
@@ -113,7 +116,9 @@ def measure(asked: Measuring) -> Measured:
     if named is not None and most > 1:  # remembered by the run
         known = known or contents.make_secret(named).content(layout, found.read)
         entry = replace(entry, inputs=({**found.inputs[0], "content": known}, *found.inputs[1:]))
-    run = _Run(release, most, found, pairs, _exact(found, pairs), laws_of(layout, table), source, post)
+    exact, laws = _exact(found, pairs), laws_of(layout, table)
+    left_out = () if asked.records is None else input_of(release, asked.input).leaving_out
+    run = _Run(release, most, found, pairs, exact, laws, source, post, left_out)
     if post == "consistent":  # what cannot be done is said before any noise is drawn
         check_whole(release, layout.tree, run.exact)
     with staging(asked.out, shared, key=signer) as stage:
@@ -138,6 +143,7 @@ def measure(asked: Measuring) -> Measured:
         out=Path(asked.out),
         files=tuple(folder.names),
         ledger=named,
+        left_out=left_out,
     )
 
 
@@ -148,8 +154,8 @@ def _check_question(asked: Measuring) -> None:
     if (asked.counts is None) == (asked.records is None):
         given = "neither is" if asked.counts is None else "both are"
         raise InputError(f"give either counts or records; {given} given")
-    if asked.records is None and (asked.geocodes is not None or asked.id is not None):
-        raise InputError("geocodes and id (--geocodes, --id) need records; counts have neither")
+    if asked.records is None and not (asked.geocodes is asked.id is asked.input is None):
+        raise InputError("geocodes, id and input (--geocodes, --id, --input) need records; counts have none")
     if asked.post == "consistent" and not asked.additive:
         raise InputError(
             "post is consistent, which needs counts that add up; leave additive=False (--not-additive) out"
@@ -209,6 +215,7 @@ class _Run:
     laws: Laws
     source: Entropy | None
     post: str
+    left_out: tuple[str, ...]
 
     def write(self, folder: Folder) -> None:
         """Draw the noise, once, and write what comes of it, some units at a time."""
@@ -230,7 +237,7 @@ class _Run:
         folder.units(layout.tree)
         if self.exact:
             folder.cells("invariants", _held(layout, self.exact))
-        folder.text("release", "toml", self.release.to_toml())
+        folder.text("release", "toml", self.release.to_toml(input=False))
         folder.json(
             "manifest",
             {
@@ -244,6 +251,7 @@ class _Run:
                 "cells": layout.size,
                 "columns": columns,
                 "exact": [list(pair) for pair in self.pairs],
+                **({"left_out_without": list(self.left_out)} if self.left_out else {}),
                 "noise": _noise_table(layout, self.laws),
             },
         )

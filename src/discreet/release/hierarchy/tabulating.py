@@ -30,6 +30,7 @@ class Tabulated(Summarised):
     cells: int
     records: int
     left_out: int
+    incomplete: int
     at_most: int
     files: tuple[str, ...]
     ledger: Path | None
@@ -43,8 +44,9 @@ def tabulate(asked: Tabulating) -> Tabulated:
     lowest unit, and one column for each attribute. `units`, a table too, are all of them (unit, level,
     parent); with `geocodes` such as "2,5,11" they are the lowest ones only, and their first letters name
     those above. `id` is a column that identifies people; one may have at most `at_most` records (1), and
-    more are refused, or with excess="keep" that many are kept at random. The counts are confidential: they
-    are what `measure` takes.
+    more are refused, or with excess="keep" that many are kept at random. `input` says how the records are
+    written (a `TableInput`, or a file of it), if the release does not. The counts are confidential: they are
+    what `measure` takes.
 
     If `at_most` is above 1, a column of the counts says so, and the ledger of the population remembers it by
     their content: the one named, that of the environment (DISCREET_LEDGER), or `discreet-ledger.json` beside
@@ -72,6 +74,7 @@ def tabulate(asked: Tabulating) -> Tabulated:
                 "version": version("discreet"),
                 "release": release.name,
                 "at_most": most,
+                "incomplete": found.incomplete,
                 "units": layout.tree.size,
                 "cells": layout.size,
             },
@@ -86,6 +89,7 @@ def tabulate(asked: Tabulating) -> Tabulated:
         cells=layout.size,
         records=found.records,
         left_out=found.left_out,
+        incomplete=found.incomplete,
         at_most=most,
         files=tuple(folder.names),
         ledger=named if noting else None,
@@ -102,6 +106,7 @@ def counted_records(asked: Tabulating | Measuring) -> CountTable:
         person=asked.id,
         at_most=asked.at_most,
         excess=asked.excess,
+        input=asked.input,
     )
 
 
