@@ -31,7 +31,7 @@ from discreet.budget import Release
 from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.risk.attack import Attack, independent_others
-from discreet.risk.evidence import EvidenceLaw, chance_largest_is_right
+from discreet.risk.evidence import SAME, EvidenceLaw, chance_largest_is_right
 from discreet.risk.inputs import Numbers, read_known, read_variance, read_whole
 from discreet.risk.odds import Floats, log_sum
 from discreet.tables import TableSource, open_table, read_table
@@ -306,7 +306,7 @@ def _guess(law: EvidenceLaw, chances: Floats, labels: tuple[str, ...], variances
     right, error = chance_largest_is_right(law, priors, sizes.astype(np.float64))
     # present is said where the evidence exceeds the log odds against it; at equality a coin is tossed
     limit = np.log1p(-priors) - np.log(priors)
-    says = (law.chance_beyond(limit - 1e-13) + law.chance_beyond(limit + 1e-13)) / 2.0
+    says = (law.chance_beyond(limit) + law.chance_beyond(limit - 2.0 * SAME)) / 2.0
     return Guess(labels, tuple(map(float, variances)), right, error, float((says * priors) @ sizes))
 
 

@@ -30,6 +30,9 @@ MOST_VALUES = 1 << 20
 GRID = 1 << 20
 """Points of the grid beyond."""
 
+SAME = 1e-11
+"""Evidence closer than this to a mark is at the mark, but for rounding."""
+
 _NATS = 46.0  # chances below exp(-46) = 1e-20 are left out
 
 
@@ -70,7 +73,7 @@ class PresentLaw:
             large, small = 1.0 / (1.0 + rare), rare / (1.0 + rare)
             ends = Prior(np.where(nodes > 0, large, small), np.where(nodes > 0, small, large))
             return np.exp(np.interp(odds, nodes, np.log(self.expected_posterior(ends))))
-        law = self._binned() if self.values.size > 4 * _BINS else self
+        law = self._binned(_BINS) if self.values.size > 4 * _BINS else self
         step = max(1, (1 << 22) // max(law.values.size, 1))
         parts = [slice(start, start + step) for start in range(0, prior.present.size, step)]
         means = [
@@ -88,19 +91,51 @@ class PresentLaw:
         [0.5892, 0.0]
         """
         upper = np.append(np.cumsum(self.present[::-1])[::-1], 0.0)
-        return np.asarray(upper[np.searchsorted(self.values, evidence, side="right")])
+        return np.asarray(upper[np.searchsorted(self.values, evidence + SAME, side="right")])
 
-    def _binned(self) -> PresentLaw:
+    def _binned(self, bins: int) -> PresentLaw:
         """Split each value between the two nearest of evenly spaced ones, so that its mean stays."""
         low, high = float(self.values[0]), float(self.values[-1])
-        step = (high - low) / _BINS
+        step = (high - low) / bins or 1.0
         at = (self.values - low) / step
-        left = np.minimum(at.astype(np.int64), _BINS - 1)
+        left = np.minimum(at.astype(np.int64), bins - 1)
         share = at - left
         parts = ((left, 1.0 - share), (left + 1, share))
-        chances = sum(np.bincount(to, self.present * part, _BINS + 1) for to, part in parts)
-        places: Floats = np.asarray(low + step * np.arange(_BINS + 1), dtype=np.float64)
+        chances = sum(np.bincount(to, self.present * part, bins + 1) for to, part in parts)
+        places: Floats = np.asarray(low + step * np.arange(bins + 1), dtype=np.float64)
         return PresentLaw(places, np.asarray(chances, dtype=np.float64))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AddedLaw(PresentLaw):
+    """The law of the sum of evidence and independent evidence of another law, never listed in full.
+
+    >>> from discreet.noise import DiscreteGaussian
+    >>> from discreet.risk.inputs import read_prior
+    >>> one = EvidenceLaw.of_noise(DiscreteGaussian(variance=5))
+    >>> both, listed = AddedLaw(one.values, one.present, one), one.plus(one)
+    >>> float(abs(both.chance_beyond(np.array([0.3])) - listed.chance_beyond(np.array([0.3])))[0]) < 1e-15
+    True
+    """
+
+    own: PresentLaw
+
+    def expected_posterior(self, prior: Prior) -> Floats:
+        """Return the mean of the posterior, from the values of one law in 1,024 places."""
+        law = PresentLaw(self.values, self.present)
+        law = law._binned(_BINS // 8) if self.values.size > _BINS // 4 else law
+        values = np.add.outer(law.values, self.own.values).ravel()
+        chances = np.multiply.outer(law.present, self.own.present).ravel()
+        order = np.argsort(values, kind="stable")
+        return PresentLaw(values[order], chances[order]).expected_posterior(prior)
+
+    def chance_beyond(self, evidence: Floats) -> Floats:
+        """Return the chance that the sum exceeds each of some values."""
+        upper = np.append(np.cumsum(self.present[::-1])[::-1], 0.0)
+        found = np.zeros(evidence.shape)
+        for value, chance in zip(self.own.values, self.own.present, strict=True):
+            found += chance * upper[np.searchsorted(self.values, evidence - value + SAME, side="right")]
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)

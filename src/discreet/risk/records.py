@@ -32,9 +32,10 @@ from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.risk.areas import Integers
-from discreet.risk.evidence import EvidenceLaw, PresentLaw, evidence_law, evidence_of
+from discreet.risk.evidence import AddedLaw, EvidenceLaw, PresentLaw, evidence_law, evidence_of
 from discreet.risk.odds import Floats, Prior
-from discreet.risk.two_levels import TwoLevels
+from discreet.risk.siblings import log_noise
+from discreet.risk.two_levels import TwoLevels, reach
 
 RATIOS = (1.5, 2.0, 5.0, 10.0)
 """Ratios of posterior to prior above which people are counted."""
@@ -51,7 +52,6 @@ Kind = Literal["level", "together", "hierarchy", "estimates"]
 
 _OUTSIDE = 1e-10  # of the noises of two levels that is left out of their law
 _FAR = 14.0  # standard deviations beyond which the siblings' count cannot be too low
-_MOST_OUTCOMES = 1 << 19
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -245,6 +245,7 @@ class TwoLevelLaws:
     def __init__(self, block: object, group: object) -> None:
         self.variances = Fraction(str(block)), Fraction(str(group))
         self._two: dict[int, TwoLevels] = {}
+        self._tables: dict[int, tuple[Floats, int]] = {}
 
     def far(self, siblings: int) -> int:
         """Return from how many others in the siblings on the law is the same."""
@@ -259,21 +260,43 @@ class TwoLevelLaws:
 
     def law(self, siblings: int, rest: int) -> PresentLaw:
         """Return the law of all evidence if the target is present, with `rest` others in the siblings."""
-        block = EvidenceLaw.of_noise(DiscreteGaussian(self.variances[0]))
         if siblings == 0:
             return evidence_law([DiscreteGaussian(variance) for variance in self.variances])
-        two = self._levels(siblings)
-        _, (z, z_chances), (y, y_chances) = two.grid(block=1, group=1 + rest, outside=_OUTSIDE)
-        inside = block.present > _OUTSIDE / 100
-        own, own_chances = block.values[inside], block.present[inside]
-        step = max(1, z.size * y.size * own.size // _MOST_OUTCOMES)
-        if step > 1:  # wide noise: every so many sums of the siblings stand for those around them
-            y, y_chances = y[::step], y_chances[::step] / y_chances[::step].sum()
-        above = two.evidence_from_above(z[:, None], y[None, :])
-        values = np.add.outer(above, own).ravel()
-        chances = (z_chances[:, None, None] * y_chances[None, :, None] * own_chances).ravel()
+        block, group = map(float, self.variances)
+        z, y = (np.arange(-(m := reach(variance, _OUTSIDE)), m + 1) for variance in (group, siblings * block))
+        table, first = self._table(siblings)
+        values = table[(z[:, None] - y) - (z[0] - y[-1]), rest + y - first].ravel()
+        chances = np.exp(
+            np.add.outer(log_noise(group, z), self._levels(siblings).siblings.log_pmf(y))
+        ).ravel()
         order = np.argsort(values, kind="stable")
-        return PresentLaw(values[order], chances[order] / chances.sum())
+        own = EvidenceLaw.of_noise(DiscreteGaussian(self.variances[0]))
+        inside = own.present > _OUTSIDE / 100
+        own_law = PresentLaw(own.values[inside], own.present[inside] / own.present[inside].sum())
+        return AddedLaw(values[order], chances[order] / chances.sum(), own_law)
+
+    def _table(self, siblings: int) -> tuple[Floats, int]:
+        """Return what group and siblings add, by the difference of their noises and by the siblings' sum.
+
+        With u the group's noisy count less the count known in the block, y that of the siblings, and r the
+        others in them, the likelihood is A(u, y) = sum over r >= 0 of g(u - r) h(y - r). For one difference
+        u - y = c that is a running sum: of g(s + c) h(s) over s up to y. What is added to the log odds is
+        log A(u - 1, y) - log A(u, y). Also returned is the first y.
+        """
+        if siblings not in self._tables:
+            block, group = map(float, self.variances)
+            far_z, far_y = reach(group, _OUTSIDE), reach(siblings * block, _OUTSIDE)
+            c = np.arange(-far_z - far_y, far_z + far_y + 2)  # the first one serves for the difference alone
+            low = -far_y
+            extra = math.ceil(10.0 * math.sqrt(min(group, siblings * block)))
+            s = np.arange(low - extra, self.far(siblings) + far_y + 1)
+            logs = log_noise(group, s + c[:, None]) + self._levels(siblings).siblings.log_pmf(s)
+            top = logs.max(axis=1, keepdims=True)
+            with np.errstate(divide="ignore", under="ignore", invalid="ignore"):
+                sums = np.log(np.cumsum(np.exp(logs - top), axis=1)) + top
+                added = (sums[:-1] - sums[1:])[:, extra:]
+            self._tables[siblings] = np.nan_to_num(added, nan=0.0, posinf=0.0, neginf=0.0), low
+        return self._tables[siblings]
 
     def evidence(self, block: Floats, group: Floats, others: Floats, siblings: Integers) -> Floats:
         """Return the evidence of noisy counts, those of block and group less the count known in the block."""
@@ -335,11 +358,7 @@ def group_risk(sight: Sight, prior: Prior) -> GroupRisk:
     ([1.168], [0.058])
     """
     many = prior.present.size
-    posterior = np.full(many, np.nan)
-    ratio_above, posterior_above = (
-        np.full((len(RATIOS), many), np.nan),
-        np.full((len(POSTERIORS), many), np.nan),
-    )
+    posterior, above = np.full(many, np.nan), np.full((len(RATIOS) + len(POSTERIORS), many), np.nan)
     for place in np.unique(sight.law[sight.law >= 0]):
         mine, law = np.flatnonzero(sight.law == place), sight.laws[place]
         p, of = np.unique(prior.present[mine], return_inverse=True)
@@ -347,14 +366,23 @@ def group_risk(sight: Sight, prior: Prior) -> GroupRisk:
         first[of[::-1]] = mine[::-1]
         one = Prior(prior.present[first], prior.absent[first])
         posterior[mine] = law.expected_posterior(one)[of]
-        for row, mark in enumerate(RATIOS):
-            ratio_above[row, mine] = law.chance_beyond(evidence_for_ratio(one, mark))[of]
-        for row, mark in enumerate(POSTERIORS):
-            posterior_above[row, mine] = law.chance_beyond(evidence_for_posterior(one, mark))[of]
+        marks = [evidence_for_ratio(one, mark) for mark in RATIOS]
+        marks += [evidence_for_posterior(one, mark) for mark in POSTERIORS]
+        above[:, mine] = law.chance_beyond(np.array(marks))[:, of]
     none = np.full(many, np.nan)
     seen = none if sight.drawn is None else np.where(sight.law >= 0, prior.posterior(sight.drawn), np.nan)
     ratio = none if sight.drawn is None else np.where(sight.law >= 0, prior.ratio(sight.drawn), np.nan)
-    return GroupRisk(posterior, posterior / prior.present, ratio_above, posterior_above, seen, ratio)
+    chances = above[: len(RATIOS)], above[len(RATIOS) :]
+    return GroupRisk(posterior, posterior / prior.present, *chances, seen, ratio)
+
+
+def is_above(values: Floats, mark: float) -> NDArray[np.bool_]:
+    """Return which values exceed a mark by more than rounding.
+
+    >>> is_above(np.array([0.1, 0.1 + 1e-16, 0.11]), 0.1).tolist()
+    [False, False, True]
+    """
+    return np.asarray(values > mark * (1.0 + 1e-12))
 
 
 def evidence_for_ratio(prior: Prior, ratio: float) -> Floats:
@@ -423,8 +451,8 @@ def _drawn(risk: GroupRisk, weights: Integers) -> Drawn:
     return Drawn(
         float(weights @ risk.drawn_posterior) / int(sums[-1]),
         float(weights @ risk.drawn_ratio) / int(sums[-1]),
-        tuple(int(weights[risk.drawn_ratio > mark].sum()) for mark in RATIOS),
-        tuple(int(weights[risk.drawn_posterior > mark].sum()) for mark in POSTERIORS),
+        tuple(int(weights[is_above(risk.drawn_ratio, mark)].sum()) for mark in RATIOS),
+        tuple(int(weights[is_above(risk.drawn_posterior, mark)].sum()) for mark in POSTERIORS),
         float(risk.drawn_ratio.max()),
         tuple(map(float, marks)),
     )
@@ -446,9 +474,8 @@ def ratio_histogram(
         weights = np.bincount(of, people[mine])
         absent = np.empty(p.size)
         absent[of] = prior.absent[mine]
-        for row, edge in enumerate(EDGES):
-            limits = evidence_for_ratio(Prior(p, absent), edge)
-            above[row] += float(weights @ sight.laws[place].chance_beyond(limits))
+        limits = np.array([evidence_for_ratio(Prior(p, absent), edge) for edge in EDGES])
+        above += sight.laws[place].chance_beyond(limits) @ weights
     expected = np.concatenate([[int(people[seen].sum())], above]) - np.append(above, 0.0)
     return RatioHistogram(label, sight.name, tuple(map(float, expected)), drawn)
 
@@ -466,7 +493,7 @@ def size_rows(label: str, sizes: Integers, risk: GroupRisk, people: Integers) ->
         if not total:
             continue
         name = str(low) if low == high else f"{low} to {high}" if high is not None else f"{low} and more"
-        above = people[some & (risk.drawn_ratio > 2.0)].sum()
+        above = people[some & is_above(risk.drawn_ratio, 2.0)].sum()
         is_drawn = not np.isnan(risk.drawn_ratio[some]).any()
         posterior, ratio = (
             float(people[some] @ values[some]) / total for values in (risk.posterior, risk.ratio)

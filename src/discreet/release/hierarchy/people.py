@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.values import Number
-from discreet.budget import Attributes, Release, load_file
+from discreet.budget import Attributes, Release, TableInput, load_file
 from discreet.budget.noise_table import noises
 from discreet.errors import InputError
 from discreet.estimation.intervals import View
@@ -36,10 +36,14 @@ from discreet.risk.records import (
     AreaRisk,
     EachPerson,
     GroupRisk,
+    OffRisk,
+    PeopleRisk,
     RecordsRisk,
     Sight,
+    SizeRisk,
     TwoLevelLaws,
     group_risk,
+    is_above,
     level_sight,
     off_rows,
     people_rows,
@@ -71,6 +75,7 @@ def records_risk(
     id: str | None = None,
     at_most: int | None = None,
     excess: str = "refuse",
+    input: TableInput | FilePath | None = None,
 ) -> RecordsRisk:
     """Return the risk of everyone in some records, expected over the noise of a release and as drawn.
 
@@ -96,7 +101,14 @@ def records_risk(
     listed = units if units is not None else find_output(folder, "units")
     attributes, asked = _query(release, query)
     found = examine_records(
-        release, records, units=listed, geocodes=geocodes, person=id, at_most=at_most, excess=excess
+        release,
+        records,
+        units=listed,
+        geocodes=geocodes,
+        person=id,
+        at_most=at_most,
+        excess=excess,
+        input=input,
     )
     found.problems.stop()
     assert found.tree is not None
@@ -115,7 +127,8 @@ def records_risk(
         shown = read_published(source, release=release, units=_file(listed), streamed=streamed)
         if shown.tree.digest != found.tree.digest:
             raise InputError(
-                f"the areas of the records are not those of {source}: give the table of areas that was measured"
+                f"the areas of the records are not those of {source}: give the table of areas that was "
+                "measured"
             )
     people = _People.grouped(found.tree, found.unit[kept], cell, attributes.tabulation(asked).cells, columns)
     return _Study(release, asked, people, shown).result(priors, prior_level, estimates=estimates)
@@ -156,7 +169,7 @@ def _column(records: TableSource, name: str, kept: Integers) -> Floats:
 
 @dataclass(frozen=True)
 class _People:
-    """Groups of people who share lowest area, cell and priors of columns; `of` is the group of each person."""
+    """Groups of people who share lowest area, cell and priors of columns; `of` is each person's group."""
 
     tree: Tree
     of: Integers
@@ -168,7 +181,7 @@ class _People:
 
     @staticmethod
     def grouped(
-        tree: Tree, unit: Integers, cell: Integers, cells: int, columns: Mapping[Number, Floats]
+        tree: Tree, unit: Integers, cell: Integers, cells: int, columns: Mapping[str, Floats]
     ) -> _People:
         key = unit * cells + cell
         distinct, of = np.unique(key, return_inverse=True)
@@ -178,7 +191,7 @@ class _People:
         of = of.ravel().astype(np.int64)
         first = np.empty(len(distinct), dtype=np.int64)
         first[of[::-1]] = np.arange(len(of) - 1, -1, -1)
-        own = {str(name): values[first] for name, values in columns.items()}
+        own = {name: values[first] for name, values in columns.items()}
         return _People(tree, of, unit[first], cell[first], cells, np.bincount(of), own)
 
     def above(self) -> list[Integers]:
@@ -233,9 +246,23 @@ def _read_noisy(shown: Published, query: str, people: _People, areas: list[Integ
             at = np.searchsorted(parents, above[begin])
             sums[at] += np.add.reduceat(rows[mine], begin, axis=0)
     family = np.full(cell.size, np.nan)
-    mine = areas[lowest] >= 0
-    family[mine] = sums[np.searchsorted(parents, tree.parent[areas[lowest][mine]]), cell[mine]]
+    seen = areas[lowest] >= 0
+    family[seen] = sums[np.searchsorted(parents, tree.parent[areas[lowest][seen]]), cell[seen]]
     return _Noisy(values, family)
+
+
+class _LawsOnDemand(Sequence[PresentLaw]):
+    """Laws with the hierarchy, by pairs of numbers: siblings, and others in them. None is kept."""
+
+    def __init__(self, laws: TwoLevelLaws, pairs: Integers) -> None:
+        self._laws, self._pairs = laws, pairs
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def __getitem__(self, place: int) -> PresentLaw:  # type: ignore[override]
+        siblings, rest = self._pairs[place]
+        return self._laws.law(int(siblings), int(rest))
 
 
 class _Study:
@@ -267,7 +294,10 @@ class _Study:
         """Ask every adversary, for every prior."""
         sights = [*self._levels(), *self._together(), *self._hierarchy()]
         sights += self._estimates() if estimates else []
-        rows, histograms, areas, sizes, offs = [], [], [], [], []
+        rows: list[PeopleRisk] = []
+        sizes: list[SizeRisk] = []
+        offs: list[OffRisk] = []
+        histograms, areas = [], []
         each: dict[tuple[str, str], GroupRisk] = {}
         own: dict[str, Floats] = {}
         people, certain = self.people.people, 0
@@ -294,9 +324,7 @@ class _Study:
             offs += off_rows(label, self.noise[self.lowest], prior, off, people)
         alone = (self.count[self.lowest] == 1) & (self.areas[self.lowest] >= 0)
         names = tuple(self.tree.names.to_pylist())
-        persons = EachPerson(
-            self.people.of, self.people.unit, names, self.count[self.lowest], own, each
-        )
+        persons = EachPerson(self.people.of, self.people.unit, names, self.count[self.lowest], own, each)
         return RecordsRisk(
             release=self.release.name,
             query=self.query,
@@ -378,7 +406,7 @@ class _Study:
         pairs, of = np.unique(np.stack([siblings, rest], axis=1)[seen], axis=0, return_inverse=True)
         law = np.full(area.size, -1, dtype=np.int64)
         law[seen] = of.ravel()
-        every: list[PresentLaw] = [laws.law(int(many), int(others)) for many, others in pairs]
+        every = _LawsOnDemand(laws, pairs)
         drawn = None
         if self.noisy is not None and self.noisy.family is not None:
             drawn = np.full(area.size, np.nan)
@@ -438,7 +466,8 @@ class _Study:
             return str(given), Prior(inside / total, (total - inside) / total)
         if isinstance(given, str) and not given[:1].isdigit() and not given.startswith("."):
             raise InputError(
-                f"prior is {given!r}; it must be a chance such as 1/10, flat, population, area, or column:NAME"
+                f"prior is {given!r}; it must be a chance such as 1/10, flat, population, area, or "
+                "column:NAME"
             )
         chance = read_prior(given)
         return str(given), Prior(np.full(many, float(chance)), np.full(many, float(1 - chance)))
@@ -465,14 +494,14 @@ class _Study:
         of, people, mine = of.ravel(), self.people.people[seen], risk.at(seen)
 
         def summed(values: Floats | Bools) -> Floats:
-            return np.bincount(of, people * values, minlength=units.size)
+            return np.asarray(np.bincount(of, people * values, minlength=units.size), dtype=np.float64)
 
         total = np.bincount(of, people, minlength=units.size)
         drawn: tuple[Floats | None, Integers | None, Floats | None] = (None, None, None)
         if sight.drawn is not None:
             largest = np.zeros(units.size)
             np.maximum.at(largest, of, mine.drawn_ratio)
-            doubled = summed(mine.drawn_ratio > 2.0).astype(np.int64)
+            doubled = summed(is_above(mine.drawn_ratio, 2.0)).astype(np.int64)
             drawn = summed(mine.drawn_ratio) / total, doubled, largest
         return AreaRisk(
             label,
@@ -485,5 +514,3 @@ class _Study:
             summed(mine.ratio_above[1]),
             *drawn,
         )
-
-
