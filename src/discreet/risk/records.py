@@ -183,8 +183,9 @@ class OffRisk:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EachPerson:
-    """The numbers of every person, in the order of the records, by the group that they are in."""
+    """The numbers of every person: their place among the records, and those of the group that they are in."""
 
+    record: Integers
     group: Integers
     area: Integers
     area_names: tuple[str, ...]

@@ -130,7 +130,9 @@ def records_risk(
                 f"the areas of the records are not those of {source}: give the table of areas that was "
                 "measured"
             )
-    people = _People.grouped(found.tree, found.unit[kept], cell, attributes.tabulation(asked).cells, columns)
+    people = _People.grouped(
+        found.tree, kept, found.unit[kept], cell, attributes.tabulation(asked).cells, columns
+    )
     return _Study(release, asked, people, shown).result(priors, prior_level, estimates=estimates)
 
 
@@ -172,6 +174,7 @@ class _People:
     """Groups of people who share lowest area, cell and priors of columns; `of` is each person's group."""
 
     tree: Tree
+    record: Integers
     of: Integers
     unit: Integers
     cell: Integers
@@ -181,7 +184,12 @@ class _People:
 
     @staticmethod
     def grouped(
-        tree: Tree, unit: Integers, cell: Integers, cells: int, columns: Mapping[str, Floats]
+        tree: Tree,
+        record: Integers,
+        unit: Integers,
+        cell: Integers,
+        cells: int,
+        columns: Mapping[str, Floats],
     ) -> _People:
         key = unit * cells + cell
         distinct, of = np.unique(key, return_inverse=True)
@@ -192,7 +200,7 @@ class _People:
         first = np.empty(len(distinct), dtype=np.int64)
         first[of[::-1]] = np.arange(len(of) - 1, -1, -1)
         own = {name: values[first] for name, values in columns.items()}
-        return _People(tree, of, unit[first], cell[first], cells, np.bincount(of), own)
+        return _People(tree, record, of, unit[first], cell[first], cells, np.bincount(of), own)
 
     def above(self) -> list[Integers]:
         """Return for each kind of area the area of it that each group is in; -1 where there is none."""
@@ -324,7 +332,9 @@ class _Study:
             offs += off_rows(label, self.noise[self.lowest], prior, off, people)
         alone = (self.count[self.lowest] == 1) & (self.areas[self.lowest] >= 0)
         names = tuple(self.tree.names.to_pylist())
-        persons = EachPerson(self.people.of, self.people.unit, names, self.count[self.lowest], own, each)
+        persons = EachPerson(
+            self.people.record, self.people.of, self.people.unit, names, self.count[self.lowest], own, each
+        )
         return RecordsRisk(
             release=self.release.name,
             query=self.query,
