@@ -26,11 +26,13 @@ from discreet.options import (
     Tabulating,
 )
 from discreet.release.composition import ledger_costs
+from discreet.release.hierarchy.people import records_risk
 from discreet.release.safetab import census2020, curator, design, synthetic, validation
 from discreet.release.safetab import run as detailed_groups
 from discreet.release.safetab.account import account as detailed_account
 from discreet.release.safetab.earlier import total_only_groups
 from discreet.report.html import gather, render
+from discreet.report.records import write_records_risk
 from discreet.risk import table_risk
 from discreet.risk.categories import categories, release_categories, table_categories
 from discreet.risk.counts import one_count, several_counts
@@ -62,6 +64,7 @@ ASKED: dict[str, Functions] = {
     "risk categories": (categories, table_categories, release_categories),
     "risk explain": (risk_profile,),
     "risk hierarchy": (hierarchy_posterior,),
+    "risk records": (write_records_risk, records_risk),
     "risk release": (risk_profile,),
     "risk single": (one_count, several_counts),
     "risk table": (table_risk,),

@@ -370,9 +370,9 @@ def _body(found: RecordsRisk) -> Iterator[Part]:
     yield Paragraph(
         "Each person is the target once. The adversary of a level knows everyone else in the person's area "
         "there, and sees the noisy count of their cell; all levels together: knows the largest area, and "
-        "sees the counts of all levels; with the hierarchy, as in Kazan and Reiter: knows the lowest area alone, "
-        "and also sees the counts of the area above and of the siblings. Means and “expected” are over the "
-        "noise; “drawn” are the numbers released."
+        "sees the counts of all levels; with the hierarchy, as in Kazan and Reiter: knows the lowest area, "
+        "and also sees the counts of the area above and of its other parts. Means and “expected” are over "
+        "the noise; “drawn” are the numbers released."
     )
     for prior in found.priors:
         for who in ("everyone", "uniques"):

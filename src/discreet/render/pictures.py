@@ -292,7 +292,7 @@ def _map(figure: Figure, ax: Axes, areas: MapAreas) -> None:
     without = PatchCollection(patches[True], facecolor="white", edgecolor=GREY, linewidth=0.4)
     without.set_hatch("////")
     ax.add_collection(without)
-    shaded = PatchCollection(patches[False], cmap="YlOrBr", edgecolor="white", linewidth=0.4)
+    shaded = PatchCollection(patches[False], cmap="YlOrBr", edgecolor=GREY, linewidth=0.4)
     shaded.set_array(values)
     ax.add_collection(shaded)
     ax.autoscale_view()

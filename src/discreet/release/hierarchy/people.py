@@ -124,7 +124,10 @@ def records_risk(
     shown = None
     if source is not None:
         streamed = True if (find_output(folder, "measurements", ["parquet"]) if folder else False) else None
-        shown = read_published(source, release=release, units=_file(listed), streamed=streamed)
+        own = find_output(folder, "units") is not None
+        shown = read_published(
+            source, release=release, units=None if own else _file(listed), streamed=streamed
+        )
         if shown.tree.digest != found.tree.digest:
             raise InputError(
                 f"the areas of the records are not those of {source}: give the table of areas that was "
