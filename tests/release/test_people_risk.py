@@ -312,7 +312,7 @@ def test_files_are_for_their_owner_alone(study: tuple[Path, ByHand, RecordsRisk]
         ('{"features": [{"properties": {"a": 1}, "geometry": {"type": "Point"}}]}', "a", "no Polygon"),
         ('{"features": [{"properties": {"a": null}}]}', "a", "feature 1 of map.geojson"),
         (
-            '{"features": [{"properties": {"a": 1}, "geometry": {"type": "Polygon", "coordinates": [[1, 2]]}}]}',
+            '{"features": [{"properties": {"a": 1}, "geometry": {"type": "Polygon", "coordinates": [[1]]}}]}',
             "a",
             "no lines of points",
         ),
