@@ -213,6 +213,25 @@ def test_the_variance_after_estimation_goes_into_the_posterior(
     assert row.mean_posterior > found.row("Land").mean_posterior
 
 
+def test_merged_levels_are_levels_of_their_own(tmp_path: Path) -> None:
+    text = RELEASE + ('[spine]\nmay_merge_up = ["Block"]\n')
+    made(tmp_path, people=40, counties=2)
+    (tmp_path / "release.toml").write_text(text)
+    with (tmp_path / "units.csv").open("a") as stream:
+        stream.write("D,County+Block,L\n")
+    with (tmp_path / "records.csv").open("a") as stream:
+        stream.write("D,old,c,0.5\nD,old,a,0.5\nD,old,a,0.5\n")
+    release = load_file(tmp_path / "release.toml")
+    records, units = tmp_path / "records.csv", tmp_path / "units.csv"
+    measure(release, None, tmp_path / "noisy", records=records, units=units, rehearsal=5)
+    found = records_risk(None, records, noisy=tmp_path / "noisy", priors=["1/10"])
+    assert found.row("Land").people == found.row(TOGETHER).people == found.people == 43
+    assert found.row("County+Block").people == 3
+    assert found.row("County+Block", who="uniques").people == 1
+    assert found.row("County").people == found.row("Block").people == found.row(HIERARCHY).people == 40
+    assert "alone in their cell in their lowest area" in " ".join(found._repr_html_().split())
+
+
 @pytest.mark.parametrize(("siblings", "rest"), [(1, 0), (3, 0), (3, 2), (5, 40)])
 def test_the_law_with_the_hierarchy_is_that_of_all_outcomes(siblings: int, rest: int) -> None:
     two = TwoLevels(variance=("5", "2"), siblings=siblings, prior="1/10")

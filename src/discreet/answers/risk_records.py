@@ -319,7 +319,9 @@ def _expected(people: float) -> Quantity | str:
 
 
 def _level(found: RecordsRisk) -> str:
-    return level_name(found.levels[-1])
+    """The lowest area of people: of several levels where some are merged."""
+    merged = any("+" in level for level in found.levels)
+    return "lowest area" if merged else level_name(found.levels[-1])
 
 
 def _adversary(row: PeopleRisk) -> str:

@@ -6,6 +6,7 @@ from discreet.release.entry import Entry
 from discreet.release.hierarchy.estimates import Estimated, estimate
 from discreet.release.hierarchy.example import write_example
 from discreet.release.hierarchy.measuring import POSTS, Measured, measure
+from discreet.release.hierarchy.people import records_risk
 from discreet.release.hierarchy.tabulating import Tabulated, tabulate
 from discreet.release.ledger import Ledger
 from discreet.release.ledger_file import change_total, create_ledger, is_ledger, read_ledger, sign_ledger
@@ -33,6 +34,7 @@ __all__ = [
     "new_key",
     "read_key",
     "read_ledger",
+    "records_risk",
     "sign_ledger",
     "spent",
     "tabulate",

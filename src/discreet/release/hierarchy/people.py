@@ -333,17 +333,15 @@ class _Study:
             if self.noisy is not None:
                 off = self.noisy.values[self.lowest] - (self.count[self.lowest] - 1)
             offs += off_rows(label, self.noise[self.lowest], prior, off, people)
-        alone = (self.count[self.lowest] == 1) & (self.areas[self.lowest] >= 0)
+        together = self.people.counted(self.people.unit)
         names = tuple(self.tree.names.to_pylist())
-        persons = EachPerson(
-            self.people.record, self.people.of, self.people.unit, names, self.count[self.lowest], own, each
-        )
+        persons = EachPerson(self.people.record, self.people.of, self.people.unit, names, together, own, each)
         return RecordsRisk(
             release=self.release.name,
             query=self.query,
             cells=self._possible(),
             people=int(people.sum()),
-            uniques=int(people[alone].sum()),
+            uniques=int(people[together == 1].sum()),
             levels=tuple(self.tree.levels[kind] for kind in self.kinds),
             priors=tuple(own),
             rows=tuple(rows),
