@@ -21,7 +21,7 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 LONGEST = 900
 
 # errors <- numbers, files, memory, faces <- noise <- budget <- options <- accounting <- estimation <- release
-# accounting <- risk; release, risk <- answers <- render <- report <- studies <- workbench <- cli
+# accounting <- risk <- release; release, risk <- answers <- render <- report <- studies <- workbench <- cli
 # files <- tables <- options, estimation, release, risk
 BELOW: dict[str, set[str]] = {"errors": set(), "numbers": {"errors"}, "files": {"errors"}, "memory": set()}
 BELOW["tables"] = {"errors", "files"}

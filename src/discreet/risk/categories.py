@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.values import Number, read
-from discreet.budget import Release
+from discreet.budget import Attributes, Release
 from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.risk.attack import Attack, independent_others
@@ -183,14 +183,14 @@ def release_categories(release: Release, *, query: str | None = None) -> Categor
         raise InputError(
             f"level {release.levels[-1].name!r} has no query {query!r}; it has {', '.join(map(repr, lowest))}"
         )
-    table = release.attributes.tabulation(query)
-    if table.cells < 2:
+    cells = possible_cells(release.attributes, query)
+    if cells < 2:
         raise InputError(f"query {query!r} has one cell; a category is one of several")
     labels: list[str] = []
     sizes: list[float] = []
     guesses: list[Guess] = []
     law: EvidenceLaw | None = None
-    chances = np.full(table.cells, 1.0 / table.cells)
+    chances = np.full(cells, 1.0 / cells)
     for level in reversed(release.levels):
         rows = [row for row in release.run_table((level.name,)) if row.query == query]
         if not rows:
@@ -201,9 +201,26 @@ def release_categories(release: Release, *, query: str | None = None) -> Categor
         labels.append(level.name)
         sizes.append(noise.true_variance())
         guesses.append(_guess(law, chances, tuple(labels), np.array(sizes)))
-    return Categories(
-        table.cells, float(chances[0]), tuple(guesses), release=release.name, query=query, told=()
-    )
+    return Categories(cells, float(chances[0]), tuple(guesses), release=release.name, query=query, told=())
+
+
+def possible_cells(attributes: Attributes, query: str) -> int:
+    """Return how many cells of a query somebody may be in, those that are declared impossible left out.
+
+    >>> ages = Attributes({"age": ["0-17", "18+"], "work": ["no", "yes"]},
+    ...                   impossible=[{"age": ["0-17"], "work": ["yes"]}])
+    >>> possible_cells(ages, "age * work"), possible_cells(ages, "work")
+    (3, 2)
+    """
+    possible = np.ones(attributes.sizes, dtype=bool)
+    for block in attributes.zeros():
+        possible[
+            np.ix_(*([value for group in groups for value in group] for groups in block.by_attribute))
+        ] = False
+    for axis, groups in enumerate(attributes.tabulation(query).by_attribute):
+        parts = [possible.take(list(group), axis=axis).any(axis=axis) for group in groups]
+        possible = np.stack(parts, axis=axis)
+    return int(np.count_nonzero(possible))
 
 
 def table_categories(table: TableSource, *, variance: Number | None = None) -> Categories:

@@ -21,7 +21,7 @@ from discreet.budget.noise_table import noises
 from discreet.errors import InputError
 from discreet.estimation.intervals import View
 from discreet.estimation.model import Model, told_by_level
-from discreet.estimation.tables import detailed_cells, impossible_cells
+from discreet.estimation.tables import detailed_cells
 from discreet.estimation.tree import Floats, Integers, Tree
 from discreet.files import FilePath
 from discreet.noise import DiscreteGaussian, Noise
@@ -30,6 +30,7 @@ from discreet.release.hierarchy.measurements import read_published
 from discreet.release.hierarchy.published import Published
 from discreet.release.hierarchy.records import examine_records
 from discreet.release.tables import arrow, find_output
+from discreet.risk.categories import possible_cells
 from discreet.risk.evidence import EvidenceLaw, PresentLaw, evidence_law, evidence_of
 from discreet.risk.odds import Prior
 from discreet.risk.records import (
@@ -359,10 +360,8 @@ class _Study:
 
     def _possible(self) -> int:
         """The number of cells that some record may have."""
-        attributes = self.release.attributes
-        assert attributes is not None
-        possible = ~impossible_cells(attributes)
-        return int(np.unique(detailed_cells(attributes, self.query)[possible]).size)
+        assert self.release.attributes is not None
+        return possible_cells(self.release.attributes, self.query)
 
     # -- adversaries -----------------------------------------------------------------------------------
 
