@@ -125,8 +125,8 @@ Excess = Annotated[
 LedgerFile = Annotated[
     FilePath | None,
     file_option(
-        "The ledger of the population; it must exist. Default: DISCREET_LEDGER, or discreet-ledger.json "
-        "beside the input."
+        "The ledger of the population; it must exist. Default: DISCREET_LEDGER, that of the policy, or "
+        "discreet-ledger.json beside the input."
     ),
 ]
 KeyFile = Annotated[
@@ -317,6 +317,28 @@ class Tabulating:
     ledger: LedgerFile = None
     key: KeyFile = None
     format: Format = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Checking:
+    """What `check_records` takes."""
+
+    release: Release
+    records: TableSource
+    _: KW_ONLY
+    units: Annotated[
+        TableSource,
+        file_option("All areas: columns unit, level, parent. Without it, areas are not checked."),
+    ] = None
+    geocodes: Geocodes = None
+    input: RecordInput = None
+    id: Identifier = None
+    at_most: AtMost = None
+    excess: Excess = "refuse"
+    suggest: Annotated[bool, Option("Suggest an [input] that would read the records.")] = False
+    show: Annotated[
+        bool, Option("Show texts of the file that are no values; confidential, so on a terminal only.")
+    ] = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -444,8 +444,10 @@ def _pairs(pairs: Iterable[tuple[str, str]]) -> str:
     return f"{{ {', '.join(f'{quoted(key)} = {quoted(text)}' for key, text in pairs)} }}"
 
 
-def input_from_toml(text: str, where: str = "the TOML text") -> TableInput:
-    """Read a text that holds the section `[input]` and nothing else.
+def input_from_toml(
+    text: str, where: str = "the TOML text", attributes: Attributes | None = None
+) -> TableInput:
+    """Read a text that holds the section `[input]` and nothing else, for a release with these attributes.
 
     >>> input_from_toml('[input]\\nencoding = "latin1"').encoding
     'latin1'
@@ -459,13 +461,16 @@ def input_from_toml(text: str, where: str = "the TOML text") -> TableInput:
     try:
         table = a_table(data, where, ("input",), needed=("input",))
         with inside("input"):
-            return read_input(table["input"])
+            found = read_input(table["input"])
+            if attributes is not None:
+                found.check(attributes)
+        return found
     except FieldError as error:
         raise located(error, text, data, where) from None
 
 
-def load_input(path: str | os.PathLike[str]) -> TableInput:
-    """Return the section `[input]` that a file of its own holds.
+def load_input(path: str | os.PathLike[str], attributes: Attributes | None = None) -> TableInput:
+    """Return the section `[input]` that a file of its own holds, for a release with these attributes.
 
     >>> load_input("no-such-file.toml")
     Traceback (most recent call last):
@@ -474,4 +479,4 @@ def load_input(path: str | os.PathLike[str]) -> TableInput:
     from discreet.budget.presets import read_text_file
 
     text, name = read_text_file(path)
-    return input_from_toml(text, name)
+    return input_from_toml(text, name, attributes)

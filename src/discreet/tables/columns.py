@@ -124,7 +124,7 @@ def conformed(table: ArrowTable, kinds: Kinds, problems: Problems, *, start: int
         if kind == "any" or (stored == wanted and not column.null_count):
             continue
         if kind == "written":
-            table = table.set_column(place, name, _written(column))
+            table = table.set_column(place, name, written_out(column))
             continue
         if wanted is not None and column.null_count:
             missing = np.asarray(column.is_null().to_numpy(zero_copy_only=False), dtype=np.bool_)
@@ -146,8 +146,12 @@ def conformed(table: ArrowTable, kinds: Kinds, problems: Problems, *, start: int
     return table
 
 
-def _written(column: ArrowArray) -> ArrowArray:
-    """Return texts as they are, and other values as a text file has them: 17 for 17.0, and 17.5."""
+def written_out(column: ArrowArray) -> ArrowArray:
+    """Return texts as they are, and other values as a text file has them: 17 for 17.0, and 17.5.
+
+    >>> written_out(arrow().chunked_array([[17.0, 17.5, None]])).to_pylist()
+    ['17', '17.5', None]
+    """
     pa, pc, is_a = arrow(), arrow("compute"), arrow().types
     if is_a.is_dictionary(column.type) and is_a.is_string(column.type.value_type):
         return column

@@ -36,7 +36,7 @@ from discreet.tables.databases import DatabaseTable
 from discreet.tables.delimited import EMPTY_LINE, Delimited, read_header
 from discreet.tables.problems import Problems
 from discreet.tables.sheets import read_sheet
-from discreet.tables.sources import UTF8, Dialect, Named, source_named, standard_input
+from discreet.tables.sources import UTF8, Content, Dialect, Named, source_named, standard_input
 
 TableSource = Any
 """What `sources` names: a file, a table or sheet in one, or standard input. Or a pandas, polars or Arrow
@@ -116,12 +116,14 @@ def open_table(
     ...     [batch.to_pylist() for batch in opened.batches({"Count": "whole"}, Problems())]
     [[{'Count': 12}]]
     """
+    if isinstance(source, Content):
+        return _open_content(source, wanted, dialect)
     if not isinstance(source, str | os.PathLike):
         return _InMemory.open(source, name)
     asked = source_named(source)
     path = asked.path
     if asked.kind == "standard input":
-        return _open_input(wanted, dialect)
+        return _open_content(standard_input(), wanted, dialect)
     if not path.is_file():
         raise InputError(f"{path} is a directory" if path.is_dir() else f"there is no file {path}")
     with readable(path):
@@ -141,9 +143,8 @@ def _open_file(asked: Named, wanted: Sequence[str], dialect: Dialect) -> OpenTab
     return Columnar.open(path, asked.kind)
 
 
-def _open_input(wanted: Sequence[str], dialect: Dialect) -> OpenTable:
-    """Open standard input: text, or what begins as Parquet or Arrow does."""
-    found = standard_input()
+def _open_content(found: Content, wanted: Sequence[str], dialect: Dialect) -> OpenTable:
+    """Open what standard input holds: text, or what begins as Parquet or Arrow does."""
     kind = next((kind for start, kind in STARTS.items() if found.content.startswith(start)), "csv")
     if kind == "csv":
         return Delimited.open(found, wanted, dialect)
@@ -336,7 +337,7 @@ class _InMemory:
         with suppress(pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
             if hasattr(self.frame, "iloc"):
                 chosen = self.frame.iloc[:, [self.names.index(name) for name in columns]]
-                table = pa.Table.from_pandas(chosen, preserve_index=False)
+                table = pa.Table.from_pandas(_without_mixtures(chosen, kinds), preserve_index=False)
             else:
                 chosen = self.frame.select(columns)
                 table = chosen if isinstance(chosen, pa.Table) else chosen.to_arrow()
@@ -347,6 +348,17 @@ class _InMemory:
         self.typed = numeric_columns(table.schema)
         self.complete = _fits(table, kinds, problems, untyped=(*TEXTS, "code"))
         return conformed(table, kinds, problems) if self.complete else table
+
+
+def _without_mixtures(frame: TableSource, kinds: Kinds) -> TableSource:
+    """Return a frame of pandas with texts for the numbers among texts, in columns of what is written."""
+    mixed = {}
+    for place, (name, kind) in enumerate(kinds.items()):
+        column = frame.iloc[:, place]
+        if kind == "written" and column.dtype == object and {type(one) for one in column} >= {str}:
+            absent = column.isna()
+            mixed[name] = column.map(lambda one: one if isinstance(one, str) else f"{one}").mask(absent, None)
+    return frame.assign(**mixed) if mixed else frame
 
 
 def _fits(table: ArrowTable, kinds: Kinds, problems: Problems, *, untyped: Sequence[Kind] = ()) -> bool:
@@ -398,6 +410,7 @@ def read_table(
     blank: Sequence[str] = ("parent",),
     written: Sequence[str] = (),
     dialect: Dialect = UTF8,
+    partly: bool = False,
     problems: Problems | None = None,
 ) -> ReadTable:
     """Read the named columns of a table: `words`, and what exists of `optional`, as codes, numbers as such.
@@ -407,7 +420,7 @@ def read_table(
     `blank` (the top unit has no parent), nor break a line. Of columns that are `written`, numbers are texts
     as a file would have them; a text is read as its `dialect` says. Problems are raised, all together; or
     they are put among `problems` that are given, so that those of several tables are raised together (see
-    `stop_unless_usable`).
+    `stop_unless_usable`). If columns are missing, nothing more is looked at, or `partly` the others are.
 
     >>> import pyarrow
     >>> found = read_table(pyarrow.table({"Unit": ["A", "B"], "n": [3.0, 4.0]}), words=["unit"], whole=["n"])
@@ -422,7 +435,7 @@ def read_table(
     needed, more = [*words, *whole, *floats], [*optional, *optional_whole]
     found = None
     with shared.gathering():
-        found = _read(source, needed, more, kinds, name, of, blank, dialect, shared)
+        found = _read(source, needed, more, kinds, name, of, blank, dialect, shared, partly=partly)
     if problems is None:
         shared.stop()
     return found or ReadTable(Path(name), "csv", "", 0, 0, {}, {}, shared, usable=False)
@@ -445,6 +458,8 @@ def _read(
     blank: Sequence[str],
     dialect: Dialect,
     shared: Problems,
+    *,
+    partly: bool,
 ) -> ReadTable:
     """Read a table; what is wrong is reported, or raised if nothing can be read."""
     opened = open_table(source, wanted=[*needed, *optional], name=name, dialect=dialect)
@@ -454,7 +469,8 @@ def _read(
     written = find_columns(
         opened.names, needed=needed, optional=optional, table=opened.shown, problems=problems
     )
-    if any(one not in written for one in needed):
+    lacking = any(one not in written for one in needed)
+    if lacking and not (partly and written):
         return ReadTable(path, opened.format, "", 0, 0, {}, {}, problems, usable=False)
     problems.written = written
     with readable(path):
@@ -463,7 +479,7 @@ def _read(
     numbers = {one: column.to_numpy() for one, column in columns.items() if kinds[one] not in TEXTS}
     texts = {one: words_of(column) for one, column in columns.items() if kinds[one] in TEXTS}
     lines = opened.format == "csv" and not numbers
-    usable = opened.complete and _check_texts(texts, blank, problems, lines=lines)
+    usable = opened.complete and _check_texts(texts, blank, problems, lines=lines) and not lacking
     if of and usable and not table.num_rows:
         usable = False
         problems.at(f"there are no {of}")

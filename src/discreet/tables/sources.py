@@ -9,9 +9,10 @@ import codecs
 import gzip
 import io
 import os
+import re
 import sys
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -223,6 +224,51 @@ def _unpacked(source: Path | Content) -> Bytes:
     if ending == ".gz":
         return gzip.GzipFile(source)
     return _Zstandard(source) if ending == ".zst" else source.open("rb", buffering=0)
+
+
+def held(source: object) -> object:
+    """Return a source that can be read more than once: standard input is read, and kept."""
+    if isinstance(source, str | os.PathLike) and os.fspath(source) in STANDARD_INPUT:
+        return standard_input()
+    return source
+
+
+def guess_encoding(source: object) -> str:
+    """Return the encoding in which a text seems to be: UTF-8 if it is that, else the likeliest other one.
+
+    Bytes from 0x80 to 0x9f are letters in Windows-1252 and nothing that a person writes in Latin-1. Of a
+    table that is no text nothing is guessed.
+
+    >>> guess_encoding(Content("a", "größe;1".encode("latin-1"))), guess_encoding(Content("a", b"a;1"))
+    ('latin-1', 'utf-8')
+    >>> guess_encoding(Content("a", "fünf €".encode("windows-1252")))
+    'windows-1252'
+    """
+    if isinstance(source, str | os.PathLike):
+        asked = source_named(source)
+        if asked.kind != "csv" or not asked.path.is_file():
+            return "utf-8"
+        source = asked.path
+    if not isinstance(source, Content | Path):
+        return "utf-8"
+    decoder, is_utf8, beyond = codecs.getincrementaldecoder("utf-8")(), True, False
+    with readable(Path(str(source))), closing(_unpacked(source)) as stream:
+        part = stream.read(1 << 20) or b""
+        if part.startswith((b"\xff\xfe", b"\xfe\xff")):
+            return "utf-16"
+        while part:
+            if is_utf8:
+                try:
+                    decoder.decode(part)
+                except UnicodeDecodeError:
+                    is_utf8 = False
+            beyond = beyond or re.search(rb"[\x80-\x9f]", part) is not None
+            part = stream.read(1 << 20) or b""
+    if is_utf8:
+        with suppress(UnicodeDecodeError):
+            decoder.decode(b"", final=True)
+            return "utf-8"
+    return "windows-1252" if beyond else "latin-1"
 
 
 class _Forward(io.RawIOBase):

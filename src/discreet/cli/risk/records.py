@@ -17,7 +17,7 @@ from discreet.errors import InputError
 
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class People:
+class StudyOptions:
     """The options, named as `discreet.release.hierarchy.people.records_risk` has them."""
 
     records: Annotated[
@@ -55,7 +55,7 @@ class People:
 
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Files:
+class StudyFiles:
     """The options of the files, named as `discreet.report.records.write_records_risk` has them."""
 
     shapes: Annotated[
@@ -70,7 +70,7 @@ class Files:
     ] = "csv"
 
 
-NO_FILES = Files()
+NO_FILES = StudyFiles()
 
 app = console.command(
     "risk records",
@@ -89,11 +89,11 @@ def records_command(
     ] = None,
     /,
     *,
-    people: People,
+    people: StudyOptions,
     out: Annotated[
         Path | None, option("A new directory, for its owner alone: people, areas, pictures.", "DIR")
     ] = None,
-    files: Files = NO_FILES,
+    files: StudyFiles = NO_FILES,
     plot: console.Plot = None,
     screen: Screen = PLAIN,
 ) -> None:

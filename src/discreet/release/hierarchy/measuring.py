@@ -26,6 +26,7 @@ from discreet.noise import Entropy, sample
 from discreet.numbers import whole
 from discreet.options import Measuring, asked_with
 from discreet.release import contents
+from discreet.release.admission import Request, admit
 from discreet.release.commit import free, staging
 from discreet.release.entry import Entry, now
 from discreet.release.hierarchy.counts import CountTable, read_counts
@@ -36,12 +37,12 @@ from discreet.release.hierarchy.published import Exact, in_memory, published
 from discreet.release.hierarchy.records import input_of
 from discreet.release.hierarchy.tabulating import counted_records
 from discreet.release.ledger import Ledger
-from discreet.release.ledger_file import find_ledger, open_ledger
+from discreet.release.ledger_file import open_ledger
 from discreet.release.rehearsal import NOT_PRIVATE, rehearsal_entropy
 from discreet.release.signing import read_key
 from discreet.release.spending import spent
 from discreet.release.tables import Folder, output_format
-from discreet.tables import Numbers, file_of, table_format
+from discreet.tables import Numbers, table_format
 
 POSTS = ("none", "nonnegative", "consistent")
 """Estimates beside the measurements: none, values below zero set to zero, or those of `estimate`."""
@@ -82,11 +83,12 @@ def measure(asked: Measuring) -> Measured:
     `tabulate` wrote say it in their column `at_most`, and the ledger knows them by their content; for others
     `at_most` states it. The largest number counts; stating less is refused. `invariants` are pairs of a level
     and a query that are held exact, outside the guarantee. `ledger` is the ledger of the population; without
-    it, the one that the environment names (DISCREET_LEDGER) or `discreet-ledger.json` beside the counts is
-    used, and if there is none, nothing is noted. `key` is the file of the key if the ledger is signed. Counts
-    that the ledger has a run of are refused unless `spend_again`. `rehearsal` is a seed: reproducible noise
-    that protects nobody, in files marked so. Tables are written in the `format` of the counts, or another;
-    `for_spreadsheets` puts an apostrophe before names that a spreadsheet would take for a formula.
+    it, the one that the environment names (DISCREET_LEDGER), a policy, or `discreet-ledger.json` beside the
+    counts is used, and if there is none, nothing is noted. What policies forbid is refused. `key` is the file
+    of the key if the ledger is signed. Counts that the ledger has a run of are refused unless `spend_again`.
+    `rehearsal` is a seed: reproducible noise that protects nobody, in files marked so. Tables are written in
+    the `format` of the counts, or another; `for_spreadsheets` puts an apostrophe before names that a
+    spreadsheet would take for a formula.
 
     Guarantee. Assumed: one record is counted in one unit of each level, along the tree, and as often as
     the release says; the units and cells do not depend on the records; the system's random bits are good.
@@ -104,15 +106,20 @@ def measure(asked: Measuring) -> Measured:
     pairs = level_pairs(release, asked.invariants)
     source, table = rehearsal_entropy(asked.rehearsal), noises(release)
     free(asked.out)
-    named = find_ledger(asked.ledger, file_of(origin))
+    request = Request(
+        spend_again=asked.spend_again, invariants=bool(pairs), rehearsal=asked.rehearsal is not None
+    )
+    rules = admit(origin, request, ledger=asked.ledger)
+    named = rules.ledger
     signer = None if named is None else read_key(asked.key)
-    shared, before = (None, None) if named is None else open_ledger(named, asked.out, key=signer)
+    shared, before = (None, None) if named is None else open_ledger(named, asked.out, key=signer, rules=rules)
     found = _exact_counts(asked)
     layout = found.layout
     most, known = _records_of_one(asked, found, named, before)
     entry = _entry(asked, found, most, pairs)
     if before is not None:
         before.allow(entry, where=str(named), again=asked.spend_again)
+    rules.allow(entry, before)
     if named is not None and most > 1:  # remembered by the run
         known = known or contents.make_secret(named).content(layout, found.read)
         entry = replace(entry, inputs=({**found.inputs[0], "content": known}, *found.inputs[1:]))
@@ -121,7 +128,7 @@ def measure(asked: Measuring) -> Measured:
     run = _Run(release, most, found, pairs, exact, laws, source, post, left_out)
     if post == "consistent":  # what cannot be done is said before any noise is drawn
         check_whole(release, layout.tree, run.exact)
-    with staging(asked.out, shared, key=signer) as stage:
+    with staging(asked.out, shared, key=signer, rules=rules) as stage:
         mark = None if entry.counted else f"{NOT_PRIVATE}: rehearsal with seed {asked.rehearsal}"
         folder = Folder(stage.path, kind, mark=mark, for_spreadsheets=asked.for_spreadsheets)
         run.write(folder)

@@ -28,6 +28,7 @@ Value = str | Fraction
 MISSING = "a value is missing; as or leave_out in [input] says what to do"
 IN_NO_BAND = "a number that is in no band of [input]"
 NO_NUMBER = "not a number"
+COMMA = 'a number with a decimal comma; decimal = "," in [input] reads it'
 
 _POINT = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?")
 _COMMA = re.compile(r"[-+]?([0-9]+,?[0-9]*|,[0-9]+)([eE][-+]?[0-9]{1,3})?")
@@ -89,11 +90,6 @@ class RecordColumns:
     missing: dict[str, Mask]
     unread: dict[str, Mask]
 
-    @property
-    def complete(self) -> bool:
-        """Whether all columns are there, so that each record can be looked at."""
-        return bool(self.texts)
-
 
 def read_records(
     source: TableSource,
@@ -140,6 +136,7 @@ def read_records(
         of=of,
         blank=[wanted[one] for one in meanings],
         dialect=dialect_of(table),
+        partly=True,
         problems=shared,
     )
     found = RecordColumns(read, {}, np.zeros(read.rows, dtype=np.bool_), {}, {}, {})
@@ -251,12 +248,12 @@ class _Meanings:
         elif folded in self._known:
             text = self._known[folded]
         elif self._how.bands:
-            return self._band(self._number(text, is_typed=is_typed))
+            return self._band(text, self._number(text, is_typed=is_typed))
         elif bare in self._known:
             text = bare
         if self.is_number:
             number = self._number(text, is_typed=is_typed)
-            return number, NO_NUMBER if number is None else ""
+            return number, self._no_number(text) if number is None else ""
         if self._how.width and bare.isdecimal():
             text = bare.zfill(self._how.width)
         return text, ""
@@ -267,10 +264,14 @@ class _Meanings:
             number = exact_number(text)
         return number
 
-    def _band(self, number: Fraction | None) -> tuple[Value | None, str]:
-        """Return the band of a number."""
+    def _no_number(self, text: str) -> str:
+        """Return what is wrong with a text that is no number."""
+        return COMMA if self._table.decimal == "." and exact_number(text, ",") is not None else NO_NUMBER
+
+    def _band(self, text: str, number: Fraction | None) -> tuple[Value | None, str]:
+        """Return the band of a number that a text is."""
         if number is None:
-            return None, NO_NUMBER
+            return None, self._no_number(text)
         bands = self._how.bands
         lowers = [one.lower for one in bands if one.lower is not None]
         place = bisect_right(lowers, number) + len(bands) - len(lowers) - 1  # the lowest band may have no end

@@ -11,7 +11,7 @@ refusal would tell nobody from somebody.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,7 +35,7 @@ from discreet.release.hierarchy.layout import (
 )
 from discreet.release.hierarchy.record_columns import RecordColumns, read_records
 from discreet.release.tables import strings
-from discreet.tables import Problems, ReadTable, TableSource
+from discreet.tables import Problems, ReadTable, TableSource, Words
 
 EXCESS = ("refuse", "keep")
 
@@ -44,12 +44,11 @@ EXCESS = ("refuse", "keep")
 class Examined:
     """Records that were read, with all problems of them and of the table of areas on one list.
 
-    What is wrong may leave parts out: there is no tree, or no column of the records. Otherwise `unit` and
-    `cell` say what each record is (-1, or anything, where a problem is), and `counted` whether it counts.
+    What is wrong may leave parts out: there is no tree, or no column of the records. If nothing is wrong,
+    `unit` and `cell` say what each record is, and `counted` whether it counts.
     """
 
     problems: Problems
-    listed: ReadTable
     tree: Tree | None
     columns: RecordColumns
     unit: Integers
@@ -69,6 +68,8 @@ def count_records(
     input: TableInput | FilePath | None = None,
 ) -> CountTable:
     """Validate records and count them; every problem that is found is reported, with its line."""
+    if units is None:
+        raise InputError("records need a table of areas: all areas, inhabited or not, must be known")
     found = examine_records(
         release,
         records,
@@ -98,10 +99,11 @@ def input_of(release: Release, given: TableInput | FilePath | None) -> TableInpu
     """Return how records are written: as is said beside the release, or in it, or as this package does."""
     if given is None:
         return release.input or TableInput()
-    table = given if isinstance(given, TableInput) else load_input(given)
+    if not isinstance(given, TableInput):
+        return load_input(given, release.attributes)
     if release.attributes is not None:
-        table.check(release.attributes)
-    return table
+        given.check(release.attributes)
+    return given
 
 
 def examine_records(
@@ -115,12 +117,13 @@ def examine_records(
     excess: str = "refuse",
     input: TableInput | FilePath | None = None,
 ) -> Examined:
-    """Read records and areas, as far as they can be read, and gather all that is wrong with them."""
+    """Read records and areas, as far as they can be read, and gather all that is wrong with them.
+
+    Without a table of areas, nothing is said of the records' areas.
+    """
     attributes = release.attributes
     if attributes is None:
         raise InputError(f"release {release.name!r} states no attributes, so its queries cannot be counted")
-    if units is None:
-        raise InputError("records need a table of areas: all areas, inhabited or not, must be known")
     if excess not in EXCESS:
         raise InputError(f"excess is {excess!r}; it must be refuse or keep")
     if at_most is not None:
@@ -129,7 +132,9 @@ def examine_records(
         raise InputError("a limit on records per person needs a column that identifies people (--id)")
     how, problems = input_of(release, input), Problems()
     lengths = None if geocodes is None else read_lengths(release, geocodes)
-    listed, tree = _read_areas(release, units, lengths, how.areas or TableInput(), problems)
+    tree = None
+    if units is not None:
+        tree = _read_areas(release, units, lengths, how.areas or TableInput(), problems)
     names = tree.names.to_pylist() if tree is not None and how.ignore_case else ()
     identifiers = [person] if person and person not in ("unit", *attributes.names) else []
     columns = read_records(
@@ -140,12 +145,10 @@ def examine_records(
         problems=problems,
     )
     table, counted = columns.table, ~columns.left_out
-    unit = cell = np.zeros(table.rows, dtype=np.int64)
-    if columns.complete:
-        if person is not None:
-            counted &= _at_most(table, person, at_most or 1, excess, counted)
-        unit, cell = _codes(table, tree, attributes)
-    return Examined(problems, listed, tree, columns, unit, cell, counted)
+    if person in table.words:
+        counted &= _at_most(table, person, at_most or 1, excess, counted)
+    unit, cell = _codes(table, tree, attributes)
+    return Examined(problems, tree, columns, unit, cell, counted)
 
 
 def _read_areas(
@@ -154,7 +157,7 @@ def _read_areas(
     lengths: list[int] | None,
     how: TableInput,
     problems: Problems,
-) -> tuple[ReadTable, Tree | None]:
+) -> Tree | None:
     """Read the table of areas and make a tree of it, if it is one; else what is wrong is on the list."""
     listed = read_records(
         units,
@@ -167,16 +170,16 @@ def _read_areas(
         problems=problems,
     ).table
     if not listed.usable or problems:
-        return listed, None
+        return None
     before = problems.count
     try:
-        return listed, (
-            tree_of(listed, release, once=True) if lengths is None else nested_tree(listed, release, lengths)
-        )
+        if lengths is None:
+            return tree_of(listed, release, once=True)
+        return nested_tree(listed, release, lengths)
     except InputError as error:
         if problems.count == before:
             problems.say(str(error))
-        return listed, None
+        return None
 
 
 def _sums(
@@ -238,16 +241,25 @@ def _distinct(keys: Integers, counts: Integers | None) -> tuple[Integers, Intege
 
 
 def _codes(table: ReadTable, tree: Tree | None, attributes: Attributes) -> tuple[Integers, Integers]:
-    """Return the unit and the detailed cell of each record, and report what cannot be."""
+    """Return the unit and the detailed cell of each record, and report what cannot be.
+
+    Columns that are missing were reported, and the others are looked at.
+    """
     problems, unit = table.problems, np.zeros(table.rows, dtype=np.int64)
-    if tree is not None:
+    if tree is not None and "unit" in table.words:
+        _report_short_codes(table, tree)
         unit = units_of(table, tree)
         text = "an area with others below it: records are in the lowest areas"
         problems.rows((unit >= 0) & ~tree.leaf[unit], text, "unit")
     cell = np.zeros(table.rows, dtype=np.int64)
-    bad = np.zeros(table.rows, dtype=bool)
+    bad = np.full(table.rows, any(name not in table.words for name in attributes.names))
     for name, values in attributes.values:
+        if name not in table.words:
+            continue
         code = lookup(table.words[name], values).astype(np.int64)
+        near = _but_for_spelling(table.words[name], values)
+        text = f"a value that attribute {name!r} has but for capitals or spaces; ignore_case and trim in "
+        problems.unreadable(near, f"{text}[input] read it", name)
         problems.rows(code < 0, f"a value that attribute {name!r} does not have", name)
         bad |= code < 0
         cell = cell * len(values) + code
@@ -255,6 +267,27 @@ def _codes(table: ReadTable, tree: Tree | None, attributes: Attributes) -> tuple
     wrong = impossible_cells(attributes)[inside] & ~bad
     problems.rows(wrong, "a combination of values that the release declares impossible", "all")
     return unit, cell
+
+
+def _but_for_spelling(words: Words, known: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which rows have a value that is known if capitals and spaces around it do not count."""
+    folded, exact = {value.casefold() for value in known}, set(known)
+    near = [text not in exact and text.strip().casefold() in folded for text in words.values.to_pylist()]
+    return np.array([*near, False])[words.codes]
+
+
+def _report_short_codes(table: ReadTable, tree: Tree) -> None:
+    """Report areas that are known with zeros before their code, which spreadsheets take away."""
+    words, names = table.words["unit"], tree.names.to_pylist()
+    short = [text for text in words.values.to_pylist() if text.isdecimal()]
+    widths = {len(name) for name in names if name.startswith("0") and name.isdecimal()} if short else set()
+    known = set(names) if widths else set()
+    for width in sorted(widths):
+        lost = {text for text in short if len(text) < width and text.zfill(width) in known} - known
+        if lost:
+            near = np.array([*(text in lost for text in words.values.to_pylist()), False])[words.codes]
+            text = f"an area whose code has lost zeros at its beginning; width = {width} in [input] reads it"
+            table.problems.unreadable(near, text, "unit")
 
 
 def _at_most(

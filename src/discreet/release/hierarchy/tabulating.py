@@ -12,13 +12,14 @@ import numpy as np
 from discreet.faces import Summarised
 from discreet.options import Measuring, Tabulating, asked_with
 from discreet.release import contents
+from discreet.release.admission import Request, admit
 from discreet.release.commit import free, staging
 from discreet.release.hierarchy.counts import CountTable
 from discreet.release.hierarchy.records import count_records
-from discreet.release.ledger_file import find_ledger, note_counts, open_ledger, read_ledger
+from discreet.release.ledger_file import note_counts, open_ledger, read_ledger
 from discreet.release.signing import read_key
 from discreet.release.tables import Folder, output_format
-from discreet.tables import Numbers, file_of
+from discreet.tables import Numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +50,19 @@ def tabulate(asked: Tabulating) -> Tabulated:
     what `measure` takes.
 
     If `at_most` is above 1, a column of the counts says so, and the ledger of the population remembers it by
-    their content: the one named, that of the environment (DISCREET_LEDGER), or `discreet-ledger.json` beside
-    the records, with its `key` if it is signed. Nothing is spent.
+    their content: the one named, that of the environment (DISCREET_LEDGER), of a policy, or
+    `discreet-ledger.json` beside the records, with its `key` if it is signed. Nothing is spent. What policies
+    forbid is refused.
     """
     release, records, most = asked.release, asked.records, asked.at_most or 1
     free(asked.out)
-    named = find_ledger(asked.ledger, file_of(records))
+    # nothing is spent; a ledger is needed if it must remember how many records of a person the counts hold
+    rules = admit(records, Request(exact_counts=True, entered=most > 1), ledger=asked.ledger)
+    named = rules.ledger
     noting = named is not None and asked.id is not None and (most > 1 or bool(read_ledger(named).remembered))
     signer = read_key(asked.key) if noting else None
     if named is not None and noting:
-        open_ledger(named, asked.out, key=signer)
+        open_ledger(named, asked.out, key=signer, rules=rules)
     found = counted_records(asked)
     kind = output_format(asked.format, found.format)
     layout = found.layout
