@@ -136,7 +136,7 @@ def records_answer(found: RecordsRisk) -> Answer:
         },
         command=f"discreet risk records {found.release}",
         summary=_sentence(found, lowest),
-        figures={"ratios": partial(ratios_picture, found)},
+        figures={"ratios": partial(people_by_ratio, found)},
     )
 
 
@@ -231,7 +231,7 @@ def areas_table(found: RecordsRisk) -> AnswerTable:
     return AnswerTable(_AREAS, tuple(rows))
 
 
-def ratios_picture(found: RecordsRisk) -> Picture:
+def people_by_ratio(found: RecordsRisk) -> Picture:
     """Return people by ratio: expected over the noise and as drawn, a panel for each prior, lowest level."""
     panels = []
     for prior in found.priors[:4]:

@@ -100,6 +100,8 @@ def records_risk(
             raise InputError("the release is not known: name it, or the output of `measure` that has it")
         release = load_file(written)
     listed = units if units is not None else find_output(folder, "units")
+    if listed is None:
+        raise InputError("records need a table of areas: all areas, inhabited or not, must be known")
     attributes, asked = _query(release, query)
     found = examine_records(
         release,
