@@ -26,6 +26,7 @@ from discreet.estimation.tree import Floats, Integers, Tree
 from discreet.files import FilePath
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.numbers import prior as read_prior
+from discreet.release.admission import Request, admit
 from discreet.release.hierarchy.measurements import read_published
 from discreet.release.hierarchy.published import Published
 from discreet.release.hierarchy.records import examine_records
@@ -90,6 +91,7 @@ def records_risk(
 
     The result is confidential. It says nothing that the records do not, but nothing in it has noise.
     """
+    admit(records, Request(exact_counts=True, entered=False))
     if not priors:
         raise InputError("at least one prior is needed, such as 1/10, flat, population or area")
     source = None if noisy is None else Path(noisy)
