@@ -113,6 +113,17 @@ def test_a_grid_is_as_good_as_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
     assert none == 0 < abs(rough - exact) <= error < 0.01 * exact
 
 
+def test_values_on_a_grid_stay_within_the_blur(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nearly all mass at 0.26 of [0, 1] moves to 0.5 on a grid of step 1/2: by all but the bound."""
+    chances = np.array([1e-9, 1 - 2e-9, 1e-9])
+    law = EvidenceLaw(np.array([0.0, 0.26, 1.0]), chances, chances)
+    monkeypatch.setattr(evidence_module, "MOST_VALUES", 1)
+    monkeypatch.setattr(evidence_module, "GRID", 4)
+    both = law.plus(law)
+    moved = abs(float(both.values @ both.present) - 0.52)
+    assert 0.9 * both.blur < moved <= both.blur
+
+
 def test_the_posterior_is_bayes_rule_over_all_cells() -> None:
     noisy, known, priors = [4, -1, 2], [2, 0, 2], [0.2, 0.3, 0.5]
     noise = DiscreteGaussian(variance=3)

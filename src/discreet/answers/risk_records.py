@@ -115,6 +115,7 @@ def records_answer(found: RecordsRisk) -> Answer:
         "rows": rows,
         "sizes": sizes_table(found),
         "published": offs_table(found),
+        "curves": curves_table(found),
     }
     lowest = found.row(found.levels[-1])
     facts = [
@@ -132,11 +133,15 @@ def records_answer(found: RecordsRisk) -> Answer:
             "rows": rows,
             "sizes": sizes_table(found),
             "published": offs_table(found),
+            "curves": curves_table(found),
             "areas": areas_table(found),
         },
         command=f"discreet risk records {found.release}",
         summary=_sentence(found, lowest),
-        figures={"ratios": partial(people_by_ratio, found)},
+        figures={
+            "ratios": partial(people_by_ratio, found),
+            **({"curves": partial(curves_picture, found)} if found.curves else {}),
+        },
     )
 
 
@@ -210,6 +215,74 @@ def offs_table(found: RecordsRisk) -> AnswerTable:
             for one in found.offs
         ),
     )
+
+
+def curves_table(found: RecordsRisk) -> AnswerTable:
+    """Return the curves of the paper's figures for this release, one row a point."""
+    keys = ("prior", "against", "siblings", "at", "mean_posterior", "mean_ratio", "posterior_above_0.5")
+    rows = [
+        (one.prior, one.against, one.siblings, *point)
+        for one in found.curves
+        for point in zip(one.at, one.posterior, one.ratio, one.named, strict=True)
+    ]
+    return AnswerTable(tuple(Column(key=key) for key in keys), tuple(rows))
+
+
+def curves_picture(found: RecordsRisk) -> Picture:
+    """Return what each published count tells, and the risk against noise and others: Figures 1 to 3, 5 and 6.
+
+    The paper's Figure 4 shows the decisions of single releases, and has no place here.
+    """
+    priors = list(dict.fromkeys(one.prior for one in found.curves))[:PLACES]
+    lowest = level_name(found.levels[-1])
+    by_prior = {prior: [one for one in found.offs if one.prior == prior] for prior in priors}
+    off, belief = Axis("published less known"), "mean posterior if present"
+    first = tuple(
+        Line(
+            points((one.off for one in by_prior[prior]), (one.posterior for one in by_prior[prior])),
+            f"prior {prior}",
+            place,
+        )
+        for place, prior in enumerate(priors)
+    )
+    second = tuple(
+        Line(
+            points((one.off for one in by_prior[prior]), (one.ratio for one in by_prior[prior])),
+            f"prior {prior}",
+            place,
+        )
+        for place, prior in enumerate(priors)
+    )
+    chances = Axis("posterior", 0.0, 1.0, written=Notation.PERCENT)
+    panels = [
+        Panel(off, chances, first, f"Figure 1: one {lowest} count"),
+        Panel(off, Axis("ratio", low=0.0), second, "Figure 1: its ratio"),
+    ]
+    titles = {
+        "noise of the lowest level": (f"variance of the {lowest} noise", True, "2"),
+        "others in the siblings": ("others in the siblings", False, "5"),
+        "noise of the level above": ("variance of the noise above", True, "6"),
+    }
+    for against, (axis, is_log, figure) in titles.items():
+        chosen = [one for one in found.curves if one.against == against and one.prior in priors]
+        if not chosen:
+            continue
+        x = Axis(axis, is_log=is_log, is_whole=not is_log)
+        rule = () if chosen[0].here is None else (Rule(chosen[0].here, "this release"),)
+        beside = f", {_count(chosen[0].siblings)} siblings" if chosen[0].siblings else ""
+        means = tuple(
+            Line(points(one.at, one.posterior), f"prior {one.prior}", priors.index(one.prior))
+            for one in chosen
+        )
+        named = tuple(
+            Line(points(one.at, one.named), f"prior {one.prior}", priors.index(one.prior)) for one in chosen
+        )
+        y = Axis(belief, 0.0, 1.0, written=Notation.PERCENT)
+        says = Axis("chance of posterior > 1/2", 0.0, 1.0, written=Notation.PERCENT)
+        panels.append(Panel(x, y, (*rule, *means), f"Figure {figure}{beside}"))
+        panels.append(Panel(x, says, (*rule, *named), f"Figure {'3' if figure == '2' else figure}{beside}"))
+    title = f"{found.release}: as Figures 1 to 3, 5 and 6 of Kazan and Reiter – CONFIDENTIAL"
+    return Picture(tuple(panels), title, across=2)
 
 
 def areas_table(found: RecordsRisk) -> AnswerTable:

@@ -55,7 +55,7 @@ def write_records_risk(
         raise InputError("shape_key and shape_level are about a file of shapes; name it (--shapes)")
     free(out)
     answer = records_answer(found)
-    pictures = {"ratios": answer.figures["ratios"]()}
+    pictures = {name: figure() for name, figure in answer.figures.items()}
     if shapes is not None:
         pictures["map"] = records_map(found, read_shapes(shapes, shape_key), level=shape_level)
     with staging(out, confidential=True) as stage:
@@ -70,6 +70,7 @@ def write_records_risk(
             ("areas", "areas"),
             ("sizes", "sizes"),
             ("published", "published"),
+            ("curves", "curves"),
         ):
             _table(place(stem, format), format, answer.tables[key].objects)
         if found.each is not None:

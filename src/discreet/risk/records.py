@@ -23,7 +23,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,9 @@ from discreet.risk.evidence import AddedLaw, EvidenceLaw, PresentLaw, evidence_l
 from discreet.risk.odds import Floats, Prior
 from discreet.risk.siblings import log_noise
 from discreet.risk.two_levels import TwoLevels, reach
+
+if TYPE_CHECKING:
+    from discreet.risk.record_curves import RiskCurve
 
 RATIOS = (1.5, 2.0, 5.0, 10.0)
 """Ratios of posterior to prior above which people are counted."""
@@ -220,6 +223,7 @@ class RecordsRisk(Summarised):
     variances: tuple[float, ...] = ()
     histograms: tuple[RatioHistogram, ...] = field(default=(), repr=False, compare=False)
     areas: tuple[AreaRisk, ...] = field(default=(), repr=False, compare=False)
+    curves: tuple[RiskCurve, ...] = field(default=(), repr=False, compare=False)
     each: EachPerson | None = field(default=None, repr=False, compare=False)
 
     def row(self, adversary: str, *, prior: str | None = None, who: str = "everyone") -> PeopleRisk:

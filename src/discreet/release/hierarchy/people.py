@@ -34,6 +34,7 @@ from discreet.release.tables import arrow, find_output
 from discreet.risk.categories import possible_cells
 from discreet.risk.evidence import EvidenceLaw, PresentLaw, evidence_law, evidence_of
 from discreet.risk.odds import Prior
+from discreet.risk.record_curves import RiskCurve, group_curve, noise_curve, rest_curve
 from discreet.risk.records import (
     AreaRisk,
     EachPerson,
@@ -302,6 +303,8 @@ class _Study:
             raise InputError(f"no level that areas have asks query {query!r}")
         self.kinds = [kind for kind in kinds if kind in self.noise]
         self.lowest = self.kinds[-1]
+        self.laws: TwoLevelLaws | None = None
+        self.siblings = 0  # what most groups of people have
         self.areas = people.above()
         self.count = {kind: people.counted(self.areas[kind]) for kind in kinds}
         self.noisy = None if shown is None else _read_noisy(shown, query, people, self.areas, self.lowest)
@@ -313,6 +316,7 @@ class _Study:
         rows: list[PeopleRisk] = []
         sizes: list[SizeRisk] = []
         offs: list[OffRisk] = []
+        curves: list[RiskCurve] = []
         histograms, areas = [], []
         each: dict[tuple[str, str], GroupRisk] = {}
         own: dict[str, Floats] = {}
@@ -338,6 +342,8 @@ class _Study:
             if self.noisy is not None:
                 off = self.noisy.values[self.lowest] - (self.count[self.lowest] - 1)
             offs += off_rows(label, self.noise[self.lowest], prior, off, people)
+            if np.ptp(prior.present) == 0 and not certain:
+                curves += self._curves(label, float(prior.present[0]))
         together = self.people.counted(self.people.unit)
         names = tuple(self.tree.names.to_pylist())
         persons = EachPerson(self.people.record, self.people.of, self.people.unit, names, together, own, each)
@@ -359,6 +365,7 @@ class _Study:
             variances=tuple(self.noise[kind].true_variance() for kind in self.kinds),
             histograms=tuple(histograms),
             areas=tuple(areas),
+            curves=tuple(curves),
             each=persons,
         )
 
@@ -414,7 +421,9 @@ class _Study:
         alike = np.bincount(tree.parent[(tree.kind == lowest) & (tree.parent >= 0)], minlength=tree.size)
         seen = (above >= 0) & (children[above] == alike[above])  # families of one kind of area
         siblings = np.where(seen, children[above] - 1, -1)
-        laws = TwoLevelLaws(noise[lowest].size, noise[upper].size)
+        laws = self.laws = TwoLevelLaws(noise[lowest].size, noise[upper].size)
+        many, often = np.unique(siblings[seen], return_counts=True)
+        self.siblings = int(many[np.argmax(often)]) if many.size else 0
         far = np.array([laws.far(many) if many > 0 else 0 for many in range(int(siblings.max()) + 1)] or [0])
         rest = np.where(seen, np.minimum(self.count[upper] - self.count[lowest], far[siblings]), -1)
         pairs, of = np.unique(np.stack([siblings, rest], axis=1)[seen], axis=0, return_inverse=True)
@@ -460,6 +469,14 @@ class _Study:
 
     def _queries(self) -> list[str]:
         return [query.name for level in self.release.levels for query in level.queries]
+
+    def _curves(self, label: str, chance: float) -> list[RiskCurve]:
+        """The paper's figures for the noise and the areas of this release, and one prior for all."""
+        found = [noise_curve(label, self.noise[self.lowest], chance)]
+        if self.laws is not None and self.siblings:
+            found.append(rest_curve(label, self.laws, self.siblings, chance))
+            found.append(group_curve(label, self.laws, self.siblings, chance))
+        return found
 
     # -- priors and areas --------------------------------------------------------------------------------
 
