@@ -247,6 +247,27 @@ def test_the_law_with_the_hierarchy_is_that_of_all_outcomes(siblings: int, rest:
         assert law.chance_beyond(limit)[0] == pytest.approx(float(chances[beliefs > mark].sum()), abs=1e-9)
 
 
+def test_wide_noise_in_steps_is_as_good_as_in_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    prior, limit = Prior(np.array([0.1]), np.array([0.9])), np.array([-0.02, 0.0501, 0.1])
+    wide = TwoLevelLaws(900, 700)
+    assert wide.stride(3) == 3
+    steps = [wide.law(3, rest) for rest in (0, 31)]
+    monkeypatch.setattr(TwoLevelLaws, "stride", lambda self, siblings: 1)
+    for law, rest in zip(steps, (0, 31), strict=True):
+        ones = TwoLevelLaws(900, 700).law(3, rest)
+        assert law.expected_posterior(prior) == pytest.approx(ones.expected_posterior(prior), rel=1e-6)
+        assert law.chance_beyond(limit) == pytest.approx(ones.chance_beyond(limit), abs=2e-3)
+
+
+def test_the_hierarchy_is_left_out_where_noise_is_too_wide(tmp_path: Path) -> None:
+    made(tmp_path, people=20)
+    file = tmp_path / "release.toml"
+    file.write_text(RELEASE.replace('variance = "5"', 'variance = "90000"'))
+    found = records_risk(load_file(file), tmp_path / "records.csv", units=tmp_path / "units.csv")
+    assert found.left_out == ((HIERARCHY, "needs noise of the siblings that is less wide"),)
+    assert found.row("Block").mean_ratio == pytest.approx(expected_ratio(variance=90000, prior="1/2"))
+
+
 def test_fifteen_thousand_people_by_the_command_and_by_a_loop(tmp_path: Path) -> None:
     """15,204 people, seed 11, made here; how many are above ratio 2 is counted by a loop."""
     release = made(tmp_path, people=15_204, seed=11)

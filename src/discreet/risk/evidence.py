@@ -124,8 +124,9 @@ class AddedLaw(PresentLaw):
         """Return the mean of the posterior, from the values of one law in 1,024 places."""
         law = PresentLaw(self.values, self.present)
         law = law._binned(_BINS // 8) if self.values.size > _BINS // 4 else law
-        values = np.add.outer(law.values, self.own.values).ravel()
-        chances = np.multiply.outer(law.present, self.own.present).ravel()
+        own = self.own._binned(_BINS // 32) if self.own.values.size > _BINS // 8 else self.own
+        values = np.add.outer(law.values, own.values).ravel()
+        chances = np.multiply.outer(law.present, own.present).ravel()
         order = np.argsort(values, kind="stable")
         return PresentLaw(values[order], chances[order]).expected_posterior(prior)
 

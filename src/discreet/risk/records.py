@@ -54,6 +54,10 @@ QUANTILES = (0.5, 0.9, 0.99, 0.999)
 Kind = Literal["level", "together", "hierarchy", "estimates"]
 
 _OUTSIDE = 1e-10  # of the noises of two levels that is left out of their law
+_PER_DEVIATION = 8.0
+MOST_OUTCOMES = 1 << 23
+"""Entries of a table of the hierarchy's evidence; wider noise is left to other adversaries."""
+
 _FAR = 14.0  # standard deviations beyond which the siblings' count cannot be too low
 
 
@@ -250,7 +254,18 @@ class TwoLevelLaws:
     def __init__(self, block: object, group: object) -> None:
         self.variances = Fraction(str(block)), Fraction(str(group))
         self._two: dict[int, TwoLevels] = {}
-        self._tables: dict[int, tuple[Floats, int]] = {}
+        self._tables: dict[int, tuple[Floats, int]] = {}  # of the last number of siblings
+
+    def stride(self, siblings: int) -> int:
+        """Return how many neighbouring sums of noise are taken together: an eighth of a deviation."""
+        block, group = map(float, self.variances)
+        return max(1, math.floor(math.sqrt(min(group, siblings * block)) / _PER_DEVIATION))
+
+    def outcomes(self, siblings: int) -> float:
+        """Return how large the table of a law would be."""
+        block, group = map(float, self.variances)
+        far = reach(group, _OUTSIDE) + reach(siblings * block, _OUTSIDE)
+        return (2.0 * far / self.stride(siblings)) ** 2 if siblings else 0.0
 
     def far(self, siblings: int) -> int:
         """Return from how many others in the siblings on the law is the same."""
@@ -268,17 +283,25 @@ class TwoLevelLaws:
         if siblings == 0:
             return evidence_law([DiscreteGaussian(variance) for variance in self.variances])
         block, group = map(float, self.variances)
-        z, y = (np.arange(-(m := reach(variance, _OUTSIDE)), m + 1) for variance in (group, siblings * block))
-        table, first = self._table(siblings)
-        values = table[(z[:, None] - y) - (z[0] - y[-1]), rest + y - first].ravel()
-        chances = np.exp(
-            np.add.outer(log_noise(group, z), self._levels(siblings).siblings.log_pmf(y))
-        ).ravel()
+        z, y = (self._places(variance, siblings) for variance in (group, siblings * block))
+        step, (table, first) = self.stride(siblings), self._table(siblings)
+        down = (z[:, None] - y - (z[0] - y[-1])) // step
+        low, more = divmod(rest, step)
+        values = table[down, low + (y - first) // step].ravel()
+        # in steps, both noises are taken where their sums with the rest are places of the table
+        logs = log_noise(group, z - more), self._levels(siblings).siblings.log_pmf(y - more)
+        chances = np.exp(np.add.outer(*logs)).ravel()
         order = np.argsort(values, kind="stable")
         own = EvidenceLaw.of_noise(DiscreteGaussian(self.variances[0]))
         inside = own.present > _OUTSIDE / 100
         own_law = PresentLaw(own.values[inside], own.present[inside] / own.present[inside].sum())
         return AddedLaw(values[order], chances[order] / chances.sum(), own_law)
+
+    def _places(self, variance: float, siblings: int) -> Integers:
+        """Return values of a noise, all but its tails, zero among them."""
+        step = self.stride(siblings)
+        last = reach(variance, _OUTSIDE) // step + 1
+        return step * np.arange(-last, last + 1)
 
     def _table(self, siblings: int) -> tuple[Floats, int]:
         """Return what group and siblings add, by the difference of their noises and by the siblings' sum.
@@ -286,21 +309,35 @@ class TwoLevelLaws:
         With u the group's noisy count less the count known in the block, y that of the siblings, and r the
         others in them, the likelihood is A(u, y) = sum over r >= 0 of g(u - r) h(y - r). For one difference
         u - y = c that is a running sum: of g(s + c) h(s) over s up to y. What is added to the log odds is
-        log A(u - 1, y) - log A(u, y). Also returned is the first y.
+        log A(u - 1, y) - log A(u, y). Also returned is the first y. Noise of a standard
+        deviation of 16 or more is taken in steps of an eighth of it: by the Euler-Maclaurin formula a sum
+        over every so many numbers differs from that over all by a factor, which cancels, and by the last term
+        and its slope.
         """
         if siblings not in self._tables:
             block, group = map(float, self.variances)
-            far_z, far_y = reach(group, _OUTSIDE), reach(siblings * block, _OUTSIDE)
-            c = np.arange(-far_z - far_y, far_z + far_y + 2)  # the first one serves for the difference alone
-            low = -far_y
-            extra = math.ceil(10.0 * math.sqrt(min(group, siblings * block)))
-            s = np.arange(low - extra, self.far(siblings) + far_y + 1)
-            logs = log_noise(group, s + c[:, None]) + self._levels(siblings).siblings.log_pmf(s)
-            top = logs.max(axis=1, keepdims=True)
-            with np.errstate(divide="ignore", under="ignore", invalid="ignore"):
-                sums = np.log(np.cumsum(np.exp(logs - top), axis=1)) + top
-                added = (sums[:-1] - sums[1:])[:, extra:]
-            self._tables[siblings] = np.nan_to_num(added, nan=0.0, posinf=0.0, neginf=0.0), low
+            step = self.stride(siblings)
+            z, y = (self._places(variance, siblings) for variance in (group, siblings * block))
+            c = 1 + np.arange(z[0] - y[-1], z[-1] - y[0] + 1, step)
+            extra = math.ceil(10.0 * math.sqrt(min(group, siblings * block)) / step)
+            s = np.arange(y[0] - extra * step, y[-1] + self.far(siblings) + 2 * step, step)
+            law = self._levels(siblings).siblings.log_pmf(s)
+
+            def log_sums(difference: Integers) -> Floats:
+                logs = log_noise(group, s + difference[:, None]) + law
+                top = logs.max(axis=1, keepdims=True)
+                with np.errstate(divide="ignore", under="ignore", invalid="ignore"):
+                    terms = np.exp(logs - top)
+                    sums = np.cumsum(terms, axis=1)
+                    if step > 1:
+                        slope = -(s + difference[:, None]) / group - s / (siblings * block)
+                        sums -= terms * ((step - 1) / 2 + (step**2 - 1) / 12 * slope) / step
+                    return np.asarray((np.log(sums) + top)[:, extra:])
+
+            with np.errstate(invalid="ignore"):
+                added = log_sums(c - 1) - log_sums(c)
+            found = np.nan_to_num(added, nan=0.0, posinf=0.0, neginf=0.0), int(y[0])
+            self._tables = {siblings: found}
         return self._tables[siblings]
 
     def evidence(self, block: Floats, group: Floats, others: Floats, siblings: Integers) -> Floats:

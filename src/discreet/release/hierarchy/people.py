@@ -36,6 +36,7 @@ from discreet.risk.evidence import EvidenceLaw, PresentLaw, evidence_law, eviden
 from discreet.risk.odds import Prior
 from discreet.risk.record_curves import RiskCurve, group_curve, noise_curve, rest_curve
 from discreet.risk.records import (
+    MOST_OUTCOMES,
     AreaRisk,
     EachPerson,
     GroupRisk,
@@ -424,6 +425,10 @@ class _Study:
         laws = self.laws = TwoLevelLaws(noise[lowest].size, noise[upper].size)
         many, often = np.unique(siblings[seen], return_counts=True)
         self.siblings = int(many[np.argmax(often)]) if many.size else 0
+        if laws.outcomes(int(siblings.max())) > MOST_OUTCOMES:
+            self.laws = None
+            self.left_out.append((HIERARCHY, "needs noise of the siblings that is less wide"))
+            return []
         far = np.array([laws.far(many) if many > 0 else 0 for many in range(int(siblings.max()) + 1)] or [0])
         rest = np.where(seen, np.minimum(self.count[upper] - self.count[lowest], far[siblings]), -1)
         pairs, of = np.unique(np.stack([siblings, rest], axis=1)[seen], axis=0, return_inverse=True)
