@@ -20,7 +20,7 @@ one group, with a weight.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
@@ -401,8 +401,7 @@ def group_risk(sight: Sight, prior: Prior) -> GroupRisk:
     """
     many = prior.present.size
     posterior, above = np.full(many, np.nan), np.full((len(RATIOS) + len(POSTERIORS), many), np.nan)
-    for place in np.unique(sight.law[sight.law >= 0]):
-        mine, law = np.flatnonzero(sight.law == place), sight.laws[place]
+    for mine, law in _by_law(sight):
         p, of = np.unique(prior.present[mine], return_inverse=True)
         first = np.empty(p.size, dtype=np.int64)
         first[of[::-1]] = mine[::-1]
@@ -418,6 +417,15 @@ def group_risk(sight: Sight, prior: Prior) -> GroupRisk:
     return GroupRisk(posterior, posterior / prior.present, *chances, seen, ratio)
 
 
+def _by_law(sight: Sight) -> Iterator[tuple[Integers, PresentLaw]]:
+    """Yield the groups of each law, and the law."""
+    order = np.argsort(sight.law, kind="stable")
+    order = order[np.searchsorted(sight.law[order], 0) :]
+    for mine in np.split(order, np.flatnonzero(np.diff(sight.law[order])) + 1):
+        if mine.size:
+            yield mine, sight.laws[int(sight.law[mine[0]])]
+
+
 def is_above(values: Floats, mark: float) -> NDArray[np.bool_]:
     """Return which values exceed a mark by more than rounding.
 
@@ -427,7 +435,7 @@ def is_above(values: Floats, mark: float) -> NDArray[np.bool_]:
     return np.asarray(values > mark * (1.0 + 1e-12))
 
 
-def evidence_for_ratio(prior: Prior, ratio: float) -> Floats:
+def evidence_for_ratio(prior: Prior, ratio: float | Floats) -> Floats:
     """Return the evidence beyond which the posterior exceeds `ratio` times the prior; inf if it never does.
 
     >>> evidence_for_ratio(Prior(np.array([0.1, 0.5]), np.array([0.9, 0.5])), 2.0).round(4).tolist()
@@ -510,14 +518,13 @@ def ratio_histogram(
         bins = np.searchsorted(EDGES, risk.drawn_ratio[seen])
         drawn = tuple(int(x) for x in np.bincount(bins, people[seen], len(EDGES) + 1))
     above = np.zeros(len(EDGES))
-    for place in np.unique(sight.law[seen]):
-        mine = sight.law == place
+    for mine, law in _by_law(sight):
         p, of = np.unique(prior.present[mine], return_inverse=True)
         weights = np.bincount(of, people[mine])
         absent = np.empty(p.size)
         absent[of] = prior.absent[mine]
-        limits = np.array([evidence_for_ratio(Prior(p, absent), edge) for edge in EDGES])
-        above += sight.laws[place].chance_beyond(limits) @ weights
+        limits = evidence_for_ratio(Prior(p, absent), np.array(EDGES)[:, None])
+        above += law.chance_beyond(limits) @ weights
     expected = np.concatenate([[int(people[seen].sum())], above]) - np.append(above, 0.0)
     return RatioHistogram(label, sight.name, tuple(map(float, expected)), drawn)
 
