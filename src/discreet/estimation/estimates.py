@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -157,6 +158,17 @@ class Estimates:
         self._passes: list[Passes] = []
         self._passes = self._solve(workers)
         self._check_exact()
+
+    def remeasured(self, sources: tuple[NoisySource, ...]) -> Estimates:
+        """Return the estimates from other values of the same measurements; all exact counts are zero.
+
+        Estimates are linear, so those of noise alone are the errors that it makes.
+        """
+        other = copy(self)
+        exact = {query: (units, np.zeros_like(rows)) for query, (units, rows) in self.given.exact.items()}
+        other.given = replace(self.given, sources=sources, exact=exact)
+        other._passes = other._solve()
+        return other
 
     def _check_exact(self) -> None:
         """Refuse exact counts that contradict each other: the estimates then fail to reproduce them.
@@ -396,14 +408,14 @@ class Union:
     def __init__(self, estimates: Estimates, units: Integers) -> None:
         self._estimates = estimates
         # replace a whole family by its parent, which may be determined even if its children are not
-        self._units = estimates.tree.merged(units)
-        self._x = [values.sum(axis=0)[None] for values in estimates.at(self._units).x]
+        self.units = estimates.tree.merged(units)
+        self._x = [values.sum(axis=0)[None] for values in estimates.at(self.units).x]
 
     @cached_property
     def _weights(self) -> ByComponent:
         estimates = self._estimates
         return [
-            sum_weights(solution, estimates.tree, estimates.node, self._units)
+            sum_weights(solution, estimates.tree, estimates.node, self.units)
             for solution in estimates.solutions
         ]
 
@@ -431,7 +443,7 @@ class Union:
         """Return the estimates of the cells of a query, in one row; nan if not determined."""
         estimates = self._estimates
         projection = estimates.model.projection(query)
-        nodes = np.unique(estimates.node[self._units])
+        nodes = np.unique(estimates.node[self.units])
         lost = estimates.view.undetermined(query, nodes)[:, projection.classes]
         values = projection.read(self._x)
         values = np.where(self._exact(query)[:, projection.classes], np.rint(values) + 0.0, values)
@@ -467,8 +479,8 @@ class Union:
         """Return the half-widths of intervals; nan if not determined. A union of a single unit has that
         unit's interval."""
         estimates = self._estimates
-        if len(self._units) == 1:
-            return estimates.at(self._units).widths(query, level)
+        if len(self.units) == 1:
+            return estimates.at(self.units).widths(query, level)
         noises, _ = self.shared(query, self, query)
         variances, classes = self.variances(query), estimates.model.projection(query).classes
         return shared_widths(noises, classes[None], np.zeros_like(variances), variances, level)

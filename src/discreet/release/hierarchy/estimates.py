@@ -20,11 +20,14 @@ from discreet.numbers import brief, fraction
 from discreet.options import Estimating, asked_with
 from discreet.release.commit import free, staging
 from discreet.release.hierarchy.areas import area_estimates, read_areas
+from discreet.release.hierarchy.clipping import Clipped, estimated_clips
 from discreet.release.hierarchy.contrasts import CONTRASTS, changes_since, contrast_blocks, named_contrasts
-from discreet.release.hierarchy.estimate_table import Written, write_estimates
+from discreet.release.hierarchy.draws import Draws
+from discreet.release.hierarchy.estimate_table import NOISE_ONLY, WITH_SAMPLING, Written, write_estimates
 from discreet.release.hierarchy.joint_estimates import JointEstimates
 from discreet.release.hierarchy.measurements import read_any, with_zeros
 from discreet.release.hierarchy.published import Published
+from discreet.release.hierarchy.sampling import SamplingErrors, read_sampling, sampling_columns
 from discreet.release.rehearsal import NOT_PRIVATE
 from discreet.release.tables import (
     Folder,
@@ -47,6 +50,12 @@ class Estimated(Summarised):
     files: tuple[str, ...]
     left_out: tuple[str, ...] = ()
     """What the input had that was not used."""
+    sampled: bool = False
+    """Whether intervals are of noise and sampling; else of noise only."""
+    draws: int = 0
+    """How many draws of all estimates were written."""
+    clipped: tuple[Clipped, ...] = ()
+    """What clipping took away from sums and weights, if there are any."""
 
 
 @asked_with(Estimating)
@@ -66,14 +75,16 @@ def estimate(asked: Estimating) -> Estimated:
     so. The `engine` is "local" or "spark", on a cluster if `spark_master`
     names one: then families of the lowest units are worked on by its processes. Nothing is spent.
     """
-    chances = [_level(level) for level in asked.levels]
-    sources = [asked.noisy] if isinstance(asked.noisy, str | os.PathLike) else list(asked.noisy)
-    if not sources:
-        raise InputError("there is nothing to estimate from: name the output of `measure`")
+    chances = [interval_level(level) for level in asked.levels]
+    sources = asked.sources
+    if asked.prints:
+        raise InputError("prints is for `discreet.report.print_tables`, which writes tables to print")
     free(asked.out)
     with _workers(asked.engine, asked.spark_master) as cluster:
-        given, found, earlier = _joined(asked, sources, cluster)
+        given, found, earlier = read_joined(asked, sources, cluster)
         wanted = found.queries(asked.queries)
+        sampling = sampling_errors(asked, sources, found, wanted)
+        draws = _draws(asked, found, sampling)
         found.units_down_to(asked.down_to)
         unions = {} if asked.areas is None else read_areas(asked.areas, found)
         pairs = [("difference", one) for one in asked.differences] + [("ratio", one) for one in asked.ratios]
@@ -83,20 +94,30 @@ def estimate(asked: Estimating) -> Estimated:
             mark = f"{NOT_PRIVATE}: made from a rehearsal" if any(one.marked for one in given) else None
             folder = Folder(stage.path, kind, mark=mark, for_spreadsheets=asked.for_spreadsheets)
             done = write_estimates(
-                folder, found, wanted, chances, asked.down_to, tables=asked.tables, cluster=cluster
+                folder,
+                found,
+                wanted,
+                chances,
+                asked.down_to,
+                tables=asked.tables,
+                cluster=cluster,
+                sampling=sampling,
             )
             if len(found.groups) == 1:
                 folder.units(found.tree)
             if unions:
-                folder.cells("areas", area_estimates(found, unions, wanted, chances))
+                folder.cells("areas", area_estimates(found, unions, wanted, chances, sampling))
+            if draws is not None:
+                folder.cells("draws", *draws.blocks(done.tree, unions, wanted))
             if contrasts:
-                blocks = contrast_blocks(found, contrasts, unions, wanted, chances, done.tree)
+                blocks = contrast_blocks(found, contrasts, unions, wanted, chances, done.tree, sampling)
                 folder.cells("contrasts", *blocks)
             if earlier is not None:
                 changes = changes_since(found, earlier, done.tree, asked.queries, wanted, chances)
                 folder.cells("changes", changes)
             compares = bool(contrasts) or earlier is not None
-            folder.json("manifest", _manifest(asked, given, found, wanted, done, compares=compares))
+            folder.json("manifest", _manifest(asked, given, found, wanted, done, sampling, compares=compares))
+            taken = estimated_clips(found)
             stage.commit()
     return Estimated(
         Path(asked.out),
@@ -109,10 +130,13 @@ def estimate(asked: Estimating) -> Estimated:
         len(sources),
         tuple(folder.names),
         found.left_out,
+        sampling is not None,
+        asked.draws or 0,
+        taken,
     )
 
 
-def _joined(
+def read_joined(
     asked: Estimating, sources: Sequence[FilePath], cluster: SharedWork | None
 ) -> tuple[list[Published], JointEstimates, JointEstimates | None]:
     """Return the measurements, those of the earlier release last, and the estimates from each release."""
@@ -130,12 +154,48 @@ def _joined(
     return given, found, earlier
 
 
+def sampling_errors(
+    asked: Estimating, sources: Sequence[FilePath], found: JointEstimates, wanted: Sequence[str]
+) -> SamplingErrors | None:
+    """Read the sampling errors: of a table that is named, or in a column of the only noisy table."""
+    path = asked.sampling
+    if path is None and len(sources) == 1 and Path(sources[0]).is_file() and sampling_columns(sources[0]):
+        path = sources[0]
+    if path is None:
+        if asked.replicate_factor is not None or asked.replicate_noise is not None:
+            raise InputError("a replicate factor or noise is given, but no sampling errors (--sampling)")
+        return None
+    if asked.since is not None:
+        raise InputError("changes since an earlier release have intervals of noise only: leave sampling out")
+    return read_sampling(path, found, wanted, asked.replicate_factor, asked.replicate_noise)
+
+
+def _draws(asked: Estimating, found: JointEstimates, sampling: SamplingErrors | None) -> Draws | None:
+    if asked.draws is not None:
+        if asked.replicate_noise is not None:
+            raise InputError("draws are not possible with noisy replicates: their noise would be drawn, too")
+        return Draws(found, asked.draws, asked.seed, sampling)
+    if asked.seed is not None:
+        raise InputError("a seed is given, but there is nothing to draw: give draws, too")
+    return None
+
+
+def _said_of_draws(asked: Estimating) -> dict[str, object]:
+    return {
+        "draws": asked.draws,
+        "seed": asked.seed,
+        "draw": "the estimate less an error drawn anew, whose law over all areas and queries is that of the "
+        "estimates' errors; combine by Rubin's rules",
+    }
+
+
 def _manifest(
     asked: Estimating,
     given: Sequence[Published],
     found: JointEstimates,
     wanted: Sequence[str],
     done: Written,
+    sampling: SamplingErrors | None,
     *,
     compares: bool,
 ) -> dict[str, object]:
@@ -154,6 +214,9 @@ def _manifest(
         "not_determined": done.lost,
         "intervals_with_nothing_left": done.moved,
         "columns": done.columns,
+        "intervals": NOISE_ONLY if sampling is None else WITH_SAMPLING,
+        **({"sampling": sampling.said} if sampling is not None else {}),
+        **({} if asked.draws is None else {"draws": _said_of_draws(asked)}),
         **({"contrasts": CONTRASTS} if compares else {}),
         **({"left_out": list(found.left_out)} if found.left_out else {}),
     }
@@ -185,7 +248,8 @@ def _workers(engine: str, spark_master: str | None) -> AbstractContextManager[Sh
     return nullcontext()
 
 
-def _level(level: str | Fraction) -> tuple[str, float]:
+def interval_level(level: str | Fraction) -> tuple[str, float]:
+    """Return the ending of the columns of a level, and the level."""
     size = fraction(level, name="level")
     if not Fraction(1, 2) <= size < 1:
         raise InputError(f"level is {level}; the level of an interval lies between 0.5 and 1, such as 0.95")

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.budget import Attributes
+from discreet.budget import Attributes, Variable
 from discreet.budget.level_names import find_level
+from discreet.budget.variables import COUNT
 from discreet.errors import InputError
 from discreet.estimation.estimates import (
     Estimates,
@@ -64,6 +66,7 @@ class Group:
     attributes: Attributes | None
     labels: Mapping[str, ArrowArray]
     estimates: Estimates
+    steps: Mapping[str, Fraction]
 
     def names(self, query: str) -> ArrowArray:
         """Return the names of the cells of a query, as it is written."""
@@ -71,6 +74,13 @@ class Group:
             self.estimates.model.projection(query)
             return self.labels[query]
         return strings(list(self.attributes.tabulation(query, sums=True).labels))
+
+    def adds_up(self, query: str) -> tuple[Fraction, Variable | None]:
+        """Return what one unit of the numbers of a query is worth, and what else than records it adds up."""
+        if self.attributes is None:
+            return self.steps.get(query, Fraction(1)), None
+        variable = self.attributes.variable_of(query)
+        return variable.step, None if variable == COUNT else variable
 
     def turned(self, query: str, rows: Numbers) -> Numbers:
         """Turn rows of cells into the order in which the query is written."""
@@ -172,11 +182,24 @@ class JointEstimates:
                     f"the releases have different cells for query {query!r}, so they cannot be combined; "
                     "name the queries you want"
                 )
+            if len({group.adds_up(query) for group in able}) > 1:
+                raise InputError(
+                    f"the releases add up different things in query {query!r}: other bounds, units or "
+                    "weights; estimate each by itself"
+                )
         return tuple(dict.fromkeys(named or own))
 
     def names(self, query: str) -> ArrowArray:
         """Return the names of the cells of a query."""
         return next(group.names(query) for group in self.groups if group.answers(query))
+
+    def adds_up(self, query: str) -> tuple[Fraction, Variable | None]:
+        """Return what one unit of the numbers of a query is worth, and what else than records it adds up."""
+        return next(group.adds_up(query) for group in self.groups if group.answers(query))
+
+    def step(self, query: str) -> Fraction:
+        """Return what one unit of the numbers of a query is worth: estimates are that many times as large."""
+        return self.adds_up(query)[0]
 
     def layout(self, tree: Tree, queries: Sequence[str]) -> Layout:
         """Return where the cells of queries of some units or areas stand."""
@@ -339,7 +362,7 @@ def _attributes(given: Sequence[Published]) -> Attributes | None:
     first = given[0].attributes
     if first is None:
         return None
-    recodes = dict(first.recodes)
+    recodes, variables = dict(first.recodes), {one.name: one for one in first.variables}
     for other in given[1:]:
         if other.attributes is None or (other.attributes.values, other.attributes.impossible) != (
             first.values,
@@ -349,8 +372,12 @@ def _attributes(given: Sequence[Published]) -> Attributes | None:
         for name, recode in other.attributes.recodes:
             if recodes.setdefault(name, recode) != recode:
                 raise InputError(f"the releases have different recodes {name!r}")
+        for variable in other.attributes.variables:
+            if variables.setdefault(variable.name, variable) != variable:
+                raise InputError(f"the releases add up different things as {variable.name!r}")
     zeros = [{name: list(values) for name, values in one} for one in first.impossible]
-    return Attributes({name: list(values) for name, values in first.values}, recodes, zeros)
+    values = {name: list(values) for name, values in first.values}
+    return Attributes(values, recodes, zeros, variables.values())
 
 
 def _group(given: Sequence[Published], streamed: bool | None, workers: SharedWork | None) -> Group:
@@ -379,7 +406,8 @@ def _group(given: Sequence[Published], streamed: bool | None, workers: SharedWor
     labels = {query: names for one in given for query, names in one.labels.items()}
     held = None if streamed is None else not streamed
     found = Estimates(attributes, measured, held=held, workers=workers)
-    return Group(tree, attributes, labels, found)
+    steps = {query: step for one in given for query, step in one.steps.items()}
+    return Group(tree, attributes, labels, found, steps)
 
 
 def _join_exact(query: str, one: Rows | None, two: Rows) -> Rows:

@@ -9,6 +9,7 @@ import numpy as np
 
 from discreet.budget import Release, load_file
 from discreet.budget.noise_table import noises
+from discreet.budget.variables import IN_UNITS_OF
 from discreet.errors import InputError
 from discreet.estimation.tree import Integers, Tree
 from discreet.files import FilePath, sha256
@@ -25,7 +26,8 @@ from discreet.release.hierarchy.layout import (
     tree_of,
     units_of,
 )
-from discreet.release.hierarchy.published import LARGEST, Exact, Published, in_memory, published
+from discreet.release.hierarchy.published import LARGEST, Exact, Published, in_memory, largest_of, published
+from discreet.release.hierarchy.steps import check_steps, found_steps, unit_steps
 from discreet.release.hierarchy.streamed import Streamed, row_groups
 from discreet.release.tables import MARK, MARKED, arrow, find_output
 from discreet.tables import (
@@ -71,14 +73,14 @@ def read_published(
         if rows > MOST_ROWS if streamed is None else streamed:
             found = Streamed(file, read_tree(listed, stated), stated, attributes)
     if found is not None:
-        exact = {} if held is None else exact_counts(found.layout, read_held(held))
+        exact = {} if held is None else exact_counts(found.layout, read_held(held), stated)
         origin = {"role": "measurements", "sha256": sha256(file), "bytes": file.stat().st_size, "rows": rows}
         return published(found.layout, found, exact, attributes, "parquet", marked, origin)
     problems = Problems()
     table = read_table(
         file,
         words=["unit", "level", "query", "cell"],
-        optional=[MARK] if listed else ["parent", MARK],
+        optional=[IN_UNITS_OF, MARK] if listed else [IN_UNITS_OF, "parent", MARK],
         whole=["value"],
         floats=["variance"],
         problems=problems,
@@ -86,10 +88,13 @@ def read_published(
     areas = None if listed is None else read_units(listed, problems)
     kept = None if held is None else read_held(held, problems)
     stop_unless_usable(table, areas, kept)
+    steps = found_steps(table) if stated is None else unit_steps(stated)
+    check_steps(table, steps)
     layout, values, laws = _layout(table, areas, stated)
-    exact, marked = {} if kept is None else exact_counts(layout, kept), marked or MARK in table.words
+    exact, marked = {} if kept is None else exact_counts(layout, kept, stated), marked or MARK in table.words
     source_of = in_memory(layout, values, laws, attributes)
-    return published(layout, source_of, exact, attributes, table.format, marked, table.origin("measurements"))
+    origin = table.origin("measurements")
+    return published(layout, source_of, exact, attributes, table.format, marked, origin, steps)
 
 
 def with_zeros(one: Published, zeros: FilePath) -> Published:
@@ -141,7 +146,8 @@ def _layout(
     if not table.rows:
         problems.at("the table has no rows")
         problems.stop()
-    problems.rows(np.abs(value) > LARGEST, f"a value is beyond {LARGEST}", "value")
+    largest = LARGEST if stated is None else largest_of(stated)
+    problems.rows(np.abs(value) > largest, f"a value is beyond {largest}", "value")
     # of a release that is known, noise of next to no variance is written as 0
     above = (sizes > 0) | ((sizes == 0) & (stated is not None))
     problems.rows(~(above & np.isfinite(sizes)), "a variance is not above zero", "variance")
@@ -203,14 +209,18 @@ def _found_layout(table: ReadTable, tree: Tree, unit: Integers) -> Layout:
 
 def read_held(invariants: FilePath, problems: Problems | None = None) -> ReadTable:
     """Read counts that are held exact: unit, query, cell, count."""
-    return read_table(invariants, words=["unit", "query", "cell"], whole=["count"], problems=problems)
+    words = ["unit", "query", "cell"]
+    return read_table(invariants, words=words, optional=[IN_UNITS_OF], whole=["count"], problems=problems)
 
 
-def exact_counts(layout: Layout, table: ReadTable) -> Exact:
+def exact_counts(layout: Layout, table: ReadTable, stated: Release | None) -> Exact:
     """Return the counts that a table holds exact, as the layout has them."""
-    problems = table.problems
+    problems, largest = table.problems, LARGEST if stated is None else largest_of(stated)
     problems.rows(table.numbers["count"] < 0, "a count is below zero", "count")
-    problems.rows(table.numbers["count"] > LARGEST, f"a count is above {LARGEST}", "count")
+    problems.rows(table.numbers["count"] > largest, f"a count is above {largest}", "count")
+    if stated is not None:
+        held = set(table.words["query"].values.to_pylist())
+        check_steps(table, {query: step for query, step in unit_steps(stated).items() if query in held})
     position, _ = positions(layout, table, units_of(table, layout.tree))
     problems.stop()
     order = np.argsort(position)
