@@ -176,7 +176,9 @@ def test_levels_of_a_release_add_up() -> None:
     found = release_categories(release)
     assert [one.counts for one in found.guesses] == [("County",), ("County", "State")]
     assert found.guesses[1].right == pytest.approx(categories(cells=6, variance=[4, 8]).guesses[0].right)
-    with pytest.raises(InputError, match="level 'County' has no query 'age'; it has 'detailed'"):
+    with pytest.raises(
+        InputError, match="level 'County' has no query 'age' that counts records; it has 'detailed'"
+    ):
         release_categories(release, query="age")
 
 

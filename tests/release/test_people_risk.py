@@ -232,6 +232,26 @@ def test_merged_levels_are_levels_of_their_own(tmp_path: Path) -> None:
     assert "alone in their cell in their lowest area" in " ".join(found._repr_html_().split())
 
 
+def test_sums_beside_counts_are_passed_over(study: tuple[Path, ByHand, RecordsRisk], tmp_path: Path) -> None:
+    folder, _, plain = study
+    text = RELEASE.replace(
+        '"age" = { variance = "9" }',
+        '"chance" = { sum = "chance", at_most = 1, unit = "1/100", variance = "9" }',
+    )
+    (tmp_path / "release.toml").write_text(text)
+    release, records, units = (
+        load_file(tmp_path / "release.toml"),
+        folder / "records.csv",
+        folder / "units.csv",
+    )
+    measure(release, None, tmp_path / "noisy", records=records, units=units, rehearsal=5)
+    found = records_risk(None, records, noisy=tmp_path / "noisy", priors=["1/10"], estimates=True)
+    assert (found.query, found.cells) == ("detailed", 6)
+    assert found.row("Block").mean_posterior == plain.row("Block").mean_posterior
+    with pytest.raises(InputError, match="has no query 'chance' that counts records"):
+        records_risk(release, records, units=units, query="chance")
+
+
 @pytest.mark.parametrize(("siblings", "rest"), [(1, 0), (3, 0), (3, 2), (5, 40)])
 def test_the_law_with_the_hierarchy_is_that_of_all_outcomes(siblings: int, rest: int) -> None:
     two = TwoLevels(variance=("5", "2"), siblings=siblings, prior="1/10")
@@ -382,7 +402,7 @@ def test_nothing_is_left_where_a_map_cannot_be_drawn(
         ({"priors": []}, "at least one prior"),
         ({"priors": ["column:none"]}, "no column none"),
         ({"priors": ["column:age"]}, "age"),
-        ({"query": "sex"}, "release 'made' has no query 'sex'; it has 'detailed', 'age'"),
+        ({"query": "sex"}, "release 'made' has no query 'sex' that counts records; it has 'detailed', 'age'"),
         ({"priors": ["area"], "prior_level": "Street"}, "Street"),
     ],
 )

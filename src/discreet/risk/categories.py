@@ -27,7 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.values import Number, read
-from discreet.budget import Attributes, Release
+from discreet.budget import Attributes, Level, Release
+from discreet.budget.variables import COUNT
 from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.risk.attack import Attack, independent_others
@@ -176,14 +177,16 @@ def release_categories(release: Release, *, query: str | None = None) -> Categor
     """
     if release.attributes is None:
         raise InputError(f"release {release.name!r} states no attributes, so its cells are not known")
-    lowest = [row.query for row in release.run_table((release.levels[-1].name,))]
+    attributes = release.attributes.with_variables((COUNT,))
+    lowest = counting_queries(release.levels[-1])
     if query is None:
-        query = max(lowest, key=lambda name: release.attributes.tabulation(name).cells)  # type: ignore[union-attr]
+        query = max(lowest, key=lambda name: attributes.tabulation(name).cells, default="total")
     elif query not in lowest:
+        names = ", ".join(map(repr, lowest)) or "none"
         raise InputError(
-            f"level {release.levels[-1].name!r} has no query {query!r}; it has {', '.join(map(repr, lowest))}"
+            f"level {release.levels[-1].name!r} has no query {query!r} that counts records; it has {names}"
         )
-    cells = possible_cells(release.attributes, query)
+    cells = possible_cells(attributes, query)
     if cells < 2:
         raise InputError(f"query {query!r} has one cell; a category is one of several")
     labels: list[str] = []
@@ -202,6 +205,16 @@ def release_categories(release: Release, *, query: str | None = None) -> Categor
         sizes.append(noise.true_variance())
         guesses.append(_guess(law, chances, tuple(labels), np.array(sizes)))
     return Categories(cells, float(chances[0]), tuple(guesses), release=release.name, query=query, told=())
+
+
+def counting_queries(level: Level) -> list[str]:
+    """Return the names of the queries of a level that count records: those of sums are of other numbers.
+
+    >>> from discreet.budget import load
+    >>> counting_queries(load("pl94-2020-persons").levels[-1])[:2]
+    ['total', 'cenrace']
+    """
+    return [query.name for query in level.queries if query.variable == COUNT]
 
 
 def possible_cells(attributes: Attributes, query: str) -> int:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from discreet.accounting.values import Number
 from discreet.budget import Attributes, Release, TableInput, load_file
 from discreet.budget.noise_table import noises
+from discreet.budget.variables import COUNT
 from discreet.errors import InputError
 from discreet.estimation.intervals import View
 from discreet.estimation.model import Model, told_by_level
@@ -31,7 +32,7 @@ from discreet.release.hierarchy.measurements import read_published
 from discreet.release.hierarchy.published import Published
 from discreet.release.hierarchy.records import examine_records
 from discreet.release.tables import arrow, find_output
-from discreet.risk.categories import possible_cells
+from discreet.risk.categories import counting_queries, possible_cells
 from discreet.risk.evidence import EvidenceLaw, PresentLaw, evidence_law, evidence_of
 from discreet.risk.odds import Prior
 from discreet.risk.record_curves import RiskCurve, group_curve, noise_curve, rest_curve
@@ -155,13 +156,16 @@ def _query(release: Release, query: str | None) -> tuple[Attributes, str]:
     attributes = release.attributes
     if attributes is None:
         raise InputError(f"release {release.name!r} states no attributes, so its queries cannot be counted")
-    lowest = [one.name for one in release.levels[-1].queries]
-    known = dict.fromkeys(one.name for level in release.levels for one in level.queries)
+    attributes = attributes.with_variables((COUNT,))
+    lowest = counting_queries(release.levels[-1])
+    known = dict.fromkeys(name for level in release.levels for name in counting_queries(level))
     if query is None:
-        query = max(lowest, key=lambda name: attributes.tabulation(name).cells)
+        query = max(lowest, key=lambda name: attributes.tabulation(name).cells, default="total")
     elif query not in known:
-        names = ", ".join(map(repr, known))
-        raise InputError(f"release {release.name!r} has no query {query!r}; it has {names}")
+        names = ", ".join(map(repr, known)) or "none"
+        raise InputError(
+            f"release {release.name!r} has no query {query!r} that counts records; it has {names}"
+        )
     table = attributes.tabulation(query)
     if table.cells < 2 or not table.is_covering:
         raise InputError(
@@ -373,7 +377,7 @@ class _Study:
     def _possible(self) -> int:
         """The number of cells that some record may have."""
         assert self.release.attributes is not None
-        return possible_cells(self.release.attributes, self.query)
+        return possible_cells(self.release.attributes.with_variables((COUNT,)), self.query)
 
     # -- adversaries -----------------------------------------------------------------------------------
 
