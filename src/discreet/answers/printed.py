@@ -47,10 +47,10 @@ def value_name(words: str | None) -> str:
     return TOTAL if words is None else words
 
 
-def column_name(column: tuple[str | None, ...]) -> str:
+def printed_column(column: tuple[str | None, ...]) -> str:
     """Write a column in one line.
 
-    >>> column_name(("18-39", None)), column_name((None, None)), column_name(())
+    >>> printed_column(("18-39", None)), printed_column((None, None)), printed_column(())
     ('18-39, Total', 'Total', 'Total')
     """
     if all(part is None for part in column):

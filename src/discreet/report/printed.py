@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from discreet.answers.printed import (
-    column_name,
     count_text,
     error_name,
     footnotes,
     headings,
     margin_name,
     mark,
+    printed_column,
     printed_margin,
     subtitle,
     table_title,
@@ -107,9 +107,9 @@ def csv_table(table: PrintedTable, found: PrintedTables, *, inert: bool = False)
     beneath, beside = found.margins == "beneath", found.margins == "beside"
     head = ["area", "level", *(["what"] if beneath else [])]
     for column in table.columns:
-        head.append(safe(column_name(column)))
+        head.append(safe(printed_column(column)))
         if beside:
-            head.append(f"{safe(column_name(column))} {margin_name(found)} ({error_name(found)})")
+            head.append(f"{safe(printed_column(column))} {margin_name(found)} ({error_name(found)})")
     out.writerow(head)
     for row, values, margins in zip(table.rows, table.values, table.margins, strict=True):
         names = [safe(row.name), safe(row.level)]
