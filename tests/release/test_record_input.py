@@ -385,3 +385,73 @@ def test_a_text_has_the_same_hash_in_every_encoding(tmp_path: Path) -> None:
         read = read_records(tmp_path / "a.csv", TableInput(encoding=encoding), values={"a": ()})
         hashes.add(read.table.sha256)
     assert len(hashes) == 1
+
+
+ONE_LEVEL = """
+name = "pay"
+neighbours = "unbounded"
+[attributes]
+sex = ["f", "m"]
+[[levels]]
+name = "Nation"
+queries = { "sex" = { variance = 4 }, "pay" = { sum = "pay", at_most = 9000, variance = 4 } }
+"""
+
+
+NATION = pyarrow.table({"unit": ["N"], "level": ["Nation"]})
+PAY = Release.from_toml(ONE_LEVEL)
+
+
+def pay_of(folder: Path, rows: str, **how: Any) -> list[int]:
+    """The counts of `sex` and the sum of `pay`."""
+    (folder / "a.csv").write_text(rows)
+    counted = count_records(PAY, folder / "a.csv", units=NATION, input=TableInput(**how))
+    return counted.read(slice(0, 1)).tolist()
+
+
+def test_a_missing_number_can_be_zero(tmp_path: Path) -> None:
+    columns = {"pay": ColumnInput(filled="0")}
+    rows = "unit,sex,pay\nN,f,100\nN,m,\nN,m,NA\n"
+    assert pay_of(tmp_path, rows, missing=["NA"], columns=columns) == [1, 2, 100]
+
+
+def test_thousands_are_no_code_with_zeros_behind_its_point(tmp_path: Path) -> None:
+    """In a file with decimal commas 9.000 is nine thousand: not the mark 9 of a missing value, nor a code."""
+    columns = {"pay": ColumnInput(leave_out=True, codes={"8": "800"})}
+    for text in ("9.000", "8.000"):
+        with pytest.raises(InputError, match="not a number"):
+            pay_of(tmp_path, f"unit;sex;pay\nN;f;{text}\n", decimal=",", missing=["9"], columns=columns)
+    rows = "unit;sex;pay\nN;f;9,000\nN;f;9.0\nN;f;8,0\nN;m;7,000\n"
+    assert pay_of(tmp_path, rows, decimal=",", missing=["9"], columns=columns) == [1, 1, 807]
+    with pytest.raises(InputError, match="decimal comma"):
+        pay_of(tmp_path, "unit;sex;pay\nN;f;9,000\n", missing=["9"], columns=columns)
+
+
+@pytest.mark.parametrize("other", ["P1 ", "p1", " p1"])
+def test_one_person_is_one_however_their_identifier_is_written(tmp_path: Path, other: str) -> None:
+    """Otherwise somebody would count twice where the account has them once."""
+    table = TableInput(trim=True, ignore_case=True, missing=["7"])
+    (tmp_path / "a.csv").write_text(f"pid,unit,sex,pay\nP1,N,f,1\n7,N,f,1\n{other},N,m,1\n")
+    found = check_records(PAY, tmp_path / "a.csv", units=NATION, id="pid", input=table)
+    assert [(one.text.partition(";")[0], one.lines) for one in found.problems] == [
+        ("an identifier occurs twice", (4,))
+    ]
+    plain = check_records(PAY, tmp_path / "a.csv", units=NATION, id="pid")
+    assert plain.usable  # nobody said that these are the same
+
+
+def test_an_identifier_that_is_missing_is_reported_or_left_out(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("pid,unit,sex,pay\nP1,N,f,1\n,N,f,1\n0,N,m,1\n")
+    for leave_out in (False, True):
+        columns = {"pid": ColumnInput(missing=["0"], leave_out=leave_out)}
+        found = check_records(
+            PAY, tmp_path / "a.csv", units=NATION, id="pid", input=TableInput(columns=columns)
+        )
+        assert (found.usable, found.incomplete) == ((True, 2) if leave_out else (False, 0))
+        assert [one.lines for one in found.problems] == ([] if leave_out else [(3, 4)])
+
+
+def test_a_summed_column_cannot_identify_people(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("unit,sex,pay\nN,f,1\nN,m,1\n")
+    with pytest.raises(InputError, match="it cannot identify people"):
+        tabulate(PAY, tmp_path / "a.csv", tmp_path / "out", units=NATION, id="pay")

@@ -26,13 +26,14 @@ Mask = NDArray[np.bool_]
 Value = str | Fraction
 
 MISSING = "a value is missing; as or leave_out in [input] says what to do"
+NO_TEXT = "a text is missing"
 IN_NO_BAND = "a number that is in no band of [input]"
 NO_NUMBER = "not a number"
 COMMA = 'a number with a decimal comma; decimal = "," in [input] reads it'
 
 _POINT = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?")
 _COMMA = re.compile(r"[-+]?([0-9]+,?[0-9]*|,[0-9]+)([eE][-+]?[0-9]{1,3})?")
-_WHOLE = re.compile(r"(-?[0-9]+)[.,]0*")
+_WHOLE = re.compile(r"(-?[0-9]+)([.,])(0*)")
 
 
 def dialect_of(table: TableInput) -> Dialect:
@@ -57,14 +58,20 @@ def exact_number(text: str, decimal: str = ".") -> Fraction | None:
     return Fraction(text.replace(",", "."))
 
 
-def without_zeros(text: str) -> str:
+def without_zeros(text: str, decimal: str = ".") -> str:
     """Return a whole number without the zeros that a program wrote behind its point.
+
+    Three zeros behind the sign that is not the decimal one are thousands.
 
     >>> without_zeros("17.0"), without_zeros("-9,00"), without_zeros("1.5")
     ('17', '-9', '1.5')
+    >>> without_zeros("9.000"), without_zeros("9.000", ",")
+    ('9', '9.000')
     """
     found = _WHOLE.fullmatch(text)
-    return found[1] if found else text
+    if found is None or (found[2] != decimal and len(found[3]) == 3):
+        return text
+    return found[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +114,10 @@ def read_records(
     """Read columns of records as `[input]` says.
 
     `values` are the attributes, and the area (`unit`), with the values that they may have; an empty list if
-    these are not known. `numbers` are columns of exact numbers, `identifiers` columns of any texts;
-    `optional` ones need not be there, nor have values. Problems are raised all together, or put among those
-    that are given. Here is said what is `missing`, in no band, and no number; that a value is none of its
-    attribute's is left to whoever asks.
+    these are not known. `numbers` are columns of exact numbers, `identifiers` columns of any texts, of which
+    those are one that `trim` and `ignore_case` make one; `optional` ones need not be there, nor have values.
+    Problems are raised all together, or put among those that are given. Here is said what is `missing`, in no
+    band, and no number; that a value is none of its attribute's is left to whoever asks.
 
     >>> import pyarrow
     >>> from discreet.budget.input import ColumnInput
@@ -127,6 +134,7 @@ def read_records(
     wanted = {one: table.of(one).column or one for one in (*values, *numbers, *identifiers, *optional)}
     meanings = {one: _Meanings(table, one, values.get(one, ())) for one in (*values, *optional)}
     meanings |= {one: _Meanings(table, one, (), is_number=True) for one in numbers}
+    meanings |= {one: _Meanings(table, one, (), is_identifier=True) for one in identifiers}
     read = read_table(
         source,
         words=list(dict.fromkeys(wanted[one] for one in wanted if one not in optional)),
@@ -142,9 +150,8 @@ def read_records(
     found = RecordColumns(read, {}, np.zeros(read.rows, dtype=np.bool_), {}, {}, {})
     if read.words:
         there = {one: column for one, column in wanted.items() if column in read.words}
-        found = _with_meanings(
-            read, there, meanings, {**dict.fromkeys(there, missing), **dict.fromkeys(optional, "")}
-        )
+        when_missing = dict.fromkeys(there, missing) | dict.fromkeys(identifiers, NO_TEXT)
+        found = _with_meanings(read, there, meanings, when_missing | dict.fromkeys(optional, ""))
     if problems is None:
         shared.stop()
     return found
@@ -170,7 +177,7 @@ def _with_meanings(
         if means.leaves_out:
             found.left_out[missing] = True
             problems.pass_over(missing, one)
-        elif when_missing[one] and not means.filled:
+        elif when_missing[one] and means.filled is None:
             problems.unreadable(missing, when_missing[one], one)
         found.unread[one] = np.zeros(read.rows, dtype=np.bool_)
         if means.is_plain:
@@ -199,15 +206,23 @@ class _Meanings:
     """What the texts of one column mean."""
 
     def __init__(
-        self, table: TableInput, name: str, known: Sequence[str], *, is_number: bool = False
+        self,
+        table: TableInput,
+        name: str,
+        known: Sequence[str],
+        *,
+        is_number: bool = False,
+        is_identifier: bool = False,
     ) -> None:
         how = table.of(name)
-        self._table, self._how, self.is_number = table, how, is_number
-        self._missing = frozenset(map(self._folded, table.missing_of(name)))
+        self._table, self._how, self.is_number, self._is_identifier = table, how, is_number, is_identifier
+        # somebody may have the number that stands for no value elsewhere
+        marks = (how.missing or ()) if is_identifier else table.missing_of(name)
+        self._missing = frozenset(map(self._folded, ("", *marks)))
         self._codes = {self._folded(code): value for code, value in how.codes}
         self._known = {self._folded(value): value for value in reversed(known)}
         self.leaves_out = how.leave_out
-        self.filled: Value = how.filled
+        self.filled: Value | None = how.filled or None
         if is_number and how.filled:
             number = exact_number(how.filled, ",") if "," in how.filled else exact_number(how.filled)
             if number is None:
@@ -219,7 +234,8 @@ class _Meanings:
         """Whether each text is a value as it stands."""
         table = self._table
         stated = self._how != type(self._how)(column=self._how.column, leave_out=self.leaves_out)
-        return not (stated or self.is_number or table.trim or table.ignore_case or table.missing)
+        marked = bool(table.missing) and not self._is_identifier
+        return not (stated or self.is_number or table.trim or table.ignore_case or marked)
 
     def _folded(self, text: str) -> str:
         return text.casefold() if self._table.ignore_case else text
@@ -232,7 +248,7 @@ class _Meanings:
         if not text:
             return True
         text = self._folded(self._tidy(text))
-        return text in self._missing or without_zeros(text) in self._missing
+        return text in self._missing or without_zeros(text, self._table.decimal) in self._missing
 
     def read(self, text: str, *, is_typed: bool = False) -> tuple[Value | None, str]:
         """Return the value that a text means; or none, and why, if there is more to it than that it misses.
@@ -240,9 +256,9 @@ class _Meanings:
         What comes from a column of numbers `is_typed`: it has a point, whatever sign texts have.
         """
         if self.is_missing(text):
-            return self.filled or None, ""
+            return self.filled, ""
         text = self._tidy(text)
-        folded, bare = self._folded(text), without_zeros(text)
+        folded, bare = self._folded(text), without_zeros(text, self._table.decimal)
         is_code = folded in self._codes or bare in self._codes
         if is_code:
             text = self._codes[folded] if folded in self._codes else self._codes[bare]
@@ -255,6 +271,8 @@ class _Meanings:
         if self.is_number:
             number = self._number(text, is_typed=is_typed)
             return number, self._no_number(text) if number is None else ""
+        if self._is_identifier and not is_code:
+            text = self._folded(bare)  # however it is written, it is the same person
         if self._how.width and bare.isdecimal() and not is_code:
             text = bare.zfill(self._how.width)
         return text, ""

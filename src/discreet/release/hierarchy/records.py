@@ -35,7 +35,7 @@ from discreet.release.hierarchy.layout import (
     tree_of,
     units_of,
 )
-from discreet.release.hierarchy.record_columns import RecordColumns, read_records
+from discreet.release.hierarchy.record_columns import NO_TEXT, RecordColumns, read_records
 from discreet.release.tables import strings
 from discreet.tables import Problems, ReadTable, TableSource, Words
 
@@ -134,6 +134,10 @@ def examine_records(
         whole(at_most, name="at_most")
     if at_most is not None and person is None:
         raise InputError("a limit on records per person needs a column that identifies people (--id)")
+    if person in (summed := number_columns(attributes.variables)):
+        raise InputError(
+            f"{person!r} is a column of numbers that are summed; it cannot identify people (--id)"
+        )
     how, problems = input_of(release, input), Problems()
     lengths = None if geocodes is None else read_lengths(release, geocodes)
     tree = None
@@ -145,7 +149,7 @@ def examine_records(
         records,
         how,
         values={"unit": names, **dict(attributes.values)},
-        numbers=number_columns(attributes.variables),
+        numbers=summed,
         identifiers=identifiers,
         problems=problems,
     )
@@ -172,7 +176,7 @@ def _read_areas(
         optional=() if lengths is not None else ("parent",),
         name="units",
         of="areas",
-        missing="a text is missing",
+        missing=NO_TEXT,
         problems=problems,
     ).table
     if not listed.usable or problems:
