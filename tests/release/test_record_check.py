@@ -211,3 +211,48 @@ def test_what_is_published_says_what_was_left_out_and_not_how_much() -> None:
     assert many not in [value for value in manifest.values() if isinstance(value, int)]
     assert "GESCHL" not in Path("out/release.toml").read_text() + Path("ledger.json").read_text()
     assert read_ledger("ledger.json").entries[0].release == RELEASE
+
+
+SMALL = """
+name = "small"
+neighbours = "unbounded"
+[attributes]
+sex = ["f", "m"]
+[[levels]]
+name = "Nation"
+queries = { "sex" = { variance = 4 } }
+"""
+
+
+def suggested(capsys: pytest.CaptureFixture[str], records: bytes) -> tuple[int, str]:
+    Path("a.csv").write_bytes(records)
+    Path("areas.csv").write_text("unit,level,parent\nNorth,Nation,\n")
+    Path("small.toml").write_text(SMALL)
+    asked = ("check-records", "a.csv", "--release", "small.toml", "--units", "areas.csv", "--suggest")
+    return said(capsys, *asked)
+
+
+@pytest.mark.parametrize("line", ["Quentin,f,North", "Quentin,x,North", "Quentin,f,f"])
+def test_a_first_line_with_values_of_the_release_is_no_header(
+    capsys: pytest.CaptureFixture[str], line: str
+) -> None:
+    """No other record repeats a value of the first one, and yet it is one, which nobody wants to lose."""
+    status, text = suggested(capsys, f"{line}\nRosalind,m,South\n".encode())
+    assert (status, "seems to be a record" in text, "Quentin" in text) == (2, True, False)
+
+
+def test_a_column_may_be_called_as_a_value_is(capsys: pytest.CaptureFixture[str]) -> None:
+    status, text = suggested(capsys, b"unit,Sex,f\nNorth,F,1\n")
+    assert (status, "With it, all records can be counted." in text) == (0, True)
+
+
+def test_a_column_whose_name_is_no_line_is_passed_over(capsys: pytest.CaptureFixture[str]) -> None:
+    status, text = suggested(capsys, b"unit,x\x1by,sex\nNorth,1,F\n")
+    assert (status, "With it, all records can be counted." in text) == (0, True)
+    assert "\x1b" not in text
+
+
+def test_utf_16_is_called_so(capsys: pytest.CaptureFixture[str]) -> None:
+    status, text = suggested(capsys, "unit,sex\nNorth,f\n".encode("utf-16"))
+    assert (status, 'encoding = "utf-16"' in text, "perhaps UTF-16" in text) == (0, True, True)
+    assert "Latin-1" not in text

@@ -88,6 +88,8 @@ def check_records(asked: Checking) -> RecordCheck:
     columns, suggestion = found.columns, None
     if likely != how:  # the rest of it was read all the same, to find all problems at once
         text = dialect_of(how).not_utf8.replace("windows-1252", likely.encoding)
+        if likely.encoding.startswith("utf"):
+            text = text.replace("Latin-1 or Windows-1252", likely.encoding.upper())
         found.problems.of(columns.table.problems.where, first_line=1).at(text)
     if asked.suggest:
         suggestion = suggest_input(release, records, found.tree, how, show=asked.show)

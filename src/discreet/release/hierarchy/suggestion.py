@@ -16,7 +16,7 @@ from itertools import chain
 
 from discreet.budget import ColumnInput, Release, TableInput
 from discreet.budget.input import input_lines, is_bands
-from discreet.budget.toml import quoted
+from discreet.budget.toml import FieldError, quoted
 from discreet.errors import InputError
 from discreet.estimation.tree import Tree
 from discreet.files import ArrowTable, arrow
@@ -133,9 +133,11 @@ def suggest_input(
     if isinstance(opened, Delimited) and opened.word == "line":
         guessed = _with(guessed, delimiter=opened.sign)
     profiles = _profiles(opened)
-    if _is_record(opened, profiles):
-        raise InputError(f"the first line of {opened.shown} seems to be a record; it must name the columns")
     found = _Finding(guessed, profiles, dict(release.attributes.values), tree, show)
+    named = {one.strip().casefold() for one in opened.names}
+    is_header = not named.isdisjoint(one.casefold() for one in wanted)
+    if _is_record(opened, profiles, frozenset() if is_header else found.areas.union(*found.values.values())):
+        raise InputError(f"the first line of {opened.shown} seems to be a record; it must name the columns")
     return found.suggestion(opened.shown)
 
 
@@ -154,8 +156,11 @@ def _with(table: TableInput, **changes: object) -> TableInput:
 
 
 def _profiles(opened: OpenTable) -> dict[str, _Profile]:
-    """Return what each column holds whose values can be texts; names that occur twice are left out."""
-    names = [name for name in opened.names if opened.names.count(name) == 1]
+    """Return what each column holds whose values can be texts, but for those that `[input]` cannot name.
+
+    These are columns whose name occurs twice, is empty or has a control character in it.
+    """
+    names = [name for name in opened.names if opened.names.count(name) == 1 and _can_be_named(name)]
     found = {name: _Profile(name) for name in names}
     for batch in opened.batches(dict.fromkeys(names, "any"), Problems()):
         for name in names:
@@ -170,6 +175,13 @@ def _profiles(opened: OpenTable) -> dict[str, _Profile]:
     return found
 
 
+def _can_be_named(column: str) -> bool:
+    try:
+        return bool(ColumnInput(column=column).column.strip())
+    except FieldError:
+        return False
+
+
 def _is_textual(column: ArrowTable) -> bool:
     is_a = arrow().types
     stored = column.type.value_type if is_a.is_dictionary(column.type) else column.type
@@ -177,14 +189,17 @@ def _is_textual(column: ArrowTable) -> bool:
     return any(is_one(stored) for is_one in (*kinds, is_a.is_boolean, is_a.is_null))
 
 
-def _is_record(opened: OpenTable, profiles: Mapping[str, _Profile]) -> bool:
-    """Whether the first line of a text looks like a record: a name is a number, or a value of its column."""
+def _is_record(opened: OpenTable, profiles: Mapping[str, _Profile], values: frozenset[str]) -> bool:
+    """Whether the first line of a text looks like a record.
+
+    Then a name is a number, a value of its column, or one of the `values` of the release.
+    """
     if not isinstance(opened, Delimited):
         return False
     return any(
-        exact_number(name, ",") is not None or exact_number(name) is not None or name in (one.texts or ())
-        for name, one in profiles.items()
-    )
+        exact_number(name, ",") is not None or exact_number(name) is not None or name.strip() in values
+        for name in opened.names
+    ) or any(name in (one.texts or ()) for name, one in profiles.items())
 
 
 class _Finding:
