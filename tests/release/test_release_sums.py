@@ -14,13 +14,14 @@ import pyarrow as pa
 import pytest
 
 from discreet.accounting.privacy_loss import compose
-from discreet.budget import Release
+from discreet.budget import RecordWeight, Release, Variable
 from discreet.budget.noise_table import noise_lines
 from discreet.cli import run
 from discreet.errors import InputError
 from discreet.estimation import accuracy
 from discreet.noise import DiscreteGaussian
 from discreet.release import create_ledger, estimate, ledger_cost, measure, read_ledger, tabulate
+from discreet.release.hierarchy.clipping import clipped
 from discreet.release.hierarchy.layout import read_tree
 from discreet.risk import table_risk
 
@@ -480,3 +481,22 @@ def test_intervals_of_many_means_cover(tmp_path: Path, variances: tuple[int, int
         (tmp_path / str(seed)).mkdir()
         held.append(coverage(tmp_path / str(seed), variances, 100 + seed, 500)[0])
     assert 0.933 <= np.mean(held) <= 0.967
+
+
+def test_an_unweighted_amount_tells_nothing_of_what_clipping_takes_from_a_weighted_sum() -> None:
+    weight = RecordWeight(column="w", at_most=50)
+    hours = Variable(sum="hours", at_most=60, weight=weight)
+    summed_weights = Variable(sum="w", at_most=20)
+    asked: list[Variable] = []
+    for weighted in (True, False):
+        above = Variable(
+            sum="hours", above=60, at_most=40, weighted=weighted, weight=weight if weighted else None
+        )
+        found = clipped([hours, above, summed_weights], lambda one: asked.append(one))
+        assert asked == ([above] if weighted else [])
+        assert [(one.column, one.is_weight, one.at_most, one.beyond) for one in found] == [
+            ("w", True, 50, None),
+            ("hours", False, 60, 100 if weighted else None),
+            ("w", False, 20, None),
+        ]
+        asked.clear()

@@ -61,18 +61,21 @@ def clipped(
     >>> [one.queries for one in clipped([Variable(), hours], lambda variable: None)]
     [('records with hours above 80', 'hours above 80')]
     """
-    weights = [one.weight for one in variables if one.weight is not None]
-    bounds = {weight.column: weight.at_most for weight in weights}
-    weight_columns = set(bounds)
-    bounds |= {one.sum: one.at_most for one in variables if one.sum and one.at_most and one.above is None}
+    weights = dict.fromkeys((one.weight.column, one.weight.at_most) for one in variables if one.weight)
+    sums = dict.fromkeys(
+        (one.sum, one.at_most, one.weight, False)
+        for one in variables
+        if one.sum and one.at_most and one.above is None
+    )
     made = []
-    for column, at_most in bounds.items():
+    for column, at_most, weight, is_weight in (*((*one, None, True) for one in weights), *sums):
         above = [one for one in variables if one.column == column and one.above == at_most]
         records = next((one for one in above if one.count is not None), None)
-        amount = next((one for one in above if one.sum is not None), None)
+        # of a weighted sum, clipping takes away weighted amounts: no others tell
+        amount = next((one for one in above if one.sum is not None and one.weight == weight), None)
         got = [None if one is None else told(one) for one in (records, amount)]
         beyond = None if amount is None or amount.at_most is None else at_most + amount.at_most
-        made.append(Clipped(column, column in weight_columns, at_most, got[0], got[1], beyond))
+        made.append(Clipped(column, is_weight, at_most, got[0], got[1], beyond))
     return tuple(made)
 
 
