@@ -256,3 +256,42 @@ def test_utf_16_is_called_so(capsys: pytest.CaptureFixture[str]) -> None:
     status, text = suggested(capsys, "unit,sex\nNorth,f\n".encode("utf-16"))
     assert (status, 'encoding = "utf-16"' in text, "perhaps UTF-16" in text) == (0, True, True)
     assert "Latin-1" not in text
+
+
+WEIGHTED = """
+name = "weighted"
+neighbours = "unbounded"
+weight = { column = "w", at_most = 500, unit = "1/10" }
+[attributes]
+sex = ["f", "m"]
+[[levels]]
+name = "Nation"
+queries = { "sex" = { variance = 4 }, "hours" = { sum = "hours", at_most = 80, variance = 4 } }
+"""
+
+
+def test_columns_of_numbers_are_suggested_too(capsys: pytest.CaptureFixture[str]) -> None:
+    """Their decimal commas and gaps as well: else the next command would refuse them."""
+    Path("a.csv").write_bytes("Kreis;SEX;HOURS;GEWICHT\nNorth;f;7,5;1,25\nNorth;m;;NA\n".encode("latin-1"))
+    Path("areas.csv").write_text("unit,level,parent\nNorth,Nation,\n")
+    Path("weighted.toml").write_text(WEIGHTED)
+    asked = ("check-records", "a.csv", "--release", "weighted.toml", "--units", "areas.csv", "--suggest")
+    status, text = said(capsys, *asked, "--out", "found.toml")
+    assert status == 2
+    assert "What nobody but you can know is left open in it: w, hours." in text
+    found = load_input("found.toml")
+    assert (found.decimal, "NA" in found.missing) == (",", True)
+    assert [found.of(name).column for name in ("unit", "w", "hours")] == ["Kreis", "GEWICHT", "HOURS"]
+    lines = Path("found.toml").read_text(encoding="utf-8").replace('HOURS"', 'HOURS", as = "0"')
+    Path("found.toml").write_text(lines.replace('GEWICHT"', 'GEWICHT", leave_out = true'), encoding="utf-8")
+    assert said(capsys, *asked[:-1], "--input", "found.toml")[0] == 0
+
+
+def test_a_column_of_numbers_that_is_not_found_is_left_open(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.csv").write_bytes(b"unit;sex;hours;x\nNorth;f;7,5;1,25\nNorth;m;3;NA\n")
+    Path("areas.csv").write_text("unit,level,parent\nNorth,Nation,\n")
+    Path("weighted.toml").write_text(WEIGHTED)
+    asked = ("check-records", "a.csv", "--release", "weighted.toml", "--units", "areas.csv", "--suggest")
+    status, text = said(capsys, *asked, "--out", "found.toml")
+    assert (status, "# w: which column is it? x" in text) == (2, True)
+    assert "NA" in load_input("found.toml").missing  # whichever it is, its gaps are known

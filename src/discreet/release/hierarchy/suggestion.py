@@ -17,6 +17,7 @@ from itertools import chain
 from discreet.budget import ColumnInput, Release, TableInput
 from discreet.budget.input import input_lines, is_bands
 from discreet.budget.toml import FieldError, quoted
+from discreet.budget.variables import number_columns
 from discreet.errors import InputError
 from discreet.estimation.tree import Tree
 from discreet.files import ArrowTable, arrow
@@ -32,6 +33,8 @@ from discreet.tables import (
     words_of,
     written_out,
 )
+
+_PLAIN = ColumnInput()
 
 MOST_TEXTS = 5_000
 """Different texts of a column that are kept; a column with more holds no codes."""
@@ -107,6 +110,12 @@ class _Profile:
         return found
 
     @property
+    def numeric_share(self) -> float:
+        """The share of the rows with values whose value is a number."""
+        filled = sum(self.values.values()) or self.rows
+        return min(1.0, (self.points + self.commas) / filled) if filled else 0.0
+
+    @property
     def has_gaps(self) -> bool:
         """Whether some rows have no value."""
         return any(map(_is_mark, self.texts or ()))
@@ -128,12 +137,13 @@ def suggest_input(
     """Make an `[input]` for records of a release; what `[input]` says already stays."""
     assert release.attributes is not None
     guessed = in_likely_encoding(how, records)
-    wanted = [how.of(name).column or name for name in ("unit", *release.attributes.names)]
+    numbers = number_columns(release.attributes.variables)
+    wanted = [how.of(name).column or name for name in ("unit", *release.attributes.names, *numbers)]
     opened = open_table(records, wanted=wanted, name="records", dialect=dialect_of(guessed))
     if isinstance(opened, Delimited) and opened.word == "line":
         guessed = _with(guessed, delimiter=opened.sign)
     profiles = _profiles(opened)
-    found = _Finding(guessed, profiles, dict(release.attributes.values), tree, show)
+    found = _Finding(guessed, profiles, dict(release.attributes.values), numbers, tree, show)
     named = {one.strip().casefold() for one in opened.names}
     is_header = not named.isdisjoint(one.casefold() for one in wanted)
     if _is_record(opened, profiles, frozenset() if is_header else found.areas.union(*found.values.values())):
@@ -210,10 +220,12 @@ class _Finding:
         how: TableInput,
         profiles: Mapping[str, _Profile],
         values: Mapping[str, tuple[str, ...]],
+        numbers: Sequence[str],
         tree: Tree | None,
         show: bool,
     ) -> None:
         self.how, self.profiles, self.values, self.show = how, profiles, values, show
+        self.wanted = ("unit", *values, *numbers)
         self.areas = frozenset[str]()
         if tree is not None:
             lowest = zip(tree.names.to_pylist(), tree.leaf.tolist(), strict=True)
@@ -226,7 +238,7 @@ class _Finding:
         """Return what was found."""
         columns = dict(self.how.columns)
         matched = self._matched(columns)
-        for name in ("unit", *self.values):
+        for name in self.wanted:
             if name not in matched:
                 free = [one for one in self.profiles if one not in matched.values()][:MOST_CODES]
                 line = f'# {quoted(name)} = {{ column = "..."{self._codes(name, {})} }}'
@@ -236,9 +248,11 @@ class _Finding:
             columns.pop(name, None)
             if entry is not None:
                 columns[name] = entry
-        used = [self.profiles[column] for column in matched.values()]
+        is_open = len(matched) < len(self.wanted)  # then it may be any of the other columns
+        used = [one for name, one in self.profiles.items() if is_open or name in matched.values()]
         changes: dict[str, object] = {"columns": columns}
-        if any(one.commas for one in used) and any(one.bands for one in columns.values()):
+        numeric = [name for name in matched if self._is_number(name) or columns.get(name, _PLAIN).bands]
+        if any(self.profiles[matched[name]].commas for name in numeric):
             changes["decimal"] = ","
         marks = any(text.strip() for one in used for text in one.texts or () if _is_mark(text))
         if marks and not self.how.missing:
@@ -274,19 +288,22 @@ class _Finding:
                 left = (notes for name, notes in self.notes.items() if name not in dict(table.columns))
                 yield from chain.from_iterable(left)
 
+    def _is_number(self, name: str) -> bool:
+        return name != "unit" and name not in self.values
+
     # -- which column ----------------------------------------------------------------------------------------
 
     def _matched(self, stated: Mapping[str, ColumnInput]) -> dict[str, str]:
         """Return the column of each attribute that is sure: as stated, or the best of all that are free."""
         matched: dict[str, str] = {}
-        for name in ("unit", *self.values):
+        for name in self.wanted:
             column = stated[name].column or name if name in stated else name
             near = [one for one in self.profiles if one.strip().casefold() == column.strip().casefold()]
             if column in self.profiles or len(near) == 1:
                 matched[name] = column if column in self.profiles else near[0]
         pairs = [
             (self._likeness(name, one), name, one.name)
-            for name in ("unit", *self.values)
+            for name in self.wanted
             for one in self.profiles.values()
             if name not in matched and name not in stated and one.name not in matched.values()
         ]
@@ -309,13 +326,14 @@ class _Finding:
         score = 2.0 if any(_begins_alike(called, word) for word in alike) else 0.0
         if name == "unit":
             return score + 3 * self._area_share(column)[0]
+        if self._is_number(name):
+            return score if score and column.numeric_share > 0.5 else 0.0
         values = self.values[name]
         bands = [value for value in values if value.casefold() not in UNKNOWN]
         known = {value.casefold(): value for value in values}
         best = 3 * column.share(known)
-        if is_bands(bands) and column.rows:
-            filled = sum(column.values.values()) or column.rows
-            best = max(best, 1.5 * min(1.0, (column.points + column.commas) / filled))
+        if is_bands(bands):
+            best = max(best, 1.5 * column.numeric_share)
         best = max(best, 2 * column.share(frozenset(_codes_by_words(values, column))))
         same = len(column.values) in (len(values), len(bands))
         return score + best + (0.5 if same else 0.0)
@@ -338,7 +356,7 @@ class _Finding:
         if name == "unit":
             width = self._area_share(column)[1]
             made |= {"width": width} if width and not (entry.width or entry.codes) else {}
-        elif not (entry.bands or entry.codes):
+        elif not (self._is_number(name) or entry.bands or entry.codes):
             read_as = self._read_as(name, column)
             if read_as is None:
                 return None
@@ -348,7 +366,8 @@ class _Finding:
         if gaps and len(unknown) == 1:
             made["filled"] = unknown[0]
         elif gaps:
-            example = "" if name == "unit" else ' as = "..." (one of its values), or'
+            kind = "a number" if self._is_number(name) else "one of its values"
+            example = "" if name == "unit" else f' as = "..." ({kind}), or'
             text = f"{name}: some records have none; add to the line above{example} leave_out = true"
             self.notes.setdefault(name, []).append(f"# {text}")
             self.undecided.append(name)
