@@ -301,7 +301,7 @@ class _Run:
             first = layout.first(query)
             rows = first[first >= 0][:, None] + np.arange(len(layout.cells[query]))
             estimate[rows] = in_real_numbers({"estimate": estimate[rows]}, step)["estimate"]
-            variance[rows] *= float(step) ** 2
+            variance[rows] = in_real_numbers({"variance": variance[rows]}, step**2)["variance"]
         folder.cells("estimates", (layout, {"estimate": estimate, "variance": variance}))
         return {"variance": "the variance of the noise, before values below zero were set to zero"}
 
