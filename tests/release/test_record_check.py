@@ -295,3 +295,13 @@ def test_a_column_of_numbers_that_is_not_found_is_left_open(capsys: pytest.Captu
     status, text = said(capsys, *asked, "--out", "found.toml")
     assert (status, "# w: which column is it? x" in text) == (2, True)
     assert "NA" in load_input("found.toml").missing  # whichever it is, its gaps are known
+
+
+def test_one_record_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.csv").write_text("unit,sex\nNorth,f\nNorth,\n")
+    Path("areas.csv").write_text("unit,level,parent\nNorth,Nation,\n")
+    Path("small.toml").write_text(SMALL + "[input]\ncolumns = { sex = { leave_out = true } }\n")
+    asked = ("check-records", "a.csv", "--release", "small.toml", "--units", "areas.csv")
+    assert "1 of 2 records is left out because" in said(capsys, *asked)[1]
+    Path("a.csv").write_text("unit,sex\nNorth,f\n")
+    assert "for small: 1 record." in said(capsys, *asked)[1]

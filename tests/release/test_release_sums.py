@@ -500,3 +500,14 @@ def test_an_unweighted_amount_tells_nothing_of_what_clipping_takes_from_a_weight
             ("w", False, 20, None),
         ]
         asked.clear()
+
+
+def test_a_table_of_sums_has_whole_numbers_of_units(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(records(3), tmp_path / "r.csv")
+    (tmp_path / "work.toml").write_text(TEXT.replace('"pay by age"', '"pay by detailed"'))
+    asked = f"{tmp_path}/work.toml --records {tmp_path}/r.csv --units {tmp_path}/units.csv --out {tmp_path}/m"
+    assert run(["measure", *asked.split(), "--rehearsal", "3", "--post", "consistent", "--quiet"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "The column table has whole numbers of units, none negative" in said

@@ -71,9 +71,9 @@ def tabulated_answer(done: Tabulated) -> Answer:
 
 def _tabulated_body(done: Tabulated) -> Iterator[Part]:
     yield sentence(
-        "CONFIDENTIAL: {cells} exact counts of {units} areas, in {out}. No noise.",
-        cells=_count(done.cells),
-        units=_count(done.units),
+        "CONFIDENTIAL: {cells} of {units}, in {out}. No noise.",
+        cells=_counted(done.cells, "exact count"),
+        units=_counted(done.units, "area"),
         out=str(done.out),
     )
     if done.at_most > 1:
@@ -152,7 +152,8 @@ def _measured_body(done: Measured, rho: Quantity) -> Iterator[Part]:
             f"Records without a value of {' or '.join(done.left_out)} were left out, if there are any, as "
             "[input] says. How many is confidential: `discreet check-records` counts them."
         )
-    yield _ESTIMATES[done.post]
+    kind = "whole numbers of units" if done.clipped else "whole numbers"
+    yield _ESTIMATES[done.post].replace("whole numbers", kind)
     yield from map(Paragraph, clipped_sentences(done.clipped))
     yield _files(done.files)
     yield from ledger_note(done.ledger, "counts", counted=done.rehearsal is None)

@@ -27,6 +27,10 @@ def _count(number: int) -> Quantity:
     return Quantity(number, Style.COUNT)
 
 
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
 @describes(RecordCheck)
 def record_check_answer(found: RecordCheck) -> Answer:
     """Say whether records can be counted, all that is wrong with them, and the suggestion if there is one."""
@@ -67,7 +71,7 @@ def record_check_answer(found: RecordCheck) -> Answer:
 def _body(found: RecordCheck, *, is_shown: bool) -> Iterator[Part]:
     if found.usable:
         yield sentence(
-            "{records} can be counted for {release}: {rows} records.",
+            f"{{records}} can be counted for {{release}}: {{rows}} record{'s' * (found.rows != 1)}.",
             records=found.records,
             release=found.release,
             rows=_count(found.rows),
@@ -80,13 +84,15 @@ def _body(found: RecordCheck, *, is_shown: bool) -> Iterator[Part]:
         yield _column_table(found)
     if found.incomplete:
         yield sentence(
-            "{many} of {rows} records are left out because a value is missing, as [input] says.",
+            "{many} of {rows} records {are} left out because a value is missing, as [input] says.",
+            are=_are(found.incomplete),
             many=_count(found.incomplete),
             rows=_count(found.rows),
         )
     if found.excess and found.usable:
         yield sentence(
-            "{many} of {rows} records are left out at random, because one person has more than may count.",
+            "{many} of {rows} records {are} left out at random, because one person has more than may count.",
+            are=_are(found.excess),
             many=_count(found.excess),
             rows=_count(found.rows),
         )
