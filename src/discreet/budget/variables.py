@@ -49,7 +49,7 @@ class RecordWeight:
     def __init__(self, *, column: str, at_most: Exact, unit: Exact = 1) -> None:
         set_fields(
             self,
-            column=column_name(column, "column of the weight", ("column",)),
+            column=_column_name(column, "column of the weight", ("column",)),
             at_most=exact(at_most, name="at_most of the weight", field=("at_most",)),
             unit=exact(unit, name="unit of the weight", field=("unit",)),
         )
@@ -107,7 +107,7 @@ class Variable:
                 "a query states sum and count; it must state one of them, or neither", field=("count",)
             )
         key = "sum" if sum is not None else "count"
-        column = None if sum is None and count is None else column_name(sum or count, key, (key,))
+        column = None if sum is None and count is None else _column_name(sum or count, key, (key,))
         given = {"above": above, "at_most": at_most, "unit": None if unit == 1 else unit}
         if column is None and (
             stray := next((name for name, value in given.items() if value is not None), None)
@@ -223,7 +223,7 @@ def as_decimal(number: Fraction) -> str:
     return f"{whole}.{rest:0{digits}}"
 
 
-def column_name(name: object, what: str, field: Place) -> str:
+def _column_name(name: object, what: str, field: Place) -> str:
     """Check the name of a column that is added up: queries are called after it."""
     word = line(name, name=what, field=field)
     if word != word.strip() or _RESERVED.search(word) or word in _NAMES:
