@@ -141,14 +141,32 @@ def estimated_answer(done: Estimated) -> Answer:
     """Say what a run of `estimate` wrote, and what kind of estimates they are."""
     facts = (Fact("estimates", _count(done.cells)), Fact("areas", _count(done.units)))
     lost = f", {done.undetermined} of them not determined" if done.undetermined else ""
+    record = json_fields(done, undetermined="not_determined")
+    record.pop("held")
+    where = f"in {_place(done)}: {', '.join(done.files)}"
     return Answer(
         "Estimates",
-        json_fields(done, undetermined="not_determined"),
+        record,
         tuple(_estimated_body(done)),
         facts,
         command="discreet estimate",
-        summary=f"{done.cells} estimates of {done.units} areas{lost}, in {done.out}: {', '.join(done.files)}",
+        summary=f"{done.cells} estimates of {done.units} areas{lost}, {where}",
     )
+
+
+def _place(done: Estimated) -> str:
+    return "memory" if done.out is None else str(done.out)
+
+
+def _assumption(done: Estimated) -> str:
+    """Say what was taken for granted about a table whose noise no release states."""
+    laws = " and ".join(
+        one.replace("gaussian", "Gaussian").replace("laplace", "Laplace") for one in done.noise
+    )
+    text = f"No release states the noise: it is taken as {laws}, of the variances given. "
+    if done.counts:
+        return f"{text}Values are taken as counts, so intervals have whole ends, not below zero."
+    return f"{text}Values are not taken as counts: intervals are neither rounded nor cut at zero."
 
 
 def _estimated_body(done: Estimated) -> Iterator[Part]:
@@ -158,8 +176,10 @@ def _estimated_body(done: Estimated) -> Iterator[Part]:
         "{cells} estimates of {units} areas, in {out}. Nothing was spent.",
         cells=_count(done.cells),
         units=_count(done.units),
-        out=str(done.out),
+        out=_place(done),
     )
+    if done.noise:
+        yield Paragraph(_assumption(done))
     if not done.additive:
         yield (
             f"The {done.releases} releases differ in attributes or areas: each was estimated by itself, and "
@@ -176,4 +196,7 @@ def _estimated_body(done: Estimated) -> Iterator[Part]:
         yield sentence(
             "No measurement determines {many} of them; they are left empty.", many=_count(done.undetermined)
         )
-    yield _files(done.files)
+    if done.out is None:
+        yield Paragraph(f"Tables: {', '.join(done.files)} (to_pandas, to_polars, to_arrow).")
+    else:
+        yield _files(done.files)

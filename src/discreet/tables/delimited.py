@@ -32,7 +32,7 @@ from discreet.tables.sources import PACKED, Content, open_bytes
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-NUMERIC: tuple[Kind, ...] = ("whole", "number")
+NUMERIC: tuple[Kind, ...] = ("whole", "number", "gap")
 
 SIGNS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 """What may stand between fields, in words."""
@@ -48,6 +48,9 @@ NUMBER = re.compile(
 )
 EXPONENT = re.compile(r"\s*[-+]?[0-9]+\.?[0-9]*[eE][-+]?[0-9]+\s*")
 DECIMAL_COMMA = re.compile(r"\s*[-+]?[0-9]*,[0-9]+\s*")
+
+NOTHING = ("", "na", "n/a", "null", ".")
+"""What stands in a text where there is no number."""
 
 EMPTY_LINE = "an empty line"
 NOT_UTF8 = "not UTF-8, but perhaps Latin-1 or Windows-1252: save it as UTF-8"
@@ -306,7 +309,8 @@ def _types(kinds: Kinds, *, coded: bool) -> dict[str, ArrowType]:
     """Return the types of columns in Arrow."""
     pa = arrow()
     text = pa.dictionary(pa.int32(), pa.string()) if coded else pa.string()
-    types = {"text": text, "code": text, "any": text, "whole": pa.int64(), "number": pa.float64()}
+    types = {"text": text, "code": text, "any": text, "whole": pa.int64()}
+    types |= {"number": pa.float64(), "gap": pa.float64()}
     return {name: types[kind] for name, kind in kinds.items()}
 
 
@@ -349,6 +353,8 @@ def _number(text: str, kind: Kind, name: str) -> tuple[float, str]:
                 f"{name} is written with an exponent, so it may be rounded; write all of its digits",
             )
         return PLACEHOLDER, f"{name} is not a whole number"
+    if kind == "gap" and text.strip().casefold() in NOTHING:
+        return float("nan"), ""
     if NUMBER.fullmatch(text):
         return float(text), ""
     if DECIMAL_COMMA.fullmatch(text):

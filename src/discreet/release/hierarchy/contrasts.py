@@ -85,16 +85,18 @@ def named_contrasts(
     return contrasts
 
 
-def _compared(kind: str, found: Moments, chances: Chances, places: int) -> dict[str, Numbers]:
-    """Return the columns of a difference or ratio in some of so many `places`."""
+def _compared(kind: str, found: Moments, chances: Chances, places: int, counts: bool) -> dict[str, Numbers]:
+    """Return the columns of a difference or ratio in some of so many `places`, perhaps of counts."""
     if kind == "difference":
         values, one = found.a - found.b, np.ones_like(found.a)
         columns = {"estimate": values, "sd": np.sqrt(found.variances(one))}
         for name, level in chances:
             width = found.widths(one, level)
-            columns[f"lower{name}"], columns[f"upper{name}"] = close_ends(values, width)
+            ends = close_ends(values, width) if counts else (values - width, values + width)
+            columns[f"lower{name}"], columns[f"upper{name}"] = ends
         return columns
-    b = np.where(np.abs(found.b) < 1e-9, 0.0, found.b)  # an exact zero, but for rounding
+    # an exact zero, but for rounding
+    b = np.where((np.abs(found.b) < 1e-9) & counts, 0.0, found.b)
     with np.errstate(divide="ignore", invalid="ignore"):
         values = np.where(b != 0, found.a / b, np.nan)
         columns = {"estimate": values, "sd": np.sqrt(found.variances(values)) / np.abs(b)}
@@ -104,12 +106,12 @@ def _compared(kind: str, found: Moments, chances: Chances, places: int) -> dict[
 
 
 def _beside(
-    queries: Iterable[Sequence[tuple[str, Moments]]], chances: Chances, places: int
+    queries: Iterable[Sequence[tuple[str, Moments]]], chances: Chances, places: int, counts: bool
 ) -> dict[str, Numbers]:
     """Return the columns of differences and ratios: those of one query one below the other."""
     tables = []
     for some in queries:
-        made = [_compared(kind, moments, chances, places) for kind, moments in some]
+        made = [_compared(kind, moments, chances, places, counts) for kind, moments in some]
         tables.append({name: np.concatenate([one[name] for one in made]) for name in made[0]})
     return joined_columns(tables)
 
@@ -128,7 +130,7 @@ def contrast_blocks(
     if of_areas:
         flat = flat_tree([one.name for one, _, _ in of_areas], "contrast")
         got = ([(one.kind, moments(a, query, b, query)) for one, a, b in of_areas] for query in queries)
-        yield found.layout(flat, queries), _beside(got, chances, len(of_areas))
+        yield found.layout(flat, queries), _beside(got, chances, len(of_areas), found.counts)
     of_queries = [one for one in contrasts if one.areas is None]
     if not of_queries:
         return
@@ -136,7 +138,7 @@ def contrast_blocks(
 
     def of(places: int, *some: Found) -> dict[str, Numbers]:
         got = ([(one.kind, moments(at, one.one, at, one.two)) for at in some] for one in of_queries)
-        return _beside(got, chances, places)
+        return _beside(got, chances, places, found.counts)
 
     every = Layout.same(tree, cells)
     yield every, lambda units, _: of(tree.size, found.at(np.arange(units.start, units.stop)))
@@ -183,7 +185,7 @@ def changes_since(
             table = {"now": one.a, "before": two.a}
             both = Moments.change(one, two)
             for kind, prefix in (("difference", ""), ("ratio", "ratio_")):
-                columns = _compared(kind, both, chances, shared.size)
+                columns = _compared(kind, both, chances, shared.size, now.counts and before.counts)
                 table[kind] = columns.pop("estimate")
                 table |= {f"{prefix}{name}": one for name, one in columns.items()}
             tables.append(table)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.errors import InputError
 from discreet.estimation.estimates import SharedWork
@@ -48,18 +49,23 @@ def write_estimates(
         raise InputError(
             "whole-number tables add up; estimates of releases that differ do not: leave them out"
         )
+    if tables and (not found.counts or found.groups[0].estimates.given.pieces):
+        reason = "variances that differ within a query" if found.counts else "values that are not counts"
+        raise InputError(f"whole-number tables cannot be made of {reason}: leave them out")
     whole = WholeTables(found.groups[0].estimates) if tables else None
     tree = found.tree.first(found.units_down_to(down_to))
     layout = found.layout(tree, wanted)
     together = found.groups[0].attributes is not None
-    written = Written(tree, layout.size, _meanings(chances, tables, together))
+    counts = found.counts
+    written = Written(tree, layout.size, _meanings(chances, tables, together, counts))
 
     def columns(part: slice) -> dict[str, Numbers]:
         units = np.arange(part.start, part.stop)
         parts = found.at(units)
         made = []
         for query in wanted:
-            table, moved = with_ends(*found.numbers(parts, len(units), query, chances), chances)
+            numbers = found.numbers(parts, len(units), query, chances)
+            table, moved = with_ends(*numbers, chances, counts, counts)
             if whole is not None:
                 table["table"] = found.groups[0].turned(query, whole.rows(query, units))
             made.append({**table, "moved": moved})
@@ -81,14 +87,21 @@ def write_estimates(
 
 
 def with_ends(
-    values: Floats, deviations: Floats, widths: Sequence[Floats], chances: Chances
+    values: Floats,
+    deviations: Floats,
+    widths: Sequence[Floats],
+    chances: Chances,
+    whole: NDArray[np.bool_] | bool = True,
+    positive: NDArray[np.bool_] | bool = True,
 ) -> tuple[dict[str, Numbers], Numbers]:
-    """Return the columns of estimates of counts with their intervals, and where nothing was left of one."""
+    """Return the columns of estimates with their intervals, and where nothing was left of one.
+
+    Ends are rounded inwards where what is estimated is `whole`, and cut at zero where it is `positive`."""
     lost = np.isnan(values)
     table: dict[str, Numbers] = {"estimate": values, "sd": deviations}
     moved = np.zeros(values.shape, dtype=np.int8)
     for (name, _), width in zip(chances, widths, strict=True):
-        ends = count_ends(values, width)
+        ends = count_ends(values, width, whole, positive)
         moved |= ends.moved & ~lost
         table[f"lower{name}"] = np.where(lost, np.nan, ends.lower)
         table[f"upper{name}"] = np.where(lost, np.nan, ends.upper)
@@ -100,14 +113,17 @@ def joined_columns(tables: Sequence[Mapping[str, Numbers]]) -> dict[str, Numbers
     return {name: np.concatenate([one[name] for one in tables], axis=1).ravel() for name in tables[0]}
 
 
-def _meanings(chances: Chances, tables: bool, together: bool) -> dict[str, str]:
+def _meanings(chances: Chances, tables: bool, together: bool, counts: bool) -> dict[str, str]:
     found = {
         "estimate": "best linear unbiased estimate; empty: no measurement determines it",
         "sd": "its standard deviation",
     }
     for name, level in chances:
-        found[f"lower{name}"] = f"lower end of the {brief(100 * level)} % interval: whole, not negative"
-        found[f"upper{name}"] = "upper end; if the interval would be empty, both ends are the nearest count"
+        lower, upper = f"lower end of the {brief(100 * level)} % interval", "upper end"
+        if counts:
+            lower += ": whole, not negative"
+            upper += "; if the interval would be empty, both ends are the nearest count"
+        found[f"lower{name}"], found[f"upper{name}"] = lower, upper
     if tables:
         over = "over queries and levels" if together else "over levels, each query by itself"
         found["table"] = f"whole, not negative, consistent {over}; not unbiased"

@@ -30,8 +30,9 @@ from discreet.estimation.estimates import (
 from discreet.estimation.intervals import FAR, Noises, mixed_noises
 from discreet.estimation.laws import Errors, Terms
 from discreet.estimation.model import as_written
+from discreet.estimation.normal import Law
 from discreet.estimation.tree import Floats, Integers, Tree
-from discreet.release.hierarchy.layout import Laws, Layout
+from discreet.release.hierarchy.layout import Layout
 from discreet.release.hierarchy.published import Exact, Published
 from discreet.release.tables import ArrowArray, arrow, strings
 from discreet.tables import Numbers
@@ -91,7 +92,7 @@ class _Moved:
 
     source: NoisySource
     place: Integers
-    laws: Laws
+    laws: Sequence[Mapping[str, Law]]
     cells: Mapping[str, int]
     in_order: bool
 
@@ -246,13 +247,18 @@ class JointEstimates:
         widths = [errors.half_widths(level)[of.ravel()].reshape(variance.shape) for _, level in chances]
         return estimate, np.sqrt(variance), [np.where(lost, np.nan, width) for width in widths]
 
-    def union(self, members: Integers) -> Found:
-        """Return a union of units in each group that has all of them."""
+    @property
+    def counts(self) -> bool:
+        """Whether the estimates are of counts."""
+        return all(group.estimates.given.counts for group in self.groups)
+
+    def union(self, members: Integers, weights: Floats | None = None) -> Found:
+        """Return a union of units, or a weighted sum of them, in each group that has all of them."""
         found: list[tuple[Union, NDArray[np.bool_]] | None] = []
         for group, index in zip(self.groups, self.index, strict=True):
             units = index[members]
             whole = bool(np.all(units >= 0))
-            found.append((group.estimates.union(units), np.ones(1, dtype=bool)) if whole else None)
+            found.append((group.estimates.union(units, weights), np.ones(1, dtype=bool)) if whole else None)
         if all(one is None for one in found):
             raise InputError("an area is made of areas of several releases that differ; none has all of them")
         return found
@@ -375,7 +381,9 @@ def _group(given: Sequence[Published], streamed: bool | None, workers: SharedWor
         for query, (who, rows) in one.exact.items():
             exact[query] = _join_exact(query, exact.get(query), (place[who], rows))
     blocks = {query: block for one in given for query, block in one.blocks.items()}
-    measured = Measurements(replace(tree, kind=kind.ravel()), tuple(sources), exact, blocks)
+    pieces = {name: piece for one in given for name, piece in one.pieces.items()}
+    counts = all(one.counts for one in given)
+    measured = Measurements(replace(tree, kind=kind.ravel()), tuple(sources), exact, blocks, pieces, counts)
     labels = {query: names for one in given for query, names in one.labels.items()}
     held = None if streamed is None else not streamed
     found = Estimates(attributes, measured, held=held, workers=workers)

@@ -10,6 +10,7 @@ import numpy as np
 from discreet.budget import Attributes, Tabulation
 from discreet.errors import InputError
 from discreet.estimation.estimates import InMemory, NoisySource, Rows
+from discreet.estimation.model import Piece
 from discreet.estimation.tree import Integers, Tree
 from discreet.release.hierarchy.layout import Laws, Layout
 from discreet.release.tables import ArrowArray, arrow, strings
@@ -41,6 +42,12 @@ class Published:
     """Cells that some units cannot have, by the name they have in `exact`."""
     left_out: tuple[str, ...] = ()
     """What stands in the files and was not used, and why."""
+    pieces: Mapping[str, Piece] = field(default_factory=dict)
+    """Parts of queries, in `source` and `exact` in the place of the whole query."""
+    counts: bool = True
+    """Whether what was measured are counts, or real numbers."""
+    assumed: str = ""
+    """The law that the noise is taken to have, if no release states it."""
 
 
 def in_memory(layout: Layout, values: Integers, laws: Laws, attributes: Attributes | None) -> InMemory:
