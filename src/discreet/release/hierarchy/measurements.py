@@ -100,7 +100,7 @@ def read_in_memory(
     kept = None if invariants is None else read_held(invariants, problems)
     stop_unless_usable(table, areas, kept)
     tree, table = noisy_tree(table, areas, form)
-    layout, position = _layout(table, tree)
+    layout, position = _layout(table, tree, every=stated is not None)
     marked = marked or MARK in table.words
     origin = table.origin("measurements")
     if stated is not None:
@@ -164,14 +164,20 @@ def with_zeros(one: Published, zeros: TableSource) -> Published:
 # -- tables that are held in memory ------------------------------------------------------------------------
 
 
-def _layout(table: ReadTable, tree: Tree) -> tuple[Layout, Integers]:
-    """Return where the cells of a table stand, and the position of each row there."""
+def _layout(table: ReadTable, tree: Tree, *, every: bool) -> tuple[Layout, Integers]:
+    """Return where the cells of a table stand, and the position of each row there.
+
+    An area has rows of all cells of its level; or it may have none, unless `every` area must have them."""
     problems = table.problems
     unit = units_of(table, tree, levels=True)
     layout = _found_layout(table, tree, unit)
     position, there = positions(layout, table, unit)
-    if not there.all():
-        missing = int(np.count_nonzero(~there))
+    lacks = ~there
+    if not every:
+        where = np.repeat(np.arange(tree.size), np.diff(layout.base))
+        lacks &= np.bincount(where[there], minlength=tree.size)[where] > 0
+    if lacks.any():
+        missing = int(np.count_nonzero(lacks))
         some = "1 cell is" if missing == 1 else f"{missing} cells are"
         problems.at(
             f"{some} missing: each area must have all cells of its level; if a cell was not measured, leave "

@@ -41,8 +41,11 @@ USUAL = ("variance", *DEVIATIONS, "margin90", "margin95", "margin99")
 SMALLEST = 1e-300
 """The smallest variance: its inverse is a number."""
 
-MOST_LAWS = 5_000
-"""The most variances of discrete noise in one table: each is a law, whose quantiles are computed."""
+MOST_DIFFERENT = 2_000_000
+"""The most variances of areas that differ, each of a query or of a piece of one."""
+
+MOST_DISCRETE = 20_000
+"""The same for discrete noise, of whose sums the quantiles are computed: one takes up to a few milliseconds."""
 
 NOISES = ("discrete gaussian", "discrete laplace", "normal")
 
@@ -375,12 +378,18 @@ def _is_variance(table: ReadTable, form: TableForm) -> bool:
 
 def _laws(kinds: Floats, names: Sequence[str], noise: str) -> list[dict[str, Law]]:
     """Return the laws by kind and query or piece."""
-    sizes = np.unique(kinds[np.isfinite(kinds)])
-    if noise != "normal" and len(sizes) > MOST_LAWS:
+    if noise != "normal" and kinds.size > MOST_DISCRETE:
         raise InputError(
-            f"the table has {len(sizes)} different variances of discrete noise; at most {MOST_LAWS} are "
-            "possible: say that the noise is normal (--noise normal), which for large variances is the same"
+            f"the noise is {noise}, and {kinds.size} variances of areas that differ are too many for its law; "
+            f"at most {MOST_DISCRETE} are possible: say that it is normal (--noise normal), which differs from "
+            "it by less than half a count"
         )
+    if kinds.size > MOST_DIFFERENT:
+        raise InputError(
+            f"the table has {kinds.size} variances of areas that differ; at most {MOST_DIFFERENT} are "
+            "possible: take fewer areas at a time, or give areas and cells one variance"
+        )
+    sizes = np.unique(kinds[np.isfinite(kinds)])
     law = {size: _law(noise, size) for size in sizes.tolist()}
     return [
         {name: law[size] for name, size in zip(names, row, strict=True) if math.isfinite(size)}
