@@ -144,6 +144,7 @@ def compare(seed: int) -> tuple[float, int, int]:
         noise="normal",
         counts=False,
         levels=["0.9"],
+        streamed=[None, True][seed % 2],
     )
     x, covariance, free = dense(problem)
     worst, lost, exact = 0.0, 0, 0
@@ -215,6 +216,23 @@ def test_normal_errors_alone_have_a_normal_quantile_of_full_accuracy() -> None:
         expected = normal_quantile(level) * 1.25**0.5
         assert errors.half_widths(level)[0] == pytest.approx(expected, rel=1e-12)
         assert errors.settled_widths(level)[0] == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_mean_of_normal_and_discrete_noise_is_covered() -> None:
+    """Two tables of one area: the half-width of their mean covers at least what it claims, hardly more."""
+    law = DiscreteGaussian.of_true_variance(1.5)
+    for size, most in ((0.5, 0.905), (1.5, 0.91), (20.0, 0.92)):
+        whole = pa.table({"unit": ["A"], "value": [40], "variance": [1.5]})
+        real = pa.table({"unit": ["A"], "value": [40.5], "sd": [size**0.5]})
+        row = estimate([whole, real], counts=False).to_pandas().iloc[0]
+        share = size / (1.5 + size)
+        phi = NormalDist(0, (1 - share) * size**0.5).cdf
+        half = (row["upper90"] - row["lower90"]) / 2
+        inside = sum(
+            float(law.pmf(n)) * (phi(half - share * n) - phi(-half - share * n)) for n in range(-30, 31)
+        )
+        assert row["estimate"] == pytest.approx(share * 40 + (1 - share) * 40.5)
+        assert 0.9 - 1e-6 < inside < most, size
 
 
 def families(variances: Any, noise: Any) -> pa.Table:

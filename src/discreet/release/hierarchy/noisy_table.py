@@ -45,7 +45,7 @@ MOST_DIFFERENT = 2_000_000
 """The most variances of areas that differ, each of a query or of a piece of one."""
 
 MOST_DISCRETE = 20_000
-"""The same for discrete noise, of whose sums the quantiles are computed: one takes up to a few milliseconds."""
+"""The same for discrete noise: the quantile of a sum of such noises takes up to some milliseconds."""
 
 NOISES = ("discrete gaussian", "discrete laplace", "normal")
 
@@ -380,9 +380,8 @@ def _laws(kinds: Floats, names: Sequence[str], noise: str) -> list[dict[str, Law
     """Return the laws by kind and query or piece."""
     if noise != "normal" and kinds.size > MOST_DISCRETE:
         raise InputError(
-            f"the noise is {noise}, and {kinds.size} variances of areas that differ are too many for its law; "
-            f"at most {MOST_DISCRETE} are possible: say that it is normal (--noise normal), which differs from "
-            "it by less than half a count"
+            f"the noise is {noise}, and the table has {kinds.size} variances of areas that differ, of which "
+            f"at most {MOST_DISCRETE} are possible: say that it is normal (--noise normal)"
         )
     if kinds.size > MOST_DIFFERENT:
         raise InputError(
