@@ -44,8 +44,9 @@ SMALLEST = 1e-300
 MOST_DIFFERENT = 2_000_000
 """The most variances of areas that differ, each of a query or of a piece of one."""
 
-MOST_DISCRETE = 20_000
-"""The same for discrete noise: the quantile of a sum of such noises takes up to some milliseconds."""
+MOST_DISCRETE, MOST_SMALL, SMALL = 20_000, 2_000, 2.0
+"""The same for discrete noise, and for discrete noise of a variance below `SMALL`: the law of a sum of such
+noises, whose lattice shows, takes about ten milliseconds; that of others about one."""
 
 NOISES = ("discrete gaussian", "discrete laplace", "normal")
 
@@ -378,10 +379,12 @@ def _is_variance(table: ReadTable, form: TableForm) -> bool:
 
 def _laws(kinds: Floats, names: Sequence[str], noise: str) -> list[dict[str, Law]]:
     """Return the laws by kind and query or piece."""
-    if noise != "normal" and kinds.size > MOST_DISCRETE:
+    small = int(np.sum(kinds < SMALL))
+    if noise != "normal" and (kinds.size > MOST_DISCRETE or small > MOST_SMALL):
         raise InputError(
-            f"the noise is {noise}, and the table has {kinds.size} variances of areas that differ, of which "
-            f"at most {MOST_DISCRETE} are possible: say that it is normal (--noise normal)"
+            f"the noise is {noise}, and the table has {kinds.size} variances of areas that differ, {small} "
+            f"of them below {SMALL:g}; at most {MOST_DISCRETE}, and {MOST_SMALL} below {SMALL:g}, are possible: "
+            "say that it is normal (--noise normal)"
         )
     if kinds.size > MOST_DIFFERENT:
         raise InputError(
