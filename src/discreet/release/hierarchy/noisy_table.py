@@ -383,8 +383,8 @@ def _laws(kinds: Floats, names: Sequence[str], noise: str) -> list[dict[str, Law
     if noise != "normal" and (kinds.size > MOST_DISCRETE or small > MOST_SMALL):
         raise InputError(
             f"the noise is {noise}, and the table has {kinds.size} variances of areas that differ, {small} "
-            f"of them below {SMALL:g}; at most {MOST_DISCRETE}, and {MOST_SMALL} below {SMALL:g}, are possible: "
-            "say that it is normal (--noise normal)"
+            f"of them below {SMALL:g}; at most {MOST_DISCRETE}, and {MOST_SMALL} below {SMALL:g}, are "
+            "possible: say that it is normal (--noise normal)"
         )
     if kinds.size > MOST_DIFFERENT:
         raise InputError(
