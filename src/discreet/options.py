@@ -16,8 +16,9 @@ from functools import wraps
 from pathlib import Path
 from typing import Annotated, Literal, ParamSpec, TypeVar, get_args, get_origin
 
-from discreet.budget import Attributes, Neighbours, Release
+from discreet.budget import Attributes, Neighbours, Release, TableInput
 from discreet.budget.goals import Goal
+from discreet.errors import InputError
 from discreet.files import FilePath
 from discreet.numbers import Exact
 from discreet.tables import TableSource
@@ -112,6 +113,10 @@ Geocodes = Annotated[
     str | None,
     Option("With records: the lowest areas are geocodes, nested by prefixes of these lengths.", "N,N"),
 ]
+RecordInput = Annotated[
+    TableInput | FilePath | None,
+    file_option("With records: how they are written, the section [input]. Default: that of the release."),
+]
 Identifier = Annotated[str | None, Option("With records: the column that identifies people.", "COLUMN")]
 AtMost = Annotated[
     int | None,
@@ -123,8 +128,8 @@ Excess = Annotated[
 LedgerFile = Annotated[
     FilePath | None,
     file_option(
-        "The ledger of the population; it must exist. Default: DISCREET_LEDGER, or discreet-ledger.json "
-        "beside the input."
+        "The ledger of the population; it must exist. Default: DISCREET_LEDGER, that of the policy, or "
+        "discreet-ledger.json beside the input."
     ),
 ]
 KeyFile = Annotated[
@@ -308,12 +313,35 @@ class Tabulating:
     _: KW_ONLY
     units: Annotated[TableSource, Option("All areas: columns unit, level, parent.", "FILE", reads=Path)]
     geocodes: Geocodes = None
+    input: RecordInput = None
     id: Identifier = None
     at_most: AtMost = None
     excess: Excess = "refuse"
     ledger: LedgerFile = None
     key: KeyFile = None
     format: Format = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Checking:
+    """What `check_records` takes."""
+
+    release: Release
+    records: TableSource
+    _: KW_ONLY
+    units: Annotated[
+        TableSource,
+        file_option("All areas: columns unit, level, parent. Without it, areas are not checked."),
+    ] = None
+    geocodes: Geocodes = None
+    input: RecordInput = None
+    id: Identifier = None
+    at_most: AtMost = None
+    excess: Excess = "refuse"
+    suggest: Annotated[bool, Option("Suggest an [input] that would read the records.")] = False
+    show: Annotated[
+        bool, Option("Show texts of the file that are no values; confidential, so on a terminal only.")
+    ] = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -342,6 +370,7 @@ class Measuring:
         file_option("All cells: query, cell. With it and --units, rows with zeros may be left out."),
     ] = None
     geocodes: Geocodes = None
+    input: RecordInput = None
     id: Identifier = None
     at_most: AtMost = None
     excess: Excess = "refuse"
@@ -437,6 +466,19 @@ class Estimating:
         TableSource | None,
         Option("Changes since an earlier release: its measurements.", "EARLIER", reads=Path | None),
     ] = None
+    prints: Annotated[
+        Sequence[str],
+        repeated_option(
+            'Tables to print, such as "age * sex": --out is a file .xlsx, .html or .csv, or a directory for '
+            "CSV files; may be repeated.",
+            "QUERY",
+            "print",
+        ),
+    ] = ()
+    margins: Annotated[
+        Literal["beside", "beneath", "none"],
+        Option("With --print: where margins of error stand. Default: beside.", "beside|beneath|none"),
+    ] = "beside"
     levels: Annotated[
         Sequence[str | Fraction],
         repeated_option("Levels of the intervals; default: 0.9 and 0.95; may be repeated.", "P", "level"),
@@ -457,6 +499,32 @@ class Estimating:
         TableSource | None,
         file_option("Combinations that some areas cannot have: unit, and columns of attributes."),
     ] = None
+    sampling: Annotated[
+        FilePath | None,
+        file_option(
+            "Sampling errors, so that intervals are about the population: columns unit, query, cell, and "
+            "sampling_variance, sampling_sd or rep_1, rep_2, ..."
+        ),
+    ] = None
+    replicate_factor: Annotated[
+        str | Fraction | None,
+        Option(
+            "With replicates: what their squared deviations are multiplied by, such as 4/80.",
+            "F",
+            reads=str | None,
+        ),
+    ] = None
+    replicate_noise: Annotated[
+        str | Fraction | None,
+        Option(
+            "With replicates that are noisy: the variance of their noise, to take off.", "V", reads=str | None
+        ),
+    ] = None
+    draws: Annotated[
+        int | None,
+        Option("Add this many draws of all estimates, with their covariances, for other programs.", "N"),
+    ] = None
+    seed: Annotated[int | None, Option("With draws: draw the same again.", "SEED")] = None
     within: Annotated[
         str | None,
         Option("Only the part of the Bureau's files within this area, such as a state.", "GEOCODE"),
@@ -469,3 +537,11 @@ class Estimating:
     format: Format = None
     for_spreadsheets: ForSpreadsheets = False
     streamed: bool | None = None
+
+    @property
+    def sources(self) -> list[TableSource]:
+        """The measurements: at least one."""
+        found = list(self.noisy) if isinstance(self.noisy, list | tuple) else [self.noisy]
+        if not found:
+            raise InputError("there is nothing to estimate from: name the output of `measure`")
+        return found

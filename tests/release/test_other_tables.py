@@ -84,7 +84,6 @@ def test_a_download_of_the_american_community_survey(
         ("variance", 4.0, "discrete gaussian"),
         ("sd", 2.0, "normal"),
         ("SE", 2.0, "normal"),
-        ("standard_error", 2.0, "normal"),
         ("margin90", 2 * Z90, "normal"),
         ("margin95", 2 * NormalDist().inv_cdf(0.975), "normal"),
         ("margin99", 2 * NormalDist().inv_cdf(0.995), "normal"),

@@ -33,7 +33,7 @@ _SIZES = (
     Column(key="cells"),
     Column("sd of the noise", "noise_sd"),
     Column("sd of the estimate", "sd"),
-    Column("95 % margin", "margin95"),
+    Column("95 % margin (noise only)", "margin95"),
 )
 LEVELS = (Column("level", is_text=True), Column("query", "query", is_text=True), Column(key="level"))
 """The first columns of a table of levels and queries."""
@@ -119,7 +119,7 @@ def sizes_panel(margins: Mapping[str, float], unit: str) -> Panel:
     who = "people in the group" if unit == "person" else f"{unit}s in the group"
     x = Axis(who, 10.0, 1e6, is_log=True, written=Notation.COUNT)
     least = 10.0 ** math.floor(math.log10(low))
-    y = Axis("95 % margin over the size", least, is_log=True, written=Notation.PERCENT)
+    y = Axis("95 % margin (noise only) over the size", least, is_log=True, written=Notation.PERCENT)
     return Panel(x, y, tuple(lines))
 
 
@@ -231,10 +231,10 @@ def margins_section(release: Release, estimates: Accuracy | None) -> Answer:
         )
     columns = [Column("level", is_text=True), Column("query", is_text=True)]
     if estimates is not None:
-        columns += map(Column, ("estimate, standard deviation", "estimate, 95 % margin"))
+        columns += map(Column, ("estimate, standard deviation", "estimate, 95 % margin (noise only)"))
         columns += map(Column, ("noise, standard deviation", "noise, 95 % margin"))
     else:
-        columns += map(Column, ("standard deviation", "95 % margin of error"))
+        columns += map(Column, ("standard deviation", "95 % margin of error (noise only)"))
     rows = tuple(
         (
             level_name(line.level),

@@ -79,6 +79,12 @@ def _tabulated_body(done: Tabulated) -> Iterator[Part]:
             left_out=_count(done.left_out),
             records=_count(done.records),
         )
+    if done.incomplete:
+        yield sentence(
+            "{incomplete} of {records} records were left out because a value is missing, as [input] says.",
+            incomplete=_count(done.incomplete),
+            records=_count(done.records),
+        )
     counts, units, *_ = (done.out / name for name in done.files)
     yield _files(done.files)
     yield Paragraph(f"Next: discreet measure --counts {counts} --units {units}.")
@@ -128,6 +134,11 @@ def _measured_body(done: Measured, rho: Quantity) -> Iterator[Part]:
     if done.exact:
         pairs = ", ".join(f"{query} of {level_name(level)}" for level, query in done.exact)
         yield Paragraph(f"Published without noise, outside the guarantee: {pairs}.")
+    if done.left_out:
+        yield Paragraph(
+            f"Records without a value of {' or '.join(done.left_out)} were left out, if there are any, as "
+            "[input] says. How many is confidential: `discreet check-records` counts them."
+        )
     yield _ESTIMATES[done.post]
     yield _files(done.files)
     yield from ledger_note(done.ledger, "counts", counted=done.rehearsal is None)
@@ -196,7 +207,34 @@ def _estimated_body(done: Estimated) -> Iterator[Part]:
         yield sentence(
             "No measurement determines {many} of them; they are left empty.", many=_count(done.undetermined)
         )
+    if done.noise and not done.sampled:
+        yield Paragraph("Intervals: of the errors as given, and of nothing else.")
+    else:
+        yield from intervals_said(sampled=done.sampled)
+    if done.draws:
+        yield Paragraph(
+            f"Draws: {done.draws} of every estimate. Each is the estimate less an error drawn anew, with the "
+            "covariances of all areas and tables."
+        )
     if done.out is None:
         yield Paragraph(f"Tables: {', '.join(done.files)} (to_pandas, to_polars, to_arrow).")
     else:
         yield _files(done.files)
+
+
+def intervals_said(*, sampled: bool) -> Iterator[Paragraph]:
+    """Say what intervals and margins of error allow for."""
+    if not sampled:
+        yield Paragraph(
+            "Intervals: noise only. They hold the count as it is in the data, not that of a population of "
+            "which the data are a sample."
+        )
+        return
+    yield Paragraph(
+        "Intervals: noise and sampling. They are about the population, as far as the sampling errors given "
+        "are right."
+    )
+    yield Paragraph(
+        "CAUTION: sampling errors computed from confidential records are a release of their own. They must "
+        "be public already, or protected and paid for; nothing here does so."
+    )

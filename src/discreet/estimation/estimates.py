@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -190,6 +191,17 @@ class Estimates:
                 "entries of all matrices, are possible. State no attributes (then each cell is by itself), "
                 "take fewer areas, or give cells of a query one variance"
             )
+
+    def remeasured(self, sources: tuple[NoisySource, ...]) -> Estimates:
+        """Return the estimates from other values of the same measurements; all exact counts are zero.
+
+        Estimates are linear, so those of noise alone are the errors that it makes.
+        """
+        other = copy(self)
+        exact = {query: (units, np.zeros_like(rows)) for query, (units, rows) in self.given.exact.items()}
+        other.given = replace(self.given, sources=sources, exact=exact)
+        other._passes = other._solve()
+        return other
 
     def _check_exact(self) -> None:
         """Refuse exact counts that contradict each other: the estimates then fail to reproduce them.
@@ -438,15 +450,15 @@ class Union:
         self.is_positive = estimates.given.counts and bool(np.all(factors >= 0))
         """Whether what is estimated cannot be below zero."""
         # replace a whole family by its parent, which may be determined even if its children are not
-        self._units, self._factors = estimates.tree.merged(units, factors)
-        x = estimates.at(self._units).x
-        self._x = [np.tensordot(self._factors, values, axes=1)[None] for values in x]
+        self.units, self.factors = estimates.tree.merged(units, factors)
+        x = estimates.at(self.units).x
+        self._x = [np.tensordot(self.factors, values, axes=1)[None] for values in x]
 
     @cached_property
     def _weights(self) -> ByComponent:
         estimates = self._estimates
         return [
-            sum_weights(solution, estimates.tree, estimates.node, self._units, self._factors)
+            sum_weights(solution, estimates.tree, estimates.node, self.units, self.factors)
             for solution in estimates.solutions
         ]
 
@@ -462,7 +474,7 @@ class Union:
             rows = solution.open()[self._estimates.tree.kind] @ A
             sizes, directions = np.linalg.svd(np.linalg.qr(rows.reshape(-1, A.shape[2]), mode="r"))[1:]
             # a projector's share of a sum counts relative to the largest weight in the sum
-            scale = np.abs(self._factors).max(initial=0.0)
+            scale = np.abs(self.factors).max(initial=0.0)
             kept = directions[: len(sizes)][sizes > 1e-8 * scale]
             projectors.append((kept.T @ kept)[None])
         return projectors
@@ -476,7 +488,7 @@ class Union:
         """Return the estimates of the cells of a query, in one row; nan if not determined."""
         estimates = self._estimates
         projection = estimates.model.projection(query)
-        nodes = np.unique(estimates.node[self._units])
+        nodes = np.unique(estimates.node[self.units])
         lost = estimates.view.undetermined(query, nodes)[:, projection.classes]
         values = projection.read(self._x)
         if self.is_whole:
@@ -513,8 +525,8 @@ class Union:
         """Return the half-widths of intervals; nan if not determined. A union of a single unit has that
         unit's interval."""
         estimates = self._estimates
-        if len(self._units) == 1:
-            return float(abs(self._factors[0])) * estimates.at(self._units).widths(query, level)
+        if len(self.units) == 1:
+            return float(abs(self.factors[0])) * estimates.at(self.units).widths(query, level)
         noises, _ = self.shared(query, self, query)
         variances, classes = self.variances(query), estimates.model.projection(query).classes
         return shared_widths(noises, classes[None], np.zeros_like(variances), variances, level)

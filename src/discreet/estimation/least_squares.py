@@ -10,8 +10,9 @@ the weighted moments less those of the noise. Since the mean is estimated too, t
 1 - w_i / sum(w) times: with equal weights a sample variance, divided by n - 1, less the noise's variance.
 
 *Variance.* The sandwich A^-1 B A^-1. About the model B is the sum of psi psi' with residuals divided by one
-less the leverage (HC2 without noise). About the table at hand only the noise is random, and B follows from
-its covariances.
+less the leverage: the jackknife's, HC3 without noise. It is a little too large where residuals vary alike,
+which the critical value makes up for, and hardly too small where they do not. About the table at hand only
+the noise is random, and B follows from its covariances.
 
 *Intervals.* Four things are amended in the usual one:
 
@@ -283,9 +284,9 @@ def _times(matrix: Floats, vector: Floats) -> Floats:
 
 
 def _sandwich(moments: _Moments, fit: _Solved) -> Floats:
-    """The sum of squares of the score, each row by one less its leverage."""
+    """The sum of squares of the score, each row divided by one less its leverage."""
     score = moments.z * fit.residual[..., None] - moments.counted[..., None] * fit.shared_noise
-    score = score * (moments.w / np.sqrt(1.0 - fit.leverage))[..., None]
+    score = score * (moments.w / (1.0 - fit.leverage))[..., None]
     return np.asarray(np.swapaxes(score, -1, -2) @ score)
 
 
@@ -406,7 +407,7 @@ class _Functional:
         parts = (w * self.regressor) ** 2
         whole = (parts * variance).sum(axis=-1, keepdims=True)
         known = whole > 0  # else the regressor is constant
-        parts = parts * np.maximum(left, 0.0) / (1.0 - fit.leverage) / np.where(known, whole, 1.0)
+        parts = parts * np.maximum(left, 0.0) / (1.0 - fit.leverage) ** 2 / np.where(known, whole, 1.0)
         normal = _critical_value(np.where(known, parts, 1.0 / parts.shape[-1]), chance)
         # noise that regressor and residual share adds to the fourth moments of the score, which makes the
         # tails of a sum divided by its own root mean square lighter: its fourth cumulant is -2 times theirs

@@ -6,8 +6,9 @@ it will do if it is the only one. Numbers that are all whole are as good as inte
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -20,9 +21,10 @@ Codes = NDArray[np.int32]
 Numbers = NDArray[Any]
 """A column of numbers, whole or not."""
 
-Kind = Literal["text", "code", "whole", "number", "gap", "any"]
+Kind = Literal["text", "written", "code", "whole", "number", "gap", "any"]
 """What a column holds; of one that may hold anything nothing is checked. Where columns have types, a text may
-be a whole number, and a code may not: it would have lost its leading zeros. A gap is a number, or nothing."""
+be a whole number, and a code may not: it would have lost its leading zeros. What is written may be any number
+or true and false, as a text file would have it. A gap is a number, or nothing."""
 
 Kinds = Mapping[str, Kind]
 
@@ -85,9 +87,10 @@ def check_schema(
     is_a = arrow().types
     numbers = [is_a.is_integer, is_a.is_floating, is_a.is_decimal]
     codes = [is_a.is_string, is_a.is_large_string, is_a.is_string_view]
-    allowed = {"text": [*codes, *numbers], "code": codes}
+    allowed = {"text": [*codes, *numbers], "written": [*codes, *numbers, is_a.is_boolean], "code": codes}
     needs = {
         "text": "it must hold text",
+        "written": "it must hold text or numbers",
         "code": "it must hold text",
         "whole": "a column of integers is needed",
         "number": "a column of numbers is needed",
@@ -102,6 +105,39 @@ def check_schema(
             problems.say(f"column {name} of {file} is of type {stored}; {needs[kind]}")
 
 
+def numeric_columns(schema: ArrowSchema) -> frozenset[str]:
+    """Return the columns whose type is that of numbers, or that had numbers among their texts."""
+    is_a = arrow().types
+    numbers = (is_a.is_integer, is_a.is_floating, is_a.is_decimal)
+    return frozenset(
+        one.name
+        for one in schema
+        if any(is_one(one.type) for is_one in numbers) or _MIXED in (one.metadata or {})
+    )
+
+
+_MIXED = b"discreet: numbers among texts"
+
+
+def text_of_number(value: object) -> object:
+    """Return a number as a text file has it, and anything else as it is.
+
+    >>> text_of_number(17.0), text_of_number(17.5), text_of_number("NA"), text_of_number(None)
+    ('17', '17.5', 'NA', None)
+    """
+    if not isinstance(value, Real):
+        return value
+    number = float(value)
+    return str(int(number)) if abs(number) < 2**53 and number.is_integer() else str(value)
+
+
+def with_mixtures(table: ArrowTable, names: Iterable[str]) -> ArrowTable:
+    """Mark columns of texts that had numbers among them, which a program wrote as texts."""
+    pa, mixed = arrow(), set(names)
+    fields = [one.with_metadata({_MIXED: b""}) if one.name in mixed else one for one in table.schema]
+    return table.cast(pa.schema(fields)) if mixed else table
+
+
 def conformed(table: ArrowTable, kinds: Kinds, problems: Problems, *, start: int = 0) -> ArrowTable:
     """Return the columns of a table as what they should hold; what does not fit is reported and replaced.
 
@@ -114,6 +150,9 @@ def conformed(table: ArrowTable, kinds: Kinds, problems: Problems, *, start: int
         stored = column.type
         wanted = {"whole": pa.int64(), "number": pa.float64(), "gap": pa.float64()}.get(kind)
         if kind == "any" or (stored == wanted and not column.null_count):
+            continue
+        if kind == "written":
+            table = table.set_column(place, name, written_out(column))
             continue
         if wanted is not None and column.null_count and kind != "gap":
             missing = np.asarray(column.is_null().to_numpy(zero_copy_only=False), dtype=np.bool_)
@@ -134,6 +173,27 @@ def conformed(table: ArrowTable, kinds: Kinds, problems: Problems, *, start: int
             column = column.fill_null(pa.scalar(instead, wanted))
         table = table.set_column(place, name, column)
     return table
+
+
+def written_out(column: ArrowArray) -> ArrowArray:
+    """Return texts as they are, and other values as a text file has them: 17 for 17.0, and 17.5.
+
+    >>> written_out(arrow().chunked_array([[17.0, 17.5, None]])).to_pylist()
+    ['17', '17.5', None]
+    """
+    pa, pc, is_a = arrow(), arrow("compute"), arrow().types
+    if is_a.is_dictionary(column.type) and is_a.is_string(column.type.value_type):
+        return column
+    if is_a.is_decimal(column.type):
+        trimmed = pc.replace_substring_regex(column.cast(pa.string()), r"\.0*$", "")
+        return pc.replace_substring_regex(trimmed, r"(\.[0-9]*[1-9])0+$", r"\1")
+    if not is_a.is_floating(column.type):
+        return column.cast(pa.string())
+    column = column.cast(pa.float64())
+    column = pc.if_else(pc.is_nan(column), pa.scalar(None, pa.float64()), column)
+    is_whole = pa.array(~_not_whole(column))
+    whole = pc.if_else(is_whole, column, pa.scalar(None, pa.float64())).cast(pa.int64())
+    return pc.if_else(is_whole, whole.cast(pa.string()), column.cast(pa.string()))
 
 
 def _not_whole(column: ArrowArray) -> NDArray[np.bool_]:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from discreet.errors import DiscreetError, InputError
-from discreet.files import ArrowTable, arrow
-from discreet.tables.delimited import NOT_UTF8
-from discreet.tables.sources import INSIDE, chosen, which
+from discreet.files import ArrowArray, ArrowSchema, ArrowTable, arrow
+from discreet.tables.columns import text_of_number, with_mixtures
+from discreet.tables.sources import INSIDE, UTF8, chosen, which
 
 if TYPE_CHECKING:
     import duckdb
@@ -88,11 +88,13 @@ class DatabaseTable:
             with closing(_sqlite(self.path)) as connection:
                 rows = connection.execute(query)
                 while part := rows.fetchmany(ROWS):
-                    values = zip(*part, strict=True)
-                    parts.append(pa.table(dict(zip(self.columns, map(pa.array, values), strict=True))))
+                    columns = map(_texts_or_numbers, zip(*part, strict=True))
+                    parts.append(pa.table(dict(zip(self.columns, columns, strict=True))))
         if not parts:
             return pa.table({name: pa.nulls(0) for name in self.columns})
-        return pa.concat_tables(parts, promote_options="permissive")
+        mixed = [name for name in self.columns if _is_mixed([part.schema.field(name) for part in parts])]
+        parts = [_with_texts(part, mixed) for part in parts]
+        return with_mixtures(pa.concat_tables(parts, promote_options="permissive"), mixed)
 
     def _read_names(self) -> list[str]:
         query = self._query("*") + " LIMIT 0"
@@ -103,6 +105,30 @@ class DatabaseTable:
         # an index of SQLite that has all the columns would be read instead, in its own order
         end = " NOT INDEXED" if self.is_sqlite and not self.is_view else ""
         return f"SELECT {columns} FROM {_quoted(self.schema)}.{_quoted(self.name)}{end}"
+
+
+def _texts_or_numbers(values: Sequence[object]) -> ArrowArray:
+    """Return a column of SQLite's, which lets each value have a type: among texts, numbers are texts."""
+    kinds = {type(value) for value in values}
+    if str in kinds and kinds & {int, float}:
+        return arrow().array([text_of_number(one) for one in values]).dictionary_encode()  # marked by that
+    return arrow().array(values)
+
+
+def _is_mixed(fields: Sequence[ArrowSchema]) -> bool:
+    """Whether parts of a column are texts and numbers, or one of them is both."""
+    is_a, types = arrow().types, [one.type for one in fields]
+    texts, numbers = any(map(is_a.is_string, types)), any(map(is_a.is_primitive, types))
+    return any(map(is_a.is_dictionary, types)) or (texts and numbers)
+
+
+def _with_texts(part: ArrowTable, names: Sequence[str]) -> ArrowTable:
+    """Return a part of a table with texts for the numbers of some columns."""
+    for name in names:
+        values = [text_of_number(one) for one in part.column(name).to_pylist()]
+        texts = arrow().array(values, arrow().string())
+        part = part.set_column(part.schema.get_field_index(name), name, texts)
+    return part
 
 
 def _is_sqlite(path: Path) -> bool:
@@ -174,7 +200,7 @@ def _refusing(path: Path, *, is_sqlite: bool) -> Iterator[None]:
     except errors as error:
         is_text = is_sqlite and str(error).startswith("Could not decode to UTF-8")
     if is_text:
-        raise InputError(f"a text of {path.name} is {NOT_UTF8}")
+        raise InputError(f"a text of {path.name} is {UTF8.not_utf8}")
     raise InputError(
         f"{path.name} cannot be read as a {name} database: it is damaged, open in another program, or of "
         "another version"

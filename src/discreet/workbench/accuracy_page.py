@@ -234,11 +234,16 @@ def _table(margins: Margins, own: int) -> None:
             )
         )
     caption = (
-        "Standard deviations and 95 % margins, where no levels are merged. The last columns give the margin "
-        f"of the {margins.what} relative to a group of that size."
+        "Standard deviations and 95 % margins (noise only), where no levels are merged. The last columns "
+        f"give the margin of the {margins.what} relative to a group of that size."
     )
     kind = "best estimate" if margins.together else "estimate"
-    groups = [("", 2), ("noise", 2), (kind, 2), (f"margin of the {margins.what}, relative", len(sizes))]
+    groups = [
+        ("", 2),
+        ("noise", 2),
+        (f"{kind} (noise only)", 2),
+        (f"margin of the {margins.what}, relative", len(sizes)),
+    ]
     head = ["level", "query", *["std. dev.", "95 % margin"] * 2, *(f"of {size:,}" for size in sizes)]
     with c.box("wb-scroll"), c.box("wb-table wb-second-left", "table"):
         with c.box("", "caption"):
@@ -290,7 +295,8 @@ def _sizes(page: _AccuracyPage) -> None:
         without = "do not ask it" if len(missing) > 1 else "does not ask it"
         without = without if page.margins.has_none else "not determined there"
         left_out = f" Left out: {', '.join(missing)} ({without})." if missing and lines() else ""
-        return f"95 % margin of the {page.margins.what} of {page.query}, over the size.{left_out}"
+        of = f"{page.margins.what} of {page.query}"
+        return f"95 % margin (noise only) of the {of}, over the size.{left_out}"
 
     with c.card():
         with c.box("wb-between wb-top"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from discreet.budget import load
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, option
 from discreet.errors import InputError
@@ -74,7 +73,7 @@ def _profile(
 
     for one in priors:  # before the long work
         read_prior(one)
-    release = load(target)
+    release = console.read_release(target, between.neighbours)
     with screen.progress("Comparing paths") as progress:
         profile = risk_profile(
             release,

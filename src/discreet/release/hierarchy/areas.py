@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from discreet.estimation.tree import Tree
-from discreet.release.hierarchy.estimate_table import joined_columns, with_ends
+from discreet.release.hierarchy.estimate_table import joined_columns, with_ends, with_sampling
 from discreet.release.hierarchy.joint_estimates import Chances, Found, JointEstimates
 from discreet.release.hierarchy.layout import Layout, units_of
+from discreet.release.hierarchy.sampling import SamplingErrors
 from discreet.release.tables import strings
 from discreet.tables import Numbers, TableSource, read_table
 
@@ -39,7 +40,11 @@ def read_areas(source: TableSource, found: JointEstimates) -> dict[str, Found]:
 
 
 def area_estimates(
-    found: JointEstimates, unions: Mapping[str, Found], queries: Sequence[str], chances: Chances
+    found: JointEstimates,
+    unions: Mapping[str, Found],
+    queries: Sequence[str],
+    chances: Chances,
+    sampling: SamplingErrors | None = None,
 ) -> tuple[Layout, dict[str, Numbers]]:
     """Return the layout and columns of the estimates of unions of units."""
     tables = []
@@ -49,6 +54,10 @@ def area_estimates(
         for what in ("is_whole", "is_positive")
     )
     for query in queries:
+        if sampling is not None:
+            rows = [with_sampling(found, one, query, sampling, chances)[0] for one in unions.values()]
+            tables.append({name: np.concatenate([row[name] for row in rows]) for name in rows[0]})
+            continue
         got = [found.moments(one, query, one, query) for one in unions.values()]
         values, variances = (
             np.concatenate(rows) for rows in zip(*((m.a, m.var_a) for m in got), strict=True)

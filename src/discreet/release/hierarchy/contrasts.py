@@ -15,8 +15,12 @@ from discreet.release.hierarchy.areas import flat_tree
 from discreet.release.hierarchy.estimate_table import joined_columns
 from discreet.release.hierarchy.joint_estimates import Chances, Found, JointEstimates, name_of_query
 from discreet.release.hierarchy.layout import Layout
+from discreet.release.hierarchy.sampling import SampledPair, SamplingErrors
 from discreet.release.tables import Columns, arrow
 from discreet.tables import Numbers
+
+Compared = tuple[str, Moments, SampledPair | None]
+"""The kind of a contrast, its two estimates with their noise, and with their sampling errors if given."""
 
 CONTRASTS = {
     "difference": "interval: as that of a count, not rounded and not cut at zero",
@@ -85,13 +89,25 @@ def named_contrasts(
     return contrasts
 
 
-def _compared(kind: str, found: Moments, chances: Chances, places: int, counts: bool) -> dict[str, Numbers]:
+def _compared(
+    kind: str, noise: Moments, sampled: SampledPair | None, chances: Chances, places: int, counts: bool
+) -> dict[str, Numbers]:
     """Return the columns of a difference or ratio in some of so many `places`, perhaps of counts."""
+
+    def at(level: float | None) -> Moments:
+        return noise if sampled is None else sampled.added(noise, level)
+
+    found = at(None)
     if kind == "difference":
+        if sampled is not None and sampled.covariance is None:
+            raise InputError(
+                "the difference of two tables needs the covariance of their sampling errors, which variances "
+                "do not tell; give replicate estimates"
+            )
         values, one = found.a - found.b, np.ones_like(found.a)
         columns = {"estimate": values, "sd": np.sqrt(found.variances(one))}
         for name, level in chances:
-            width = found.widths(one, level)
+            width = at(level).widths(one, level)
             ends = close_ends(values, width) if counts else (values - width, values + width)
             columns[f"lower{name}"], columns[f"upper{name}"] = ends
         return columns
@@ -101,17 +117,17 @@ def _compared(kind: str, found: Moments, chances: Chances, places: int, counts: 
         values = np.where(b != 0, found.a / b, np.nan)
         columns = {"estimate": values, "sd": np.sqrt(found.variances(values)) / np.abs(b)}
     for name, level in chances:
-        columns[f"lower{name}"], columns[f"upper{name}"] = found.ratio_ends(b, values, level, places)
+        columns[f"lower{name}"], columns[f"upper{name}"] = at(level).ratio_ends(b, values, level, places)
     return columns
 
 
 def _beside(
-    queries: Iterable[Sequence[tuple[str, Moments]]], chances: Chances, places: int, counts: bool
+    queries: Iterable[Sequence[Compared]], chances: Chances, places: int, counts: bool
 ) -> dict[str, Numbers]:
     """Return the columns of differences and ratios: those of one query one below the other."""
     tables = []
     for some in queries:
-        made = [_compared(kind, moments, chances, places, counts) for kind, moments in some]
+        made = [_compared(*one, chances, places, counts) for one in some]
         tables.append({name: np.concatenate([one[name] for one in made]) for name in made[0]})
     return joined_columns(tables)
 
@@ -123,13 +139,18 @@ def contrast_blocks(
     queries: Sequence[str],
     chances: Chances,
     tree: Tree,
+    sampling: SamplingErrors | None = None,
 ) -> Iterator[tuple[Layout, dict[str, Numbers] | Columns]]:
     """Yield contrasts of areas, query by query, then contrasts of queries, unit by unit and area by area."""
-    moments = found.moments
+
+    def both(kind: str, a: Found, query: str, b: Found, its: str) -> Compared:
+        sampled = None if sampling is None else sampling.pair(a, query, b, its)
+        return kind, found.moments(a, query, b, its), sampled
+
     of_areas = [(one, *one.areas) for one in contrasts if one.areas is not None]
     if of_areas:
         flat = flat_tree([one.name for one, _, _ in of_areas], "contrast")
-        got = ([(one.kind, moments(a, query, b, query)) for one, a, b in of_areas] for query in queries)
+        got = ([both(one.kind, a, query, b, query) for one, a, b in of_areas] for query in queries)
         yield found.layout(flat, queries), _beside(got, chances, len(of_areas), found.counts)
     of_queries = [one for one in contrasts if one.areas is None]
     if not of_queries:
@@ -137,7 +158,7 @@ def contrast_blocks(
     cells = {one.name: found.names(one.one) for one in of_queries}
 
     def of(places: int, *some: Found) -> dict[str, Numbers]:
-        got = ([(one.kind, moments(at, one.one, at, one.two)) for at in some] for one in of_queries)
+        got = ([both(one.kind, at, one.one, at, one.two) for at in some] for one in of_queries)
         return _beside(got, chances, places, found.counts)
 
     every = Layout.same(tree, cells)
@@ -185,7 +206,7 @@ def changes_since(
             table = {"now": one.a, "before": two.a}
             both = Moments.change(one, two)
             for kind, prefix in (("difference", ""), ("ratio", "ratio_")):
-                columns = _compared(kind, both, chances, shared.size, now.counts and before.counts)
+                columns = _compared(kind, both, None, chances, shared.size, now.counts and before.counts)
                 table[kind] = columns.pop("estimate")
                 table |= {f"{prefix}{name}": one for name, one in columns.items()}
             tables.append(table)

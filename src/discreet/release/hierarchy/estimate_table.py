@@ -14,7 +14,8 @@ from discreet.estimation.intervals import count_ends
 from discreet.estimation.tables import WholeTables
 from discreet.estimation.tree import Floats, Tree
 from discreet.numbers import brief
-from discreet.release.hierarchy.joint_estimates import Chances, JointEstimates
+from discreet.release.hierarchy.joint_estimates import Chances, Found, JointEstimates
+from discreet.release.hierarchy.sampling import SamplingErrors
 from discreet.release.tables import Folder, chunks
 from discreet.tables import Numbers
 
@@ -42,6 +43,7 @@ def write_estimates(
     *,
     tables: bool = False,
     cluster: SharedWork | None = None,
+    sampling: SamplingErrors | None = None,
 ) -> Written:
     """Write the estimates of queries in all units, or those down to a level, with intervals."""
     wanted = found.queries(()) if queries is None else queries
@@ -49,23 +51,23 @@ def write_estimates(
         raise InputError(
             "whole-number tables add up; estimates of releases that differ do not: leave them out"
         )
-    if tables and (not found.counts or found.groups[0].estimates.given.pieces):
-        reason = "variances that differ within a query" if found.counts else "values that are not counts"
-        raise InputError(f"whole-number tables cannot be made of {reason}: leave them out")
     whole = WholeTables(found.groups[0].estimates) if tables else None
     tree = found.tree.first(found.units_down_to(down_to))
     layout = found.layout(tree, wanted)
     together = found.groups[0].attributes is not None
-    counts = found.counts
-    written = Written(tree, layout.size, _meanings(chances, tables, together, counts))
+    counts, error = found.counts, error_name(found, sampling)
+    written = Written(tree, layout.size, meanings(chances, tables, together, error, counts))
 
     def columns(part: slice) -> dict[str, Numbers]:
         units = np.arange(part.start, part.stop)
         parts = found.at(units)
         made = []
         for query in wanted:
-            numbers = found.numbers(parts, len(units), query, chances)
-            table, moved = with_ends(*numbers, chances, counts, counts)
+            if sampling is None:
+                numbers = found.numbers(parts, len(units), query, chances)
+                table, moved = with_ends(*numbers, chances, counts, counts)
+            else:
+                table, moved = with_sampling(found, parts, query, sampling, chances)
             if whole is not None:
                 table["table"] = found.groups[0].turned(query, whole.rows(query, units))
             made.append({**table, "moved": moved})
@@ -108,18 +110,50 @@ def with_ends(
     return table, moved
 
 
+def with_sampling(
+    found: JointEstimates, place: Found, query: str, sampling: SamplingErrors, chances: Chances
+) -> tuple[dict[str, Numbers], Numbers]:
+    """Return the columns of estimates in units or a union whose errors are of noise and sampling."""
+    noise, sampled = found.moments(place, query, place, query), sampling.pair(place, query, place, query)
+    both = sampled.added(noise)
+    none = np.zeros_like(noise.a)
+    widths = [sampled.added(noise, level).widths(none, level) for _, level in chances]
+    table, moved = with_ends(noise.a, np.sqrt(both.var_a), widths, chances, found.counts, found.counts)
+    parts = {"noise_sd": np.sqrt(noise.var_a), "sampling_sd": np.sqrt(sampled.var_a)}
+    ends = {name: column for name, column in table.items() if name not in ("estimate", "sd")}
+    return {"estimate": table["estimate"], "sd": table["sd"], **parts, **ends}, moved
+
+
 def joined_columns(tables: Sequence[Mapping[str, Numbers]]) -> dict[str, Numbers]:
     """Put the columns of several queries after each other, unit by unit."""
     return {name: np.concatenate([one[name] for one in tables], axis=1).ravel() for name in tables[0]}
 
 
-def _meanings(chances: Chances, tables: bool, together: bool, counts: bool) -> dict[str, str]:
+NOISE_ONLY = "noise only"
+WITH_SAMPLING = "noise and sampling"
+AS_GIVEN = "errors as given"
+
+
+def error_name(found: JointEstimates, sampling: SamplingErrors | None) -> str:
+    """Say what intervals allow for: of a table that no release describes, whatever its errors are."""
+    return WITH_SAMPLING if sampling is not None else AS_GIVEN if found.as_given else NOISE_ONLY
+
+
+def meanings(
+    chances: Chances, tables: bool, together: bool, error: str = NOISE_ONLY, counts: bool = True
+) -> dict[str, str]:
+    """Say what each column of a table of estimates is, and what its intervals allow for."""
     found = {
         "estimate": "best linear unbiased estimate; empty: no measurement determines it",
-        "sd": "its standard deviation",
+        "sd": f"its standard deviation, {error}",
     }
+    if error == WITH_SAMPLING:
+        found |= {
+            "noise_sd": "the part of the noise in sd",
+            "sampling_sd": "the part of sampling in sd, as it was given",
+        }
     for name, level in chances:
-        lower, upper = f"lower end of the {brief(100 * level)} % interval", "upper end"
+        lower, upper = f"lower end of the {brief(100 * level)} % interval ({error})", "upper end"
         if counts:
             lower += ": whole, not negative"
             upper += "; if the interval would be empty, both ends are the nearest count"

@@ -23,12 +23,14 @@ from discreet.release.commit import free, staging
 from discreet.release.frames import DataFrame, as_pandas, as_polars
 from discreet.release.hierarchy.areas import area_estimates, read_areas
 from discreet.release.hierarchy.contrasts import CONTRASTS, changes_since, contrast_blocks, named_contrasts
-from discreet.release.hierarchy.estimate_table import Written, write_estimates
+from discreet.release.hierarchy.draws import Draws
+from discreet.release.hierarchy.estimate_table import Written, error_name, write_estimates
 from discreet.release.hierarchy.joint_estimates import JointEstimates
 from discreet.release.hierarchy.layout import rising_lengths
 from discreet.release.hierarchy.measurements import read_any, with_zeros
 from discreet.release.hierarchy.noisy_table import TableForm, column_names
 from discreet.release.hierarchy.published import Published
+from discreet.release.hierarchy.sampling import SamplingErrors, read_sampling, sampling_columns
 from discreet.release.rehearsal import NOT_PRIVATE
 from discreet.release.tables import MARK, ArrowTable, Folder, FolderInMemory, output_format, read_output
 from discreet.tables import TableSource
@@ -57,6 +59,10 @@ class Estimated(Summarised):
     """The laws that noise is taken to have which no release states."""
     counts: bool = True
     """Whether counts were estimated, or real numbers."""
+    sampled: bool = False
+    """Whether intervals are of noise and sampling; else of noise only."""
+    draws: int = 0
+    """How many draws of all estimates were written."""
     held: Mapping[str, ArrowTable] | None = field(default=None, repr=False, compare=False)
     """The tables by name, if they are in memory."""
 
@@ -98,15 +104,17 @@ def estimate(asked: Estimating) -> Estimated:
     `streamed` says so. The `engine` is "local" or "spark", on a cluster if `spark_master` names one: then
     families of the lowest units are worked on by its processes. Nothing is spent.
     """
-    chances = [_level(level) for level in asked.levels]
-    sources = list(asked.noisy) if isinstance(asked.noisy, list | tuple) else [asked.noisy]
-    if not sources:
-        raise InputError("there is nothing to estimate from: name the output of `measure`")
+    chances = [interval_level(level) for level in asked.levels]
+    sources = asked.sources
+    if asked.prints:
+        raise InputError("prints is for `discreet.report.print_tables`, which writes tables to print")
     if asked.out is not None:
         free(asked.out)
     with _workers(asked.engine, asked.spark_master) as cluster:
-        given, found, earlier = _joined(asked, sources, cluster)
+        given, found, earlier = read_joined(asked, sources, cluster)
         wanted = found.queries(asked.queries)
+        sampling = sampling_errors(asked, sources, found, wanted)
+        draws = _draws(asked, found, sampling)
         found.units_down_to(asked.down_to)
         unions = {} if asked.areas is None else read_areas(asked.areas, found)
         pairs = [("difference", one) for one in asked.differences] + [("ratio", one) for one in asked.ratios]
@@ -115,20 +123,29 @@ def estimate(asked: Estimating) -> Estimated:
         mark = f"{NOT_PRIVATE}: made from a rehearsal" if any(one.marked for one in given) else None
         with _folder(asked, kind, mark) as folder:
             done = write_estimates(
-                folder, found, wanted, chances, asked.down_to, tables=asked.tables, cluster=cluster
+                folder,
+                found,
+                wanted,
+                chances,
+                asked.down_to,
+                tables=asked.tables,
+                cluster=cluster,
+                sampling=sampling,
             )
             if len(found.groups) == 1:
                 folder.units(found.tree)
             if unions:
-                folder.cells("areas", area_estimates(found, unions, wanted, chances))
+                folder.cells("areas", area_estimates(found, unions, wanted, chances, sampling))
+            if draws is not None:
+                folder.cells("draws", *draws.blocks(done.tree, unions, wanted))
             if contrasts:
-                blocks = contrast_blocks(found, contrasts, unions, wanted, chances, done.tree)
+                blocks = contrast_blocks(found, contrasts, unions, wanted, chances, done.tree, sampling)
                 folder.cells("contrasts", *blocks)
             if earlier is not None:
                 changes = changes_since(found, earlier, done.tree, asked.queries, wanted, chances)
                 folder.cells("changes", changes)
             compares = bool(contrasts) or earlier is not None
-            folder.json("manifest", _manifest(asked, given, found, wanted, done, compares=compares))
+            folder.json("manifest", _manifest(asked, given, found, wanted, done, sampling, compares=compares))
     return Estimated(
         None if asked.out is None else Path(asked.out),
         done.tree.size,
@@ -142,6 +159,8 @@ def estimate(asked: Estimating) -> Estimated:
         found.left_out,
         _assumed(given),
         found.counts,
+        sampling is not None,
+        asked.draws or 0,
         folder.tables if isinstance(folder, FolderInMemory) else None,
     )
 
@@ -192,7 +211,7 @@ def _forms(asked: Estimating, many: int) -> list[TableForm]:
     return forms * many if len(forms) == 1 else forms
 
 
-def _joined(
+def read_joined(
     asked: Estimating, sources: Sequence[TableSource], cluster: SharedWork | None
 ) -> tuple[list[Published], JointEstimates, JointEstimates | None]:
     """Return the measurements, those of the earlier release last, and the estimates from each release."""
@@ -213,12 +232,49 @@ def _joined(
     return given, found, earlier
 
 
+def sampling_errors(
+    asked: Estimating, sources: Sequence[TableSource], found: JointEstimates, wanted: Sequence[str]
+) -> SamplingErrors | None:
+    """Read the sampling errors: of a table that is named, or in a column of the only noisy table."""
+    path = asked.sampling
+    alone = sources[0] if len(sources) == 1 and isinstance(sources[0], str | os.PathLike) else None
+    if path is None and alone is not None and not asked.columns:
+        path = alone if Path(alone).is_file() and sampling_columns(alone) else None
+    if path is None:
+        if asked.replicate_factor is not None or asked.replicate_noise is not None:
+            raise InputError("a replicate factor or noise is given, but no sampling errors (--sampling)")
+        return None
+    if asked.since is not None:
+        raise InputError("changes since an earlier release have intervals of noise only: leave sampling out")
+    return read_sampling(path, found, wanted, asked.replicate_factor, asked.replicate_noise)
+
+
+def _draws(asked: Estimating, found: JointEstimates, sampling: SamplingErrors | None) -> Draws | None:
+    if asked.draws is not None:
+        if asked.replicate_noise is not None:
+            raise InputError("draws are not possible with noisy replicates: their noise would be drawn, too")
+        return Draws(found, asked.draws, asked.seed, sampling)
+    if asked.seed is not None:
+        raise InputError("a seed is given, but there is nothing to draw: give draws, too")
+    return None
+
+
+def _said_of_draws(asked: Estimating) -> dict[str, object]:
+    return {
+        "draws": asked.draws,
+        "seed": asked.seed,
+        "draw": "the estimate less an error drawn anew, whose law over all areas and queries is that of the "
+        "estimates' errors; combine by Rubin's rules",
+    }
+
+
 def _manifest(
     asked: Estimating,
     given: Sequence[Published],
     found: JointEstimates,
     wanted: Sequence[str],
     done: Written,
+    sampling: SamplingErrors | None,
     *,
     compares: bool,
 ) -> dict[str, object]:
@@ -238,6 +294,9 @@ def _manifest(
         "intervals_with_nothing_left": done.moved,
         "columns": done.columns,
         **({"noise": list(laws), "counts": found.counts} if (laws := _assumed(given)) else {}),
+        "intervals": error_name(found, sampling),
+        **({"sampling": sampling.said} if sampling is not None else {}),
+        **({} if asked.draws is None else {"draws": _said_of_draws(asked)}),
         **({"contrasts": CONTRASTS} if compares else {}),
         **({"left_out": list(found.left_out)} if found.left_out else {}),
     }
@@ -270,7 +329,8 @@ def _workers(engine: str, spark_master: str | None) -> AbstractContextManager[Sh
     return nullcontext()
 
 
-def _level(level: str | Fraction) -> tuple[str, float]:
+def interval_level(level: str | Fraction) -> tuple[str, float]:
+    """Return the ending of the columns of a level, and the level."""
     size = fraction(level, name="level")
     if not Fraction(1, 2) <= size < 1:
         raise InputError(f"level is {level}; the level of an interval lies between 0.5 and 1, such as 0.95")

@@ -110,8 +110,11 @@ class JointEstimates:
     by cell, weighted by inverse variances.
     """
 
-    def __init__(self, groups: Sequence[Group], left_out: Sequence[str] = ()) -> None:
-        self.groups = tuple(groups)
+    def __init__(
+        self, groups: Sequence[Group], left_out: Sequence[str] = (), *, as_given: bool = False
+    ) -> None:
+        """`as_given`: errors are those that a table states, not the noise of a release."""
+        self.groups, self.as_given = tuple(groups), as_given
         self.left_out = tuple(left_out)
         tree = groups[0].tree
         names = [one.tree.names for one in groups]
@@ -147,7 +150,8 @@ class JointEstimates:
             else:
                 joined.append([one])
         left = [text for one in given for text in one.left_out]
-        return cls([_group(some, streamed, workers) for some in joined], left)
+        as_given = any(one.assumed for one in given)
+        return cls([_group(some, streamed, workers) for some in joined], left, as_given=as_given)
 
     @property
     def kind(self) -> str:

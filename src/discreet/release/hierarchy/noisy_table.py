@@ -35,8 +35,9 @@ DEVIATIONS = ("sd", "se", "standard_error")
 MARGIN = re.compile(r"margin([0-9]{2}(?:[._][0-9]+)?)")
 WORDS = ("unit", "level", "parent", "query", "cell")
 KNOWN = "unit, value, level, parent, query, cell, and one of variance, sd, se, margin90, margin95 and so on"
-USUAL = ("variance", *DEVIATIONS, "margin90", "margin95", "margin99")
-"""Columns in which the size of an error is looked for if none is named."""
+USUAL = ("variance", "sd", "se", "margin90", "margin95", "margin99")
+"""Columns in which the size of an error is looked for if none is named. A standard_error is not among them:
+beside a variance it is a sampling error."""
 
 SMALLEST = 1e-300
 """The smallest variance: its inverse is a number."""
