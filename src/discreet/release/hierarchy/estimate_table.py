@@ -55,7 +55,7 @@ def write_estimates(
     tree = found.tree.first(found.units_down_to(down_to))
     layout = found.layout(tree, wanted)
     together = found.groups[0].attributes is not None
-    counts, error = found.counts, error_name(found, sampling)
+    counts, error = found.counts, kind_of_error(found, sampling)
     written = Written(tree, layout.size, meanings(chances, tables, together, error, counts))
 
     def columns(part: slice) -> dict[str, Numbers]:
@@ -134,7 +134,7 @@ WITH_SAMPLING = "noise and sampling"
 AS_GIVEN = "errors as given"
 
 
-def error_name(found: JointEstimates, sampling: SamplingErrors | None) -> str:
+def kind_of_error(found: JointEstimates, sampling: SamplingErrors | None) -> str:
     """Say what intervals allow for: of a table that no release describes, whatever its errors are."""
     return WITH_SAMPLING if sampling is not None else AS_GIVEN if found.as_given else NOISE_ONLY
 

@@ -24,7 +24,7 @@ from discreet.release.frames import DataFrame, as_pandas, as_polars
 from discreet.release.hierarchy.areas import area_estimates, read_areas
 from discreet.release.hierarchy.contrasts import CONTRASTS, changes_since, contrast_blocks, named_contrasts
 from discreet.release.hierarchy.draws import Draws
-from discreet.release.hierarchy.estimate_table import Written, error_name, write_estimates
+from discreet.release.hierarchy.estimate_table import Written, kind_of_error, write_estimates
 from discreet.release.hierarchy.joint_estimates import JointEstimates
 from discreet.release.hierarchy.layout import rising_lengths
 from discreet.release.hierarchy.measurements import read_any, with_zeros
@@ -294,7 +294,7 @@ def _manifest(
         "intervals_with_nothing_left": done.moved,
         "columns": done.columns,
         **({"noise": list(laws), "counts": found.counts} if (laws := _assumed(given)) else {}),
-        "intervals": error_name(found, sampling),
+        "intervals": kind_of_error(found, sampling),
         **({"sampling": sampling.said} if sampling is not None else {}),
         **({} if asked.draws is None else {"draws": _said_of_draws(asked)}),
         **({"contrasts": CONTRASTS} if compares else {}),
