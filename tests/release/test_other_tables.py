@@ -398,3 +398,19 @@ def test_draws_have_the_errors_of_normal_noise_and_of_weighted_areas(tmp_path: P
     with pytest.raises(InputError, match="sampling errors are for unions of areas, without weights"):
         estimate(table, areas=areas, sampling=source)
     assert estimate(table, sampling=source).to_pandas()["sd"].tolist() > done.to_pandas()["sd"].tolist()
+
+
+def test_a_table_that_contradicts_itself_is_warned_of_by_the_names_of_its_cells() -> None:
+    """Variances differ within the query, so it is solved in pieces; the fit names the query and its cell."""
+    table = frame(
+        unit=["N", "N", "A", "A", "B", "B"],
+        parent=["", "", "N", "N", "N", "N"],
+        cell=["x", "y"] * 3,
+        value=[100.5, 50.0, 61.0, 24.0, 90.0, 25.0],
+        sd=[3.0, 1.0, 3.0, 2.0, 3.0, 4.0],
+    )
+    fit = estimate(table).fit
+    assert fit.chi_square == pytest.approx(50.5**2 / 27 + 1 / 21)
+    assert fit.degrees_of_freedom == pytest.approx(2.0)
+    assert fit.warning
+    assert {(one.query, one.cell) for one in fit.largest[:3]} == {("total", "x")}

@@ -189,6 +189,14 @@ def test_the_band_of_a_number_is_found_as_by_hand() -> None:
             assert label == due, (value, labels)
 
 
+def test_numbers_beyond_the_last_band_are_in_none() -> None:
+    column, known = ColumnInput(bands=["0-17", "18-64"]), ["0-17", "18-64"]
+    assert values_of(["0", "64", "64.99"], column, known) == ["0-17", "18-64", "18-64"]
+    for beyond in ("65", "-0.5", "65.0", "1e9"):
+        with pytest.raises(InputError, match=r"a number that is in no band of \[input\] \(row 2"):
+            values_of(["3", beyond], column, known)
+
+
 def test_texts_are_read_in_turn_as_missing_codes_values_and_bands() -> None:
     column = ColumnInput(bands=["0-17", "18+"], codes={"99": "unknown"}, missing=["-9"], filled="unknown")
     known = ["0-17", "18+", "unknown"]
@@ -338,3 +346,42 @@ def test_a_check_counts_what_is_wrong_and_names_no_text(tmp_path: Path) -> None:
     assert "731946" not in repr(found)
     shown = check_records(RELEASE, frame, **asked, show=True)
     assert {one.name: one.texts for one in shown.columns}["sex"] == (("geheim731946", 1),)
+
+
+# -- how a text is written -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "windows-1252", "utf-16", "utf-8-sig", "cp850", "utf-32-le"])
+@pytest.mark.parametrize("quote", ['"', "'", ""])
+@pytest.mark.parametrize("sign", [";", "^", "\t"])
+def test_dialects(tmp_path: Path, encoding: str, quote: str, sign: str) -> None:
+    """Names and values with umlauts and with signs of the dialect, in 40,000 bytes and more."""
+    inner = f"a{sign}ü" if quote and sign != "\t" else "aü"
+    lines = [["Größe", "x"], *([inner, str(number)] for number in range(4_000))]
+    text = "\n".join(sign.join(f"{quote}{field}{quote}" for field in line) for line in lines)
+    (tmp_path / "a.csv").write_bytes(text.encode(encoding))
+    table = TableInput(
+        encoding=encoding, delimiter=sign, quote=quote, columns={"size": ColumnInput(column="Größe")}
+    )
+    found = read_records(tmp_path / "a.csv", table, values={"size": [inner]}, identifiers=["x"]).table
+    assert found.words["size"].values.to_pylist() == [inner]
+    assert (found.rows, len(found.words["x"].values)) == (4_000, 4_000)
+
+
+def test_bytes_that_an_encoding_does_not_have_are_refused_by_line(tmp_path: Path) -> None:
+    lines = [b"a", *[b"\xfc"] * 3, b"731946\x81", b"b"]
+    (tmp_path / "a.csv").write_bytes(b"\n".join(lines) + b"\n")
+    with pytest.raises(InputError) as caught:
+        read_records(tmp_path / "a.csv", TableInput(encoding="windows-1252"), values={"a": ()})
+    text = "not windows-1252, as encoding in [input] says: a byte has no meaning there (line 5 of a.csv)"
+    assert str(caught.value) == text
+
+
+def test_a_text_has_the_same_hash_in_every_encoding(tmp_path: Path) -> None:
+    """A ledger knows records by their content, however they are encoded or packed."""
+    hashes = set()
+    for encoding in ("utf-8", "latin-1", "utf-16"):
+        (tmp_path / "a.csv").write_bytes("a\nü\n".encode(encoding))
+        read = read_records(tmp_path / "a.csv", TableInput(encoding=encoding), values={"a": ()})
+        hashes.add(read.table.sha256)
+    assert len(hashes) == 1

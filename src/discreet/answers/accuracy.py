@@ -19,8 +19,9 @@ from discreet.answers.answer import (
 )
 from discreet.answers.describing import describes
 from discreet.answers.figure import Axis, Cells, Line, Notation, Panel, Picture, Points
-from discreet.answers.quantity import Quantity, Style
+from discreet.answers.quantity import Quantity, Style, margin_quantity
 from discreet.answers.release import query_words
+from discreet.answers.sums import counts_word
 from discreet.budget import Release
 from discreet.budget.level_names import level_name
 from discreet.estimation.accuracy import Accuracy, MarginLine, QueryAccuracy, margin_lines
@@ -175,7 +176,7 @@ def noise_cells(line: MarginLine) -> tuple[Cell, Cell]:
     if line.noise is None:
         return "not asked", _NOTHING
     deviation, margin = line.noise
-    return Quantity(deviation, Style.MARGIN), _plus_minus(Quantity(margin, Style.COUNT))
+    return Quantity(deviation, Style.MARGIN), _plus_minus(margin_quantity(margin))
 
 
 def estimate_cells(line: MarginLine, unknown: str = _NOTHING) -> tuple[Cell, Cell]:
@@ -244,6 +245,7 @@ def margins_section(release: Release, estimates: Accuracy | None) -> Answer:
         )
         for line in margin_lines(release, estimates)
     )
-    table = AnswerTable(tuple(columns), rows, "Margins of error by level and query, in counts", groups=True)
+    title = f"Margins of error by level and query, in {counts_word(release)}"
+    table = AnswerTable(tuple(columns), rows, title, groups=True)
     command = f"discreet accuracy {release.name}"
     return Answer("Accuracy with this noise", body=(said, table), command=command)

@@ -173,7 +173,7 @@ class Model:
         zeros = {f"impossible {place + 1}": table for place, table in enumerate(attributes.zeros())}
         self.impossible = tuple(zeros)
         tables |= zeros
-        together = Components(attributes.sizes, tables.values())
+        together = Components(attributes.axes, tables.values())
         self.components = together
         self.projections = {query: together.projection(table) for query, table in tables.items()}
 
@@ -253,16 +253,11 @@ class Model:
 
     def solve(self, shape: Tree, kinds: Sequence[Told]) -> list[Solution]:
         """Return the covariances and operators of every component on a tree."""
-        queries = list(dict.fromkeys(query for told in kinds for query, _ in told.laws))
+        queries, precise, often = _precisions(kinds)
         held = list(dict.fromkeys([*(query for told in kinds for query in told.exact), *self.impossible]))
-        precise, often = np.zeros((len(kinds), len(queries))), np.zeros((len(kinds), len(queries)))
         exact = np.zeros((len(kinds), len(held)))
-        place = {query: number for number, query in enumerate(queries)}
         row = {query: number for number, query in enumerate(held)}
         for kind, told in enumerate(kinds):
-            for query, size in told.variances:
-                precise[kind, place[query]] += 1.0 / size
-                often[kind, place[query]] += 1.0
             for query in (*told.exact, *self.impossible):
                 exact[kind, row[query]] += 1.0
         solutions = []
@@ -274,6 +269,11 @@ class Model:
             solutions.append(solve(shape, evidence))
         return solutions
 
+    def information(self, kinds: Sequence[Told]) -> ByComponent:
+        """Return by component the information of each kind: the sum of G/s over its queries."""
+        queries, precise, _ = _precisions(kinds)
+        return [self._sums(queries, component, precise)[0] for component in self.components]
+
     def _sums(self, queries: Sequence[str], component: Component, *weights: Floats) -> ByComponent:
         """Return sums of Gram matrices of the queries that see a component, for each row of the weights."""
         seen = [place for place, query in enumerate(queries) if self.projections[query].sees(component)]
@@ -281,6 +281,18 @@ class Model:
             return [np.zeros((len(rows), component.size, component.size)) for rows in weights]
         grams = np.stack([self._gram(queries[place], component) for place in seen])
         return [np.tensordot(rows[:, seen], grams, axes=1) for rows in weights]
+
+
+def _precisions(kinds: Sequence[Told]) -> tuple[list[str], Floats, Floats]:
+    """Return the queries measured, and by kind and query the sum of 1/s and the number of measurements."""
+    queries = list(dict.fromkeys(query for told in kinds for query, _ in told.laws))
+    place = {query: number for number, query in enumerate(queries)}
+    precise, often = np.zeros((len(kinds), len(queries))), np.zeros((len(kinds), len(queries)))
+    for kind, told in enumerate(kinds):
+        for query, size in told.variances:
+            precise[kind, place[query]] += 1.0 / size
+            often[kind, place[query]] += 1.0
+    return queries, precise, often
 
 
 Cell = TypeVar("Cell", bound=np.generic)

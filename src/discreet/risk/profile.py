@@ -93,12 +93,12 @@ class Risk:
     @property
     def query(self) -> str:
         """The query of a row of one count."""
-        return self.what.removeprefix("one count of ")
+        return self.what.removeprefix("one count of ").removeprefix("one sum of ")
 
     @property
     def is_one_count(self) -> bool:
         """Whether the row is of one count, whose numbers are rounded; those of other rows are rounded up."""
-        return self.what.startswith("one count")
+        return self.what.startswith(("one count", "one sum"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +122,8 @@ class RiskProfile(Displayed):
     people: int = 1
     claim: Claim = EXACTLY
     modelled: bool = True
+    has_sums: bool = False
+    """Whether some numbers are sums, to which the target adds the whole bound: the most telling case."""
 
     @property
     def rows(self) -> tuple[Risk, ...]:
@@ -201,7 +203,8 @@ def risk_profile(
     every: list[Risk] = []
     for name, events in levels.items():
         query, event = max(events, key=lambda pair: _advantage(pair[1].repeated(1)))
-        single += part_risks([event.repeated(1)], priors, scope=name, what=f"one count of {query}")
+        noun = "sum" if release.variables[query].is_sum else "count"
+        single += part_risks([event.repeated(1)], priors, scope=name, what=f"one {noun} of {query}")
         together = [one for _, one in events] * (2 if whole.neighbours == "bounded" else 1)
         every += part_risks(together, priors, scope=name, what="every count of the level")
     complete = pairs == "all" or whole.pairs == 1
@@ -213,7 +216,8 @@ def risk_profile(
     rows = (tuple(single), tuple(every), _overall(whole, priors, certify=certify))
     about = (whole.name, whole.unit, whole.neighbours)
     modelled = release.claim.kind is not AnswerKind.MODEL
-    return RiskProfile(*about, *rows, whole.pairs, complete, whole.people, claim, modelled)
+    sums = any(one.is_sum for one in release.variables.values())
+    return RiskProfile(*about, *rows, whole.pairs, complete, whole.people, claim, modelled, sums)
 
 
 def part_risks(

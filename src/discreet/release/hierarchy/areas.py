@@ -7,7 +7,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from discreet.estimation.tree import Tree
-from discreet.release.hierarchy.estimate_table import joined_columns, with_ends, with_sampling
+from discreet.release.hierarchy.bounds import cut_ends
+from discreet.release.hierarchy.estimate_table import (
+    in_real_numbers,
+    joined_columns,
+    with_ends,
+    with_sampling,
+)
 from discreet.release.hierarchy.joint_estimates import Chances, Found, JointEstimates
 from discreet.release.hierarchy.layout import Layout, units_of
 from discreet.release.hierarchy.sampling import SamplingErrors
@@ -56,7 +62,8 @@ def area_estimates(
     for query in queries:
         if sampling is not None:
             rows = [with_sampling(found, one, query, sampling, chances)[0] for one in unions.values()]
-            tables.append({name: np.concatenate([row[name] for row in rows]) for name in rows[0]})
+            table = {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}
+            tables.append(in_real_numbers(table, found.step(query)))
             continue
         got = [found.moments(one, query, one, query) for one in unions.values()]
         values, variances = (
@@ -64,5 +71,10 @@ def area_estimates(
         )
         widths = [found.area_widths(list(unions.values()), query, variances, level) for _, level in chances]
         deviations = np.sqrt(variances)
-        tables.append(with_ends(values, deviations, widths, chances, whole[:, None], positive[:, None])[0])
+        table = with_ends(values, deviations, widths, chances, whole[:, None], positive[:, None])[0]
+        bounds = [both for one in unions.values() if (both := found.area_bounds(query, one)) is not None]
+        if len(bounds) == len(unions):
+            lower, upper = (np.concatenate(sides) for sides in zip(*bounds, strict=True))
+            cut_ends(table, [name for name, _ in chances], lower, upper)
+        tables.append(in_real_numbers(table, found.step(query)))
     return found.layout(flat_tree(list(unions), "area"), queries), joined_columns(tables)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -12,15 +13,16 @@ from discreet.estimation.estimates import Moments
 from discreet.estimation.intervals import close_ends
 from discreet.estimation.tree import Tree
 from discreet.release.hierarchy.areas import flat_tree
-from discreet.release.hierarchy.estimate_table import joined_columns
+from discreet.release.hierarchy.estimate_table import in_real_numbers, joined_columns
 from discreet.release.hierarchy.joint_estimates import Chances, Found, JointEstimates, name_of_query
 from discreet.release.hierarchy.layout import Layout
 from discreet.release.hierarchy.sampling import SampledPair, SamplingErrors
 from discreet.release.tables import Columns, arrow
 from discreet.tables import Numbers
 
-Compared = tuple[str, Moments, SampledPair | None]
-"""The kind of a contrast, its two estimates with their noise, and with their sampling errors if given."""
+Compared = tuple[str, Moments, SampledPair | None, Fraction]
+"""The kind of a contrast, its two estimates with their noise, with their sampling errors if given, and what
+one unit of it is worth."""
 
 CONTRASTS = {
     "difference": "interval: as that of a count, not rounded and not cut at zero",
@@ -85,14 +87,36 @@ def named_contrasts(
                 f"query {pair[0]!r} has {cells[0]} cells and {pair[1]!r} {cells[1]}; cells are compared one "
                 "by one, or all of them with a single one"
             )
+        if kind == "difference" and found.adds_up(first) != found.adds_up(second):
+            raise InputError(
+                f"{pair[0]!r} and {pair[1]!r} add up different things, which have no difference; a ratio "
+                "(--ratio) they have"
+            )
         contrasts.append(Contrast(kind, first, second, None))
     return contrasts
 
 
 def _compared(
+    kind: str,
+    noise: Moments,
+    sampled: SampledPair | None,
+    scale: Fraction,
+    chances: Chances,
+    places: int,
+    counts: bool,
+) -> dict[str, Numbers]:
+    """Return the columns of a difference or ratio in some of so many `places`.
+
+    `scale` is what one unit of a difference is worth, or of a ratio its numerator's unit over that of its
+    denominator.
+    """
+    return in_real_numbers(_in_units(kind, noise, sampled, chances, places, counts), scale)
+
+
+def _in_units(
     kind: str, noise: Moments, sampled: SampledPair | None, chances: Chances, places: int, counts: bool
 ) -> dict[str, Numbers]:
-    """Return the columns of a difference or ratio in some of so many `places`, perhaps of counts."""
+    """Return the columns of a difference or ratio of numbers of units."""
 
     def at(level: float | None) -> Moments:
         return noise if sampled is None else sampled.added(noise, level)
@@ -132,6 +156,11 @@ def _beside(
     return joined_columns(tables)
 
 
+def _scale(found: JointEstimates, kind: str, one: str, two: str) -> Fraction:
+    """Return what one unit of a difference or a ratio of two queries is worth."""
+    return found.step(one) / (found.step(two) if kind == "ratio" else 1)
+
+
 def contrast_blocks(
     found: JointEstimates,
     contrasts: Sequence[Contrast],
@@ -145,7 +174,7 @@ def contrast_blocks(
 
     def both(kind: str, a: Found, query: str, b: Found, its: str) -> Compared:
         sampled = None if sampling is None else sampling.pair(a, query, b, its)
-        return kind, found.moments(a, query, b, its), sampled
+        return kind, found.moments(a, query, b, its), sampled, _scale(found, kind, query, its)
 
     of_areas = [(one, *one.areas) for one in contrasts if one.areas is not None]
     if of_areas:
@@ -183,10 +212,12 @@ def changes_since(
     queries = []
     for query in wanted:
         able = any(group.answers(query) for group in before.groups)
-        if able and now.names(query).equals(before.names(query)):
+        same = able and now.adds_up(query) == before.adds_up(query)
+        if same and now.names(query).equals(before.names(query)):
             queries.append(query)
         elif named:
-            reason = "has other cells in" if able else "cannot be answered by"
+            reason = "has other cells in" if same else "adds up something else in"
+            reason = reason if able else "cannot be answered by"
             raise InputError(f"query {query!r} {reason} the earlier release, so there is no change to give")
     if not queries:
         raise InputError("no query is the same in the earlier release, so there is no change to give")
@@ -203,10 +234,14 @@ def changes_since(
                 found.moments(part, query, part, query)
                 for found, part in zip((now, before), parts, strict=True)
             )
-            table = {"now": one.a, "before": two.a}
+            step = now.step(query)
+            table = in_real_numbers({"now": one.a, "before": two.a}, step)
             both = Moments.change(one, two)
             for kind, prefix in (("difference", ""), ("ratio", "ratio_")):
-                columns = _compared(kind, both, None, chances, shared.size, now.counts and before.counts)
+                scale = _scale(now, kind, query, query)
+                columns = _compared(
+                    kind, both, None, scale, chances, shared.size, now.counts and before.counts
+                )
                 table[kind] = columns.pop("estimate")
                 table |= {f"{prefix}{name}": one for name, one in columns.items()}
             tables.append(table)

@@ -20,7 +20,7 @@ from discreet.estimation.normal import Law, Normal
 from discreet.estimation.tree import Floats, Tree
 from discreet.noise import Entropy, SystemEntropy, sample
 from discreet.release.hierarchy.areas import flat_tree
-from discreet.release.hierarchy.estimate_table import joined_columns
+from discreet.release.hierarchy.estimate_table import in_real_numbers, joined_columns
 from discreet.release.hierarchy.joint_estimates import Found, JointEstimates
 from discreet.release.hierarchy.layout import Layout
 from discreet.release.hierarchy.sampling import SampledPlace, SamplingErrors
@@ -81,7 +81,7 @@ class Draws:
             for query in queries:
                 value = found.numbers(place, len(who), query, ())[0]
                 errors = (one.numbers(one.at(who), len(who), query, ())[0] for one in self._errors)
-                made.append(self._columns(value, errors, place, query))
+                made.append(in_real_numbers(self._columns(value, errors, place, query), found.step(query)))
             return joined_columns(made)
 
         yield found.layout(tree, queries), units
@@ -99,7 +99,8 @@ class Draws:
                     value = self._found.moments(every[at], query, every[at], query).a
                     errors = (self._error_in(one, every[at], query) for one in self._errors)
                     rows.append(self._columns(value, errors, every[at], query))
-                made.append({name: np.concatenate([row[name] for row in rows]) for name in rows[0]})
+                table = {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}
+                made.append(in_real_numbers(table, self._found.step(query)))
             return joined_columns(made)
 
         return columns

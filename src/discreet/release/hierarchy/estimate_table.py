@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
 from discreet.estimation.estimates import SharedWork
+from discreet.estimation.fit import Residuals
 from discreet.estimation.intervals import count_ends
 from discreet.estimation.tables import WholeTables
 from discreet.estimation.tree import Floats, Tree
 from discreet.numbers import brief
+from discreet.release.hierarchy.bounds import cut_ends
 from discreet.release.hierarchy.joint_estimates import Chances, Found, JointEstimates
 from discreet.release.hierarchy.sampling import SamplingErrors
 from discreet.release.tables import Folder, chunks
@@ -32,6 +35,10 @@ class Written:
     """What each column is."""
     lost: int = 0
     moved: int = 0
+    cut: int = 0
+    """Estimates with an interval cut to bounds."""
+    outside: int = 0
+    """Whole numbers outside their bounds."""
 
 
 def write_estimates(
@@ -43,9 +50,11 @@ def write_estimates(
     *,
     tables: bool = False,
     cluster: SharedWork | None = None,
+    residuals: Sequence[Residuals] = (),
     sampling: SamplingErrors | None = None,
 ) -> Written:
-    """Write the estimates of queries in all units, or those down to a level, with intervals."""
+    """Write the estimates of queries in all units, or those down to a level, with intervals. Residuals of
+    units that are read for this are added to `residuals`, one for each group."""
     wanted = found.queries(()) if queries is None else queries
     if tables and len(found.groups) > 1:
         raise InputError(
@@ -56,11 +65,14 @@ def write_estimates(
     layout = found.layout(tree, wanted)
     together = found.groups[0].attributes is not None
     counts, error = found.counts, kind_of_error(found, sampling)
-    written = Written(tree, layout.size, meanings(chances, tables, together, error, counts))
+    in_units = any(found.step(query) != 1 for query in wanted)
+    said = meanings(chances, tables, together, error=error, in_units=in_units, counts=counts)
+    written = Written(tree, layout.size, said)
 
     def columns(part: slice) -> dict[str, Numbers]:
         units = np.arange(part.start, part.stop)
-        parts = found.at(units)
+        mine = [one.empty() for one in residuals]
+        parts = found.at(units, mine)
         made = []
         for query in wanted:
             if sampling is None:
@@ -70,16 +82,32 @@ def write_estimates(
                 table, moved = with_sampling(found, parts, query, sampling, chances)
             if whole is not None:
                 table["table"] = found.groups[0].turned(query, whole.rows(query, units))
-            made.append({**table, "moved": moved})
-        return joined_columns(made)
+            # intervals with sampling errors are about a population, which has no such bounds
+            bounds = found.bounds(query, units) if sampling is None else None
+            none = np.zeros(moved.shape, dtype=np.int64)
+            cut = none if bounds is None else cut_ends(table, [name for name, _ in chances], *bounds)
+            outside = none
+            if bounds is not None and whole is not None:
+                printed = table["table"]
+                beyond = (printed < bounds[0]) | (printed > bounds[1])
+                outside = ((printed >= 0) & beyond).astype(np.int64)
+            made.append(
+                {**in_real_numbers(table, found.step(query)), "moved": moved, "cut": cut, "outside": outside}
+            )
+        added = {f"residuals {place}": one.packed() for place, one in enumerate(mine)}
+        return {**joined_columns(made), **added}
 
     parts = [units for units, _ in chunks(layout)]
     made = map(columns, parts) if cluster is None else cluster.map(columns, parts)
 
     def counted(_units: slice, _rows: slice) -> dict[str, Numbers]:
         table = dict(next(made))
+        for place, one in enumerate(residuals):
+            one.unpack(np.asarray(table.pop(f"residuals {place}"), dtype=np.float64))
         written.lost += int(np.isnan(table["estimate"]).sum())
         written.moved += int(table.pop("moved").sum())
+        written.cut += int(table.pop("cut").sum())
+        written.outside += int(table.pop("outside").sum())
         if whole is not None:
             table["table"] = np.ma.masked_less(table["table"], 0)
         return table
@@ -124,6 +152,14 @@ def with_sampling(
     return {"estimate": table["estimate"], "sd": table["sd"], **parts, **ends}, moved
 
 
+def in_real_numbers(table: Mapping[str, Numbers], step: Fraction) -> dict[str, Numbers]:
+    """Return columns of units as what they are worth; whole numbers of whole units stay whole."""
+    if step == 1:
+        return dict(table)
+    up, down = step.numerator, step.denominator
+    return {name: one * up if down == 1 else one * up / down for name, one in table.items()}
+
+
 def joined_columns(tables: Sequence[Mapping[str, Numbers]]) -> dict[str, Numbers]:
     """Put the columns of several queries after each other, unit by unit."""
     return {name: np.concatenate([one[name] for one in tables], axis=1).ravel() for name in tables[0]}
@@ -140,9 +176,16 @@ def kind_of_error(found: JointEstimates, sampling: SamplingErrors | None) -> str
 
 
 def meanings(
-    chances: Chances, tables: bool, together: bool, error: str = NOISE_ONLY, counts: bool = True
+    chances: Chances,
+    tables: bool,
+    together: bool,
+    *,
+    error: str = NOISE_ONLY,
+    in_units: bool = False,
+    counts: bool = True,
 ) -> dict[str, str]:
     """Say what each column of a table of estimates is, and what its intervals allow for."""
+    whole = "whole" if not in_units else "a whole number of the units of what is summed"
     found = {
         "estimate": "best linear unbiased estimate; empty: no measurement determines it",
         "sd": f"its standard deviation, {error}",
@@ -155,10 +198,10 @@ def meanings(
     for name, level in chances:
         lower, upper = f"lower end of the {brief(100 * level)} % interval ({error})", "upper end"
         if counts:
-            lower += ": whole, not negative"
+            lower += f": {whole}, not negative"
             upper += "; if the interval would be empty, both ends are the nearest count"
         found[f"lower{name}"], found[f"upper{name}"] = lower, upper
     if tables:
         over = "over queries and levels" if together else "over levels, each query by itself"
-        found["table"] = f"whole, not negative, consistent {over}; not unbiased"
+        found["table"] = f"{whole}, not negative, consistent {over}; not unbiased"
     return found

@@ -10,21 +10,27 @@ from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
 
+import numpy as np
+
 from discreet.budget import Attributes
 from discreet.budget.presets import load_attributes
 from discreet.errors import InputError
 from discreet.estimation.estimates import (
     SharedWork,
 )
+from discreet.estimation.fit import Fit
 from discreet.faces import Summarised
 from discreet.numbers import brief, fraction
 from discreet.options import Estimating, asked_with
 from discreet.release.commit import free, staging
 from discreet.release.frames import DataFrame, as_pandas, as_polars
 from discreet.release.hierarchy.areas import area_estimates, read_areas
+from discreet.release.hierarchy.bureau import by_product
+from discreet.release.hierarchy.clipping import Clipped, estimated_clips
 from discreet.release.hierarchy.contrasts import CONTRASTS, changes_since, contrast_blocks, named_contrasts
 from discreet.release.hierarchy.draws import Draws
 from discreet.release.hierarchy.estimate_table import Written, kind_of_error, write_estimates
+from discreet.release.hierarchy.fit_report import fit_record, found_fit
 from discreet.release.hierarchy.joint_estimates import JointEstimates
 from discreet.release.hierarchy.layout import rising_lengths
 from discreet.release.hierarchy.measurements import read_any, with_zeros
@@ -53,6 +59,10 @@ class Estimated(Summarised):
     additive: bool
     releases: int
     files: tuple[str, ...]
+    fit: Fit
+    """Whether the measurements contradict each other."""
+    numbered: bool = False
+    """Whether several releases were read, an earlier one included."""
     left_out: tuple[str, ...] = ()
     """What the input had that was not used."""
     noise: tuple[str, ...] = ()
@@ -63,6 +73,8 @@ class Estimated(Summarised):
     """Whether intervals are of noise and sampling; else of noise only."""
     draws: int = 0
     """How many draws of all estimates were written."""
+    clipped: tuple[Clipped, ...] = ()
+    """What clipping took away from sums and weights, if there are any."""
     held: Mapping[str, ArrowTable] | None = field(default=None, repr=False, compare=False)
     """The tables by name, if they are in memory."""
 
@@ -115,10 +127,11 @@ def estimate(asked: Estimating) -> Estimated:
         wanted = found.queries(asked.queries)
         sampling = sampling_errors(asked, sources, found, wanted)
         draws = _draws(asked, found, sampling)
-        found.units_down_to(asked.down_to)
+        written = found.units_down_to(asked.down_to)
         unions = {} if asked.areas is None else read_areas(asked.areas, found)
         pairs = [("difference", one) for one in asked.differences] + [("ratio", one) for one in asked.ratios]
         contrasts = named_contrasts(pairs, unions, wanted, found) if pairs else []
+        residuals = found.residuals(written)
         kind = output_format(asked.format, given[0].format, for_spreadsheets=asked.for_spreadsheets)
         mark = f"{NOT_PRIVATE}: made from a rehearsal" if any(one.marked for one in given) else None
         with _folder(asked, kind, mark) as folder:
@@ -130,8 +143,13 @@ def estimate(asked: Estimating) -> Estimated:
                 asked.down_to,
                 tables=asked.tables,
                 cluster=cluster,
+                residuals=residuals,
                 sampling=sampling,
             )
+            parts = [(found, residuals)]
+            if earlier is not None:
+                parts.append((earlier, earlier.residuals()))
+            fit = found_fit(parts)
             if len(found.groups) == 1:
                 folder.units(found.tree)
             if unions:
@@ -145,7 +163,9 @@ def estimate(asked: Estimating) -> Estimated:
                 changes = changes_since(found, earlier, done.tree, asked.queries, wanted, chances)
                 folder.cells("changes", changes)
             compares = bool(contrasts) or earlier is not None
-            folder.json("manifest", _manifest(asked, given, found, wanted, done, sampling, compares=compares))
+            told = _manifest(asked, given, found, wanted, done, fit, sampling, compares=compares)
+            folder.json("manifest", told)
+            taken = estimated_clips(found)
     return Estimated(
         None if asked.out is None else Path(asked.out),
         done.tree.size,
@@ -154,13 +174,16 @@ def estimate(asked: Estimating) -> Estimated:
         done.lost,
         all(group.attributes is not None for group in found.groups),
         len(found.groups) == 1,
-        len(sources),
+        len(given) - (earlier is not None),
         tuple(folder.names),
+        fit,
+        len(given) > 1,
         found.left_out,
         _assumed(given),
         found.counts,
         sampling is not None,
         asked.draws or 0,
+        taken,
         folder.tables if isinstance(folder, FolderInMemory) else None,
     )
 
@@ -217,17 +240,19 @@ def read_joined(
     """Return the measurements, those of the earlier release last, and the estimates from each release."""
     lean = asked.streamed if cluster is None else True
     known = (asked.release, asked.units, asked.invariants, asked.within, asked.streamed)
-    forms = _forms(asked, len(sources))
-    given = [read_any(one, *known, form) for one, form in zip(sources, forms, strict=True)]
+    paths_only = all(isinstance(one, str | os.PathLike) for one in sources)
+    products = by_product(sources) if paths_only else [[one] for one in sources]
+    forms = _forms(asked, len(products))
+    given = [read_any(some, *known, form) for some, form in zip(products, forms, strict=True)]
     if asked.zeros is not None:
         given = [with_zeros(one, asked.zeros) for one in given]
-    found, earlier, paths = JointEstimates.of(given, lean, cluster), None, [*sources]
+    found, earlier, paths = JointEstimates.of(given, lean, cluster), None, [some[0] for some in products]
     if asked.since is not None:
         paths.append(asked.since)
         earlier_units = asked.units if any(one.assumed for one in given) else None
         before = (asked.release, earlier_units, None, asked.within, asked.streamed)
-        given.append(read_any(asked.since, *before, forms[0]))
-        earlier = JointEstimates.of(given[-1:], lean, cluster)
+        given.append(read_any([asked.since], *before, forms[0]))
+        earlier = JointEstimates.of(given[-1:], lean, cluster, first=len(given))
     _check_distinct(paths, given)
     return given, found, earlier
 
@@ -274,6 +299,7 @@ def _manifest(
     found: JointEstimates,
     wanted: Sequence[str],
     done: Written,
+    fit: Fit,
     sampling: SamplingErrors | None,
     *,
     compares: bool,
@@ -294,12 +320,27 @@ def _manifest(
         "intervals_with_nothing_left": done.moved,
         "columns": done.columns,
         **({"noise": list(laws), "counts": found.counts} if (laws := _assumed(given)) else {}),
+        "fit": fit_record(fit, numbered=len(given) > 1),
         "intervals": kind_of_error(found, sampling),
         **({"sampling": sampling.said} if sampling is not None else {}),
         **({} if asked.draws is None else {"draws": _said_of_draws(asked)}),
         **({"contrasts": CONTRASTS} if compares else {}),
+        **_bounds(found, done, tables=asked.tables),
         **({"left_out": list(found.left_out)} if found.left_out else {}),
     }
+
+
+def _bounds(found: JointEstimates, done: Written, *, tables: bool) -> dict[str, object]:
+    """Return what the manifest says of bounds, if there are any."""
+    some = [one for group in found.groups for one in group.bounds]
+    if not some:
+        return {}
+    told: dict[str, object] = {
+        "areas": len(np.unique(np.concatenate([one.units for one in some]))),
+        "intervals": "cut to the bounds; estimates are not changed, so that they stay unbiased",
+        "estimates_with_cut_intervals": done.cut,
+    }
+    return {"bounds": told | ({"table_cells_outside": done.outside} if tables else {})}
 
 
 def _check_distinct(paths: Sequence[TableSource], given: Sequence[Published]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from discreet.errors import InputError
 from discreet.estimation.tree import Integers, Tree
 from discreet.files import sha256
 from discreet.noise import Noise
-from discreet.release.hierarchy.bureau import read_bureau
+from discreet.release.hierarchy.bureau import is_level, read_bureau
+from discreet.release.hierarchy.held import exact_counts, read_held
 from discreet.release.hierarchy.layout import (
     Laws,
     Layout,
@@ -26,7 +28,8 @@ from discreet.release.hierarchy.layout import (
     units_of,
 )
 from discreet.release.hierarchy.noisy_table import TableForm, noisy_numbers, noisy_tree, read_noisy
-from discreet.release.hierarchy.published import LARGEST, Exact, Published, in_memory, published
+from discreet.release.hierarchy.published import LARGEST, Published, in_memory, published
+from discreet.release.hierarchy.steps import check_steps, found_steps, unit_steps
 from discreet.release.hierarchy.streamed import Streamed, row_groups
 from discreet.release.tables import MARK, MARKED, arrow, find_output
 from discreet.tables import (
@@ -75,7 +78,7 @@ def read_published(
         if rows > MOST_ROWS if streamed is None else streamed:
             found = Streamed(file, read_tree(listed, stated), stated, attributes)
     if found is not None:
-        exact = {} if held is None else exact_counts(found.layout, read_held(held))
+        exact = {} if held is None else exact_counts(found.layout, read_held(held), stated)
         origin = {"role": "measurements", "sha256": sha256(file), "bytes": file.stat().st_size, "rows": rows}
         return published(found.layout, found, exact, attributes, "parquet", marked, origin)
     return read_in_memory(file, stated, listed, held, form, marked=marked)
@@ -100,17 +103,19 @@ def read_in_memory(
     kept = None if invariants is None else read_held(invariants, problems)
     stop_unless_usable(table, areas, kept)
     tree, table = noisy_tree(table, areas, form)
+    steps = found_steps(table) if stated is None else unit_steps(stated)
+    check_steps(table, steps)
     layout, position = _layout(table, tree, every=stated is not None)
     marked = marked or MARK in table.words
     origin = table.origin("measurements")
     if stated is not None:
         values, laws = _stated(table, layout, position, stated)
-        exact = {} if kept is None else exact_counts(layout, kept)
+        exact = {} if kept is None else exact_counts(layout, kept, stated)
         found = in_memory(layout, values, laws, attributes)
-        return published(layout, found, exact, attributes, table.format, marked, origin)
+        return published(layout, found, exact, attributes, table.format, marked, origin, steps)
     numbers = noisy_numbers(layout, position, table, form, attributes)
-    exact = {} if kept is None else exact_counts(layout, kept)
-    one = published(layout, numbers.source, exact, attributes, table.format, marked, origin)
+    exact = {} if kept is None else exact_counts(layout, kept, stated)
+    one = published(layout, numbers.source, exact, attributes, table.format, marked, origin, steps)
     many = numbers.unmeasured
     left = (
         (f"{many} cell{'s' * (many > 1)} without a value or without the size of its error",) if many else ()
@@ -239,43 +244,18 @@ def _found_layout(table: ReadTable, tree: Tree, unit: Integers) -> Layout:
     return Layout(tree, known, tuple(asked), tree.kind)
 
 
-def read_held(invariants: TableSource, problems: Problems | None = None) -> ReadTable:
-    """Read counts that are held exact: unit, query, cell, count."""
-    return read_table(invariants, words=["unit", "query", "cell"], whole=["count"], problems=problems)
-
-
-def exact_counts(layout: Layout, table: ReadTable) -> Exact:
-    """Return the counts that a table holds exact, as the layout has them."""
-    problems = table.problems
-    problems.rows(table.numbers["count"] < 0, "a count is below zero", "count")
-    problems.rows(table.numbers["count"] > LARGEST, f"a count is above {LARGEST}", "count")
-    position, _ = positions(layout, table, units_of(table, layout.tree))
-    problems.stop()
-    order = np.argsort(position)
-    position, counts = position[order], table.numbers["count"][order]
-    unit = np.searchsorted(layout.base, position, side="right") - 1
-    found: Exact = {}
-    for query in layout.queries:
-        start, width = layout.first(query)[unit], len(layout.cells[query])
-        mine = (start >= 0) & (position >= start) & (position < start + width)
-        who, have = np.unique(unit[mine], return_counts=True)
-        if (have < width).any():
-            problems.at(f"an area has some cells of query {query!r} and lacks others; hold all or none")
-        elif who.size:
-            found[query] = who.astype(np.int64), counts[mine].reshape(-1, width)
-    problems.stop()
-    return found
-
-
 def is_bureau(source: Path) -> bool:
-    """Whether a directory has files by level, such as `State.parquet`, and no output of `measure`."""
+    """Whether a path is a level such as `State.parquet`, or a directory of levels, and no output of
+    `measure`."""
+    if is_level(source):
+        return True
     if not source.is_dir() or any(source.glob("measurements.*")):
         return False
     return any(one.is_dir() or "geocode" in open_table(one).names for one in source.glob("*.parquet"))
 
 
 def read_any(
-    source: TableSource,
+    sources: Sequence[TableSource],
     release: Release | None,
     units: TableSource | None,
     invariants: TableSource | None,
@@ -283,24 +263,25 @@ def read_any(
     streamed: bool | None,
     form: TableForm = PLAIN,
 ) -> Published:
-    """Read measurements as they are: of `measure`, a noisy table, or of the Census Bureau."""
-    if not isinstance(source, str | os.PathLike):
+    """Read the measurements of one release as they are: of `measure`, a noisy table, or of the Census Bureau,
+    of which several levels may be named."""
+    if not isinstance(sources[0], str | os.PathLike):
         if within is not None:
             raise InputError("within is for noisy measurements as the Census Bureau publishes them")
-        return read_in_memory(source, release, units, invariants, form)
-    source = Path(source)
+        return read_in_memory(sources[0], release, units, invariants, form)
+    source = Path(sources[0])
     if is_bureau(source):
         if release is None:
             raise InputError(
                 f"{source} has the layout of the Census Bureau's noisy measurements, which do not say what "
                 "their queries mean; name the release (--release), such as pl94-2020"
             )
-        if units is not None or invariants is not None:
+        if units is not None:
             raise InputError(
                 f"{source} has the layout of the Census Bureau's noisy measurements, which have their areas "
-                "and exact counts with them: leave units and invariants out"
+                "with them: leave units out"
             )
-        return read_bureau(source, release, within=within)
+        return read_bureau(sources, release, within=within, invariants=invariants)
     if within is not None:
         raise InputError("within is for noisy measurements as the Census Bureau publishes them")
     return read_published(

@@ -19,6 +19,7 @@ import numpy as np
 
 from discreet.budget import Attributes, Tabulation
 from discreet.budget.attributes import JOIN, Factor
+from discreet.budget.variables import IN_UNITS_OF
 from discreet.errors import InputError
 from discreet.estimation.estimates import InMemory, Rows
 from discreet.estimation.laws import normal_quantile
@@ -131,7 +132,7 @@ def read_noisy(
     size, cells = form.size, form.cell
     needed = [form.column(name) for name in WORDS if name in form.columns and name != "cell"]
     needed += [form.column("unit")] if "unit" not in form.columns else []
-    more = [name for name in ("level", "query") if name not in form.columns] + [MARK]
+    more = [name for name in ("level", "query") if name not in form.columns] + [IN_UNITS_OF, MARK]
     more += [] if tree_given or "parent" in form.columns else ["parent"]
     more += [] if cells else ["cell"]
     value, sizes = form.column("value"), [form.column(size)] if size else []
@@ -159,8 +160,7 @@ def read_noisy(
     once = np.zeros(table.rows, dtype=np.int32)
     words.setdefault("cell", Words(once, strings(["all"])))
     words.setdefault("query", Words(once, strings([JOIN.join(cells) or "total"])))
-    if MARK in table.words:
-        words[MARK] = table.words[MARK]
+    words |= {name: table.words[name] for name in (MARK, IN_UNITS_OF) if name in table.words}
     named, variance = _variances(table, form)
     written = {name: form.column(name) for name in ("unit", "level", "parent", "query", "value")}
     told = table.problems.written

@@ -249,11 +249,12 @@ class _Numbers:
         return np.where((rows < 0).any(axis=0), -1, rows.sum(axis=0))[None]
 
     def _at(self, place: Found, many: int, table: Integers | None) -> tuple[Floats, Floats]:
-        estimate, width = self._estimated(place, many)
+        step = float(self.found.step(self.query))
+        estimate, width = (step * one for one in self._estimated(place, many))
         shown = np.rint(estimate)
         if table is not None:
             turned = self.found.groups[0].turned(self.query, table).astype(np.float64)
-            shown = np.where(turned < 0, np.nan, turned)
+            shown = np.where(turned < 0, np.nan, np.rint(step * turned))
         # rounded to the safe side: the count is within the margin of what is printed
         return shown + 0.0, np.ceil(width + np.abs(shown - estimate) - 1e-7) + 0.0
 
@@ -277,7 +278,8 @@ def _stated(found: JointEstimates) -> Iterator[StatedNoise]:
         for source in group.estimates.given.sources:
             for level, laws in zip(group.tree.levels, source.laws, strict=False):
                 for query, law in laws.items():
-                    one = StatedNoise(level, query, isinstance(law, DiscreteGaussian), law.true_variance())
+                    size = law.true_variance() * float(found.step(query)) ** 2
+                    one = StatedNoise(level, query, isinstance(law, DiscreteGaussian), size)
                     if one not in seen:
                         seen.add(one)
                         yield one

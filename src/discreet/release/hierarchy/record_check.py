@@ -18,7 +18,7 @@ from discreet.faces import Summarised
 from discreet.options import Checking, asked_with
 from discreet.release.admission import Request, admit
 from discreet.release.hierarchy.layout import lookup
-from discreet.release.hierarchy.record_columns import Mask, dialect_of
+from discreet.release.hierarchy.record_columns import dialect_of
 from discreet.release.hierarchy.records import Examined, examine_records, input_of
 from discreet.release.hierarchy.suggestion import Suggestion, in_likely_encoding, suggest_input
 from discreet.tables import Problem, TableSource, is_there, kept_source, open_table
@@ -129,14 +129,13 @@ def _values(asked: Checking) -> tuple[tuple[str, tuple[str, ...]], ...]:
 def _checked_columns(
     found: Examined, values: dict[str, tuple[str, ...]], *, show: bool
 ) -> tuple[CheckedColumn, ...]:
-    """Return how each column fits, the area's first."""
+    """Return how each column fits, the area's first, and last those of numbers."""
     columns, made = found.columns, []
-    for name in (name for name in ("unit", *values) if name in columns.texts):
-        words, texts = columns.table.words[name], columns.texts[name]
+    for name in (name for name in ("unit", *values, *columns.numbers) if name in columns.texts):
+        texts, unknown = columns.texts[name], columns.unread[name].copy()
         known = values.get(name) or _lowest(found.tree)
-        unknown: Mask = columns.unread[name].copy()
-        if known is not None:
-            unknown |= (lookup(words, known) < 0) & ~columns.missing[name]
+        if name not in columns.numbers and known is not None:
+            unknown |= (lookup(columns.table.words[name], known) < 0) & ~columns.missing[name]
         many = np.bincount(texts.codes[unknown], minlength=1)
         order = np.argsort(-many, kind="stable")[:MOST_SHOWN]
         made.append(

@@ -2,7 +2,8 @@
 
 What was measured may itself be a sample's estimate of a population. Its error about the population is the
 noise and the sampling error, independent of each other given the sample, so that variances add up, and the
-law of the noise is convolved with a normal one. The table has a row for each area, query and cell, and
+law of the noise is convolved with a normal one. The table is in real numbers, and what is read from it in the
+units of sums, as estimates are until they are written. It has a row for each area, query and cell, and
 
 - `sampling_variance`, `sampling_sd` or `standard_error`: then areas are taken as independent of each other,
   so that an area not in the table has the sum of those within it; or
@@ -306,7 +307,7 @@ def _plain(table: ReadTable, column: str, found: JointEstimates) -> _Plain:
         first = layout.first(query)
         rows = np.full((fine.size, len(cells)), np.nan)
         who = np.flatnonzero(first >= 0)
-        rows[who] = size[first[who][:, None] + np.arange(len(cells))]
+        rows[who] = size[first[who][:, None] + np.arange(len(cells))] / float(found.step(query)) ** 2
         for part in reversed(fine.depths[1:]):  # areas that are not in the table are the sums of their parts
             sums = np.zeros((fine.size, len(cells)))
             np.add.at(sums, fine.parent[part], rows[part])
@@ -354,12 +355,20 @@ class _Replicates:
                 "not fit in memory; give sampling variances instead"
             )
         group = found.groups[0]
-        law = DiscreteGaussian(1 if noise is None else noise)
-        laws = [dict.fromkeys(asked, law) for asked in layout.asked]
+        worth = {query: found.step(query) for query in layout.cells}
+        size = Fraction(1) if noise is None else noise
+        laws = [
+            {query: DiscreteGaussian(size / worth[query] ** 2) for query in asked} for asked in layout.asked
+        ]
+        step = np.empty(layout.size)
+        for query, cells in layout.cells.items():
+            first_cell = layout.first(query)
+            step[(first_cell[first_cell >= 0][:, None] + np.arange(len(cells))).ravel()] = float(worth[query])
 
         def source(name: str) -> InMemory:
             values = np.zeros(layout.size)
             values[position] = table.numbers[name]
+            values /= step
             return in_memory(layout, values, laws, group.attributes)  # type: ignore[arg-type]
 
         first = Estimates(group.attributes, Measurements(fine, (source(names[0]),)), held=True)
