@@ -18,6 +18,7 @@ from benchmarks import (
     bench_estimate,
     bench_measure,
     bench_risk,
+    bench_risk_records,
     bench_risk_table,
     bench_safetab,
     bench_sampler,
@@ -65,7 +66,8 @@ def safetab() -> str:
 
 def risk() -> str:
     exact = table(("what", "measured"), bench_risk.rows())
-    return f"{exact}\n\n{bench_risk_table.markdown(bench_risk_table.rows())}"
+    people = bench_risk_records.markdown(bench_risk_records.rows())
+    return f"{exact}\n\n{bench_risk_table.markdown(bench_risk_table.rows())}\n\n{people}"
 
 
 PARTS: dict[str, tuple[str, Callable[[], str]]] = {

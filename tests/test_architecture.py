@@ -21,7 +21,7 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 LONGEST = 900
 
 # errors <- numbers, files, memory, faces <- noise <- budget <- options <- accounting <- estimation <- release
-# accounting <- risk; release, risk <- answers <- render <- report <- studies <- workbench <- cli
+# accounting <- risk <- release; release, risk <- answers <- render <- report <- studies <- workbench <- cli
 # files <- tables <- options, estimation, release, risk
 BELOW: dict[str, set[str]] = {"errors": set(), "numbers": {"errors"}, "files": {"errors"}, "memory": set()}
 BELOW["tables"] = {"errors", "files"}
@@ -33,7 +33,7 @@ BELOW["options"] = {*BELOW["budget"], "budget", "tables"}
 BELOW["accounting"] = {*BELOW["budget"], "budget", "options"}
 BELOW["risk"] = {*BELOW["accounting"], "accounting", "testing", "tables"}
 BELOW["estimation"] = {*BELOW["accounting"], "accounting", "tables"}
-BELOW["release"] = {*BELOW["estimation"], "estimation", "testing"}
+BELOW["release"] = {*BELOW["estimation"], *BELOW["risk"], "estimation", "risk", "testing"}
 BELOW["answers"] = {*BELOW["release"], "release", "risk"}
 BELOW["render"] = {*BELOW["answers"], "answers"}
 BELOW["report"] = {*BELOW["render"], "render"}

@@ -27,13 +27,16 @@ from discreet.options import (
     Tabulating,
 )
 from discreet.release.composition import ledger_costs
+from discreet.release.hierarchy.people import records_risk
 from discreet.release.policy_review import review_policy
 from discreet.release.safetab import census2020, curator, design, synthetic, validation
 from discreet.release.safetab import run as detailed_groups
 from discreet.release.safetab.account import account as detailed_account
 from discreet.release.safetab.earlier import total_only_groups
 from discreet.report.html import gather, render
+from discreet.report.records import write_records_risk
 from discreet.risk import table_risk
+from discreet.risk.categories import categories, release_categories, table_categories
 from discreet.risk.counts import one_count, several_counts
 from discreet.risk.hierarchy import hierarchy_posterior
 from discreet.risk.profile import risk_profile
@@ -64,8 +67,10 @@ ASKED: dict[str, Functions] = {
     "policy show": (release.rules_in_force,),
     "policy sign": (release.sign_policy,),
     "report": (gather, render),
+    "risk categories": (categories, table_categories, release_categories),
     "risk explain": (risk_profile,),
     "risk hierarchy": (hierarchy_posterior,),
+    "risk records": (write_records_risk, records_risk),
     "risk release": (risk_profile,),
     "risk single": (one_count, several_counts),
     "risk table": (table_risk,),
@@ -118,6 +123,7 @@ PYTHON_ONLY: dict[str, set[str]] = {
     "calibrate": {"proof"},
     "estimate": {"streamed"},
     "report": {"account", "facts"},
+    "risk categories": {"noisy", "known", "groups", "names", "counts"},
     "risk explain": {"certify", "whole"},
     "risk hierarchy": {"tolerance"},
     "risk release": {"certify", "whole"},

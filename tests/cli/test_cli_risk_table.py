@@ -51,6 +51,47 @@ def test_json_csv_and_plot(discreet: Callable[..., Any], released: Path, tmp_pat
     assert b"<svg" in plot.read_bytes()[:1000]
 
 
+def test_a_prior_and_a_weight_for_each_row(discreet: Callable[..., Any], tmp_path: Path) -> None:
+    table, out = tmp_path / "table.csv", tmp_path / "rows.csv"
+    table.write_text("value,variance,others,chance\n8,5,0,0.1\n2,5,3,0.5\n9,5,5,0.002\n")
+    given = ("risk", "table", table, "--prior-column", "chance", "--known-column", "others")
+    found = discreet(*given, "--json", "--csv", out).json
+    assert found["prior"] is None
+    assert "gives the target the chance that column 'chance' says" in found["adversary"]
+    with out.open() as stream:
+        rows = list(csv.DictReader(stream))
+    own = [
+        ratio(int(row["value"]), variance=5, prior=float(row["chance"]), known=int(row["others"]))
+        for row in rows
+    ]
+    assert [float(row["ratio"]) for row in rows] == pytest.approx(own, rel=1e-13)
+    # evidence 1.5, -0.3 and 0.7: the odds double in the first and the third, which count 1 and 6 of 11 people
+    assert found["all"]["share_odds_doubled"] == pytest.approx(2 / 3)
+    assert found["all"]["targets_odds_doubled"] == pytest.approx(7 / 11)
+    assert "these rows count 63.6 in 100 of all people" in " ".join(discreet(*given).out.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        (
+            "value,variance,p\n8,5,1\n",
+            ("--known", "0"),
+            "a prior does not lie strictly between 0 and 1 (line 2",
+        ),
+        ("value,variance,p\n8,5,0.5\n", (), "with a prior for each row the known counts are needed"),
+        ("value,variance,p\n8,5,0.5\n", ("--prior", "1/2"), "both are given: state one prior"),
+    ],
+)
+def test_bad_priors_of_rows(
+    discreet: Callable[..., Any], tmp_path: Path, text: str, options: tuple[str, ...], message: str
+) -> None:
+    (tmp_path / "table.csv").write_text(text)
+    result = discreet("risk", "table", tmp_path / "table.csv", "--prior-column", "p", *options)
+    assert result.status == 2
+    assert message in result.err
+
+
 def test_output_of_measure(discreet: Callable[..., Any], small: Path, tmp_path: Path) -> None:
     counts, out = tmp_path / "counts.csv", tmp_path / "out"
     lines = ["unit,parent,level,query,cell,count"]

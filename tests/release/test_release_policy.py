@@ -32,6 +32,7 @@ from discreet.release import (
     policy,
     read_ledger,
     read_policy,
+    records_risk,
     rules_in_force,
     sign_ledger,
     sign_policy,
@@ -538,6 +539,8 @@ sex = ["f", "m"]
     check_records(release, records, units=units)  # tells how many rows have which problem
     with pytest.raises(PolicyError, match=r"rule may\.exact_counts"):
         check_records(release, records, units=units, show=True)
+    with pytest.raises(PolicyError, match=r"rule may\.exact_counts"):
+        records_risk(release, records, units=units)
     agency.rules("ledger.required = true")
     tabulate(release, records, agency.folder / "counts", units=units)  # nothing is spent
     with pytest.raises(PolicyError, match=r"rule ledger\.required"):  # nobody would remember the 2
@@ -652,6 +655,7 @@ READERS = {"read_counts", "count_records", "counted_records", "examine_records",
 ASKING = {
     "release/hierarchy/record_check.py": "check_records",
     "release/hierarchy/measuring.py": "measure",
+    "release/hierarchy/people.py": "records_risk",
     "release/hierarchy/tabulating.py": "tabulate",
     "release/safetab/curator.py": "curate",
     "release/safetab/run.py": "run",

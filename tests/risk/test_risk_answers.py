@@ -19,6 +19,7 @@ from discreet.render.csv import csv_of
 from discreet.render.html import html_of
 from discreet.render.text import text_of
 from discreet.risk import Area, explain_profile, hierarchy_posterior, risk_profile, table_risk
+from discreet.risk.categories import categories
 from discreet.risk.counts import one_count, several_counts
 
 RHOS = {"block": "0.0992", "block_group": "0.2465"}
@@ -63,6 +64,14 @@ def cases() -> dict[str, tuple[object, list[str]]]:
             ],
         ),
         "a hierarchy": (hierarchy_posterior(areas, prior="1/10"), ["hierarchy", *options, "--prior", "1/10"]),
+        "categories": (
+            categories(variance=["5", "2"], prior=["1", "2", "3"]),
+            [
+                "categories",
+                *["--variance", "5", "--variance", "2"],
+                *["--prior", "1", "--prior", "2", "--prior", "3"],
+            ],
+        ),
         "a release": (
             risk_profile(RHOS, prior=["1/2", "1/100"]),
             [
@@ -77,7 +86,7 @@ def cases() -> dict[str, tuple[object, list[str]]]:
     }
 
 
-@pytest.mark.parametrize("name", ["one count", "several counts", "a hierarchy", "a release"])
+@pytest.mark.parametrize("name", ["one count", "several counts", "a hierarchy", "categories", "a release"])
 def test_every_surface_renders_the_one_answer(name: str, printed: Callable[..., str]) -> None:
     result, command = cases()[name]
     answer = describe(result)

@@ -133,6 +133,19 @@ class Cells:
 
 
 @dataclass(frozen=True, slots=True)
+class MapAreas:
+    """Areas of a map: the rings of each, and the value that shades it, None where there is none.
+
+    `label` says what the shades mean. Axes are not drawn, and both have the same scale.
+    """
+
+    rings: tuple[tuple[Points, ...], ...]
+    values: tuple[float | None, ...]
+    label: str = ""
+    written: Notation = Notation.NUMBER
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """A line across the whole panel, upright at a value of x, or level at a value of y."""
 
@@ -142,7 +155,7 @@ class Rule:
     is_upright: bool = True
 
 
-Item = Line | Dots | Bars | Cells | Rule
+Item = Line | Dots | Bars | Cells | Rule | MapAreas
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from discreet.answers.answer import Answer, Fact, Paragraph, Part, sentence
 from discreet.answers.describing import describes
+from discreet.answers.fit import fit_caution, fit_sentence, residual_table
 from discreet.answers.ledger import ledger_note
 from discreet.answers.quantity import Quantity, Style
 from discreet.answers.release import relation
@@ -15,6 +16,7 @@ from discreet.files import json_fields
 from discreet.release.entry import several
 from discreet.release.hierarchy.clipping import Clipped
 from discreet.release.hierarchy.estimates import Estimated
+from discreet.release.hierarchy.fit_report import fit_record, fit_warnings
 from discreet.release.hierarchy.measuring import Measured
 from discreet.release.hierarchy.tabulating import Tabulated
 from discreet.release.rehearsal import NOT_PRIVATE
@@ -163,16 +165,20 @@ def _measured_body(done: Measured, rho: Quantity) -> Iterator[Part]:
 def estimated_answer(done: Estimated) -> Answer:
     """Say what a run of `estimate` wrote, and what kind of estimates they are."""
     facts = (Fact("estimates", _count(done.cells)), Fact("areas", _count(done.units)))
+    caution = fit_caution(done.fit, numbered=done.numbered)
     lost = f", {done.undetermined} of them not determined" if done.undetermined else ""
     record = json_fields(done, undetermined="not_determined")
     record |= _clipped_record(record, done.clipped)
+    record["fit"] = fit_record(done.fit, numbered=done.numbered)
     return Answer(
         "Estimates",
         record,
         tuple(_estimated_body(done)),
         facts,
+        () if caution is None else (caution,),
         command="discreet estimate",
-        summary=f"{done.cells} estimates of {done.units} areas{lost}, in {done.out}: {', '.join(done.files)}",
+        summary=f"{done.cells} estimates of {done.units} areas{lost}, in {done.out}: {', '.join(done.files)}"
+        + "".join(f"\n  WARNING: {text}" for text in fit_warnings(done.fit)),
     )
 
 
@@ -208,6 +214,9 @@ def _estimated_body(done: Estimated) -> Iterator[Part]:
             f"Draws: {done.draws} of every estimate. Each is the estimate less an error drawn anew, with the "
             "covariances of all areas and tables."
         )
+    yield fit_sentence(done.fit)
+    if done.fit.warning:
+        yield residual_table(done.fit, numbered=done.numbered)
     yield _files(done.files)
 
 

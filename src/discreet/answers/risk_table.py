@@ -65,7 +65,7 @@ def table_risk_answer(found: TableRisk, *, table: str = "") -> Answer:
         _in_percent(whole.share_doubled),
         Quantity(whole.maximum, kind=NumberKind.AT_MOST, digits=4),
     )
-    prior = Quantity(found.prior, Style.BRIEF)
+    prior = _prior(found)
     return Answer(
         table or "A table",
         record,
@@ -76,7 +76,8 @@ def table_risk_answer(found: TableRisk, *, table: str = "") -> Answer:
             Fact("mean posterior", _brief(whole.mean_posterior), f"prior {prior}"),
         ),
         tables={"levels": levels},
-        command=f"discreet risk table {table or 'FILE'} --prior {prior}",
+        command=f"discreet risk table {table or 'FILE'} "
+        + (f"--prior-column {found.prior_column}" if found.prior_column else f"--prior {prior}"),
         summary=sentence(
             "{rows}, odds doubled in {doubled}, ratio at most {largest}; {adversary}",
             rows=_rows(found),
@@ -101,7 +102,7 @@ def ratios_picture(found: TableRisk) -> Picture:
     >>> [item.label for item in picture.panels[0].items], picture.title
     (['odds doubled', 'Block', 'State'], '2 rows, prior 0.1')
     """
-    items: list[Item] = [Rule(2.0 / (1.0 + found.prior), "odds doubled")]
+    items: list[Item] = [] if found.prior is None else [Rule(2.0 / (1.0 + found.prior), "odds doubled")]
     for place, (name, tally) in enumerate(list(found.tallies.items())[:PLACES]):
         shares = 1.0 - np.cumsum(tally.counts) / tally.total
         values = np.concatenate([tally.values[:1], tally.values])
@@ -111,8 +112,15 @@ def ratios_picture(found: TableRisk) -> Picture:
     y = Axis("share of rows above", max(smallest, 1e-7) / 2, 1.5, is_log=True, written=Notation.PERCENT)
     hidden = len(found.tallies) - PLACES
     more = f"; {hidden} more levels are not drawn" if hidden > 0 else ""
-    title = f"{_rows(found)}, prior {Quantity(found.prior, Style.BRIEF)}{more}"
+    title = f"{_rows(found)}, prior {_prior(found)}{more}"
     return Picture((Panel(Axis("ratio: posterior over prior"), y, tuple(items)),), title)
+
+
+def _prior(found: TableRisk) -> str:
+    """The prior, or where it is."""
+    if found.prior is None:
+        return f"by column {found.prior_column}"
+    return str(Quantity(found.prior, Style.BRIEF))
 
 
 def _rows(found: TableRisk) -> str:
@@ -170,7 +178,9 @@ def table_adversary(found: TableRisk) -> str:
     else:
         who += ", averaged over the possible counts, all equally likely"
     floor = "; negative values were published as zero" if found.nonnegative else ""
-    return f"{who}, and gives the target a chance of {Quantity(found.prior, Style.BRIEF)}{floor}"
+    if found.prior is None:
+        return f"{who}, and gives the target the chance that column {found.prior_column!r} says{floor}"
+    return f"{who}, and gives the target a chance of {_prior(found)}{floor}"
 
 
 def _body(found: TableRisk, table: str) -> Iterator[Part]:
@@ -182,13 +192,24 @@ def _body(found: TableRisk, table: str) -> Iterator[Part]:
     yield _doubled(found)
 
 
+def _people(found: TableRisk) -> Sentence | str:
+    """How many people the rows count in which the odds double, if rows count different numbers of them."""
+    if found.known_column is None:
+        return ""
+    share = Quantity(100 * (found.total.targets_doubled or 0.0), Style.BRIEF, digits=3)
+    return sentence(
+        "; these rows count {share} in 100 of all people, the target of each included", share=share
+    )
+
+
 def _doubled(found: TableRisk) -> Sentence:
     if found.law is None:
         return sentence(
             "In {share} of 100 rows this adversary's odds that the target is present (chance present to "
-            "chance absent) more than double. The percentages above the columns are shares of rows whose "
-            "ratio, posterior to prior, is no larger.",
+            "chance absent) more than double{people}. The percentages above the columns are shares of rows "
+            "whose ratio, posterior to prior, is no larger.",
             share=Quantity(100 * found.total.share_doubled, Style.BRIEF, digits=3),
+            people=_people(found),
         )
     return sentence(
         "For about {share} in 100 of the people counted in the table, this adversary's odds that they are "

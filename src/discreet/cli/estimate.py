@@ -29,8 +29,8 @@ def estimate(
     *noisy: Annotated[
         Path,
         option(
-            "The output of `measure`, a noisy table, or the Census Bureau's noisy measurement files. "
-            "Several are releases of the same people.",
+            "The output of `measure`, a noisy table, or the Census Bureau's noisy measurement files, by "
+            "directory or level. Several are releases of the same people.",
             "MEASUREMENTS",
         ),
     ],

@@ -151,6 +151,8 @@ def _whole_cells(estimates: Estimates, attributes: Attributes, variable: Variabl
     if given.blocks:
         possible = possible.copy()
         for query, block in given.blocks.items():
+            if given.exact[query][1].any():  # a sum that is exact, which tables do not keep
+                continue
             possible[np.ix_(given.exact[query][0], block_cells(attributes, block))] = False
     return whole_tables(cells, attributes.sizes, estimates.tree.parent, fixed, possible, exact)
 

@@ -6,6 +6,7 @@ from discreet.release.entry import Entry
 from discreet.release.hierarchy.estimates import Estimated, estimate
 from discreet.release.hierarchy.example import write_example
 from discreet.release.hierarchy.measuring import POSTS, Measured, measure
+from discreet.release.hierarchy.people import records_risk
 from discreet.release.hierarchy.record_check import RecordCheck, check_records
 from discreet.release.hierarchy.tabulating import Tabulated, tabulate
 from discreet.release.ledger import Ledger
@@ -48,6 +49,7 @@ __all__ = [
     "read_key",
     "read_ledger",
     "read_policy",
+    "records_risk",
     "rules_in_force",
     "sign_ledger",
     "sign_policy",

@@ -47,7 +47,8 @@ PERMISSIONS = {
     "spend_again": "release an input again (--spend-again)",
     "invariants": "hold counts exact (--invariant)",
     "no_noise": "publish without noise (--no-noise)",
-    "exact_counts": "see exact counts or records (tabulate, safetab report, check-records --show)",
+    "exact_counts": "see exact counts or records (tabulate, risk records, safetab report, "
+    "check-records --show)",
     "rehearsal": "rehearse, with noise that protects nobody (--rehearsal)",
 }
 """What a policy may reserve to some people."""

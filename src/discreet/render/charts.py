@@ -14,6 +14,7 @@ from discreet.answers.figure import (
     Dots,
     Item,
     Line,
+    MapAreas,
     Notation,
     Panel,
     Picture,
@@ -210,6 +211,13 @@ def _bars(bars: Bars, panel: Panel) -> Options:
     }
 
 
+def _outlines(areas: MapAreas, panel: Panel) -> Options:
+    """Outlines alone: shades are for print."""
+    gap: list[list[float | None]] = [[None, None]]
+    data = [point for rings in areas.rings for ring in rings for point in (*map(list, ring), *gap)]
+    return {"type": "line", "data": data, "showSymbol": False, "lineStyle": {"width": 1}}
+
+
 def _cells(cells: Cells) -> Options:
     texts = cells.texts or tuple(tuple(map(str, row)) for row in cells.values)
     data = [
@@ -222,7 +230,13 @@ def _cells(cells: Cells) -> Options:
     return {"type": "heatmap", "data": data, "label": label, "emphasis": {"disabled": True}}
 
 
-_DRAWN: Mapping[type, Callable[[Any, Panel], Options]] = {Line: _line, Rule: _rule, Dots: _dots, Bars: _bars}
+_DRAWN: Mapping[type, Callable[[Any, Panel], Options]] = {
+    Line: _line,
+    Rule: _rule,
+    Dots: _dots,
+    Bars: _bars,
+    MapAreas: _outlines,
+}
 
 
 def _placed(points: Sequence[tuple[float, float]], panel: Panel) -> tuple[tuple[float, float], ...]:

@@ -22,6 +22,7 @@ from discreet.answers.figure import (
     Dots,
     Item,
     Line,
+    MapAreas,
     Notation,
     Panel,
     Picture,
@@ -29,7 +30,7 @@ from discreet.answers.figure import (
     Symbol,
     Weight,
 )
-from discreet.render.look import GRID, INK, SOFT, WIDTHS, colour, dashes, tick_text
+from discreet.render.look import GREY, GRID, INK, SOFT, WIDTHS, colour, dashes, tick_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -201,6 +202,8 @@ def _add(figure: Figure, ax: Axes, item: Item) -> None:
         _bars(ax, item)
     elif isinstance(item, Cells):
         _cells(figure, ax, item)
+    elif isinstance(item, MapAreas):
+        _map(figure, ax, item)
 
 
 def _dashed(place: int, weight: Weight) -> Any:
@@ -266,6 +269,42 @@ def _cells(figure: Figure, ax: Axes, cells: Cells) -> None:
     ax.grid(visible=False)
     if not cells.texts:
         figure.colorbar(image, ax=ax, extend="both")
+
+
+def _map(figure: Figure, ax: Axes, areas: MapAreas) -> None:
+    """Draw areas in shades; those without a value are hatched."""
+    from matplotlib.collections import PatchCollection
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path as Outline
+    from matplotlib.ticker import FuncFormatter
+
+    patches: dict[bool, list[PathPatch]] = {True: [], False: []}
+    for rings, value in zip(areas.rings, areas.values, strict=True):
+        closed = [(*ring, ring[0]) for ring in rings]
+        codes = [
+            code
+            for ring in closed
+            for code in (Outline.MOVETO, *[Outline.LINETO] * (len(ring) - 2), Outline.CLOSEPOLY)
+        ]
+        outline = Outline([point for ring in closed for point in ring], codes)
+        patches[value is None].append(PathPatch(outline))
+    values = np.array([value for value in areas.values if value is not None])
+    without = PatchCollection(patches[True], facecolor="white", edgecolor=GREY, linewidth=0.4)
+    without.set_hatch("////")
+    ax.add_collection(without)
+    shaded = PatchCollection(patches[False], cmap="YlOrBr", edgecolor=GREY, linewidth=0.4)
+    shaded.set_array(values)
+    ax.add_collection(shaded)
+    ax.autoscale_view()
+    x, y = np.array([point for rings in areas.rings for ring in rings for point in ring]).T
+    degrees = bool(np.abs(x).max() <= 180 and np.abs(y).max() <= 90)
+    # a degree of longitude is shorter than one of latitude
+    ax.set_aspect(1.0 / math.cos(math.radians(float(y.mean()))) if degrees else 1.0)
+    ax.set_axis_off()
+    if values.size:
+        axis = Axis(written=areas.written)
+        written = None if areas.written is Notation.NUMBER else FuncFormatter(partial(_tick, axis))
+        figure.colorbar(shaded, ax=ax, label=areas.label, shrink=0.7, format=written)
 
 
 def _rule(ax: Axes, rule: Rule) -> None:
@@ -350,6 +389,8 @@ def _name(ruler: Ruler, names: Sequence[str], upright: bool, inches: float) -> N
 def _size(picture: Picture, across: int) -> tuple[float, float]:
     """Return how large a picture is if nobody asks for a size."""
     panel, rows = picture.panels[0], -(-len(picture.panels) // across)
+    if panel.items and isinstance(panel.items[0], MapAreas):
+        return 6.4, 5.2
     if panel.items and isinstance(panel.items[0], Cells):
         values = panel.items[0].values
         return 3.5 + 0.8 * len(values[0]), 1.5 + 0.35 * len(values)

@@ -19,6 +19,7 @@ from discreet.risk.attack import (
     posterior,
     ratio,
 )
+from discreet.risk.categories import Categories, categories, release_categories, table_categories
 from discreet.risk.hierarchy import HierarchyPosterior, hierarchy_posterior
 from discreet.risk.joint import Step, joint_accuracy, joint_posterior, joint_ratio, sequence
 from discreet.risk.profile import Risk, RiskProfile, risk_profile
@@ -28,6 +29,7 @@ from discreet.risk.two_levels import TwoLevels
 __all__ = [
     "Area",
     "Attack",
+    "Categories",
     "HierarchyPosterior",
     "Poisson",
     "Risk",
@@ -36,6 +38,7 @@ __all__ = [
     "Table",
     "TwoLevels",
     "Uniform",
+    "categories",
     "decide",
     "decision_accuracy",
     "expected_loss",
@@ -50,8 +53,10 @@ __all__ = [
     "log_odds",
     "posterior",
     "ratio",
+    "release_categories",
     "risk_profile",
     "sequence",
+    "table_categories",
     "table_risk",
 ]
 

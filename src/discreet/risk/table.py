@@ -58,7 +58,8 @@ CountsLaw = Literal["table", "flat"]
 class LevelRisk:
     """The rows of one level: how many, how large the ratio is, and in what share the odds more than double.
 
-    `targets_doubled` is the share among the people counted, where the known counts are not given.
+    `targets_doubled` is the share among the people counted: each row weighs as many as it counts, which are
+    those known and the target, or as many as are expected where the known counts are not given.
     """
 
     level: str
@@ -80,7 +81,7 @@ class TableRisk(Summarised):
     """
 
     rows: int
-    prior: float
+    prior: float | None
     levels: tuple[LevelRisk, ...]
     total: LevelRisk
     tallies: dict[str, Tally] = field(repr=False, compare=False)
@@ -89,17 +90,20 @@ class TableRisk(Summarised):
     law: CountsLaw | None = None
     flat_rows: int = 0
     nonnegative: bool = False
+    prior_column: str | None = None
+    """The column with the prior of each row, if it has one."""
 
 
 def table_risk(
     path: TableSource,
     *,
-    prior: Number,
+    prior: Number | None = None,
     known: int | None = None,
     noisy_column: str | None = None,
     variance_column: str | None = None,
     level_column: str | None = None,
     known_column: str | None = None,
+    prior_column: str | None = None,
     law: CountsLaw = "table",
     nonnegative: bool = False,
     out: FilePath | None = None,
@@ -110,8 +114,9 @@ def table_risk(
     What count that knowledge makes is `known` for all rows, or that of `known_column`. Without either, each
     row's risk is its average over the counts that may be known if the target is present: by the law of counts
     that the table itself suggests for each level and noise (`law="table"`, empirical Bayes), or with all
-    counts as likely as each other (`law="flat"`); see `discreet.risk.rows`. `out` is a CSV file for the
-    rows with their risk; it appears when all is done, or not at all.
+    counts as likely as each other (`law="flat"`); see `discreet.risk.rows`. `prior_column` has a prior for
+    each row, instead of one for all; the known counts must be given then. `out` is a CSV file for the rows
+    with their risk; it appears when all is done, or not at all.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -128,15 +133,23 @@ the characteristics, and gives the target a chance of 0.1
         raise InputError("the known count is stated twice: for all rows, and by a column")
     if law not in ("table", "flat"):
         raise InputError(f"law is {law!r}; it must be 'table' or 'flat'")
-    chance = read_prior(prior)
-    if chance.present.ndim:
-        raise InputError("a table has one adversary with one prior")
+    if (prior is None) == (prior_column is None):
+        found = "neither is given" if prior is None else "both are given"
+        raise InputError(f"{found}: state one prior for all rows, or the column of the priors")
+    chance = None if prior is None else read_prior(prior)
+    if chance is not None and chance.present.ndim:
+        raise InputError("a table has one adversary with one prior, or a column of priors")
     fixed = None if known is None else read_known(known)
-    asked = (noisy_column, variance_column, level_column, known_column)
+    if chance is None and fixed is None and known_column is None:
+        raise InputError(
+            "with a prior for each row the known counts are needed, for all rows or by a column: an average "
+            "over the counts that may be known is one of rows that are alike but for their count"
+        )
+    asked = (noisy_column, variance_column, level_column, known_column, prior_column)
     source = ReleasedTable.open(path, asked, everything=out is not None, nonnegative=nonnegative)
     summary, flat = _Summary(), 0
     with _writing(None if out is None else Path(out), fixed, known_column) as write:
-        if fixed is None and known_column is None:
+        if chance is not None and fixed is None and known_column is None:
             risk_of, flat = _averaged(source, summary, chance, law)
             for part in source.parts() if out is not None else ():
                 write(part, risk_of(part))
@@ -144,17 +157,20 @@ the characteristics, and gives the target a chance of 0.1
             for part in source.parts():
                 count = part.known if part.known is not None else fixed
                 assert count is not None
-                risk = known_risk(chance, part.noisy, part.variance, count, nonnegative=nonnegative)
+                own = part.prior or chance
+                assert own is not None
+                risk = known_risk(own, part.noisy, part.variance, count, nonnegative=nonnegative)
                 for name, rows in part.by_level():
                     summary.add(name, risk.at(rows))
                 write(part, risk)
     return replace(
-        summary.result(float(chance.present)),
+        summary.result(None if chance is None else float(chance.present)),
         known=None if fixed is None else int(fixed),
         known_column=known_column,
         law=law if fixed is None and known_column is None else None,
         flat_rows=flat,
         nonnegative=nonnegative,
+        prior_column=prior_column,
     )
 
 
@@ -204,18 +220,18 @@ class _Summary:
         self.sums: dict[str, Floats] = {}  # of rows, odds doubled, posteriors, targets, and theirs doubled
 
     def add(self, name: str, risk: RowRisk, often: NDArray[np.int64] | None = None) -> None:
-        """Add rows of a level, each as `often` as said; then their people count too."""
+        """Add rows of a level, each as `often` as said, or once."""
         if name not in self.tallies and len(self.tallies) == MOST_LEVELS:
             raise InputError(
                 f"the column of levels has more than {MOST_LEVELS} different values; name another one"
             )
         self.tallies.setdefault(name, Tally()).add(risk.ratio, often)
         rows = np.ones(risk.ratio.size) if often is None else often
-        people = np.zeros(rows.size) if often is None else often * risk.targets
+        people = rows * risk.targets
         parts = (rows, rows * risk.doubled, rows * risk.posterior, people, people * risk.doubled)
         self.sums[name] = self.sums.get(name, np.zeros(5)) + [part.sum() for part in parts]
 
-    def result(self, prior: float) -> TableRisk:
+    def result(self, prior: float | None) -> TableRisk:
         """The summary; a table without levels has one for all rows only."""
         levels = tuple(self._level(name, self.tallies[name], self.sums[name]) for name in self.tallies)
         if list(self.tallies) == [EVERYTHING]:
@@ -342,6 +358,7 @@ class Batch:
     noisy: Floats
     variance: Floats
     known: Floats | None
+    prior: Prior | None
     level: ArrowArray
     batch: ArrowTable
 
@@ -367,11 +384,11 @@ class Batch:
                 yield (name, variance), here[some]
 
 
-def choose(found: Sequence[str], where: str, asked: Sequence[str | None] = (None,) * 4) -> list[str | None]:
-    """Return the columns of noisy counts, variances, levels and known counts: those asked for, or the usual.
+def choose(found: Sequence[str], where: str, asked: Sequence[str | None] = (None,) * 5) -> list[str | None]:
+    """Return the columns of noisy counts, variances, levels, known counts and priors: as asked, or as usual.
 
     >>> choose(["level", "value", "variance"], "t.csv")
-    ['value', 'variance', 'level', None]
+    ['value', 'variance', 'level', None, None]
     >>> choose(["unit", "estimate"], "t.csv")
     Traceback (most recent call last):
     discreet.errors.InputError: t.csv has no column of noisy counts (value, COUNT, noisy or count); it has \
@@ -390,7 +407,7 @@ unit, estimate
         return same.pop() if len(same) == 1 else None
 
     for name, usual, needed in zip(
-        asked, (NOISY, VARIANCE, LEVEL, ()), ("noisy counts", "variances", "", ""), strict=True
+        asked, (NOISY, VARIANCE, LEVEL, (), ()), ("noisy counts", "variances", "", "", ""), strict=True
     ):
         here = meant([name] if name is not None else usual)
         if here is None and name is not None:
@@ -409,7 +426,9 @@ class ReleasedTable:
     """A table that was released, and its columns; with `everything` each batch has all of them."""
 
     source: OpenTable
-    numbers: list[str]  # noisy counts, variances, and known counts if a column has them
+    numbers: list[str]  # noisy counts and variances
+    known: str | None
+    prior: str | None
     level: str | None
     everything: bool
     nonnegative: bool
@@ -427,12 +446,13 @@ class ReleasedTable:
                 "than one; `discreet risk release` says what they tell, and a table of the rows that count "
                 "records, without that column, is read here"
             )
-        noisy, variance, level, known = choose(opened.names, opened.shown, asked)
-        numbers = [name for name in (noisy, variance, known) if name is not None]
+        noisy, variance, level, known, prior = choose(opened.names, opened.shown, asked)
+        assert noisy is not None
+        assert variance is not None
         twice = [name for name in opened.names if everything and opened.names.count(name) > 1]
         if twice:
             raise InputError(f"{opened.shown} has two columns named {twice[0]}; each may occur once")
-        return cls(opened, numbers, level, everything, nonnegative)
+        return cls(opened, [noisy, variance], known, prior, level, everything, nonnegative)
 
     def parts(self) -> Iterator[Batch]:
         """Yield the rows, some at a time; once something is wrong with one, only look for more of it."""
@@ -440,8 +460,9 @@ class ReleasedTable:
         mine = problems.of(source.shown, first_line=source.first_line, word=source.word)
         kinds: dict[str, Kind] = dict.fromkeys(source.names, "any") if self.everything else {}
         kinds |= {self.level: "any"} if self.level else {}
-        numeric: tuple[Kind, ...] = ("whole", "number", "whole")
-        kinds |= dict(zip(self.numbers, numeric, strict=False))
+        kinds |= {self.numbers[0]: "whole", self.numbers[1]: "number"}
+        kinds |= {self.known: "whole"} if self.known else {}
+        kinds |= {self.prior: "number"} if self.prior else {}
         for batch in source.batches(kinds, mine, coded=not self.everything):
             if batch.num_rows:
                 part = self._part(batch, seen, mine)
@@ -454,21 +475,25 @@ class ReleasedTable:
 
     def _part(self, batch: ArrowTable, start: int, problems: Problems) -> Batch | None:
         """The numbers of a batch, which begins at row `start`; nothing if one of them cannot be."""
-        columns = [np.asarray(batch.column(name).to_numpy(zero_copy_only=False)) for name in self.numbers]
-        noisy, variance, *known = (column.astype(np.float64, copy=False) for column in columns)
+
+        def column(name: str | None) -> Floats:
+            if name is None:
+                return np.empty(0)
+            values = np.asarray(batch.column(name).to_numpy(zero_copy_only=False))
+            return values.astype(np.float64, copy=False)
+
+        noisy, variance = map(column, self.numbers)
+        known, prior = column(self.known), column(self.prior)
         before, most = problems.count, VARIANCES[1]
-        rules = [
-            (np.abs(noisy) > LARGEST, "a noisy count is beyond 2^52"),
-            (
-                ~((variance > 0) & (variance <= most)),
-                f"a variance is not above zero and at most {brief(most)}",
-            ),
-        ]
-        rules += [
-            ((one < 0) | (one > LARGEST), "a known count is below zero or beyond 2^52") for one in known
-        ]
-        for name, (wrong, text) in zip(self.numbers, rules, strict=True):
-            problems.rows(wrong, text, name, start=start)
+        sized = (variance > 0) & (variance <= most)
+        for name, wrong, text in (
+            (self.numbers[0], np.abs(noisy) > LARGEST, "a noisy count is beyond 2^52"),
+            (self.numbers[1], ~sized, f"a variance is not above zero and at most {brief(most)}"),
+            (self.known, (known < 0) | (known > LARGEST), "a known count is below zero or beyond 2^52"),
+            (self.prior, ~((prior > 0) & (prior < 1)), "a prior does not lie strictly between 0 and 1"),
+        ):
+            if name is not None:
+                problems.rows(wrong, text, name, start=start)
         if self.nonnegative:
             text = "a noisy count is below zero, but negative values are said to be published as zero"
             problems.rows(noisy < 0, text, self.numbers[0], start=start)
@@ -485,4 +510,5 @@ class ReleasedTable:
             if not arrow("types").is_dictionary(level.type):
                 pc = arrow("compute")
                 level = pc.dictionary_encode(pc.cast(level, "string"))
-        return Batch(noisy, variance, known[0] if known else None, level, batch)
+        chances = Prior(prior, 1.0 - prior) if self.prior else None
+        return Batch(noisy, variance, known if self.known else None, chances, level, batch)

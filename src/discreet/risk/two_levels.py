@@ -135,6 +135,15 @@ class TwoLevels:
         absent, there, _ = self._tables(z, y)
         return np.asarray(log_sum(there, axis=-1) - log_sum(absent, axis=-1))
 
+    def evidence_from_above(self, group: Integers, others: Integers) -> Floats:
+        """Return the log odds that noisy counts of the group and the siblings add to those of the block.
+
+        >>> two = TwoLevels(rho=("0.0992", "0.2465"), siblings=27, prior="1/2")
+        >>> two.evidence_from_above(np.array([1]), np.array([-1])).round(4).tolist()
+        [-0.2845]
+        """
+        return self._from_above(group, others)
+
     def chain(self, z: Integers, y: Integers) -> UnconstrainedChain:
         """Return the chain without the condition k1 <= k2, at noisy counts of group and siblings.
 

@@ -2,19 +2,28 @@
 
 `single`: one noisy count, or several counts of the same person. `hierarchy`: a block and the areas around it,
 together. `release` and `explain`: the best any adversary can do with a whole release, as a table and in plain
-words. `table`: every row of a released table, and a summary by level.
+words. `table`: every row of a released table, and a summary by level. `categories`: which of several cells is
+the target's. `records`: everyone in the data, for the curator.
 """
 
 from __future__ import annotations
 
 from cyclopts import App
 
-from discreet.cli.risk import hierarchy, release, single, table
+from discreet.cli.risk import categories, hierarchy, records, release, single, table
 
 app = App(
     name="risk",
     usage="Usage: discreet risk COMMAND ...",
     help="Posterior probabilities, ratios and accuracies for a stated adversary.",
 )
-for one in (single.app, hierarchy.app, release.app, release.explain_app, table.app):
+for one in (
+    single.app,
+    hierarchy.app,
+    categories.app,
+    release.app,
+    release.explain_app,
+    table.app,
+    records.app,
+):
     app.command(one)

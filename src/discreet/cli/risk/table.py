@@ -18,7 +18,12 @@ from discreet.errors import InputError
 class Reading:
     """The options, named as `discreet.risk.table_risk` has them."""
 
-    prior: console.Prior
+    prior: Annotated[
+        str | None, option("The adversary's chance that the target is present, such as 1/2.", "P")
+    ] = None
+    prior_column: Annotated[
+        str | None, option("Instead: the column with this chance for each row (with known counts).", "NAME")
+    ] = None
     known: Annotated[
         str | None,
         option(
@@ -49,9 +54,11 @@ class Reading:
     nonnegative: console.Floor = False
 
 
+NOTHING = Reading()
+
 app = console.command(
     "risk table",
-    "FILE --prior P [OPTIONS]",
+    "FILE (--prior P | --prior-column NAME) [OPTIONS]",
     "published/measurements.csv --prior 1/10",
     "t1.csv --prior 1/2 --known 0 --nonnegative --json",
     "measurements.parquet --prior 1/10 --known-column others --csv rows.csv",
@@ -64,7 +71,7 @@ def table_command(
     file: Annotated[Path, option("The released table: CSV or Parquet.")],
     /,
     *,
-    chosen: Reading,
+    chosen: Reading = NOTHING,
     csv: Annotated[Path | None, option("Write all rows with their risk.", "FILE.csv")] = None,
     plot: console.Plot = None,
     screen: Screen = PLAIN,

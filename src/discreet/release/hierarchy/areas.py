@@ -8,6 +8,7 @@ import numpy as np
 
 from discreet.estimation.tree import Tree
 from discreet.files import FilePath
+from discreet.release.hierarchy.bounds import cut_ends
 from discreet.release.hierarchy.estimate_table import (
     in_real_numbers,
     joined_columns,
@@ -57,5 +58,9 @@ def area_estimates(
         )
         widths = [found.area_widths(list(unions.values()), query, variances, level) for _, level in chances]
         table = with_ends(values, np.sqrt(variances), widths, chances)[0]
+        bounds = [both for one in unions.values() if (both := found.area_bounds(query, one)) is not None]
+        if len(bounds) == len(unions):
+            lower, upper = (np.concatenate(sides) for sides in zip(*bounds, strict=True))
+            cut_ends(table, [name for name, _ in chances], lower, upper)
         tables.append(in_real_numbers(table, found.step(query)))
     return found.layout(flat_tree(list(unions), "area"), queries), joined_columns(tables)

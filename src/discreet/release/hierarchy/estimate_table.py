@@ -10,10 +10,12 @@ import numpy as np
 
 from discreet.errors import InputError
 from discreet.estimation.estimates import SharedWork
+from discreet.estimation.fit import Residuals
 from discreet.estimation.intervals import count_ends
 from discreet.estimation.tables import WholeTables
 from discreet.estimation.tree import Floats, Tree
 from discreet.numbers import brief
+from discreet.release.hierarchy.bounds import cut_ends
 from discreet.release.hierarchy.joint_estimates import Chances, Found, JointEstimates
 from discreet.release.hierarchy.sampling import SamplingErrors
 from discreet.release.tables import Folder, chunks
@@ -32,6 +34,10 @@ class Written:
     """What each column is."""
     lost: int = 0
     moved: int = 0
+    cut: int = 0
+    """Estimates with an interval cut to bounds."""
+    outside: int = 0
+    """Whole numbers outside their bounds."""
 
 
 def write_estimates(
@@ -43,9 +49,11 @@ def write_estimates(
     *,
     tables: bool = False,
     cluster: SharedWork | None = None,
+    residuals: Sequence[Residuals] = (),
     sampling: SamplingErrors | None = None,
 ) -> Written:
-    """Write the estimates of queries in all units, or those down to a level, with intervals."""
+    """Write the estimates of queries in all units, or those down to a level, with intervals. Residuals of
+    units that are read for this are added to `residuals`, one for each group."""
     wanted = found.queries(()) if queries is None else queries
     if tables and len(found.groups) > 1:
         raise InputError(
@@ -61,7 +69,8 @@ def write_estimates(
 
     def columns(part: slice) -> dict[str, Numbers]:
         units = np.arange(part.start, part.stop)
-        parts = found.at(units)
+        mine = [one.empty() for one in residuals]
+        parts = found.at(units, mine)
         made = []
         for query in wanted:
             if sampling is None:
@@ -70,16 +79,31 @@ def write_estimates(
                 table, moved = with_sampling(found, parts, query, sampling, chances)
             if whole is not None:
                 table["table"] = found.groups[0].turned(query, whole.rows(query, units))
-            made.append({**in_real_numbers(table, found.step(query)), "moved": moved})
-        return joined_columns(made)
+            # intervals with sampling errors are about a population, which has no such bounds
+            bounds = found.bounds(query, units) if sampling is None else None
+            none = np.zeros(moved.shape, dtype=np.int64)
+            cut = none if bounds is None else cut_ends(table, [name for name, _ in chances], *bounds)
+            outside = none
+            if bounds is not None and whole is not None:
+                counts = table["table"]
+                outside = ((counts >= 0) & ((counts < bounds[0]) | (counts > bounds[1]))).astype(np.int64)
+            made.append(
+                {**in_real_numbers(table, found.step(query)), "moved": moved, "cut": cut, "outside": outside}
+            )
+        added = {f"residuals {place}": one.packed() for place, one in enumerate(mine)}
+        return {**joined_columns(made), **added}
 
     parts = [units for units, _ in chunks(layout)]
     made = map(columns, parts) if cluster is None else cluster.map(columns, parts)
 
     def counted(_units: slice, _rows: slice) -> dict[str, Numbers]:
         table = dict(next(made))
+        for place, one in enumerate(residuals):
+            one.unpack(np.asarray(table.pop(f"residuals {place}"), dtype=np.float64))
         written.lost += int(np.isnan(table["estimate"]).sum())
         written.moved += int(table.pop("moved").sum())
+        written.cut += int(table.pop("cut").sum())
+        written.outside += int(table.pop("outside").sum())
         if whole is not None:
             table["table"] = np.ma.masked_less(table["table"], 0)
         return table

@@ -10,20 +10,25 @@ from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
 
+import numpy as np
+
 from discreet.errors import InputError
 from discreet.estimation.estimates import (
     SharedWork,
 )
+from discreet.estimation.fit import Fit
 from discreet.faces import Summarised
 from discreet.files import FilePath
 from discreet.numbers import brief, fraction
 from discreet.options import Estimating, asked_with
 from discreet.release.commit import free, staging
 from discreet.release.hierarchy.areas import area_estimates, read_areas
+from discreet.release.hierarchy.bureau import by_product
 from discreet.release.hierarchy.clipping import Clipped, estimated_clips
 from discreet.release.hierarchy.contrasts import CONTRASTS, changes_since, contrast_blocks, named_contrasts
 from discreet.release.hierarchy.draws import Draws
 from discreet.release.hierarchy.estimate_table import NOISE_ONLY, WITH_SAMPLING, Written, write_estimates
+from discreet.release.hierarchy.fit_report import fit_record, found_fit
 from discreet.release.hierarchy.joint_estimates import JointEstimates
 from discreet.release.hierarchy.measurements import read_any, with_zeros
 from discreet.release.hierarchy.published import Published
@@ -48,6 +53,10 @@ class Estimated(Summarised):
     additive: bool
     releases: int
     files: tuple[str, ...]
+    fit: Fit
+    """Whether the measurements contradict each other."""
+    numbered: bool = False
+    """Whether several releases were read, an earlier one included."""
     left_out: tuple[str, ...] = ()
     """What the input had that was not used."""
     sampled: bool = False
@@ -85,10 +94,11 @@ def estimate(asked: Estimating) -> Estimated:
         wanted = found.queries(asked.queries)
         sampling = sampling_errors(asked, sources, found, wanted)
         draws = _draws(asked, found, sampling)
-        found.units_down_to(asked.down_to)
+        written = found.units_down_to(asked.down_to)
         unions = {} if asked.areas is None else read_areas(asked.areas, found)
         pairs = [("difference", one) for one in asked.differences] + [("ratio", one) for one in asked.ratios]
         contrasts = named_contrasts(pairs, unions, wanted, found) if pairs else []
+        residuals = found.residuals(written)
         kind = output_format(asked.format, given[0].format, for_spreadsheets=asked.for_spreadsheets)
         with staging(asked.out) as stage:
             mark = f"{NOT_PRIVATE}: made from a rehearsal" if any(one.marked for one in given) else None
@@ -101,8 +111,13 @@ def estimate(asked: Estimating) -> Estimated:
                 asked.down_to,
                 tables=asked.tables,
                 cluster=cluster,
+                residuals=residuals,
                 sampling=sampling,
             )
+            parts = [(found, residuals)]
+            if earlier is not None:
+                parts.append((earlier, earlier.residuals()))
+            fit = found_fit(parts)
             if len(found.groups) == 1:
                 folder.units(found.tree)
             if unions:
@@ -116,7 +131,8 @@ def estimate(asked: Estimating) -> Estimated:
                 changes = changes_since(found, earlier, done.tree, asked.queries, wanted, chances)
                 folder.cells("changes", changes)
             compares = bool(contrasts) or earlier is not None
-            folder.json("manifest", _manifest(asked, given, found, wanted, done, sampling, compares=compares))
+            told = _manifest(asked, given, found, wanted, done, fit, sampling, compares=compares)
+            folder.json("manifest", told)
             taken = estimated_clips(found)
             stage.commit()
     return Estimated(
@@ -127,8 +143,10 @@ def estimate(asked: Estimating) -> Estimated:
         done.lost,
         all(group.attributes is not None for group in found.groups),
         len(found.groups) == 1,
-        len(sources),
+        len(given) - (earlier is not None),
         tuple(folder.names),
+        fit,
+        len(given) > 1,
         found.left_out,
         sampling is not None,
         asked.draws or 0,
@@ -142,14 +160,15 @@ def read_joined(
     """Return the measurements, those of the earlier release last, and the estimates from each release."""
     lean = asked.streamed if cluster is None else True
     known = (asked.release, asked.units, asked.invariants, asked.within, asked.streamed)
-    given = [read_any(Path(one), *known) for one in sources]
+    products = by_product(sources)
+    given = [read_any(some, *known) for some in products]
     if asked.zeros is not None:
         given = [with_zeros(one, asked.zeros) for one in given]
-    found, earlier, paths = JointEstimates.of(given, lean, cluster), None, [*sources]
+    found, earlier, paths = JointEstimates.of(given, lean, cluster), None, [some[0] for some in products]
     if asked.since is not None:
-        paths.append(asked.since)
-        given.append(read_any(Path(asked.since), asked.release, None, None, asked.within, asked.streamed))
-        earlier = JointEstimates.of(given[-1:], lean, cluster)
+        paths.append(Path(asked.since))
+        given.append(read_any([Path(asked.since)], asked.release, None, None, asked.within, asked.streamed))
+        earlier = JointEstimates.of(given[-1:], lean, cluster, first=len(given))
     _check_distinct(paths, given)
     return given, found, earlier
 
@@ -195,6 +214,7 @@ def _manifest(
     found: JointEstimates,
     wanted: Sequence[str],
     done: Written,
+    fit: Fit,
     sampling: SamplingErrors | None,
     *,
     compares: bool,
@@ -214,12 +234,27 @@ def _manifest(
         "not_determined": done.lost,
         "intervals_with_nothing_left": done.moved,
         "columns": done.columns,
+        "fit": fit_record(fit, numbered=len(given) > 1),
         "intervals": NOISE_ONLY if sampling is None else WITH_SAMPLING,
         **({"sampling": sampling.said} if sampling is not None else {}),
         **({} if asked.draws is None else {"draws": _said_of_draws(asked)}),
         **({"contrasts": CONTRASTS} if compares else {}),
+        **_bounds(found, done, tables=asked.tables),
         **({"left_out": list(found.left_out)} if found.left_out else {}),
     }
+
+
+def _bounds(found: JointEstimates, done: Written, *, tables: bool) -> dict[str, object]:
+    """Return what the manifest says of bounds, if there are any."""
+    some = [one for group in found.groups for one in group.bounds]
+    if not some:
+        return {}
+    told: dict[str, object] = {
+        "areas": len(np.unique(np.concatenate([one.units for one in some]))),
+        "intervals": "cut to the bounds; estimates are not changed, so that they stay unbiased",
+        "estimates_with_cut_intervals": done.cut,
+    }
+    return {"bounds": told | ({"table_cells_outside": done.outside} if tables else {})}
 
 
 def _check_distinct(paths: Sequence[FilePath], given: Sequence[Published]) -> None:

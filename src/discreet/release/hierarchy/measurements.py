@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from discreet.errors import InputError
 from discreet.estimation.tree import Integers, Tree
 from discreet.files import FilePath, sha256
 from discreet.noise import DiscreteGaussian, Noise
-from discreet.release.hierarchy.bureau import read_bureau
+from discreet.release.hierarchy.bureau import is_level, read_bureau
+from discreet.release.hierarchy.held import exact_counts, read_held
 from discreet.release.hierarchy.layout import (
     Laws,
     Layout,
@@ -26,7 +28,7 @@ from discreet.release.hierarchy.layout import (
     tree_of,
     units_of,
 )
-from discreet.release.hierarchy.published import LARGEST, Exact, Published, in_memory, largest_of, published
+from discreet.release.hierarchy.published import LARGEST, Published, in_memory, largest_of, published
 from discreet.release.hierarchy.steps import check_steps, found_steps, unit_steps
 from discreet.release.hierarchy.streamed import Streamed, row_groups
 from discreet.release.tables import MARK, MARKED, arrow, find_output
@@ -207,66 +209,39 @@ def _found_layout(table: ReadTable, tree: Tree, unit: Integers) -> Layout:
     return Layout(tree, known, tuple(asked), tree.kind)
 
 
-def read_held(invariants: FilePath, problems: Problems | None = None) -> ReadTable:
-    """Read counts that are held exact: unit, query, cell, count."""
-    words = ["unit", "query", "cell"]
-    return read_table(invariants, words=words, optional=[IN_UNITS_OF], whole=["count"], problems=problems)
-
-
-def exact_counts(layout: Layout, table: ReadTable, stated: Release | None) -> Exact:
-    """Return the counts that a table holds exact, as the layout has them."""
-    problems, largest = table.problems, LARGEST if stated is None else largest_of(stated)
-    problems.rows(table.numbers["count"] < 0, "a count is below zero", "count")
-    problems.rows(table.numbers["count"] > largest, f"a count is above {largest}", "count")
-    if stated is not None:
-        held = set(table.words["query"].values.to_pylist())
-        check_steps(table, {query: step for query, step in unit_steps(stated).items() if query in held})
-    position, _ = positions(layout, table, units_of(table, layout.tree))
-    problems.stop()
-    order = np.argsort(position)
-    position, counts = position[order], table.numbers["count"][order]
-    unit = np.searchsorted(layout.base, position, side="right") - 1
-    found: Exact = {}
-    for query in layout.queries:
-        start, width = layout.first(query)[unit], len(layout.cells[query])
-        mine = (start >= 0) & (position >= start) & (position < start + width)
-        who, have = np.unique(unit[mine], return_counts=True)
-        if (have < width).any():
-            problems.at(f"an area has some cells of query {query!r} and lacks others; hold all or none")
-        elif who.size:
-            found[query] = who.astype(np.int64), counts[mine].reshape(-1, width)
-    problems.stop()
-    return found
-
-
 def is_bureau(source: Path) -> bool:
-    """Whether a directory has files by level, such as `State.parquet`, and no output of `measure`."""
+    """Whether a path is a level such as `State.parquet`, or a directory of levels, and no output of
+    `measure`."""
+    if is_level(source):
+        return True
     if not source.is_dir() or any(source.glob("measurements.*")):
         return False
     return any(one.is_dir() or "geocode" in open_table(one).names for one in source.glob("*.parquet"))
 
 
 def read_any(
-    source: Path,
+    sources: Sequence[Path],
     release: Release | None,
     units: FilePath | None,
     invariants: FilePath | None,
     within: str | None,
     streamed: bool | None,
 ) -> Published:
-    """Read measurements as they are: of `measure`, a noisy table, or of the Census Bureau."""
+    """Read the measurements of one release as they are: of `measure`, a noisy table, or of the Census Bureau,
+    of which several levels may be named."""
+    source = sources[0]
     if is_bureau(source):
         if release is None:
             raise InputError(
                 f"{source} has the layout of the Census Bureau's noisy measurements, which do not say what "
                 "their queries mean; name the release (--release), such as pl94-2020"
             )
-        if units is not None or invariants is not None:
+        if units is not None:
             raise InputError(
                 f"{source} has the layout of the Census Bureau's noisy measurements, which have their areas "
-                "and exact counts with them: leave units and invariants out"
+                "with them: leave units out"
             )
-        return read_bureau(source, release, within=within)
+        return read_bureau(sources, release, within=within, invariants=invariants)
     if within is not None:
         raise InputError("within is for noisy measurements as the Census Bureau publishes them")
     return read_published(source, release=release, units=units, invariants=invariants, streamed=streamed)

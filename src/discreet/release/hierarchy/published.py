@@ -12,6 +12,7 @@ from discreet.budget import Attributes, Release, Tabulation
 from discreet.errors import InputError
 from discreet.estimation.estimates import InMemory, NoisySource, Rows
 from discreet.estimation.tree import Integers, Tree
+from discreet.release.hierarchy.bounds import Bounds
 from discreet.release.hierarchy.layout import Laws, Layout
 from discreet.release.tables import ArrowArray, arrow, strings
 
@@ -51,6 +52,8 @@ class Published:
     """Cells that some units cannot have, by the name they have in `exact`."""
     left_out: tuple[str, ...] = ()
     """What stands in the files and was not used, and why."""
+    bounds: tuple[Bounds, ...] = ()
+    """Least and largest counts."""
     steps: Mapping[str, Fraction] = field(default_factory=dict)
     """What one unit of the numbers of a query is worth, where no attributes say it, if not 1."""
 

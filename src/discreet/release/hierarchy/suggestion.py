@@ -373,8 +373,8 @@ class _Finding:
 def changed_column(column: ColumnInput, **changes: object) -> ColumnInput:
     """Return how a column is read, but for changes.
 
-    >>> print(column_text(changed_column(ColumnInput(column="ALTER"), filled="unknown")))
-    { column = "ALTER", as = "unknown" }
+    >>> changed_column(ColumnInput(column="ALTER", bands=["0-17", "18+"]), filled="unknown").filled
+    'unknown'
     """
     every: dict[str, object] = {
         key: getattr(column, key) for key in ("column", "missing", "filled", "leave_out", "width")

@@ -1,0 +1,474 @@
+"""The risk of everyone in the data: how many people, of how many, and who of them is unique."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+
+from discreet.answers.answer import (
+    Answer,
+    AnswerTable,
+    Column,
+    Fact,
+    Paragraph,
+    Part,
+    Sentence,
+    sentence,
+)
+from discreet.answers.describing import describes
+from discreet.answers.figure import (
+    PLACES,
+    Axis,
+    Item,
+    Line,
+    MapAreas,
+    Notation,
+    Panel,
+    Picture,
+    Points,
+    Rule,
+    points,
+)
+from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.budget.level_names import level_name
+from discreet.errors import InputError
+from discreet.release.rehearsal import NOT_PRIVATE
+from discreet.risk.records import EDGES, POSTERIORS, RATIOS, AreaRisk, PeopleRisk, RecordsRisk
+
+CONFIDENTIAL = "CONFIDENTIAL: made from the records, without noise. For the curator; not for publication."
+
+_ROWS = (
+    Column(key="prior"),
+    Column("adversary", is_text=True),
+    Column(key="adversary"),
+    Column(key="kind"),
+    Column(key="who"),
+    Column("people", "people"),
+    Column(key="mean_prior"),
+    Column("mean posterior", "mean_posterior"),
+    Column("mean ratio", "mean_ratio"),
+    *(Column(key=f"expected_ratio_above_{Style.BRIEF.quantity(mark)}") for mark in RATIOS),
+    *(Column(key=f"expected_posterior_above_{Style.BRIEF.quantity(mark)}") for mark in POSTERIORS),
+    Column("ratio > 2: expected"),
+    Column("drawn"),
+    Column("posterior > 1/2: expected"),
+    Column("drawn"),
+    *(Column(key=f"drawn_ratio_above_{Style.BRIEF.quantity(mark)}") for mark in RATIOS),
+    *(Column(key=f"drawn_posterior_above_{Style.BRIEF.quantity(mark)}") for mark in POSTERIORS),
+    Column(key="drawn_mean_posterior"),
+    Column(key="drawn_mean_ratio"),
+    Column("largest ratio", "drawn_largest_ratio"),
+    Column(key="drawn_quantiles"),
+)
+_TWO, _HALF = RATIOS.index(2.0), POSTERIORS.index(0.5)
+_SIZES = (
+    Column(key="prior"),
+    Column("others and target", "size", is_text=True),
+    Column("people", "people"),
+    Column("mean posterior", "mean_posterior"),
+    Column("mean ratio", "mean_ratio"),
+    Column("drawn above ratio 2", "drawn_ratio_above_2"),
+)
+_OFFS = (
+    Column(key="prior"),
+    Column("published less known", "off"),
+    Column("chance", "chance"),
+    Column("posterior", "posterior"),
+    Column("ratio", "ratio"),
+    Column("people drawn", "people_drawn"),
+)
+_AREAS = tuple(
+    Column(key=key)
+    for key in (
+        "prior",
+        "level",
+        "unit",
+        "people",
+        "uniques",
+        "mean_posterior",
+        "mean_ratio",
+        "expected_ratio_above_2",
+        "drawn_mean_ratio",
+        "drawn_ratio_above_2",
+        "drawn_largest_ratio",
+    )
+)
+
+
+@describes(RecordsRisk)
+def records_answer(found: RecordsRisk) -> Answer:
+    """Say about how many people how much can be learned, by level, with the hierarchy, and for uniques."""
+    rows = rows_table(found)
+    record = {
+        "confidential": CONFIDENTIAL,
+        "release": found.release,
+        "query": found.query,
+        "cells": found.cells,
+        "people": found.people,
+        "uniques": found.uniques,
+        "levels": found.levels,
+        "variances": found.variances,
+        "priors": found.priors,
+        "drawn": found.is_drawn,
+        "certain": found.certain,
+        "left_out": [{"what": what, "why": why} for what, why in found.left_out],
+        "rows": rows,
+        "sizes": sizes_table(found),
+        "published": offs_table(found),
+        "curves": curves_table(found),
+    }
+    lowest = found.row(found.levels[-1])
+    facts = [
+        Fact("people", _count(found.people), f"{_count(found.uniques)} unique in their {_level(found)}"),
+        Fact("mean ratio", _brief(lowest.mean_ratio), f"posterior over prior, prior {found.priors[0]}"),
+    ]
+    if lowest.drawn is not None:
+        facts.append(Fact("ratio above 2", _count(lowest.drawn.ratio_above[_TWO]), "people, as drawn"))
+    return Answer(
+        f"Everyone in the data, {found.release}",
+        record,
+        tuple(_body(found)),
+        tuple(facts),
+        tables={
+            "rows": rows,
+            "sizes": sizes_table(found),
+            "published": offs_table(found),
+            "curves": curves_table(found),
+            "areas": areas_table(found),
+        },
+        command=f"discreet risk records {found.release}",
+        summary=_sentence(found, lowest),
+        figures={
+            "ratios": partial(people_by_ratio, found),
+            **({"curves": partial(curves_picture, found)} if found.curves else {}),
+        },
+    )
+
+
+def rows_table(found: RecordsRisk, prior: str | None = None, who: str | None = None) -> AnswerTable:
+    """Return the rows of all adversaries, or those of one prior and some people."""
+    rows = [
+        row for row in found.rows if (prior is None or row.prior == prior) and (who is None or row.who == who)
+    ]
+    return AnswerTable(_ROWS, tuple(map(_row, rows)))
+
+
+def _row(row: PeopleRisk) -> tuple[object, ...]:
+    drawn = row.drawn
+    return (
+        row.prior,
+        _adversary(row),
+        row.adversary,
+        row.kind,
+        row.who,
+        _count(row.people),
+        row.mean_prior,
+        Quantity(row.mean_posterior, Style.CHANCE),
+        _brief(row.mean_ratio),
+        *row.ratio_above,
+        *row.posterior_above,
+        _expected(row.ratio_above[_TWO]),
+        None if drawn is None else _count(drawn.ratio_above[_TWO]),
+        _expected(row.posterior_above[_HALF]),
+        None if drawn is None else _count(drawn.posterior_above[_HALF]),
+        *(drawn.ratio_above if drawn else (None,) * len(RATIOS)),
+        *(drawn.posterior_above if drawn else (None,) * len(POSTERIORS)),
+        None if drawn is None else drawn.mean_posterior,
+        None if drawn is None else drawn.mean_ratio,
+        None if drawn is None else _brief(drawn.largest_ratio),
+        None if drawn is None else drawn.quantiles,
+    )
+
+
+def sizes_table(found: RecordsRisk, prior: str | None = None) -> AnswerTable:
+    """Return people by the size of their cell in the lowest area, the target included."""
+    return AnswerTable(
+        _SIZES,
+        tuple(
+            (
+                one.prior,
+                one.size,
+                _count(one.people),
+                Quantity(one.mean_posterior, Style.CHANCE),
+                _brief(one.mean_ratio),
+                None if one.drawn_doubled is None else _count(one.drawn_doubled),
+            )
+            for one in found.sizes
+            if prior in (None, one.prior)
+        ),
+    )
+
+
+def offs_table(found: RecordsRisk) -> AnswerTable:
+    """Return what each published value tells, by how far it is above the count known, at the lowest level."""
+    return AnswerTable(
+        _OFFS,
+        tuple(
+            (
+                one.prior,
+                one.off,
+                Quantity(one.chance, Style.CHANCE),
+                Quantity(one.posterior, Style.CHANCE),
+                _brief(one.ratio),
+                None if one.people is None else _count(one.people),
+            )
+            for one in found.offs
+        ),
+    )
+
+
+def curves_table(found: RecordsRisk) -> AnswerTable:
+    """Return the curves of the paper's figures for this release, one row a point."""
+    keys = ("prior", "against", "siblings", "at", "mean_posterior", "mean_ratio", "posterior_above_0.5")
+    rows = [
+        (one.prior, one.against, one.siblings, *point)
+        for one in found.curves
+        for point in zip(one.at, one.posterior, one.ratio, one.named, strict=True)
+    ]
+    return AnswerTable(tuple(Column(key=key) for key in keys), tuple(rows))
+
+
+def curves_picture(found: RecordsRisk) -> Picture:
+    """Return what each published count tells, and the risk against noise and others: Figures 1 to 3, 5 and 6.
+
+    The paper's Figure 4 shows the decisions of single releases, and has no place here.
+    """
+    priors = list(dict.fromkeys(one.prior for one in found.curves))[:PLACES]
+    lowest = level_name(found.levels[-1])
+    by_prior = {prior: [one for one in found.offs if one.prior == prior] for prior in priors}
+    off, belief = Axis("published less known"), "mean posterior if present"
+    first = tuple(
+        Line(
+            points((one.off for one in by_prior[prior]), (one.posterior for one in by_prior[prior])),
+            f"prior {prior}",
+            place,
+        )
+        for place, prior in enumerate(priors)
+    )
+    second = tuple(
+        Line(
+            points((one.off for one in by_prior[prior]), (one.ratio for one in by_prior[prior])),
+            f"prior {prior}",
+            place,
+        )
+        for place, prior in enumerate(priors)
+    )
+    chances = Axis("posterior", 0.0, 1.0, written=Notation.PERCENT)
+    panels = [
+        Panel(off, chances, first, f"Figure 1: one {lowest} count"),
+        Panel(off, Axis("ratio", low=0.0), second, "Figure 1: its ratio"),
+    ]
+    titles = {
+        "noise of the lowest level": (f"variance of the {lowest} noise", True, "2"),
+        "others in the siblings": ("others in the siblings", False, "5"),
+        "noise of the level above": ("variance of the noise above", True, "6"),
+    }
+    for against, (axis, is_log, figure) in titles.items():
+        chosen = [one for one in found.curves if one.against == against and one.prior in priors]
+        if not chosen:
+            continue
+        x = Axis(axis, is_log=is_log, is_whole=not is_log)
+        rule = () if chosen[0].here is None else (Rule(chosen[0].here, "this release"),)
+        beside = f", {_count(chosen[0].siblings)} siblings" if chosen[0].siblings else ""
+        means = tuple(
+            Line(points(one.at, one.posterior), f"prior {one.prior}", priors.index(one.prior))
+            for one in chosen
+        )
+        named = tuple(
+            Line(points(one.at, one.named), f"prior {one.prior}", priors.index(one.prior)) for one in chosen
+        )
+        y = Axis(belief, 0.0, 1.0, written=Notation.PERCENT)
+        says = Axis("chance of posterior > 1/2", 0.0, 1.0, written=Notation.PERCENT)
+        panels.append(Panel(x, y, (*rule, *means), f"Figure {figure}{beside}"))
+        panels.append(Panel(x, says, (*rule, *named), f"Figure {'3' if figure == '2' else figure}{beside}"))
+    title = f"{found.release}: as Figures 1 to 3, 5 and 6 of Kazan and Reiter – CONFIDENTIAL"
+    return Picture(tuple(panels), title, across=2)
+
+
+def areas_table(found: RecordsRisk) -> AnswerTable:
+    """Return the risk by area, for the adversary who knows that area; there may be millions of rows."""
+    rows: list[tuple[object, ...]] = []
+    for level in found.areas:
+        columns = [
+            level.people,
+            level.uniques,
+            level.mean_posterior,
+            level.mean_ratio,
+            level.doubled,
+            level.drawn_mean_ratio,
+            level.drawn_doubled,
+            level.drawn_largest,
+        ]
+        lists = [[None] * len(level.areas) if one is None else one.tolist() for one in columns]
+        rows += [(level.prior, level.level, *row) for row in zip(level.areas, *lists, strict=True)]
+    return AnswerTable(_AREAS, tuple(rows))
+
+
+def people_by_ratio(found: RecordsRisk) -> Picture:
+    """Return people by ratio: expected over the noise and as drawn, a panel for each prior, lowest level."""
+    panels = []
+    for prior in found.priors[:4]:
+        items: list[Item] = [Rule(2.0, "ratio 2")]
+        names = [found.levels[-1], *(row.adversary for row in found.rows if row.kind == "hierarchy")]
+        shown = [one for one in found.histograms if one.prior == prior and one.adversary in names]
+        place = 0
+        for one in shown:
+            name = level_name(one.adversary)
+            for values, how in ((one.expected, "expected"), (one.drawn, "drawn")):
+                if values is not None and place < PLACES:
+                    items.append(Line(_steps(values), f"{name}, {how}", place, is_stepped=True))
+                    place += 1
+        x = Axis("ratio: posterior over prior", is_log=True, ticks=(0.2, 0.5, 1.0, 2.0, 5.0, 10.0))
+        y = Axis("people", low=0.0, written=Notation.COUNT)
+        panels.append(Panel(x, y, tuple(items), f"prior {prior}"))
+    return Picture(
+        tuple(panels), f"{_count(found.people)} people by ratio – CONFIDENTIAL", across=min(2, len(panels))
+    )
+
+
+def _steps(values: tuple[float, ...] | tuple[int, ...]) -> Points:
+    """Where a histogram steps, from the first bar that has anybody to the last."""
+    some = [place for place, value in enumerate(values) if value >= 0.5]
+    first, last = (min(some), max(some)) if some else (0, 0)
+    edges = (EDGES[0] / 1.12, *EDGES, EDGES[-1] * 1.12)
+    inside = range(first, last + 1)
+    return points(
+        [edges[first], *(edges[place] for place in inside), edges[last + 1]],
+        [0.0, *(float(values[place]) for place in inside), 0.0],
+    )
+
+
+def records_map(
+    found: RecordsRisk, shapes: Mapping[str, tuple[Points, ...]], *, level: str | None = None
+) -> Picture:
+    """Return a map of the areas of a level, shaded by the share of their people whose ratio exceeds 2.
+
+    The level is the lowest one of which areas have shapes, unless it is named.
+    """
+    first = [one for one in found.areas if one.prior == found.priors[0]]
+    drawable = [one for one in reversed(first) if set(one.areas) & set(shapes)]
+    if level is not None:
+        drawable = [one for one in drawable if level in (one.level, level_name(one.level))]
+    if not drawable:
+        of = f"level {level!r}" if level else "any level"
+        raise InputError(f"no shape has the name of an area of {of}; the property must hold the areas' names")
+    chosen = drawable[0]
+    values = _shades(chosen)
+    names = [name for name in shapes if name in values or name not in _others(found, chosen)]
+    how = "drawn" if chosen.drawn_doubled is not None else "expected"
+    areas = MapAreas(
+        tuple(shapes[name] for name in names),
+        tuple(values.get(name) for name in names),
+        f"people with a ratio above 2, {how}",
+        Notation.PERCENT,
+    )
+    title = f"{level_name(chosen.level)}, prior {chosen.prior} – CONFIDENTIAL"
+    return Picture((Panel(Axis(), Axis(), (areas,)),), title)
+
+
+def _shades(level: AreaRisk) -> dict[str, float]:
+    above = level.doubled if level.drawn_doubled is None else level.drawn_doubled
+    return dict(zip(level.areas, (above / level.people).tolist(), strict=True))
+
+
+def _others(found: RecordsRisk, chosen: AreaRisk) -> set[str]:
+    return {name for one in found.areas if one.level != chosen.level for name in one.areas}
+
+
+# -- words ---------------------------------------------------------------------------------------------------
+
+
+def _count(number: int) -> Quantity:
+    return Quantity(number, Style.COUNT)
+
+
+def _brief(value: float) -> Quantity:
+    return Quantity(value, Style.BRIEF, digits=4)
+
+
+def _expected(people: float) -> Quantity | str:
+    """A number of people expected over the noise."""
+    return Quantity(people, Style.BRIEF, NumberKind.ABOUT, digits=3) if people >= 0.01 else "below 0.01"
+
+
+def _level(found: RecordsRisk) -> str:
+    """The lowest area of people: of several levels where some are merged."""
+    merged = any("+" in level for level in found.levels)
+    return "lowest area" if merged else level_name(found.levels[-1])
+
+
+def _adversary(row: PeopleRisk) -> str:
+    return level_name(row.adversary) if row.kind == "level" else row.adversary
+
+
+def _sentence(found: RecordsRisk, row: PeopleRisk) -> Sentence:
+    """Of so many people, so many."""
+    expected = sentence("{expected} are expected over the noise", expected=_expected(row.ratio_above[_TWO]))
+    if row.drawn is None:
+        return sentence(
+            "of {people} people, the {level} counts are expected to more than double the adversary's belief "
+            "about {expected}, prior {prior}, and to name {named} (posterior above one half)",
+            people=_count(row.people),
+            expected=_expected(row.ratio_above[_TWO]),
+            level=_adversary(row),
+            prior=row.prior,
+            named=_expected(row.posterior_above[_HALF]),
+        )
+    return sentence(
+        "of {people} people, the {level} counts drawn more than double the adversary's belief about "
+        "{doubled} ({share} in 100; {expected}), prior {prior}, and name {named} (posterior above one half)",
+        people=_count(row.people),
+        level=_adversary(row),
+        doubled=_count(row.drawn.ratio_above[_TWO]),
+        share=Quantity(100 * row.drawn.ratio_above[_TWO] / row.people, Style.PLACES, digits=2),
+        expected=expected,
+        prior=row.prior,
+        named=_count(row.drawn.posterior_above[_HALF]),
+    )
+
+
+def _body(found: RecordsRisk) -> Iterator[Part]:
+    yield Paragraph(CONFIDENTIAL, role="warning")
+    if found.is_rehearsal:
+        yield Paragraph(f"The numbers drawn are those of a rehearsal: {NOT_PRIVATE}.", role="warning")
+    yield ""
+    yield sentence(
+        "{release}: {people} people in the {cells} cells of query {query}; {uniques} are alone in their cell "
+        "in their {level}.",
+        release=found.release,
+        people=_count(found.people),
+        cells=_count(found.cells),
+        query=found.query,
+        uniques=_count(found.uniques),
+        level=_level(found),
+    )
+    yield Paragraph(
+        "Each person is the target once. The adversary of a level knows everyone else in the person's area "
+        "there, and sees the noisy count of their cell; all levels together: knows the largest area, and "
+        "sees the counts of all levels; with the hierarchy, as in Kazan and Reiter: knows the lowest area, "
+        "and also sees the counts of the area above and of its other parts. Means and “expected” are over "
+        "the noise; “drawn” are the numbers released."
+    )
+    for prior in found.priors:
+        for who in ("everyone", "uniques"):
+            table = rows_table(found, prior, who)
+            if not table.rows:
+                continue
+            yield ""
+            yield f"Prior {prior}, {'everyone' if who == 'everyone' else 'those unique in that area'}:"
+            yield table
+        row = found.row(found.levels[-1], prior=prior)
+        yield ""
+        text = str(_sentence(found, row))
+        yield Paragraph(f"{text[:1].upper()}{text[1:]}.")
+    yield ""
+    yield f"By how many people share the cell in the {_level(found)}, prior {found.priors[0]}:"
+    yield sizes_table(found, found.priors[0])
+    if found.certain:
+        yield sentence(
+            "For {people} people one of the priors leaves no doubt: everyone among whom it is taken has the "
+            "same cell. Nothing can be learned about them there; their ratio is 1.",
+            people=_count(found.certain),
+        )
+    for what, why in found.left_out:
+        yield f"Left out: {level_name(what)}, which {why}."

@@ -1,0 +1,556 @@
+"""The risk of everyone in some records, from a release and, if they are there, the numbers that were drawn.
+
+Here records, areas and measurements come together with `discreet.risk.records`, which knows neither. People
+who share lowest area, cell and prior are one group. Memory follows the records and one row of cells for each
+area above the lowest, not the measurements, which are read part by part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.accounting.values import Number
+from discreet.budget import Attributes, Release, TableInput, load_file
+from discreet.budget.noise_table import noises
+from discreet.budget.variables import COUNT
+from discreet.errors import InputError
+from discreet.estimation.intervals import View
+from discreet.estimation.model import Model, told_by_level
+from discreet.estimation.tables import detailed_cells
+from discreet.estimation.tree import Floats, Integers, Tree
+from discreet.files import FilePath
+from discreet.noise import DiscreteGaussian, Noise
+from discreet.numbers import prior as read_prior
+from discreet.release.admission import Request, admit
+from discreet.release.hierarchy.measurements import read_published
+from discreet.release.hierarchy.published import Published
+from discreet.release.hierarchy.records import examine_records
+from discreet.release.tables import arrow, find_output
+from discreet.risk.categories import counting_queries, possible_cells
+from discreet.risk.evidence import EvidenceLaw, PresentLaw, evidence_law, evidence_of
+from discreet.risk.odds import Prior
+from discreet.risk.record_curves import RiskCurve, group_curve, noise_curve, rest_curve
+from discreet.risk.records import (
+    MOST_OUTCOMES,
+    AreaRisk,
+    EachPerson,
+    GroupRisk,
+    OffRisk,
+    PeopleRisk,
+    RecordsRisk,
+    Sight,
+    SizeRisk,
+    TwoLevelLaws,
+    group_risk,
+    is_above,
+    level_sight,
+    off_rows,
+    people_rows,
+    ratio_histogram,
+    size_rows,
+)
+from discreet.tables import TableSource, read_table
+
+TOGETHER = "all levels together"
+COLUMN = "column:"
+RATES = ("flat", "population", "area")
+HIERARCHY = "with the hierarchy"
+ESTIMATED = "after estimation"
+
+Bools = NDArray[np.bool_]
+
+
+def records_risk(
+    release: Release | None,
+    records: TableSource,
+    *,
+    units: TableSource = None,
+    noisy: FilePath | None = None,
+    query: str | None = None,
+    priors: Sequence[Number] = ("1/2",),
+    prior_level: str | None = None,
+    estimates: bool = False,
+    geocodes: str | None = None,
+    id: str | None = None,
+    at_most: int | None = None,
+    excess: str = "refuse",
+    input: TableInput | FilePath | None = None,
+) -> RecordsRisk:
+    """Return the risk of everyone in some records, expected over the noise of a release and as drawn.
+
+    Records and areas (`units`) are as `tabulate` takes them; `noisy` is the output of `measure`, or a noisy
+    table, and gives release and areas if they are not named. `query` is whose cells people are looked for in:
+    by default the one of most cells at the lowest level. Each of `priors` is a chance such as "1/10", `flat`
+    (one over the number of cells), `population` (the rate of the person's cell among all), `area` (among
+    those of the person's area of `prior_level`, by default the level above the lowest), or `column:NAME`, a
+    column of the records. With `estimates` there are also adversaries with the variances that a reader has
+    after combining all queries. Every record counts as a person.
+
+    The result is confidential. It says nothing that the records do not, but nothing in it has noise.
+    """
+    admit(records, Request(exact_counts=True, entered=False))
+    if not priors:
+        raise InputError("at least one prior is needed, such as 1/10, flat, population or area")
+    source = None if noisy is None else Path(noisy)
+    folder = source if source is not None and source.is_dir() else None
+    if release is None:
+        written = find_output(folder, "release", ["toml"])
+        if written is None:
+            raise InputError("the release is not known: name it, or the output of `measure` that has it")
+        release = load_file(written)
+    listed = units if units is not None else find_output(folder, "units")
+    if listed is None:
+        raise InputError("records need a table of areas: all areas, inhabited or not, must be known")
+    attributes, asked = _query(release, query)
+    found = examine_records(
+        release,
+        records,
+        units=listed,
+        geocodes=geocodes,
+        person=id,
+        at_most=at_most,
+        excess=excess,
+        input=input,
+    )
+    found.problems.stop()
+    assert found.tree is not None
+    kept = np.flatnonzero(found.counted)
+    if not kept.size:
+        raise InputError("the records have no rows: there is nobody whose risk could be said")
+    cell = detailed_cells(attributes, asked)[found.cell[kept]]
+    columns = {
+        prior: _column(records, prior.removeprefix(COLUMN), kept)
+        for prior in priors
+        if isinstance(prior, str) and prior.startswith(COLUMN)
+    }
+    shown = None
+    if source is not None:
+        streamed = True if (find_output(folder, "measurements", ["parquet"]) if folder else False) else None
+        own = find_output(folder, "units") is not None
+        shown = read_published(
+            source, release=release, units=None if own else _file(listed), streamed=streamed
+        )
+        if shown.tree.digest != found.tree.digest:
+            raise InputError(
+                f"the areas of the records are not those of {source}: give the table of areas that was "
+                "measured"
+            )
+    people = _People.grouped(
+        found.tree, kept, found.unit[kept], cell, attributes.tabulation(asked).cells, columns
+    )
+    return _Study(release, asked, people, shown).result(priors, prior_level, estimates=estimates)
+
+
+def _file(listed: TableSource) -> FilePath | None:
+    return listed if isinstance(listed, str | Path) else None
+
+
+def _query(release: Release, query: str | None) -> tuple[Attributes, str]:
+    """Return the attributes of a release, and the query in whose cells people are looked for."""
+    attributes = release.attributes
+    if attributes is None:
+        raise InputError(f"release {release.name!r} states no attributes, so its queries cannot be counted")
+    attributes = attributes.with_variables((COUNT,))
+    lowest = counting_queries(release.levels[-1])
+    known = dict.fromkeys(name for level in release.levels for name in counting_queries(level))
+    if query is None:
+        query = max(lowest, key=lambda name: attributes.tabulation(name).cells, default="total")
+    elif query not in known:
+        names = ", ".join(map(repr, known)) or "none"
+        raise InputError(
+            f"release {release.name!r} has no query {query!r} that counts records; it has {names}"
+        )
+    table = attributes.tabulation(query)
+    if table.cells < 2 or not table.is_covering:
+        raise InputError(
+            f"query {query!r} does not put every record into one of several cells; name another (--query)"
+        )
+    return attributes, query
+
+
+def _column(records: TableSource, name: str, kept: Integers) -> Floats:
+    """Return the priors of the records that count, from a column."""
+    table = read_table(records, words=[], floats=[name], name="records")
+    values = np.asarray(table.numbers[name], dtype=np.float64)
+    table.problems.rows(~((values > 0) & (values < 1)), "a prior does not lie strictly between 0 and 1", name)
+    table.problems.stop()
+    return values[kept]
+
+
+@dataclass(frozen=True)
+class _People:
+    """Groups of people who share lowest area, cell and priors of columns; `of` is each person's group."""
+
+    tree: Tree
+    record: Integers
+    of: Integers
+    unit: Integers
+    cell: Integers
+    cells: int
+    people: Integers
+    columns: Mapping[str, Floats]
+
+    @staticmethod
+    def grouped(
+        tree: Tree,
+        record: Integers,
+        unit: Integers,
+        cell: Integers,
+        cells: int,
+        columns: Mapping[str, Floats],
+    ) -> _People:
+        key = unit * cells + cell
+        distinct, of = np.unique(key, return_inverse=True)
+        for values in columns.values():
+            _, code = np.unique(values, return_inverse=True)
+            distinct, of = np.unique(of.ravel() * (int(code.max()) + 1) + code.ravel(), return_inverse=True)
+        of = of.ravel().astype(np.int64)
+        first = np.empty(len(distinct), dtype=np.int64)
+        first[of[::-1]] = np.arange(len(of) - 1, -1, -1)
+        own = {name: values[first] for name, values in columns.items()}
+        return _People(tree, record, of, unit[first], cell[first], cells, np.bincount(of), own)
+
+    def above(self) -> list[Integers]:
+        """Return for each kind of area the area of it that each group is in; -1 where there is none."""
+        tree, at = self.tree, self.unit
+        depth = np.searchsorted(np.array(tree.starts), np.arange(tree.size), side="right") - 1
+        found = [np.full(at.size, -1, dtype=np.int64) for _ in tree.levels]
+        for level in range(len(tree.starts) - 1, -1, -1):
+            here = (at >= 0) & (depth[at] == level)
+            for kind in np.unique(tree.kind[at[here]]):
+                mine = here & (tree.kind[at] == kind)
+                found[kind][mine] = at[mine]
+            at = np.where(here, tree.parent[at], at)
+        return found
+
+    def counted(self, area: Integers) -> Integers:
+        """Return how many people share area and cell with each group; 0 where the area is none."""
+        key = np.where(area >= 0, area * self.cells + self.cell, -1)
+        _, of = np.unique(key, return_inverse=True)
+        sums = np.bincount(of.ravel(), self.people).astype(np.int64)
+        return np.where(area >= 0, sums[of.ravel()], 0)
+
+
+@dataclass
+class _Noisy:
+    """The noisy counts of each group's cell, by kind of area, and the sums over the lowest area's family."""
+
+    values: dict[int, Floats]
+    family: Floats | None
+
+
+def _read_noisy(shown: Published, query: str, people: _People, areas: list[Integers], lowest: int) -> _Noisy:
+    """Read the measurements once, part by part, and keep what is asked of them."""
+    tree, cell = people.tree, people.cell
+    values = {kind: np.full(cell.size, np.nan) for kind in range(len(tree.levels))}
+    orders = [np.argsort(area, kind="stable") for area in areas]
+    sorted_areas = [area[order] for area, order in zip(areas, orders, strict=True)]
+    parents = np.unique(tree.parent[tree.kind == lowest])
+    sums = np.zeros((parents.size, people.cells))
+    for name, who, rows in shown.source.read(slice(0, tree.size)):
+        if name != query:
+            continue
+        for kind in np.unique(tree.kind[who]):
+            first, last = np.searchsorted(sorted_areas[kind], [who[0], who[-1] + 1])
+            some = orders[kind][first:last]
+            place = np.searchsorted(who, areas[kind][some])
+            values[kind][some] = rows[place, cell[some]]
+        mine = np.flatnonzero(tree.kind[who] == lowest)
+        if mine.size:
+            above = tree.parent[who[mine]]
+            begin = np.flatnonzero(np.diff(above, prepend=-2))
+            at = np.searchsorted(parents, above[begin])
+            sums[at] += np.add.reduceat(rows[mine], begin, axis=0)
+    family = np.full(cell.size, np.nan)
+    seen = areas[lowest] >= 0
+    family[seen] = sums[np.searchsorted(parents, tree.parent[areas[lowest][seen]]), cell[seen]]
+    return _Noisy(values, family)
+
+
+class _LawsOnDemand(Sequence[PresentLaw]):
+    """Laws with the hierarchy, by pairs of numbers: siblings, and others in them. None is kept."""
+
+    def __init__(self, laws: TwoLevelLaws, pairs: Integers) -> None:
+        self._laws, self._pairs = laws, pairs
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def __getitem__(self, place: int) -> PresentLaw:  # type: ignore[override]
+        siblings, rest = self._pairs[place]
+        return self._laws.law(int(siblings), int(rest))
+
+
+class _Study:
+    """One query of one release, the groups of people, and what adversaries see of them."""
+
+    def __init__(self, release: Release, query: str, people: _People, shown: Published | None) -> None:
+        self.release, self.query, self.people, self.shown = release, query, people, shown
+        self.tree = people.tree
+        known = noises(release, self.tree.levels)
+        order = {level.name: place for place, level in enumerate(release.levels)}
+        kinds = sorted(range(len(self.tree.levels)), key=lambda k: order[self.tree.levels[k].split("+")[0]])
+        self.noise: dict[int, Noise] = {
+            kind: known[self.tree.levels[kind], query].single()
+            for kind in kinds
+            if (self.tree.levels[kind], query) in known
+        }
+        self.left_out = [
+            (self.tree.levels[kind], "does not ask this query") for kind in kinds if kind not in self.noise
+        ]
+        if not self.noise:
+            raise InputError(f"no level that areas have asks query {query!r}")
+        self.kinds = [kind for kind in kinds if kind in self.noise]
+        self.lowest = self.kinds[-1]
+        self.laws: TwoLevelLaws | None = None
+        self.siblings = 0  # what most groups of people have
+        self.areas = people.above()
+        self.count = {kind: people.counted(self.areas[kind]) for kind in kinds}
+        self.noisy = None if shown is None else _read_noisy(shown, query, people, self.areas, self.lowest)
+
+    def result(self, priors: Sequence[Number], level: str | None, *, estimates: bool) -> RecordsRisk:
+        """Ask every adversary, for every prior."""
+        sights = [*self._levels(), *self._together(), *self._hierarchy()]
+        sights += self._estimates() if estimates else []
+        rows: list[PeopleRisk] = []
+        sizes: list[SizeRisk] = []
+        offs: list[OffRisk] = []
+        curves: list[RiskCurve] = []
+        histograms, areas = [], []
+        each: dict[tuple[str, str], GroupRisk] = {}
+        own: dict[str, Floats] = {}
+        people, certain = self.people.people, 0
+        for given in priors:
+            label, prior = self._prior(given, level)
+            if label in own:
+                raise InputError(f"prior {label} is given twice")
+            own[label] = prior.present
+            certain = max(certain, int(people[prior.absent <= 0].sum()))
+            for sight in sights:
+                risk = group_risk(sight, prior)
+                each[label, sight.name] = risk
+                rows += people_rows(label, sight, prior, risk, people)
+                histograms.append(ratio_histogram(label, sight, prior, risk, people))
+                if sight.kind == "level":
+                    areas.append(self._areas(label, sight, risk))
+            lowest = self.tree.levels[self.lowest]
+            here = self.areas[self.lowest] >= 0
+            low = each[label, lowest].at(here)
+            sizes += size_rows(label, self.count[self.lowest][here], low, people[here])
+            off = None
+            if self.noisy is not None:
+                off = self.noisy.values[self.lowest] - (self.count[self.lowest] - 1)
+            offs += off_rows(label, self.noise[self.lowest], prior, off, people)
+            if np.ptp(prior.present) == 0 and not certain:
+                curves += self._curves(label, float(prior.present[0]))
+        together = self.people.counted(self.people.unit)
+        names = tuple(self.tree.names.to_pylist())
+        persons = EachPerson(self.people.record, self.people.of, self.people.unit, names, together, own, each)
+        return RecordsRisk(
+            release=self.release.name,
+            query=self.query,
+            cells=self._possible(),
+            people=int(people.sum()),
+            uniques=int(people[together == 1].sum()),
+            levels=tuple(self.tree.levels[kind] for kind in self.kinds),
+            priors=tuple(own),
+            rows=tuple(rows),
+            sizes=tuple(sizes),
+            offs=tuple(offs),
+            left_out=tuple(self.left_out),
+            is_drawn=self.noisy is not None,
+            is_rehearsal=self.shown is not None and self.shown.marked,
+            certain=certain,
+            variances=tuple(self.noise[kind].true_variance() for kind in self.kinds),
+            histograms=tuple(histograms),
+            areas=tuple(areas),
+            curves=tuple(curves),
+            each=persons,
+        )
+
+    def _possible(self) -> int:
+        """The number of cells that some record may have."""
+        assert self.release.attributes is not None
+        return possible_cells(self.release.attributes.with_variables((COUNT,)), self.query)
+
+    # -- adversaries -----------------------------------------------------------------------------------
+
+    def _levels(self) -> list[Sight]:
+        found = []
+        for kind in self.kinds:
+            values = None if self.noisy is None else self.noisy.values[kind]
+            name, asked = self.tree.levels[kind], self.areas[kind] >= 0
+            found.append(level_sight(name, self.noise[kind], self.count[kind], values, asked))
+        return found
+
+    def _together(self) -> list[Sight]:
+        """Someone who knows the largest areas: the evidence of all levels adds up."""
+        there = np.array([self.areas[kind] >= 0 for kind in self.kinds])
+        chains, of = np.unique(there, axis=1, return_inverse=True)
+        if len(self.kinds) < 2 or (chains.sum(axis=0) < 2).all():
+            return []
+        laws = [
+            evidence_law([self.noise[kind] for kind, is_in in zip(self.kinds, chain, strict=True) if is_in])
+            for chain in chains.T
+        ]
+        drawn = None
+        if self.noisy is not None:
+            drawn = np.zeros(self.people.cell.size)
+            for kind, inside in zip(self.kinds, there, strict=True):
+                off = self.noisy.values[kind] - (self.count[kind] - 1)
+                drawn += np.where(inside, evidence_of(self.noise[kind], np.where(inside, off, 0.0)), 0.0)
+        unique = self.count[self.lowest] == 1
+        return [Sight(TOGETHER, "together", laws, of.ravel().astype(np.int64), unique, drawn)]
+
+    def _hierarchy(self) -> list[Sight]:
+        """The paper's: the lowest area is known, the area above and the siblings are seen."""
+        tree, lowest, noise = self.tree, self.lowest, self.noise
+        area = self.areas[lowest]
+        above = np.where(area >= 0, tree.parent[area], -1)
+        kinds = np.unique(tree.kind[above[above >= 0]])
+        if kinds.size != 1 or int(kinds[0]) not in noise:
+            if len(self.kinds) > 1:
+                self.left_out.append((HIERARCHY, "needs one level above the lowest that asks this query"))
+            return []
+        upper = int(kinds[0])
+        if not all(isinstance(noise[kind], DiscreteGaussian) for kind in (lowest, upper)):
+            self.left_out.append((HIERARCHY, "needs discrete Gaussian noise"))
+            return []
+        children = np.bincount(tree.parent[tree.parent >= 0], minlength=tree.size)
+        alike = np.bincount(tree.parent[(tree.kind == lowest) & (tree.parent >= 0)], minlength=tree.size)
+        seen = (above >= 0) & (children[above] == alike[above])  # families of one kind of area
+        siblings = np.where(seen, children[above] - 1, -1)
+        laws = self.laws = TwoLevelLaws(noise[lowest].size, noise[upper].size)
+        many, often = np.unique(siblings[seen], return_counts=True)
+        self.siblings = int(many[np.argmax(often)]) if many.size else 0
+        if laws.outcomes(int(siblings.max())) > MOST_OUTCOMES:
+            self.laws = None
+            self.left_out.append((HIERARCHY, "needs noise of the siblings that is less wide"))
+            return []
+        far = np.array([laws.far(many) if many > 0 else 0 for many in range(int(siblings.max()) + 1)] or [0])
+        rest = np.where(seen, np.minimum(self.count[upper] - self.count[lowest], far[siblings]), -1)
+        pairs, of = np.unique(np.stack([siblings, rest], axis=1)[seen], axis=0, return_inverse=True)
+        law = np.full(area.size, -1, dtype=np.int64)
+        law[seen] = of.ravel()
+        every = _LawsOnDemand(laws, pairs)
+        drawn = None
+        if self.noisy is not None and self.noisy.family is not None:
+            drawn = np.full(area.size, np.nan)
+            known = (self.count[lowest] - 1)[seen]
+            own, group = (self.noisy.values[kind][seen] for kind in (lowest, upper))
+            drawn[seen] = laws.evidence(
+                own - known, group - known, self.noisy.family[seen] - own, siblings[seen]
+            )
+        unique = self.count[lowest] == 1
+        return [Sight(HIERARCHY, "hierarchy", every, law, unique, drawn)]
+
+    def _estimates(self) -> list[Sight]:
+        """As of each level, with the variances of the best estimates from all queries of the release."""
+        release, tree = self.release, self.tree
+        shape, node = tree.folded()
+        model = Model(release.attributes, list(dict.fromkeys(self._queries())))
+        told = told_by_level(release, tree.levels)
+        view = View(model, shape, told, model.solve(shape, told))
+        classes = model.projection(self.query).classes[self.people.cell]
+        variances = view.variances(self.query, np.arange(shape.size))
+        open_cells = view.undetermined(self.query, np.arange(shape.size))
+        found = []
+        for kind in self.kinds:
+            area = self.areas[kind]
+            inside = area >= 0
+            own = np.where(inside, variances[node[area], classes], 0.0)
+            own = np.where(inside & ~open_cells[node[area], classes], own, 0.0)
+            distinct, of = np.unique(np.round(own, 9), return_inverse=True)
+            usable = distinct >= 1e-4
+            laws = [EvidenceLaw.of_noise(DiscreteGaussian(Fraction(v))) for v in distinct[usable].tolist()]
+            law = np.where(usable[of.ravel()], (np.cumsum(usable) - 1)[of.ravel()], -1)
+            name = f"{tree.levels[kind]}, {ESTIMATED}"
+            sizes = tuple(distinct[usable].tolist())
+            unique = self.count[kind] == 1
+            found.append(Sight(name, "estimates", laws, law.astype(np.int64), unique, None, sizes))
+        return found
+
+    def _queries(self) -> list[str]:
+        return [query.name for level in self.release.levels for query in level.queries]
+
+    def _curves(self, label: str, chance: float) -> list[RiskCurve]:
+        """The paper's figures for the noise and the areas of this release, and one prior for all."""
+        found = [noise_curve(label, self.noise[self.lowest], chance)]
+        if self.laws is not None and self.siblings:
+            found.append(rest_curve(label, self.laws, self.siblings, chance))
+            found.append(group_curve(label, self.laws, self.siblings, chance))
+        return found
+
+    # -- priors and areas --------------------------------------------------------------------------------
+
+    def _prior(self, given: Number, level: str | None) -> tuple[str, Prior]:
+        """Return the name of a prior, and the chance that it gives each group."""
+        people, many = self.people, self.people.cell.size
+        if isinstance(given, str) and given.startswith(COLUMN):
+            values = people.columns[given]
+            return given, Prior(values, 1.0 - values)
+        if given == "flat":
+            cells = self._possible()
+            return "flat", Prior(np.full(many, 1.0 / cells), np.full(many, 1.0 - 1.0 / cells))
+        if given in RATES:
+            area = np.zeros(many, dtype=np.int64) if given == "population" else self._prior_areas(level)
+            inside = people.counted(area)
+            _, of = np.unique(area, return_inverse=True)
+            total = np.bincount(of.ravel(), people.people)[of.ravel()]
+            return str(given), Prior(inside / total, (total - inside) / total)
+        if isinstance(given, str) and not given[:1].isdigit() and not given.startswith("."):
+            raise InputError(
+                f"prior is {given!r}; it must be a chance such as 1/10, flat, population, area, or "
+                "column:NAME"
+            )
+        chance = read_prior(given)
+        return str(given), Prior(np.full(many, float(chance)), np.full(many, float(1 - chance)))
+
+    def _prior_areas(self, level: str | None) -> Integers:
+        """The area of each group among whose people the rates are those of the prior."""
+        if level is not None:
+            names = {self.release.level(level).name}
+            kinds = [kind for kind, run in enumerate(self.tree.levels) if names & {*run.split("+")}]
+            found = np.full(self.people.cell.size, -1, dtype=np.int64)
+            for kind in kinds:
+                found = np.maximum(found, self.areas[kind])
+            if (found < 0).any():
+                raise InputError(f"some people are in no area of level {level!r}; name another for the prior")
+            return found
+        above = self.tree.parent[self.people.unit]
+        return np.where(above >= 0, above, self.people.unit)
+
+    def _areas(self, label: str, sight: Sight, risk: GroupRisk) -> AreaRisk:
+        """The people of each area of a level, for the adversary of that level."""
+        kind = self.tree.levels.index(sight.name)
+        seen = self.areas[kind] >= 0
+        units, of = np.unique(self.areas[kind][seen], return_inverse=True)
+        of, people, mine = of.ravel(), self.people.people[seen], risk.at(seen)
+
+        def summed(values: Floats | Bools) -> Floats:
+            return np.asarray(np.bincount(of, people * values, minlength=units.size), dtype=np.float64)
+
+        total = np.bincount(of, people, minlength=units.size)
+        drawn: tuple[Floats | None, Integers | None, Floats | None] = (None, None, None)
+        if sight.drawn is not None:
+            largest = np.zeros(units.size)
+            np.maximum.at(largest, of, mine.drawn_ratio)
+            doubled = summed(is_above(mine.drawn_ratio, 2.0)).astype(np.int64)
+            drawn = summed(mine.drawn_ratio) / total, doubled, largest
+        return AreaRisk(
+            label,
+            sight.name,
+            tuple(self.tree.names.take(arrow().array(units)).to_pylist()),
+            total.astype(np.int64),
+            summed(sight.is_unique[seen]).astype(np.int64),
+            summed(mine.posterior) / total,
+            summed(mine.ratio) / total,
+            summed(mine.ratio_above[1]),
+            *drawn,
+        )

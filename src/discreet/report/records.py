@@ -1,0 +1,147 @@
+"""The risk of everyone in the data as a directory of files: confidential, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+from discreet.answers.risk_records import CONFIDENTIAL, records_answer, records_map
+from discreet.errors import InputError
+from discreet.files import ArrowArray, FilePath, arrow
+from discreet.release.commit import free, staging
+from discreet.release.tables import FORMATS, OutputTable, coded, strings
+from discreet.render.pictures import picture_bytes
+from discreet.render.text import text_of
+from discreet.risk.records import EachPerson, RecordsRisk
+from discreet.tables.shapes import read_shapes
+
+MARKED = "CONFIDENTIAL"
+"""The part of each file's name that says what it is."""
+
+_ROWS = 1 << 18
+
+
+@dataclass(frozen=True, slots=True)
+class RecordsFiles:
+    """What was written: the directory, and the names of its files."""
+
+    out: Path
+    files: tuple[str, ...]
+
+
+def write_records_risk(
+    found: RecordsRisk,
+    out: FilePath,
+    *,
+    format: str = "csv",
+    shapes: FilePath | None = None,
+    shape_key: str | None = None,
+    shape_level: str | None = None,
+) -> RecordsFiles:
+    """Write the risk of everyone to a new directory that its owner alone can read; all of it or nothing.
+
+    `people` has a row for each record, in their order; `shares`, `areas`, `sizes` and `published` are the
+    tables of the answer; `ratios.svg` is the histogram. With `shapes`, a GeoJSON file whose property
+    `shape_key` names the areas, `map.svg` shades the areas of `shape_level`.
+    """
+    if format not in FORMATS:
+        raise InputError(f"format is {format!r}; it must be csv or parquet")
+    if shapes is None and (shape_key or shape_level):
+        raise InputError("shape_key and shape_level are about a file of shapes; name it (--shapes)")
+    free(out)
+    answer = records_answer(found)
+    pictures = {name: figure() for name, figure in answer.figures.items()}
+    if shapes is not None:
+        pictures["map"] = records_map(found, read_shapes(shapes, shape_key), level=shape_level)
+    with staging(out, confidential=True) as stage:
+        names: list[str] = []
+
+        def place(stem: str, ending: str) -> Path:
+            names.append(f"{stem}.{MARKED}.{ending}")
+            return stage.path / names[-1]
+
+        for stem, key in (
+            ("shares", "rows"),
+            ("areas", "areas"),
+            ("sizes", "sizes"),
+            ("published", "published"),
+            ("curves", "curves"),
+        ):
+            _table(place(stem, format), format, answer.tables[key].objects)
+        if found.each is not None:
+            _people(place("people", format), format, found.each)
+        for stem, picture in pictures.items():
+            place(stem, "svg").write_bytes(picture_bytes(picture, "svg"))
+        place("summary", "txt").write_text("\n".join(text_of(answer)) + "\n", encoding="utf-8")
+        manifest = {
+            "format": "discreet risk records 1",
+            "confidential": CONFIDENTIAL,
+            "version": version("discreet"),
+            "release": found.release,
+            "query": found.query,
+            "priors": found.priors,
+            "files": [*names, f"manifest.{MARKED}.json"],
+        }
+        text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
+        place("manifest", "json").write_text(text, encoding="utf-8")
+        stage.commit()
+    return RecordsFiles(Path(out), tuple(names))
+
+
+def _table(path: Path, kind: str, rows: list[dict[str, object]]) -> None:
+    """Write the rows of an answer's table; lists are written as texts."""
+    pa = arrow()
+    keys = list(rows[0]) if rows else ["prior"]
+    columns: list[ArrowArray] = []
+    for key in keys:
+        values = [row[key] for row in rows]
+        values = [" ".join(map(repr, one)) if isinstance(one, list) else one for one in values]
+        found = pa.array(values)
+        columns.append(found.cast(pa.float64()) if pa.types.is_null(found.type) else found)
+    schema = pa.schema([pa.field(key, one.type) for key, one in zip(keys, columns, strict=True)])
+    with OutputTable(path, kind, schema.with_metadata({"confidential": CONFIDENTIAL})) as table:
+        table.write(columns)
+
+
+def _people(path: Path, kind: str, each: EachPerson) -> None:
+    """Write a row for each person, in the order of the records, part by part."""
+    pa = arrow()
+    writer: OutputTable | None = None
+    try:
+        for start in range(0, max(len(each.group), 1), _ROWS):
+            columns = dict(_columns(each, slice(start, start + _ROWS)))
+            if writer is None:
+                kinds = [pa.field(name, one.type) for name, one in columns.items()]
+                schema = pa.schema(kinds).with_metadata({"confidential": CONFIDENTIAL})
+                writer = OutputTable(path, kind, schema)
+            writer.write(list(columns.values()))
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def _columns(each: EachPerson, rows: slice) -> Iterator[tuple[str, ArrowArray]]:
+    pa, group = arrow(), each.group[rows]
+    yield "record", pa.array(each.record[rows] + 1)
+    area: Mapping[str, ArrowArray] = {"unit": coded(each.area[group], strings(each.area_names))}
+    yield from area.items()
+    yield "share_the_cell", pa.array(each.size[group])
+    for prior, values in each.prior.items():
+        tail = "" if len(each.prior) == 1 else f":{prior}"
+        yield f"prior{tail}", pa.array(values[group])
+        for (label, adversary), risk in each.risks.items():
+            if label != prior:
+                continue
+            for name, one in (
+                ("expected_posterior", risk.posterior),
+                ("expected_ratio", risk.ratio),
+                ("posterior", risk.drawn_posterior),
+                ("ratio", risk.drawn_ratio),
+            ):
+                if not np.isnan(one).all():
+                    yield f"{name}:{adversary}{tail}", pa.array(one[group], from_pandas=True)

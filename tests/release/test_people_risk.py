@@ -1,0 +1,438 @@
+"""Everyone in the data: every number against a loop over people that counts by hand."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import stat
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from discreet.budget import Release, load_file
+from discreet.errors import InputError
+from discreet.estimation import accuracy
+from discreet.noise import DiscreteGaussian
+from discreet.release import measure
+from discreet.release.hierarchy.layout import read_tree
+from discreet.release.hierarchy.people import HIERARCHY, TOGETHER, records_risk
+from discreet.report.records import write_records_risk
+from discreet.risk import (
+    Area,
+    TwoLevels,
+    expected_posterior,
+    expected_ratio,
+    hierarchy_posterior,
+    joint_posterior,
+    posterior,
+)
+from discreet.risk.odds import Prior
+from discreet.risk.records import PresentLaw, RecordsRisk, TwoLevelLaws
+from discreet.tables.shapes import read_shapes
+
+RELEASE = """
+name = "made"
+neighbours = "bounded"
+[attributes]
+age = ["young", "old"]
+work = ["a", "b", "c"]
+[[levels]]
+name = "Land"
+queries = { "detailed" = { variance = "6" }, "age" = { variance = "3" } }
+[[levels]]
+name = "County"
+queries = { "detailed" = { variance = "4" } }
+[[levels]]
+name = "Block"
+queries = { "detailed" = { variance = "5" }, "age" = { variance = "9" } }
+"""
+VARIANCES = {"Land": 6, "County": 4, "Block": 5}
+
+
+def made(folder: Path, *, people: int = 150, seed: int = 3, counties: int = 3) -> Release:
+    """Write a release, areas and records; County 2 has a single block."""
+    random = np.random.default_rng(seed)
+    (folder / "release.toml").write_text(RELEASE)
+    blocks = [f"B{c}{b}" for c in range(counties) for b in range(1 if c == 2 else 4 + c)]
+    lines = ["unit,level,parent", "L,Land,", *(f"C{c},County,L" for c in range(counties))]
+    lines += [f"{name},Block,C{name[1]}" for name in blocks]
+    (folder / "units.csv").write_text("\n".join(lines) + "\n")
+    rows = ["unit,age,work,chance"]
+    for _ in range(people):
+        where = blocks[int(random.integers(len(blocks)))]
+        age, work = (
+            random.choice(["young", "old"], p=[0.3, 0.7]),
+            random.choice(["a", "b", "c"], p=[0.8, 0.15, 0.05]),
+        )
+        rows.append(f"{where},{age},{work},{random.integers(1, 99) / 100}")
+    (folder / "records.csv").write_text("\n".join(rows) + "\n")
+    return load_file(folder / "release.toml")
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    with path.open() as stream:
+        return list(csv.DictReader(stream))
+
+
+class ByHand:
+    """Counts of records and noisy values in dictionaries."""
+
+    def __init__(self, folder: Path) -> None:
+        self.parent = {row["unit"]: row["parent"] for row in read(folder / "units.csv")}
+        self.people = [(row["unit"], f"{row['age']} * {row['work']}") for row in read(folder / "records.csv")]
+        self.count: Counter[tuple[str, str]] = Counter()
+        for unit, cell in self.people:
+            for area in (unit, self.parent[unit], "L"):
+                self.count[area, cell] += 1
+        file = next((folder / "noisy").glob("measurements*.csv"))
+        self.noisy = {
+            (row["unit"], row["cell"]): int(row["value"]) for row in read(file) if row["query"] == "detailed"
+        }
+
+    def siblings(self, unit: str) -> list[str]:
+        return [one for one, above in self.parent.items() if above == self.parent[unit] and one != unit]
+
+    def hierarchy(self, unit: str, cell: str, prior: str) -> float:
+        group, others = self.parent[unit], self.siblings(unit)
+        block = Area(
+            noisy=self.noisy[unit, cell],
+            variance=5,
+            siblings=len(others),
+            siblings_noisy=sum(self.noisy[one, cell] for one in others) if others else None,
+        )
+        above = Area(noisy=self.noisy[group, cell], variance=4)
+        known = self.count[unit, cell] - 1
+        return hierarchy_posterior([block, above], prior=prior, known=known).probability
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ByHand, RecordsRisk]:
+    folder = tmp_path_factory.mktemp("people")
+    release = made(folder)
+    records, units = folder / "records.csv", folder / "units.csv"
+    measure(release, None, folder / "noisy", records=records, units=units, rehearsal=5)
+    found = records_risk(
+        None, records, noisy=folder / "noisy", priors=["1/10", "area", "column:chance"], estimates=True
+    )
+    return folder, ByHand(folder), found
+
+
+def test_every_person_has_the_posteriors_of_the_other_commands(
+    study: tuple[Path, ByHand, RecordsRisk],
+) -> None:
+    _, hand, found = study
+    assert found.each is not None
+    group = found.each.group
+    for level, variance in VARIANCES.items():
+        risk = found.each.risks["1/10", level]
+        for place, (unit, cell) in enumerate(hand.people):
+            area = {"Block": unit, "County": hand.parent[unit], "Land": "L"}[level]
+            own = posterior(
+                hand.noisy[area, cell], variance=variance, prior="1/10", known=hand.count[area, cell] - 1
+            )
+            assert risk.drawn_posterior[group[place]] == pytest.approx(own, rel=1e-12)
+            assert risk.drawn_ratio[group[place]] == pytest.approx(own * 10, rel=1e-12)
+        assert risk.posterior == pytest.approx(expected_posterior(variance=variance, prior="1/10"), rel=1e-12)
+        assert risk.ratio == pytest.approx(expected_ratio(variance=variance, prior="1/10"), rel=1e-12)
+
+
+def test_levels_together_and_with_the_hierarchy(study: tuple[Path, ByHand, RecordsRisk]) -> None:
+    _, hand, found = study
+    assert found.each is not None
+    together, hierarchy = (found.each.risks["1/10", name] for name in (TOGETHER, HIERARCHY))
+    for place, (unit, cell) in enumerate(hand.people):
+        areas = (unit, hand.parent[unit], "L")
+        joint = joint_posterior(
+            [hand.noisy[area, cell] for area in areas],
+            variance=[5, 4, 6],
+            prior="1/10",
+            known=[hand.count[area, cell] - 1 for area in areas],
+        )
+        at = found.each.group[place]
+        assert together.drawn_posterior[at] == pytest.approx(joint, rel=1e-12)
+        assert hierarchy.drawn_posterior[at] == pytest.approx(hand.hierarchy(unit, cell, "1/10"), rel=1e-9)
+
+
+def test_people_are_counted_one_by_one(study: tuple[Path, ByHand, RecordsRisk]) -> None:
+    _, hand, found = study
+    for who in ("everyone", "uniques"):
+        row = found.row("Block", who=who)
+        mine = [
+            (unit, cell) for unit, cell in hand.people if who == "everyone" or hand.count[unit, cell] == 1
+        ]
+        ratios = [
+            10 * posterior(hand.noisy[one], variance=5, prior="1/10", known=hand.count[one] - 1)
+            for one in mine
+        ]
+        assert row.people == len(mine)
+        assert row.drawn is not None
+        assert row.drawn.ratio_above == tuple(
+            sum(ratio > mark for ratio in ratios) for mark in (1.5, 2, 5, 10)
+        )
+        assert row.drawn.largest_ratio == pytest.approx(max(ratios))
+        least = int(np.floor(5 * np.log(2 * 0.9 / 0.8) - 0.5))  # the noise must exceed this
+        beyond = float(DiscreteGaussian(variance=5).sf(least))
+        assert row.ratio_above[1] == pytest.approx(len(mine) * beyond, rel=1e-12)
+        assert row.drawn.mean_ratio == pytest.approx(sum(ratios) / len(ratios))
+        areas = next(one for one in found.areas if (one.prior, one.level) == ("1/10", "Block"))
+        assert sum(areas.people) == found.people
+    assert found.uniques == len([one for one in hand.people if hand.count[one] == 1])
+    assert sum(one.people for one in found.sizes if one.prior == "1/10") == found.people
+    drawn = next(one for one in found.histograms if (one.prior, one.adversary) == ("1/10", "Block"))
+    assert drawn.expected is not None
+    assert drawn.drawn is not None
+    assert sum(drawn.drawn) == found.people == pytest.approx(sum(drawn.expected))
+
+
+def test_priors_by_area_and_by_column(study: tuple[Path, ByHand, RecordsRisk]) -> None:
+    folder, hand, found = study
+    assert found.each is not None
+    people: Counter[str] = Counter(hand.parent[unit] for unit, _ in hand.people)
+    chances = [float(row["chance"]) for row in read(folder / "records.csv")]
+    for place, (unit, cell) in enumerate(hand.people):
+        county, at = hand.parent[unit], found.each.group[place]
+        assert found.each.prior["area"][at] == pytest.approx(hand.count[county, cell] / people[county])
+        assert found.each.prior["column:chance"][at] == chances[place]
+        own = expected_posterior(variance=5, prior=chances[place])
+        risk = found.each.risks["column:chance", "Block"]
+        assert risk.posterior[at] == pytest.approx(own, rel=1e-9)
+
+
+def test_the_variance_after_estimation_goes_into_the_posterior(
+    study: tuple[Path, ByHand, RecordsRisk],
+) -> None:
+    folder, _, found = study
+    release = load_file(folder / "release.toml")
+    best = accuracy(release, tree=read_tree(folder / "units.csv", release))
+    row = found.row("Land, after estimation")
+    own = expected_posterior(variance=best.sd("Land", "detailed") ** 2, prior="1/10")
+    assert row.mean_posterior == pytest.approx(own, rel=1e-6)
+    assert row.mean_posterior > found.row("Land").mean_posterior
+
+
+def test_merged_levels_are_levels_of_their_own(tmp_path: Path) -> None:
+    text = RELEASE + ('[spine]\nmay_merge_up = ["Block"]\n')
+    made(tmp_path, people=40, counties=2)
+    (tmp_path / "release.toml").write_text(text)
+    with (tmp_path / "units.csv").open("a") as stream:
+        stream.write("D,County+Block,L\n")
+    with (tmp_path / "records.csv").open("a") as stream:
+        stream.write("D,old,c,0.5\nD,old,a,0.5\nD,old,a,0.5\n")
+    release = load_file(tmp_path / "release.toml")
+    records, units = tmp_path / "records.csv", tmp_path / "units.csv"
+    measure(release, None, tmp_path / "noisy", records=records, units=units, rehearsal=5)
+    found = records_risk(None, records, noisy=tmp_path / "noisy", priors=["1/10"])
+    assert found.row("Land").people == found.row(TOGETHER).people == found.people == 43
+    assert found.row("County+Block").people == 3
+    assert found.row("County+Block", who="uniques").people == 1
+    assert found.row("County").people == found.row("Block").people == found.row(HIERARCHY).people == 40
+    assert "alone in their cell in their lowest area" in " ".join(found._repr_html_().split())
+
+
+def test_sums_beside_counts_are_passed_over(study: tuple[Path, ByHand, RecordsRisk], tmp_path: Path) -> None:
+    folder, _, plain = study
+    text = RELEASE.replace(
+        '"age" = { variance = "9" }',
+        '"chance" = { sum = "chance", at_most = 1, unit = "1/100", variance = "9" }',
+    )
+    (tmp_path / "release.toml").write_text(text)
+    release, records, units = (
+        load_file(tmp_path / "release.toml"),
+        folder / "records.csv",
+        folder / "units.csv",
+    )
+    measure(release, None, tmp_path / "noisy", records=records, units=units, rehearsal=5)
+    found = records_risk(None, records, noisy=tmp_path / "noisy", priors=["1/10"], estimates=True)
+    assert (found.query, found.cells) == ("detailed", 6)
+    assert found.row("Block").mean_posterior == plain.row("Block").mean_posterior
+    with pytest.raises(InputError, match="has no query 'chance' that counts records"):
+        records_risk(release, records, units=units, query="chance")
+
+
+@pytest.mark.parametrize(("siblings", "rest"), [(1, 0), (3, 0), (3, 2), (5, 40)])
+def test_the_law_with_the_hierarchy_is_that_of_all_outcomes(siblings: int, rest: int) -> None:
+    two = TwoLevels(variance=("5", "2"), siblings=siblings, prior="1/10")
+    (x, px), (z, pz), (y, py) = two.grid(block=1, group=1 + rest)
+    chances = px[:, None, None] * pz[:, None] * py
+    beliefs = two.probability(x[:, None, None], z[:, None], y)
+    laws = TwoLevelLaws(5, 2)
+    law: PresentLaw = laws.law(siblings, min(rest, laws.far(siblings)))
+    prior = Prior(np.array([0.1]), np.array([0.9]))
+    assert law.expected_posterior(prior)[0] == pytest.approx(float((chances * beliefs).sum()), rel=1e-6)
+    for mark in (0.15, 0.2, 0.3):
+        limit = np.array([np.log(mark / (1 - mark)) + np.log(9)])
+        assert law.chance_beyond(limit)[0] == pytest.approx(float(chances[beliefs > mark].sum()), abs=1e-9)
+
+
+def test_wide_noise_in_steps_is_as_good_as_in_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    prior, limit = Prior(np.array([0.1]), np.array([0.9])), np.array([-0.02, 0.0501, 0.1])
+    wide = TwoLevelLaws(900, 700)
+    assert wide.stride(3) == 3
+    steps = [wide.law(3, rest) for rest in (0, 31)]
+    monkeypatch.setattr(TwoLevelLaws, "stride", lambda self, siblings: 1)
+    for law, rest in zip(steps, (0, 31), strict=True):
+        ones = TwoLevelLaws(900, 700).law(3, rest)
+        assert law.expected_posterior(prior) == pytest.approx(ones.expected_posterior(prior), rel=1e-6)
+        assert law.chance_beyond(limit) == pytest.approx(ones.chance_beyond(limit), abs=2e-3)
+
+
+def test_the_hierarchy_is_left_out_where_noise_is_too_wide(tmp_path: Path) -> None:
+    made(tmp_path, people=20)
+    file = tmp_path / "release.toml"
+    file.write_text(RELEASE.replace('variance = "5"', 'variance = "90000"'))
+    found = records_risk(load_file(file), tmp_path / "records.csv", units=tmp_path / "units.csv")
+    assert found.left_out == ((HIERARCHY, "needs noise of the siblings that is less wide"),)
+    assert found.row("Block").mean_ratio == pytest.approx(expected_ratio(variance=90000, prior="1/2"))
+
+
+def test_fifteen_thousand_people_by_the_command_and_by_a_loop(tmp_path: Path) -> None:
+    """15,204 people, seed 11, made here; how many are above ratio 2 is counted by a loop."""
+    release = made(tmp_path, people=15_204, seed=11)
+    records, units = tmp_path / "records.csv", tmp_path / "units.csv"
+    measure(release, None, tmp_path / "noisy", records=records, units=units, rehearsal=2)
+    found = records_risk(None, records, noisy=tmp_path / "noisy", priors=["1/10"])
+    hand, above = ByHand(tmp_path), 0
+    for one in hand.people:
+        odds = np.exp((hand.noisy[one] - (hand.count[one] - 1) - 0.5) / 5) / 9
+        above += odds / (1 + odds) / 0.1 > 2
+    drawn = found.row("Block").drawn
+    assert drawn is not None
+    assert (found.people, drawn.ratio_above[1]) == (15_204, above)
+    assert 0 < above < 15_204
+
+
+@pytest.mark.slow
+def test_expected_shares_are_met_by_many_releases(tmp_path: Path) -> None:
+    """60 rehearsals: the mean above ratio 2 within 4 standard errors; twice as many is rejected."""
+    release = made(tmp_path, people=60, counties=2)
+    records, units = tmp_path / "records.csv", tmp_path / "units.csv"
+    drawn = []
+    for seed in range(60):
+        out = tmp_path / f"noisy{seed}"
+        measure(release, None, out, records=records, units=units, rehearsal=seed)
+        found = records_risk(None, records, noisy=out, priors=["1/10"])
+        row = found.row("Block").drawn
+        assert row is not None
+        drawn.append(row.ratio_above[1])
+    error = np.std(drawn, ddof=1) / np.sqrt(len(drawn))
+    expected = found.row("Block").ratio_above[1]
+    assert abs(np.mean(drawn) - expected) < 4 * error
+    assert abs(np.mean(drawn) - 2 * expected) > 4 * error
+
+
+def shapes_file(folder: Path, names: list[str]) -> Path:
+    features = [
+        {
+            "type": "Feature",
+            "properties": {"code": name, "n": place},
+            "geometry": {
+                "type": "Polygon",
+                "coordinates": [[[place, 0], [place, 1], [place + 1, 1], [place + 1, 0], [place, 0]]],
+            },
+        }
+        for place, name in enumerate(names)
+    ]
+    (folder / "map.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    return folder / "map.geojson"
+
+
+def test_files_are_for_their_owner_alone(study: tuple[Path, ByHand, RecordsRisk], tmp_path: Path) -> None:
+    _, hand, found = study
+    shapes = shapes_file(tmp_path, ["B00", "B01", "nowhere"])
+    written = write_records_risk(found, tmp_path / "out", shapes=shapes, shape_key="code")
+    assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o700
+    assert sorted(os.listdir(tmp_path / "out")) == sorted(written.files)
+    for file in (tmp_path / "out").iterdir():
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert "CONFIDENTIAL" in file.name
+    people = read(tmp_path / "out" / "people.CONFIDENTIAL.csv")
+    assert [row["unit"] for row in people] == [unit for unit, _ in hand.people]
+    unit, cell = hand.people[7]
+    own = posterior(hand.noisy[unit, cell], variance=5, prior="1/10", known=hand.count[unit, cell] - 1)
+    assert float(people[7]["posterior:Block:1/10"]) == pytest.approx(own)
+    areas = read(tmp_path / "out" / "areas.CONFIDENTIAL.csv")
+    assert (
+        sum(int(row["people"]) for row in areas if (row["prior"], row["level"]) == ("1/10", "County")) == 150
+    )
+    assert b"<svg" in (tmp_path / "out" / "map.CONFIDENTIAL.svg").read_bytes()[:1000]
+    parquet = write_records_risk(found, tmp_path / "parquet", format="parquet")
+    assert "people.CONFIDENTIAL.parquet" in parquet.files
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "message"),
+    [
+        ("{", None, "map.geojson is no GeoJSON"),
+        ('{"features": []}', None, "has no features"),
+        ('{"features": [{"properties": {"a": 1, "b": 2}}]}', None, r"name the property .* 'a', 'b'"),
+        ('{"features": [{"properties": {"a": 1}}]}', "b", "no feature has a property 'b'; it has 'a'"),
+        ('{"features": [{"properties": {"a": 1}, "geometry": {"type": "Point"}}]}', "a", "no Polygon"),
+        ('{"features": [{"properties": {"a": null}}]}', "a", "feature 1 of map.geojson"),
+        (
+            '{"features": [{"properties": {"a": 1}, "geometry": {"type": "Polygon", "coordinates": [[1]]}}]}',
+            "a",
+            "no lines of points",
+        ),
+    ],
+)
+def test_bad_shapes(tmp_path: Path, text: str, key: str | None, message: str) -> None:
+    (tmp_path / "map.geojson").write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_shapes(tmp_path / "map.geojson", key)
+
+
+def test_nothing_is_left_where_a_map_cannot_be_drawn(
+    study: tuple[Path, ByHand, RecordsRisk], tmp_path: Path
+) -> None:
+    shapes = shapes_file(tmp_path, ["elsewhere"])
+    with pytest.raises(InputError, match="no shape has the name of an area of any level"):
+        write_records_risk(study[2], tmp_path / "out", shapes=shapes, shape_key="code")
+    assert os.listdir(tmp_path) == ["map.geojson"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"priors": ["often"]}, "prior is 'often'; it must be a chance such as 1/10, flat"),
+        ({"priors": ["1"]}, "prior is 1; it must lie strictly between 0 and 1"),
+        ({"priors": ["1/2", "1/2"]}, "prior 1/2 is given twice"),
+        ({"priors": []}, "at least one prior"),
+        ({"priors": ["column:none"]}, "no column none"),
+        ({"priors": ["column:age"]}, "age"),
+        ({"query": "sex"}, "release 'made' has no query 'sex' that counts records; it has 'detailed', 'age'"),
+        ({"priors": ["area"], "prior_level": "Street"}, "Street"),
+    ],
+)
+def test_what_cannot_be_asked(
+    study: tuple[Path, ByHand, RecordsRisk], given: dict[str, object], message: str
+) -> None:
+    folder = study[0]
+    with pytest.raises(InputError, match=message):
+        records_risk(
+            load_file(folder / "release.toml"), folder / "records.csv", units=folder / "units.csv", **given
+        )
+
+
+def test_areas_must_be_those_that_were_measured(
+    study: tuple[Path, ByHand, RecordsRisk], tmp_path: Path
+) -> None:
+    folder = study[0]
+    made(tmp_path, counties=2)
+    with pytest.raises(InputError, match="the areas of the records are not those of"):
+        records_risk(None, tmp_path / "records.csv", units=tmp_path / "units.csv", noisy=folder / "noisy")
+
+
+def test_a_prior_that_leaves_no_doubt(tmp_path: Path) -> None:
+    release = made(tmp_path, people=3)
+    (tmp_path / "records.csv").write_text("unit,age,work\nB00,old,a\nB01,old,a\n")
+    found = records_risk(
+        release, tmp_path / "records.csv", units=tmp_path / "units.csv", priors=["population", "flat"]
+    )
+    assert found.certain == 2
+    row = found.row("Block", prior="population")
+    assert (row.mean_posterior, row.mean_ratio, row.ratio_above[1]) == (1.0, 1.0, 0.0)
+    assert found.row("Block", prior="flat").mean_prior == pytest.approx(1 / 6)
+    assert "leaves no doubt" in found._repr_html_()
