@@ -37,7 +37,7 @@ import numpy as np
 
 from discreet.estimation.laws import traits
 from discreet.estimation.model import size_of
-from discreet.estimation.normal import Law
+from discreet.estimation.normal import UNIT, Law, Normal
 from discreet.estimation.tree import Floats, Integers, Numbers
 from discreet.noise import DiscreteLaplace
 
@@ -263,7 +263,8 @@ class Residuals:
                     tally.w = max(min(tally.d - float(known), tally.d), tally.squares, 1e-300)
                     tally.steepest = float(part.max(initial=0.0))
                     tally.across = float((part * (1 - part)).max(initial=0.0))
-                    tally.laws = {laws[kind][query] for kind in np.unique(shape.kind[here]).tolist()}
+                    own = (laws[kind][query] for kind in np.unique(shape.kind[here]).tolist())
+                    tally.laws = {UNIT if isinstance(law, Normal) else law for law in own}
                     self.tallies[code, query, release] = tally
 
     def _products(self) -> list[tuple[Floats, Floats]]:
