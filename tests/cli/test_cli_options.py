@@ -23,6 +23,7 @@ from discreet.options import (
     Estimating,
     Measuring,
     Planning,
+    Risking,
     Tabulating,
 )
 from discreet.release.composition import ledger_costs
@@ -31,7 +32,7 @@ from discreet.release.safetab import run as detailed_groups
 from discreet.release.safetab.account import account as detailed_account
 from discreet.release.safetab.earlier import total_only_groups
 from discreet.report.html import gather, render
-from discreet.risk import table_risk
+from discreet.risk import risk, table_risk
 from discreet.risk.counts import one_count, several_counts
 from discreet.risk.hierarchy import hierarchy_posterior
 from discreet.risk.profile import risk_profile
@@ -45,6 +46,7 @@ QUESTIONS: dict[str, tuple[type, Callable[..., object]]] = {
     "estimate": (Estimating, release.estimate),
     "measure": (Measuring, release.measure),
     "plan": (Planning, plan),
+    "risk release": (Risking, risk),
     "tabulate": (Tabulating, release.tabulate),
 }
 """Commands whose options are declared as a question, which its function takes."""
@@ -60,7 +62,6 @@ ASKED: dict[str, Functions] = {
     "report": (gather, render),
     "risk explain": (risk_profile,),
     "risk hierarchy": (hierarchy_posterior,),
-    "risk release": (risk_profile,),
     "risk single": (one_count, several_counts),
     "risk table": (table_risk,),
     "safetab account": (detailed_account,),
@@ -90,7 +91,7 @@ DIFFERENT: dict[str, dict[str, str]] = {
     "account": {"--unit": "ledger_release(unit=)"},
     "plan": {"--least-cost": "epsilon=None"},
     "risk explain": {"--main-only": "pairs"},
-    "risk release": {"--main-only": "pairs", "--rho": "release"},
+    "risk release": {"--main-only": "pairs", "--rho": "risk_profile", "--held-exact": "exact"},
     "risk single": {"--together": "several_counts"},
     "risk table": {"--csv": "out"},
     "safetab init": {"--spec": "census2020"},
@@ -104,7 +105,6 @@ PYTHON_ONLY: dict[str, set[str]] = {
     "report": {"account", "facts"},
     "risk explain": {"certify", "whole"},
     "risk hierarchy": {"tolerance"},
-    "risk release": {"certify", "whole"},
     "safetab design": {"configuration", "specification", "exact", "sure", "which"},
     "safetab run": {"options", "order"},
     "verify": {"main_path"},

@@ -19,6 +19,7 @@ from discreet.risk.attack import (
     posterior,
     ratio,
 )
+from discreet.risk.everything import WholeRisk, risk
 from discreet.risk.hierarchy import HierarchyPosterior, hierarchy_posterior
 from discreet.risk.joint import Step, joint_accuracy, joint_posterior, joint_ratio, sequence
 from discreet.risk.profile import Risk, RiskProfile, risk_profile
@@ -36,6 +37,7 @@ __all__ = [
     "Table",
     "TwoLevels",
     "Uniform",
+    "WholeRisk",
     "decide",
     "decision_accuracy",
     "expected_loss",
@@ -50,6 +52,7 @@ __all__ = [
     "log_odds",
     "posterior",
     "ratio",
+    "risk",
     "risk_profile",
     "sequence",
     "table_risk",
