@@ -36,6 +36,7 @@ from discreet.risk import risk, table_risk
 from discreet.risk.counts import one_count, several_counts
 from discreet.risk.hierarchy import hierarchy_posterior
 from discreet.risk.profile import risk_profile
+from discreet.risk.promise import promised_risk
 
 Functions = tuple[Callable[..., object], ...]
 
@@ -54,6 +55,7 @@ QUESTIONS: dict[str, tuple[type, Callable[..., object]]] = {
 ASKED: dict[str, Functions] = {
     **{command: (function,) for command, (_, function) in QUESTIONS.items()},
     "accuracy": (accuracy,),
+    "explain": (promised_risk,),
     "ledger check": (release.check_ledger,),
     "ledger new": (release.create_ledger,),
     "ledger show": (ledger_costs,),

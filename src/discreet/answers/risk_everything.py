@@ -313,15 +313,15 @@ def risk_picture(found: WholeRisk) -> Picture:
     """Return the curves of detection on logarithmic axes, and right decisions by level."""
     curve = found.curve()
     priors = found.profile.priors
+    levels = (levels_panel(found.profile.at(prior)) for prior in priors)
+    panels = (detection_panel(curve), predictive_panel(curve, priors), *levels)
     return Picture(
-        (
-            detection_panel(curve),
-            predictive_panel(curve, priors),
-            *(levels_panel(found.profile.at(prior)) for prior in priors[:1]),
-        ),
+        panels,
         f"{found.profile.name}: the best any adversary can do",
         "Targets found and share of those accused who are present, against the rate of wrong accusations; "
         "right decisions by level.",
+        across=2,
+        size=(11.0, 4.4 * -(-len(panels) // 2)),
     )
 
 
