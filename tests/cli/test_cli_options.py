@@ -35,7 +35,6 @@ from discreet.report.html import gather, render
 from discreet.risk import risk, table_risk
 from discreet.risk.counts import one_count, several_counts
 from discreet.risk.hierarchy import hierarchy_posterior
-from discreet.risk.profile import risk_profile
 from discreet.risk.promise import promised_risk
 
 Functions = tuple[Callable[..., object], ...]
@@ -62,7 +61,7 @@ ASKED: dict[str, Functions] = {
     "ledger sign": (release.sign_ledger,),
     "ledger total": (release.change_total,),
     "report": (gather, render),
-    "risk explain": (risk_profile,),
+    "risk explain": (risk,),
     "risk hierarchy": (hierarchy_posterior,),
     "risk single": (one_count, several_counts),
     "risk table": (table_risk,),
@@ -105,7 +104,7 @@ PYTHON_ONLY: dict[str, set[str]] = {
     "calibrate": {"proof"},
     "estimate": {"streamed"},
     "report": {"account", "facts"},
-    "risk explain": {"certify", "whole"},
+    "risk explain": {"exact", "false_positive_rates", "guess", "delta"},
     "risk hierarchy": {"tolerance"},
     "safetab design": {"configuration", "specification", "exact", "sure", "which"},
     "safetab run": {"options", "order"},

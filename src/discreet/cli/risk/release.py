@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from discreet.budget import load
 from discreet.cli import console
@@ -11,9 +11,6 @@ from discreet.cli.console import PLAIN, Outputs, Screen, option
 from discreet.errors import InputError
 from discreet.numbers import prior as read_prior
 from discreet.options import Risking
-
-if TYPE_CHECKING:
-    from discreet.risk.profile import RiskProfile
 
 MainOnly = Annotated[
     bool, option("Only the main pair of paths: quick, but not a bound for the whole release.")
@@ -89,27 +86,7 @@ def _held(text: str) -> list[str]:
     return parts if all(":" in part for part in parts) else [text]
 
 
-def _profile(
-    target: str, priors: list[str], between: console.AllPaths, main_only: bool, screen: Screen
-) -> tuple[RiskProfile, str]:
-    """Return the profile of a target, and its title."""
-    from discreet.risk.profile import risk_profile
-
-    for one in priors:  # before the long work
-        read_prior(one)
-    release = load(target)
-    with screen.progress("Comparing paths") as progress:
-        profile = risk_profile(
-            release,
-            prior=priors,
-            neighbours=between.neighbours,
-            people=between.people,
-            pairs="main" if main_only else "all",
-            jobs=between.workers,
-            progress=progress,
-        )
-    return profile, release.title
-
+_RARE = ("1/100",)  # the page says what changes at a low prior, whatever else is asked
 
 explain_app = console.command(
     "risk explain",
@@ -136,10 +113,23 @@ def explain(
         raise InputError("--json and --out cannot be used together")
     outputs = Outputs()
     outputs.plan("--out", out, (".md", ".txt"))
-    profile, title = _profile(target, [prior], between, main_only, screen)
+    read_prior(prior)  # before the long work
+    release = load(target)
     from discreet.answers.risk_explain import explain_answer
+    from discreet.risk.everything import risk
 
-    answer = explain_answer(profile, title=title)
+    with screen.progress("Comparing paths") as progress:
+        found = risk(
+            release,
+            prior=list(dict.fromkeys([prior, *_RARE])),
+            neighbours=between.neighbours,
+            people=between.people,
+            pairs="main" if main_only else "all",
+            false_positive_rates=["1e-4"],
+            jobs=between.workers,
+            progress=progress,
+        )
+    answer = explain_answer(found, title=release.title)
     if out is not None:
         outputs.write({"--out": str(answer.record["page"])})
         console.write(f"Written to {out}\n")
