@@ -243,7 +243,7 @@ def test_the_command_says_what_changes_at_low_priors_and_for_each_attribute(
     assert "gives each target a chance of 1 in 100" in page
     assert "accuses 1 in 10,000 of those who are not there finds 7.25 % of those who are" in page
     assert "which of 2,016 equally likely sets of values" in page
-    assert re.search(r"^- \*cenrace\*: .* epsilon 9\.6\d+ at delta 1e-10", page, re.MULTILINE)
+    assert re.search(r"^- \*cenrace\*: .*\(epsilon 9\.6\d+ at delta 1e-10", page, re.MULTILINE)
 
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -192,7 +192,7 @@ def risk(asked: Risking) -> WholeRisk:
         sum(compared.fixed(*one) for one in counted),
         len(counted),
         compared.told_apart,
-        whole,
+        None if whole is None else whole.with_workers(asked.jobs),  # what it reports to stays here
     )
 
 
