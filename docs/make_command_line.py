@@ -28,6 +28,7 @@ MORE = {
     "ledger": "[Reference](measurements.md#the-ledger)",
     "measure": "[How to](../howto/measure.md), [files](measurements.md)",
     "plan": "[Reference](estimation.md#discreet-plan)",
+    "policy": "[How to](../howto/policy.md), [rules](policy.md)",
     "report": "[How to](../howto/report.md)",
     "reproduce": "[How to](../howto/reproduce.md)",
     "risk": "[Reference](risk.md)",

@@ -45,7 +45,7 @@ for _number, _usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIG
 
 collect_ignore_glob = ["*conftest.py"]  # fixtures, not modules with doctests
 
-# What the accountant cannot do yet, as docs/limitations.md says: refused, or coarser than asked. Each
+# What cannot be done yet, as docs/limitations.md says: refused, coarser than asked, or not noticed. Each
 # runs and must fail: one that has been mended turns `make test` red until it is taken off.
 KNOWN_LIMITS = {
     "f next to the corners of steep atoms is refused": (
@@ -57,6 +57,9 @@ KNOWN_LIMITS = {
         "test_certified_reference.py::test_line_to_a_millionth[six large ones without lattice]",
         "test_certified_reference.py::test_line_to_a_millionth[300 distinct small variances]",
         "test_engine_properties.py::test_hundreds_of_distinct_variances[300 distinct small variances]",
+    ),
+    "a policy beside the data does not bind a copy of them elsewhere; that of the machine does": (
+        "test_release_policy.py::test_a_copy_elsewhere_is_bound[beside]",
     ),
 }
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import csv
+import errno
 import hashlib
 import io
 import os
@@ -94,6 +95,22 @@ def write_whole(contents: Mapping[Path, bytes], *, confidential: bool = False) -
                 os.fsync(stream.fileno())  # a full disk shows here, before any file is in its place
     except OSError as error:
         raise InputError(f"{place} cannot be written: {error.strerror}") from None
+
+
+def disk_trouble(error: OSError, what: str) -> str:
+    """Say why something cannot be written, and of a disk that is full or read-only that it is.
+
+    >>> disk_trouble(OSError(errno.ENOSPC, "No space left on device"), "the ledger a.json")
+    'the disk of the ledger a.json is full (No space left on device)'
+    """
+    reason = error.strerror or type(error).__name__
+    states = {
+        errno.ENOSPC: f"the disk of {what} is full",
+        errno.EDQUOT: f"the quota on the disk of {what} is used up",
+        errno.EROFS: f"the disk of {what} is read-only",
+    }
+    state = states.get(error.errno or 0)
+    return f"{state} ({reason})" if state else f"{what} cannot be written: {reason}"
 
 
 def check_writable(path: Path) -> Path:

@@ -16,7 +16,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Annotated, Literal, ParamSpec, TypeVar, get_args, get_origin
 
-from discreet.budget import Neighbours, Release
+from discreet.budget import Neighbours, Release, TableInput
 from discreet.budget.goals import Goal
 from discreet.files import FilePath
 from discreet.numbers import Exact
@@ -110,6 +110,10 @@ Geocodes = Annotated[
     str | None,
     Option("With records: the lowest areas are geocodes, nested by prefixes of these lengths.", "N,N"),
 ]
+RecordInput = Annotated[
+    TableInput | FilePath | None,
+    file_option("With records: how they are written, the section [input]. Default: that of the release."),
+]
 Identifier = Annotated[str | None, Option("With records: the column that identifies people.", "COLUMN")]
 AtMost = Annotated[
     int | None,
@@ -121,8 +125,8 @@ Excess = Annotated[
 LedgerFile = Annotated[
     FilePath | None,
     file_option(
-        "The ledger of the population; it must exist. Default: DISCREET_LEDGER, or discreet-ledger.json "
-        "beside the input."
+        "The ledger of the population; it must exist. Default: DISCREET_LEDGER, that of the policy, or "
+        "discreet-ledger.json beside the input."
     ),
 ]
 KeyFile = Annotated[
@@ -356,12 +360,35 @@ class Tabulating:
     _: KW_ONLY
     units: Annotated[TableSource, Option("All areas: columns unit, level, parent.", "FILE", reads=Path)]
     geocodes: Geocodes = None
+    input: RecordInput = None
     id: Identifier = None
     at_most: AtMost = None
     excess: Excess = "refuse"
     ledger: LedgerFile = None
     key: KeyFile = None
     format: Format = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Checking:
+    """What `check_records` takes."""
+
+    release: Release
+    records: TableSource
+    _: KW_ONLY
+    units: Annotated[
+        TableSource,
+        file_option("All areas: columns unit, level, parent. Without it, areas are not checked."),
+    ] = None
+    geocodes: Geocodes = None
+    input: RecordInput = None
+    id: Identifier = None
+    at_most: AtMost = None
+    excess: Excess = "refuse"
+    suggest: Annotated[bool, Option("Suggest an [input] that would read the records.")] = False
+    show: Annotated[
+        bool, Option("Show texts of the file that are no values; confidential, so on a terminal only.")
+    ] = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -390,6 +417,7 @@ class Measuring:
         file_option("All cells: query, cell. With it and --units, rows with zeros may be left out."),
     ] = None
     geocodes: Geocodes = None
+    input: RecordInput = None
     id: Identifier = None
     at_most: AtMost = None
     excess: Excess = "refuse"

@@ -27,6 +27,7 @@ from discreet.options import (
     Tabulating,
 )
 from discreet.release.composition import ledger_costs
+from discreet.release.policy_review import review_policy
 from discreet.release.safetab import census2020, curator, design, synthetic, validation
 from discreet.release.safetab import run as detailed_groups
 from discreet.release.safetab.account import account as detailed_account
@@ -60,6 +61,9 @@ ASKED: dict[str, Functions] = {
     "ledger show": (ledger_costs,),
     "ledger sign": (release.sign_ledger,),
     "ledger total": (release.change_total,),
+    "policy check": (review_policy,),
+    "policy show": (release.rules_in_force,),
+    "policy sign": (release.sign_policy,),
     "report": (gather, render),
     "risk explain": (risk,),
     "risk hierarchy": (hierarchy_posterior,),
@@ -78,7 +82,17 @@ ASKED: dict[str, Functions] = {
 }
 """Every command that asks something, and the functions that answer it in Python."""
 
-OTHERS = {"ledger", "ledger witness", "presets", "reproduce", "risk", "safetab", "show", "workbench"}
+OTHERS = {
+    "ledger",
+    "ledger witness",
+    "policy",
+    "presets",
+    "reproduce",
+    "risk",
+    "safetab",
+    "show",
+    "workbench",
+}
 """Groups of commands, and commands that list, show or serve and have no function with options."""
 
 ALONE = {"--json", "--quiet", "--help", "--version"}
@@ -131,11 +145,13 @@ def option_of(parameter: str, known: set[str]) -> str:
 def test_every_command_is_compared_with_python(capsys: pytest.CaptureFixture[str]) -> None:
     groups = {
         "ledger": re.findall("[a-z]+", help_of("ledger", capsys).split("ledger ")[1].split()[0]),
+        "policy": re.findall("[a-z]+", help_of("policy", capsys).split("policy ")[1].split()[0]),
         "risk": re.findall(r"^│ ([a-z]+) ", help_of("risk", capsys), re.MULTILINE),
         "safetab": list(SUBCOMMANDS),
     }
     every = {*COMMANDS, *(f"{group} {one}" for group, ones in groups.items() for one in ones)}
     assert len(groups["ledger"]) >= 6
+    assert groups["policy"] == ["show", "check", "sign"]
     assert len(groups["risk"]) >= 5
     assert every == {*ASKED, *OTHERS}
 

@@ -313,7 +313,7 @@ def test_counts_know_how_many_records_of_a_person_they_hold(tmp_path: Path) -> N
     assert measure(RELEASE, counts, tmp_path / "b", units=units, at_most=4).rho == 16 * spent(RELEASE)
     with pytest.raises(InputError, match=r"at_most is 1, but the column at_most of .* may have 3 records"):
         measure(RELEASE, counts, tmp_path / "c", units=units, at_most=1)
-    with pytest.raises(InputError, match="need records; counts have neither"):
+    with pytest.raises(InputError, match="need records; counts have none"):
         measure(RELEASE, counts, tmp_path / "e", units=units, id="id")
     for wrong in (0, -1, True, 10**13):
         with pytest.raises(InputError, match="at_most is"):

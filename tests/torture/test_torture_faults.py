@@ -47,6 +47,14 @@ def crashes(tmp_path: Path, faults: Path) -> Iterator[Crashes]:
     made.close()
 
 
+@pytest.fixture
+def bound(tmp_path: Path, faults: Path) -> Iterator[Crashes]:
+    """Runs that a policy binds: a pinned key, a witness and a total."""
+    made = Crashes(tmp_path, preload=faults, policy=True)
+    yield made
+    made.close()
+
+
 def calls(crashes: Crashes) -> list[str]:
     """The calls of one run, in order."""
     found: list[str] = crashes(how="fault", at=0)["calls"]
@@ -92,6 +100,13 @@ def test_a_sample(crashes: Crashes, name: str) -> None:
 def test_every_call(crashes: Crashes, name: str) -> None:
     for at, call in enumerate(calls(crashes), start=1):
         strike(crashes, name, at, call)
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("name", FAULTS)
+def test_every_call_with_a_policy(bound: Crashes, name: str) -> None:
+    for at, call in enumerate(calls(bound), start=1):
+        strike(bound, name, at, call)
 
 
 @pytest.mark.torture
@@ -174,6 +189,25 @@ def test_a_full_disk(mounted: Callable[..., Path]) -> None:
         assert not crashes.debris
     finally:
         crashes.close()
+
+
+def test_a_full_disk_of_the_ledger_is_named(mounted: Callable[..., Path], tmp_path: Path) -> None:
+    """There is room for the output, and none for the entry."""
+    disk, release = mounted("1m"), Release.from_toml(TOML)
+    ledger, out = disk / "ledger.json", tmp_path / "out"
+    create_ledger(ledger)
+    counts, before, ballast = Country(tmp_path).csv(), ledger.read_bytes(), disk / "ballast"
+    with suppress(OSError), ballast.open("wb") as stream:
+        while True:
+            os.write(stream.fileno(), bytes(512))
+    with pytest.raises(InputError, match=f"the disk of the ledger {ledger} is full.*nothing spent"):
+        measure(release, counts, out, ledger=ledger)
+    assert ledger.read_bytes() == before
+    assert not out.exists()
+    assert not [path for folder in (disk, tmp_path) for path in folder.glob(".discreet*")]
+    ballast.unlink()
+    measure(release, counts, out, ledger=ledger)
+    assert len(read_ledger(ledger).entries) == 1
 
 
 @pytest.mark.parametrize("fixed", ["the output's folder", "the ledger's folder"])

@@ -265,7 +265,7 @@ class Certificate:
             "answer": accounted.claim.document(),
             "worst": None,
             "method": None if self.method is None else dict(self.method),
-            "releases": [release.to_toml() for release in self.releases],
+            "releases": [release.to_toml(input=False) for release in self.releases],
         }
         if self.worst is not None:
             events = [_event(event) for event in accounted.events(self.worst)]

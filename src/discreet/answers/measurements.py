@@ -79,6 +79,12 @@ def _tabulated_body(done: Tabulated) -> Iterator[Part]:
             left_out=_count(done.left_out),
             records=_count(done.records),
         )
+    if done.incomplete:
+        yield sentence(
+            "{incomplete} of {records} records were left out because a value is missing, as [input] says.",
+            incomplete=_count(done.incomplete),
+            records=_count(done.records),
+        )
     counts, units, *_ = (done.out / name for name in done.files)
     yield _files(done.files)
     yield Paragraph(f"Next: discreet measure --counts {counts} --units {units}.")
@@ -128,6 +134,11 @@ def _measured_body(done: Measured, rho: Quantity) -> Iterator[Part]:
     if done.exact:
         pairs = ", ".join(f"{query} of {level_name(level)}" for level, query in done.exact)
         yield Paragraph(f"Published without noise, outside the guarantee: {pairs}.")
+    if done.left_out:
+        yield Paragraph(
+            f"Records without a value of {' or '.join(done.left_out)} were left out, if there are any, as "
+            "[input] says. How many is confidential: `discreet check-records` counts them."
+        )
     yield _ESTIMATES[done.post]
     yield _files(done.files)
     yield from ledger_note(done.ledger, "counts", counted=done.rehearsal is None)

@@ -557,7 +557,7 @@ def _argument(release: Release, file: str) -> str:
 def _files(found: Facts, before: Facts | None) -> Answer:
     both = [("release.toml", found.release)]
     both += [] if before is None else [("before.toml", before.release)]
-    files = (Verbatim(release.to_toml(), f"{file}: {release.name}") for file, release in both)
+    files = (Verbatim(release.to_toml(input=False), f"{file}: {release.name}") for file, release in both)
     return Answer(
         "The release as a file", body=("Save each under its name, and the commands above read it.", *files)
     )

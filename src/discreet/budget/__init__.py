@@ -5,6 +5,7 @@ Events, levels of queries, spines and the paths they give, neighbours, and prese
 
 from discreet.budget.attributes import Attributes, Recode, Tabulation
 from discreet.budget.claims import AnswerKind, Claim
+from discreet.budget.input import ColumnInput, TableInput, load_input
 from discreet.budget.levels import Level, Query
 from discreet.budget.neighbours import Neighbours, cases
 from discreet.budget.presets import ALIASES, load, load_file, load_preset, preset_names, preset_titles
@@ -17,6 +18,7 @@ __all__ = [
     "AnswerKind",
     "Attributes",
     "Claim",
+    "ColumnInput",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "Level",
@@ -26,11 +28,13 @@ __all__ = [
     "Release",
     "Row",
     "Spine",
+    "TableInput",
     "Tabulation",
     "cases",
     "grouped",
     "load",
     "load_file",
+    "load_input",
     "load_preset",
     "preset_names",
     "preset_titles",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
 from discreet.budget.attributes import Attributes
 from discreet.budget.claims import STATED, AnswerKind, Claim
+from discreet.budget.input import TableInput
 from discreet.budget.level_names import find_level
 from discreet.budget.levels import Level
 from discreet.budget.neighbours import RELATIONS, Neighbours
@@ -74,7 +75,8 @@ class Release(Forgetful, Summarised):
     `neighbours` is the relation the noise was calibrated for. `rho`, if stated, is the total, and the
     levels must add up to it. Without a spine there is one path, with the number 1. If `attributes` say what
     a record can be, every query is a product of them. `kind` says what an account of it is: "exact", an upper
-    "bound", or a "model" that leaves part of the real release out; the last two need a `reason`.
+    "bound", or a "model" that leaves part of the real release out; the last two need a `reason`. `input` says
+    how the records are written; it is no part of what is released, so releases that differ in it are equal.
 
     >>> from discreet.budget import Query
     >>> state = Level(name="State", rho="1/2", queries=[Query(name="total", share=1)])
@@ -100,6 +102,7 @@ class Release(Forgetful, Summarised):
     attributes: Attributes | None
     kind: AnswerKind
     reason: str
+    input: TableInput | None = field(compare=False)
 
     def __init__(
         self,
@@ -116,6 +119,7 @@ class Release(Forgetful, Summarised):
         attributes: Attributes | None = None,
         kind: str = AnswerKind.EXACT,
         reason: str = "",
+        input: TableInput | None = None,
     ) -> None:
         set_fields(
             self,
@@ -131,6 +135,7 @@ class Release(Forgetful, Summarised):
             attributes=attributes,
             kind=AnswerKind(one_of(kind, [one.value for one in STATED], name="kind", field=("kind",))),
             reason=line(reason, name="reason", field=("reason",), empty=True),
+            input=input,
         )
         if (self.kind is AnswerKind.EXACT) == bool(self.reason):
             given = "but no reason is given" if not self.reason else "and a reason is given"
@@ -152,6 +157,9 @@ class Release(Forgetful, Summarised):
                     attributes.tabulation(query.name)
         with inside("spine"):
             self._check_paths()
+        if input is not None and attributes is not None:
+            with inside("input"):
+                input.check(attributes)
 
     @cached_property
     def _runs(self) -> dict[int, Runs]:
@@ -398,8 +406,8 @@ did you mean "bounded"? (line 2 of small.toml)
         except FieldError as error:
             raise located(error, text, data, where) from None
 
-    def to_toml(self) -> str:
-        """Write the release as TOML, from which `from_toml` makes an equal one.
+    def to_toml(self, *, input: bool = True) -> str:
+        """Write the release as TOML, from which `from_toml` makes an equal one, with its `input` or without.
 
         >>> from discreet.budget import Query
         >>> state = Level(name="State", queries=[Query(name="total", variance="5/2")])
@@ -415,4 +423,4 @@ did you mean "bounded"? (line 2 of small.toml)
         """
         from discreet.budget.release_toml import release_lines
 
-        return "\n".join(release_lines(self)) + "\n"
+        return "\n".join(release_lines(self if input else replace(self, input=None))) + "\n"

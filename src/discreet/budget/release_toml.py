@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from discreet.budget.attributes import Attributes, attribute_lines, read_attributes
+from discreet.budget.input import TableInput, input_lines, read_input
 from discreet.budget.levels import WAYS, Level, Query
 from discreet.budget.release import Release
 from discreet.budget.spine import Spine
 from discreet.budget.toml import FieldError, a_list, a_table, inside, quoted
 from discreet.numbers import Exact, shown
 
-_PARTS = ("attributes", "levels", "spine")
+_PARTS = ("attributes", "levels", "spine", "input")
 RELEASE_KEYS = ("name", "title", "unit", "neighbours", "rho", "kind", "reason", "sources", "notes", *_PARTS)
 LEVEL_KEYS = ("name", "rho", "queries")
 QUERY_KEYS = (*WAYS, "sensitivity", "groups")
@@ -32,8 +33,8 @@ def release_from_tables(data: object) -> Release:
     for index, level in enumerate(a_list(table["levels"], "levels", "tables, each [[levels]]")):
         with inside("levels", index):
             levels.append(_read_level(level))
-    parts: dict[str, Spine | Attributes] = {}
-    for key, read in (("spine", _read_spine), ("attributes", read_attributes)):
+    parts: dict[str, Spine | Attributes | TableInput] = {}
+    for key, read in (("spine", _read_spine), ("attributes", read_attributes), ("input", read_input)):
         if key in table:
             with inside(key):
                 parts[key] = read(table[key])
@@ -123,3 +124,5 @@ def release_lines(release: Release) -> Iterator[str]:
         else:
             yield "[spine.paths]"
             yield from (f"{path} = {quoted(runs)}" for path, runs in release.spine.paths)
+    if release.input is not None:
+        yield from ("", *input_lines(release.input))

@@ -26,12 +26,14 @@ COMMANDS = {
     "account": "What a release costs one person, exactly, beside what zCDP says.",
     "accuracy": "How accurate the estimates of a release will be, before anything is released.",
     "calibrate": "How little noise keeps a promise, and what that saves.",
+    "check-records": "All that is wrong with records, and how to read them as they are.",
     "compare": "Two releases side by side.",
     "estimate": "Best estimates of any table and area, with intervals, from noisy measurements.",
     "explain": "What an epsilon means for one person, on one page in plain words.",
     "ledger": "Make, read and check the ledger of what runs have spent.",
     "measure": "Add the noise of a release to a table of counts, and record what was spent.",
     "plan": "The noise that is best for the accuracy of the estimates, and its proof.",
+    "policy": "The rules of an agency: show those in force, check and sign them.",
     "presets": "The releases that come with the package.",
     "report": "One self-contained page to share: the decision, its numbers with proofs, and figures.",
     "reproduce": "The papers' tables and figures, recomputed, beside the published values.",
@@ -44,7 +46,12 @@ COMMANDS = {
 }
 """Each command is the `app` of the module of its name, but for HOMES, and imported when its command runs."""
 
-HOMES = {"accuracy": "plan:accuracy_app", "compare": "account:compare_app", "presets": "show:presets_app"}
+HOMES = {
+    "accuracy": "plan:accuracy_app",
+    "check-records": "check_records:app",
+    "compare": "account:compare_app",
+    "presets": "show:presets_app",
+}
 """Commands that stand in the module of another."""
 
 _started = time.perf_counter()
@@ -146,7 +153,10 @@ def run(arguments: Sequence[str]) -> int:
             meant = MEANT.get(error.token.keyword or "")
             return _complain(f"unknown option {meant}" if meant else str(error))
         except CycloptsError as error:
-            return _complain(str(error))
+            option = re.search(r"Did you mean (--\S+) instead of (--\S+)\?", str(error))
+            return _complain(
+                f"unknown option {option[2]}; did you mean {option[1]}?" if option else str(error)
+            )
     except DiscreetError as error:
         return _complain(str(error))
     except BrokenPipeError:  # the reader, such as head, has seen enough

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from discreet.answers.quantity import FLOAT_DIGITS
-from discreet.budget import load
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, option
 from discreet.errors import InputError
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
     from discreet.accounting.overall import Account
     from discreet.accounting.sampling import Sampled
     from discreet.answers.figure import Picture
-    from discreet.budget import Neighbours, Release
 
 CERTIFIED_DIGITS = 300
 
@@ -60,7 +57,7 @@ def account(
     outputs = Outputs(plot=plot, curve=curve, tradeoff=tradeoff)
     if not targets:
         raise InputError("account needs a preset's name or a TOML file; `discreet presets` lists all names")
-    releases = [read_release(target, given.get("neighbours"), unit) for target in targets]
+    releases = [console.read_release(target, given.get("neighbours"), unit) for target in targets]
     if export is not None:
         from discreet.release.commit import free
 
@@ -93,20 +90,6 @@ def _check_digits(digits: int | None, certify: bool) -> None:
         if certify:
             which = f"with --certify 1 to {most} digits are possible"
         raise InputError(f"digits is {digits}; {which}")
-
-
-def read_release(target: str, neighbours: Neighbours | None, unit: str | None = None) -> Release:
-    """The release of a target; all runs of a ledger are one."""
-    if os.path.exists(target):
-        from discreet.release import is_ledger, ledger_release
-        from discreet.release.ledger_file import FILE
-
-        file = os.path.join(target, FILE) if os.path.isdir(target) else target
-        if is_ledger(file):
-            return ledger_release(file, neighbours=neighbours, unit=unit)
-    if unit is not None:
-        raise InputError(f"--unit selects runs of a ledger, and {target} is not a ledger")
-    return load(target)
 
 
 def _curves(table: PrivacyTable, drawn: Sampled | None) -> dict[str, Callable[[], str]]:
@@ -158,7 +141,8 @@ def compare(
     given["jobs"] = console.jobs_or_cpus(given.get("jobs"))
     outputs = Outputs(plot=plot)
     with screen.progress("Comparing paths") as progress:
-        found = side_by_side(load(a), load(b), **given, progress=progress)
+        both = (console.read_release(one, given.get("neighbours")) for one in (a, b))
+        found = side_by_side(*both, **given, progress=progress)
         drawn = sampled_both(found.a.account, found.b.account) if plot else None
     answer = comparison_answer(found, drawn=drawn)
     outputs.write({"--plot": answer.figures["curves"]} if drawn else {})

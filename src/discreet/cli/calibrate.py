@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-from discreet.budget import load
 from discreet.cli import console
 from discreet.cli.account import both_curves
 from discreet.cli.console import PLAIN, Outputs, Screen, option
@@ -26,7 +25,7 @@ app = console.command(
 @app.default
 @console.takes(Calibrating)
 def calibrate(
-    target: console.Target,
+    target: console.Plan,
     /,
     *,
     out: Annotated[Path | None, option("Write the new release.", "NEW.toml")] = None,
@@ -41,7 +40,7 @@ def calibrate(
     given["delta"] = read_delta(given["delta"])
     outputs = Outputs(plot=plot)
     outputs.plan("--out", out, (".toml",), source=target)
-    release = load(target)
+    release = console.read_plan(target, "calibrate")
     for name in ("weights", "moe"):
         given[name] = console.read_by_level(given.get(name), f"--{name}", release)
 

@@ -7,6 +7,7 @@ The files that it writes are checked before the long work, and put in place toge
 from __future__ import annotations
 
 import inspect
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,7 +24,8 @@ from cyclopts import App, Parameter
 from discreet import options
 from discreet.answers.answer import Answer, Part
 from discreet.answers.quantity import Style
-from discreet.budget import Neighbours
+from discreet.budget import Neighbours, load
+from discreet.budget.presets import IN_A_FOLDER
 from discreet.cli import seconds_so_far
 from discreet.errors import DiscreetError, InputError, visible
 from discreet.files import check_writable, csv_text, write_whole
@@ -108,7 +110,10 @@ def takes(question: type) -> Callable[[Callable[..., None]], Callable[..., None]
 
 
 Targets = Annotated[str, option("A preset's name or a TOML file; several make a portfolio.")]
-Target = Annotated[str, option("A preset's name, a TOML file, or a directory with a release.toml.")]
+Target = Annotated[
+    str, option("A preset's name, a TOML file, or a directory with a release.toml or a ledger.")
+]
+Plan = Annotated[str, option("A preset's name, a TOML file, or a directory with a release.toml.")]
 Relation = Annotated[Neighbours | None, declared(options.Relation)]
 Deltas = Annotated[list[str] | None, declared(options.Deltas)]
 People = Annotated[int, declared(options.People)]
@@ -167,6 +172,39 @@ class AllPaths:
 
 
 ALL_PATHS = AllPaths()
+
+
+def read_release(target: str, neighbours: Neighbours | None = None, unit: str | None = None) -> Release:
+    """Return the release of a target; all runs of a ledger, or of one in a directory, are one."""
+    if ledger := _ledger_at(target):
+        from discreet.release import ledger_release
+
+        return ledger_release(ledger, neighbours=neighbours, unit=unit)
+    if unit is not None:
+        raise InputError(f"--unit selects runs of a ledger, and {target} is not a ledger")
+    return load(target)
+
+
+def read_plan(target: str, command: str) -> Release:
+    """Return the release of a target that a command can only use as a plan; a ledger is none."""
+    if _ledger_at(target):
+        raise InputError(
+            f"{target} is a ledger, of what was spent; {command} needs a release: a preset's name, a TOML "
+            "file, or a directory with a release.toml, such as what a run wrote"
+        )
+    return load(target)
+
+
+def _ledger_at(target: str) -> str:
+    """Return the ledger that is named, or that is in a directory without a release; or nothing."""
+    if not os.path.exists(target):
+        return ""
+    from discreet.release import is_ledger
+    from discreet.release.ledger_file import ledger_in
+
+    file = str(ledger_in(target))
+    has_release = any(os.path.isfile(os.path.join(target, name)) for name in IN_A_FOLDER)
+    return file if is_ledger(file) and not has_release else ""
 
 
 def read_accuracy(text: str | None) -> float | None:
@@ -390,7 +428,8 @@ class Outputs:
             raise InputError(f"{option} is {path}; its name must end in {choice}")
         if path.resolve() in self.planned.values():
             raise InputError(f"{option} is {path}, which another option names too")
-        if source and path.resolve() == Path(source).resolve():
+        sources = [Path(source), *(Path(source, name) for name in IN_A_FOLDER)] if source else []
+        if path.resolve() in [one.resolve() for one in sources]:
             raise InputError(f"{option} is {path}, the release that is read; choose another name")
         self.planned[option] = check_writable(path)
 

@@ -6,7 +6,6 @@ import csv
 from pathlib import Path
 from typing import Annotated
 
-from discreet.budget import load
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Screen, need_tables, option
 from discreet.errors import InputError
@@ -45,7 +44,7 @@ def estimate(
     if not noisy:
         raise InputError("there is nothing to estimate from: name the output of `discreet measure`")
     if "release" in given:
-        given["release"] = load(given["release"])
+        given["release"] = console.read_plan(given["release"], "estimate")
     for name in ("difference", "ratio"):
         given[f"{name}s"] = [_two(text, f"--{name}") for text in given.get(f"{name}s", ())]
     with screen.working(f"Estimating from {' and '.join(str(one) for one in noisy)}"):

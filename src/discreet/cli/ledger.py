@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
 from discreet.answers.answer import Paragraph
 from discreet.cli import console
@@ -14,9 +15,21 @@ from discreet.errors import DiscreetError, InputError
 from discreet.numbers import read_delta
 
 if TYPE_CHECKING:
+    from cyclopts import Token
+
     from discreet.release import Total
 
-File = Annotated[Path, option("The ledger's file.")]
+
+def _in_directory(kind: type, tokens: Sequence[Token]) -> Path:
+    """Return the file of a ledger; a directory stands for the one in it."""
+    from discreet.release.ledger_file import ledger_in
+
+    return ledger_in(tokens[0].value)
+
+
+File = Annotated[
+    Path, Parameter(help="The ledger's file, or the directory that holds it.", converter=_in_directory)
+]
 _TOTAL = "UNIT:NEIGHBOURS:RHO or UNIT:NEIGHBOURS:EPSILON@DELTA"
 
 app = App(
@@ -142,13 +155,26 @@ def sign(
     )
 
 
-@app.command(name="witness", usage="Usage: discreet ledger witness PATH [WITNESS]")
+@app.command(name="witness", usage="Usage: discreet ledger witness PATH [WITNESS] [OPTIONS]")
 def witness(
-    path: File, witness: Annotated[str | None, option("A witness printed earlier, to check.")] = None, /
+    path: File,
+    witness: Annotated[str | None, option("A witness printed earlier, to check.")] = None,
+    /,
+    *,
+    to: Annotated[
+        Path | None,
+        option("Start a witness in this new file, which runs add to if a policy names it.", "FILE"),
+    ] = None,
 ) -> None:
     """Print a short head to keep elsewhere, or check that the ledger continues from one (status 2 if not)."""
-    from discreet.release import read_ledger
+    from discreet.release import read_ledger, witness_ledger
 
+    if to is not None and witness is not None:
+        raise InputError("give a witness to check, or --to to start one, not both")
+    if to is not None:
+        witness_ledger(path, to)
+        say(f"{to}: a witness of {path}. Keep it where the ledger is not, and name it in the policy.")
+        return
     ledger = read_ledger(path)
     if witness is None:
         write(f"{ledger.witness}\n")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from discreet.budget import load
 from discreet.budget.level_names import find_level
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Screen, need_tables
@@ -26,9 +25,9 @@ app = console.command(
 
 @app.default
 @console.takes(Measuring)
-def measure(target: console.Target, /, *, screen: Screen = PLAIN, **given: console.Given) -> None:
+def measure(target: console.Plan, /, *, screen: Screen = PLAIN, **given: console.Given) -> None:
     """Add the noise of a release to a table of counts, and note what was spent."""
-    release = load(target)
+    release = console.read_plan(target, "measure")
     given["invariants"] = [_pair(release, text) for text in given.get("invariants", ())]
     need_tables("measure")
     from discreet.answers.measurements import measured_answer

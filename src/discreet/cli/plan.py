@@ -6,7 +6,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from discreet.budget import load
 from discreet.budget.goals import read_goals
 from discreet.budget.presets import read_text_file
 from discreet.cli import console
@@ -32,7 +31,7 @@ app = console.command(
 @app.default
 @console.takes(Planning)
 def plan(
-    target: console.Target,
+    target: console.Plan,
     /,
     *,
     least_cost: Annotated[bool, option("Find the cheapest plan that meets the goals.")] = False,
@@ -54,7 +53,7 @@ def plan(
     from discreet.answers.plan import plan_answer
     from discreet.estimation.plan import plan as find
 
-    release = load(target)
+    release = console.read_plan(target, "plan")
     if "goals" in given:
         given["goals"] = read_goals(read_text_file(given["goals"])[0], given["goals"].name)
     given["weights"] = console.read_by_level(given.get("weights"), "--weights")
@@ -102,7 +101,7 @@ def accuracy(
     from discreet.answers.accuracy import accuracy_answer
     from discreet.estimation import accuracy as find
 
-    release = load(target)
+    release = console.read_release(target)
     found = find(release, tree=read_tree_option(tree, release))
     answer = accuracy_answer(found)
     outputs.write({"--plot": answer.figures["accuracy"]})

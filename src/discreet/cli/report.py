@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 from discreet.cli import console
-from discreet.cli.account import read_release
 from discreet.cli.console import PLAIN, Outputs, Screen, option
 from discreet.errors import InputError
 from discreet.numbers import prior as read_prior
@@ -60,8 +59,8 @@ def report(
     browser = None if pdf is None else find_chromium()
     chance = read_prior(prior)
     checked_title(title)
-    release = read_release(target, between.neighbours)
-    other = None if before is None else read_release(before, between.neighbours)
+    release = console.read_release(target, between.neighbours)
+    other = None if before is None else console.read_release(before, between.neighbours)
     with screen.stages() as progress:
         find = partial(
             gather,

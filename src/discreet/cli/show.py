@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import App
 
-from discreet.budget import load, load_preset, preset_names
+from discreet.budget import load_preset, preset_names
 from discreet.cli import console
 from discreet.cli.console import Screen, option, write
 from discreet.errors import InputError, visible
@@ -26,7 +26,7 @@ def show(
     """Show one release."""
     if json and toml:
         raise InputError("--json and --toml cannot be used together")
-    release = load(name)
+    release = console.read_release(name)
     if toml:
         write(visible(release.to_toml()))  # so written out, TOML reads it back
     else:

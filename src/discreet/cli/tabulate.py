@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from discreet.budget import load
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Screen, need_tables
 from discreet.options import Tabulating
@@ -17,9 +16,9 @@ app = console.command(
 
 @app.default
 @console.takes(Tabulating)
-def tabulate(target: console.Target, /, *, screen: Screen = PLAIN, **given: console.Given) -> None:
+def tabulate(target: console.Plan, /, *, screen: Screen = PLAIN, **given: console.Given) -> None:
     """Count records for every query at every level, zeros included."""
-    release = load(target)
+    release = console.read_plan(target, "tabulate")
     need_tables("tabulate")
     from discreet.answers.measurements import tabulated_answer
     from discreet.release import tabulate as count

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-from discreet.budget import ALIASES, load, preset_names
+from discreet.budget import ALIASES, preset_names
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Screen, option
 from discreet.errors import InputError
@@ -54,7 +54,8 @@ def verify(
         console.read_epsilon(epsilon)
         read_delta(delta)
     if given:
-        claim = partial(Certificate.claim, [load(target) for target in targets], neighbours=neighbours)
+        releases = [console.read_release(target, neighbours) for target in targets]
+        claim = partial(Certificate.claim, releases, neighbours=neighbours)
         stated = claim(people=people, epsilon=epsilon, delta=delta, alpha=alpha, beta=beta)
     elif len(targets) != 1:
         raise InputError(
@@ -63,7 +64,10 @@ def verify(
         )
     elif neighbours is not None or people != 1:
         raise InputError("a certificate states its own neighbours and people; none can be given beside it")
-    elif not Path(targets[0]).exists() and targets[0].strip().lower() in (*preset_names(), *ALIASES):
+    elif Path(targets[0]).is_dir() or (
+        not Path(targets[0]).exists() and targets[0].strip().lower() in (*preset_names(), *ALIASES)
+    ):
+        console.read_release(targets[0])  # says what else it is
         raise InputError(
             f"{targets[0]} is a release; say what is claimed of it: --epsilon and --delta, or "
             "--alpha and --beta"

@@ -6,9 +6,19 @@ from discreet.release.entry import Entry
 from discreet.release.hierarchy.estimates import Estimated, estimate
 from discreet.release.hierarchy.example import write_example
 from discreet.release.hierarchy.measuring import POSTS, Measured, measure
+from discreet.release.hierarchy.record_check import RecordCheck, check_records
 from discreet.release.hierarchy.tabulating import Tabulated, tabulate
 from discreet.release.ledger import Ledger
-from discreet.release.ledger_file import change_total, create_ledger, is_ledger, read_ledger, sign_ledger
+from discreet.release.ledger_file import (
+    change_total,
+    create_ledger,
+    is_ledger,
+    read_ledger,
+    sign_ledger,
+    witness_ledger,
+)
+from discreet.release.policy import Policy, PolicyError, read_policy, sign_policy
+from discreet.release.policy_review import rules_in_force
 from discreet.release.signing import new_key, read_key
 from discreet.release.spending import spent
 from discreet.release.total import Total
@@ -20,10 +30,14 @@ __all__ = [
     "Ledger",
     "LedgerCheck",
     "Measured",
+    "Policy",
+    "PolicyError",
+    "RecordCheck",
     "Tabulated",
     "Total",
     "change_total",
     "check_ledger",
+    "check_records",
     "create_ledger",
     "estimate",
     "is_ledger",
@@ -33,8 +47,12 @@ __all__ = [
     "new_key",
     "read_key",
     "read_ledger",
+    "read_policy",
+    "rules_in_force",
     "sign_ledger",
+    "sign_policy",
     "spent",
     "tabulate",
+    "witness_ledger",
     "write_example",
 ]

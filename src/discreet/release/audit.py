@@ -19,6 +19,7 @@ from discreet.release.ledger_file import read_ledger
 from discreet.release.manifests import MANIFESTS, read_manifest, read_receipt, recorded_hash
 from discreet.release.receipts import contradiction, outputs_of
 from discreet.release.rehearsal import NOT_PRIVATE
+from discreet.release.rules import rules_beside
 
 RUNS = ("discreet measurements 1", "discreet safetab 1")
 """The manifest formats of runs that spend budget."""
@@ -58,9 +59,10 @@ def check_ledger(
     `outputs` are output directories of runs, or directories of such, wherever they were copied to. The check
     finds changed and missing files, and outputs that the ledger lacks; from the manifests it finds a ledger
     that is older than an output, and a chain that was recomputed. A directory without any output is a
-    problem. A `witness` is an earlier value of `ledger.witness`; `key` is the public key that must have
-    signed the entries. An inconsistent ledger raises at once. An output that is no longer where it was
-    written (moved, or published and removed) is a remark: its spending counts all the same.
+    problem, and so is a ledger whose keys or head a policy beside it refuses. A `witness` is an earlier value
+    of `ledger.witness`; `key` is the public key that must have signed the entries. An inconsistent ledger
+    raises at once. An output that is no longer where it was written (moved, or published and removed) is a
+    remark: its spending counts all the same.
 
     What no file can show: if every copy of the ledger and every output is replaced by an older state, and
     no witness is kept elsewhere, the result cannot be told from a ledger that is really that old.
@@ -105,6 +107,13 @@ def check_ledger(
     if key is not None and ledger.key != key.strip().lower():
         what = f"signed with the key {ledger.key[:16]}" if ledger.key else "not signed"
         found.problems.append(f"it is {what}, but the key {key.strip()[:16]} was asked for")
+    elif key is not None and len(ledger.keys) > 1:
+        earlier = ", ".join(one[:16] for one in ledger.keys[:-1])
+        found.remarks.append(
+            f"its key was handed over by an earlier one ({earlier}): whoever has that could have rewritten "
+            "what came before"
+        )
+    found.problems += [f"refused {refusal}" for refusal in rules_beside(file).about(ledger)]
     own = [Path(os.path.realpath(file.parent / entry.output)) for entry in ledger.entries]
     given = _outputs(outputs, found)
     for output in dict.fromkeys([*outputs_of(ledger, file), *given]):

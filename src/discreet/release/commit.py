@@ -7,12 +7,15 @@ The order, under a lock on the ledger's directory:
 1. All files are written into a hidden directory beside the output, and synced to the disk.
 2. The ledger is replaced by one with the new entry, marked as pending.
 3. The directory is renamed to its final name: the output appears, and the staging directory is gone.
-4. The ledger is replaced by one in which nothing is pending.
+4. If a policy names a witness, the head after the entry is appended to it.
+5. The ledger is replaced by one in which nothing is pending.
 
 A pending entry counts if and only if its staging directory is gone. A kill before 3 leaves neither output nor
 a counting entry, a kill after 3 leaves both. Why this order: if the output came first, a kill would leave
-noisy numbers that nobody has paid for. Other programs that read the file before step 4 see the entry in
-either case: they may count too much, never too little.
+noisy numbers that nobody has paid for. Other programs that read the file before step 5 see the entry in
+either case: they may count too much, never too little. A witness sees only entries that count, so that it
+never contradicts a ledger from which a killed run was removed; one that a kill left behind by an entry is
+brought up to date by the next run, before anything is read (`discreet.release.witness_file`).
 
 The name of a staging directory follows from the ledger and the entry, both protected by the ledger's chain
 of hashes; nothing else is ever removed. The next run removes what a killed one left behind. A staging
@@ -38,6 +41,7 @@ from discreet.release.ledger import Ledger
 from discreet.release.ledger_file import read_text, recover, write_text
 from discreet.release.locks import empty_folder, is_own, locked, remove_if_dead, try_lock
 from discreet.release.receipts import write_receipt
+from discreet.release.rules import Rules
 from discreet.release.signing import Key
 
 _OWN = re.compile(r"\.discreet-([0-9a-f]{12}|none)-[0-9a-f]{32}\.partial")
@@ -47,9 +51,16 @@ class Staging:
     """A hidden directory that becomes the output, or disappears."""
 
     def __init__(
-        self, out: Path, ledger: Path | None, *, key: Key | None = None, confidential: bool = False
+        self,
+        out: Path,
+        ledger: Path | None,
+        *,
+        key: Key | None = None,
+        rules: Rules | None = None,
+        confidential: bool = False,
     ) -> None:
         self.out, self.ledger, self.key, self.id = out, ledger, key, uuid4().hex
+        self.rules = rules or Rules()
         self._confidential = confidential
         self._announced = self._renaming = False
         self._lock: int | None = None
@@ -87,6 +98,8 @@ class Staging:
         with locked(self.ledger.parent):
             before = recover(self.ledger)
             before.allow(entry, where=str(self.ledger), again=again)
+            self.rules.check(before)
+            self.rules.allow(entry, before)
             after = before.with_run(entry, self.key)
             if manifest is not None:
                 write_receipt(self.path / manifest, after)
@@ -102,8 +115,9 @@ class Staging:
                         write_text(self.ledger, before.to_text())
                     self._announced = False
                 raise
+            self.rules.seen(after)
             # Not needed for correctness: a pending entry whose staging directory is gone counts.
-            with suppress(OSError):
+            with suppress(OSError, InputError):
                 write_text(self.ledger, after.settled().to_text())
         return after.entries[-1]
 
@@ -156,6 +170,7 @@ def staging(
     ledger: Path | None = None,
     *,
     key: Key | None = None,
+    rules: Rules | None = None,
     confidential: bool = False,
 ) -> Iterator[Staging]:
     """Yield a staging directory for the output `out`; on any error nothing is left behind.
@@ -172,7 +187,7 @@ def staging(
     """
     target, appeared = free(out), False
     try:
-        stage = Staging(target, ledger, key=key, confidential=confidential)
+        stage = Staging(target, ledger, key=key, rules=rules, confidential=confidential)
         with surely(stage.close):
             stage.make()
             try:

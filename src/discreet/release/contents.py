@@ -119,7 +119,7 @@ def make_secret(ledger: FilePath) -> Secret:
             secret = read_secret(ledger)
             if secret is None:
                 secret = Secret(secrets.token_bytes(32))
-                write_text(file, f"{secret.value.hex()}\n")
+                write_text(file, f"{secret.value.hex()}\n", "secret")
             return secret
     except OSError as error:
         raise InputError(f"the secret {file} cannot be written: {error.strerror}") from None

@@ -67,7 +67,7 @@ class Entry(Summarised):
         data |= {"at_most": self.at_most} if self.at_most > 1 else {}
         data |= {"exact": [list(pair) for pair in self.exact], "inputs": list(self.inputs)}
         data |= {"tree": self.tree, "output": self.output, "files": dict(self.files)}
-        data["release"] = self.release.to_toml()
+        data["release"] = self.release.to_toml(input=False)
         return data | ({"salt": self.salt} if self.salt else {})
 
     @classmethod

@@ -137,10 +137,14 @@ class Ledger(Summarised):
         return [{name: one[name] for name in ("time", "release", "at_most")} for one in noted]
 
     @property
+    def keys(self) -> tuple[str, ...]:
+        """The public keys that entries were signed with, one after the other, in hexadecimal digits."""
+        return tuple(str(one["public"]) for one in self.records if one["kind"] == "key")
+
+    @property
     def key(self) -> str | None:
-        """The public key that entries are signed with now, in hexadecimal digits."""
-        keys = [str(one["public"]) for one in self.records if one["kind"] == "key"]
-        return keys[-1] if keys else None
+        """The public key that entries are signed with now."""
+        return self.keys[-1] if self.keys else None
 
     @property
     def witness(self) -> str:
@@ -240,22 +244,28 @@ class Ledger(Summarised):
                 f"{release.unit}, which release {release.name!r} is about; declare one, or use another ledger"
             )
         for total in totals:
-            about = f"one {total.unit} ({total.neighbours} neighbours)"
-            if total.rho is not None:
-                left = total.rho - self.spent(total.unit, total.neighbours)
-                needed = spent(release, total.neighbours)
-                if needed > left:
-                    who = f" with {several(release.unit, entry.at_most)}" if entry.at_most > 1 else ""
-                    raise InputError(
-                        f"the run needs rho {needed}{who}, but of the total {total.rho} of {where} for "
-                        f"{about} only {max(left, Fraction(0))} is left; nothing was measured and nothing "
-                        "spent"
-                    )
-            elif found := self._exceeds(total, (*self.runs(total.unit), entry)):
-                raise InputError(
-                    f"with this run all runs of {where} on {about} would come to {found}, more than its "
-                    f"total of {total.limit}; nothing was measured and nothing spent"
-                )
+            if wrong := self.shortfall(total, entry, where=where):
+                raise InputError(f"{wrong}; nothing was measured and nothing spent")
+
+    def shortfall(self, total: Total, entry: Entry, *, where: str) -> str:
+        """Say why a run does not fit into a total beside the runs so far; nothing if it does.
+
+        `where` is who declares the total: this ledger, or a policy.
+        """
+        about = f"one {total.unit} ({total.neighbours} neighbours)"
+        if total.rho is None:
+            found = self._exceeds(total, (*self.runs(total.unit), entry))
+            come = f"with this run all runs of {where} on {about} would come to {found}"
+            return f"{come}, more than its total of {total.limit}" if found else ""
+        left = total.rho - self.spent(total.unit, total.neighbours)
+        needed = spent(entry.release, total.neighbours)
+        if needed <= left:
+            return ""
+        who = f" with {several(entry.release.unit, entry.at_most)}" if entry.at_most > 1 else ""
+        return (
+            f"the run needs rho {needed}{who}, but of the total {total.rho} of {where} for {about} only "
+            f"{max(left, Fraction(0))} is left"
+        )
 
     # -- what is written ---------------------------------------------------------------------------------
 

@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from discreet.errors import InputError
-from discreet.files import FilePath, check_regular, whole_file
+from discreet.files import FilePath, check_regular, disk_trouble, whole_file
 from discreet.release.ledger import FORMAT, Ledger
 from discreet.release.locks import empty_folder, is_own, locked
+from discreet.release.places import folders_of
+from discreet.release.policy import PolicyError
 from discreet.release.receipts import contradiction, outputs_of
+from discreet.release.rules import Rules, rules_beside
 from discreet.release.signing import Key
 from discreet.release.total import Total
+from discreet.release.witness_file import Witness, start_witness
 
 FILE = "discreet-ledger.json"
 """The name under which a ledger is looked for beside an input."""
@@ -31,22 +35,38 @@ LARGEST = 1 << 28
 """The most bytes that a ledger may have: some hundred thousand runs."""
 
 
-def find_ledger(given: FilePath | None, source: FilePath) -> Path | None:
+def find_ledger(given: FilePath | None, source: object) -> Path | None:
     """Return the ledger of a run: the one named, that of the environment, or the one beside the input.
 
-    None is ever made unasked.
+    An input that is reached by a link lies beside two ledgers, if there is one at either end: then one must
+    be named. None is ever made unasked.
 
     >>> find_ledger("mine.json", "counts.csv")
     PosixPath('mine.json')
     """
     if given is not None:
-        return Path(given)
+        return ledger_in(given)
     named = os.environ.get(VARIABLE)
     if named:
-        return Path(named)
-    place = Path(source)
-    beside = (place if place.is_dir() else place.parent) / FILE
-    return beside if beside.exists() or beside.is_symlink() else None
+        return ledger_in(named)
+    beside = [folder / FILE for folder in folders_of(source)]
+    found = [file for file in beside if file.exists() or file.is_symlink()]
+    if len({os.path.realpath(file) for file in found}) > 1:
+        raise InputError(
+            f"the input is reached by a link, and lies beside two ledgers, {' and '.join(map(str, found))}: "
+            "name the one that its people belong to (--ledger)"
+        )
+    return found[0] if found else None
+
+
+def ledger_in(path: FilePath) -> Path:
+    """Return a ledger's file; a directory stands for the ledger in it.
+
+    >>> ledger_in("mine.json"), ledger_in(".").name
+    (PosixPath('mine.json'), 'discreet-ledger.json')
+    """
+    file = Path(path)
+    return file / FILE if file.is_dir() else file
 
 
 def read_ledger(path: FilePath) -> Ledger:
@@ -143,18 +163,12 @@ def change_total(path: FilePath, total: Total, reason: str, *, key: Key | None =
     ...     change_total(Path(folder) / "ledger.json", more, "decided by the board").left("person")
     Fraction(2, 1)
     """
-    with _changing(path) as (file, before):
-        after = before.with_total(total, reason, key)
-        write_text(file, after.to_text())
-    return after
+    return _changed(path, lambda before: before.with_total(total, reason, key))
 
 
 def sign_ledger(path: FilePath, key: Key, *, old_key: Key | None = None) -> Ledger:
     """Start signing a ledger with a key, or change to another; `old_key` signs the change."""
-    with _changing(path) as (file, before):
-        after = before.with_key(key, old_key)
-        write_text(file, after.to_text())
-    return after
+    return _changed(path, lambda before: before.with_key(key, old_key))
 
 
 def note_counts(
@@ -164,10 +178,32 @@ def note_counts(
 
     If they never appear, nothing is lost: this record spends nothing.
     """
+    return _changed(path, lambda before: before.with_counts(content, at_most, release, key))
+
+
+def witness_ledger(path: FilePath, to: FilePath) -> Witness:
+    """Start the witness of a ledger, in a new file, with its head as it is now.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = create_ledger(Path(folder) / "ledger.json")
+    ...     len(witness_ledger(Path(folder) / "ledger.json", Path(folder) / "witness.txt").heads)
+    1
+    """
+    with _changing(path) as (_, ledger):
+        return start_witness(to, ledger)
+
+
+def _changed(path: FilePath, change: Callable[[Ledger], Ledger]) -> Ledger:
+    """Replace a ledger by a changed one, which its witnesses see; they must have seen no other before."""
     with _changing(path) as (file, before):
-        after = before.with_counts(content, at_most, release, key)
+        rules = rules_beside(file)
+        if wrong := [one for one in rules.about(before, started=False) if one.rule == "ledger.witness"]:
+            raise PolicyError(wrong)
+        after = change(before)
         if after is not before:
             write_text(file, after.to_text())
+            rules.seen(after)
     return after
 
 
@@ -183,16 +219,20 @@ def _changing(path: FilePath) -> Iterator[tuple[Path, Ledger]]:
         raise InputError(f"the ledger {path} cannot be used: {error.strerror}") from None
 
 
-def open_ledger(path: FilePath, out: FilePath, *, key: Key | None = None) -> tuple[Path, Ledger]:
+def open_ledger(
+    path: FilePath, out: FilePath, *, key: Key | None = None, rules: Rules | None = None
+) -> tuple[Path, Ledger]:
     """Return an existing ledger for a run into `out`, after undoing what a killed run may have left in it.
 
     Outputs beside the ledger, beside `out` or beside outputs of its runs may show that the ledger is an older
-    copy: then it is refused. So is one that cannot be written to, or that needs another `key`. All this
-    happens before anything is read or counted.
+    copy: then it is refused. So is one that cannot be written to, that needs another `key`, or that the
+    `rules` refuse. All this happens before anything is read or counted.
     """
     with _changing(path) as (file, ledger):
         if not os.access(file.parent, os.W_OK | os.X_OK):
             raise InputError(f"the ledger {path} cannot be written: its directory is read-only")
+        if rules is not None:
+            rules.check(ledger)
         ledger.need_key(key, ledger.key)
         for output in outputs_of(ledger, file, Path(os.path.realpath(out))):
             if wrong := contradiction(ledger, output):
@@ -223,7 +263,11 @@ def recover(file: Path) -> Ledger:
     return ledger
 
 
-def write_text(file: Path, text: str) -> None:
-    """Replace a ledger in one step, readable by its owner only."""
-    with whole_file(file, private=True) as stream:
-        stream.write(text.encode())
+def write_text(file: Path, text: str, what: str = "ledger") -> None:
+    """Replace a ledger, or a file that belongs to it, in one step, readable by its owner only."""
+    try:
+        with whole_file(file, private=True) as stream:
+            stream.write(text.encode())
+    except OSError as error:
+        trouble = disk_trouble(error, f"the {what} {file}")
+        raise InputError(f"{trouble}; nothing was written and nothing spent") from None

@@ -16,9 +16,10 @@ from discreet.tables.columns import (
     conformed,
     find_columns,
     words_of,
+    written_out,
 )
 from discreet.tables.delimited import SIGNS, Delimited
-from discreet.tables.problems import MOST, Problems
+from discreet.tables.problems import MOST, Problem, Problems
 from discreet.tables.reader import (
     ArrowFile,
     Columnar,
@@ -30,20 +31,33 @@ from discreet.tables.reader import (
     read_table,
     stop_unless_usable,
 )
-from discreet.tables.sources import FILE_ENDINGS, file_of, is_table, is_there, table_format
+from discreet.tables.sources import (
+    FILE_ENDINGS,
+    UTF8,
+    Dialect,
+    file_of,
+    guess_encoding,
+    held,
+    is_table,
+    is_there,
+    table_format,
+)
 
 __all__ = [
     "FILE_ENDINGS",
     "MOST",
     "SIGNS",
+    "UTF8",
     "ArrowFile",
     "Codes",
     "Columnar",
     "Delimited",
+    "Dialect",
     "Kind",
     "Kinds",
     "Numbers",
     "OpenTable",
+    "Problem",
     "Problems",
     "ReadTable",
     "TableSource",
@@ -53,6 +67,8 @@ __all__ = [
     "conformed",
     "file_of",
     "find_columns",
+    "guess_encoding",
+    "held",
     "is_table",
     "is_there",
     "open_table",
@@ -60,4 +76,5 @@ __all__ = [
     "stop_unless_usable",
     "table_format",
     "words_of",
+    "written_out",
 ]

@@ -20,9 +20,10 @@ Codes = NDArray[np.int32]
 Numbers = NDArray[Any]
 """A column of numbers, whole or not."""
 
-Kind = Literal["text", "code", "whole", "number", "any"]
+Kind = Literal["text", "written", "code", "whole", "number", "any"]
 """What a column holds; of one that may hold anything nothing is checked. Where columns have types, a text may
-be a whole number, and a code may not: it would have lost its leading zeros."""
+be a whole number, and a code may not: it would have lost its leading zeros. What is written may be any number
+or true and false, as a text file would have it."""
 
 Kinds = Mapping[str, Kind]
 
@@ -85,9 +86,10 @@ def check_schema(
     is_a = arrow().types
     numbers = [is_a.is_integer, is_a.is_floating, is_a.is_decimal]
     codes = [is_a.is_string, is_a.is_large_string, is_a.is_string_view]
-    allowed = {"text": [*codes, *numbers], "code": codes}
+    allowed = {"text": [*codes, *numbers], "written": [*codes, *numbers, is_a.is_boolean], "code": codes}
     needs = {
         "text": "it must hold text",
+        "written": "it must hold text or numbers",
         "code": "it must hold text",
         "whole": "a column of integers is needed",
         "number": "a column of numbers is needed",
@@ -99,6 +101,13 @@ def check_schema(
         good = kind == "any" or any(is_one(stored) for is_one in allowed.get(kind, numbers))
         if not good and not (kind in untyped and is_a.is_null(stored)):
             problems.say(f"column {name} of {file} is of type {stored}; {needs[kind]}")
+
+
+def numeric_columns(schema: ArrowSchema) -> frozenset[str]:
+    """Return the columns whose type is that of numbers."""
+    is_a = arrow().types
+    numbers = (is_a.is_integer, is_a.is_floating, is_a.is_decimal)
+    return frozenset(one.name for one in schema if any(is_one(one.type) for is_one in numbers))
 
 
 def conformed(table: ArrowTable, kinds: Kinds, problems: Problems, *, start: int = 0) -> ArrowTable:
@@ -113,6 +122,9 @@ def conformed(table: ArrowTable, kinds: Kinds, problems: Problems, *, start: int
         stored = column.type
         wanted = {"whole": pa.int64(), "number": pa.float64()}.get(kind)
         if kind == "any" or (stored == wanted and not column.null_count):
+            continue
+        if kind == "written":
+            table = table.set_column(place, name, written_out(column))
             continue
         if wanted is not None and column.null_count:
             missing = np.asarray(column.is_null().to_numpy(zero_copy_only=False), dtype=np.bool_)
@@ -132,6 +144,27 @@ def conformed(table: ArrowTable, kinds: Kinds, problems: Problems, *, start: int
             column = column.fill_null(pa.scalar(PLACEHOLDER, wanted))
         table = table.set_column(place, name, column)
     return table
+
+
+def written_out(column: ArrowArray) -> ArrowArray:
+    """Return texts as they are, and other values as a text file has them: 17 for 17.0, and 17.5.
+
+    >>> written_out(arrow().chunked_array([[17.0, 17.5, None]])).to_pylist()
+    ['17', '17.5', None]
+    """
+    pa, pc, is_a = arrow(), arrow("compute"), arrow().types
+    if is_a.is_dictionary(column.type) and is_a.is_string(column.type.value_type):
+        return column
+    if is_a.is_decimal(column.type):
+        trimmed = pc.replace_substring_regex(column.cast(pa.string()), r"\.0*$", "")
+        return pc.replace_substring_regex(trimmed, r"(\.[0-9]*[1-9])0+$", r"\1")
+    if not is_a.is_floating(column.type):
+        return column.cast(pa.string())
+    column = column.cast(pa.float64())
+    column = pc.if_else(pc.is_nan(column), pa.scalar(None, pa.float64()), column)
+    is_whole = pa.array(~_not_whole(column))
+    whole = pc.if_else(is_whole, column, pa.scalar(None, pa.float64())).cast(pa.int64())
+    return pc.if_else(is_whole, whole.cast(pa.string()), column.cast(pa.string()))
 
 
 def _not_whole(column: ArrowArray) -> NDArray[np.bool_]:

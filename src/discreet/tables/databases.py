@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from discreet.errors import DiscreetError, InputError
-from discreet.files import ArrowTable, arrow
-from discreet.tables.delimited import NOT_UTF8
-from discreet.tables.sources import INSIDE, chosen, which
+from discreet.files import ArrowArray, ArrowTable, arrow
+from discreet.tables.sources import INSIDE, UTF8, chosen, which
 
 if TYPE_CHECKING:
     import duckdb
@@ -89,9 +88,12 @@ class DatabaseTable:
                 rows = connection.execute(query)
                 while part := rows.fetchmany(ROWS):
                     values = zip(*part, strict=True)
-                    parts.append(pa.table(dict(zip(self.columns, map(pa.array, values), strict=True))))
+                    parts.append(pa.table(dict(zip(self.columns, map(_column, values), strict=True))))
         if not parts:
             return pa.table({name: pa.nulls(0) for name in self.columns})
+        for name in self.columns:  # SQLite lets each value have its own type: among texts numbers are texts
+            if _any_text(parts, name):
+                parts = [_with_texts(part, name) for part in parts]
         return pa.concat_tables(parts, promote_options="permissive")
 
     def _read_names(self) -> list[str]:
@@ -103,6 +105,26 @@ class DatabaseTable:
         # an index of SQLite that has all the columns would be read instead, in its own order
         end = " NOT INDEXED" if self.is_sqlite and not self.is_view else ""
         return f"SELECT {columns} FROM {_quoted(self.schema)}.{_quoted(self.name)}{end}"
+
+
+def _column(values: Sequence[object]) -> ArrowArray:
+    """Return a column of SQLite's; if it has texts, its numbers are texts too."""
+    if {type(value) for value in values} >= {str} and any(isinstance(one, int | float) for one in values):
+        values = [repr(one) if isinstance(one, int | float) else one for one in values]
+    return arrow().array(values)
+
+
+def _any_text(parts: Sequence[ArrowTable], name: str) -> bool:
+    return any(arrow().types.is_string(part.schema.field(name).type) for part in parts)
+
+
+def _with_texts(part: ArrowTable, name: str) -> ArrowTable:
+    """Return a part of a table with texts for the numbers of a column."""
+    place, stored = part.schema.get_field_index(name), part.schema.field(name).type
+    if not (arrow().types.is_integer(stored) or arrow().types.is_floating(stored)):
+        return part
+    values = [repr(one) if isinstance(one, int | float) else one for one in part.column(name).to_pylist()]
+    return part.set_column(place, name, arrow().array(values, arrow().string()))
 
 
 def _is_sqlite(path: Path) -> bool:
@@ -174,7 +196,7 @@ def _refusing(path: Path, *, is_sqlite: bool) -> Iterator[None]:
     except errors as error:
         is_text = is_sqlite and str(error).startswith("Could not decode to UTF-8")
     if is_text:
-        raise InputError(f"a text of {path.name} is {NOT_UTF8}")
+        raise InputError(f"a text of {path.name} is {UTF8.not_utf8}")
     raise InputError(
         f"{path.name} cannot be read as a {name} database: it is damaged, open in another program, or of "
         "another version"

@@ -27,9 +27,11 @@ from discreet.errors import InputError
 from discreet.files import ArrowTable, ArrowType, arrow, readable
 from discreet.tables.columns import PLACEHOLDER, Kind, Kinds, empty_lines, find_columns
 from discreet.tables.problems import Problems
-from discreet.tables.sources import PACKED, Content, open_bytes
+from discreet.tables.sources import PACKED, UTF8, Content, Dialect, open_bytes
 
 if TYPE_CHECKING:
+    from _csv import Reader
+
     from _typeshed import WriteableBuffer
 
 NUMERIC: tuple[Kind, ...] = ("whole", "number")
@@ -50,25 +52,26 @@ EXPONENT = re.compile(r"\s*[-+]?[0-9]+\.?[0-9]*[eE][-+]?[0-9]+\s*")
 DECIMAL_COMMA = re.compile(r"\s*[-+]?[0-9]*,[0-9]+\s*")
 
 EMPTY_LINE = "an empty line"
-NOT_UTF8 = "not UTF-8, but perhaps Latin-1 or Windows-1252: save it as UTF-8"
 
 
 def read_header(
-    path: Path | Content, wanted: Sequence[str] = (), *, signs: Sequence[str] = tuple(SIGNS)
+    path: Path | Content, wanted: Sequence[str] = (), *, dialect: Dialect = UTF8
 ) -> tuple[list[str], str]:
     """Return the names in the first line, and the sign between them.
 
-    It is the sign by which most of the wanted names are found, and of several the one that makes most
-    columns: a name in quotes may hold another one. Only `signs` may be it.
+    If it is not said, it is the sign by which most of the wanted names are found, and of several the one that
+    makes most columns: a name in quotes may hold another one.
     """
-    with open_bytes(path) as stream:
+    signs = (dialect.sign,) if dialect.sign else tuple(SIGNS)
+    with open_bytes(path, dialect) as stream:
         line = stream.readline(1 << 20)
     if line.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(f"{path.name} is UTF-16; save it as UTF-8")
+        advice = dialect.advice.replace("windows-1252", "utf-16")
+        raise InputError(f"{path.name} is UTF-16; {advice}")
     try:
         text = line.removeprefix(b"\xef\xbb\xbf").decode("utf-8")
     except UnicodeDecodeError:
-        raise InputError(f"{NOT_UTF8} (line 1 of {path.name})") from None
+        raise InputError(f"{dialect.not_utf8} (line 1 of {path.name})") from None
     if not text.strip():
         nothing = f"the first line of {path.name} is empty; it must name the columns"
         raise InputError(nothing if line else f"{path.name} is empty; a header and rows are needed")
@@ -76,7 +79,7 @@ def read_header(
     names, sign = list[str](), signs[0]
     for one in signs:
         with suppress(csv.Error):
-            found = next(csv.reader([text], delimiter=one), [])
+            found = next(_fields([text], one, dialect.quote), [])
             met = find_columns(found, needed=wanted, optional=(), table="", problems=Problems())
             if (len(met), len(found)) > best:
                 best, names, sign = (len(met), len(found)), found, one
@@ -87,14 +90,21 @@ def read_header(
     return names, sign
 
 
+def _fields(lines: Iterable[str], sign: str, quote: str, *, strict: bool = False) -> Reader:
+    """Split lines into fields; an empty quote means that fields are not quoted."""
+    if not quote:
+        return csv.reader(lines, delimiter=sign, quoting=csv.QUOTE_NONE, strict=strict)
+    return csv.reader(lines, delimiter=sign, quotechar=quote, strict=strict)
+
+
 class _Stream(io.RawIOBase):
     """A file that hashes what is read from it, in order, so that the hash is of the bytes that were used.
 
     Blank lines at its end are hashed, and not passed on. A last line that does not end is ended.
     """
 
-    def __init__(self, path: Path | Content, *, hashed: bool) -> None:
-        self._file = open_bytes(path)
+    def __init__(self, path: Path | Content, dialect: Dialect, *, hashed: bool) -> None:
+        self._file = open_bytes(path, dialect)
         self.hash, self.size = hashlib.sha256(), 0
         self._hashed = hashed
         self._end, last = self._file.seek(0, os.SEEK_END), b""
@@ -104,7 +114,7 @@ class _Stream(io.RawIOBase):
             last = self._file.read(step) + last[:2]
         rest = last.rstrip(b"\r\n")
         self._end += len(rest) + (2 if last[len(rest) :].startswith(b"\r\n") else 1)
-        plain = isinstance(path, Path) and path.suffix.lower() not in PACKED
+        plain = isinstance(path, Path) and path.suffix.lower() not in PACKED and dialect.is_utf8
         self.as_it_is = plain and self._end == os.stat(str(path)).st_size
         self._file.seek(0)
 
@@ -146,11 +156,17 @@ class Delimited:
     format: str = field(default="csv", init=False)
     first_line: int = field(default=2, init=False)
     word: str = "line"
+    dialect: Dialect = UTF8
 
     @classmethod
-    def open(cls, path: Path | Content, wanted: Sequence[str]) -> Delimited:
+    def open(cls, path: Path | Content, wanted: Sequence[str], dialect: Dialect = UTF8) -> Delimited:
         """Read the header."""
-        return cls(path, *read_header(path, wanted))
+        return cls(path, *read_header(path, wanted, dialect=dialect), dialect=dialect)
+
+    @property
+    def typed(self) -> frozenset[str]:
+        """Columns whose numbers are numbers, not texts: any of a sheet may be."""
+        return frozenset(self.names if self.word == "row" else ())
 
     @property
     def shown(self) -> str:
@@ -189,7 +205,7 @@ class Delimited:
 
     @contextmanager
     def _letters(self) -> Iterator[TextIO]:
-        content = io.BufferedReader(_Stream(self.path, hashed=False))
+        content = io.BufferedReader(_Stream(self.path, self.dialect, hashed=False))
         with io.TextIOWrapper(content, encoding="utf-8", errors="surrogateescape", newline="") as stream:
             yield stream
 
@@ -197,7 +213,7 @@ class Delimited:
         """Return for rows, counted from 0, the lines where they begin, if empty lines are no rows."""
         wanted, found, row = sorted(set(rows)), dict[int, int](), 0
         with readable(Path(str(self.path))), suppress(csv.Error), self._letters() as stream:
-            lines, line = csv.reader(stream, delimiter=self.sign), self.first_line
+            lines, line = _fields(stream, self.sign, self.dialect.quote), self.first_line
             next(lines, None)
             for fields in lines:
                 if len(found) == len(wanted):
@@ -218,7 +234,7 @@ class Delimited:
         due = len(self.names)
         with self._letters() as stream:
             texts = _alike(stream, problems) if alike else stream
-            lines, begin = csv.reader(texts, delimiter=self.sign, strict=strict), 0
+            lines, begin = _fields(texts, self.sign, self.dialect.quote, strict=strict), 0
             try:
                 next(lines)
                 for fields in lines:
@@ -228,7 +244,7 @@ class Delimited:
                         many = f"{len(fields)} field{'s' * (len(fields) != 1)}"
                         problems.row(begin, f"{many}, {due} expected" if fields else EMPTY_LINE, "all")
                     elif any("\udc80" <= letter <= "\udcff" for letter in "".join(fields)):
-                        problems.row(begin, NOT_UTF8, "all")
+                        problems.row(begin, self.dialect.not_utf8, "all")
                     else:
                         yield begin, fields
                     begin = lines.line_num - 1  # where the next one begins
@@ -248,8 +264,9 @@ class Delimited:
                     problems.row(begin, wrong, name)
         if problems.count == before:
             problems.say(
-                f"{self.shown} cannot be read as text in UTF-8 with {SIGNS[self.sign]} between the fields: a "
-                "line is too long, or a quotation mark is not closed"
+                f"{self.shown} cannot be read as text in {self.dialect.encoding.upper()} with "
+                f"{SIGNS.get(self.sign, self.sign)} between the fields: a line is too long, or a quotation "
+                "mark is not closed"
             )
 
 
@@ -273,7 +290,8 @@ class _Pass:
 
     def __iter__(self) -> Iterator[ArrowTable]:
         pa, text = arrow(), arrow("csv")
-        stream, reader = _Stream(self._file.path, hashed=self._hashed), None
+        dialect, reader = self._file.dialect, None
+        stream = _Stream(self._file.path, dialect, hashed=self._hashed)
         try:
             # Arrow's own error repeats what it found, so it must not even be the context of another one.
             with suppress(pa.ArrowInvalid):
@@ -281,7 +299,11 @@ class _Pass:
                 reader = text.open_csv(
                     pa.OSFile(str(self._file.path)) if plain else pa.PythonFile(stream, "r"),
                     read_options=text.ReadOptions(block_size=BLOCK, skip_rows_after_names=self._skip),
-                    parse_options=text.ParseOptions(delimiter=self._file.sign, ignore_empty_lines=False),
+                    parse_options=text.ParseOptions(
+                        delimiter=self._file.sign,
+                        quote_char=dialect.quote or False,
+                        ignore_empty_lines=False,
+                    ),
                     convert_options=text.ConvertOptions(
                         column_types=self._types,
                         include_columns=list(self._types),
@@ -306,7 +328,14 @@ def _types(kinds: Kinds, *, coded: bool) -> dict[str, ArrowType]:
     """Return the types of columns in Arrow."""
     pa = arrow()
     text = pa.dictionary(pa.int32(), pa.string()) if coded else pa.string()
-    types = {"text": text, "code": text, "any": text, "whole": pa.int64(), "number": pa.float64()}
+    types = {
+        "text": text,
+        "written": text,
+        "code": text,
+        "any": text,
+        "whole": pa.int64(),
+        "number": pa.float64(),
+    }
     return {name: types[kind] for name, kind in kinds.items()}
 
 

@@ -41,6 +41,28 @@ class _Places:
         return f"{self.word}{many} of "
 
 
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One kind of problem: what it is, in which file and field, how often, and in which rows first.
+
+    >>> print(Problem("a count is below zero", "counts.csv", "count", 3, (4, 9), "line"))
+    a count is below zero (lines 4, 9 and 1 more of counts.csv, field count)
+    """
+
+    text: str
+    file: str
+    field: str
+    count: int
+    lines: tuple[int, ...]
+    word: str
+
+    def __str__(self) -> str:
+        if not self.file and not self.field:
+            return self.text
+        places = _Places(self.word, self.count, list(self.lines))
+        return f"{self.text} ({places}{self.file}{f', field {self.field}' if self.field else ''})"
+
+
 class Problems:
     """Collect problems by kind, then raise them together.
 
@@ -88,6 +110,14 @@ class Problems:
         """How many kinds of problems were found."""
         return len(self._kinds)
 
+    @property
+    def found(self) -> tuple[Problem, ...]:
+        """All kinds of problems, in the order they were found."""
+        return tuple(
+            Problem(text, file, field, places.total, tuple(places.lines), places.word)
+            for (text, file, field), places in self._kinds.items()
+        )
+
     def say(self, text: str) -> None:
         """Report what names its place itself."""
         self._kinds.setdefault((text, "", ""), _Places(self._word, 1))
@@ -128,6 +158,10 @@ class Problems:
     def unreadable(self, wrong: NDArray[np.bool_], text: str, column: str, *, start: int = 0) -> None:
         """Report rows in which a field, or "all", cannot be read; nothing more is said of these fields."""
         self.rows(wrong, text, column, start=start)
+        self.pass_over(wrong, column, start=start)
+
+    def pass_over(self, wrong: NDArray[np.bool_], column: str, *, start: int = 0) -> None:
+        """Say nothing more of a field of these rows."""
         found = np.flatnonzero(wrong) + start
         if found.size:
             self._unreadable.setdefault(self.written.get(column, column), []).append(found)
@@ -142,10 +176,7 @@ class Problems:
 
     def stop(self) -> None:
         """Raise if there is any problem: one line of text for each kind, in the order they were found."""
-        texts = [
-            text + (f" ({places}{file}{f', field {field}' if field else ''})" if file or field else "")
-            for (text, file, field), places in self._kinds.items()
-        ]
+        texts = [str(one) for one in self.found]
         if len(texts) == 1:
             raise InputError(texts[0])
         if texts:  # numbered, for the command line puts them into one line

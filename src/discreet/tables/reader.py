@@ -29,13 +29,14 @@ from discreet.tables.columns import (
     check_schema,
     conformed,
     find_columns,
+    numeric_columns,
     words_of,
 )
 from discreet.tables.databases import DatabaseTable
 from discreet.tables.delimited import EMPTY_LINE, Delimited, read_header
 from discreet.tables.problems import Problems
 from discreet.tables.sheets import read_sheet
-from discreet.tables.sources import Named, source_named, standard_input
+from discreet.tables.sources import UTF8, Content, Dialect, Named, source_named, standard_input
 
 TableSource = Any
 """What `sources` names: a file, a table or sheet in one, or standard input. Or a pandas, polars or Arrow
@@ -46,6 +47,9 @@ ArrowFile = Any
 
 ROWS = 1 << 20
 """Rows of Parquet that are read at a time."""
+
+TEXTS: tuple[Kind, ...] = ("text", "written")
+"""Kinds of columns that are read as texts."""
 
 STARTS = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow"}
 """How content that is no text begins."""
@@ -81,6 +85,10 @@ class OpenTable(Protocol):
     def complete(self) -> bool:
         """Whether all rows could be read."""
 
+    @property
+    def typed(self) -> frozenset[str]:
+        """Columns whose numbers are numbers, not texts."""
+
     def table(self, kinds: Kinds, problems: Problems) -> ArrowTable:
         """Return columns as one table, and note the hash and size of what was read."""
 
@@ -88,10 +96,17 @@ class OpenTable(Protocol):
         """Yield columns, some rows at a time."""
 
 
-def open_table(source: TableSource, *, wanted: Sequence[str] = (), name: str = "the table") -> OpenTable:
+def open_table(
+    source: TableSource,
+    *,
+    wanted: Sequence[str] = (),
+    name: str = "the table",
+    dialect: Dialect = UTF8,
+) -> OpenTable:
     """Open a file, or a table in memory, which messages call by `name`; the columns are known then.
 
-    Of a text the sign between the columns is the one by which most of the `wanted` ones are found.
+    Of a text the sign between the columns, if the dialect does not say it, is the one by which most of the
+    `wanted` ones are found.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -101,37 +116,38 @@ def open_table(source: TableSource, *, wanted: Sequence[str] = (), name: str = "
     ...     [batch.to_pylist() for batch in opened.batches({"Count": "whole"}, Problems())]
     [[{'Count': 12}]]
     """
+    if isinstance(source, Content):
+        return _open_content(source, wanted, dialect)
     if not isinstance(source, str | os.PathLike):
         return _InMemory.open(source, name)
     asked = source_named(source)
     path = asked.path
     if asked.kind == "standard input":
-        return _open_input(wanted)
+        return _open_content(standard_input(), wanted, dialect)
     if not path.is_file():
         raise InputError(f"{path} is a directory" if path.is_dir() else f"there is no file {path}")
     with readable(path):
-        return _open_file(asked, wanted)
+        return _open_file(asked, wanted, dialect)
 
 
-def _open_file(asked: Named, wanted: Sequence[str]) -> OpenTable:
+def _open_file(asked: Named, wanted: Sequence[str], dialect: Dialect) -> OpenTable:
     path = asked.path
     if asked.kind == "csv":
-        return Delimited.open(path, wanted)
+        return Delimited.open(path, wanted, dialect)
     if asked.kind == "workbook":
         sheet = read_sheet(path, asked.inside)
-        return Delimited(sheet, *read_header(sheet, signs=","), word="row")
+        return Delimited(sheet, *read_header(sheet, dialect=Dialect(sign=",")), word="row")
     if asked.kind == "database":
         table = DatabaseTable.find(path, asked.inside)
         return _InMemory.open(table, table.shown)
     return Columnar.open(path, asked.kind)
 
 
-def _open_input(wanted: Sequence[str]) -> OpenTable:
-    """Open standard input: text, or what begins as Parquet or Arrow does."""
-    found = standard_input()
+def _open_content(found: Content, wanted: Sequence[str], dialect: Dialect) -> OpenTable:
+    """Open what standard input holds: text, or what begins as Parquet or Arrow does."""
     kind = next((kind for start, kind in STARTS.items() if found.content.startswith(start)), "csv")
     if kind == "csv":
-        return Delimited.open(found, wanted)
+        return Delimited.open(found, wanted, dialect)
     with arrow_errors(found.name, kind):
         content = arrow().BufferReader(found.content)
         file = arrow("parquet").ParquetFile(content) if kind == "parquet" else _arrow_file(content)
@@ -172,9 +188,14 @@ class Columnar:
         """The name that messages have."""
         return self.path.name
 
+    @property
+    def typed(self) -> frozenset[str]:
+        """Columns whose numbers are numbers, not texts."""
+        return numeric_columns(self.schema)
+
     def check(self, kinds: Kinds, problems: Problems) -> None:
         """Report columns whose type cannot be what they should hold; one without a type holds no text."""
-        check_schema(self.schema, kinds, self.shown, problems, untyped=("text", "code"))
+        check_schema(self.schema, kinds, self.shown, problems, untyped=(*TEXTS, "code"))
 
     def table(self, kinds: Kinds, problems: Problems) -> ArrowTable:
         """Return columns as one table, and note the hash and size of what was read."""
@@ -185,7 +206,7 @@ class Columnar:
         self.sha256, self.size = hashlib.sha256(content).hexdigest(), content.size
         with arrow_errors(self.path.name, self.kind):
             if self.kind == "parquet":
-                fields = (self.schema.field(name) for name, kind in kinds.items() if kind == "text")
+                fields = (self.schema.field(name) for name, kind in kinds.items() if kind in TEXTS)
                 texts = [one.name for one in fields if pa.types.is_string(one.type)]
                 file = arrow("parquet").ParquetFile(pa.BufferReader(content), read_dictionary=texts)
                 table = file.read(columns=columns)
@@ -275,6 +296,7 @@ class _InMemory:
     sha256: str = ""
     size: int = 0
     complete: bool = True
+    typed: frozenset[str] = frozenset()
     format: str = field(default="parquet", init=False)
     first_line: int = field(default=1, init=False)
     word: str = field(default="row", init=False)
@@ -315,7 +337,7 @@ class _InMemory:
         with suppress(pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
             if hasattr(self.frame, "iloc"):
                 chosen = self.frame.iloc[:, [self.names.index(name) for name in columns]]
-                table = pa.Table.from_pandas(chosen, preserve_index=False)
+                table = pa.Table.from_pandas(_without_mixtures(chosen, kinds), preserve_index=False)
             else:
                 chosen = self.frame.select(columns)
                 table = chosen if isinstance(chosen, pa.Table) else chosen.to_arrow()
@@ -323,14 +345,26 @@ class _InMemory:
             raise InputError(
                 f"a column of {self.shown} holds values of several kinds; each must hold texts or numbers"
             )
-        self.complete = _fits(table, kinds, problems, untyped=("text", "code"))
+        self.typed = numeric_columns(table.schema)
+        self.complete = _fits(table, kinds, problems, untyped=(*TEXTS, "code"))
         return conformed(table, kinds, problems) if self.complete else table
+
+
+def _without_mixtures(frame: TableSource, kinds: Kinds) -> TableSource:
+    """Return a frame of pandas with texts for the numbers among texts, in columns of what is written."""
+    mixed = {}
+    for place, (name, kind) in enumerate(kinds.items()):
+        column = frame.iloc[:, place]
+        if kind == "written" and column.dtype == object and {type(one) for one in column} >= {str}:
+            absent = column.isna()
+            mixed[name] = column.map(lambda one: one if isinstance(one, str) else f"{one}").mask(absent, None)
+    return frame.assign(**mixed) if mixed else frame
 
 
 def _fits(table: ArrowTable, kinds: Kinds, problems: Problems, *, untyped: Sequence[Kind] = ()) -> bool:
     """Whether the columns can hold what they should; those that cannot are reported."""
     before = problems.count
-    nothing: Sequence[Kind] = untyped if table.num_rows else ("text", "code", "whole", "number")
+    nothing: Sequence[Kind] = untyped if table.num_rows else (*TEXTS, "code", "whole", "number")
     check_schema(table.schema, kinds, problems.where, problems, untyped=nothing)
     return problems.count == before
 
@@ -343,7 +377,8 @@ class ReadTable:
     """A table that was read: columns of texts as codes, columns of numbers, and the hash of the file.
 
     What is wrong with it is gathered in `problems`. If it is not `usable`, rows or texts of it are missing;
-    fields that are no numbers are replaced, and it is left to whoever uses the table to stop.
+    fields that are no numbers are replaced, and it is left to whoever uses the table to stop. Columns that
+    are `typed` hold numbers, whatever they were read as.
     """
 
     path: Path
@@ -355,6 +390,7 @@ class ReadTable:
     numbers: dict[str, Numbers]
     problems: Problems
     usable: bool = True
+    typed: frozenset[str] = frozenset()
 
     def origin(self, role: str) -> dict[str, object]:
         """Return what a ledger says about an input: by hash, never by content."""
@@ -372,15 +408,19 @@ def read_table(
     name: str = "the table",
     of: str = "",
     blank: Sequence[str] = ("parent",),
+    written: Sequence[str] = (),
+    dialect: Dialect = UTF8,
+    partly: bool = False,
     problems: Problems | None = None,
 ) -> ReadTable:
     """Read the named columns of a table: `words`, and what exists of `optional`, as codes, numbers as such.
 
     The source is a file, or a table in memory, which messages call by `name`. Other columns are not looked
     at. A table `of` something public must have rows. Texts must not be empty, but for those that may be
-    `blank` (the top unit has no parent), nor break a line. Problems are raised, all together; or they are put
-    among `problems` that are given, so that those of several tables are raised together (see
-    `stop_unless_usable`).
+    `blank` (the top unit has no parent), nor break a line. Of columns that are `written`, numbers are texts
+    as a file would have them; a text is read as its `dialect` says. Problems are raised, all together; or
+    they are put among `problems` that are given, so that those of several tables are raised together (see
+    `stop_unless_usable`). If columns are missing, nothing more is looked at, or `partly` the others are.
 
     >>> import pyarrow
     >>> found = read_table(pyarrow.table({"Unit": ["A", "B"], "n": [3.0, 4.0]}), words=["unit"], whole=["n"])
@@ -389,12 +429,13 @@ def read_table(
     """
     shared = Problems() if problems is None else problems
     kinds: dict[str, Kind] = dict.fromkeys([*words, *optional], "text")
+    kinds.update((column, "written") for column in written)
     kinds.update((column, "whole") for column in (*whole, *optional_whole))
     kinds.update((column, "number") for column in floats)
     needed, more = [*words, *whole, *floats], [*optional, *optional_whole]
     found = None
     with shared.gathering():
-        found = _read(source, needed, more, kinds, name, of, blank, shared)
+        found = _read(source, needed, more, kinds, name, of, blank, dialect, shared, partly=partly)
     if problems is None:
         shared.stop()
     return found or ReadTable(Path(name), "csv", "", 0, 0, {}, {}, shared, usable=False)
@@ -415,31 +456,36 @@ def _read(
     name: str,
     of: str,
     blank: Sequence[str],
+    dialect: Dialect,
     shared: Problems,
+    *,
+    partly: bool,
 ) -> ReadTable:
     """Read a table; what is wrong is reported, or raised if nothing can be read."""
-    opened = open_table(source, wanted=[*needed, *optional], name=name)
+    opened = open_table(source, wanted=[*needed, *optional], name=name, dialect=dialect)
     is_file = isinstance(source, str | os.PathLike) and Path(source).is_file()
     path = Path(source if is_file else opened.shown)
     problems = shared.of(opened.shown, first_line=opened.first_line, word=opened.word)
     written = find_columns(
         opened.names, needed=needed, optional=optional, table=opened.shown, problems=problems
     )
-    if any(one not in written for one in needed):
+    lacking = any(one not in written for one in needed)
+    if lacking and not (partly and written):
         return ReadTable(path, opened.format, "", 0, 0, {}, {}, problems, usable=False)
     problems.written = written
     with readable(path):
         table = opened.table({written[one]: kinds[one] for one in written}, problems)
     columns = dict(zip(written, table.columns, strict=True)) if opened.complete else {}
-    numbers = {one: column.to_numpy() for one, column in columns.items() if kinds[one] != "text"}
-    texts = {one: words_of(column) for one, column in columns.items() if kinds[one] == "text"}
+    numbers = {one: column.to_numpy() for one, column in columns.items() if kinds[one] not in TEXTS}
+    texts = {one: words_of(column) for one, column in columns.items() if kinds[one] in TEXTS}
     lines = opened.format == "csv" and not numbers
-    usable = opened.complete and _check_texts(texts, blank, problems, lines=lines)
+    usable = opened.complete and _check_texts(texts, blank, problems, lines=lines) and not lacking
     if of and usable and not table.num_rows:
         usable = False
         problems.at(f"there are no {of}")
     size = opened.sha256, opened.size, table.num_rows
-    return ReadTable(path, opened.format, *size, texts, numbers, problems, usable)
+    typed = frozenset(one for one, column in written.items() if column in opened.typed)
+    return ReadTable(path, opened.format, *size, texts, numbers, problems, usable, typed)
 
 
 def _check_texts(

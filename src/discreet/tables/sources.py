@@ -5,18 +5,20 @@ Content that does not come from a file of text is kept in memory, not on disk: i
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import os
+import re
 import sys
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.errors import InputError
-from discreet.files import FilePath, arrow, readable
+from discreet.files import ArrowTable, FilePath, arrow, readable
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -66,6 +68,33 @@ class Content:
 
     def __str__(self) -> str:
         return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How a text is written, as far as it was said.
+
+    An empty `sign` between the fields is found by the header; an empty `quote` means that fields are not
+    quoted. `advice` is what to do about a text that is not in its encoding.
+    """
+
+    encoding: str = "utf-8"
+    sign: str = ""
+    quote: str = '"'
+    advice: str = "save it as UTF-8"
+
+    @property
+    def is_utf8(self) -> bool:
+        """Whether the text is read as it is."""
+        return codecs.lookup(self.encoding).name == "utf-8"
+
+    @property
+    def not_utf8(self) -> str:
+        """What is wrong with a text that is not UTF-8."""
+        return f"not UTF-8, but perhaps Latin-1 or Windows-1252: {self.advice}"
+
+
+UTF8 = Dialect()
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +208,16 @@ def which(path: Path, names: Iterable[str], word: str) -> str:
 # -- bytes ---------------------------------------------------------------------------------------------------
 
 
-def open_bytes(source: Path | Content) -> io.BytesIO | gzip.GzipFile | io.RawIOBase:
-    """Open a source as what it holds: a file whose name ends in .gz or .zst is unpacked on the way."""
+Bytes = io.BytesIO | gzip.GzipFile | io.RawIOBase
+
+
+def open_bytes(source: Path | Content, dialect: Dialect = UTF8) -> Bytes:
+    """Open a source as what it holds, in UTF-8: a file whose name ends in .gz or .zst is unpacked on the way,
+    and a text in another encoding is written anew."""
+    return _unpacked(source) if dialect.is_utf8 else _Recoded(source, dialect.encoding)
+
+
+def _unpacked(source: Path | Content) -> Bytes:
     if isinstance(source, Content):
         return io.BytesIO(source.content)
     ending = source.suffix.lower()
@@ -189,17 +226,61 @@ def open_bytes(source: Path | Content) -> io.BytesIO | gzip.GzipFile | io.RawIOB
     return _Zstandard(source) if ending == ".zst" else source.open("rb", buffering=0)
 
 
-class _Zstandard(io.RawIOBase):
-    """A file packed by Zstandard; as in a file packed by gzip, to go back is to begin again."""
+def held(source: object) -> object:
+    """Return a source that can be read more than once: standard input is read, and kept."""
+    if isinstance(source, str | os.PathLike) and os.fspath(source) in STANDARD_INPUT:
+        return standard_input()
+    return source
 
-    def __init__(self, path: Path) -> None:
-        self._path, self._at = path, 0
-        self._begin()
+
+def guess_encoding(source: object) -> str:
+    """Return the encoding in which a text seems to be: UTF-8 if it is that, else the likeliest other one.
+
+    Bytes from 0x80 to 0x9f are letters in Windows-1252 and nothing that a person writes in Latin-1. Of a
+    table that is no text nothing is guessed.
+
+    >>> guess_encoding(Content("a", "größe;1".encode("latin-1"))), guess_encoding(Content("a", b"a;1"))
+    ('latin-1', 'utf-8')
+    >>> guess_encoding(Content("a", "fünf €".encode("windows-1252")))
+    'windows-1252'
+    """
+    if isinstance(source, str | os.PathLike):
+        asked = source_named(source)
+        if asked.kind != "csv" or not asked.path.is_file():
+            return "utf-8"
+        source = asked.path
+    if not isinstance(source, Content | Path):
+        return "utf-8"
+    decoder, is_utf8, beyond = codecs.getincrementaldecoder("utf-8")(), True, False
+    with readable(Path(str(source))), closing(_unpacked(source)) as stream:
+        part = stream.read(1 << 20) or b""
+        if part.startswith((b"\xff\xfe", b"\xfe\xff")):
+            return "utf-16"
+        while part:
+            if is_utf8:
+                try:
+                    decoder.decode(part)
+                except UnicodeDecodeError:
+                    is_utf8 = False
+            beyond = beyond or re.search(rb"[\x80-\x9f]", part) is not None
+            part = stream.read(1 << 20) or b""
+    if is_utf8:
+        with suppress(UnicodeDecodeError):
+            decoder.decode(b"", final=True)
+            return "utf-8"
+    return "windows-1252" if beyond else "latin-1"
+
+
+class _Forward(io.RawIOBase):
+    """Bytes that are made one after the other; as in a file packed by gzip, to go back is to begin again."""
+
+    _at = 0
 
     def _begin(self) -> None:
-        pa = arrow()
-        self._file = pa.CompressedInputStream(pa.OSFile(str(self._path)), "zstd")
-        self._at = 0
+        raise NotImplementedError
+
+    def _next(self, most: int) -> bytes:
+        raise NotImplementedError
 
     def readable(self) -> bool:
         return True
@@ -212,7 +293,7 @@ class _Zstandard(io.RawIOBase):
 
     def readinto(self, buffer: WriteableBuffer) -> int:
         view = memoryview(buffer)
-        found = self._file.read(len(view))
+        found = self._next(len(view))
         view[: len(found)] = found
         self._at += len(found)
         return len(found)
@@ -221,14 +302,76 @@ class _Zstandard(io.RawIOBase):
         end = whence == os.SEEK_END
         target = offset + (self._at if whence == os.SEEK_CUR else 0)
         if not end and target < self._at:
-            self._file.close()
             self._begin()
+            self._at = 0
         while end or self._at < target:
-            found = len(self._file.read(1 << 20 if end else min(target - self._at, 1 << 20)))
+            found = len(self._next(1 << 20 if end else min(target - self._at, 1 << 20)))
             if not found:
                 break
             self._at += found
         return self._at
+
+
+class _Zstandard(_Forward):
+    """A file packed by Zstandard."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = self._opened()
+
+    def _opened(self) -> ArrowTable:
+        pa = arrow()
+        return pa.CompressedInputStream(pa.OSFile(str(self._path)), "zstd")
+
+    def _begin(self) -> None:
+        self._file.close()
+        self._file = self._opened()
+
+    def _next(self, most: int) -> bytes:
+        return bytes(self._file.read(most))
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+class _Recoded(_Forward):
+    """A text in another encoding, as UTF-8."""
+
+    def __init__(self, source: Path | Content, encoding: str) -> None:
+        self._source, self._encoding = source, encoding
+        self._file = _unpacked(source)
+        self._start()
+
+    def _start(self) -> None:
+        self._decoder = codecs.getincrementaldecoder(self._encoding)()
+        self._ready, self._line, self._ended = b"", 1, False
+
+    def _begin(self) -> None:
+        self._file.close()
+        self._file = _unpacked(self._source)
+        self._start()
+
+    def _next(self, most: int) -> bytes:
+        while not self._ready and not self._ended:
+            part = self._file.read(1 << 20) or b""
+            self._ended = not part
+            text = self._text(part)
+            self._line += text.count("\n")
+            self._ready = text.encode("utf-8", "surrogatepass")
+        found, self._ready = self._ready[:most], self._ready[most:]
+        return found
+
+    def _text(self, part: bytes) -> str:
+        try:
+            return self._decoder.decode(part, final=self._ended)
+        except UnicodeError as error:  # which repeats what it found, so it is not passed on
+            before = part[: getattr(error, "start", 0)].decode(self._encoding, "ignore")
+        line = self._line + before.count("\n")
+        raise InputError(
+            f"not {self._encoding}, as encoding in [input] says: a byte has no meaning there "
+            f"(line {line} of {self._source.name})"
+        )
 
     def close(self) -> None:
         self._file.close()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from discreet.budget import load
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, option
 from discreet.errors import InputError
@@ -68,7 +67,7 @@ def release(
 
         given["exact"] = [held for text in given.get("exact", ()) for held in _held(text)]
         given["jobs"] = console.jobs_or_cpus(given.get("jobs"))
-        releases = [load(target) for target in targets]
+        releases = [console.read_release(target, given.get("neighbours")) for target in targets]
         with screen.progress("Comparing paths") as progress:
             found = risk(releases, pairs="main" if main_only else "all", progress=progress, **given)
         answer, figure = whole_risk_answer(found), "risk"
@@ -114,7 +113,7 @@ def explain(
     outputs = Outputs()
     outputs.plan("--out", out, (".md", ".txt"))
     read_prior(prior)  # before the long work
-    release = load(target)
+    release = console.read_release(target, between.neighbours)
     from discreet.answers.risk_explain import explain_answer
     from discreet.risk.everything import risk
 

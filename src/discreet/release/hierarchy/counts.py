@@ -47,6 +47,8 @@ class CountTable:
     records: int = 0
     """How many records there were, and how many of them were left out."""
     left_out: int = 0
+    incomplete: int = 0
+    """How many more were left out because a value is missing, as `[input]` says."""
     at_most: int | None = None
     """How many records of a person the counts may hold, as their column says; 0 if it has no rows."""
 

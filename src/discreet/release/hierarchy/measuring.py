@@ -26,6 +26,7 @@ from discreet.noise import Entropy, sample
 from discreet.numbers import whole
 from discreet.options import Measuring, asked_with
 from discreet.release import contents
+from discreet.release.admission import Request, admit
 from discreet.release.commit import free, staging
 from discreet.release.entry import Entry, now
 from discreet.release.hierarchy.counts import CountTable, read_counts
@@ -33,14 +34,15 @@ from discreet.release.hierarchy.estimate_table import write_estimates
 from discreet.release.hierarchy.joint_estimates import JointEstimates
 from discreet.release.hierarchy.layout import Laws, Layout, laws_of, variances_of
 from discreet.release.hierarchy.published import Exact, in_memory, published
+from discreet.release.hierarchy.records import input_of
 from discreet.release.hierarchy.tabulating import counted_records
 from discreet.release.ledger import Ledger
-from discreet.release.ledger_file import find_ledger, open_ledger
+from discreet.release.ledger_file import open_ledger
 from discreet.release.rehearsal import NOT_PRIVATE, rehearsal_entropy
 from discreet.release.signing import read_key
 from discreet.release.spending import spent
 from discreet.release.tables import Folder, output_format
-from discreet.tables import Numbers, file_of, table_format
+from discreet.tables import Numbers, table_format
 
 POSTS = ("none", "nonnegative", "consistent")
 """Estimates beside the measurements: none, values below zero set to zero, or those of `estimate`."""
@@ -64,6 +66,8 @@ class Measured(Summarised):
     out: Path
     files: tuple[str, ...]
     ledger: Path | None
+    left_out: tuple[str, ...] = ()
+    """Attributes without whose values records are left out, as `[input]` says; how many is confidential."""
 
 
 @asked_with(Measuring)
@@ -73,17 +77,18 @@ def measure(asked: Measuring) -> Measured:
     `counts` has the columns unit, parent, level, query, cell and count (a file, CSV or Parquet, or a pandas,
     polars or Arrow table, as are the other tables). `units` (unit, level, parent) may state the tree instead,
     `cells` (query, cell) the cells; with both, rows with zeros may be left out. Instead of counts, `records`
-    may be given with all `units`: they are counted as `tabulate` does, with its `geocodes`, `id`,
+    may be given with all `units`: they are counted as `tabulate` does, with its `geocodes`, `input`, `id`,
     `at_most` and `excess`. A person with up to `at_most` records changes a count by as much: the noise stays
     as the release states it, and what is spent and noted is the cost for that many people. Counts that
     `tabulate` wrote say it in their column `at_most`, and the ledger knows them by their content; for others
     `at_most` states it. The largest number counts; stating less is refused. `invariants` are pairs of a level
     and a query that are held exact, outside the guarantee. `ledger` is the ledger of the population; without
-    it, the one that the environment names (DISCREET_LEDGER) or `discreet-ledger.json` beside the counts is
-    used, and if there is none, nothing is noted. `key` is the file of the key if the ledger is signed. Counts
-    that the ledger has a run of are refused unless `spend_again`. `rehearsal` is a seed: reproducible noise
-    that protects nobody, in files marked so. Tables are written in the `format` of the counts, or another;
-    `for_spreadsheets` puts an apostrophe before names that a spreadsheet would take for a formula.
+    it, the one that the environment names (DISCREET_LEDGER), a policy, or `discreet-ledger.json` beside the
+    counts is used, and if there is none, nothing is noted. What policies forbid is refused. `key` is the file
+    of the key if the ledger is signed. Counts that the ledger has a run of are refused unless `spend_again`.
+    `rehearsal` is a seed: reproducible noise that protects nobody, in files marked so. Tables are written in
+    the `format` of the counts, or another; `for_spreadsheets` puts an apostrophe before names that a
+    spreadsheet would take for a formula.
 
     Guarantee. Assumed: one record is counted in one unit of each level, along the tree, and as often as
     the release says; the units and cells do not depend on the records; the system's random bits are good.
@@ -101,22 +106,29 @@ def measure(asked: Measuring) -> Measured:
     pairs = level_pairs(release, asked.invariants)
     source, table = rehearsal_entropy(asked.rehearsal), noises(release)
     free(asked.out)
-    named = find_ledger(asked.ledger, file_of(origin))
+    request = Request(
+        spend_again=asked.spend_again, invariants=bool(pairs), rehearsal=asked.rehearsal is not None
+    )
+    rules = admit(origin, request, ledger=asked.ledger)
+    named = rules.ledger
     signer = None if named is None else read_key(asked.key)
-    shared, before = (None, None) if named is None else open_ledger(named, asked.out, key=signer)
+    shared, before = (None, None) if named is None else open_ledger(named, asked.out, key=signer, rules=rules)
     found = _exact_counts(asked)
     layout = found.layout
     most, known = _records_of_one(asked, found, named, before)
     entry = _entry(asked, found, most, pairs)
     if before is not None:
         before.allow(entry, where=str(named), again=asked.spend_again)
+    rules.allow(entry, before)
     if named is not None and most > 1:  # remembered by the run
         known = known or contents.make_secret(named).content(layout, found.read)
         entry = replace(entry, inputs=({**found.inputs[0], "content": known}, *found.inputs[1:]))
-    run = _Run(release, most, found, pairs, _exact(found, pairs), laws_of(layout, table), source, post)
+    exact, laws = _exact(found, pairs), laws_of(layout, table)
+    left_out = () if asked.records is None else input_of(release, asked.input).leaving_out
+    run = _Run(release, most, found, pairs, exact, laws, source, post, left_out)
     if post == "consistent":  # what cannot be done is said before any noise is drawn
         check_whole(release, layout.tree, run.exact)
-    with staging(asked.out, shared, key=signer) as stage:
+    with staging(asked.out, shared, key=signer, rules=rules) as stage:
         mark = None if entry.counted else f"{NOT_PRIVATE}: rehearsal with seed {asked.rehearsal}"
         folder = Folder(stage.path, kind, mark=mark, for_spreadsheets=asked.for_spreadsheets)
         run.write(folder)
@@ -138,6 +150,7 @@ def measure(asked: Measuring) -> Measured:
         out=Path(asked.out),
         files=tuple(folder.names),
         ledger=named,
+        left_out=left_out,
     )
 
 
@@ -148,8 +161,8 @@ def _check_question(asked: Measuring) -> None:
     if (asked.counts is None) == (asked.records is None):
         given = "neither is" if asked.counts is None else "both are"
         raise InputError(f"give either counts or records; {given} given")
-    if asked.records is None and (asked.geocodes is not None or asked.id is not None):
-        raise InputError("geocodes and id (--geocodes, --id) need records; counts have neither")
+    if asked.records is None and not (asked.geocodes is asked.id is asked.input is None):
+        raise InputError("geocodes, id and input (--geocodes, --id, --input) need records; counts have none")
     if asked.post == "consistent" and not asked.additive:
         raise InputError(
             "post is consistent, which needs counts that add up; leave additive=False (--not-additive) out"
@@ -209,6 +222,7 @@ class _Run:
     laws: Laws
     source: Entropy | None
     post: str
+    left_out: tuple[str, ...]
 
     def write(self, folder: Folder) -> None:
         """Draw the noise, once, and write what comes of it, some units at a time."""
@@ -230,7 +244,7 @@ class _Run:
         folder.units(layout.tree)
         if self.exact:
             folder.cells("invariants", _held(layout, self.exact))
-        folder.text("release", "toml", self.release.to_toml())
+        folder.text("release", "toml", self.release.to_toml(input=False))
         folder.json(
             "manifest",
             {
@@ -244,6 +258,7 @@ class _Run:
                 "cells": layout.size,
                 "columns": columns,
                 "exact": [list(pair) for pair in self.pairs],
+                **({"left_out_without": list(self.left_out)} if self.left_out else {}),
                 "noise": _noise_table(layout, self.laws),
             },
         )

@@ -11,16 +11,18 @@ refusal would tell nobody from somebody.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.budget import Attributes, Release
+from discreet.budget import Attributes, Release, TableInput, load_input
 from discreet.budget.noise_table import queries_of
 from discreet.errors import InputError
 from discreet.estimation.tables import detailed_cells, impossible_cells
 from discreet.estimation.tree import Integers, Tree
+from discreet.files import FilePath
 from discreet.numbers import whole
 from discreet.release.hierarchy.counts import CountTable
 from discreet.release.hierarchy.layout import (
@@ -28,14 +30,30 @@ from discreet.release.hierarchy.layout import (
     lookup,
     nested_tree,
     read_lengths,
-    read_units,
     tree_of,
     units_of,
 )
+from discreet.release.hierarchy.record_columns import RecordColumns, read_records
 from discreet.release.tables import strings
-from discreet.tables import Problems, ReadTable, TableSource, read_table, stop_unless_usable
+from discreet.tables import Problems, ReadTable, TableSource, Words
 
 EXCESS = ("refuse", "keep")
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """Records that were read, with all problems of them and of the table of areas on one list.
+
+    What is wrong may leave parts out: there is no tree, or no column of the records. If nothing is wrong,
+    `unit` and `cell` say what each record is, and `counted` whether it counts.
+    """
+
+    problems: Problems
+    tree: Tree | None
+    columns: RecordColumns
+    unit: Integers
+    cell: Integers
+    counted: NDArray[np.bool_]
 
 
 def count_records(
@@ -47,40 +65,121 @@ def count_records(
     person: str | None = None,
     at_most: int | None = None,
     excess: str = "refuse",
+    input: TableInput | FilePath | None = None,
 ) -> CountTable:
     """Validate records and count them; every problem that is found is reported, with its line."""
+    if units is None:
+        raise InputError("records need a table of areas: all areas, inhabited or not, must be known")
+    found = examine_records(
+        release,
+        records,
+        units=units,
+        geocodes=geocodes,
+        person=person,
+        at_most=at_most,
+        excess=excess,
+        input=input,
+    )
+    found.problems.stop()
+    attributes, tree, table = release.attributes, found.tree, found.columns.table
+    assert attributes is not None
+    assert tree is not None
+    tables = {query: attributes.tabulation(query) for query in queries_of(release)}
+    layout = Layout.of(release, tree, {query: strings(list(one.labels)) for query, one in tables.items()})
+    unit, cell, incomplete = found.unit, found.cell, int(np.count_nonzero(found.columns.left_out))
+    left_out = table.rows - int(np.count_nonzero(found.counted)) - incomplete
+    if left_out or incomplete:
+        unit, cell = unit[found.counted], cell[found.counted]
+    told = (table.origin("records"),), table.format, table.rows, left_out
+    del table, found
+    return CountTable(layout, _sums(layout, attributes, unit, cell), *told, incomplete=incomplete)
+
+
+def input_of(release: Release, given: TableInput | FilePath | None) -> TableInput:
+    """Return how records are written: as is said beside the release, or in it, or as this package does."""
+    if given is None:
+        return release.input or TableInput()
+    if not isinstance(given, TableInput):
+        return load_input(given, release.attributes)
+    if release.attributes is not None:
+        given.check(release.attributes)
+    return given
+
+
+def examine_records(
+    release: Release,
+    records: TableSource,
+    *,
+    units: TableSource,
+    geocodes: str | None = None,
+    person: str | None = None,
+    at_most: int | None = None,
+    excess: str = "refuse",
+    input: TableInput | FilePath | None = None,
+) -> Examined:
+    """Read records and areas, as far as they can be read, and gather all that is wrong with them.
+
+    Without a table of areas, nothing is said of the records' areas.
+    """
     attributes = release.attributes
     if attributes is None:
         raise InputError(f"release {release.name!r} states no attributes, so its queries cannot be counted")
-    if units is None:
-        raise InputError("records need a table of areas: all areas, inhabited or not, must be known")
     if excess not in EXCESS:
         raise InputError(f"excess is {excess!r}; it must be refuse or keep")
     if at_most is not None:
         whole(at_most, name="at_most")
     if at_most is not None and person is None:
         raise InputError("a limit on records per person needs a column that identifies people (--id)")
-    lengths, problems = None if geocodes is None else read_lengths(release, geocodes), Problems()
-    if lengths is None:
-        listed = read_units(units, problems)
-    else:
-        listed = read_table(units, words=["unit"], name="units", of="areas", problems=problems)
-    wanted = dict.fromkeys(["unit", *attributes.names, *([person] if person else [])])
-    table = read_table(records, words=list(wanted), name="records", problems=problems)
-    stop_unless_usable(listed, table)
-    tree = tree_of(listed, release, once=True) if lengths is None else nested_tree(listed, release, lengths)
-    kept = (
-        np.ones(table.rows, dtype=bool) if person is None else _at_most(table, person, at_most or 1, excess)
+    how, problems = input_of(release, input), Problems()
+    lengths = None if geocodes is None else read_lengths(release, geocodes)
+    tree = None
+    if units is not None:
+        tree = _read_areas(release, units, lengths, how.areas or TableInput(), problems)
+    names = tree.names.to_pylist() if tree is not None and how.ignore_case else ()
+    identifiers = [person] if person and person not in ("unit", *attributes.names) else []
+    columns = read_records(
+        records,
+        how,
+        values={"unit": names, **dict(attributes.values)},
+        identifiers=identifiers,
+        problems=problems,
     )
+    table, counted = columns.table, ~columns.left_out
+    if person in table.words:
+        counted &= _at_most(table, person, at_most or 1, excess, counted)
     unit, cell = _codes(table, tree, attributes)
-    tables = {query: attributes.tabulation(query) for query in queries_of(release)}
-    layout = Layout.of(release, tree, {query: strings(list(one.labels)) for query, one in tables.items()})
-    left_out = int(np.count_nonzero(~kept))
-    if left_out:
-        unit, cell = unit[kept], cell[kept]
-    told = (table.origin("records"),), table.format, table.rows, left_out
-    del table, listed
-    return CountTable(layout, _sums(layout, attributes, unit, cell), *told)
+    return Examined(problems, tree, columns, unit, cell, counted)
+
+
+def _read_areas(
+    release: Release,
+    units: TableSource,
+    lengths: list[int] | None,
+    how: TableInput,
+    problems: Problems,
+) -> Tree | None:
+    """Read the table of areas and make a tree of it, if it is one; else what is wrong is on the list."""
+    listed = read_records(
+        units,
+        how,
+        values=dict.fromkeys(("unit",) if lengths is not None else ("unit", "level"), ()),
+        optional=() if lengths is not None else ("parent",),
+        name="units",
+        of="areas",
+        missing="a text is missing",
+        problems=problems,
+    ).table
+    if not listed.usable or problems:
+        return None
+    before = problems.count
+    try:
+        if lengths is None:
+            return tree_of(listed, release, once=True)
+        return nested_tree(listed, release, lengths)
+    except InputError as error:
+        if problems.count == before:
+            problems.say(str(error))
+        return None
 
 
 def _sums(
@@ -141,33 +240,68 @@ def _distinct(keys: Integers, counts: Integers | None) -> tuple[Integers, Intege
     return keys[begin], np.add.reduceat(counts, begin) if len(begin) else counts
 
 
-def _codes(table: ReadTable, tree: Tree, attributes: Attributes) -> tuple[Integers, Integers]:
-    """Return the unit and the detailed cell of each record, or report what cannot be."""
-    problems, unit = table.problems, units_of(table, tree)
-    problems.rows(
-        (unit >= 0) & ~tree.leaf[unit],
-        "an area with others below it: records are in the lowest areas",
-        "unit",
-    )
+def _codes(table: ReadTable, tree: Tree | None, attributes: Attributes) -> tuple[Integers, Integers]:
+    """Return the unit and the detailed cell of each record, and report what cannot be.
+
+    Columns that are missing were reported, and the others are looked at.
+    """
+    problems, unit = table.problems, np.zeros(table.rows, dtype=np.int64)
+    if tree is not None and "unit" in table.words:
+        _report_short_codes(table, tree)
+        unit = units_of(table, tree)
+        text = "an area with others below it: records are in the lowest areas"
+        problems.rows((unit >= 0) & ~tree.leaf[unit], text, "unit")
     cell = np.zeros(table.rows, dtype=np.int64)
-    bad = np.zeros(table.rows, dtype=bool)
+    bad = np.full(table.rows, any(name not in table.words for name in attributes.names))
     for name, values in attributes.values:
+        if name not in table.words:
+            continue
         code = lookup(table.words[name], values).astype(np.int64)
+        near = _but_for_spelling(table.words[name], values)
+        text = f"a value that attribute {name!r} has but for capitals or spaces; ignore_case and trim in "
+        problems.unreadable(near, f"{text}[input] read it", name)
         problems.rows(code < 0, f"a value that attribute {name!r} does not have", name)
         bad |= code < 0
         cell = cell * len(values) + code
     inside = np.where(bad, 0, cell)
     wrong = impossible_cells(attributes)[inside] & ~bad
     problems.rows(wrong, "a combination of values that the release declares impossible", "all")
-    problems.stop()
     return unit, cell
 
 
-def _at_most(table: ReadTable, person: str, most: int, excess: str) -> NDArray[np.bool_]:
-    """Return which records count: at most so many of a person; more are reported, if they are refused."""
+def _but_for_spelling(words: Words, known: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which rows have a value that is known if capitals and spaces around it do not count."""
+    folded, exact = {value.casefold() for value in known}, set(known)
+    near = [text not in exact and text.strip().casefold() in folded for text in words.values.to_pylist()]
+    return np.array([*near, False])[words.codes]
+
+
+def _report_short_codes(table: ReadTable, tree: Tree) -> None:
+    """Report areas that are known with zeros before their code, which spreadsheets take away."""
+    words, names = table.words["unit"], tree.names.to_pylist()
+    short = [text for text in words.values.to_pylist() if text.isdecimal()]
+    widths = {len(name) for name in names if name.startswith("0") and name.isdecimal()} if short else set()
+    known = set(names) if widths else set()
+    for width in sorted(widths):
+        lost = {text for text in short if len(text) < width and text.zfill(width) in known} - known
+        if lost:
+            near = np.array([*(text in lost for text in words.values.to_pylist()), False])[words.codes]
+            text = f"an area whose code has lost zeros at its beginning; width = {width} in [input] reads it"
+            table.problems.unreadable(near, text, "unit")
+
+
+def _at_most(
+    table: ReadTable, person: str, most: int, excess: str, counted: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Return which records count: at most so many of a person; more are reported, if they are refused.
+
+    Records that are not `counted` anyway are nobody's.
+    """
     codes = table.words[person].codes
-    many = np.bincount(codes, minlength=1)
-    if not np.any(many > most):
+    nobody = int(codes.max(initial=-1)) + 1
+    codes = np.where(counted & (codes >= 0), codes, nobody)
+    many = np.bincount(codes, minlength=nobody + 1)
+    if not np.any(many[:nobody] > most):
         return np.ones(table.rows, dtype=bool)
     # places of each person's records in a random order, from the system's random bits
     order = np.random.default_rng(secrets.randbits(256)).permutation(table.rows)
@@ -177,6 +311,7 @@ def _at_most(table: ReadTable, person: str, most: int, excess: str) -> NDArray[n
     start = np.concatenate([[0], np.cumsum(many)])[codes[by]]
     kept = np.zeros(table.rows, dtype=bool)
     kept[by] = np.arange(table.rows) - start < most
+    kept[codes == nobody] = True
     if excess == "refuse":
         text = "an identifier occurs twice" if most == 1 else f"an identifier occurs more than {most} times"
         table.problems.rows(~kept, f"{text}; --at-most says how often it may", person)

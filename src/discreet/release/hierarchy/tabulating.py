@@ -12,13 +12,14 @@ import numpy as np
 from discreet.faces import Summarised
 from discreet.options import Measuring, Tabulating, asked_with
 from discreet.release import contents
+from discreet.release.admission import Request, admit
 from discreet.release.commit import free, staging
 from discreet.release.hierarchy.counts import CountTable
 from discreet.release.hierarchy.records import count_records
-from discreet.release.ledger_file import find_ledger, note_counts, open_ledger, read_ledger
+from discreet.release.ledger_file import note_counts, open_ledger, read_ledger
 from discreet.release.signing import read_key
 from discreet.release.tables import Folder, output_format
-from discreet.tables import Numbers, file_of
+from discreet.tables import Numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class Tabulated(Summarised):
     cells: int
     records: int
     left_out: int
+    incomplete: int
     at_most: int
     files: tuple[str, ...]
     ledger: Path | None
@@ -43,20 +45,24 @@ def tabulate(asked: Tabulating) -> Tabulated:
     lowest unit, and one column for each attribute. `units`, a table too, are all of them (unit, level,
     parent); with `geocodes` such as "2,5,11" they are the lowest ones only, and their first letters name
     those above. `id` is a column that identifies people; one may have at most `at_most` records (1), and
-    more are refused, or with excess="keep" that many are kept at random. The counts are confidential: they
-    are what `measure` takes.
+    more are refused, or with excess="keep" that many are kept at random. `input` says how the records are
+    written (a `TableInput`, or a file of it), if the release does not. The counts are confidential: they are
+    what `measure` takes.
 
     If `at_most` is above 1, a column of the counts says so, and the ledger of the population remembers it by
-    their content: the one named, that of the environment (DISCREET_LEDGER), or `discreet-ledger.json` beside
-    the records, with its `key` if it is signed. Nothing is spent.
+    their content: the one named, that of the environment (DISCREET_LEDGER), of a policy, or
+    `discreet-ledger.json` beside the records, with its `key` if it is signed. Nothing is spent. What policies
+    forbid is refused.
     """
     release, records, most = asked.release, asked.records, asked.at_most or 1
     free(asked.out)
-    named = find_ledger(asked.ledger, file_of(records))
+    # nothing is spent; a ledger is needed if it must remember how many records of a person the counts hold
+    rules = admit(records, Request(exact_counts=True, entered=most > 1), ledger=asked.ledger)
+    named = rules.ledger
     noting = named is not None and asked.id is not None and (most > 1 or bool(read_ledger(named).remembered))
     signer = read_key(asked.key) if noting else None
     if named is not None and noting:
-        open_ledger(named, asked.out, key=signer)
+        open_ledger(named, asked.out, key=signer, rules=rules)
     found = counted_records(asked)
     kind = output_format(asked.format, found.format)
     layout = found.layout
@@ -72,6 +78,7 @@ def tabulate(asked: Tabulating) -> Tabulated:
                 "version": version("discreet"),
                 "release": release.name,
                 "at_most": most,
+                "incomplete": found.incomplete,
                 "units": layout.tree.size,
                 "cells": layout.size,
             },
@@ -86,6 +93,7 @@ def tabulate(asked: Tabulating) -> Tabulated:
         cells=layout.size,
         records=found.records,
         left_out=found.left_out,
+        incomplete=found.incomplete,
         at_most=most,
         files=tuple(folder.names),
         ledger=named if noting else None,
@@ -102,6 +110,7 @@ def counted_records(asked: Tabulating | Measuring) -> CountTable:
         person=asked.id,
         at_most=asked.at_most,
         excess=asked.excess,
+        input=asked.input,
     )
 
 

@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 
 from discreet.faces import Displayed
 from discreet.noise import Noise
+from discreet.release.admission import Request, admit
 from discreet.release.ledger_file import find_ledger, read_ledger
 from discreet.release.manifests import JsonDict, read_manifest, read_receipt
 from discreet.release.mechanism.adaptive import Mechanism, column, fill, mechanism
@@ -368,6 +369,7 @@ def curate(
     from discreet.release.mechanism.records import count
 
     params, data, out = Path(params), Path(data), Path(out)
+    admit(data, Request(exact_counts=True, entered=False))
     configuration, specification = read_configuration(params), read_specification(params)
     errors: list[ErrorLine] = []
     groups: list[GroupLine] = []

@@ -23,8 +23,9 @@ import numpy as np
 
 from discreet.faces import Summarised
 from discreet.files import sha256
+from discreet.release.admission import admit
 from discreet.release.commit import free, staging
-from discreet.release.ledger_file import find_ledger, open_ledger
+from discreet.release.ledger_file import open_ledger
 from discreet.release.manifests import RECEIPT, JsonDict, read_manifest, read_receipt
 from discreet.release.mechanism.corrections import (
     Corrections,
@@ -212,8 +213,9 @@ def run(
     """Tabulate the records of `data` with the parameters of `params` into a new directory `out`.
 
     `engine` is a name, or an engine that is open already and stays so. `ledger` is the ledger of the
-    population; without it, the one that the environment names (DISCREET_LEDGER) or `discreet-ledger.json` in
-    `data` is used, and if there is none, nothing is noted. `key` is the file of the key if the ledger is
+    population; without it, the one that the environment names (DISCREET_LEDGER), a policy, or
+    `discreet-ledger.json` in `data` is used, and if there is none, nothing is noted. What policies forbid is
+    refused. `key` is the file of the key if the ledger is
     signed. Records that the ledger has a run of are refused unless `spend_again`.
 
     Guarantee. Assumed: the records are one for each person, the specification and the geography do not
@@ -224,15 +226,18 @@ def run(
     """
     options, clock, params = options or Options(), Clock(progress), Path(params)
     plan = RunPlan(params, options, read_configuration(params), read_specification(params))
-    water, named = read_water(params), find_ledger(ledger, data)
+    rules, water = admit(data, plan.request(spend_again), ledger=ledger), read_water(params)
+    named = rules.ledger
     plan.check(ledger=named is not None)
     free(out)
     signer, shared, before = None, None, None
     drafts = plan.entries()
     if named is not None:
         signer = read_key(key)
-        shared, before = open_ledger(named, out, key=signer)
+        shared, before = open_ledger(named, out, key=signer, rules=rules)
         before.allow(drafts[0], where=str(named))
+    for one in drafts:
+        rules.allow(one, before)
     # drawn up first: a budget that cannot be used is told before the long work
     _ = plan.mechanisms
 
@@ -247,7 +252,7 @@ def run(
         noisy, geography = _noisy_groups(plan, Path(data), Path(out), connection, clock, allowed)
     with clock.stage("post-processing"):
         processed = plan.process(noisy, geography, water)
-    with staging(out, shared, key=signer) as stage:
+    with staging(out, shared, key=signer, rules=rules) as stage:
         with clock.stage("writing") as tell:
             folder = Folder(stage.path, options.format, mark=plan.warning)
             rows = plan.write(folder, processed[0], geography, tell)

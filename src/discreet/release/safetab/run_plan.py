@@ -16,6 +16,7 @@ import numpy as np
 
 from discreet.errors import InputError
 from discreet.files import sha256
+from discreet.release.admission import Request
 from discreet.release.entry import Entry, now
 from discreet.release.mechanism.adaptive import Mechanism
 from discreet.release.mechanism.adaptive import noisy as noisy_groups
@@ -150,6 +151,11 @@ class RunPlan:
             every = len(self._exact) == len(self.mechanisms)
             reasons.append("no noise" if every else f"no noise at {', '.join(self._exact)}")
         return f"{NOT_PRIVATE}: {'; '.join(reasons)}" if reasons else None
+
+    def request(self, spend_again: bool) -> Request:
+        """Return what policies are asked for."""
+        rehearsal = self.options.rehearsal is not None
+        return Request(spend_again=spend_again, no_noise=bool(self._exact), rehearsal=rehearsal)
 
     def check(self, *, ledger: bool) -> None:
         """Raise unless budgets are infinite if and only if that was said, and the run fits into its ledger.

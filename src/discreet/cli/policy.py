@@ -1,0 +1,76 @@
+"""`discreet policy`: show the rules that bind some data, check a policy, and sign it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App
+
+from discreet.cli import console
+from discreet.cli.console import Screen, option, say
+
+File = Annotated[Path, option("The policy's file.")]
+
+app = App(
+    name="policy",
+    usage="Usage: discreet policy show|check|sign PATH [OPTIONS]",
+    help_epilogue="Examples:\n"
+    "  discreet policy show data/counts.csv\n"
+    "  discreet policy check data/discreet-policy.toml\n"
+    "  discreet policy sign data/discreet-policy.toml --key policy.key",
+)
+
+
+@app.command(name="show", usage="Usage: discreet policy show DATA [OPTIONS]")
+def show_rules(
+    data: Annotated[Path, option("The input of a run: a file or a directory.")],
+    /,
+    *,
+    ledger: Annotated[Path | None, option("The ledger that the run would name.", "FILE")] = None,
+    json: console.Json = False,
+) -> None:
+    """The rules that bind runs on some data, and what refuses one now."""
+    from discreet.answers.policy import in_force_answer
+    from discreet.release.policy_review import rules_in_force
+
+    Screen(json=json, quiet=True).tell(in_force_answer(rules_in_force(data, ledger=ledger)))
+
+
+@app.command(name="check", usage="Usage: discreet policy check PATH [OPTIONS]")
+def check_rules(path: File, /, *, json: console.Json = False) -> None:
+    """Check a policy, its signature, its ledger and its witness; status 2 if there is any problem."""
+    from discreet.answers.policy import policy_review_answer
+    from discreet.release.policy_review import review_policy
+
+    found = review_policy(path)
+    Screen(json=json, quiet=True).tell(policy_review_answer(found))
+    if not found.sound:
+        raise SystemExit(2)
+
+
+@app.command(name="sign", usage="Usage: discreet policy sign PATH --key FILE")
+def sign_rules(
+    path: File,
+    /,
+    *,
+    key: Annotated[Path, option("The key's file; it is made if it does not exist.", "FILE")],
+) -> None:
+    """Sign a policy, in a file beside it."""
+    from discreet.errors import DiscreetError
+    from discreet.release.policy import sign_policy, signature_file
+    from discreet.release.signing import new_key, read_key
+
+    made = not key.exists()
+    signer = new_key(key) if made else read_key(key)
+    assert signer is not None
+    try:
+        sign_policy(path, signer)
+    except DiscreetError:
+        if made:
+            key.unlink()
+        raise
+    say(
+        f"{path}: signed, in {signature_file(path).name}. After each change it must be signed again.",
+        f"Public key, for DISCREET_POLICY_KEY or /etc/discreet/policy-key.pub: {signer.public}",
+    )

@@ -1,0 +1,159 @@
+"""`check-records`: can these records be counted? All that is wrong, in one round, and an `[input]` for them.
+
+The records are confidential. What is said of them is how many rows have which problem, and where the first
+ones are; never a text of the file, unless its owner asks to be shown it.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from discreet.budget import TableInput
+from discreet.estimation.tree import Tree
+from discreet.faces import Summarised
+from discreet.options import Checking, asked_with
+from discreet.release.hierarchy.layout import lookup
+from discreet.release.hierarchy.record_columns import Mask, dialect_of
+from discreet.release.hierarchy.records import Examined, examine_records, input_of
+from discreet.release.hierarchy.suggestion import Suggestion, in_likely_encoding, suggest_input
+from discreet.tables import Problem, TableSource, held, is_there, open_table
+
+MOST_SHOWN = 20
+"""Texts of one column that are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedColumn:
+    """How a column of the records fits what the release asks for.
+
+    `missing` rows have no value; `unknown` ones have a text that is no value of the attribute, of which
+    `distinct` are different. `texts` are these, each with its number of rows, if they were asked for.
+    """
+
+    name: str
+    column: str
+    missing: int
+    unknown: int
+    distinct: int
+    texts: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordCheck(Summarised):
+    """What records are like: whether they can be counted, and all that is wrong with them.
+
+    `usable` is about the records as `[input]` reads them now; if another one was suggested, it says whether
+    they can be counted with that. `incomplete` records are left out because a value is missing, `excess` ones
+    because a person has more records than may count.
+    """
+
+    release: str
+    records: str
+    rows: int
+    areas: int | None
+    usable: bool
+    incomplete: int
+    excess: int
+    columns: tuple[CheckedColumn, ...]
+    problems: tuple[Problem, ...]
+    suggestion: Suggestion | None = None
+
+    @property
+    def sufficient(self) -> bool:
+        """Whether the records can be counted, with the suggestion if there is one."""
+        return self.usable if self.suggestion is None else self.suggestion.usable
+
+
+@asked_with(Checking)
+def check_records(asked: Checking) -> RecordCheck:
+    """Check whether records can be counted for a release, and report all that is wrong, nothing stopping it.
+
+    `records`, `units`, `geocodes`, `id`, `at_most`, `excess` and `input` are those of `tabulate`; without
+    `units` the areas of the records are not checked. With `suggest`, an `[input]` is made that would read the
+    file, as far as it can be known; what cannot is left for a person to fill in. With `show`, texts of the
+    file are part of the result: those that are no values, and the codes in a suggestion.
+    """
+    release, records = asked.release, held(asked.records)
+    if isinstance(records, str | os.PathLike) and not is_there(records):
+        open_table(records)  # says what is there instead
+    how = input_of(release, asked.input)
+    likely = in_likely_encoding(how, records)
+    found = _examined(asked, records, likely)
+    columns, suggestion = found.columns, None
+    if likely != how:  # the rest of it was read all the same, to find all problems at once
+        text = dialect_of(how).not_utf8.replace("windows-1252", likely.encoding)
+        found.problems.of(columns.table.problems.where, first_line=1).at(text)
+    if asked.suggest:
+        suggestion = suggest_input(release, records, found.tree, how, show=asked.show)
+        suggestion = suggestion.tried(_examined(asked, records, suggestion.table).problems.found)
+    incomplete = int(np.count_nonzero(columns.left_out))
+    shown = records if isinstance(records, str | os.PathLike) else columns.table.path
+    return RecordCheck(
+        release=release.name,
+        records=Path(shown).name,
+        rows=columns.table.rows,
+        areas=None if found.tree is None else found.tree.size,
+        usable=not found.problems,
+        incomplete=incomplete,
+        excess=columns.table.rows - int(np.count_nonzero(found.counted)) - incomplete,
+        columns=_checked_columns(found, dict(_values(asked)), show=asked.show),
+        problems=found.problems.found,
+        suggestion=suggestion,
+    )
+
+
+def _examined(asked: Checking, records: TableSource, how: TableInput) -> Examined:
+    return examine_records(
+        asked.release,
+        records,
+        units=asked.units,
+        geocodes=asked.geocodes,
+        person=asked.id,
+        at_most=asked.at_most,
+        excess=asked.excess,
+        input=how,
+    )
+
+
+def _values(asked: Checking) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    attributes = asked.release.attributes
+    return () if attributes is None else attributes.values
+
+
+def _checked_columns(
+    found: Examined, values: dict[str, tuple[str, ...]], *, show: bool
+) -> tuple[CheckedColumn, ...]:
+    """Return how each column fits, the area's first."""
+    columns, made = found.columns, []
+    for name in (name for name in ("unit", *values) if name in columns.texts):
+        words, texts = columns.table.words[name], columns.texts[name]
+        known = values.get(name) or _lowest(found.tree)
+        unknown: Mask = columns.unread[name].copy()
+        if known is not None:
+            unknown |= (lookup(words, known) < 0) & ~columns.missing[name]
+        many = np.bincount(texts.codes[unknown], minlength=1)
+        order = np.argsort(-many, kind="stable")[:MOST_SHOWN]
+        made.append(
+            CheckedColumn(
+                name=name,
+                column=columns.table.problems.written.get(name, name),
+                missing=int(np.count_nonzero(columns.missing[name])),
+                unknown=int(np.count_nonzero(unknown)),
+                distinct=int(np.count_nonzero(many)),
+                texts=tuple((texts.values[int(at)].as_py(), int(many[at])) for at in order if many[at])
+                if show
+                else (),
+            )
+        )
+    return tuple(made)
+
+
+def _lowest(tree: Tree | None) -> tuple[str, ...] | None:
+    """Return the names of the lowest areas."""
+    if tree is None:
+        return None
+    return tuple(name for name, leaf in zip(tree.names.to_pylist(), tree.leaf.tolist(), strict=True) if leaf)
