@@ -217,6 +217,11 @@ accused at most 93.98 are present.
     row = next((row for row in found.detections if row.false_positive_rate >= 1e-4), None)
     if row is None:
         return None
+    return accused_sentence(row, is_bound=bool(_at_most(found)))
+
+
+def accused_sentence(row: Detection, *, is_bound: bool) -> Sentence:
+    """Say whom someone finds who accuses few, at the lowest prior, and how often that is right."""
     prior, share = min(row.predictive)
     return sentence(
         "Someone who knows every other record, gives each target {prior}, sees everything published and "
@@ -224,7 +229,7 @@ accused at most 93.98 are present.
         "accused{most} {share} are present.",
         prior=chance_words(prior),
         rate=_rate(row.false_positive_rate),
-        most=_at_most(found),
+        most=" at most" if is_bound else "",
         found=_share_of_all(row.true_positive_rate),
         share=Quantity(share, Style.HUNDRED, _MOST),
     )
