@@ -104,6 +104,7 @@ FILES = {"--out", "--plot", "--csv", "--pdf", "--curve", "--tradeoff", "--export
 DIFFERENT: dict[str, dict[str, str]] = {
     # option: the name in Python, or what stands for it there
     "account": {"--unit": "ledger_release(unit=)"},
+    "calibrate": {"--risk": "calibrate_risk(risk=)"},
     "plan": {"--least-cost": "epsilon=None"},
     "risk explain": {"--main-only": "pairs"},
     "risk release": {"--main-only": "pairs", "--rho": "risk_profile", "--held-exact": "exact"},
