@@ -19,7 +19,7 @@ app = console.command(
 
 
 @app.default
-def explain(
+def explain_promise(
     *,
     epsilon: Annotated[str, option("The epsilon of the promise.", "E")],
     delta: Annotated[str, option("The delta of the promise, such as 1e-6; 0 is allowed.", "D")],
