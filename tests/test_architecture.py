@@ -62,6 +62,7 @@ ANY = {
     "render/charts.py": "ECharts, whose options are JSON",
     "render/pictures.py": "settings of Matplotlib",
     "report/plots.py": "options passed on to Matplotlib",
+    "report/printed.py": "XlsxWriter, which has no types",
     "report/workbook.py": "XlsxWriter, which has no types",
     "report/html/__init__.py": "options that `page` passes on to `gather`",
     "risk/attack.py": "options passed on to a method",

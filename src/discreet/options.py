@@ -9,6 +9,7 @@ cannot differ. What is imported here is light, because `--help` needs it.
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
@@ -18,6 +19,7 @@ from typing import Annotated, Literal, ParamSpec, TypeVar, get_args, get_origin
 
 from discreet.budget import Neighbours, Release, TableInput
 from discreet.budget.goals import Goal
+from discreet.errors import InputError
 from discreet.files import FilePath
 from discreet.numbers import Exact
 from discreet.tables import TableSource
@@ -474,6 +476,19 @@ class Estimating:
         FilePath | None,
         Option("Changes since an earlier release: its measurements.", "EARLIER", reads=Path | None),
     ] = None
+    prints: Annotated[
+        Sequence[str],
+        repeated_option(
+            'Tables to print, such as "age * sex": --out is a file .xlsx, .html or .csv, or a directory for '
+            "CSV files; may be repeated.",
+            "QUERY",
+            "print",
+        ),
+    ] = ()
+    margins: Annotated[
+        Literal["beside", "beneath", "none"],
+        Option("With --print: where margins of error stand. Default: beside.", "beside|beneath|none"),
+    ] = "beside"
     levels: Annotated[
         Sequence[str | Fraction],
         repeated_option("Levels of the intervals; default: 0.9 and 0.95; may be repeated.", "P", "level"),
@@ -494,6 +509,32 @@ class Estimating:
         FilePath | None,
         file_option("Combinations that some areas cannot have: unit, and columns of attributes."),
     ] = None
+    sampling: Annotated[
+        FilePath | None,
+        file_option(
+            "Sampling errors, so that intervals are about the population: columns unit, query, cell, and "
+            "sampling_variance, sampling_sd or rep_1, rep_2, ..."
+        ),
+    ] = None
+    replicate_factor: Annotated[
+        str | Fraction | None,
+        Option(
+            "With replicates: what their squared deviations are multiplied by, such as 4/80.",
+            "F",
+            reads=str | None,
+        ),
+    ] = None
+    replicate_noise: Annotated[
+        str | Fraction | None,
+        Option(
+            "With replicates that are noisy: the variance of their noise, to take off.", "V", reads=str | None
+        ),
+    ] = None
+    draws: Annotated[
+        int | None,
+        Option("Add this many draws of all estimates, with their covariances, for other programs.", "N"),
+    ] = None
+    seed: Annotated[int | None, Option("With draws: draw the same again.", "SEED")] = None
     within: Annotated[
         str | None,
         Option("Only the part of the Bureau's files within this area, such as a state.", "GEOCODE"),
@@ -506,3 +547,11 @@ class Estimating:
     format: Format = None
     for_spreadsheets: ForSpreadsheets = False
     streamed: bool | None = None
+
+    @property
+    def sources(self) -> list[FilePath]:
+        """The measurements: at least one."""
+        found = [self.noisy] if isinstance(self.noisy, str | os.PathLike) else list(self.noisy)
+        if not found:
+            raise InputError("there is nothing to estimate from: name the output of `measure`")
+        return found

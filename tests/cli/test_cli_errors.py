@@ -291,3 +291,43 @@ def test_a_directory_stands_for_the_release_or_the_ledger_in_it(discreet, refuse
         discreet("account", folder, "--quiet").out
         == discreet("account", folder / "release.toml", "--quiet").out
     )
+
+
+def test_a_misspelt_option_names_the_one_that_was_meant(refused, small):
+    for wrong in ("--record", "--recrods"):
+        line = refused("tabulate", small, wrong, "people.csv", "--units", "u.csv", "--out", "o")
+        assert f"unknown option {wrong}; did you mean --records?" in line
+
+
+def test_every_command_takes_a_directory_for_its_release_and_says_what_a_ledger_is(
+    discreet, refused, tmp_path
+):
+    ledger, folder = tmp_path / "ledger", tmp_path / "run"
+    ledger.mkdir()
+    folder.mkdir()
+    (folder / "release.toml").write_text(RELEASE.format(query="total", sensitivity=1))
+    assert discreet("ledger", "new", ledger).status == 0
+    assert "0 runs" in discreet("ledger", "show", ledger).out
+    accounts = [
+        ("account",),
+        ("show",),
+        ("report", "--out", tmp_path / "r.html"),
+        ("risk", "release", "--prior", "1/2"),
+        ("risk", "explain", "--prior", "1/2"),
+        ("verify", "--epsilon", "1", "--delta", "1e-9"),
+        ("accuracy",),
+    ]
+    for command, *more in accounts:
+        words = [more.pop(0)] if command == "risk" else []
+        assert "has no run that counts" in refused(command, *words, ledger, *more)
+    assert "has no run that counts" in refused("compare", folder, ledger)
+    plans = {
+        "calibrate": ("--epsilon", "1", "--delta", "1e-9"),
+        "plan": ("--epsilon", "1", "--keep", "State"),
+        "measure": ("--counts", "c.csv", "--out", "o"),
+        "tabulate": ("--records", "r.csv", "--units", "u.csv", "--out", "o"),
+    }
+    for command, more in plans.items():
+        assert f"is a ledger, of what was spent; {command} needs a release" in refused(command, ledger, *more)
+    assert "is a ledger" in refused("check-records", "r.csv", "--release", ledger)
+    assert "is a release; say what is claimed of it" in refused("verify", folder)

@@ -342,7 +342,7 @@ def test_files_that_cannot_be_used(discreet, refused, small, tmp_path):
     assert "two totals for one unit" in refused("ledger", "new", tmp_path / "b.json", *twice)
     assert "there is no ledger" in refused("ledger", "show", tmp_path / "none.json")
     assert "not a ledger" in refused("ledger", "show", small)
-    assert "cannot be read" in refused("ledger", "check", tmp_path)
+    assert "there is no ledger" in refused("ledger", "check", tmp_path)
     assert 'Did you mean "show"?' in refused("ledger", "shw", ledger)
 
 

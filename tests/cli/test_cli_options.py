@@ -19,6 +19,7 @@ from discreet.estimation import accuracy, plan
 from discreet.options import (
     Accounting,
     Calibrating,
+    Checking,
     Comparing,
     Estimating,
     Measuring,
@@ -43,6 +44,7 @@ Functions = tuple[Callable[..., object], ...]
 QUESTIONS: dict[str, tuple[type, Callable[..., object]]] = {
     "account": (Accounting, privacy_table),
     "calibrate": (Calibrating, calibrate),
+    "check-records": (Checking, release.check_records),
     "compare": (Comparing, compare),
     "estimate": (Estimating, release.estimate),
     "measure": (Measuring, release.measure),

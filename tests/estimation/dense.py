@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.budget import Attributes, Recode, Tabulation
+from discreet.budget import Attributes, Recode, Tabulation, Variable
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,8 @@ class Problem:
 def matrix(table: Tabulation) -> Any:
     """The query as a dense matrix of zeros and ones, attributes in the order of the release."""
     found = np.ones((1, 1))
-    for size, groups in zip(table.sizes, table.by_attribute, strict=True):
+    sizes = table.sizes if table.variables == 1 else (*table.sizes, table.variables)
+    for size, groups in zip(sizes, table.axes, strict=True):
         rows = np.zeros((len(groups), size))
         for place, group in enumerate(groups):
             rows[place, list(group)] = 1.0
@@ -36,9 +37,12 @@ def matrix(table: Tabulation) -> Any:
     return found
 
 
-def problem(seed: int) -> Problem:
+SUMS = (Variable(sum="hours", at_most=80), Variable(count="hours", above=80), Variable(sum="pay", at_most=9))
+
+
+def problem(seed: int, sums: int = 0) -> Problem:
     """Draw a problem: recodes that do not nest, uneven trees, levels without measurements, merged units,
-    exact totals and structural zeros."""
+    exact totals and structural zeros; with `sums`, some queries add up other variables than the counts."""
     rng = np.random.default_rng(seed)
     sizes = [int(rng.integers(1, 5)) for _ in range(rng.integers(1, 4))]
     while np.prod(sizes) > 12:
@@ -54,13 +58,16 @@ def problem(seed: int) -> Problem:
     zeros = []
     if rng.random() < 0.3:
         zeros.append({name: [str(rng.integers(size))] for name, size in zip(names, sizes, strict=True)})
-    attributes = Attributes(dict(zip(names, sizes, strict=True)), recodes, zeros)
+    variables = (Variable(), *SUMS[:sums])
+    attributes = Attributes(dict(zip(names, sizes, strict=True)), recodes, zeros, variables)
     queries = []
     for _ in range(6):
         choice = [[None, name, *(one for one in recodes if recodes[one].of == name)] for name in names]
         factors = [str(one[k]) for one in choice if (k := rng.integers(len(one)))]
         queries.append(" * ".join(factors) or "total")
     queries = list(dict.fromkeys(queries + ["detailed"] * (rng.random() < 0.7)))
+    of = [variables[int(rng.integers(len(variables)))].name if sums else "" for _ in queries]
+    queries = [f"{name} by {query}" if name else query for name, query in zip(of, queries, strict=True)]
     parent, starts = [-1] * int(rng.integers(1, 3)), [0]
     last = list(range(len(parent)))
     for depth in range(rng.integers(1, 4)):
@@ -91,7 +98,7 @@ def problem(seed: int) -> Problem:
         while unit >= 0:
             incidence[unit, place] = 1.0
             unit = parent[unit]
-    below = rng.poisson(3, size=(len(leaves), attributes.cells)).astype(float)
+    below = rng.poisson(3, size=(len(leaves), int(np.prod(attributes.axes)))).astype(float)
     for block in attributes.zeros():
         below[:, matrix(block).sum(axis=0) > 0] = 0.0
     truth = incidence @ below
@@ -117,7 +124,7 @@ class Dense:
 def solve(given: Problem) -> Dense:
     """Solve by eliminating the exact rows and inverting the normal equations on what they reach."""
     matrices = {query: matrix(given.attributes.tabulation(query)) for query in given.queries}
-    size = given.attributes.cells * given.incidence.shape[1]
+    size = int(np.prod(given.attributes.axes)) * given.incidence.shape[1]
     H, g, rows, totals = np.zeros((size, size)), np.zeros(size), [np.zeros((0, size))], [np.zeros(0)]
     zeros = [matrix(block) for block in given.attributes.zeros()]
     for unit in range(len(given.parent)):

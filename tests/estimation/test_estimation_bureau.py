@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,7 @@ def write(folder: Path, *, parts: int = 2, constraints: bool = False, shape: Any
                 for u in (1, 2, 3)
             ]
             held += [{"geocode": "01", "query_name": "sex_ub", "value": [90, 90], "sign": "<="}]
+            held += [{"geocode": "01", "query_name": "height_ub", "value": [90, 90], "sign": "<="}]
             pq.write_table(pa.Table.from_pylist(held), place / "constraints" / "part-0.parquet")
     noisy = folder / "noisy.csv"
     with noisy.open("w", newline="") as stream:
@@ -106,6 +108,8 @@ def test_equal_to_a_dense_solve(tmp_path: Path, constraints: bool, streamed: boo
     if constraints:
         totals = truth().sum(axis=(1, 2))
         exact = [(CODES[unit], "total", [totals[unit]]) for unit in (1, 2, 3)]
+        # a total of zero is a total of nobody
+        exact += [(CODES[unit], "detailed", [0] * 6) for unit in (1, 2, 3) if not totals[unit]]
     done = estimate(
         folder,
         tmp_path / "e",
@@ -114,7 +118,7 @@ def test_equal_to_a_dense_solve(tmp_path: Path, constraints: bool, streamed: boo
         format="csv",
         streamed=streamed,
     )
-    assert done.left_out == (("constraint 'sex_ub' (<=) at Region, 1 times",) if constraints else ())
+    assert done.left_out == (("constraint 'height_ub' (<=) at Region, 1 times",) if constraints else ())
     # the files state parameters; the true variance of 1/2 is smaller by 0.2 %
     text = noisy.read_text()
     small = next(law for (level, query), law in _laws().items() if (level, query) == ("Region", "total"))
@@ -199,11 +203,6 @@ def change(folder: Path, level: str, **columns: Any) -> None:
         ("Region", {"value": lambda one: one[1:] if len(one) > 1 else one}, "the attributes give it"),
         ("Region", {"query_shape": lambda one: one[::-1]}, "has shape"),
         ("District", {"geocode": lambda one: f"9{one}"}, "lies in no area of Region.parquet"),
-        (
-            "District",
-            {"geocode": lambda one: one.replace("0301", "0209")},
-            "an area of Region.parquet has no area below",
-        ),
     ],
 )
 def test_refusals(tmp_path: Path, level: str, columns: dict[str, Any], said: str) -> None:
@@ -250,6 +249,75 @@ def test_what_is_needed(tmp_path: Path) -> None:
     (folder / "Block.parquet").mkdir()
     with pytest.raises(InputError, match=r"Block.parquet, which is no level of release 'health'"):
         estimate(folder, tmp_path / "x", release=RELEASE)
+
+
+def test_an_area_without_areas_below_it(tmp_path: Path) -> None:
+    """Region 03 has no district: its own measurements are all that is known of it."""
+    folder, noisy = write(tmp_path)
+    change(folder, "District", geocode=lambda one: one.replace("0301", "0209"))
+    done = estimate(folder, tmp_path / "e", release=RELEASE, format="csv")
+    assert done.units == 10
+    manifest = json.loads((tmp_path / "e" / "manifest.json").read_text())
+    assert manifest["source"]["areas_without_areas_below"] == {"Region": 1}
+    assert RELEASE.attributes is not None
+    text = noisy.read_text().replace("0301,", "0209,")
+    noisy.write_text(text.replace(",0.5\n", f",{_laws()['Region', 'total'].true_variance()!r}\n"))
+    parent = np.array([-1, 0, 0, 0, 1, 1, 2, 2, 2, 2])
+    names = [*CODES[:-1], "0209"]
+    compare(tmp_path / "e", Dense(RELEASE.attributes, [noisy], parent=parent, names=names), names)
+
+
+def test_levels_that_are_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One level alone, as a path, as a directory, or two named one by one: what is there is used."""
+    folder, noisy = write(tmp_path)
+    assert RELEASE.attributes is not None
+    text = noisy.read_text().replace(",0.5\n", f",{_laws()['Region', 'total'].true_variance()!r}\n")
+    lines = text.splitlines()
+
+    def dense(units: list[int], parent: list[int]) -> Dense:
+        names = [CODES[unit] for unit in units]
+        kept = [line for line in lines if line.startswith("unit") or line.split(",")[0] in names]
+        noisy.write_text("\n".join(kept) + "\n")
+        assert RELEASE.attributes is not None
+        return Dense(RELEASE.attributes, [noisy], parent=np.array(parent), names=names)
+
+    alone = dense([1, 2, 3], [-1, -1, -1])
+    call = ["estimate", str(folder / "Region.parquet"), "--release", str(stated(tmp_path)), "--format", "csv"]
+    assert run([*call, "--out", str(tmp_path / "a"), "--query", "age"]) == 0
+    compare(tmp_path / "a", alone, ["01", "02", "03"])
+    done = estimate(folder / "Region.parquet", tmp_path / "s", release=RELEASE, streamed=True, format="csv")
+    compare(tmp_path / "s", alone, ["01", "02", "03"])
+    assert done.fit.degrees_of_freedom == pytest.approx(3 * (1 + 2 + 6 - 6))
+    both = [folder / "District.parquet", folder / "Nation.parquet"]
+    done = estimate(both, tmp_path / "b", release=RELEASE, queries=["sex"], format="csv")
+    assert done.releases == 1
+    compare(
+        tmp_path / "b",
+        dense([0, 4, 5, 6, 7, 8, 9], [-1, 0, 0, 0, 0, 0, 0]),
+        [CODES[unit] for unit in (0, 4, 5, 6, 7, 8, 9)],
+    )
+    capsys.readouterr()
+    (folder / "Region.parquet").rename(folder / "Parish.parquet")
+    assert run(["estimate", str(folder / "Parish.parquet"), *call[2:], "--out", str(tmp_path / "c")]) == 2
+    assert "Parish.parquet, which is no level of release 'health'" in " ".join(
+        capsys.readouterr().err.split()
+    )
+
+
+def test_exact_counts_beside_the_files(tmp_path: Path) -> None:
+    """State totals are published elsewhere: they come as a table."""
+    folder, noisy = write(tmp_path)
+    totals = truth().sum(axis=(1, 2))
+    (tmp_path / "held.csv").write_text(
+        "unit,query,cell,count\n" + "".join(f"{CODES[unit]},total,all,{totals[unit]}\n" for unit in (1, 2))
+    )
+    estimate(folder, tmp_path / "e", release=RELEASE, invariants=tmp_path / "held.csv", format="csv")
+    assert RELEASE.attributes is not None
+    noisy.write_text(
+        noisy.read_text().replace(",0.5\n", f",{_laws()['Region', 'total'].true_variance()!r}\n")
+    )
+    exact = [(CODES[unit], "total", [totals[unit]]) for unit in (1, 2)]
+    compare(tmp_path / "e", Dense(RELEASE.attributes, [noisy], exact, names=CODES), CODES)
 
 
 def test_constraints_that_contradict_each_other(tmp_path: Path) -> None:

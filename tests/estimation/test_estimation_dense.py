@@ -13,10 +13,10 @@ from discreet.estimation.solution import solve as solve_component
 from discreet.estimation.tree import Tree
 
 
-def compare(seed: int) -> tuple[float, int, int, int]:
+def compare(seed: int, sums: int = 0) -> tuple[float, int, int, int]:
     """Return the largest relative difference, the number of components with units not determined from
     below, and the numbers of cells that are not determined at all, and that are exact."""
-    given = problem(seed)
+    given = problem(seed, sums)
     model = Model(given.attributes, given.queries)
     dense = solve(given)
     tree = Tree(given.parent, given.kind, given.starts)
@@ -99,10 +99,22 @@ def test_many_random_problems() -> None:
     assert max(compare(seed)[0] for seed in range(1000, 4000)) < 1e-8
 
 
-def compare_unions(seed: int) -> tuple[float, int, int]:
+@pytest.mark.parametrize("sums", [1, pytest.param(2, marks=pytest.mark.slow), 3])
+def test_sums_beside_counts(sums: int) -> None:
+    """What is added up is one more axis of the dense system; nothing ties two variables but zeros of both."""
+    found = [compare(seed, sums) for seed in range(40)]
+    assert max(one[0] for one in found) < 1e-8
+    assert sum(one[2] > 0 for one in found) > 5
+
+
+def test_sums_of_unions() -> None:
+    assert max(compare_unions(seed, 2)[0] for seed in range(30)) < 1e-8
+
+
+def compare_unions(seed: int, sums_of: int = 0) -> tuple[float, int, int]:
     """Return the largest relative difference of sums over random units, and of the covariances of two such
     sums, and how many of these are exact, and how many were not determined unit by unit."""
-    given = problem(seed)
+    given = problem(seed, sums_of)
     rng = np.random.default_rng([seed, 1])
     dense, units = solve(given), len(given.parent)
     told = tuple(given.kinds)

@@ -10,11 +10,11 @@ import pytest
 from health import RELEASE, records, truth
 
 from discreet.release import create_ledger, estimate, measure, tables, tabulate
-from discreet.release.hierarchy import estimate_table, measurements, measuring
+from discreet.release.hierarchy import estimate_table, measurements, measuring, record_columns
 from discreet.release.hierarchy import records as counting
 
 PLACES: list[tuple[Any, str, int]] = [
-    (counting, "read_table", 1),
+    (record_columns, "read_table", 1),
     (counting, "_codes", 1),
     (measurements, "read_table", 1),
     (estimate_table, "count_ends", 3),

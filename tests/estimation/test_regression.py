@@ -193,7 +193,7 @@ def test_half_noise_in_thirty_rows_is_admitted(about: str) -> None:
 
 def test_intervals_cover_and_naive_slopes_do_not() -> None:
     """2,000 tables, standard error 0.5 %."""
-    design = Design(30, 0.8, by_size=True, seed=3)
+    design = Design(30, 0.8, seed=3)
     covered, unbounded = design.coverage(2000)
     assert 0.935 <= covered[0] <= 0.965
     assert unbounded[0] < 0.01
@@ -227,7 +227,7 @@ def table_of(rows: int = 40, *, seed: int = 7) -> dict[str, Floats]:
 
 @pytest.mark.parametrize("weights", [None, "w"])
 @pytest.mark.parametrize("noise", [{}, {"x": 0.0, "y": 0}])
-def test_without_noise_it_is_least_squares_with_the_hc2_sandwich(
+def test_without_noise_it_is_least_squares_with_the_hc3_sandwich(
     weights: str | None, noise: dict[str, float]
 ) -> None:
     frame = table_of()
@@ -238,7 +238,7 @@ def test_without_noise_it_is_least_squares_with_the_hc2_sandwich(
     beta = inverse @ z.T @ (w * frame["y"])
     residual = frame["y"] - z @ beta
     leverage = w * ((z @ inverse) * z).sum(axis=1)
-    meat = (z * ((w * residual) ** 2 / (1 - leverage))[:, None]).T @ z
+    meat = (z * ((w * residual) / (1 - leverage))[:, None] ** 2).T @ z
     coefficients = (found.intercept, *found.slopes)
     assert np.allclose([one.estimate for one in coefficients], beta, rtol=1e-12)
     assert np.allclose([one.naive for one in coefficients], beta, rtol=1e-12)

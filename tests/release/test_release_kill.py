@@ -176,7 +176,7 @@ def killed_with_a_policy(bound: Crashes, moments: Callable[[int], Iterable[int]]
 
 
 def test_killed_at_the_last_operations_with_a_policy(bound: Crashes) -> None:
-    seen = killed_with_a_policy(bound, lambda many: range(many - 9, many + 1))
+    seen = killed_with_a_policy(bound, lambda many: range(many - 7, many - 1, 2))
     # announced; appeared and not yet seen by the witness; seen and not yet settled
     assert {(False, True, False), (True, True, True), (True, True, False)} <= seen
 

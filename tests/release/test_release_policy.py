@@ -25,6 +25,7 @@ from discreet.release import (
     Total,
     change_total,
     check_ledger,
+    check_records,
     create_ledger,
     measure,
     new_key,
@@ -313,6 +314,10 @@ def test_the_ledger_that_a_policy_names(agency: Agency, monkeypatch: pytest.Monk
     assert agency.run("two") == 2
     monkeypatch.setenv("DISCREET_LEDGER", str(agency.elsewhere / "office.json"))
     assert agency.run("two", "--spend-again") == 0
+    monkeypatch.delenv("DISCREET_LEDGER")
+    agency.rules('ledger.file = "."')  # a directory stands for the ledger in it
+    assert agency.run("three") == 0
+    assert len(read_ledger(agency.ledger).entries) == 1
 
 
 def test_a_witness_sees_every_entry_once(agency: Agency) -> None:
@@ -530,6 +535,9 @@ sex = ["f", "m"]
     agency.rules('may.exact_counts = "never"')
     with pytest.raises(PolicyError, match=r"rule may\.exact_counts"):
         tabulate(release, records, agency.folder / "counts", units=units)
+    check_records(release, records, units=units)  # tells how many rows have which problem
+    with pytest.raises(PolicyError, match=r"rule may\.exact_counts"):
+        check_records(release, records, units=units, show=True)
     agency.rules("ledger.required = true")
     tabulate(release, records, agency.folder / "counts", units=units)  # nothing is spent
     with pytest.raises(PolicyError, match=r"rule ledger\.required"):  # nobody would remember the 2
@@ -638,10 +646,11 @@ def test_what_a_check_remarks(agency: Agency, capsys: pytest.CaptureFixture[str]
 
 # -- nobody reads records unasked --------------------------------------------------------------------------
 
-READERS = {"read_counts", "count_records", "counted_records", "count"}
+READERS = {"read_counts", "count_records", "counted_records", "examine_records", "count"}
 """Functions that give exact counts of confidential data; `count` is that of `mechanism/records.py`."""
 
 ASKING = {
+    "release/hierarchy/record_check.py": "check_records",
     "release/hierarchy/measuring.py": "measure",
     "release/hierarchy/tabulating.py": "tabulate",
     "release/safetab/curator.py": "curate",
@@ -691,7 +700,7 @@ def test_whoever_reads_confidential_counts_asks_the_policies() -> None:
             for one in ast.walk(node)
             if isinstance(one, ast.Call)
             and isinstance(one.func, ast.Name)
-            and one.func.id in READERS | {"_exact_counts", "_noisy_groups"}
+            and one.func.id in READERS | {"_exact_counts", "_examined", "_noisy_groups"}
         ]
         assert reads, name
         assert asked[0] < min(reads), f"{function} of {name} reads before it asks"

@@ -355,7 +355,7 @@ def test_queries_that_can_be_estimated_are_rows(visit: Callable[..., Any]) -> No
     assert table["Region", "age"][:2] == ["not asked", "–"]
     assert table["District", "age"][:2] == ["4.47", "± 9"]  # variance 20
     groups = page.locator("table tr.wb-groups th").all_inner_texts()
-    assert groups[1:] == ["noise", "best estimate", "margin of the best estimate, relative"]
+    assert groups[1:] == ["noise", "best estimate (noise only)", "margin of the best estimate, relative"]
 
 
 def test_relative_errors_are_of_one_query(visit: Callable[..., Any]) -> None:
@@ -371,7 +371,7 @@ def test_relative_errors_are_of_one_query(visit: Callable[..., Any]) -> None:
     state = State.of("pl94-2020-persons").with_settings("accuracy", {"query": "hispanic"})
     page = visit(f"/accuracy?s={to_link(state)}")
     wait_for_text(page, "Best estimates use all queries and levels together")
-    wait_for_text(page, "95 % margin of the best estimate of hispanic, over the size.")
+    wait_for_text(page, "95 % margin (noise only) of the best estimate of hispanic, over the size.")
     found = accuracy(persons).by_query
     said = "; ".join(
         f"{level_name(level.name)} ± {margin_text(found[level.name, 'hispanic'].margin95)}"

@@ -23,7 +23,7 @@ from discreet.accounting.values import read, read_probabilities
 from discreet.budget.claims import Claim
 from discreet.budget.levels import Level
 from discreet.budget.neighbours import Neighbours, main_case, one_case
-from discreet.budget.noise_table import levels_of
+from discreet.budget.noise_table import levels_of, times
 from discreet.budget.release import Release
 from discreet.errors import InputError, PrecisionError
 from discreet.faces import Summarised
@@ -54,6 +54,7 @@ class NoiseChange:
 
     name: str
     events: tuple[Noise, Noise]
+    step: Fraction = Fraction(1)
 
     @property
     def before(self) -> Fraction:
@@ -73,9 +74,9 @@ class NoiseChange:
         return old, new
 
     @property
-    def margins(self) -> tuple[int, int]:
+    def margins(self) -> tuple[float, float]:
         """The exact 95 % margins of error, before and after: 95 % of the time the noise is within them."""
-        old, new = (event.margin(LEVEL) for event in self.events)
+        old, new = (times(event.margin(LEVEL), self.step) for event in self.events)
         return old, new
 
     @property
@@ -158,7 +159,7 @@ def changes(before: Release, after: Release) -> tuple[LevelChange, ...]:
     old = {(row.level, row.query): row.event for row in before.variance_table()}
     levels: dict[str, list[NoiseChange]] = {}
     for row in after.variance_table():
-        change = NoiseChange(row.query, (old[row.level, row.query], row.event))
+        change = NoiseChange(row.query, (old[row.level, row.query], row.event), row.step)
         levels.setdefault(row.level, []).append(change)
     return tuple(
         LevelChange(name, max(query.factor for query in queries)[1], tuple(queries))
@@ -608,7 +609,8 @@ def _least(
 def margins(release: Release, wanted: Mapping[str, Exact]) -> Release:
     """Return the release of least cost whose queries at these levels have the wanted 95 % margins of error.
 
-    The noise is a whole number, so a margin M is met if 95 % of the time it is within the whole part of M.
+    The noise is a whole number, so a margin M is met if 95 % of the time it is within the whole part of M, of
+    sums in units of what they are of.
     The variance is the largest that meets it, rounded down by at most a ten-thousandth, so that the losses
     keep the lattice of the other levels.
 
@@ -627,11 +629,12 @@ def margins(release: Release, wanted: Mapping[str, Exact]) -> Release:
             raise InputError(
                 f"the margin of error of level {name!r} is {float(size):.6g}; at most 1e10 is allowed"
             )
-        variance = widest(math.floor(size), unit)
-        result = result.with_variances({name: variance})
-        for level in release.levels:
-            if level.name == name:
-                _check_noise(level, size, variance)
+        level = release.level(name)
+        steps = {query.name: query.variable.step for query in level.queries}
+        by_step = {step: widest(math.floor(size / step), unit) for step in set(steps.values())}
+        variances = {query: by_step[step] for query, step in steps.items()}
+        result = result.with_variances({(name, query): size for query, size in variances.items()})
+        _check_noise(level, size, variances)
     return result
 
 
@@ -656,12 +659,16 @@ def widest(margin: int, unit: Fraction) -> Fraction:
     return 1 / step
 
 
-def _check_noise(level: Level, margin: Fraction, variance: Fraction) -> None:
+def _check_noise(level: Level, margin: Fraction, variances: Mapping[str, Fraction]) -> None:
     """Refuse a margin for Laplace noise, and one that leaves next to no noise, or nothing but noise."""
     if level.has_laplace:
         raise InputError(f"level {level.name!r} has Laplace noise; margins of error are for Gaussian noise")
     for query in level.queries:
-        least, most = LEAST * query.sensitivity**2, MOST * query.sensitivity**2
+        variance, least, most = (
+            variances[query.name],
+            LEAST * query.sensitivity**2,
+            MOST * query.sensitivity**2,
+        )
         if not least <= variance <= most:
             raise InputError(
                 f"the margin of error of level {level.name!r} is {float(margin):.6g}; for query "
@@ -687,6 +694,8 @@ def _with_margins(asked: Calibrating, relation: Neighbours, small: Fraction) -> 
 def matching_noise(first: Release, second: Release) -> list[tuple[str, NoiseChange]]:
     """Return levels and noise of all queries that stand under the same names in both releases.
 
+    A sum with another bound, unit or weight is another query.
+
     >>> from discreet.budget import load
     >>> level, query = matching_noise(load("dhc-2020-persons"), load("dhc-2020-persons-pr"))[0]
     >>> level, query.name, str(query.before), str(query.after)
@@ -694,22 +703,33 @@ def matching_noise(first: Release, second: Release) -> list[tuple[str, NoiseChan
     """
     other = {(level, row.query): row for level, rows in levels_of(second).items() for row in rows}
     return [
-        (level, NoiseChange(row.query, (row.event, match.event)))
+        (level, NoiseChange(row.query, (row.event, match.event), row.step))
         for level, rows in levels_of(first).items()
         for row in rows
         if (match := other.get((level, row.query))) is not None
+        and first.variables[row.query] == second.variables[row.query]
     ]
 
 
 @dataclass(frozen=True, slots=True)
 class VarianceLine:
-    """Queries of a level whose noise changes alike: variances and 95 % margins before and after."""
+    """Queries of a level whose noise changes alike: variances and 95 % margins before and after.
+
+    Variances are of the noise, in units; margins of sums in what is summed, and so is one `step`.
+    """
 
     level: str
     queries: tuple[str, ...]
     before: Fraction
     after: Fraction
-    margins: tuple[int, int]
+    margins: tuple[float, float]
+    step: Fraction = Fraction(1)
+
+    @property
+    def deviations(self) -> tuple[float, float]:
+        """The standard deviations before and after, in what is summed."""
+        before, after = (times(math.sqrt(one), self.step) for one in (self.before, self.after))
+        return before, after
 
     @property
     def change(self) -> float:
@@ -719,12 +739,12 @@ class VarianceLine:
 
 def variance_lines(changes: Iterable[tuple[str, NoiseChange]]) -> tuple[VarianceLine, ...]:
     """Return changes, each with its level, with queries that change alike together."""
-    alike: dict[tuple[str, Fraction, Fraction, tuple[int, int]], list[str]] = {}
+    alike: dict[tuple[str, Fraction, Fraction, tuple[float, float], Fraction], list[str]] = {}
     for level, one in changes:
-        alike.setdefault((level, one.before, one.after, one.margins), []).append(one.name)
+        alike.setdefault((level, one.before, one.after, one.margins, one.step), []).append(one.name)
     return tuple(
-        VarianceLine(level, tuple(names), before, after, margins)
-        for (level, before, after, margins), names in alike.items()
+        VarianceLine(level, tuple(names), before, after, margins, step)
+        for (level, before, after, margins, step), names in alike.items()
     )
 
 

@@ -47,6 +47,7 @@ def noise_differences(before: Release, after: Release) -> NoiseDifferences:
     ratios: dict[str, list[Fraction]] = {}
     for level, query in both:
         ratios.setdefault(level, []).append(query.after / query.before)
+    same = {(level, query.name) for level, query in both}
     old, new = (
         {(level, row.query) for level, rows in levels_of(release).items() for row in rows}
         for release in (before, after)
@@ -54,6 +55,6 @@ def noise_differences(before: Release, after: Release) -> NoiseDifferences:
     return NoiseDifferences(
         variance_lines(both),
         tuple(LevelRatio(level, min(found), max(found)) for level, found in ratios.items()),
-        tuple(sorted(old - new)),
-        tuple(sorted(new - old)),
+        tuple(sorted(old - same)),
+        tuple(sorted(new - same)),
     )

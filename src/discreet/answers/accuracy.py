@@ -19,8 +19,9 @@ from discreet.answers.answer import (
 )
 from discreet.answers.describing import describes
 from discreet.answers.figure import Axis, Cells, Line, Notation, Panel, Picture, Points
-from discreet.answers.quantity import Quantity, Style
+from discreet.answers.quantity import Quantity, Style, margin_quantity
 from discreet.answers.release import query_words
+from discreet.answers.sums import counts_word
 from discreet.budget import Release
 from discreet.budget.level_names import level_name
 from discreet.estimation.accuracy import Accuracy, MarginLine, QueryAccuracy, margin_lines
@@ -33,7 +34,7 @@ _SIZES = (
     Column(key="cells"),
     Column("sd of the noise", "noise_sd"),
     Column("sd of the estimate", "sd"),
-    Column("95 % margin", "margin95"),
+    Column("95 % margin (noise only)", "margin95"),
 )
 LEVELS = (Column("level", is_text=True), Column("query", "query", is_text=True), Column(key="level"))
 """The first columns of a table of levels and queries."""
@@ -119,7 +120,7 @@ def sizes_panel(margins: Mapping[str, float], unit: str) -> Panel:
     who = "people in the group" if unit == "person" else f"{unit}s in the group"
     x = Axis(who, 10.0, 1e6, is_log=True, written=Notation.COUNT)
     least = 10.0 ** math.floor(math.log10(low))
-    y = Axis("95 % margin over the size", least, is_log=True, written=Notation.PERCENT)
+    y = Axis("95 % margin (noise only) over the size", least, is_log=True, written=Notation.PERCENT)
     return Panel(x, y, tuple(lines))
 
 
@@ -175,7 +176,7 @@ def noise_cells(line: MarginLine) -> tuple[Cell, Cell]:
     if line.noise is None:
         return "not asked", _NOTHING
     deviation, margin = line.noise
-    return Quantity(deviation, Style.MARGIN), _plus_minus(Quantity(margin, Style.COUNT))
+    return Quantity(deviation, Style.MARGIN), _plus_minus(margin_quantity(margin))
 
 
 def estimate_cells(line: MarginLine, unknown: str = _NOTHING) -> tuple[Cell, Cell]:
@@ -231,10 +232,10 @@ def margins_section(release: Release, estimates: Accuracy | None) -> Answer:
         )
     columns = [Column("level", is_text=True), Column("query", is_text=True)]
     if estimates is not None:
-        columns += map(Column, ("estimate, standard deviation", "estimate, 95 % margin"))
+        columns += map(Column, ("estimate, standard deviation", "estimate, 95 % margin (noise only)"))
         columns += map(Column, ("noise, standard deviation", "noise, 95 % margin"))
     else:
-        columns += map(Column, ("standard deviation", "95 % margin of error"))
+        columns += map(Column, ("standard deviation", "95 % margin of error (noise only)"))
     rows = tuple(
         (
             level_name(line.level),
@@ -244,6 +245,7 @@ def margins_section(release: Release, estimates: Accuracy | None) -> Answer:
         )
         for line in margin_lines(release, estimates)
     )
-    table = AnswerTable(tuple(columns), rows, "Margins of error by level and query, in counts", groups=True)
+    title = f"Margins of error by level and query, in {counts_word(release)}"
+    table = AnswerTable(tuple(columns), rows, title, groups=True)
     command = f"discreet accuracy {release.name}"
     return Answer("Accuracy with this noise", body=(said, table), command=command)

@@ -208,13 +208,20 @@ class Illustration:
 
 @dataclass(frozen=True, slots=True)
 class Caution:
-    """What limits how an answer may be read; `about` names the release, where there are several."""
+    """What limits how an answer may be read; `about` names the release, where there are several. A `loud` one
+    says that the answer may be wrong.
+
+    >>> print(Caution("The numbers contradict each other.", loud=True))
+    WARNING: The numbers contradict each other.
+    """
 
     text: str
     about: str = ""
+    loud: bool = False
 
     def __str__(self) -> str:
-        return f"Note on {self.about}: {self.text}" if self.about else f"Note: {self.text}"
+        head = "WARNING" if self.loud else "Note"
+        return f"{head} on {self.about}: {self.text}" if self.about else f"{head}: {self.text}"
 
 
 @dataclass(frozen=True, slots=True)

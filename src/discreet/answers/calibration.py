@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
@@ -16,6 +15,7 @@ from discreet.accounting.calibration import (
 from discreet.answers.answer import (
     Answer,
     AnswerTable,
+    Cell,
     Column,
     Fact,
     Marked,
@@ -26,7 +26,7 @@ from discreet.answers.answer import (
     sentence,
 )
 from discreet.answers.describing import describes
-from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.answers.quantity import NumberKind, Quantity, Style, margin_quantity
 from discreet.answers.release import claim_text, heading, query_words, scaled_sizes
 from discreet.budget import AnswerKind
 from discreet.budget.level_names import level_name
@@ -125,7 +125,7 @@ of the noise of 10 queries of Block would be ± 39 instead of ± 42.
         return said
     alike = [line for line in lines if line.level == lines[-1].level]
     common = max(alike, key=lambda line: len(line.queries))
-    before, after = (Quantity(margin, Style.COUNT) for margin in common.margins)
+    before, after = map(margin_quantity, common.margins)
     return sentence(
         "{said} The margin of the noise of {queries} of {level} would be ± {after}{instead}.",
         said=said,
@@ -209,6 +209,13 @@ def _query_record(query: NoiseChange) -> dict[str, object]:
     return {"name": query.name, "before": before, "after": after, "margins": list(query.margins)}
 
 
+def _margin(margin: float, sign: str) -> Cell:
+    """Write a margin in a table; whole numbers without a sign stay numbers."""
+    if sign:
+        return sentence(sign + "{margin}", margin=margin_quantity(margin))
+    return margin if isinstance(margin, int) else margin_quantity(margin)
+
+
 def variance_table(lines: Sequence[VarianceLine], *, named: int = 1, sign: str = "") -> AnswerTable:
     """Return noise before and after; up to `named` queries that change alike are named in their line.
 
@@ -232,8 +239,8 @@ def variance_table(lines: Sequence[VarianceLine], *, named: int = 1, sign: str =
             level_name(line.level),
             query_words(line.queries, most=named),
             *(Quantity(variance, Style.BRIEF) for variance in (line.before, line.after)),
-            *(Quantity(math.sqrt(one), Style.BRIEF, digits=4) for one in (line.before, line.after)),
-            *(sentence(sign + "{m}", m=Quantity(m, Style.COUNT)) if sign else m for m in line.margins),
+            *(Quantity(one, Style.BRIEF, digits=4) for one in line.deviations),
+            *(_margin(margin, sign) for margin in line.margins),
             Quantity(line.change, Style.PERCENT_CHANGE),
         )
         for line in lines

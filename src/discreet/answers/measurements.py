@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from discreet.answers.answer import Answer, Fact, Paragraph, Part, sentence
 from discreet.answers.describing import describes
+from discreet.answers.fit import fit_caution, fit_sentence, residual_table
 from discreet.answers.ledger import ledger_note
 from discreet.answers.quantity import Quantity, Style
 from discreet.answers.release import relation
+from discreet.answers.sums import clipped_records, clipped_sentences
 from discreet.budget.level_names import level_name
 from discreet.files import json_fields
 from discreet.release.entry import several
+from discreet.release.hierarchy.clipping import Clipped
 from discreet.release.hierarchy.estimates import Estimated
+from discreet.release.hierarchy.fit_report import fit_record, fit_warnings
 from discreet.release.hierarchy.measuring import Measured
 from discreet.release.hierarchy.tabulating import Tabulated
 from discreet.release.rehearsal import NOT_PRIVATE
@@ -40,6 +44,12 @@ def _counted(number: int, what: str) -> str:
 
 def _files(names: tuple[str, ...]) -> Paragraph:
     return Paragraph(f"Files: {', '.join(names)}.")
+
+
+def _clipped_record(record: dict[str, object], clipped: Sequence[Clipped]) -> dict[str, object]:
+    """Return what clipping took away, for machines; a release without sums has no such key."""
+    del record["clipped"]
+    return {"clipped": clipped_records(clipped)} if clipped else {}
 
 
 # -- exact counts --------------------------------------------------------------------------------------------
@@ -98,6 +108,9 @@ def measured_answer(done: Measured) -> Answer:
     """Say what a run wrote, and what it spent."""
     rho = Quantity(done.rho, Style.FRACTION)
     record = {**json_fields(done, name="release"), "rho": rho, "exact": done.exact}
+    record |= _clipped_record(record, done.clipped)
+    if not done.left_out:
+        del record["left_out"]
     spent = "" if done.rehearsal is None else NOT_PRIVATE
     facts = (Fact("rho spent", rho, spent), Fact("cells", _count(done.cells)))
     return Answer(
@@ -140,6 +153,7 @@ def _measured_body(done: Measured, rho: Quantity) -> Iterator[Part]:
             "[input] says. How many is confidential: `discreet check-records` counts them."
         )
     yield _ESTIMATES[done.post]
+    yield from map(Paragraph, clipped_sentences(done.clipped))
     yield _files(done.files)
     yield from ledger_note(done.ledger, "counts", counted=done.rehearsal is None)
 
@@ -151,14 +165,20 @@ def _measured_body(done: Measured, rho: Quantity) -> Iterator[Part]:
 def estimated_answer(done: Estimated) -> Answer:
     """Say what a run of `estimate` wrote, and what kind of estimates they are."""
     facts = (Fact("estimates", _count(done.cells)), Fact("areas", _count(done.units)))
+    caution = fit_caution(done.fit, numbered=done.numbered)
     lost = f", {done.undetermined} of them not determined" if done.undetermined else ""
+    record = json_fields(done, undetermined="not_determined")
+    record |= _clipped_record(record, done.clipped)
+    record["fit"] = fit_record(done.fit, numbered=done.numbered)
     return Answer(
         "Estimates",
-        json_fields(done, undetermined="not_determined"),
+        record,
         tuple(_estimated_body(done)),
         facts,
+        () if caution is None else (caution,),
         command="discreet estimate",
-        summary=f"{done.cells} estimates of {done.units} areas{lost}, in {done.out}: {', '.join(done.files)}",
+        summary=f"{done.cells} estimates of {done.units} areas{lost}, in {done.out}: {', '.join(done.files)}"
+        + "".join(f"\n  WARNING: {text}" for text in fit_warnings(done.fit)),
     )
 
 
@@ -187,4 +207,32 @@ def _estimated_body(done: Estimated) -> Iterator[Part]:
         yield sentence(
             "No measurement determines {many} of them; they are left empty.", many=_count(done.undetermined)
         )
+    yield from map(Paragraph, clipped_sentences(done.clipped))
+    yield from intervals_said(sampled=done.sampled)
+    if done.draws:
+        yield Paragraph(
+            f"Draws: {done.draws} of every estimate. Each is the estimate less an error drawn anew, with the "
+            "covariances of all areas and tables."
+        )
+    yield fit_sentence(done.fit)
+    if done.fit.warning:
+        yield residual_table(done.fit, numbered=done.numbered)
     yield _files(done.files)
+
+
+def intervals_said(*, sampled: bool) -> Iterator[Paragraph]:
+    """Say what intervals and margins of error allow for."""
+    if not sampled:
+        yield Paragraph(
+            "Intervals: noise only. They hold the count as it is in the data, not that of a population of "
+            "which the data are a sample."
+        )
+        return
+    yield Paragraph(
+        "Intervals: noise and sampling. They are about the population, as far as the sampling errors given "
+        "are right."
+    )
+    yield Paragraph(
+        "CAUTION: sampling errors computed from confidential records are a release of their own. They must "
+        "be public already, or protected and paid for; nothing here does so."
+    )

@@ -143,6 +143,15 @@ class Style(Enum):
         return Quantity(value, self, digits=digits)
 
 
+def margin_quantity(margin: float) -> Quantity:
+    """Return a margin of noise: whole numbers as they are, others in three digits.
+
+    >>> print(margin_quantity(1234), margin_quantity(12.345))
+    1,234 12.3
+    """
+    return Quantity(margin, Style.COUNT if isinstance(margin, int) else Style.MARGIN)
+
+
 @dataclass(frozen=True, slots=True)
 class Quantity:
     """A number with what it claims, its style and the digits that hold.

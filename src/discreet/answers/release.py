@@ -18,6 +18,7 @@ from discreet.answers.answer import (
 )
 from discreet.answers.describing import describes
 from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.answers.sums import counts_word, sums_notes, variable_record
 from discreet.budget import ALIASES, AnswerKind, Claim, Neighbours, Release, Row
 from discreet.budget.level_names import level_name
 from discreet.budget.levels import Level
@@ -98,6 +99,7 @@ def _body(release: Release) -> Iterator[Part]:
     total = rho_total(release)
     yield Paragraph(heading(release))
     yield Paragraph(_calibration(release))
+    yield from map(Paragraph, sums_notes(release))
     rho = {level.name: level.spent(release.neighbours) for level in release.levels}
     for level, rows in levels_of(release).items():
         yield ""
@@ -201,10 +203,9 @@ tables of counts. One path: no levels are merged.
         "as it is where none are merged."
     )
     levels, tables = len(release.levels), sum(len(level.queries) for level in release.levels)
-    many = (
-        f"{levels} level{'s' if levels != 1 else ''}, {tables} table{'s' if tables != 1 else ''} of counts."
-    )
-    body: list[Part] = [joined_words([_calibration(release), many, paths])]
+    what = counts_word(release)
+    many = f"{levels} level{'s' * (levels != 1)}, {tables} table{'s' * (tables != 1)} of {what}."
+    body: list[Part] = [joined_words([_calibration(release), many, paths]), *sums_notes(release)]
     body += [] if rho_total(release) is None else [_budget_table(release)]
     body.append(_noise_table(release))
     return Answer("Parameters", body=tuple(body), command=f"discreet show {release.name}")
@@ -291,7 +292,10 @@ def release_record(release: Release) -> dict[str, object]:
             {
                 "name": level.name,
                 "rho": None if level.has_laplace else str(level.spent(release.neighbours)),
-                "queries": [_query_record(row) for row in noise[level.name]],
+                "queries": [
+                    _query_record(row) | variable_record(release.variables[row.query])
+                    for row in noise[level.name]
+                ],
             }
             for level in release.levels
         ],

@@ -46,6 +46,7 @@ from discreet.answers.release import (
     relation,
 )
 from discreet.answers.risk import (
+    OF_SUMS,
     belief_sentence,
     chance_words,
     luck_sentence,
@@ -56,6 +57,7 @@ from discreet.answers.risk import (
 )
 from discreet.answers.risk_everything import accused_sentence
 from discreet.answers.risk_explain import LOPSIDED
+from discreet.answers.sums import has_sums
 from discreet.budget import Release, load_preset, preset_names
 from discreet.budget.level_names import level_name
 from discreet.numbers import DIGITS, Interval, exact_text
@@ -490,6 +492,10 @@ _ASSUMED = {
 def _limits(found: Facts) -> Answer:
     release, account = found.release, found.account
     items = [_item(name, text) for name, text in _ASSUMED.items()]
+    if has_sums(release):
+        items.append(
+            _item("Bounded amounts.", "A record adds to a sum at most what its bound allows. " + OF_SUMS)
+        )
     if release.neighbours != account.neighbours:
         items.append(
             _item(

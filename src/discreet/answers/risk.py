@@ -64,6 +64,12 @@ _COLUMNS = (
 )
 
 
+OF_SUMS = (
+    "Of sums, a target who is present adds the whole bound, and is known to: the most telling case. Someone "
+    "who adds less is better hidden."
+)
+
+
 @describes(RiskProfile)
 def risk_answer(profile: RiskProfile) -> Answer:
     """Say how much the best adversary learns: from one count, from each level, from everything.
@@ -256,6 +262,8 @@ def _body(profile: RiskProfile) -> Iterator[Part]:
         f"record; {bounds}. Posteriors are those of a target who is present. {largest}Left out: records that "
         "change together with the target's (see --people), and what is published without noise."
     )
+    if profile.has_sums:
+        yield Paragraph(OF_SUMS)
 
 
 # -- the numbers of a row ----------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from discreet.answers.answer import Answer, Paragraph, Sentence, sentence
 from discreet.answers.quantity import Quantity, Style
 from discreet.answers.release import claim_text, relation
 from discreet.answers.risk import (
+    OF_SUMS,
     advantage_of,
     belief_of,
     belief_sentence,
@@ -106,10 +107,11 @@ def _in_short(profile: RiskProfile, found: WholeRisk | None) -> Iterator[Line]:
     worst = max(profile.one_count, key=lambda row: row.advantage)
     place = place_words(worst.scope)
     query = f" ({unmarked(worst.query)})" if worst.query != "one count" else ""
+    noun = "sum" if worst.what.startswith("one sum") else "count"
     # the area's count, not the area of "State, A-G"'s
     sees = (
         f"Someone who knows {_others(profile)} in the {place}, gives the target {_prior(profile)} and sees "
-        f"only the {place.partition(' of ')[0]}'s count{query}"
+        f"only the {place.partition(' of ')[0]}'s {noun}{query}"
     )
     nothing = sentence(
         "- *With nothing published*, someone who gives the target {prior} and says the likelier answer is "
@@ -181,6 +183,8 @@ def _level(profile: RiskProfile, count: Risk, level: Risk) -> Sentence:
 
 
 def _left_out(profile: RiskProfile) -> Iterator[Line]:
+    if profile.has_sums:
+        yield f"- Smaller amounts. {OF_SUMS}"
     yield sentence(
         "- Luck. The numbers are averages over the noise, and over the answers yes and no as the adversary "
         "expects them. {luck}",

@@ -208,9 +208,9 @@ def _remarks(found: TabulationAccount) -> Iterator[str]:
         "groups that get a total only."
     )
     yield (
-        "MOE: 95 % margin of error of a published cell. thresholds: the counts from which a group gets these "
-        f"tables: {tables}. T: below {tabulation.below}, a group that got a total only is dropped if its "
-        "noisy count is not above T."
+        "MOE: 95 % margin of error (noise only) of a published cell. thresholds: the counts from which a "
+        f"group gets these tables: {tables}. T: below {tabulation.below}, a group that got a total only is "
+        "dropped if its noisy count is not above T."
     )
     if found.configuration.privacy == "zcdp" and any(one.costs for one in found.passes):
         yield (

@@ -11,6 +11,7 @@ from discreet.budget.neighbours import Neighbours, cases
 from discreet.budget.presets import ALIASES, load, load_file, load_preset, preset_names, preset_titles
 from discreet.budget.release import Release, Row
 from discreet.budget.spine import Spine
+from discreet.budget.variables import RecordWeight, Variable
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, grouped
 
 __all__ = [
@@ -25,11 +26,13 @@ __all__ = [
     "Neighbours",
     "Query",
     "Recode",
+    "RecordWeight",
     "Release",
     "Row",
     "Spine",
     "TableInput",
     "Tabulation",
+    "Variable",
     "cases",
     "grouped",
     "load",

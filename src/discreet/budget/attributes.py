@@ -3,7 +3,8 @@
 A query is a text such as `"hispanic * cenrace"`: the product of attributes and recodes. `"total"`
 is the product of nothing and `"detailed"` that of all attributes. Each attribute enters a query in one of
 three ways: in full (each value separately), not at all (all values together), or by a recode (some values
-together).
+together). `"hours by sex"` sums another variable than the counts of the release. To estimates, what is added
+up is one more attribute, which every query splits and takes one value of.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from math import prod
 
 from discreet.budget.toml import FieldError, a_table, hint, inside, line, no_repeats, quoted, whole_number
 from discreet.budget.toml_lines import Place
+from discreet.budget.variables import BY, COUNT, Variable
 from discreet.memory import Forgetful, set_fields
 from discreet.numbers import shown
 
@@ -66,6 +68,8 @@ class Factor:
 class Tabulation(Forgetful):
     """A query as a table: one factor for each attribute that it splits, in the order of writing.
 
+    `variable` is the number of what it adds up, among so many `variables`; None: each of them.
+
     >>> sexes = Attributes({"sex": ["f", "m"], "age": ["0-17", "18+"]})
     >>> table = sexes.tabulation("age * sex")
     >>> table.cells, list(table.labels)
@@ -75,6 +79,8 @@ class Tabulation(Forgetful):
     name: str
     factors: tuple[Factor, ...]
     sizes: tuple[int, ...]
+    variable: int | None = 0
+    variables: int = 1
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -84,7 +90,7 @@ class Tabulation(Forgetful):
     @property
     def cells(self) -> int:
         """The number of cells."""
-        return prod(self.shape)
+        return prod(self.shape) * (self.variables if self.variable is None else 1)
 
     @property
     def labels(self) -> Iterator[str]:
@@ -98,6 +104,14 @@ class Tabulation(Forgetful):
         """The groups of each attribute: one group of all its values if the query does not split it."""
         split = {factor.attribute: factor.groups for factor in self.factors}
         return tuple(split.get(number, (tuple(range(size)),)) for number, size in enumerate(self.sizes))
+
+    @cached_property
+    def axes(self) -> tuple[Groups, ...]:
+        """The groups of each attribute, and last of the variables, if there are several."""
+        if self.variables == 1:
+            return self.by_attribute
+        chosen = range(self.variables) if self.variable is None else (self.variable,)
+        return (*self.by_attribute, tuple((number,) for number in chosen))
 
     def is_full(self, attribute: int) -> bool:
         """Whether each value of the attribute is counted separately."""
@@ -127,12 +141,15 @@ recode; did you mean "age"?
     values: tuple[tuple[str, tuple[str, ...]], ...]
     recodes: tuple[tuple[str, Recode], ...]
     impossible: tuple[tuple[tuple[str, tuple[str, ...]], ...], ...]
+    variables: tuple[Variable, ...] = (COUNT,)
+    """What is added up: first what plain counts are."""
 
     def __init__(
         self,
         values: Mapping[str, Iterable[str] | int],
         recodes: Mapping[str, Recode] | None = None,
         impossible: Iterable[Mapping[str, Iterable[str]]] = (),
+        variables: Iterable[Variable] = (COUNT,),
     ) -> None:
         set_fields(
             self,
@@ -141,6 +158,7 @@ recode; did you mean "age"?
             impossible=tuple(
                 tuple((name, tuple(words)) for name, words in each.items()) for each in impossible
             ),
+            variables=tuple(variables),
         )
         if not self.values:
             raise FieldError("attributes has no attribute; it must have at least one with its values")
@@ -156,6 +174,28 @@ recode; did you mean "age"?
         for number, combination in enumerate(self.impossible):
             with inside("impossible", number):
                 self._check_combination(combination)
+        for variable in self.variables:
+            if variable.name and variable.name in self._factors:
+                text = f"{shown(variable.name)} is an attribute or a recode, and is summed"
+                raise FieldError(f"{text}; each name may be used once")
+
+    def with_variables(self, variables: Iterable[Variable]) -> Attributes:
+        """Return the attributes with what a release adds up, plain counts first."""
+        variables = tuple(variables)
+        if variables == self.variables:
+            return self
+        zeros = [dict(combination) for combination in self.impossible]
+        return Attributes(dict(self.values), dict(self.recodes), zeros, variables)
+
+    def detailed(self, variable: Variable) -> str:
+        """Return the query of all attributes that adds up a variable."""
+        return f"{variable.name}{BY}{DETAILED}" if variable.name else DETAILED
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """How many values each attribute has, and last how many variables there are, if there are several."""
+        many = len(self.variables)
+        return self.sizes if many == 1 else (*self.sizes, many)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -182,8 +222,10 @@ recode; did you mean "age"?
         name, text = query, query
         if sums and "=" in query:
             name, _, text = (part.strip() for part in query.partition("="))
+        variable, text = self._variable(text.strip())
+        among = variable, len(self.variables)
         if text.strip() == TOTAL:
-            return Tabulation(name, (), self.sizes)
+            return Tabulation(name, (), self.sizes, *among)
         parts = self.names if text.strip() == DETAILED else [part.strip() for part in text.split("*")]
         factors = tuple(self._factor(part, query, sums) for part in parts)
         split = [factor.attribute for factor in factors]
@@ -193,7 +235,20 @@ recode; did you mean "age"?
                     f"query {shown(query)} splits attribute {shown(self.names[attribute])} twice; each "
                     "attribute may be used once, directly or through one recode"
                 )
-        return Tabulation(name, factors, self.sizes)
+        return Tabulation(name, factors, self.sizes, *among)
+
+    def variable_of(self, query: str) -> Variable:
+        """Return what a query adds up, by its name."""
+        return self.variables[self._variable(query.rpartition("=")[2].strip())[0]]
+
+    def _variable(self, text: str) -> tuple[int, str]:
+        """Return the number of what a query adds up, and what it is split by."""
+        for number, variable in enumerate(self.variables):
+            if variable.name and text == variable.name:
+                return number, TOTAL
+            if variable.name and text.startswith(variable.name + BY):
+                return number, text.removeprefix(variable.name + BY)
+        return 0, text
 
     def zeros(self) -> tuple[Tabulation, ...]:
         """Return the combinations that no record can have, as tables of cells that are all zero."""
@@ -210,7 +265,7 @@ recode; did you mean "age"?
             ranks = chosen.get(attribute, range(len(known)))
             groups, labels = tuple((rank,) for rank in ranks), tuple(known[rank] for rank in ranks)
             factors.append(Factor(number, groups, labels))
-        return Tabulation(name, tuple(factors), self.sizes)
+        return Tabulation(name, tuple(factors), self.sizes, None, len(self.variables))
 
     def _factor(self, part: str, query: str, sums: bool) -> Factor:
         name, bracket, inner = (word.strip() for word in part.partition("["))

@@ -30,6 +30,7 @@ from discreet.budget.toml import (
     quoted,
     whole_number,
 )
+from discreet.budget.variables import number_columns
 from discreet.memory import set_fields
 from discreet.numbers import shown
 
@@ -268,9 +269,10 @@ class TableInput:
     def check(self, attributes: Attributes) -> None:
         """Check that the values it gives are those of the attributes."""
         known = dict(attributes.values)
+        others = ("unit", *number_columns(attributes.variables))
         for name, one in self.columns:
             with inside("columns", name):
-                if name not in known and (name != "unit" and (near := hint(name, known))):
+                if name not in known and (name not in others and (near := hint(name, [*known, *others[1:]]))):
                     raise FieldError(f"[input] names {shown(name)}, which is not an attribute{near}")
                 if name not in known and one.bands:
                     text = f"bands of {shown(name)}, which is not an attribute; there are "

@@ -16,6 +16,7 @@ from functools import cached_property
 
 from discreet.budget.neighbours import Neighbours
 from discreet.budget.toml import FieldError, exact, line, no_repeats, whole_number
+from discreet.budget.variables import COUNT, RecordWeight, Variable
 from discreet.memory import Forgetful, set_fields
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from discreet.numbers import Exact, shown
@@ -29,12 +30,15 @@ class Query:
     """One query of a level: exactly one of `share`, `rho`, `variance` and `scale`.
 
     `sensitivity` is how much one record changes a count; `groups` is how many counts of the query
-    one record is part of.
+    one record is part of. A query of sums states the `variable` that it adds up, and its noise is in units of
+    that. The variable's bound is its sensitivity, or of a person with several records a multiple of it.
 
     >>> Query(name="age by sex", rho="73/10000").event("bounded")
     DiscreteGaussian(variance=Fraction(10000, 73), sensitivity=1, times=1)
     >>> Query(name="groups", rho="1/1250", groups=9).event("unbounded")
     DiscreteGaussian(variance=Fraction(5625, 1), sensitivity=1, times=9)
+    >>> Query(name="hours by sex", variable=Variable(sum="hours", at_most=80), variance=400).event("bounded")
+    DiscreteGaussian(variance=Fraction(400, 1), sensitivity=80, times=1)
     """
 
     name: str
@@ -44,6 +48,7 @@ class Query:
     scale: Fraction | None
     sensitivity: int
     groups: int
+    variable: Variable
 
     def __init__(
         self,
@@ -53,8 +58,9 @@ class Query:
         rho: Exact | None = None,
         variance: Exact | None = None,
         scale: Exact | None = None,
-        sensitivity: int = 1,
+        sensitivity: int | None = None,
         groups: int = 1,
+        variable: Variable = COUNT,
     ) -> None:
         set_fields(self, name=line(name, name="name of a query", field=("name",)))
         stated = dict(zip(WAYS, (share, rho, variance, scale), strict=True))
@@ -66,8 +72,16 @@ class Query:
         for way, value in stated.items():
             label = f"{way} of query {shown(name)}"
             set_fields(self, **{way: None if value is None else exact(value, name=label, field=(way,))})
-        for key, count in (("sensitivity", sensitivity), ("groups", groups)):
+        change = variable.bound if sensitivity is None else sensitivity
+        for key, count in (("sensitivity", change), ("groups", groups)):
             set_fields(self, **{key: whole_number(count, name=f"{key} of query {shown(name)}", field=(key,))})
+        set_fields(self, variable=variable)
+        if self.sensitivity % variable.bound:
+            raise FieldError(
+                f"sensitivity of query {shown(name)} is {self.sensitivity}; the bound of what it adds up is "
+                f"{variable.bound}, so leave it out (a multiple is for people with several records)",
+                field=("sensitivity",),
+            )
 
     @property
     def way(self) -> str:
@@ -99,7 +113,24 @@ class Query:
 
     def with_variance(self, variance: Exact) -> Query:
         """Return the query with discrete Gaussian noise of this variance."""
-        return Query(name=self.name, variance=variance, sensitivity=self.sensitivity, groups=self.groups)
+        size = exact(variance, name=f"variance of query {shown(self.name)}", field=("variance",))
+        return replace(self, variance=size, share=None, rho=None, scale=None)
+
+    def weighted_by(self, weight: RecordWeight | None) -> Query:
+        """Return the query in a release with this weight: as many records change it as before.
+
+        A query that has a weight keeps it, or one record would change it by more than is accounted for.
+        """
+        variable = self.variable.weighted_by(weight)
+        if self.variable.weight is not None and variable != self.variable:
+            text = (
+                f"query {shown(self.name)} has the weight {shown(self.variable.weight.column)} with its bound"
+            )
+            raise FieldError(f"{text}, which is not that of the release", field=("queries", self.name))
+        if variable == self.variable:
+            return self
+        records = self.sensitivity // self.variable.bound
+        return replace(self, variable=variable, sensitivity=records * variable.bound)
 
     def scaled(self, factor: Fraction) -> Query:
         """Return the query with its variance multiplied by `factor`; a share stays, its level's rho changes.
@@ -164,6 +195,11 @@ class Level(Forgetful):
                 f"shares of the queries of {label} add up to {shown(sum(shares))}; they must add up to 1",
                 field=("queries",),
             )
+
+    def weighted_by(self, weight: RecordWeight | None) -> Level:
+        """Return the level in a release with this weight."""
+        queries = tuple(query.weighted_by(weight) for query in self.queries)
+        return self if queries == self.queries else Level(name=self.name, rho=self.rho, queries=queries)
 
     @property
     def has_laplace(self) -> bool:

@@ -32,16 +32,29 @@ def levels_of(release: Release) -> dict[str, list[Row]]:
     return {level.name: list(release.run_table((level.name,))) for level in release.levels}
 
 
+def times(number: float, step: Fraction) -> float:
+    """Return so many units as what they are worth; a whole number of whole units stays one.
+
+    >>> times(3, Fraction(1, 2)), times(3, Fraction(10)), times(3.5, Fraction(1, 2))
+    (1.5, 30, 1.75)
+    """
+    return number * step.numerator if step.denominator == 1 else number * step.numerator / step.denominator
+
+
 @dataclass(frozen=True, slots=True)
 class NoiseLine:
-    """Queries of a level that have equal noise; 95 % of the time it is within `margin`."""
+    """Queries of a level that have equal noise; 95 % of the time it is within `margin`.
+
+    The variance is that of the noise, in units; of sums the standard deviation and the margin are in what is
+    summed.
+    """
 
     level: str
     queries: tuple[str, ...]
     row: Row
     variance: float
     deviation: float
-    margin: int
+    margin: float
 
 
 def noise_lines(release: Release) -> tuple[NoiseLine, ...]:
@@ -56,11 +69,12 @@ def noise_lines(release: Release) -> tuple[NoiseLine, ...]:
     for level, rows in levels_of(release).items():
         alike: dict[object, list[Row]] = {}
         for row in rows:
-            alike.setdefault((row.event, row.share), []).append(row)
+            alike.setdefault((row.event, row.share, row.step), []).append(row)
         for same in alike.values():
             noise, names = same[0].single(), tuple(one.query for one in same)
-            variance = noise.true_variance()
-            lines.append(NoiseLine(level, names, same[0], variance, variance**0.5, noise.margin()))
+            variance, margin = noise.true_variance(), times(noise.margin(), same[0].step)
+            deviation = times(variance**0.5, same[0].step)
+            lines.append(NoiseLine(level, names, same[0], variance, deviation, margin))
     return tuple(lines)
 
 

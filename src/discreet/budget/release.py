@@ -12,7 +12,7 @@ from discreet.budget.attributes import Attributes
 from discreet.budget.claims import STATED, AnswerKind, Claim
 from discreet.budget.input import TableInput
 from discreet.budget.level_names import find_level
-from discreet.budget.levels import Level
+from discreet.budget.levels import Level, Query
 from discreet.budget.neighbours import RELATIONS, Neighbours
 from discreet.budget.spine import Runs, Spine
 from discreet.budget.toml import (
@@ -26,6 +26,7 @@ from discreet.budget.toml import (
     one_of,
     parse_toml,
 )
+from discreet.budget.variables import BY, COUNT, RecordWeight, Variable
 from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.memory import Forgetful, set_fields
@@ -37,13 +38,17 @@ UNITS = ("person", "household", "housing unit", "establishment")
 
 
 class Row(NamedTuple):
-    """One line of the table of noise: `share` is of the level's rho; Laplace noise has a scale and no rho."""
+    """One line of the table of noise: `share` is of the level's rho; Laplace noise has a scale and no rho.
+
+    The noise is a whole number of units; one unit is worth `step`.
+    """
 
     level: str
     query: str
     event: Noise
     rho: Fraction | None
     share: Fraction | None
+    step: Fraction = Fraction(1)
 
     @property
     def variance(self) -> Fraction | None:
@@ -74,9 +79,10 @@ class Release(Forgetful, Summarised):
 
     `neighbours` is the relation the noise was calibrated for. `rho`, if stated, is the total, and the
     levels must add up to it. Without a spine there is one path, with the number 1. If `attributes` say what
-    a record can be, every query is a product of them. `kind` says what an account of it is: "exact", an upper
-    "bound", or a "model" that leaves part of the real release out; the last two need a `reason`. `input` says
-    how the records are written; it is no part of what is released, so releases that differ in it are equal.
+    a record can be, every query is a product of them. With a `weight`, records count as their weights. `kind`
+    says what an account of it is: "exact", an upper "bound", or a "model" that leaves part of the real
+    release out; the last two need a `reason`. `input` says how the records are written; it is no part of what
+    is released, so releases that differ in it are equal.
 
     >>> from discreet.budget import Query
     >>> state = Level(name="State", rho="1/2", queries=[Query(name="total", share=1)])
@@ -102,6 +108,7 @@ class Release(Forgetful, Summarised):
     attributes: Attributes | None
     kind: AnswerKind
     reason: str
+    weight: RecordWeight | None
     input: TableInput | None = field(compare=False)
 
     def __init__(
@@ -119,6 +126,7 @@ class Release(Forgetful, Summarised):
         attributes: Attributes | None = None,
         kind: str = AnswerKind.EXACT,
         reason: str = "",
+        weight: RecordWeight | None = None,
         input: TableInput | None = None,
     ) -> None:
         set_fields(
@@ -128,10 +136,11 @@ class Release(Forgetful, Summarised):
             unit=one_of(unit, UNITS, name="unit", field=("unit",)),
             neighbours=one_of(neighbours, RELATIONS, name="neighbours", field=("neighbours",)),
             rho=None if rho is None else exact(rho, name="rho of the release", field=("rho",)),
-            levels=tuple(levels),
+            levels=tuple(level.weighted_by(weight) for level in levels),
             spine=spine,
             sources=_lines(sources, "sources"),
             notes=_lines(notes, "notes"),
+            weight=weight,
             attributes=attributes,
             kind=AnswerKind(one_of(kind, [one.value for one in STATED], name="kind", field=("kind",))),
             reason=line(reason, name="reason", field=("reason",), empty=True),
@@ -150,16 +159,20 @@ class Release(Forgetful, Summarised):
         names = [level.name for level in self.levels]
         no_repeats(names, name=f"release {shown(name)}", field=("levels",))
         self._check_budgets()
+        self._check_variables()
+        if attributes is not None:
+            plain = COUNT.weighted_by(weight)
+            known = {plain.name: plain} | {one.name: one for one in self.variables.values()}
+            set_fields(self, attributes=attributes.with_variables(known.values()))
         for index, level in enumerate(self.levels if attributes is not None else ()):
             for query in level.queries:  # every query is a product of the attributes
                 with inside("levels", index, "queries", query.name):
-                    assert attributes is not None
-                    attributes.tabulation(query.name)
+                    self._check_name(query)
         with inside("spine"):
             self._check_paths()
-        if input is not None and attributes is not None:
+        if input is not None and self.attributes is not None:
             with inside("input"):
-                input.check(attributes)
+                input.check(self.attributes)
 
     @cached_property
     def _runs(self) -> dict[int, Runs]:
@@ -202,6 +215,43 @@ class Release(Forgetful, Summarised):
                 "both must agree",
                 field=("rho",),
             )
+
+    @property
+    def variables(self) -> dict[str, Variable]:
+        """What each query adds up, by the query's name."""
+        return {query.name: query.variable for level in self.levels for query in level.queries}
+
+    def _check_variables(self) -> None:
+        """What is added up under one name, or of one column, is one thing in the whole release."""
+        known: dict[str, Variable] = {}
+        units = {} if self.weight is None else {self.weight.column: self.weight.unit}
+        for index, level in enumerate(self.levels):
+            for query in level.queries:
+                one, column = query.variable, query.variable.column
+                keys = [query.name] if self.attributes is None else [query.name, f"{one.name}{BY}"]
+                if any(known.setdefault(key, one) != one for key in keys):
+                    raise FieldError(
+                        f"query {shown(query.name)} adds up {shown(one.name or 'records')} with another "
+                        "bound, unit or weight than a query before; a release has one of each",
+                        field=("levels", index, "queries", query.name),
+                    )
+                if column is not None and units.setdefault(column, one.unit) != one.unit:
+                    raise FieldError(
+                        f"query {shown(query.name)} rounds {shown(column)} to units of {one.unit}, and "
+                        f"{units[column]} elsewhere; a column has one unit",
+                        field=("levels", index, "queries", query.name),
+                    )
+
+    def _check_name(self, query: Query) -> None:
+        """A query must be a product of the attributes, and be called after what it adds up."""
+        assert self.attributes is not None
+        found, stated = self.attributes.variable_of(query.name), query.variable
+        if found != stated:
+            name = stated.name
+            what = f"adds up {shown(name)}" if name else "counts records"
+            due = f'"{name}", or "{name}{BY}..."' if name else "by the attributes that split it"
+            raise FieldError(f"query {shown(query.name)} {what}, so it must be called {due}")
+        self.attributes.tabulation(query.name)
 
     def _check_paths(self) -> None:
         paths = self._runs.items()  # a spine that does not fit the levels is refused here
@@ -288,13 +338,13 @@ class Release(Forgetful, Summarised):
         whole_run = sum((levels[name].precision(self.neighbours) for name in run), Fraction(0))
         for query, event in zip(top.queries, top.events(self.neighbours), strict=True):
             if not event.is_gaussian:
-                yield Row("+".join(run), query.name, event, None, None)
+                yield Row("+".join(run), query.name, event, None, None, query.variable.step)
                 continue
             if len(run) > 1:
                 event = event.resized(event.size * own / whole_run)
             share = None if top.has_laplace else event.precision / whole_run
             rho = event.precision / (1 if self.neighbours == "bounded" else 2)
-            yield Row("+".join(run), query.name, event, rho, share)
+            yield Row("+".join(run), query.name, event, rho, share, query.variable.step)
 
     def scaled(self, factor: Exact, *, level: str | None = None) -> Release:
         """Return the release with all variances, or those of one level, multiplied by an exact factor.

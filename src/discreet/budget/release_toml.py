@@ -12,12 +12,13 @@ from discreet.budget.levels import WAYS, Level, Query
 from discreet.budget.release import Release
 from discreet.budget.spine import Spine
 from discreet.budget.toml import FieldError, a_list, a_table, inside, quoted
+from discreet.budget.variables import VARIABLE_KEYS, RecordWeight, read_variable, read_weight
 from discreet.numbers import Exact, shown
 
-_PARTS = ("attributes", "levels", "spine", "input")
+_PARTS = ("weight", "attributes", "levels", "spine", "input")
 RELEASE_KEYS = ("name", "title", "unit", "neighbours", "rho", "kind", "reason", "sources", "notes", *_PARTS)
 LEVEL_KEYS = ("name", "rho", "queries")
-QUERY_KEYS = (*WAYS, "sensitivity", "groups")
+QUERY_KEYS = (*WAYS, "sensitivity", "groups", *VARIABLE_KEYS)
 SPINE_KEYS = ("paths", "may_merge_up")
 
 
@@ -29,11 +30,15 @@ def release_from_tables(data: object) -> Release:
     'State'
     """
     table = a_table(data, "the release", RELEASE_KEYS, needed=("name", "neighbours", "levels"))
+    parts: dict[str, Spine | Attributes | RecordWeight | TableInput] = {}
+    weight = None
+    if "weight" in table:
+        with inside("weight"):
+            parts["weight"] = weight = read_weight(table["weight"])
     levels = []
     for index, level in enumerate(a_list(table["levels"], "levels", "tables, each [[levels]]")):
         with inside("levels", index):
-            levels.append(_read_level(level))
-    parts: dict[str, Spine | Attributes | TableInput] = {}
+            levels.append(_read_level(level, weight))
     for key, read in (("spine", _read_spine), ("attributes", read_attributes), ("input", read_input)):
         if key in table:
             with inside(key):
@@ -43,27 +48,37 @@ def release_from_tables(data: object) -> Release:
     return Release(**{**table, **parts, "levels": levels})
 
 
-def _read_level(data: object) -> Level:
+def _read_level(data: object, weight: RecordWeight | None) -> Level:
     level = a_table(data, "a level", LEVEL_KEYS, needed=("name", "queries"))
     with inside("queries"):
         values = a_table(level["queries"], "queries of a level")
     queries = []
     for name, value in values.items():
         with inside("queries", name):
-            queries.append(_read_query(name, value, has_rho="rho" in level))
+            queries.append(_read_query(name, value, weight, has_rho="rho" in level))
     return Level(name=level["name"], rho=level.get("rho"), queries=queries)
 
 
-def _read_query(name: str, value: Exact | dict[str, object] | list[object], *, has_rho: bool) -> Query:
+def _read_query(
+    name: str, value: Exact | dict[str, object] | list[object], weight: RecordWeight | None, *, has_rho: bool
+) -> Query:
     if isinstance(value, dict):
-        return Query(name=name, **a_table(value, f"query {shown(name)}", QUERY_KEYS))
+        if "at_least" in value:
+            raise FieldError(
+                f"query {shown(name)} states at_least; values are summed from 0 up, because replacing one "
+                "below zero by one above may change a sum by more than the bound: sum gains and losses apart",
+                field=("at_least",),
+            )
+        table = a_table(value, f"query {shown(name)}", QUERY_KEYS)
+        noise = {key: given for key, given in table.items() if key not in VARIABLE_KEYS}
+        return Query(name=name, variable=read_variable(table, weight), **noise)
     if isinstance(value, list) or not has_rho:
         raise FieldError(
             f"query {shown(name)} is {shown(value)}; it must be a table such as "
             '{ variance = "5" }, or in a level with a rho a share such as "1/10"'
         )
     try:
-        return Query(name=name, share=value)
+        return Query(name=name, share=value, variable=read_variable({}, weight))
     except FieldError as error:
         raise FieldError(str(error)) from None  # the share stands at the query's own key
 
@@ -104,6 +119,8 @@ def release_lines(release: Release) -> Iterator[str]:
     for key, texts in (("sources", release.sources), ("notes", release.notes)):
         if texts:
             yield from (f"{key} = [", *(f"  {quoted(text)}," for text in texts), "]")
+    if release.weight is not None:
+        yield release.weight.line
     if release.attributes is not None:
         yield from ("", "[attributes]", *attribute_lines(release.attributes))
     for level in release.levels:
@@ -113,9 +130,12 @@ def release_lines(release: Release) -> Iterator[str]:
         yield "[levels.queries]"
         for query in level.queries:
             size: Fraction = getattr(query, query.way)
-            counts = [f"{k} = {v}" for k in ("sensitivity", "groups") if (v := getattr(query, k)) != 1]
-            is_plain = query.share is not None and not counts
-            noise = ", ".join([f"{query.way} = {quoted(size)}", *counts])
+            own = query.variable.bound
+            usual = (("sensitivity", query.sensitivity, own), ("groups", query.groups, 1))
+            counts = [f"{key} = {number}" for key, number, expected in usual if number != expected]
+            stated = query.variable.pairs
+            is_plain = query.share is not None and not counts and not stated
+            noise = ", ".join([*stated, f"{query.way} = {quoted(size)}", *counts])
             yield f"{quoted(query.name)} = {quoted(size) if is_plain else f'{{ {noise} }}'}"
     if release.spine is not None:
         yield from ("", "[spine]")

@@ -21,7 +21,7 @@ app = console.command(
 
 @app.default
 @console.takes(Checking)
-def check_records(
+def check_file(
     records: Annotated[Path, option("One row per record, as it is: CSV, Parquet, a sheet, a database.")],
     /,
     *,

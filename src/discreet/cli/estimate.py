@@ -17,6 +17,7 @@ app = console.command(
     "published --out estimates",
     'published --out school --query "age * sex" --areas school-districts.csv',
     "published --out print --tables",
+    'published --print "age * sex" --areas regions.csv --out tables.xlsx',
     "pl94 dhc --out both --query total",
     "nmf --release pl94-2020 --within 0144001 --down-to Block_Group --out county",
 )
@@ -28,8 +29,8 @@ def estimate(
     *noisy: Annotated[
         Path,
         option(
-            "The output of `measure`, a noisy table, or the Census Bureau's noisy measurement files. "
-            "Several are releases of the same people.",
+            "The output of `measure`, a noisy table, or the Census Bureau's noisy measurement files, by "
+            "directory or level. Several are releases of the same people.",
             "MEASUREMENTS",
         ),
     ],
@@ -39,7 +40,9 @@ def estimate(
     """Estimate every table in every area from all measurements together."""
     need_tables("estimate")
     from discreet.answers.measurements import estimated_answer
+    from discreet.answers.printed import printed_answer
     from discreet.release import estimate as find
+    from discreet.report.printed import print_tables
 
     if not noisy:
         raise InputError("there is nothing to estimate from: name the output of `discreet measure`")
@@ -47,9 +50,17 @@ def estimate(
         given["release"] = console.read_plan(given["release"], "estimate")
     for name in ("difference", "ratio"):
         given[f"{name}s"] = [_two(text, f"--{name}") for text in given.get(f"{name}s", ())]
+    prints = bool(given.get("prints"))
+    if not prints and given["out"].suffix.lower() in (".xlsx", ".html", ".csv"):
+        raise InputError(
+            f"--out is {given['out']}, a file; estimates are written to a directory. Give --print QUERY for "
+            "tables to print"
+        )
     with screen.working(f"Estimating from {' and '.join(str(one) for one in noisy)}"):
-        done = find(noisy, **given)
-    screen.tell(estimated_answer(done))
+        answer = (
+            printed_answer(print_tables(noisy, **given)) if prints else estimated_answer(find(noisy, **given))
+        )
+    screen.tell(answer)
 
 
 def _two(text: str, option: str) -> tuple[str, str]:

@@ -8,21 +8,25 @@ from discreet.estimation.accuracy import Accuracy, accuracy
 
 if TYPE_CHECKING:
     from discreet.budget.goals import Goal
+    from discreet.estimation.comparison import AreaComparison, compare_areas
     from discreet.estimation.plan import Plan, plan
     from discreet.estimation.regression import NoisyRatio, Regression, noisy_ratio, regress
 
 __all__ = [
     "Accuracy",
+    "AreaComparison",
     "Goal",
     "NoisyRatio",
     "Plan",
     "Regression",
     "accuracy",
+    "compare_areas",
     "noisy_ratio",
     "plan",
     "regress",
 ]
 
+_COMPARISON: tuple[str, ...] = ("AreaComparison", "compare_areas")
 _PLAN: tuple[str, ...] = ("Goal", "Plan", "plan")
 _REGRESSION: tuple[str, ...] = ("NoisyRatio", "Regression", "noisy_ratio", "regress")
 
@@ -33,6 +37,8 @@ def __getattr__(name: str) -> object:
 
     if name in _PLAN:
         module, names = import_module("discreet.estimation.plan"), _PLAN
+    elif name in _COMPARISON:
+        module, names = import_module("discreet.estimation.comparison"), _COMPARISON
     elif name in _REGRESSION:
         module, names = import_module("discreet.estimation.regression"), _REGRESSION
     else:

@@ -6,13 +6,14 @@ it for every query at every level, root mean square over the cells of the query,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 from discreet.budget import Release
-from discreet.budget.noise_table import levels_of, noise_lines, queries_of
+from discreet.budget.noise_table import levels_of, noise_lines, queries_of, times
 from discreet.errors import InputError
 from discreet.estimation.intervals import View
 from discreet.estimation.model import Model, told_by_level
@@ -24,6 +25,7 @@ from discreet.faces import Summarised
 class QueryAccuracy:
     """One query at one level: standard deviation of its noise (None: not asked) and of its estimate.
 
+    Of sums they are in what is summed, not in units.
     `sd` and `margin95` are None where no measurement determines the query. 95 % of the time the estimate of
     a cell lies within `margin95` of the truth; where cells differ, it is the largest of their margins.
     """
@@ -97,24 +99,32 @@ def accuracy(release: Release, *, tree: Sequence[float] | Tree | None = None) ->
         names = tree.levels
         units = np.bincount(node, minlength=shape.size).astype(np.float64)
     told = told_by_level(release, names)
-    levels = by_level(View(model, shape, told, model.solve(shape, told)), units, names)
+    steps = {query: variable.step for query, variable in release.variables.items()}
+    levels = by_level(View(model, shape, told, model.solve(shape, told)), units, names, steps)
     order = [level.name for level in release.levels]
     levels = tuple(sorted(levels, key=lambda one: [order.index(part) for part in one.name.split("+")]))
     return Accuracy(release.name, children, release.attributes is not None, levels)
 
 
-def by_level(view: View, units: Floats, names: Sequence[str]) -> tuple[LevelAccuracy, ...]:
-    """Return the accuracy of the queries of a model at each level; a node stands for so many `units`."""
+def by_level(
+    view: View, units: Floats, names: Sequence[str], steps: Mapping[str, Fraction]
+) -> tuple[LevelAccuracy, ...]:
+    """Return the accuracy of the queries of a model at each level; a node stands for so many `units`.
+
+    `steps` are what one unit of the numbers of each query is worth.
+    """
     levels = []
     for place, name in enumerate(names):
         nodes = np.flatnonzero(view.shape.kind == place)
         found = []
         for query in view.model.queries:
             noise, cells = dict(view.told[place].variances).get(query), view.model.projection(query).cells
-            noise_sd, sd, margin = None if noise is None else noise**0.5, None, None
+            step = steps[query]
+            noise_sd, sd, margin = None if noise is None else times(noise**0.5, step), None, None
             mean = mean_variance(view, query, nodes, units[nodes] / units[nodes].sum())
             if mean is not None:
-                sd, margin = mean**0.5, float(view.largest_widths(query, 0.95)[nodes].max())
+                widest = float(view.largest_widths(query, 0.95)[nodes].max())
+                sd, margin = times(mean**0.5, step), times(widest, step)
             found.append(QueryAccuracy(query, cells, noise_sd, sd, margin))
         levels.append(LevelAccuracy(name, float(units[nodes].sum()), tuple(found)))
     return tuple(levels)
@@ -138,8 +148,10 @@ class MarginLine:
 
     level: str
     queries: tuple[str, ...]
-    noise: tuple[float, int] | None
+    noise: tuple[float, float] | None
     estimate: tuple[float | None, float | None] | None = None
+    sums_column: bool = False
+    """Whether the numbers are sums of a column: then they have no size of a group to compare them with."""
 
 
 def margin_lines(release: Release, estimates: Accuracy | None = None) -> tuple[MarginLine, ...]:
@@ -163,10 +175,12 @@ def margin_lines(release: Release, estimates: Accuracy | None = None) -> tuple[M
     best = {} if estimates is None else {k: (v.sd, v.margin95) for k, v in estimates.by_query.items()}
     known = (place for place, found in best.items() if found[0] is not None)
     order = {level.name: place for place, level in enumerate(release.levels)}
-    alike: dict[tuple[str, object, object], list[str]] = {}
+    sums = {query for query, variable in release.variables.items() if variable.sum is not None}
+    alike: dict[tuple[str, object, object, bool], list[str]] = {}
     for level, name in sorted({**asked, **dict.fromkeys(known)}, key=lambda place: order[place[0]]):
-        alike.setdefault((level, noise.get((level, name)), best.get((level, name))), []).append(name)
+        key = level, noise.get((level, name)), best.get((level, name)), name in sums
+        alike.setdefault(key, []).append(name)
     return tuple(
-        MarginLine(level, tuple(names), noise.get((level, names[0])), best.get((level, names[0])))
-        for (level, _, _), names in alike.items()
+        MarginLine(level, tuple(names), noise.get((level, names[0])), best.get((level, names[0])), is_sum)
+        for (level, _, _, is_sum), names in alike.items()
     )

@@ -55,6 +55,18 @@ class Basis:
         self.vectors: Floats = np.vstack(parts)
         self.parts = tuple(slice(a, b) for a, b in pairwise(edges))
 
+    @classmethod
+    def apart(cls, size: int) -> Basis:
+        """Return the basis of values of which no query joins any two: each is a part.
+
+        >>> len(Basis.apart(3).parts)
+        3
+        """
+        basis = cls(1, [])
+        basis.vectors = np.eye(size)
+        basis.parts = tuple(slice(place, place + 1) for place in range(size))
+        return basis
+
     def width(self, part: int) -> int:
         """The number of vectors in a part."""
         return len(self.vectors[self.parts[part]])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from discreet.budget import Attributes, Tabulation
 from discreet.errors import InputError
 from discreet.estimation.component import ByComponent
+from discreet.estimation.fit import Residuals
 from discreet.estimation.intervals import Noises, View, independent_noises, shared_widths
 from discreet.estimation.laws import normal_quantile
 from discreet.estimation.model import Model, Told, size_of
@@ -23,6 +25,9 @@ from discreet.noise import Noise
 
 Rows = tuple[Integers, Numbers]
 """Units, and a row of cells for each, in the order of the attributes."""
+
+Seen = tuple[int, str, Integers, Numbers]
+"""Measurements that were read: the number of the release, the query, units, and a row of cells for each."""
 
 MOST_HELD = 5_000_000
 """Cells held in memory; if there are more, the units of the last depth are streamed."""
@@ -151,12 +156,23 @@ class Estimates:
         self.solutions = self.model.solve(self.shape, told)
         self.view = View(self.model, self.shape, told, self.solutions)
         self.width = sum(component.size * component.copies for component in self.model.components)
-        in_order = all(source.in_order for source in given.sources)
-        small = given.size * self.width <= (MOST_HELD if in_order else 10 * MOST_HELD)
+        self.in_order = all(source.in_order for source in given.sources)
+        small = given.size * self.width <= (MOST_HELD if self.in_order else 10 * MOST_HELD)
         self.cut = given.size if (small if held is None else held) else given.tree.starts[-1]
         self._passes: list[Passes] = []
         self._passes = self._solve(workers)
         self._check_exact()
+
+    def remeasured(self, sources: tuple[NoisySource, ...]) -> Estimates:
+        """Return the estimates from other values of the same measurements; all exact counts are zero.
+
+        Estimates are linear, so those of noise alone are the errors that it makes.
+        """
+        other = copy(self)
+        exact = {query: (units, np.zeros_like(rows)) for query, (units, rows) in self.given.exact.items()}
+        other.given = replace(self.given, sources=sources, exact=exact)
+        other._passes = other._solve()
+        return other
 
     def _check_exact(self) -> None:
         """Refuse exact counts that contradict each other: the estimates then fail to reproduce them.
@@ -184,7 +200,7 @@ class Estimates:
         given, cut = self.given, self.cut
         own = self._own(slice(0, cut), self.tree.kind[:cut], np.arange(cut))
         below: ByComponent | None = None
-        if cut < given.size:
+        if 0 < cut < given.size:
             # sums over siblings of one kind; a family has one parent
             kinds = len(self.view.told)
             code, family = np.unique(
@@ -235,8 +251,11 @@ class Estimates:
                 into[first : first + len(rows)] += rows
         return total
 
-    def _own(self, units: slice, kind: Integers, row: Integers) -> ByComponent:
-        """Return the own beliefs of some units, summed by `row`; the units of a row are of one kind."""
+    def _own(
+        self, units: slice, kind: Integers, row: Integers, seen: list[Seen] | None = None
+    ) -> ByComponent:
+        """Return the own beliefs of some units, summed by `row`; the units of a row are of one kind. What was
+        read is added to `seen`."""
         many, model = len(kind), self.model
         h = [np.zeros((many, component.size, component.copies)) for component in model.components]
         t = (
@@ -244,19 +263,21 @@ class Estimates:
             if self.given.exact
             else None
         )
-        for source in self.given.sources:
+        for release, source in enumerate(self.given.sources):
             # a kind that was split by its exact counts keeps the laws of the original kind
             first = np.unique(self.tree.kind, return_index=True)[1]
             laws = [source.laws[self.given.tree.kind[unit]] for unit in first]
             sums: dict[str, Floats] = {}
             for query, who, values in source.read(units):
+                if seen is not None:
+                    seen.append((release, query, who, values))
                 self._add(sums, query, row[who - units.start], values, many)
             for query, total in sums.items():
                 sizes = [size_of(by_query[query]) if query in by_query else np.inf for by_query in laws]
                 self._project(h, query, total / np.array(sizes)[kind][:, None])
         for query, (who, values) in self.given.exact.items():
             inside = (who >= units.start) & (who < units.stop)
-            if t is not None and inside.any():
+            if t is not None and inside.any() and values.any():  # zeros add nothing
                 sums = {}
                 self._add(sums, query, row[who[inside] - units.start], values[inside], many)
                 self._project(t, query, sums[query])
@@ -283,14 +304,24 @@ class Estimates:
             for target, collected in zip(into, projection.collect(values[part]), strict=True):
                 target[part] += collected
 
-    def at(self, units: slice | Sequence[int] | Integers | None = None) -> UnitEstimates:
-        """Return the estimates of some units, or of all."""
+    def at(
+        self,
+        units: slice | Sequence[int] | Integers | None = None,
+        residuals: Residuals | None = None,
+    ) -> UnitEstimates:
+        """Return the estimates of some units, or of all. What is read, or can be read unit by unit, is added
+        to `residuals`, each measurement at most once."""
         who = np.arange(self.given.size)
         who = (
             who if units is None else who[units] if isinstance(units, slice) else np.asarray(units, np.int64)
         )
         x = [np.zeros((len(who), component.size, component.copies)) for component in self.model.components]
         inside = np.flatnonzero(who < self.cut)
+        seen: list[Seen] | None = None if residuals is None else []
+        if seen is not None and self.in_order and inside.size:
+            span = slice(int(who[inside].min()), int(who[inside].max()) + 1)
+            for release, source in enumerate(self.given.sources):
+                seen += [(release, *part) for part in source.read(span)]
         for estimates, passes in zip(x, self._passes, strict=True):
             estimates[inside] = passes.x[who[inside]]
         outside = np.flatnonzero(who >= self.cut)
@@ -303,15 +334,22 @@ class Estimates:
                 wide = slice(begin, min(begin + 4 * step, last))
                 mine = some[(who[some] >= wide.start) & (who[some] < wide.stop)]
                 if mine.size:
-                    self._below(wide, who[mine], mine, x)
-        return UnitEstimates(self, who, x)
+                    self._below(wide, who[mine], mine, x, seen)
+        found = UnitEstimates(self, who, x)
+        if residuals is not None:
+            found.add_residuals(seen or (), residuals)
+        return found
 
-    def _below(self, units: slice, who: Integers, rows: Integers, into: ByComponent) -> None:
+    def _below(
+        self, units: slice, who: Integers, rows: Integers, into: ByComponent, seen: list[Seen] | None
+    ) -> None:
         """Read some units of the last depth again, and write their estimates into rows of `into`."""
-        own = self._own(units, self.tree.kind[units], np.arange(units.stop - units.start))
-        for estimates, passes, mine in zip(into, self._passes, own, strict=True):
-            z = mine[who - units.start]
-            estimates[rows] = passes.down(self.tree.parent[who], self.node[who], z, z)
+        own = self._own(units, self.tree.kind[units], np.arange(units.stop - units.start), seen)
+        for estimates, passes, beliefs in zip(into, self._passes, own, strict=True):
+            z = beliefs[who - units.start]
+            # areas without any above them learn from their own measurements only
+            alone = self.cut == 0
+            estimates[rows] = z if alone else passes.down(self.tree.parent[who], self.node[who], z, z)
 
     def values(self, query: str) -> Floats:
         """Return the estimates, a row for each unit, a column for each cell; nan if not determined."""
@@ -339,12 +377,33 @@ class UnitEstimates:
     estimates: Estimates
     units: Integers
     x: ByComponent
+    _read: dict[str, Floats] = field(default_factory=dict)
+    """Cells that residuals needed, and that `values` may need once more."""
+
+    def add_residuals(self, seen: Iterable[Seen], residuals: Residuals) -> None:
+        """Add the residuals of those measurements that are of these units."""
+        order = np.argsort(self.units, kind="stable")
+        known = self.units[order]
+        for release, query, who, values in seen:
+            at = np.minimum(np.searchsorted(known, who), len(known) - 1)
+            mine = np.flatnonzero(known[at] == who)
+            if not mine.size:
+                continue
+            if query not in self._read:
+                self._read[query] = self.estimates.model.projections[query].read(self.x)
+            rows, whole = order[at[mine]], len(mine) == len(who)
+            cells = self._read[query]
+            if len(rows) < len(cells) or np.any(np.diff(rows) != 1):
+                cells = cells[rows]
+            residuals.add(release, query, who[mine], values if whole else values[mine], cells)
 
     def values(self, query: str) -> Floats:
         """Return the estimates, a row for each unit, a column for each cell; nan if not determined."""
         estimates, view = self.estimates, self.estimates.view
         projection = estimates.model.projection(query)
-        values = projection.read(self.x)
+        values = self._read.pop(query, None)
+        if values is None:
+            values = projection.read(self.x)
         unknown = view.undetermined(query, np.arange(estimates.shape.size))
         if unknown.any():
             values = np.where(unknown[estimates.node[self.units]][:, projection.classes], np.nan, values)
@@ -396,14 +455,14 @@ class Union:
     def __init__(self, estimates: Estimates, units: Integers) -> None:
         self._estimates = estimates
         # replace a whole family by its parent, which may be determined even if its children are not
-        self._units = estimates.tree.merged(units)
-        self._x = [values.sum(axis=0)[None] for values in estimates.at(self._units).x]
+        self.units = estimates.tree.merged(units)
+        self._x = [values.sum(axis=0)[None] for values in estimates.at(self.units).x]
 
     @cached_property
     def _weights(self) -> ByComponent:
         estimates = self._estimates
         return [
-            sum_weights(solution, estimates.tree, estimates.node, self._units)
+            sum_weights(solution, estimates.tree, estimates.node, self.units)
             for solution in estimates.solutions
         ]
 
@@ -431,7 +490,7 @@ class Union:
         """Return the estimates of the cells of a query, in one row; nan if not determined."""
         estimates = self._estimates
         projection = estimates.model.projection(query)
-        nodes = np.unique(estimates.node[self._units])
+        nodes = np.unique(estimates.node[self.units])
         lost = estimates.view.undetermined(query, nodes)[:, projection.classes]
         values = projection.read(self._x)
         values = np.where(self._exact(query)[:, projection.classes], np.rint(values) + 0.0, values)
@@ -467,8 +526,8 @@ class Union:
         """Return the half-widths of intervals; nan if not determined. A union of a single unit has that
         unit's interval."""
         estimates = self._estimates
-        if len(self._units) == 1:
-            return estimates.at(self._units).widths(query, level)
+        if len(self.units) == 1:
+            return estimates.at(self.units).widths(query, level)
         noises, _ = self.shared(query, self, query)
         variances, classes = self.variances(query), estimates.model.projection(query).classes
         return shared_widths(noises, classes[None], np.zeros_like(variances), variances, level)

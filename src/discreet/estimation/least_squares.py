@@ -10,8 +10,9 @@ the weighted moments less those of the noise. Since the mean is estimated too, t
 1 - w_i / sum(w) times: with equal weights a sample variance, divided by n - 1, less the noise's variance.
 
 *Variance.* The sandwich A^-1 B A^-1. About the model B is the sum of psi psi' with residuals divided by one
-less the leverage (HC2 without noise). About the table at hand only the noise is random, and B follows from
-its covariances.
+less the leverage: the jackknife's, HC3 without noise. It is a little too large where residuals vary alike,
+which the critical value makes up for, and hardly too small where they do not. About the table at hand only
+the noise is random, and B follows from its covariances.
 
 *Intervals.* Four things are amended in the usual one:
 
@@ -23,7 +24,8 @@ its covariances.
 - Its symmetry. A corrected slope is skew, and its standard error grows with it. Both follow from the known
   noise: third cumulant of the score, and covariance of score and sandwich. Hall's cubic (1992) removes them.
 - Its width. The sandwich is computed with estimated slopes, and is too large on average by the product of
-  their covariance and that of the moments' noise.
+  their covariance and that of the moments' noise. Fitted residuals are too small in turn, where they are more
+  than noise, so that only the part counts by which they are noise.
 - Its existence. Where the regressor's variation less its noise is within z standard errors of zero, every
   interval that covers is unbounded (Gleser and Hwang 1987), and none is given.
 
@@ -120,15 +122,15 @@ def corrected_fit(table: NoisyTable, *, level: float, of_table: bool) -> Correct
             critical = line.critical_value(1.0 - level)
         third, shared = line.noise_cumulants() if of_table else line.cumulants()
         shared = shared - 2.0 * (line.drift() * along).sum(axis=-1)
-        moment_noise = line.moment_noise()
-        # the mean of x, which the intercept is taken at, has noise that makes up for what is added
-        added = (covariance * moment_noise).sum(axis=(-1, -2)) if place else 0.0
         errors[..., place] = np.sqrt(variance)
+        # the mean of x, which the intercept is taken at, has noise that makes up for what is added
+        added = (covariance * line.moment_noise()).sum(axis=(-1, -2)) if place else 0.0
+        added = added * (1.0 if of_table else fit.noise_share(moments))
         width = variance / np.sqrt(np.where(variance > 0, variance + added, 1.0))
         below, above = _unskewed(critical, variance, third, shared)
         lower[..., place] = coefficients[..., place] - above * width
         upper[..., place] = coefficients[..., place] - below * width
-        strength[..., place] = line.strength(moment_noise)
+        strength[..., place] = line.strength()
     strength[..., 0] = strength[..., 1:].min(axis=-1)
     return CorrectedFit(
         coefficients=coefficients,
@@ -230,6 +232,12 @@ class _Solved:
     """The variance of residuals beyond their noise, as it is estimated: below zero by chance if none."""
     extra_error: Floats
 
+    def noise_share(self, moments: _Moments) -> Floats:
+        """The part of the residuals' variance that is noise."""
+        noise = (moments.w * self.residual_noise).sum(axis=-1) / moments.w.sum(axis=-1)
+        whole = noise + np.maximum(self.extra, 0.0)
+        return np.asarray(np.divide(noise, whole, out=np.zeros_like(whole), where=whole > 0))
+
     @classmethod
     def of(cls, moments: _Moments) -> _Solved:
         z, w = moments.z, moments.w
@@ -283,9 +291,9 @@ def _times(matrix: Floats, vector: Floats) -> Floats:
 
 
 def _sandwich(moments: _Moments, fit: _Solved) -> Floats:
-    """The sum of squares of the score, each row by one less its leverage."""
+    """The sum of squares of the score, each row divided by one less its leverage."""
     score = moments.z * fit.residual[..., None] - moments.counted[..., None] * fit.shared_noise
-    score = score * (moments.w / np.sqrt(1.0 - fit.leverage))[..., None]
+    score = score * (moments.w / (1.0 - fit.leverage))[..., None]
     return np.asarray(np.swapaxes(score, -1, -2) @ score)
 
 
@@ -345,11 +353,7 @@ class _Functional:
         return np.asarray((self.moments.w**2 * both).sum(axis=-1))
 
     def moment_noise(self) -> Floats:
-        """The covariance of the moments of h with all regressors, from their noise alone.
-
-        The variance of the error is computed with estimated coefficients, and is too large on average by the
-        product of this and their covariance.
-        """
+        """The covariance of the moments of h with all regressors, from their noise alone."""
         h, noise, each, z = self.regressor, self.regressor_noise, self.noise_each, self.moments.z
         w2 = self.moments.w**2
         own = ((w2 * (h * h - noise))[..., None, None] * self.moments.z_noise).sum(axis=-3)
@@ -362,9 +366,9 @@ class _Functional:
             - np.swapaxes(each * w2[..., None], -1, -2) @ each
         )
 
-    def strength(self, moment_noise: Floats) -> Floats:
+    def strength(self) -> Floats:
         """How many standard errors the sum of w h^2, less its noise, is above zero."""
-        variance = (self.turned * _times(moment_noise, self.turned)).sum(axis=-1)
+        variance = (self.turned * _times(self.moment_noise(), self.turned)).sum(axis=-1)
         value = (self.direction * self.turned).sum(axis=-1)
         with np.errstate(divide="ignore"):
             return np.asarray(value / np.sqrt(np.maximum(variance, 0.0)))
@@ -406,7 +410,7 @@ class _Functional:
         parts = (w * self.regressor) ** 2
         whole = (parts * variance).sum(axis=-1, keepdims=True)
         known = whole > 0  # else the regressor is constant
-        parts = parts * np.maximum(left, 0.0) / (1.0 - fit.leverage) / np.where(known, whole, 1.0)
+        parts = parts * np.maximum(left, 0.0) / (1.0 - fit.leverage) ** 2 / np.where(known, whole, 1.0)
         normal = _critical_value(np.where(known, parts, 1.0 / parts.shape[-1]), chance)
         # noise that regressor and residual share adds to the fourth moments of the score, which makes the
         # tails of a sum divided by its own root mean square lighter: its fourth cumulant is -2 times theirs

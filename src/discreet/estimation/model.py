@@ -134,7 +134,7 @@ class Model:
         zeros = {f"impossible {place + 1}": table for place, table in enumerate(attributes.zeros())}
         self.impossible = tuple(zeros)
         tables |= zeros
-        together = Components(attributes.sizes, tables.values())
+        together = Components(attributes.axes, tables.values())
         self.components = together
         self.projections = {query: together.projection(table) for query, table in tables.items()}
 

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from discreet.accounting.calibration import prove
 from discreet.accounting.overall import account
-from discreet.budget import Level, Query, Release, Spine, cases
+from discreet.budget import Level, Release, Spine, cases
 from discreet.budget.goals import Goal, moderate
 from discreet.budget.level_names import find_level
 from discreet.budget.toml import hint
@@ -133,7 +133,7 @@ def plan(asked: Planning) -> Plan:
         targets, rows, bounds = _weighted(chain, before, weights)
     else:
         targets = [(chain.names.index(goal.level), goal.query) for goal in wanted]
-        rows, bounds = np.eye(len(wanted)), np.array([goal.sd**2 for goal in wanted])
+        rows, bounds = np.eye(len(wanted)), np.array([chain.bound(goal) for goal in wanted])
     best = chain.cheapest(targets, rows, bounds)
     result, spent, proof = _costed(chain, best, wanted, cap, small, asked.certify)
     ratio, binding = _closeness(wanted, chain.misses(result, wanted))
@@ -219,7 +219,7 @@ def _weighted(
     if not now:
         raise InputError("no query with a weight is determined by the release")
     targets = [(chain.names.index(level), query) for level, query in now]
-    rows = np.array([[sizes[pair] / sd**2 for pair, sd in now.items()]])
+    rows = np.array([[sizes[pair] / chain.bound(Goal(*pair, sd)) for pair, sd in now.items()]])
     return targets, rows, np.array([sum(sizes[pair] for pair in now)])
 
 
@@ -352,6 +352,7 @@ class UniformPlan:
 
     def __init__(self, release: Release, children: tuple[float, ...]) -> None:
         self.base, self.children = release, children
+        self._steps = {query: variable.step for query, variable in release.variables.items()}
         self.names = [level.name for level in release.levels]
         self.exact: dict[tuple[str, str], Fraction] = {}
         units: list[Fraction] = []
@@ -399,6 +400,10 @@ class UniformPlan:
             grams, means = (np.stack(some, axis=1) for some in zip(*problems.values(), strict=True))
             found.append((dict(zip(names, grams, strict=True)), dict(zip(names, means, strict=True))))
         return found
+
+    def bound(self, goal: Goal) -> float:
+        """Return the variance that a goal allows, in units of the noise."""
+        return float(goal.sd / float(self._steps[goal.query])) ** 2
 
     @property
     def budgets(self) -> Floats:
@@ -566,12 +571,7 @@ class UniformPlan:
         levels = []
         for level in self.base.levels:
             queries = [
-                Query(
-                    name=query.name,
-                    rho=sizes[level.name, query.name],
-                    sensitivity=query.sensitivity,
-                    groups=query.groups,
-                )
+                replace(query, rho=sizes[level.name, query.name], share=None, variance=None, scale=None)
                 for query in level.queries
                 if (level.name, query.name) in sizes
             ]
@@ -593,7 +593,7 @@ class UniformPlan:
         """Return the accuracy at all levels, those included of which nothing is measured any more."""
         shape, told = Tree.chain(self.children), self._told(release)
         view = View(self.model, shape, told, self.model.solve(shape, told))
-        levels = by_level(view, shape.totals, self.names)
+        levels = by_level(view, shape.totals, self.names, self._steps)
         return Accuracy(release.name, self.children, release.attributes is not None, levels)
 
     def misses(self, release: Release, goals: Sequence[Goal]) -> list[float]:
@@ -617,7 +617,7 @@ class UniformPlan:
                 for number, goal in enumerate(goals):
                     M, node = means[goal.query][place], self.names.index(goal.level)
                     lost = np.sum(M * nulls[node]) > CLOSE * np.trace(M)
-                    found[number] += math.inf if lost else np.sum(M * solution.P[node]) / goal.sd**2
+                    found[number] += math.inf if lost else np.sum(M * solution.P[node]) / self.bound(goal)
         return [float(one) for one in found]
 
     def _told(self, release: Release) -> list[Told]:

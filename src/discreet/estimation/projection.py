@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 class Components:
     """The components of attributes of these sizes, for all the queries in use.
 
+    What is added up, if that is more than one thing, is one more axis: no query tells anything of two of
+    them, so each has components of its own.
+
     >>> from discreet.budget import load
     >>> pl94 = load("pl94-2020")
     >>> tables = [pl94.attributes.tabulation(query.name) for query in pl94.levels[1].queries]
@@ -52,10 +55,11 @@ class Components:
                 f"an attribute has {max(self.sizes)} values; estimates are possible for at most {MOST_VALUES}"
             )
         used = list(tables)
+        attributes = used[0].sizes if used else self.sizes
         self.bases = tuple(
             Basis(size, [table.by_attribute[place] for table in used if not table.is_full(place)])
-            for place, size in enumerate(self.sizes)
-        )
+            for place, size in enumerate(attributes)
+        ) + tuple(Basis.apart(size) for size in self.sizes[len(attributes) :])
         self.all: list[Component] = []
         for parts in product(*(range(len(basis.parts)) for basis in self.bases)):
             widths = [basis.width(part) for basis, part in zip(self.bases, parts, strict=True)]
@@ -72,7 +76,7 @@ class Components:
 
     def projection(self, table: Tabulation) -> Projection:
         """Return how a query acts on the components."""
-        key = table.by_attribute
+        key = table.axes
         if key not in self._known:
             self._known[key] = Projection(self, key)
         return self._known[key]

@@ -25,13 +25,13 @@ same table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.budget import Attributes, Release, Tabulation
+from discreet.budget import Attributes, Release, Tabulation, Variable
 from discreet.budget.noise_table import queries_of
 from discreet.errors import DiscreetError, InputError
 from discreet.estimation.estimates import Estimates
@@ -54,14 +54,18 @@ class WholeTables:
         if self._attributes is None:
             self._by_query = {query: _whole_query(estimates, query) for query in estimates.model.queries}
         else:
-            self._cells = _whole_cells(estimates, self._attributes)
+            self._cells = _whole_variables(estimates, self._attributes)
 
     def rows(self, query: str, units: Integers) -> Integers:
         """Return the cells of a query in some units, in the order of the attributes; -1 if not determined."""
         if self._attributes is None:
             return self._by_query[query][units]
-        block = self._cells[units].reshape(len(units), *self._attributes.sizes)
-        for place, groups in enumerate(self._attributes.tabulation(query, sums=True).by_attribute):
+        table = self._attributes.tabulation(query, sums=True)
+        cells = self._cells[table.variable or 0]
+        if cells is None:
+            return np.full((len(units), table.cells), -1)
+        block = cells[units].reshape(len(units), *self._attributes.sizes)
+        for place, groups in enumerate(table.by_attribute):
             parts = [block.take(list(group), axis=1 + place).sum(axis=1 + place) for group in groups]
             block = np.stack(parts, axis=1 + place)
         return block.reshape(len(units), -1)
@@ -97,18 +101,45 @@ def _whole_query(estimates: Estimates, query: str) -> Integers:
     return table
 
 
-def _whole_cells(estimates: Estimates, attributes: Attributes) -> Integers:
-    """Return whole detailed cells that keep exact tables and impossible cells."""
-    cells = estimates.values("detailed")
-    lost = int(np.isnan(cells).any(axis=1).sum())
-    if lost:
+def _whole_variables(estimates: Estimates, attributes: Attributes) -> list[Integers | None]:
+    """Return the whole detailed cells of each thing that is added up; none where they are not determined."""
+    found = []
+    lost: dict[Variable, int] = {}
+    for variable in attributes.variables:
+        cells = estimates.values(attributes.detailed(variable))
+        lost[variable] = int(np.isnan(cells).any(axis=1).sum())
+        found.append(None if lost[variable] else _whole_cells(estimates, attributes, variable, cells))
+    if unknown := _without_tables(attributes, estimates.model.queries, [one for one in lost if lost[one]]):
+        areas = f"{lost[unknown]} area{'s' * (lost[unknown] > 1)}"
         raise InputError(
-            f"whole-number tables are made of detailed cells, and no measurement determines those in {lost} "
-            f"area{'s' * (lost > 1)}; ask for estimates without tables, or measure the query detailed"
+            f"whole-number tables are made of detailed cells, and no measurement determines those in {areas}"
+            f"; ask for estimates without tables, or measure the query {attributes.detailed(unknown)}"
         )
+    return found
+
+
+def _without_tables(
+    attributes: Attributes, queries: Iterable[str], unknown: Sequence[Variable]
+) -> Variable | None:
+    """Return what there must be tables of, and is not known in detail: counts if any were measured, or all.
+
+    Of other sums that are not known in detail there are no tables.
+    """
+    plain = attributes.variables[0]
+    if plain in unknown and any(attributes.variable_of(query) == plain for query in queries):
+        return plain
+    return unknown[-1] if len(unknown) == len(attributes.variables) else None
+
+
+def _whole_cells(estimates: Estimates, attributes: Attributes, variable: Variable, cells: Floats) -> Integers:
+    """Return whole detailed cells that keep exact tables and impossible cells."""
     given = estimates.given
     fixed = np.full(given.size, -1, dtype=np.int64)
-    measured = {query: rows for query, rows in given.exact.items() if query not in given.blocks}
+    measured = {
+        query: rows
+        for query, rows in given.exact.items()
+        if query not in given.blocks and attributes.variable_of(query) == variable
+    }
     _check_nested(attributes, measured)
     exact = []
     for query, (units, rows) in measured.items():
@@ -120,26 +151,35 @@ def _whole_cells(estimates: Estimates, attributes: Attributes) -> Integers:
     if given.blocks:
         possible = possible.copy()
         for query, block in given.blocks.items():
+            if given.exact[query][1].any():  # a sum that is exact, which tables do not keep
+                continue
             possible[np.ix_(given.exact[query][0], block_cells(attributes, block))] = False
     return whole_tables(cells, attributes.sizes, estimates.tree.parent, fixed, possible, exact)
 
 
-def check_whole(release: Release, tree: Tree, exact: Iterable[str]) -> None:
+def check_whole(release: Release, tree: Tree, exact: Collection[str]) -> None:
     """Refuse a release whose measurements cannot give whole-number tables; no count is needed for this."""
     attributes = release.attributes
     if attributes is None:
         return
-    _check_nested(attributes, exact)
+    for variable in attributes.variables:
+        _check_nested(attributes, [query for query in exact if attributes.variable_of(query) == variable])
     shape, _ = tree.folded()
     told = told_by_level(release, tree.levels)
     model = Model(attributes, queries_of(release))
     view = View(model, shape, told, model.solve(shape, told))
-    nodes = np.flatnonzero(view.undetermined("detailed", np.arange(shape.size)).any(axis=1))
-    if nodes.size:
-        where = ", ".join(sorted({tree.levels[shape.kind[node]] for node in nodes}))
+    nodes = {
+        variable: np.flatnonzero(
+            view.undetermined(attributes.detailed(variable), np.arange(shape.size)).any(axis=1)
+        )
+        for variable in attributes.variables
+    }
+    lost = [variable for variable, some in nodes.items() if some.size]
+    if unknown := _without_tables(attributes, queries_of(release), lost):
+        where = ", ".join(sorted({tree.levels[shape.kind[node]] for node in nodes[unknown]}))
         raise InputError(
             f"consistent tables are made of detailed cells, which no measurement determines at {where}; ask "
-            "for no post-processing, or measure the query detailed"
+            f"for no post-processing, or measure the query {attributes.detailed(unknown)}"
         )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from discreet.files import FilePath
-from discreet.release.ledger_file import FILE, VARIABLE, find_ledger
+from discreet.release.ledger_file import FILE, VARIABLE, find_ledger, ledger_in
 from discreet.release.places import folders_of
 from discreet.release.policy import PERMISSIONS, Policy, PolicyError, Refusal, current_user
 from discreet.release.rules import Rules, find_policies
@@ -65,7 +65,7 @@ def _spared(found: tuple[Policy, ...], request: Request) -> list[Policy]:
 def _ledger(source: object, given: FilePath | None, found: tuple[Policy, ...]) -> Path | None:
     prescribed = next((one.ledger_file for one in found if one.ledger_file is not None), None)
     if given is None and prescribed is not None and not os.environ.get(VARIABLE):
-        return prescribed
+        return ledger_in(prescribed)
     return find_ledger(given, source)
 
 
@@ -82,6 +82,6 @@ def _ledger_refusals(binding: tuple[Policy, ...], request: Request, named: Path 
         if named is None and one.ledger_required and request.entered:
             reason = f"a ledger must be named (--ledger, {VARIABLE}) or lie beside the input ({FILE})"
             yield one.refusal("ledger.required", reason)
-        wanted = one.ledger_file
+        wanted = None if one.ledger_file is None else ledger_in(one.ledger_file)
         if named and wanted and os.path.realpath(named) != os.path.realpath(wanted):
             yield one.refusal("ledger.file", f"the ledger must be {wanted}, not {named}")

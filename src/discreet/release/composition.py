@@ -13,6 +13,7 @@ from discreet.accounting.overall import Account, account, portfolio
 from discreet.budget import Level, Neighbours, Release, Spine
 from discreet.budget.claims import AnswerKind, Claim
 from discreet.budget.spine import MOST_PATHS, Runs
+from discreet.budget.variables import COUNT
 from discreet.errors import DiscreetError, InputError
 from discreet.faces import Displayed, Summarised
 from discreet.files import FilePath
@@ -210,10 +211,11 @@ def _only(values: set[str], what: str, path: FilePath) -> str:
 
 
 def _levels(release: Release, number: int) -> list[Level]:
+    """Return the levels of a run as the account takes them: what was added up is in the sensitivities."""
     levels = []
     for level in release.levels:
         queries = [
-            query.with_variance(event.size) if event.is_gaussian else query
+            replace(query.with_variance(event.size) if event.is_gaussian else query, variable=COUNT)
             for query, event in zip(level.queries, level.events(release.neighbours), strict=True)
         ]
         levels.append(Level(name=f"run {number} {level.name}", queries=queries))

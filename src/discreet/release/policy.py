@@ -47,7 +47,7 @@ PERMISSIONS = {
     "spend_again": "release an input again (--spend-again)",
     "invariants": "hold counts exact (--invariant)",
     "no_noise": "publish without noise (--no-noise)",
-    "exact_counts": "write exact counts (tabulate, safetab report)",
+    "exact_counts": "see exact counts or records (tabulate, safetab report, check-records --show)",
     "rehearsal": "rehearse, with noise that protects nobody (--rehearsal)",
 }
 """What a policy may reserve to some people."""
@@ -287,14 +287,15 @@ def check_owner(path: Path) -> None:
     import pwd
 
     try:
-        owner, above = os.stat(path).st_uid, os.stat(path.parent).st_uid
+        above = os.stat(path.parent).st_uid
+        owners = [found(path).st_uid for found in (os.lstat, os.stat)]  # of a link, and of what it leads to
     except OSError as error:
         raise InputError(f"the policy {path} cannot be read: {error.strerror}") from None
-    if owner not in (0, os.getuid(), above):
+    if strangers := [owner for owner in owners if owner not in (0, os.getuid(), above)]:
         raise InputError(
-            f"the policy {path} belongs to {_named(pwd.getpwuid, owner)}, who may be a stranger: it must "
-            "belong to you, to root or to the owner of its directory, or be signed with the key of policies "
-            f"({KEY_VARIABLE})"
+            f"the policy {path} belongs to {_named(pwd.getpwuid, strangers[0])}, who may be a stranger: it "
+            "must belong to you, to root or to the owner of its directory, or be signed with the key of "
+            f"policies ({KEY_VARIABLE})"
         )
 
 

@@ -12,7 +12,7 @@ from discreet.errors import InputError
 from discreet.faces import Displayed, Summarised
 from discreet.files import FilePath
 from discreet.release.admission import Request, admit
-from discreet.release.ledger_file import read_ledger
+from discreet.release.ledger_file import ledger_in, read_ledger
 from discreet.release.places import folders_of
 from discreet.release.policy import Policy, PolicyError, Refusal, User, current_user, read_policy
 from discreet.release.rules import Rules, find_policies
@@ -78,7 +78,7 @@ def _problems(policy: Policy) -> Iterator[str]:
             yield f"ledger.witness: there is no file {policy.witness}"
         return
     try:
-        ledger = read_ledger(policy.ledger_file)
+        ledger = read_ledger(ledger_in(policy.ledger_file))
     except InputError as error:
         yield f"ledger.file: {error}"
         return

@@ -167,8 +167,10 @@ def output_format(asked: str | None, default: str, *, for_spreadsheets: bool = F
     return kind
 
 
-def _numbers(column: Numbers) -> ArrowArray:
-    """Return a column of numbers; what is masked or nan is left empty."""
+def _numbers(column: Numbers | ArrowArray) -> ArrowArray:
+    """Return a column of numbers; what is masked or nan is left empty. A column of Arrow's stays as it is."""
+    if not isinstance(column, np.ndarray):
+        return column
     mask = np.ma.getmaskarray(column) if np.ma.isMaskedArray(column) else None
     return arrow().array(np.ma.getdata(column), mask=mask, from_pandas=True)
 

@@ -84,6 +84,8 @@ class _HeldIn:
     level: int
     query: str
     ways: tuple[Ways, ...] | None
+    counts: bool
+    """Whether it counts records, and is no sum of values: only then it tells the cell of a record."""
 
 
 class DataSetPairs:
@@ -119,7 +121,8 @@ class DataSetPairs:
     @property
     def told_apart(self) -> bool:
         """Whether an exact count tells the compared data sets apart with certainty."""
-        return bool(self.exact) and self.neighbours == "unbounded"
+        is_counted = any(one.counts for held in self.held for one in held)
+        return is_counted and self.neighbours == "unbounded"
 
     # -- the accounts ----------------------------------------------------------------------------------
 
@@ -195,15 +198,20 @@ class DataSetPairs:
         held = self.held[member]
         names = [level.name for level in self.releases[member].levels]
         below = [one for one in held if one.level >= names.index(run[0])]
+        if any(one.query == query for one in below):
+            return True
+        counting = [one for one in below if one.counts]
+        if not counting or not _counts_records(self.releases[member], query):
+            return False
         # every query counts each record, so that its cells add up to the total
-        if any(query in (one.query, TOTAL) for one in below):
+        if query == TOTAL:
             return True
         ways = self.ways(member, query)
-        if not below or ways is None:
+        if ways is None:
             return False
         if self.people > 1:
-            return any(_determines([one.ways], ways) for one in below if one.ways is not None)
-        return _determines([one.ways for one in held if one.ways is not None], ways)
+            return any(_determines([one.ways], ways) for one in counting if one.ways is not None)
+        return _determines([one.ways for one in held if one.counts and one.ways is not None], ways)
 
     def _read_held(self) -> tuple[tuple[_HeldIn, ...], ...]:
         found: list[list[_HeldIn]] = [[] for _ in self.releases]
@@ -219,7 +227,8 @@ class DataSetPairs:
                 if problem:
                     problems.append(problem)
                 else:
-                    found[member].append(_HeldIn(names.index(level), held.query, ways))
+                    is_counted = _counts_records(release, held.query)
+                    found[member].append(_HeldIn(names.index(level), held.query, ways, is_counted))
             if len(problems) == len(self.releases):
                 raise InputError(f"held exact is {held}, which no release has: {'; '.join(problems)}")
         return tuple(map(tuple, found))
@@ -229,7 +238,7 @@ class DataSetPairs:
         if not all(self.held):
             return "A release has no such level, so that all its counts are taken as able to differ."
         for release, held in zip(self.releases, self.held, strict=True):
-            lowest = max(one.level for one in held)
+            lowest = max((one.level for one in held if one.counts), default=-1)
             names = [level.name for level in release.levels]
             # records of one area have the runs of levels down to it in common
             tops = {
@@ -286,7 +295,11 @@ class DataSetPairs:
                     assert split is not None
                     kinds[split[place]] = None
                 if self.people == 1:
-                    held |= {one.ways[place]: None for one in self.held[member] if one.ways is not None}
+                    held |= {
+                        one.ways[place]: None
+                        for one in self.held[member]
+                        if one.counts and one.ways is not None
+                    }
         seen = _largest_sets(list(kinds), list(held), len(self.attributes[attribute]))
         return [self._seeing(places, frozenset(one)) for one in seen]
 
@@ -343,6 +356,16 @@ def _held_ways(release: Release, query: str) -> tuple[tuple[Ways, ...] | None, s
     if query == TOTAL or query in known:
         return None, ""
     return None, f"{release.name} states no attributes, and has the queries {', '.join(known)}"
+
+
+def _counts_records(release: Release, query: str) -> bool:
+    """Whether a query counts records, each as one, and does not add up values or weights."""
+    variable = release.variables.get(query)
+    if variable is not None:
+        return variable.column is None and variable.weight is None
+    if release.attributes is None:
+        return query == TOTAL and release.weight is None
+    return not release.attributes.tabulation(query).variable and release.weight is None
 
 
 def _determines(held: Sequence[tuple[Ways, ...]], asked: tuple[Ways, ...]) -> bool:

@@ -232,7 +232,8 @@ def _profile(
     complete = pairs == "all" or plain.pairs == 1
     modelled = plain.claim.kind is not AnswerKind.MODEL
     about = (plain.name, plain.unit, plain.neighbours)
-    return RiskProfile(*about, single, every, rows, cases, complete, plain.people, claim, modelled)
+    sums = any(one.is_sum for release in compared.releases for one in release.variables.values())
+    return RiskProfile(*about, single, every, rows, cases, complete, plain.people, claim, modelled, sums)
 
 
 _OVERALL = ("overall", "everything published")

@@ -93,12 +93,12 @@ class Risk:
     @property
     def query(self) -> str:
         """The query of a row of one count."""
-        return self.what.removeprefix("one count of ")
+        return self.what.removeprefix("one count of ").removeprefix("one sum of ")
 
     @property
     def is_one_count(self) -> bool:
         """Whether the row is of one count, whose numbers are rounded; those of other rows are rounded up."""
-        return self.what.startswith("one count")
+        return self.what.startswith(("one count", "one sum"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +122,8 @@ class RiskProfile(Displayed):
     people: int = 1
     claim: Claim = EXACTLY
     modelled: bool = True
+    has_sums: bool = False
+    """Whether some numbers are sums, to which the target adds the whole bound: the most telling case."""
 
     @property
     def rows(self) -> tuple[Risk, ...]:
@@ -204,7 +206,8 @@ def risk_profile(
     rows = (single, every, whole_risks(whole, priors, certify=certify))
     about = (whole.name, whole.unit, whole.neighbours)
     modelled = release.claim.kind is not AnswerKind.MODEL
-    return RiskProfile(*about, *rows, whole.pairs, complete, whole.people, claim, modelled)
+    sums = any(one.is_sum for one in release.variables.values())
+    return RiskProfile(*about, *rows, whole.pairs, complete, whole.people, claim, modelled, sums)
 
 
 def level_risks(
@@ -219,19 +222,20 @@ def level_risks(
     Levels are those of the main paths; those of several releases with one name are one. `keeps` says of a
     query, by the number of its release and its run of levels, whether it counts.
     """
-    levels: dict[str, list[tuple[str, Noise]]] = {}
+    levels: dict[str, list[tuple[str, Noise, str]]] = {}
     for member, release in enumerate(releases):
         for run in release.runs(release.main):
             for row in release.run_table(run):
                 if keeps is None or keeps(member, run, row.query):
                     named = row.query if len(releases) == 1 else f"{row.query} ({release.name})"
-                    levels.setdefault(row.level, []).append((named, row.event.for_people(people)))
+                    noun = "sum" if release.variables[row.query].is_sum else "count"
+                    levels.setdefault(row.level, []).append((named, row.event.for_people(people), noun))
     single: list[Risk] = []
     every: list[Risk] = []
     for name, events in levels.items():
-        query, event = max(events, key=lambda pair: _advantage(pair[1].repeated(1)))
-        single += part_risks([event.repeated(1)], priors, scope=name, what=f"one count of {query}")
-        together = [one for _, one in events] * (2 if neighbours == "bounded" else 1)
+        query, event, noun = max(events, key=lambda row: _advantage(row[1].repeated(1)))
+        single += part_risks([event.repeated(1)], priors, scope=name, what=f"one {noun} of {query}")
+        together = [one for _, one, _ in events] * (2 if neighbours == "bounded" else 1)
         every += part_risks(together, priors, scope=name, what="every count of the level")
     return tuple(single), tuple(every)
 

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.values import Number
+from discreet.budget.variables import IN_UNITS_OF
 from discreet.errors import InputError, PrecisionError
 from discreet.faces import Summarised
 from discreet.files import ArrowArray, ArrowTable, FilePath, arrow, whole_file
@@ -420,6 +421,12 @@ class ReleasedTable:
         """Look at the names of the columns, and choose."""
         usual = [*NOISY, *VARIANCE, *LEVEL, *(name for name in asked if name is not None)]
         opened = open_table(source, wanted=usual)
+        if IN_UNITS_OF in opened.names:
+            raise InputError(
+                f"{opened.shown} has sums in it (column {IN_UNITS_OF}), which one record may change by more "
+                "than one; `discreet risk release` says what they tell, and a table of the rows that count "
+                "records, without that column, is read here"
+            )
         noisy, variance, level, known = choose(opened.names, opened.shown, asked)
         numbers = [name for name in (noisy, variance, known) if name is not None]
         twice = [name for name in opened.names if everything and opened.names.count(name) > 1]

@@ -37,9 +37,9 @@ from discreet.tables.sources import (
     Dialect,
     file_of,
     guess_encoding,
-    held,
     is_table,
     is_there,
+    kept_source,
     table_format,
 )
 
@@ -68,9 +68,9 @@ __all__ = [
     "file_of",
     "find_columns",
     "guess_encoding",
-    "held",
     "is_table",
     "is_there",
+    "kept_source",
     "open_table",
     "read_table",
     "stop_unless_usable",

@@ -6,8 +6,9 @@ it will do if it is the only one. Numbers that are all whole are as good as inte
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -104,10 +105,36 @@ def check_schema(
 
 
 def numeric_columns(schema: ArrowSchema) -> frozenset[str]:
-    """Return the columns whose type is that of numbers."""
+    """Return the columns whose type is that of numbers, or that had numbers among their texts."""
     is_a = arrow().types
     numbers = (is_a.is_integer, is_a.is_floating, is_a.is_decimal)
-    return frozenset(one.name for one in schema if any(is_one(one.type) for is_one in numbers))
+    return frozenset(
+        one.name
+        for one in schema
+        if any(is_one(one.type) for is_one in numbers) or _MIXED in (one.metadata or {})
+    )
+
+
+_MIXED = b"discreet: numbers among texts"
+
+
+def text_of_number(value: object) -> object:
+    """Return a number as a text file has it, and anything else as it is.
+
+    >>> text_of_number(17.0), text_of_number(17.5), text_of_number("NA"), text_of_number(None)
+    ('17', '17.5', 'NA', None)
+    """
+    if not isinstance(value, Real):
+        return value
+    number = float(value)
+    return str(int(number)) if abs(number) < 2**53 and number.is_integer() else str(value)
+
+
+def with_mixtures(table: ArrowTable, names: Iterable[str]) -> ArrowTable:
+    """Mark columns of texts that had numbers among them, which a program wrote as texts."""
+    pa, mixed = arrow(), set(names)
+    fields = [one.with_metadata({_MIXED: b""}) if one.name in mixed else one for one in table.schema]
+    return table.cast(pa.schema(fields)) if mixed else table
 
 
 def conformed(table: ArrowTable, kinds: Kinds, problems: Problems, *, start: int = 0) -> ArrowTable:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from discreet.errors import DiscreetError, InputError
-from discreet.files import ArrowArray, ArrowTable, arrow
+from discreet.files import ArrowArray, ArrowSchema, ArrowTable, arrow
+from discreet.tables.columns import text_of_number, with_mixtures
 from discreet.tables.sources import INSIDE, UTF8, chosen, which
 
 if TYPE_CHECKING:
@@ -87,14 +88,13 @@ class DatabaseTable:
             with closing(_sqlite(self.path)) as connection:
                 rows = connection.execute(query)
                 while part := rows.fetchmany(ROWS):
-                    values = zip(*part, strict=True)
-                    parts.append(pa.table(dict(zip(self.columns, map(_column, values), strict=True))))
+                    columns = map(_texts_or_numbers, zip(*part, strict=True))
+                    parts.append(pa.table(dict(zip(self.columns, columns, strict=True))))
         if not parts:
             return pa.table({name: pa.nulls(0) for name in self.columns})
-        for name in self.columns:  # SQLite lets each value have its own type: among texts numbers are texts
-            if _any_text(parts, name):
-                parts = [_with_texts(part, name) for part in parts]
-        return pa.concat_tables(parts, promote_options="permissive")
+        mixed = [name for name in self.columns if _is_mixed([part.schema.field(name) for part in parts])]
+        parts = [_with_texts(part, mixed) for part in parts]
+        return with_mixtures(pa.concat_tables(parts, promote_options="permissive"), mixed)
 
     def _read_names(self) -> list[str]:
         query = self._query("*") + " LIMIT 0"
@@ -107,24 +107,28 @@ class DatabaseTable:
         return f"SELECT {columns} FROM {_quoted(self.schema)}.{_quoted(self.name)}{end}"
 
 
-def _column(values: Sequence[object]) -> ArrowArray:
-    """Return a column of SQLite's; if it has texts, its numbers are texts too."""
-    if {type(value) for value in values} >= {str} and any(isinstance(one, int | float) for one in values):
-        values = [repr(one) if isinstance(one, int | float) else one for one in values]
+def _texts_or_numbers(values: Sequence[object]) -> ArrowArray:
+    """Return a column of SQLite's, which lets each value have a type: among texts, numbers are texts."""
+    kinds = {type(value) for value in values}
+    if str in kinds and kinds & {int, float}:
+        return arrow().array([text_of_number(one) for one in values]).dictionary_encode()  # marked by that
     return arrow().array(values)
 
 
-def _any_text(parts: Sequence[ArrowTable], name: str) -> bool:
-    return any(arrow().types.is_string(part.schema.field(name).type) for part in parts)
+def _is_mixed(fields: Sequence[ArrowSchema]) -> bool:
+    """Whether parts of a column are texts and numbers, or one of them is both."""
+    is_a, types = arrow().types, [one.type for one in fields]
+    texts, numbers = any(map(is_a.is_string, types)), any(map(is_a.is_primitive, types))
+    return any(map(is_a.is_dictionary, types)) or (texts and numbers)
 
 
-def _with_texts(part: ArrowTable, name: str) -> ArrowTable:
-    """Return a part of a table with texts for the numbers of a column."""
-    place, stored = part.schema.get_field_index(name), part.schema.field(name).type
-    if not (arrow().types.is_integer(stored) or arrow().types.is_floating(stored)):
-        return part
-    values = [repr(one) if isinstance(one, int | float) else one for one in part.column(name).to_pylist()]
-    return part.set_column(place, name, arrow().array(values, arrow().string()))
+def _with_texts(part: ArrowTable, names: Sequence[str]) -> ArrowTable:
+    """Return a part of a table with texts for the numbers of some columns."""
+    for name in names:
+        values = [text_of_number(one) for one in part.column(name).to_pylist()]
+        texts = arrow().array(values, arrow().string())
+        part = part.set_column(part.schema.get_field_index(name), name, texts)
+    return part
 
 
 def _is_sqlite(path: Path) -> bool:

@@ -30,6 +30,8 @@ from discreet.tables.columns import (
     conformed,
     find_columns,
     numeric_columns,
+    text_of_number,
+    with_mixtures,
     words_of,
 )
 from discreet.tables.databases import DatabaseTable
@@ -337,7 +339,9 @@ class _InMemory:
         with suppress(pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
             if hasattr(self.frame, "iloc"):
                 chosen = self.frame.iloc[:, [self.names.index(name) for name in columns]]
-                table = pa.Table.from_pandas(_without_mixtures(chosen, kinds), preserve_index=False)
+                mixed = _mixtures(chosen, kinds)
+                table = pa.Table.from_pandas(chosen.assign(**mixed), preserve_index=False)
+                table = with_mixtures(table, mixed)
             else:
                 chosen = self.frame.select(columns)
                 table = chosen if isinstance(chosen, pa.Table) else chosen.to_arrow()
@@ -350,15 +354,17 @@ class _InMemory:
         return conformed(table, kinds, problems) if self.complete else table
 
 
-def _without_mixtures(frame: TableSource, kinds: Kinds) -> TableSource:
-    """Return a frame of pandas with texts for the numbers among texts, in columns of what is written."""
+def _mixtures(frame: TableSource, kinds: Kinds) -> dict[str, TableSource]:
+    """Return columns of pandas with numbers among texts, these as texts too, where that is asked for."""
     mixed = {}
     for place, (name, kind) in enumerate(kinds.items()):
         column = frame.iloc[:, place]
-        if kind == "written" and column.dtype == object and {type(one) for one in column} >= {str}:
-            absent = column.isna()
-            mixed[name] = column.map(lambda one: one if isinstance(one, str) else f"{one}").mask(absent, None)
-    return frame.assign(**mixed) if mixed else frame
+        if kind != "written" or column.dtype != object:
+            continue
+        kinds_of_values = {type(one) for one in column[~column.isna()]}
+        if len(kinds_of_values) > 1 and str in kinds_of_values:
+            mixed[name] = column.map(text_of_number).mask(column.isna(), None)
+    return mixed
 
 
 def _fits(table: ArrowTable, kinds: Kinds, problems: Problems, *, untyped: Sequence[Kind] = ()) -> bool:

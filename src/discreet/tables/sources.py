@@ -226,7 +226,7 @@ def _unpacked(source: Path | Content) -> Bytes:
     return _Zstandard(source) if ending == ".zst" else source.open("rb", buffering=0)
 
 
-def held(source: object) -> object:
+def kept_source(source: object) -> object:
     """Return a source that can be read more than once: standard input is read, and kept."""
     if isinstance(source, str | os.PathLike) and os.fspath(source) in STANDARD_INPUT:
         return standard_input()

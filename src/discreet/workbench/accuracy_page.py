@@ -116,7 +116,7 @@ class Margins(NamedTuple):
 
     @property
     def by_query(self) -> dict[str, dict[str, float]]:
-        """The margins of each query by level, where they are known.
+        """The margins of each query that counts by level, where they are known.
 
         >>> from discreet.budget import load
         >>> known = Margins(margin_lines(load("pl94-2020")), True, True).by_query
@@ -125,6 +125,8 @@ class Margins(NamedTuple):
         """
         margins: dict[str, dict[str, float]] = {}
         for line in self.lines:
+            if line.sums_column:
+                continue
             margin = self.best(line)
             for query in line.queries:
                 levels = margins.setdefault(query, {})
@@ -226,6 +228,7 @@ def _table(margins: Margins, own: int) -> None:
         best = margins.best(line)
         unknown = waits if line.estimate is None and not margins.has_none else "–"
         errors = [unknown if best is None else relative_error(best, size) for size in sizes]
+        errors = ["–"] * len(sizes) if line.sums_column else errors
         rows.append(
             (
                 level_name(line.level),
@@ -234,11 +237,17 @@ def _table(margins: Margins, own: int) -> None:
             )
         )
     caption = (
-        "Standard deviations and 95 % margins, where no levels are merged. The last columns give the margin "
-        f"of the {margins.what} relative to a group of that size."
+        "Standard deviations and 95 % margins (noise only), where no levels are merged. The last columns "
+        f"give the margin of the {margins.what} relative to a group of that size."
+        + (" Sums have no such size." if any(line.sums_column for line in margins.lines) else "")
     )
     kind = "best estimate" if margins.together else "estimate"
-    groups = [("", 2), ("noise", 2), (kind, 2), (f"margin of the {margins.what}, relative", len(sizes))]
+    groups = [
+        ("", 2),
+        ("noise", 2),
+        (f"{kind} (noise only)", 2),
+        (f"margin of the {margins.what}, relative", len(sizes)),
+    ]
     head = ["level", "query", *["std. dev.", "95 % margin"] * 2, *(f"of {size:,}" for size in sizes)]
     with c.box("wb-scroll"), c.box("wb-table wb-second-left", "table"):
         with c.box("", "caption"):
@@ -290,7 +299,8 @@ def _sizes(page: _AccuracyPage) -> None:
         without = "do not ask it" if len(missing) > 1 else "does not ask it"
         without = without if page.margins.has_none else "not determined there"
         left_out = f" Left out: {', '.join(missing)} ({without})." if missing and lines() else ""
-        return f"95 % margin of the {page.margins.what} of {page.query}, over the size.{left_out}"
+        of = f"{page.margins.what} of {page.query}"
+        return f"95 % margin (noise only) of the {of}, over the size.{left_out}"
 
     with c.card():
         with c.box("wb-between wb-top"):

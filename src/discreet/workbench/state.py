@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 
-from discreet.budget import Level, Neighbours, Query, Release, load
+from discreet.budget import Level, Neighbours, Release, load
 from discreet.budget.neighbours import RELATIONS
 from discreet.budget.presets import LARGEST_FILE, load_preset
 from discreet.budget.toml import a_table, check_keys, parse_toml
@@ -260,7 +260,7 @@ def _rebuilt(base: Release, budget: Budget, name: str) -> Release:
             levels.append(level)
             continue
         queries = [
-            Query(name=query.name, share=share, sensitivity=query.sensitivity, groups=query.groups)
+            replace(query, share=share, rho=None, variance=None, scale=None)
             for query, share in zip(level.queries, budget.shares[place], strict=True)
         ]
         levels.append(Level(name=level.name, rho=budget.total * budget.parts[place], queries=queries))

@@ -20,7 +20,7 @@ from discreet.errors import InputError
 from discreet.release.engine import Engine
 from discreet.release.mechanism.configuration import Configuration
 from discreet.release.mechanism.groups import Specification
-from discreet.release.mechanism.records import check_records
+from discreet.release.mechanism.records import check_person_records
 from discreet.release.safetab.validation import check_input
 
 Parameters = tuple[Configuration, Specification]
@@ -45,7 +45,7 @@ def block(place: int = 0, **changes: str) -> Row:
 
 def refused(data: Path, parameters: Parameters, engine: Engine) -> list[str]:
     with pytest.raises(InputError) as caught:
-        check_records(data, *parameters, engine=engine)
+        check_person_records(data, *parameters, engine=engine)
     assert SECRET not in str(caught.value)
     head, *rest = str(caught.value).split("\n")
     assert [line.split(". ")[0].strip() for line in rest] == [str(i + 1) for i in range(len(rest))]
@@ -256,9 +256,9 @@ def test_a_record_identifier_that_comes_again_is_found(
             cells = [row.split("|") for row in rows]
             columns = {head: [row[place] or None for row in cells[1:]] for place, head in enumerate(cells[0])}
             pq.write_table(pa.table(columns), folder / "person-records.parquet")
-    check_records(tmp_path / "right", *toy_parameters, engine=duckdb_engine)
+    check_person_records(tmp_path / "right", *toy_parameters, engine=duckdb_engine)
     with pytest.raises(InputError) as caught:
-        check_records(tmp_path / "wrong", *toy_parameters, engine=duckdb_engine)
+        check_person_records(tmp_path / "wrong", *toy_parameters, engine=duckdb_engine)
     text = str(caught.value)
     assert "a record identifier occurs twice" in text
     assert "RECORD_ID" in text

@@ -2,14 +2,14 @@
 
 A directory has for each level a Parquet file or folder `LEVEL.parquet` with parts anywhere below it: one row
 a unit and query with `geocode`, `query_name` (the name of the query and a suffix), `query_shape`, `value` (a
-list of integers, in C order of the query's attributes) and `variance`. Parts with a column `sign` in place of
-the variance are constraints. Geocodes nest by prefix. The files of the nation have trillions of numbers, so
+list of integers, in C order of the query's attributes) and `variance`. Parts with a column `sign`, or in a
+folder `Constraint`, are constraints. Geocodes nest by prefix. Levels may be missing: one of them alone is a
+forest of areas that say nothing about each other. The files of the nation have trillions of numbers, so
 they are scanned in batches, and only the part of the tree that is wanted is looked at.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,11 +21,13 @@ from discreet.budget import Attributes, Release
 from discreet.budget.noise_table import noises, queries_of
 from discreet.errors import InputError
 from discreet.estimation.tree import Integers, Tree
-from discreet.files import readable
+from discreet.files import FilePath, readable
 from discreet.noise import DiscreteGaussian, Noise
-from discreet.release.hierarchy.layout import Laws, Listing, arrange
-from discreet.release.hierarchy.published import Exact, Published
-from discreet.release.tables import ArrowTable, arrow
+from discreet.release.hierarchy.bureau_constraints import Constraints
+from discreet.release.hierarchy.held import exact_counts, join_exact, read_held
+from discreet.release.hierarchy.layout import Laws, Layout, Listing, arrange
+from discreet.release.hierarchy.published import Exact, Published, cell_order
+from discreet.release.tables import ArrowTable, arrow, strings
 from discreet.tables import Columnar, Kinds, Numbers, Problems, arrow_errors, check_schema
 
 BATCH = 1 << 13
@@ -38,7 +40,7 @@ QUERIES: Kinds = {
     "value": "any",
     "variance": "number",
 }
-CONSTRAINTS: Kinds = {"geocode": "text", "query_name": "text", "value": "any", "sign": "text"}
+CONSTRAINTS: Kinds = {"geocode": "text", "query_name": "text", "value": "any"}
 
 
 @dataclass(frozen=True)
@@ -49,31 +51,53 @@ class _Files:
     parts: Mapping[bool, Sequence[Path]]
     """Those with queries, and those with constraints."""
 
-    def scan(self, columns: Sequence[str], within: str, *, constraints: bool = False) -> Iterator[ArrowTable]:
-        """Yield batches of rows of units whose geocode begins so."""
+    def scan(
+        self, columns: Sequence[str] | None, within: str, *, constraints: bool = False
+    ) -> Iterator[ArrowTable]:
+        """Yield batches of rows of units whose geocode begins so, with some or all columns."""
         ds, pc = arrow("dataset"), arrow("compute")
         if not self.parts[constraints]:
             return
-        dataset = ds.dataset([str(file) for file in self.parts[constraints]], format="parquet")
+        schema = None
+        if constraints:  # some parts lack columns, or have whole numbers of other widths
+            schemas = [arrow("parquet").read_schema(file) for file in self.parts[True]]
+            plain = [one.remove_metadata() for one in schemas]
+            with arrow_errors(f"{self.level}.parquet"):
+                schema = arrow().unify_schemas(plain, promote_options="permissive")
+        dataset = ds.dataset([str(file) for file in self.parts[constraints]], format="parquet", schema=schema)
         code = ds.field("geocode").cast(arrow().string())
         # the bounds let whole row groups be skipped; the prefix decides
         wanted = (ds.field("geocode") >= within) & pc.starts_with(code, pattern=within) if within else None
         with arrow_errors(f"{self.level}.parquet"):
-            yield from dataset.to_batches(columns=list(columns), filter=wanted, batch_size=BATCH)
+            chosen = None if columns is None else list(columns)
+            yield from dataset.to_batches(columns=chosen, filter=wanted, batch_size=BATCH)
 
 
-def read_bureau(source: Path, release: Release, *, within: str | None = None) -> Published:
-    """Read the part of the Bureau's files that lies within a unit, or all of it."""
+def read_bureau(
+    sources: Sequence[Path],
+    release: Release,
+    *,
+    within: str | None = None,
+    invariants: FilePath | None = None,
+) -> Published:
+    """Read the part of the Bureau's files that lies within a unit, or all of it: a directory of levels, or
+    some levels. `invariants` are further exact counts."""
     if release.attributes is None:
         raise InputError(f"release {release.name!r} states no attributes, so its queries mean nothing here")
     attributes, prefix = release.attributes, within or ""
-    files = _levels(source, release)
+    source = sources[0] if len(sources) == 1 else sources[0].parent
+    files = _levels(sources, release)
     names = _Names(release, attributes)
     asked = _asked(files, names, prefix)
     tree, place = _tree(files, asked, prefix, source)
     kinds, kind = _kinds(release, asked, place, tree)
     found = Bureau(files, tree, names, kinds, attributes, prefix)
-    exact, left = _constraints(files, tree, names, prefix)
+    constraints = Constraints(attributes, queries_of(release), names.query)
+    _constraints(files, tree, constraints, prefix)
+    exact, blocks, bounds = constraints.settled(tree)
+    left = tuple(f"{text}, {many} times" for text, many in constraints.left.items())
+    if invariants is not None:
+        exact = _with_invariants(exact, tree, release, attributes, invariants)
     origin: dict[str, object] = {
         "role": "measurements",
         "layout": "Census Bureau",
@@ -81,12 +105,59 @@ def read_bureau(source: Path, release: Release, *, within: str | None = None) ->
     }
     if within is not None:
         origin["within"] = within
-    return Published(tree, attributes, {}, found, exact, "parquet", False, origin, kind, left_out=left)
+    early = np.bincount(tree.kind[: tree.starts[-1]][tree.leaf[: tree.starts[-1]]], minlength=1)
+    if early.any():
+        origin["areas_without_areas_below"] = {tree.levels[k]: int(early[k]) for k in np.flatnonzero(early)}
+    return Published(
+        tree, attributes, {}, found, exact, "parquet", False, origin, kind, blocks, left, bounds=bounds
+    )
 
 
-def _levels(source: Path, release: Release) -> list[_Files]:
+def _with_invariants(
+    exact: Exact, tree: Tree, release: Release, attributes: Attributes, invariants: FilePath
+) -> Exact:
+    """Add exact counts of a table: unit, query, cell, count."""
+    tables = {query: attributes.tabulation(query) for query in queries_of(release)}
+    layout = Layout.same(tree, {query: strings(list(one.labels)) for query, one in tables.items()})
+    joined = dict(exact)
+    for query, (who, rows) in exact_counts(layout, read_held(invariants), release).items():
+        mine = who, rows[:, cell_order(layout, query, attributes)]
+        joined[query] = join_exact(query, joined.get(query), mine)
+    return joined
+
+
+def is_level(source: Path) -> bool:
+    """Whether a path is one level: `County.parquet`, a folder of parts or a file with geocodes."""
+    if source.suffix != ".parquet":
+        return False
+    if source.is_dir():
+        return True
+    return source.is_file() and {"geocode", "query_name"} <= set(Columnar.open(source, "parquet").names)
+
+
+def by_product(sources: Sequence[FilePath]) -> list[tuple[Path, ...]]:
+    """Put levels that lie in one directory together: they are measurements of one release.
+
+    >>> by_product(["now", "before"])
+    [(PosixPath('now'),), (PosixPath('before'),)]
+    """
+    found: dict[object, list[Path]] = {}
+    for number, one in enumerate(map(Path, sources)):
+        found.setdefault(one.absolute().parent if is_level(one) else number, []).append(one)
+    return [tuple(some) for some in found.values()]
+
+
+def _levels(sources: Sequence[Path], release: Release) -> list[_Files]:
     """Find the parts of each level that the release has, from the top down."""
-    known = {one.stem.lower().replace(" ", "_"): one for one in sorted(source.glob("*.parquet"))}
+    source = sources[0]
+    every = list(sources) if is_level(source) else sorted(source.glob("*.parquet"))
+    source = source.parent if is_level(source) else source
+    known: dict[str, Path] = {}
+    for one in every:
+        stem = one.stem.lower().replace(" ", "_")
+        if stem in known:
+            raise InputError(f"{one} is given twice")
+        known[stem] = one
     found, problems = [], Problems()
     for level in release.levels:
         place = known.pop(level.name.lower().replace(" ", "_"), None)
@@ -98,13 +169,15 @@ def _levels(source: Path, release: Release) -> list[_Files]:
                 continue
             with problems.gathering(), readable(part):
                 table = Columnar.open(part, "parquet")
-                due = CONSTRAINTS if "sign" in table.names else QUERIES
+                folders = [folder.name.lower() for folder in part.relative_to(source).parents]
+                held = "sign" in table.names or any(name.startswith("constraint") for name in folders)
+                due = CONSTRAINTS if held else QUERIES
                 shown, missing = part.relative_to(source), [name for name in due if name not in table.names]
                 if missing:  # they are scanned by these very names
                     some = " or ".join(missing)
                     raise InputError(f"{shown} has no column {some}; it must have {', '.join(due)}")
                 check_schema(table.schema, due, str(shown), problems)
-                parts["sign" in table.names].append(part)
+                parts[held].append(part)
         if parts[False]:
             found.append(_Files(level.name, parts))
     problems.stop()
@@ -202,9 +275,6 @@ def _tree(
         raise InputError(f"{source} has no area whose geocode begins with {prefix!r}")
     if prefix and prefix not in units[first]:
         raise InputError(f"{source} has no area {prefix!r}; within must be the geocode of an area")
-    for one, codes in zip(files[first:], units[first:], strict=True):
-        if not codes:
-            raise InputError(f"{one.level}.parquet has no area within {prefix!r}")
     listing = Listing.nested([one.level for one in files[first:]], units[first:])
     lost = np.flatnonzero((listing.parent < 0) & (listing.level > 0))
     if lost.size:
@@ -214,12 +284,6 @@ def _tree(
             "its geocode has none of theirs as its beginning"
         )
     tree, rank = arrange(listing)
-    early = np.flatnonzero(tree.leaf[: tree.starts[-1]])
-    if early.size:
-        raise InputError(
-            f"an area of {tree.levels[tree.kind[early[0]]]}.parquet has no area below it; each must have all "
-            "of its children"
-        )
     return tree, np.split(rank, np.cumsum([len(codes) for codes in units])[:-1])
 
 
@@ -245,38 +309,17 @@ def _kinds(
     return [{query: law(level, query, size) for query, size in some} for level, some in numbers], kind
 
 
-def _constraints(
-    files: Sequence[_Files], tree: Tree, names: _Names, prefix: str
-) -> tuple[Exact, tuple[str, ...]]:
-    """Return the counts that are exact, and what is left out: bounds, and sums that are no query."""
-    exact: dict[str, dict[int, Numbers]] = {}
-    left: Counter[str] = Counter()
+def _constraints(files: Sequence[_Files], tree: Tree, found: Constraints, prefix: str) -> None:
+    """Gather the constraints of all levels."""
     for one in files:
         if one.level not in tree.levels:
             continue
-        mine = np.flatnonzero(tree.kind == tree.levels.index(one.level))
-        codes = tree.names.take(arrow().array(mine))
-        for batch in one.scan(list(CONSTRAINTS), prefix, constraints=True):
+        mine = np.append(np.flatnonzero(tree.kind == tree.levels.index(one.level)), -1)
+        codes = tree.names.take(arrow().array(mine[:-1]))
+        for batch in one.scan(None, prefix, constraints=True):
             geocode = batch.column("geocode").cast(arrow().string())
-            place = arrow("compute").index_in(geocode, value_set=codes).to_pylist()
-            signs = zip(batch.column("query_name").to_pylist(), batch.column("sign").to_pylist(), strict=True)
-            for row, (name, sign) in enumerate(signs):
-                query, at = names.query(name), place[row]
-                if sign not in ("=", "==") or query is None or at is None:
-                    left[f"constraint {name!r} ({sign}) at {one.level}"] += 1
-                    continue
-                rows = names.rows(batch, query, np.array([row]), f"{one.level}.parquet")
-                if not np.array_equal(
-                    exact.setdefault(query, {}).setdefault(int(mine[at]), rows[0]), rows[0]
-                ):
-                    raise InputError(
-                        f"constraint {name!r} holds two counts in one area of {one.level}.parquet"
-                    )
-    found: Exact = {}
-    for query, counts in exact.items():
-        who = np.array(sorted(counts), dtype=np.int64)
-        found[query] = who, np.array([counts[unit] for unit in who.tolist()], dtype=np.int64)
-    return found, tuple(f"{text}, {many} times" for text, many in left.items())
+            place = arrow("compute").index_in(geocode, value_set=codes).fill_null(len(mine) - 1)
+            found.add(batch, mine[place.to_numpy(zero_copy_only=False)], one.level)
 
 
 class Bureau:

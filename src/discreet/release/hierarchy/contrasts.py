@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -12,11 +13,16 @@ from discreet.estimation.estimates import Moments
 from discreet.estimation.intervals import close_ends
 from discreet.estimation.tree import Tree
 from discreet.release.hierarchy.areas import flat_tree
-from discreet.release.hierarchy.estimate_table import joined_columns
+from discreet.release.hierarchy.estimate_table import in_real_numbers, joined_columns
 from discreet.release.hierarchy.joint_estimates import Chances, Found, JointEstimates, name_of_query
 from discreet.release.hierarchy.layout import Layout
+from discreet.release.hierarchy.sampling import SampledPair, SamplingErrors
 from discreet.release.tables import Columns, arrow
 from discreet.tables import Numbers
+
+Compared = tuple[str, Moments, SampledPair | None, Fraction]
+"""The kind of a contrast, its two estimates with their noise, with their sampling errors if given, and what
+one unit of it is worth."""
 
 CONTRASTS = {
     "difference": "interval: as that of a count, not rounded and not cut at zero",
@@ -81,17 +87,50 @@ def named_contrasts(
                 f"query {pair[0]!r} has {cells[0]} cells and {pair[1]!r} {cells[1]}; cells are compared one "
                 "by one, or all of them with a single one"
             )
+        if kind == "difference" and found.adds_up(first) != found.adds_up(second):
+            raise InputError(
+                f"{pair[0]!r} and {pair[1]!r} add up different things, which have no difference; a ratio "
+                "(--ratio) they have"
+            )
         contrasts.append(Contrast(kind, first, second, None))
     return contrasts
 
 
-def _compared(kind: str, found: Moments, chances: Chances, places: int) -> dict[str, Numbers]:
-    """Return the columns of a difference or ratio in some of so many `places`."""
+def _compared(
+    kind: str,
+    noise: Moments,
+    sampled: SampledPair | None,
+    scale: Fraction,
+    chances: Chances,
+    places: int,
+) -> dict[str, Numbers]:
+    """Return the columns of a difference or ratio in some of so many `places`.
+
+    `scale` is what one unit of a difference is worth, or of a ratio its numerator's unit over that of its
+    denominator.
+    """
+    return in_real_numbers(_in_units(kind, noise, sampled, chances, places), scale)
+
+
+def _in_units(
+    kind: str, noise: Moments, sampled: SampledPair | None, chances: Chances, places: int
+) -> dict[str, Numbers]:
+    """Return the columns of a difference or ratio of numbers of units."""
+
+    def at(level: float | None) -> Moments:
+        return noise if sampled is None else sampled.added(noise, level)
+
+    found = at(None)
     if kind == "difference":
+        if sampled is not None and sampled.covariance is None:
+            raise InputError(
+                "the difference of two tables needs the covariance of their sampling errors, which variances "
+                "do not tell; give replicate estimates"
+            )
         values, one = found.a - found.b, np.ones_like(found.a)
         columns = {"estimate": values, "sd": np.sqrt(found.variances(one))}
         for name, level in chances:
-            width = found.widths(one, level)
+            width = at(level).widths(one, level)
             columns[f"lower{name}"], columns[f"upper{name}"] = close_ends(values, width)
         return columns
     b = np.where(np.abs(found.b) < 1e-9, 0.0, found.b)  # an exact zero, but for rounding
@@ -99,19 +138,22 @@ def _compared(kind: str, found: Moments, chances: Chances, places: int) -> dict[
         values = np.where(b != 0, found.a / b, np.nan)
         columns = {"estimate": values, "sd": np.sqrt(found.variances(values)) / np.abs(b)}
     for name, level in chances:
-        columns[f"lower{name}"], columns[f"upper{name}"] = found.ratio_ends(b, values, level, places)
+        columns[f"lower{name}"], columns[f"upper{name}"] = at(level).ratio_ends(b, values, level, places)
     return columns
 
 
-def _beside(
-    queries: Iterable[Sequence[tuple[str, Moments]]], chances: Chances, places: int
-) -> dict[str, Numbers]:
+def _beside(queries: Iterable[Sequence[Compared]], chances: Chances, places: int) -> dict[str, Numbers]:
     """Return the columns of differences and ratios: those of one query one below the other."""
     tables = []
     for some in queries:
-        made = [_compared(kind, moments, chances, places) for kind, moments in some]
+        made = [_compared(*one, chances, places) for one in some]
         tables.append({name: np.concatenate([one[name] for one in made]) for name in made[0]})
     return joined_columns(tables)
+
+
+def _scale(found: JointEstimates, kind: str, one: str, two: str) -> Fraction:
+    """Return what one unit of a difference or a ratio of two queries is worth."""
+    return found.step(one) / (found.step(two) if kind == "ratio" else 1)
 
 
 def contrast_blocks(
@@ -121,13 +163,18 @@ def contrast_blocks(
     queries: Sequence[str],
     chances: Chances,
     tree: Tree,
+    sampling: SamplingErrors | None = None,
 ) -> Iterator[tuple[Layout, dict[str, Numbers] | Columns]]:
     """Yield contrasts of areas, query by query, then contrasts of queries, unit by unit and area by area."""
-    moments = found.moments
+
+    def both(kind: str, a: Found, query: str, b: Found, its: str) -> Compared:
+        sampled = None if sampling is None else sampling.pair(a, query, b, its)
+        return kind, found.moments(a, query, b, its), sampled, _scale(found, kind, query, its)
+
     of_areas = [(one, *one.areas) for one in contrasts if one.areas is not None]
     if of_areas:
         flat = flat_tree([one.name for one, _, _ in of_areas], "contrast")
-        got = ([(one.kind, moments(a, query, b, query)) for one, a, b in of_areas] for query in queries)
+        got = ([both(one.kind, a, query, b, query) for one, a, b in of_areas] for query in queries)
         yield found.layout(flat, queries), _beside(got, chances, len(of_areas))
     of_queries = [one for one in contrasts if one.areas is None]
     if not of_queries:
@@ -135,7 +182,7 @@ def contrast_blocks(
     cells = {one.name: found.names(one.one) for one in of_queries}
 
     def of(places: int, *some: Found) -> dict[str, Numbers]:
-        got = ([(one.kind, moments(at, one.one, at, one.two)) for at in some] for one in of_queries)
+        got = ([both(one.kind, at, one.one, at, one.two) for at in some] for one in of_queries)
         return _beside(got, chances, places)
 
     every = Layout.same(tree, cells)
@@ -160,10 +207,12 @@ def changes_since(
     queries = []
     for query in wanted:
         able = any(group.answers(query) for group in before.groups)
-        if able and now.names(query).equals(before.names(query)):
+        same = able and now.adds_up(query) == before.adds_up(query)
+        if same and now.names(query).equals(before.names(query)):
             queries.append(query)
         elif named:
-            reason = "has other cells in" if able else "cannot be answered by"
+            reason = "has other cells in" if same else "adds up something else in"
+            reason = reason if able else "cannot be answered by"
             raise InputError(f"query {query!r} {reason} the earlier release, so there is no change to give")
     if not queries:
         raise InputError("no query is the same in the earlier release, so there is no change to give")
@@ -180,10 +229,12 @@ def changes_since(
                 found.moments(part, query, part, query)
                 for found, part in zip((now, before), parts, strict=True)
             )
-            table = {"now": one.a, "before": two.a}
+            step = now.step(query)
+            table = in_real_numbers({"now": one.a, "before": two.a}, step)
             both = Moments.change(one, two)
             for kind, prefix in (("difference", ""), ("ratio", "ratio_")):
-                columns = _compared(kind, both, chances, shared.size)
+                scale = _scale(now, kind, query, query)
+                columns = _compared(kind, both, None, scale, chances, shared.size)
                 table[kind] = columns.pop("estimate")
                 table |= {f"{prefix}{name}": one for name, one in columns.items()}
             tables.append(table)

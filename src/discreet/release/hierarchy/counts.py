@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from discreet.budget import Attributes, Release
 from discreet.budget.noise_table import queries_of
+from discreet.budget.variables import IN_UNITS_OF
 from discreet.estimation.tables import detailed_cells, impossible_cells, shared_cells
 from discreet.estimation.tree import Integers, Tree
 from discreet.numbers import MOST_TIMES
@@ -24,6 +25,7 @@ from discreet.release.hierarchy.layout import (
     units_of,
 )
 from discreet.release.hierarchy.published import check_cells
+from discreet.release.hierarchy.steps import check_steps, unit_steps
 from discreet.release.tables import strings
 from discreet.tables import Problems, ReadTable, TableSource, read_table, stop_unless_usable
 
@@ -31,6 +33,9 @@ from discreet.tables import Problems, ReadTable, TableSource, read_table, stop_u
 
 LARGEST = 10**12
 """The largest count: so that no arithmetic that follows can lose a digit."""
+
+LARGEST_SUM = 10**14
+"""The largest sum, in units: ten times as many still lose no digit in floats."""
 
 _BLOCK = 1 << 21
 
@@ -63,7 +68,9 @@ def read_counts(
 ) -> CountTable:
     """Read and check a table of counts; every problem that is found is reported, with its line."""
     table, listed, declared = _read_tables(counts, units, cells)
-    _check_numbers(table)
+    largest = LARGEST_SUM if any(one.is_sum for one in release.variables.values()) else LARGEST
+    _check_numbers(table, largest)
+    check_steps(table, unit_steps(release))
     problems = table.problems
     tree = tree_of(table, release) if listed is None else tree_of(listed, release, once=True)
     unit = units_of(table, tree, levels=True)
@@ -109,7 +116,7 @@ def _read_tables(
     table = read_table(
         counts,
         words=["unit", "level", "query", "cell"],
-        optional=["parent"] if listed is None else [],
+        optional=[IN_UNITS_OF, "parent"] if listed is None else [IN_UNITS_OF],
         whole=["count"],
         optional_whole=[contents.COLUMN],
         name="counts",
@@ -123,11 +130,11 @@ def _read_tables(
     return table, listed, declared
 
 
-def _check_numbers(table: ReadTable) -> None:
+def _check_numbers(table: ReadTable, largest: int) -> None:
     """Check the counts themselves, and how many records of a person they may hold, if they say so."""
     problems = table.problems
     problems.rows(table.numbers["count"] < 0, "a count is below zero", "count")
-    problems.rows(table.numbers["count"] > LARGEST, f"a count is above {LARGEST}", "count")
+    problems.rows(table.numbers["count"] > largest, f"a count is above {largest}", "count")
     most = table.numbers.get(contents.COLUMN)
     if most is not None:
         wrong = (most < 1) | (most > MOST_TIMES)
@@ -245,7 +252,7 @@ def _check_queries(
         finest: list[str] = []
         for coarse in sorted(queries, key=lambda query: -tables[query].cells):
             told = False
-            for fine in finest:
+            for fine in (one for one in finest if tables[one].variable == tables[coarse].variable):
                 shared = shared_cells(attributes, fine, coarse)
                 told = len(np.unique(shared)) == tables[coarse].cells
                 sums = [_margin(layout, vector, units, one, index[one], shared) for one in (fine, coarse)]

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 from discreet.errors import InputError
 from discreet.estimation.estimates import SharedWork
+from discreet.estimation.fit import Residuals
 from discreet.estimation.intervals import count_ends
 from discreet.estimation.tables import WholeTables
 from discreet.estimation.tree import Floats, Tree
 from discreet.numbers import brief
-from discreet.release.hierarchy.joint_estimates import Chances, JointEstimates
+from discreet.release.hierarchy.bounds import cut_ends
+from discreet.release.hierarchy.joint_estimates import Chances, Found, JointEstimates
+from discreet.release.hierarchy.sampling import SamplingErrors
 from discreet.release.tables import Folder, chunks
 from discreet.tables import Numbers
 
@@ -30,6 +34,10 @@ class Written:
     """What each column is."""
     lost: int = 0
     moved: int = 0
+    cut: int = 0
+    """Estimates with an interval cut to bounds."""
+    outside: int = 0
+    """Whole numbers outside their bounds."""
 
 
 def write_estimates(
@@ -41,8 +49,11 @@ def write_estimates(
     *,
     tables: bool = False,
     cluster: SharedWork | None = None,
+    residuals: Sequence[Residuals] = (),
+    sampling: SamplingErrors | None = None,
 ) -> Written:
-    """Write the estimates of queries in all units, or those down to a level, with intervals."""
+    """Write the estimates of queries in all units, or those down to a level, with intervals. Residuals of
+    units that are read for this are added to `residuals`, one for each group."""
     wanted = found.queries(()) if queries is None else queries
     if tables and len(found.groups) > 1:
         raise InputError(
@@ -52,26 +63,47 @@ def write_estimates(
     tree = found.tree.first(found.units_down_to(down_to))
     layout = found.layout(tree, wanted)
     together = found.groups[0].attributes is not None
-    written = Written(tree, layout.size, _meanings(chances, tables, together))
+    in_units = any(found.step(query) != 1 for query in wanted)
+    said = meanings(chances, tables, together, sampled=sampling is not None, in_units=in_units)
+    written = Written(tree, layout.size, said)
 
     def columns(part: slice) -> dict[str, Numbers]:
         units = np.arange(part.start, part.stop)
-        parts = found.at(units)
+        mine = [one.empty() for one in residuals]
+        parts = found.at(units, mine)
         made = []
         for query in wanted:
-            table, moved = with_ends(*found.numbers(parts, len(units), query, chances), chances)
+            if sampling is None:
+                table, moved = with_ends(*found.numbers(parts, len(units), query, chances), chances)
+            else:
+                table, moved = with_sampling(found, parts, query, sampling, chances)
             if whole is not None:
                 table["table"] = found.groups[0].turned(query, whole.rows(query, units))
-            made.append({**table, "moved": moved})
-        return joined_columns(made)
+            # intervals with sampling errors are about a population, which has no such bounds
+            bounds = found.bounds(query, units) if sampling is None else None
+            none = np.zeros(moved.shape, dtype=np.int64)
+            cut = none if bounds is None else cut_ends(table, [name for name, _ in chances], *bounds)
+            outside = none
+            if bounds is not None and whole is not None:
+                counts = table["table"]
+                outside = ((counts >= 0) & ((counts < bounds[0]) | (counts > bounds[1]))).astype(np.int64)
+            made.append(
+                {**in_real_numbers(table, found.step(query)), "moved": moved, "cut": cut, "outside": outside}
+            )
+        added = {f"residuals {place}": one.packed() for place, one in enumerate(mine)}
+        return {**joined_columns(made), **added}
 
     parts = [units for units, _ in chunks(layout)]
     made = map(columns, parts) if cluster is None else cluster.map(columns, parts)
 
     def counted(_units: slice, _rows: slice) -> dict[str, Numbers]:
         table = dict(next(made))
+        for place, one in enumerate(residuals):
+            one.unpack(np.asarray(table.pop(f"residuals {place}"), dtype=np.float64))
         written.lost += int(np.isnan(table["estimate"]).sum())
         written.moved += int(table.pop("moved").sum())
+        written.cut += int(table.pop("cut").sum())
+        written.outside += int(table.pop("outside").sum())
         if whole is not None:
             table["table"] = np.ma.masked_less(table["table"], 0)
         return table
@@ -95,20 +127,58 @@ def with_ends(
     return table, moved
 
 
+def with_sampling(
+    found: JointEstimates, place: Found, query: str, sampling: SamplingErrors, chances: Chances
+) -> tuple[dict[str, Numbers], Numbers]:
+    """Return the columns of estimates in units or a union whose errors are of noise and sampling."""
+    noise, sampled = found.moments(place, query, place, query), sampling.pair(place, query, place, query)
+    both = sampled.added(noise)
+    none = np.zeros_like(noise.a)
+    widths = [sampled.added(noise, level).widths(none, level) for _, level in chances]
+    table, moved = with_ends(noise.a, np.sqrt(both.var_a), widths, chances)
+    parts = {"noise_sd": np.sqrt(noise.var_a), "sampling_sd": np.sqrt(sampled.var_a)}
+    ends = {name: column for name, column in table.items() if name not in ("estimate", "sd")}
+    return {"estimate": table["estimate"], "sd": table["sd"], **parts, **ends}, moved
+
+
+def in_real_numbers(table: Mapping[str, Numbers], step: Fraction) -> dict[str, Numbers]:
+    """Return columns of units as what they are worth; whole numbers of whole units stay whole."""
+    if step == 1:
+        return dict(table)
+    up, down = step.numerator, step.denominator
+    return {name: one * up if down == 1 else one * up / down for name, one in table.items()}
+
+
 def joined_columns(tables: Sequence[Mapping[str, Numbers]]) -> dict[str, Numbers]:
     """Put the columns of several queries after each other, unit by unit."""
     return {name: np.concatenate([one[name] for one in tables], axis=1).ravel() for name in tables[0]}
 
 
-def _meanings(chances: Chances, tables: bool, together: bool) -> dict[str, str]:
+NOISE_ONLY = "noise only"
+WITH_SAMPLING = "noise and sampling"
+
+
+def meanings(
+    chances: Chances, tables: bool, together: bool, *, sampled: bool = False, in_units: bool = False
+) -> dict[str, str]:
+    """Say what each column of a table of estimates is, and what its intervals allow for."""
+    error = WITH_SAMPLING if sampled else NOISE_ONLY
+    whole = "whole" if not in_units else "a whole number of the units of what is summed"
     found = {
         "estimate": "best linear unbiased estimate; empty: no measurement determines it",
-        "sd": "its standard deviation",
+        "sd": f"its standard deviation, {error}",
     }
+    if sampled:
+        found |= {
+            "noise_sd": "the part of the noise in sd",
+            "sampling_sd": "the part of sampling in sd, as it was given",
+        }
     for name, level in chances:
-        found[f"lower{name}"] = f"lower end of the {brief(100 * level)} % interval: whole, not negative"
+        found[f"lower{name}"] = (
+            f"lower end of the {brief(100 * level)} % interval ({error}): {whole}, not negative"
+        )
         found[f"upper{name}"] = "upper end; if the interval would be empty, both ends are the nearest count"
     if tables:
         over = "over queries and levels" if together else "over levels, each query by itself"
-        found["table"] = f"whole, not negative, consistent {over}; not unbiased"
+        found["table"] = f"{whole}, not negative, consistent {over}; not unbiased"
     return found

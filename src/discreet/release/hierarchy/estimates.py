@@ -10,21 +10,29 @@ from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
 
+import numpy as np
+
 from discreet.errors import InputError
 from discreet.estimation.estimates import (
     SharedWork,
 )
+from discreet.estimation.fit import Fit
 from discreet.faces import Summarised
 from discreet.files import FilePath
 from discreet.numbers import brief, fraction
 from discreet.options import Estimating, asked_with
 from discreet.release.commit import free, staging
 from discreet.release.hierarchy.areas import area_estimates, read_areas
+from discreet.release.hierarchy.bureau import by_product
+from discreet.release.hierarchy.clipping import Clipped, estimated_clips
 from discreet.release.hierarchy.contrasts import CONTRASTS, changes_since, contrast_blocks, named_contrasts
-from discreet.release.hierarchy.estimate_table import Written, write_estimates
+from discreet.release.hierarchy.draws import Draws
+from discreet.release.hierarchy.estimate_table import NOISE_ONLY, WITH_SAMPLING, Written, write_estimates
+from discreet.release.hierarchy.fit_report import fit_record, found_fit
 from discreet.release.hierarchy.joint_estimates import JointEstimates
 from discreet.release.hierarchy.measurements import read_any, with_zeros
 from discreet.release.hierarchy.published import Published
+from discreet.release.hierarchy.sampling import SamplingErrors, read_sampling, sampling_columns
 from discreet.release.rehearsal import NOT_PRIVATE
 from discreet.release.tables import (
     Folder,
@@ -45,8 +53,18 @@ class Estimated(Summarised):
     additive: bool
     releases: int
     files: tuple[str, ...]
+    fit: Fit
+    """Whether the measurements contradict each other."""
+    numbered: bool = False
+    """Whether several releases were read, an earlier one included."""
     left_out: tuple[str, ...] = ()
     """What the input had that was not used."""
+    sampled: bool = False
+    """Whether intervals are of noise and sampling; else of noise only."""
+    draws: int = 0
+    """How many draws of all estimates were written."""
+    clipped: tuple[Clipped, ...] = ()
+    """What clipping took away from sums and weights, if there are any."""
 
 
 @asked_with(Estimating)
@@ -66,37 +84,56 @@ def estimate(asked: Estimating) -> Estimated:
     so. The `engine` is "local" or "spark", on a cluster if `spark_master`
     names one: then families of the lowest units are worked on by its processes. Nothing is spent.
     """
-    chances = [_level(level) for level in asked.levels]
-    sources = [asked.noisy] if isinstance(asked.noisy, str | os.PathLike) else list(asked.noisy)
-    if not sources:
-        raise InputError("there is nothing to estimate from: name the output of `measure`")
+    chances = [interval_level(level) for level in asked.levels]
+    sources = asked.sources
+    if asked.prints:
+        raise InputError("prints is for `discreet.report.print_tables`, which writes tables to print")
     free(asked.out)
     with _workers(asked.engine, asked.spark_master) as cluster:
-        given, found, earlier = _joined(asked, sources, cluster)
+        given, found, earlier = read_joined(asked, sources, cluster)
         wanted = found.queries(asked.queries)
-        found.units_down_to(asked.down_to)
+        sampling = sampling_errors(asked, sources, found, wanted)
+        draws = _draws(asked, found, sampling)
+        written = found.units_down_to(asked.down_to)
         unions = {} if asked.areas is None else read_areas(asked.areas, found)
         pairs = [("difference", one) for one in asked.differences] + [("ratio", one) for one in asked.ratios]
         contrasts = named_contrasts(pairs, unions, wanted, found) if pairs else []
+        residuals = found.residuals(written)
         kind = output_format(asked.format, given[0].format, for_spreadsheets=asked.for_spreadsheets)
         with staging(asked.out) as stage:
             mark = f"{NOT_PRIVATE}: made from a rehearsal" if any(one.marked for one in given) else None
             folder = Folder(stage.path, kind, mark=mark, for_spreadsheets=asked.for_spreadsheets)
             done = write_estimates(
-                folder, found, wanted, chances, asked.down_to, tables=asked.tables, cluster=cluster
+                folder,
+                found,
+                wanted,
+                chances,
+                asked.down_to,
+                tables=asked.tables,
+                cluster=cluster,
+                residuals=residuals,
+                sampling=sampling,
             )
+            parts = [(found, residuals)]
+            if earlier is not None:
+                parts.append((earlier, earlier.residuals()))
+            fit = found_fit(parts)
             if len(found.groups) == 1:
                 folder.units(found.tree)
             if unions:
-                folder.cells("areas", area_estimates(found, unions, wanted, chances))
+                folder.cells("areas", area_estimates(found, unions, wanted, chances, sampling))
+            if draws is not None:
+                folder.cells("draws", *draws.blocks(done.tree, unions, wanted))
             if contrasts:
-                blocks = contrast_blocks(found, contrasts, unions, wanted, chances, done.tree)
+                blocks = contrast_blocks(found, contrasts, unions, wanted, chances, done.tree, sampling)
                 folder.cells("contrasts", *blocks)
             if earlier is not None:
                 changes = changes_since(found, earlier, done.tree, asked.queries, wanted, chances)
                 folder.cells("changes", changes)
             compares = bool(contrasts) or earlier is not None
-            folder.json("manifest", _manifest(asked, given, found, wanted, done, compares=compares))
+            told = _manifest(asked, given, found, wanted, done, fit, sampling, compares=compares)
+            folder.json("manifest", told)
+            taken = estimated_clips(found)
             stage.commit()
     return Estimated(
         Path(asked.out),
@@ -106,28 +143,69 @@ def estimate(asked: Estimating) -> Estimated:
         done.lost,
         all(group.attributes is not None for group in found.groups),
         len(found.groups) == 1,
-        len(sources),
+        len(given) - (earlier is not None),
         tuple(folder.names),
+        fit,
+        len(given) > 1,
         found.left_out,
+        sampling is not None,
+        asked.draws or 0,
+        taken,
     )
 
 
-def _joined(
+def read_joined(
     asked: Estimating, sources: Sequence[FilePath], cluster: SharedWork | None
 ) -> tuple[list[Published], JointEstimates, JointEstimates | None]:
     """Return the measurements, those of the earlier release last, and the estimates from each release."""
     lean = asked.streamed if cluster is None else True
     known = (asked.release, asked.units, asked.invariants, asked.within, asked.streamed)
-    given = [read_any(Path(one), *known) for one in sources]
+    products = by_product(sources)
+    given = [read_any(some, *known) for some in products]
     if asked.zeros is not None:
         given = [with_zeros(one, asked.zeros) for one in given]
-    found, earlier, paths = JointEstimates.of(given, lean, cluster), None, [*sources]
+    found, earlier, paths = JointEstimates.of(given, lean, cluster), None, [some[0] for some in products]
     if asked.since is not None:
-        paths.append(asked.since)
-        given.append(read_any(Path(asked.since), asked.release, None, None, asked.within, asked.streamed))
-        earlier = JointEstimates.of(given[-1:], lean, cluster)
+        paths.append(Path(asked.since))
+        given.append(read_any([Path(asked.since)], asked.release, None, None, asked.within, asked.streamed))
+        earlier = JointEstimates.of(given[-1:], lean, cluster, first=len(given))
     _check_distinct(paths, given)
     return given, found, earlier
+
+
+def sampling_errors(
+    asked: Estimating, sources: Sequence[FilePath], found: JointEstimates, wanted: Sequence[str]
+) -> SamplingErrors | None:
+    """Read the sampling errors: of a table that is named, or in a column of the only noisy table."""
+    path = asked.sampling
+    if path is None and len(sources) == 1 and Path(sources[0]).is_file() and sampling_columns(sources[0]):
+        path = sources[0]
+    if path is None:
+        if asked.replicate_factor is not None or asked.replicate_noise is not None:
+            raise InputError("a replicate factor or noise is given, but no sampling errors (--sampling)")
+        return None
+    if asked.since is not None:
+        raise InputError("changes since an earlier release have intervals of noise only: leave sampling out")
+    return read_sampling(path, found, wanted, asked.replicate_factor, asked.replicate_noise)
+
+
+def _draws(asked: Estimating, found: JointEstimates, sampling: SamplingErrors | None) -> Draws | None:
+    if asked.draws is not None:
+        if asked.replicate_noise is not None:
+            raise InputError("draws are not possible with noisy replicates: their noise would be drawn, too")
+        return Draws(found, asked.draws, asked.seed, sampling)
+    if asked.seed is not None:
+        raise InputError("a seed is given, but there is nothing to draw: give draws, too")
+    return None
+
+
+def _said_of_draws(asked: Estimating) -> dict[str, object]:
+    return {
+        "draws": asked.draws,
+        "seed": asked.seed,
+        "draw": "the estimate less an error drawn anew, whose law over all areas and queries is that of the "
+        "estimates' errors; combine by Rubin's rules",
+    }
 
 
 def _manifest(
@@ -136,6 +214,8 @@ def _manifest(
     found: JointEstimates,
     wanted: Sequence[str],
     done: Written,
+    fit: Fit,
+    sampling: SamplingErrors | None,
     *,
     compares: bool,
 ) -> dict[str, object]:
@@ -154,9 +234,27 @@ def _manifest(
         "not_determined": done.lost,
         "intervals_with_nothing_left": done.moved,
         "columns": done.columns,
+        "fit": fit_record(fit, numbered=len(given) > 1),
+        "intervals": NOISE_ONLY if sampling is None else WITH_SAMPLING,
+        **({"sampling": sampling.said} if sampling is not None else {}),
+        **({} if asked.draws is None else {"draws": _said_of_draws(asked)}),
         **({"contrasts": CONTRASTS} if compares else {}),
+        **_bounds(found, done, tables=asked.tables),
         **({"left_out": list(found.left_out)} if found.left_out else {}),
     }
+
+
+def _bounds(found: JointEstimates, done: Written, *, tables: bool) -> dict[str, object]:
+    """Return what the manifest says of bounds, if there are any."""
+    some = [one for group in found.groups for one in group.bounds]
+    if not some:
+        return {}
+    told: dict[str, object] = {
+        "areas": len(np.unique(np.concatenate([one.units for one in some]))),
+        "intervals": "cut to the bounds; estimates are not changed, so that they stay unbiased",
+        "estimates_with_cut_intervals": done.cut,
+    }
+    return {"bounds": told | ({"table_cells_outside": done.outside} if tables else {})}
 
 
 def _check_distinct(paths: Sequence[FilePath], given: Sequence[Published]) -> None:
@@ -185,7 +283,8 @@ def _workers(engine: str, spark_master: str | None) -> AbstractContextManager[Sh
     return nullcontext()
 
 
-def _level(level: str | Fraction) -> tuple[str, float]:
+def interval_level(level: str | Fraction) -> tuple[str, float]:
+    """Return the ending of the columns of a level, and the level."""
     size = fraction(level, name="level")
     if not Fraction(1, 2) <= size < 1:
         raise InputError(f"level is {level}; the level of an interval lies between 0.5 and 1, such as 0.95")

@@ -9,28 +9,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.budget import Attributes
+from discreet.budget import Attributes, Variable
 from discreet.budget.level_names import find_level
+from discreet.budget.variables import COUNT
 from discreet.errors import InputError
 from discreet.estimation.estimates import (
     Estimates,
     Measurements,
     Moments,
     NoisySource,
-    Rows,
     SharedWork,
     Union,
     UnitEstimates,
     inverse_variance_weights,
 )
+from discreet.estimation.fit import Residuals
 from discreet.estimation.intervals import FAR, Noises, mixed_noises
 from discreet.estimation.laws import Errors, Terms
 from discreet.estimation.model import as_written
 from discreet.estimation.tree import Floats, Integers, Tree
+from discreet.release.hierarchy.bounds import Bounds, joint_bounds
+from discreet.release.hierarchy.held import join_exact
 from discreet.release.hierarchy.layout import Laws, Layout
 from discreet.release.hierarchy.published import Exact, Published
 from discreet.release.tables import ArrowArray, arrow, strings
@@ -64,6 +68,10 @@ class Group:
     attributes: Attributes | None
     labels: Mapping[str, ArrowArray]
     estimates: Estimates
+    steps: Mapping[str, Fraction]
+    releases: tuple[int, ...]
+    """The numbers of its releases, from 1."""
+    bounds: tuple[Bounds, ...] = ()
 
     def names(self, query: str) -> ArrowArray:
         """Return the names of the cells of a query, as it is written."""
@@ -72,9 +80,24 @@ class Group:
             return self.labels[query]
         return strings(list(self.attributes.tabulation(query, sums=True).labels))
 
+    def adds_up(self, query: str) -> tuple[Fraction, Variable | None]:
+        """Return what one unit of the numbers of a query is worth, and what else than records it adds up."""
+        if self.attributes is None:
+            return self.steps.get(query, Fraction(1)), None
+        variable = self.attributes.variable_of(query)
+        return variable.step, None if variable == COUNT else variable
+
     def turned(self, query: str, rows: Numbers) -> Numbers:
         """Turn rows of cells into the order in which the query is written."""
         return rows if self.attributes is None else as_written(self.attributes, query, rows)
+
+    def bounded(self, query: str, units: Integers) -> tuple[Floats, Floats] | None:
+        """Return the least and largest counts of the cells of a query in some units; those that the group
+        does not have (-1) have no bounds."""
+        if not self.bounds or self.attributes is None or not self.answers(query):
+            return None
+        both = joint_bounds(self.bounds, self.attributes.tabulation(query, sums=True), units)
+        return self.turned(query, both[0]), self.turned(query, both[1])
 
     def answers(self, query: str) -> bool:
         """Whether the query can be answered at all."""
@@ -134,19 +157,28 @@ class JointEstimates:
 
     @classmethod
     def of(
-        cls, given: Sequence[Published], streamed: bool | None = None, workers: SharedWork | None = None
+        cls,
+        given: Sequence[Published],
+        streamed: bool | None = None,
+        workers: SharedWork | None = None,
+        first: int = 1,
     ) -> JointEstimates:
-        """Join the releases that agree in attributes and areas, and estimate each group."""
+        """Join the releases that agree in attributes and areas, and estimate each group; `first` is the
+        number of the first release."""
         joined: list[list[Published]] = []
-        for one in given:
-            for some in joined:
+        numbers: list[list[int]] = []
+        for number, one in enumerate(given, first):
+            for some, its in zip(joined, numbers, strict=True):
                 if _agree(some, one):
                     some.append(one)
+                    its.append(number)
                     break
             else:
                 joined.append([one])
+                numbers.append([number])
         left = [text for one in given for text in one.left_out]
-        return cls([_group(some, streamed, workers) for some in joined], left)
+        groups = zip(joined, numbers, strict=True)
+        return cls([_group(some, its, streamed, workers) for some, its in groups], left)
 
     @property
     def kind(self) -> str:
@@ -172,11 +204,24 @@ class JointEstimates:
                     f"the releases have different cells for query {query!r}, so they cannot be combined; "
                     "name the queries you want"
                 )
+            if len({group.adds_up(query) for group in able}) > 1:
+                raise InputError(
+                    f"the releases add up different things in query {query!r}: other bounds, units or "
+                    "weights; estimate each by itself"
+                )
         return tuple(dict.fromkeys(named or own))
 
     def names(self, query: str) -> ArrowArray:
         """Return the names of the cells of a query."""
         return next(group.names(query) for group in self.groups if group.answers(query))
+
+    def adds_up(self, query: str) -> tuple[Fraction, Variable | None]:
+        """Return what one unit of the numbers of a query is worth, and what else than records it adds up."""
+        return next(group.adds_up(query) for group in self.groups if group.answers(query))
+
+    def step(self, query: str) -> Fraction:
+        """Return what one unit of the numbers of a query is worth: estimates are that many times as large."""
+        return self.adds_up(query)[0]
 
     def layout(self, tree: Tree, queries: Sequence[str]) -> Layout:
         """Return where the cells of queries of some units or areas stand."""
@@ -197,12 +242,36 @@ class JointEstimates:
         last = int(np.flatnonzero(np.isin(tree.kind, wanted))[-1])
         return int(next(part.stop for part in tree.depths if part.start <= last < part.stop))
 
-    def at(self, units: Integers) -> FoundUnits:
-        """Return the estimates of some units in each group, and which of the units the group has."""
+    def at(self, units: Integers, residuals: Sequence[Residuals] = ()) -> FoundUnits:
+        """Return the estimates of some units in each group, and which of the units the group has. What is
+        read is added to the residuals of the group."""
         found: list[tuple[UnitEstimates, NDArray[np.bool_]] | None] = []
-        for group, index in zip(self.groups, self.index, strict=True):
-            there = index[units] >= 0
-            found.append((group.estimates.at(index[units][there]), there) if there.any() else None)
+        for place, (group, index) in enumerate(zip(self.groups, self.index, strict=True)):
+            there, watched = index[units] >= 0, residuals[place] if residuals else None
+            found.append((group.estimates.at(index[units][there], watched), there) if there.any() else None)
+        return found
+
+    def bounds(self, query: str, units: Integers) -> tuple[Floats, Floats] | None:
+        """Return the least and largest counts of the cells of a query in some units, or None if none are
+        known."""
+        pairs = zip(self.groups, self.index, strict=True)
+        return _tightest([group.bounded(query, index[units]) for group, index in pairs])
+
+    def area_bounds(self, query: str, area: Found) -> tuple[Floats, Floats] | None:
+        """Return the same for a union of units, in one row."""
+        found = []
+        for group, one in zip(self.groups, area, strict=True):
+            if one is not None and isinstance(one[0], Union):
+                both = group.bounded(query, one[0].units)
+                found.append(both and (both[0].sum(axis=0)[None], both[1].sum(axis=0)[None]))
+        return _tightest(found)
+
+    def residuals(self, written: int = 0) -> list[Residuals]:
+        """Return the residuals of each group. Those of units that are held in memory are already added up,
+        unless they will be when the first `written` units are."""
+        found = [Residuals(group.estimates, group.tree.kind) for group in self.groups]
+        for one in found:
+            one.add_held(written)
         return found
 
     def numbers(
@@ -310,6 +379,13 @@ class JointEstimates:
         return Moments(x, y, vx, vy, both, mixed_noises(noises, wx, wy))
 
 
+def _tightest(found: Sequence[tuple[Floats, Floats] | None]) -> tuple[Floats, Floats] | None:
+    known = [both for both in found if both is not None]
+    if not known:
+        return None
+    return np.max([low for low, _ in known], axis=0), np.min([high for _, high in known], axis=0)
+
+
 def _agree(some: Sequence[Published], one: Published) -> bool:
     """Whether a release fits into the tree and the attributes of others."""
     largest = max((each.tree for each in some), key=lambda tree: tree.size)
@@ -325,7 +401,21 @@ def _agree(some: Sequence[Published], one: Published) -> bool:
 
 def _inside(small: Tree, large: Tree) -> Integers | None:
     """Return the places of a tree's units in a larger tree, or None if they do not have the same parents."""
-    found = arrow("compute").index_in(small.names, value_set=large.names).fill_null(-1).to_numpy()
+    if small is large:
+        return np.arange(small.size)
+    names, known = small.names, large.names
+    if arrow("compute").count_distinct(known).as_py() < large.size:
+        # a name comes again where one area is the whole of another: the level tells them apart
+        names, known = (
+            strings(
+                [
+                    f"{name} {tree.levels[kind]}"
+                    for name, kind in zip(tree.names.to_pylist(), tree.kind, strict=True)
+                ]
+            )
+            for tree in (small, large)
+        )
+    found = arrow("compute").index_in(names, value_set=known).fill_null(-1).to_numpy()
     place = np.append(found, -1).astype(np.int64)
     if (place[:-1] < 0).any() or (np.diff(place[:-1]) <= 0).any():
         return None
@@ -339,7 +429,7 @@ def _attributes(given: Sequence[Published]) -> Attributes | None:
     first = given[0].attributes
     if first is None:
         return None
-    recodes = dict(first.recodes)
+    recodes, variables = dict(first.recodes), {one.name: one for one in first.variables}
     for other in given[1:]:
         if other.attributes is None or (other.attributes.values, other.attributes.impossible) != (
             first.values,
@@ -349,17 +439,26 @@ def _attributes(given: Sequence[Published]) -> Attributes | None:
         for name, recode in other.attributes.recodes:
             if recodes.setdefault(name, recode) != recode:
                 raise InputError(f"the releases have different recodes {name!r}")
+        for variable in other.attributes.variables:
+            if variables.setdefault(variable.name, variable) != variable:
+                raise InputError(f"the releases add up different things as {variable.name!r}")
     zeros = [{name: list(values) for name, values in one} for one in first.impossible]
-    return Attributes({name: list(values) for name, values in first.values}, recodes, zeros)
+    values = {name: list(values) for name, values in first.values}
+    return Attributes(values, recodes, zeros, variables.values())
 
 
-def _group(given: Sequence[Published], streamed: bool | None, workers: SharedWork | None) -> Group:
+def _group(
+    given: Sequence[Published],
+    numbers: Sequence[int],
+    streamed: bool | None,
+    workers: SharedWork | None,
+) -> Group:
     """Put releases into one tree, and estimate from all of them together."""
     tree = max((one.tree for one in given), key=lambda tree: tree.size)
     attributes = _attributes(given)
     kind, sources = np.zeros(tree.size, dtype=np.int64), []
     exact: Exact = {}
-    placed = []
+    placed, bounds = [], []
     for one in given:
         place = _inside(one.tree, tree)
         assert place is not None
@@ -367,28 +466,18 @@ def _group(given: Sequence[Published], streamed: bool | None, workers: SharedWor
         level[place] = one.kind
         kind = kind * (len(one.source.laws) + 1) + level
         placed.append((one, place, level))
+        bounds += [some.placed(place) for some in one.bounds]
     _, first, kind = np.unique(kind, return_index=True, return_inverse=True)
     for one, place, level in placed:
         source, laws = one.source, [*one.source.laws, {}]
         own = [laws[level[unit]] for unit in first.tolist()]
         sources.append(_Moved(source, place, own, source.cells, source.in_order))
         for query, (who, rows) in one.exact.items():
-            exact[query] = _join_exact(query, exact.get(query), (place[who], rows))
+            exact[query] = join_exact(query, exact.get(query), (place[who], rows))
     blocks = {query: block for one in given for query, block in one.blocks.items()}
     measured = Measurements(replace(tree, kind=kind.ravel()), tuple(sources), exact, blocks)
     labels = {query: names for one in given for query, names in one.labels.items()}
     held = None if streamed is None else not streamed
     found = Estimates(attributes, measured, held=held, workers=workers)
-    return Group(tree, attributes, labels, found)
-
-
-def _join_exact(query: str, one: Rows | None, two: Rows) -> Rows:
-    if one is None:
-        return two
-    both, first, second = np.intersect1d(one[0], two[0], return_indices=True)
-    if both.size and not np.array_equal(one[1][first], two[1][second]):
-        raise InputError(f"the releases hold different counts of query {query!r} exact")
-    new = ~np.isin(two[0], one[0])
-    units, rows = np.concatenate([one[0], two[0][new]]), np.concatenate([one[1], two[1][new]])
-    order = np.argsort(units)
-    return units[order], rows[order]
+    steps = {query: step for one in given for query, step in one.steps.items()}
+    return Group(tree, attributes, labels, found, steps, tuple(numbers), tuple(bounds))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,11 +10,13 @@ import numpy as np
 
 from discreet.budget import Release, load_file
 from discreet.budget.noise_table import noises
+from discreet.budget.variables import IN_UNITS_OF
 from discreet.errors import InputError
 from discreet.estimation.tree import Integers, Tree
 from discreet.files import FilePath, sha256
 from discreet.noise import DiscreteGaussian, Noise
-from discreet.release.hierarchy.bureau import read_bureau
+from discreet.release.hierarchy.bureau import is_level, read_bureau
+from discreet.release.hierarchy.held import exact_counts, read_held
 from discreet.release.hierarchy.layout import (
     Laws,
     Layout,
@@ -25,7 +28,8 @@ from discreet.release.hierarchy.layout import (
     tree_of,
     units_of,
 )
-from discreet.release.hierarchy.published import LARGEST, Exact, Published, in_memory, published
+from discreet.release.hierarchy.published import LARGEST, Published, in_memory, largest_of, published
+from discreet.release.hierarchy.steps import check_steps, found_steps, unit_steps
 from discreet.release.hierarchy.streamed import Streamed, row_groups
 from discreet.release.tables import MARK, MARKED, arrow, find_output
 from discreet.tables import (
@@ -71,14 +75,14 @@ def read_published(
         if rows > MOST_ROWS if streamed is None else streamed:
             found = Streamed(file, read_tree(listed, stated), stated, attributes)
     if found is not None:
-        exact = {} if held is None else exact_counts(found.layout, read_held(held))
+        exact = {} if held is None else exact_counts(found.layout, read_held(held), stated)
         origin = {"role": "measurements", "sha256": sha256(file), "bytes": file.stat().st_size, "rows": rows}
         return published(found.layout, found, exact, attributes, "parquet", marked, origin)
     problems = Problems()
     table = read_table(
         file,
         words=["unit", "level", "query", "cell"],
-        optional=[MARK] if listed else ["parent", MARK],
+        optional=[IN_UNITS_OF, MARK] if listed else [IN_UNITS_OF, "parent", MARK],
         whole=["value"],
         floats=["variance"],
         problems=problems,
@@ -86,10 +90,13 @@ def read_published(
     areas = None if listed is None else read_units(listed, problems)
     kept = None if held is None else read_held(held, problems)
     stop_unless_usable(table, areas, kept)
+    steps = found_steps(table) if stated is None else unit_steps(stated)
+    check_steps(table, steps)
     layout, values, laws = _layout(table, areas, stated)
-    exact, marked = {} if kept is None else exact_counts(layout, kept), marked or MARK in table.words
+    exact, marked = {} if kept is None else exact_counts(layout, kept, stated), marked or MARK in table.words
     source_of = in_memory(layout, values, laws, attributes)
-    return published(layout, source_of, exact, attributes, table.format, marked, table.origin("measurements"))
+    origin = table.origin("measurements")
+    return published(layout, source_of, exact, attributes, table.format, marked, origin, steps)
 
 
 def with_zeros(one: Published, zeros: FilePath) -> Published:
@@ -141,7 +148,8 @@ def _layout(
     if not table.rows:
         problems.at("the table has no rows")
         problems.stop()
-    problems.rows(np.abs(value) > LARGEST, f"a value is beyond {LARGEST}", "value")
+    largest = LARGEST if stated is None else largest_of(stated)
+    problems.rows(np.abs(value) > largest, f"a value is beyond {largest}", "value")
     # of a release that is known, noise of next to no variance is written as 0
     above = (sizes > 0) | ((sizes == 0) & (stated is not None))
     problems.rows(~(above & np.isfinite(sizes)), "a variance is not above zero", "variance")
@@ -201,62 +209,39 @@ def _found_layout(table: ReadTable, tree: Tree, unit: Integers) -> Layout:
     return Layout(tree, known, tuple(asked), tree.kind)
 
 
-def read_held(invariants: FilePath, problems: Problems | None = None) -> ReadTable:
-    """Read counts that are held exact: unit, query, cell, count."""
-    return read_table(invariants, words=["unit", "query", "cell"], whole=["count"], problems=problems)
-
-
-def exact_counts(layout: Layout, table: ReadTable) -> Exact:
-    """Return the counts that a table holds exact, as the layout has them."""
-    problems = table.problems
-    problems.rows(table.numbers["count"] < 0, "a count is below zero", "count")
-    problems.rows(table.numbers["count"] > LARGEST, f"a count is above {LARGEST}", "count")
-    position, _ = positions(layout, table, units_of(table, layout.tree))
-    problems.stop()
-    order = np.argsort(position)
-    position, counts = position[order], table.numbers["count"][order]
-    unit = np.searchsorted(layout.base, position, side="right") - 1
-    found: Exact = {}
-    for query in layout.queries:
-        start, width = layout.first(query)[unit], len(layout.cells[query])
-        mine = (start >= 0) & (position >= start) & (position < start + width)
-        who, have = np.unique(unit[mine], return_counts=True)
-        if (have < width).any():
-            problems.at(f"an area has some cells of query {query!r} and lacks others; hold all or none")
-        elif who.size:
-            found[query] = who.astype(np.int64), counts[mine].reshape(-1, width)
-    problems.stop()
-    return found
-
-
 def is_bureau(source: Path) -> bool:
-    """Whether a directory has files by level, such as `State.parquet`, and no output of `measure`."""
+    """Whether a path is a level such as `State.parquet`, or a directory of levels, and no output of
+    `measure`."""
+    if is_level(source):
+        return True
     if not source.is_dir() or any(source.glob("measurements.*")):
         return False
     return any(one.is_dir() or "geocode" in open_table(one).names for one in source.glob("*.parquet"))
 
 
 def read_any(
-    source: Path,
+    sources: Sequence[Path],
     release: Release | None,
     units: FilePath | None,
     invariants: FilePath | None,
     within: str | None,
     streamed: bool | None,
 ) -> Published:
-    """Read measurements as they are: of `measure`, a noisy table, or of the Census Bureau."""
+    """Read the measurements of one release as they are: of `measure`, a noisy table, or of the Census Bureau,
+    of which several levels may be named."""
+    source = sources[0]
     if is_bureau(source):
         if release is None:
             raise InputError(
                 f"{source} has the layout of the Census Bureau's noisy measurements, which do not say what "
                 "their queries mean; name the release (--release), such as pl94-2020"
             )
-        if units is not None or invariants is not None:
+        if units is not None:
             raise InputError(
                 f"{source} has the layout of the Census Bureau's noisy measurements, which have their areas "
-                "and exact counts with them: leave units and invariants out"
+                "with them: leave units out"
             )
-        return read_bureau(source, release, within=within)
+        return read_bureau(sources, release, within=within, invariants=invariants)
     if within is not None:
         raise InputError("within is for noisy measurements as the Census Bureau publishes them")
     return read_published(source, release=release, units=units, invariants=invariants, streamed=streamed)

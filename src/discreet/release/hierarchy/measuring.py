@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from discreet.budget import Neighbours, Release
 from discreet.budget.noise_table import noises
+from discreet.budget.variables import IN_UNITS_OF, as_decimal
 from discreet.errors import InputError
 from discreet.estimation.tables import check_whole
 from discreet.estimation.tree import Floats, Integers
@@ -29,19 +30,21 @@ from discreet.release import contents
 from discreet.release.admission import Request, admit
 from discreet.release.commit import free, staging
 from discreet.release.entry import Entry, now
+from discreet.release.hierarchy.clipping import Clipped, measured_clips
 from discreet.release.hierarchy.counts import CountTable, read_counts
-from discreet.release.hierarchy.estimate_table import write_estimates
+from discreet.release.hierarchy.estimate_table import in_real_numbers, write_estimates
 from discreet.release.hierarchy.joint_estimates import JointEstimates
 from discreet.release.hierarchy.layout import Laws, Layout, laws_of, variances_of
 from discreet.release.hierarchy.published import Exact, in_memory, published
 from discreet.release.hierarchy.records import input_of
+from discreet.release.hierarchy.steps import Steps, step_column, unit_steps
 from discreet.release.hierarchy.tabulating import counted_records
 from discreet.release.ledger import Ledger
 from discreet.release.ledger_file import open_ledger
 from discreet.release.rehearsal import NOT_PRIVATE, rehearsal_entropy
 from discreet.release.signing import read_key
 from discreet.release.spending import spent
-from discreet.release.tables import Folder, output_format
+from discreet.release.tables import Columns, Folder, output_format
 from discreet.tables import Numbers, table_format
 
 POSTS = ("none", "nonnegative", "consistent")
@@ -66,6 +69,8 @@ class Measured(Summarised):
     out: Path
     files: tuple[str, ...]
     ledger: Path | None
+    clipped: tuple[Clipped, ...] = ()
+    """What clipping took away from sums and weights, if there are any."""
     left_out: tuple[str, ...] = ()
     """Attributes without whose values records are left out, as `[input]` says; how many is confidential."""
 
@@ -91,7 +96,8 @@ def measure(asked: Measuring) -> Measured:
     spreadsheet would take for a formula.
 
     Guarantee. Assumed: one record is counted in one unit of each level, along the tree, and as often as
-    the release says; the units and cells do not depend on the records; the system's random bits are good.
+    the release says, and adds to a sum at most its bound (values of records are clipped at it); the units and
+    cells do not depend on the records; the system's random bits are good.
     Claimed: what is written, but for invariants and the ledger (which holds a hash of the input and is not
     published), is the release's mechanism on the counts, with the noise of `discreet.noise`, and functions of
     its outcome. So it costs what `account(release, people=at_most)` says. Output and ledger entry appear
@@ -131,7 +137,7 @@ def measure(asked: Measuring) -> Measured:
     with staging(asked.out, shared, key=signer, rules=rules) as stage:
         mark = None if entry.counted else f"{NOT_PRIVATE}: rehearsal with seed {asked.rehearsal}"
         folder = Folder(stage.path, kind, mark=mark, for_spreadsheets=asked.for_spreadsheets)
-        run.write(folder)
+        taken = run.write(folder)
         files = {name: sha256(stage.path / name) for name in folder.names}
         entry = replace(entry, id=stage.id, files=files)
         stage.commit(entry, manifest=folder.names[-1], again=asked.spend_again)
@@ -150,6 +156,7 @@ def measure(asked: Measuring) -> Measured:
         out=Path(asked.out),
         files=tuple(folder.names),
         ledger=named,
+        clipped=taken,
         left_out=left_out,
     )
 
@@ -224,26 +231,38 @@ class _Run:
     post: str
     left_out: tuple[str, ...]
 
-    def write(self, folder: Folder) -> None:
-        """Draw the noise, once, and write what comes of it, some units at a time."""
-        layout = self.found.layout
+    def write(self, folder: Folder) -> tuple[Clipped, ...]:
+        """Draw the noise, once, and write what comes of it, some units at a time.
+
+        Returned is what clipping took away, as measured.
+        """
+        layout, steps = self.found.layout, unit_steps(self.release)
         drawn = _drawn(self.found, self.laws, self.source)
         kept = None if self.post == "none" else np.empty(layout.size, dtype=np.int64)
         pattern = variances_of(layout, self.laws)
+        first: list[Integers] = []
 
         def measured(units: slice, rows: slice) -> dict[str, Numbers]:
             values = drawn(rows.stop - rows.start)
             if kept is not None:
                 kept[rows] = values
-            return {"value": values, "variance": pattern[layout.columns(units)]}
+            if not units.start:
+                first.append(values[: layout.base[1]])
+            numbers = {"value": values, "variance": pattern[layout.columns(units)]}
+            return {**numbers, **step_column(layout, steps, units)}
 
         folder.cells("measurements", (layout, measured))
         columns = {"measurements": {"variance": "the variance of the noise"}}
+        if steps:
+            columns["measurements"] = {
+                "value": f"whole numbers of units, each worth what {IN_UNITS_OF} says",
+                "variance": "the variance of the noise, in units",
+            }
         if kept is not None:
             columns["estimates"] = self._estimates(folder, kept, pattern)
         folder.units(layout.tree)
         if self.exact:
-            folder.cells("invariants", _held(layout, self.exact))
+            folder.cells("invariants", _held(layout, self.exact, steps))
         folder.text("release", "toml", self.release.to_toml(input=False))
         folder.json(
             "manifest",
@@ -259,9 +278,10 @@ class _Run:
                 "columns": columns,
                 "exact": [list(pair) for pair in self.pairs],
                 **({"left_out_without": list(self.left_out)} if self.left_out else {}),
-                "noise": _noise_table(layout, self.laws),
+                "noise": _noise_table(layout, self.laws, steps),
             },
         )
+        return measured_clips(self.release, layout, first[0], self.laws)
 
     def _estimates(self, folder: Folder, values: Integers, pattern: Floats) -> dict[str, str]:
         """Write the estimates that are asked for; return what their columns are."""
@@ -269,12 +289,19 @@ class _Run:
         if self.post == "consistent":
             attributes = self.release.attributes
             source = in_memory(layout, values, self.laws, attributes)
-            given = published(layout, source, exact, attributes, folder.kind)
+            given = published(layout, source, exact, attributes, folder.kind, steps=unit_steps(self.release))
             return write_estimates(folder, JointEstimates.of([given]), tables=True).columns
         estimate, variance = np.maximum(values, 0), pattern[layout.columns(slice(0, layout.tree.size))]
         for query, (who, counts) in exact.items():
             rows = layout.first(query)[who][:, None] + np.arange(counts.shape[1])
             estimate[rows], variance[rows] = counts, 0.0
+        steps = unit_steps(self.release)
+        estimate = estimate.astype(np.float64) if steps else estimate
+        for query, step in steps.items():
+            first = layout.first(query)
+            rows = first[first >= 0][:, None] + np.arange(len(layout.cells[query]))
+            estimate[rows] = in_real_numbers({"estimate": estimate[rows]}, step)["estimate"]
+            variance[rows] *= float(step) ** 2
         folder.cells("estimates", (layout, {"estimate": estimate, "variance": variance}))
         return {"variance": "the variance of the noise, before values below zero were set to zero"}
 
@@ -292,7 +319,7 @@ def level_pairs(release: Release, pairs: Sequence[tuple[str, str]]) -> tuple[tup
     return tuple(dict.fromkeys((level, query) for level, query in pairs))
 
 
-def _held(layout: Layout, exact: Exact) -> tuple[Layout, dict[str, Integers]]:
+def _held(layout: Layout, exact: Exact, steps: Steps) -> tuple[Layout, Columns]:
     """Lay out the counts that are held exact as a table of their own."""
     masks = np.zeros((len(exact), layout.tree.size), dtype=bool)
     for place, (who, _) in enumerate(exact.values()):
@@ -303,7 +330,7 @@ def _held(layout: Layout, exact: Exact) -> tuple[Layout, dict[str, Integers]]:
     vector = np.empty(part.size, dtype=np.int64)
     for query, (who, rows) in exact.items():
         vector[part.first(query)[who][:, None] + np.arange(rows.shape[1])] = rows
-    return part, {"count": vector}
+    return part, lambda units, rows: {"count": vector[rows], **step_column(part, steps, units)}
 
 
 def _drawn(found: CountTable, laws: Laws, source: Entropy | None) -> Callable[[int], Integers]:
@@ -366,8 +393,11 @@ def add_noise(
                 counts[part[:, None] + np.arange(width)] += draws
 
 
-def _noise_table(layout: Layout, laws: Laws) -> list[dict[str, object]]:
-    """Return the noise of each level and query as a manifest lists it: exact, as a variance, as a margin."""
+def _noise_table(layout: Layout, laws: Laws, steps: Steps) -> list[dict[str, object]]:
+    """Return the noise of each level and query as a manifest lists it: exact, as a variance, as a margin.
+
+    All are in units, which are told if they are not 1.
+    """
     rows = []
     every = [(kind, query, noise) for kind, one in enumerate(laws) for query, noise in one.items()]
     for kind, query, noise in every:
@@ -381,6 +411,7 @@ def _noise_table(layout: Layout, laws: Laws) -> list[dict[str, object]]:
                 "variance": noise.true_variance(),
                 "margin_95": noise.quantile("0.975"),
                 "cells": len(layout.cells[query]),
+                **({IN_UNITS_OF: as_decimal(steps[query])} if query in steps else {}),
             }
         )
     return rows

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 
-from discreet.budget import Attributes, Tabulation
+from discreet.budget import Attributes, Release, Tabulation
 from discreet.errors import InputError
 from discreet.estimation.estimates import InMemory, NoisySource, Rows
 from discreet.estimation.tree import Integers, Tree
+from discreet.release.hierarchy.bounds import Bounds
 from discreet.release.hierarchy.layout import Laws, Layout
 from discreet.release.tables import ArrowArray, arrow, strings
 
 LARGEST = 10**13
 """The largest absolute value of a noisy count."""
+
+LARGEST_SUM = 10**15
+"""The largest absolute value of a noisy sum, in units: a float still has its last digit."""
+
+
+def largest_of(release: Release) -> int:
+    """Return the largest absolute value that noisy numbers of a release may have."""
+    return LARGEST_SUM if any(one.is_sum for one in release.variables.values()) else LARGEST
+
 
 Exact = dict[str, Rows]
 """Counts held exact: for each query the units, and a row of cells for each, in the order of a layout."""
@@ -41,6 +52,10 @@ class Published:
     """Cells that some units cannot have, by the name they have in `exact`."""
     left_out: tuple[str, ...] = ()
     """What stands in the files and was not used, and why."""
+    bounds: tuple[Bounds, ...] = ()
+    """Least and largest counts."""
+    steps: Mapping[str, Fraction] = field(default_factory=dict)
+    """What one unit of the numbers of a query is worth, where no attributes say it, if not 1."""
 
 
 def in_memory(layout: Layout, values: Integers, laws: Laws, attributes: Attributes | None) -> InMemory:
@@ -61,13 +76,23 @@ def published(
     format: str,
     marked: bool = False,
     origin: dict[str, object] | None = None,
+    steps: Mapping[str, Fraction] | None = None,
 ) -> Published:
     """Return measurements of a source, and counts held exact, which stand as the layout has them."""
     turned = {
         query: (who, rows[:, cell_order(layout, query, attributes)]) for query, (who, rows) in exact.items()
     }
     return Published(
-        layout.tree, attributes, layout.cells, source, turned, format, marked, origin or {}, layout.kind
+        layout.tree,
+        attributes,
+        layout.cells,
+        source,
+        turned,
+        format,
+        marked,
+        origin or {},
+        layout.kind,
+        steps=steps or {},
     )
 
 

@@ -16,11 +16,12 @@ from discreet.budget import TableInput
 from discreet.estimation.tree import Tree
 from discreet.faces import Summarised
 from discreet.options import Checking, asked_with
+from discreet.release.admission import Request, admit
 from discreet.release.hierarchy.layout import lookup
-from discreet.release.hierarchy.record_columns import Mask, dialect_of
+from discreet.release.hierarchy.record_columns import dialect_of
 from discreet.release.hierarchy.records import Examined, examine_records, input_of
 from discreet.release.hierarchy.suggestion import Suggestion, in_likely_encoding, suggest_input
-from discreet.tables import Problem, TableSource, held, is_there, open_table
+from discreet.tables import Problem, TableSource, is_there, kept_source, open_table
 
 MOST_SHOWN = 20
 """Texts of one column that are shown."""
@@ -77,7 +78,8 @@ def check_records(asked: Checking) -> RecordCheck:
     file, as far as it can be known; what cannot is left for a person to fill in. With `show`, texts of the
     file are part of the result: those that are no values, and the codes in a suggestion.
     """
-    release, records = asked.release, held(asked.records)
+    admit(asked.records, Request(exact_counts=asked.show, entered=False))
+    release, records = asked.release, kept_source(asked.records)
     if isinstance(records, str | os.PathLike) and not is_there(records):
         open_table(records)  # says what is there instead
     how = input_of(release, asked.input)
@@ -127,14 +129,13 @@ def _values(asked: Checking) -> tuple[tuple[str, tuple[str, ...]], ...]:
 def _checked_columns(
     found: Examined, values: dict[str, tuple[str, ...]], *, show: bool
 ) -> tuple[CheckedColumn, ...]:
-    """Return how each column fits, the area's first."""
+    """Return how each column fits, the area's first, and last those of numbers."""
     columns, made = found.columns, []
-    for name in (name for name in ("unit", *values) if name in columns.texts):
-        words, texts = columns.table.words[name], columns.texts[name]
+    for name in (name for name in ("unit", *values, *columns.numbers) if name in columns.texts):
+        texts, unknown = columns.texts[name], columns.unread[name].copy()
         known = values.get(name) or _lowest(found.tree)
-        unknown: Mask = columns.unread[name].copy()
-        if known is not None:
-            unknown |= (lookup(words, known) < 0) & ~columns.missing[name]
+        if name not in columns.numbers and known is not None:
+            unknown |= (lookup(columns.table.words[name], known) < 0) & ~columns.missing[name]
         many = np.bincount(texts.codes[unknown], minlength=1)
         order = np.argsort(-many, kind="stable")[:MOST_SHOWN]
         made.append(

@@ -243,7 +243,8 @@ class _Meanings:
             return self.filled or None, ""
         text = self._tidy(text)
         folded, bare = self._folded(text), without_zeros(text)
-        if folded in self._codes or bare in self._codes:
+        is_code = folded in self._codes or bare in self._codes
+        if is_code:
             text = self._codes[folded] if folded in self._codes else self._codes[bare]
         elif folded in self._known:
             text = self._known[folded]
@@ -254,7 +255,7 @@ class _Meanings:
         if self.is_number:
             number = self._number(text, is_typed=is_typed)
             return number, self._no_number(text) if number is None else ""
-        if self._how.width and bare.isdecimal():
+        if self._how.width and bare.isdecimal() and not is_code:
             text = bare.zfill(self._how.width)
         return text, ""
 

@@ -19,11 +19,13 @@ from numpy.typing import NDArray
 
 from discreet.budget import Attributes, Release, TableInput, load_input
 from discreet.budget.noise_table import queries_of
+from discreet.budget.variables import number_columns
 from discreet.errors import InputError
 from discreet.estimation.tables import detailed_cells, impossible_cells
 from discreet.estimation.tree import Integers, Tree
 from discreet.files import FilePath
 from discreet.numbers import whole
+from discreet.release.hierarchy.amounts import amounts, check_numbers
 from discreet.release.hierarchy.counts import CountTable
 from discreet.release.hierarchy.layout import (
     Layout,
@@ -88,11 +90,13 @@ def count_records(
     layout = Layout.of(release, tree, {query: strings(list(one.labels)) for query, one in tables.items()})
     unit, cell, incomplete = found.unit, found.cell, int(np.count_nonzero(found.columns.left_out))
     left_out = table.rows - int(np.count_nonzero(found.counted)) - incomplete
+    sums = amounts(attributes.variables, found.columns.numbers, table.rows)
     if left_out or incomplete:
         unit, cell = unit[found.counted], cell[found.counted]
+        sums = None if sums is None else sums[found.counted]
     told = (table.origin("records"),), table.format, table.rows, left_out
     del table, found
-    return CountTable(layout, _sums(layout, attributes, unit, cell), *told, incomplete=incomplete)
+    return CountTable(layout, _sums(layout, attributes, unit, cell, sums), *told, incomplete=incomplete)
 
 
 def input_of(release: Release, given: TableInput | FilePath | None) -> TableInput:
@@ -141,6 +145,7 @@ def examine_records(
         records,
         how,
         values={"unit": names, **dict(attributes.values)},
+        numbers=number_columns(attributes.variables),
         identifiers=identifiers,
         problems=problems,
     )
@@ -148,6 +153,7 @@ def examine_records(
     if person in table.words:
         counted &= _at_most(table, person, at_most or 1, excess, counted)
     unit, cell = _codes(table, tree, attributes)
+    check_numbers(columns.numbers, table.problems)
     return Examined(problems, tree, columns, unit, cell, counted)
 
 
@@ -183,17 +189,22 @@ def _read_areas(
 
 
 def _sums(
-    layout: Layout, attributes: Attributes, unit: Integers, cell: Integers
+    layout: Layout, attributes: Attributes, unit: Integers, cell: Integers, added: Integers | None
 ) -> Callable[[slice], Integers]:
     """Return a function that gives the counts of all cells of all queries of some units.
 
-    Kept are the detailed counts that are not zero, sorted by unit; what is dense is made unit by unit.
+    Kept are the detailed counts that are not zero, sorted by unit; what is dense is made unit by unit. What
+    each record adds to each variable is in `added`, if it is not one.
     """
     tree, many = layout.tree, attributes.cells
     depth = np.searchsorted(np.array(tree.starts), np.arange(tree.size), side="right") - 1
     key = unit * many + cell
-    key.sort()
-    keys, counts = _distinct(key, None)
+    if added is None:
+        key.sort()
+        keys, counts = _distinct(key, None)
+    else:
+        order = np.argsort(key, kind="stable")
+        keys, counts = _distinct(key[order], added[order])
     del key
     kept: list[tuple[Integers, Integers]] = []
     # leaves may lie at several depths: units join where their depth is reached
@@ -208,11 +219,13 @@ def _sums(
     every = [np.concatenate(parts) for parts in zip(*reversed(kept), strict=True)]
     index = {query: detailed_cells(attributes, query, written=True) for query in layout.queries}
     sizes = {query: len(layout.cells[query]) for query in layout.queries}
+    columns = {query: attributes.tabulation(query).variable or 0 for query in layout.queries}
 
     def read(units: slice) -> Integers:
         first, last = np.searchsorted(every[0], [units.start * many, units.stop * many])
         at, inside = np.divmod(every[0][first:last], many)
-        number = every[1][first:last]
+        numbers = every[1][first:last]
+        numbers = numbers if numbers.ndim > 1 else numbers[:, None]
         base = layout.base[units.start]
         vector = np.zeros(int(layout.base[units.stop] - base), dtype=np.int64)
         kinds = layout.kind[at]
@@ -221,11 +234,12 @@ def _sums(
             start = layout.base[at[mine]] - base
             for query in layout.asked[kind]:
                 place = start + layout.offset(int(kind), query) + index[query][inside[mine]]
+                number = numbers[mine, columns[query]]
                 if sizes[query] == many:
-                    vector[place] = number[mine]  # each cell comes once
+                    vector[place] = number  # each cell comes once
                 else:
                     order = np.argsort(place, kind="stable")
-                    where, sums = _distinct(place[order], number[mine][order])
+                    where, sums = _distinct(place[order], number[order])
                     vector[where] = sums
         return vector
 

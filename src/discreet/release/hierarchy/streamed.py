@@ -15,7 +15,7 @@ from discreet.budget.noise_table import noises, queries_of
 from discreet.errors import InputError
 from discreet.estimation.tree import Integers, Tree
 from discreet.release.hierarchy.layout import Layout, laws_of, variances_of
-from discreet.release.hierarchy.published import LARGEST, cell_order
+from discreet.release.hierarchy.published import cell_order, largest_of
 from discreet.release.tables import ArrowTable, arrow, strings
 from discreet.tables import (
     ArrowFile,
@@ -77,6 +77,7 @@ class Streamed:
         self.laws = laws_of(self.layout, noises(release, tree.levels))
         self.cells = {query: tables[query].cells for query in layout.queries}
         self._size_of = variances_of(self.layout, self.laws)
+        self._largest = largest_of(release)
 
     def __getstate__(self) -> dict[str, object]:
         """Leave the open file out: a worker opens it again, where it is at the same place."""
@@ -148,7 +149,7 @@ class Streamed:
         due_size = self._size_of[layout.columns(units)]
         for name, good in (
             ("variance", np.abs(sizes - due_size) <= 1e-6 * due_size),
-            ("value", np.abs(value) <= LARGEST),  # what is missing is nan
+            ("value", np.abs(value) <= self._largest),  # what is missing is nan
         ):
             if not good.all():
                 raise self._wrong(first + int(np.argmin(good)), name)

@@ -213,7 +213,7 @@ class _Finding:
         matched = self._matched(columns)
         for name in ("unit", *self.values):
             if name not in matched:
-                free = [one for one in self.profiles if one not in matched.values()]
+                free = [one for one in self.profiles if one not in matched.values()][:MOST_CODES]
                 line = f'# {quoted(name)} = {{ column = "..."{self._codes(name, {})} }}'
                 self._leave(name, line, f"which column is it? {', '.join(free)}")
                 continue
@@ -229,7 +229,8 @@ class _Finding:
         if marks and not self.how.missing:
             known = {value for values in self.values.values() for value in values}
             changes["missing"] = [mark for mark in _USUAL["marks"] if mark not in known]
-        changes |= {"trim": True} if self.trim else {}
+        spaced = any(text != text.strip() and _is_mark(text) for one in used for text in one.texts or ())
+        changes |= {"trim": True} if self.trim or spaced else {}
         changes |= {"ignore_case": True} if self.ignore_case else {}
         table = _with(self.how, **changes)
         lines = "\n".join(self._lines(table, shown)) + "\n"
@@ -372,8 +373,8 @@ class _Finding:
 def changed_column(column: ColumnInput, **changes: object) -> ColumnInput:
     """Return how a column is read, but for changes.
 
-    >>> print(column_text(changed_column(ColumnInput(column="ALTER"), filled="unknown")))
-    { column = "ALTER", as = "unknown" }
+    >>> changed_column(ColumnInput(column="ALTER", bands=["0-17", "18+"]), filled="unknown").filled
+    'unknown'
     """
     every: dict[str, object] = {
         key: getattr(column, key) for key in ("column", "missing", "filled", "leave_out", "width")

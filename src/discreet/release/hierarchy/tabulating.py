@@ -16,6 +16,7 @@ from discreet.release.admission import Request, admit
 from discreet.release.commit import free, staging
 from discreet.release.hierarchy.counts import CountTable
 from discreet.release.hierarchy.records import count_records
+from discreet.release.hierarchy.steps import Steps, step_column, unit_steps
 from discreet.release.ledger_file import note_counts, open_ledger, read_ledger
 from discreet.release.signing import read_key
 from discreet.release.tables import Folder, output_format
@@ -68,7 +69,7 @@ def tabulate(asked: Tabulating) -> Tabulated:
     layout = found.layout
     with staging(asked.out, confidential=True) as stage:
         folder = Folder(stage.path, kind)
-        folder.cells("counts", (layout, partial(_exact_columns, found, most)))
+        folder.cells("counts", (layout, partial(_exact_columns, found, most, unit_steps(release))))
         folder.units(layout.tree)
         folder.json(
             "manifest",
@@ -114,7 +115,10 @@ def counted_records(asked: Tabulating | Measuring) -> CountTable:
     )
 
 
-def _exact_columns(found: CountTable, most: int, units: slice, rows: slice) -> dict[str, Numbers]:
-    """Return the columns of exact counts: the counts, and how many records of a person they may hold."""
+def _exact_columns(
+    found: CountTable, most: int, steps: Steps, units: slice, rows: slice
+) -> dict[str, Numbers]:
+    """Return the columns of exact counts: the counts, what a unit of them is worth, and how many records of a
+    person they may hold."""
     several = {contents.COLUMN: np.full(rows.stop - rows.start, most)} if most > 1 else {}
-    return {"count": found.read(units), **several}
+    return {"count": found.read(units), **step_column(found.layout, steps, units), **several}

@@ -236,7 +236,7 @@ def _report_unreadable(source: Source, problems: Problems) -> None:
         problems.say(f"{source.name} cannot be read as Parquet: it is damaged, or something else")
 
 
-def check_records(
+def check_person_records(
     data: Path, configuration: Configuration, specification: Specification, *, engine: Engine
 ) -> Geography:
     """Check a folder of data; raise with all problems if there is one."""

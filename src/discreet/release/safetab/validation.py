@@ -46,7 +46,7 @@ def check_input(
     (False, ('the records were not looked at, for the parameters must be right first',))
     """
     from discreet.release.engine import connect
-    from discreet.release.mechanism.records import check_records, find_sources
+    from discreet.release.mechanism.records import check_person_records, find_sources
 
     params, data, problems = Path(params), Path(data), list[str]()
     configuration = _collect(lambda: read_configuration(params), problems)
@@ -60,7 +60,7 @@ def check_input(
     notes = (*configuration.notes, *specification.notes)
     with connect(engine, spark_master=spark_master, memory=memory, threads=threads) as connection:
         geography = _collect(
-            lambda: check_records(data, configuration, specification, engine=connection), problems
+            lambda: check_person_records(data, configuration, specification, engine=connection), problems
         )
     if geography is None:
         return Validation(tuple(problems), notes)

@@ -1,0 +1,102 @@
+"""How well measurements fit together, in words."""
+
+from __future__ import annotations
+
+from discreet.answers.answer import AnswerTable, Caution, Column, Paragraph, Sentence, sentence
+from discreet.answers.quantity import Quantity, Style
+from discreet.estimation.fit import Fit, QueryFit
+from discreet.release.hierarchy.fit_report import WARNINGS, fit_warnings
+
+_REASONS = {
+    "too large": "A variance is larger than stated, an area or an exact count is wrong, or they do not "
+    "describe the same people.",
+    "too small": "A variance is smaller than stated, or the numbers were made to agree.",
+}
+_TRUST = "Do not trust the standard deviations and intervals."
+MOST_NAMED = 5
+"""The most queries that a warning names."""
+
+_COLUMNS = (
+    Column("area", is_text=True),
+    Column("level", is_text=True),
+    Column("query", is_text=True),
+    Column("cell", is_text=True),
+    Column("measured"),
+    Column("estimate"),
+    Column("in standard deviations"),
+)
+
+
+def fit_sentence(fit: Fit) -> Paragraph | Sentence:
+    """Say what chi-square is, and whether the noise explains it."""
+    if fit.degrees_of_freedom <= 0 or fit.chance is None:
+        return Paragraph(
+            "Fit: nothing can be checked, because no measurement says anything about another (0 degrees of "
+            "freedom)."
+        )
+    words = "the noise explains it" if not fit.warning else "see the warning"
+    text = "Fit: chi-square {chi} on {degrees} degrees of freedom; {words}."
+    if fit.unread:
+        text += " {unread} measurements of areas that are not written were not checked."
+    return sentence(
+        text,
+        chi=_tenths(fit.chi_square),
+        degrees=_tenths(fit.degrees_of_freedom),
+        words=words,
+        unread=Quantity(fit.unread, Style.COUNT),
+    )
+
+
+def residual_table(fit: Fit, *, numbered: bool) -> AnswerTable:
+    """Return the largest residuals by name."""
+    rows = tuple(
+        (
+            one.unit,
+            one.level,
+            one.query,
+            one.cell,
+            Quantity(one.measured, Style.BRIEF),
+            _tenths(one.estimate),
+            _tenths(one.standardised),
+            *((one.release,) if numbered else ()),
+        )
+        for one in fit.largest
+    )
+    columns = (*_COLUMNS, Column("release")) if numbered else _COLUMNS
+    return AnswerTable(columns, rows, "Measurements farthest from their estimates")
+
+
+def fit_caution(fit: Fit, *, numbered: bool) -> Caution | None:
+    """Return the warning, or None if chance explains the residuals."""
+    if not fit.warning:
+        return None
+    numbers, said = _on(fit.chi_square, fit.degrees_of_freedom), []
+    for finding, reason in _REASONS.items():
+        if WARNINGS[finding] in fit_warnings(fit):
+            said += [f"{WARNINGS[finding]}: {numbers}.", reason]
+    wrong = [one for one in fit.by_query if one.finding]
+    said += [_TRUST, *(_about(one, numbered) for one in wrong[:MOST_NAMED])]
+    if len(wrong) > MOST_NAMED:
+        said.append(f"So are {len(wrong) - MOST_NAMED} more.")
+    if fit.largest_finding:
+        one = fit.largest[0]
+        said.append(
+            f"Farthest from its estimate: {Quantity(one.measured, Style.BRIEF)} was measured where "
+            f"{_tenths(one.estimate)} is estimated, {_tenths(abs(one.standardised))} standard deviations "
+            f"away (area {one.unit}, query {one.query}, cell {one.cell})."
+        )
+    return Caution(" ".join(said), loud=True)
+
+
+def _about(one: QueryFit, numbered: bool) -> str:
+    of = f" of release {one.release}" if numbered else ""
+    numbers = _on(one.chi_square, one.degrees_of_freedom)
+    return f"Query {one.query} at {one.level}{of}: {numbers}, {one.finding}."
+
+
+def _on(chi_square: float, degrees: float) -> str:
+    return f"chi-square {_tenths(chi_square)} on {_tenths(degrees)} degrees of freedom"
+
+
+def _tenths(number: float) -> Quantity:
+    return Quantity(number, Style.PLACES, digits=1)

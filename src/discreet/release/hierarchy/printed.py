@@ -1,0 +1,283 @@
+"""Tables to print: areas by cells, with totals and margins of error, from the best estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+from discreet.errors import InputError
+from discreet.estimation.tables import WholeTables
+from discreet.estimation.tree import Floats, Integers, Tree
+from discreet.faces import Summarised
+from discreet.noise import DiscreteGaussian
+from discreet.options import Estimating
+from discreet.release.hierarchy.areas import read_areas
+from discreet.release.hierarchy.estimates import interval_level, read_joined, sampling_errors
+from discreet.release.hierarchy.joint_estimates import Found, JointEstimates, name_of_query
+from discreet.release.hierarchy.sampling import SamplingErrors
+
+MOST_CELLS = 2_000_000
+"""Numbers of one table; nobody prints more, and a sheet cannot hold more columns."""
+MOST_COLUMNS = 8_000
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedRow:
+    """An area: its name, its level, and how many areas it lies within."""
+
+    name: str
+    level: str
+    depth: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedTable:
+    """One query in all areas: whole numbers (nan: not determined) and the margins of error around them.
+
+    A column has a label for each factor of the query; None stands for all values together.
+    """
+
+    query: str
+    factors: tuple[str, ...]
+    columns: tuple[tuple[str | None, ...], ...]
+    rows: tuple[PrintedRow, ...]
+    values: Floats
+    margins: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class StatedNoise:
+    """The law of the noise of one query at one level, and its variance."""
+
+    level: str
+    query: str
+    is_gaussian: bool
+    variance: float
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedTables(Summarised):
+    """Tables to print, and what their footnotes need to say."""
+
+    out: Path
+    tables: tuple[PrintedTable, ...]
+    level: float
+    """How often a count is within its margin of error."""
+    margins: str
+    """Where margins of error stand: beside, beneath or none."""
+    noises: tuple[StatedNoise, ...]
+    sampled: bool
+    whole: bool
+    """Whether numbers are consistent whole numbers; else estimates, rounded."""
+    additive: bool
+    not_private: bool
+
+
+def printed_tables(asked: Estimating) -> PrintedTables:
+    """Return the tables that are to be printed; nothing is written."""
+    _check(asked)
+    sources = asked.sources
+    given, found, _ = read_joined(asked, sources, None)
+    wanted = found.queries(asked.prints)
+    parts = {query: _columns(found, query) for query in wanted}
+    sampling = sampling_errors(asked, sources, found, list(dict.fromkeys(_needed(parts))))
+    level = interval_level(asked.levels[-1])[1]
+    if asked.tables and len(found.groups) > 1:
+        raise InputError("whole-number tables add up; estimates of releases that differ do not")
+    whole = WholeTables(found.groups[0].estimates) if asked.tables else None
+    places = _Places.of(asked, found)
+    tables = []
+    for query in wanted:
+        factors, columns, own = parts[query]
+        if len(columns) > MOST_COLUMNS or len(columns) * len(places.rows) > MOST_CELLS:
+            raise InputError(
+                f"query {query!r} has {len(columns)} columns in {len(places.rows)} areas, too many to print; "
+                "name coarser tables, fewer areas (--areas) or higher levels (--down-to)"
+            )
+        values, widths = np.empty((2, len(places.rows), len(columns)))
+        for part in dict.fromkeys(own):
+            at = [place for place, name in enumerate(own) if name == part]
+            one = _Numbers(found, part, level, sampling, whole).of(places)
+            order = _order(found, part, factors, [columns[place] for place in at])
+            values[:, at], widths[:, at] = one[0][:, order], one[1][:, order]
+        tables.append(PrintedTable(query, factors, columns, places.rows, values, widths))
+    return PrintedTables(
+        Path(asked.out),
+        tuple(tables),
+        level,
+        asked.margins,
+        tuple(_stated(found)),
+        sampling is not None,
+        asked.tables,
+        len(found.groups) == 1,
+        any(one.marked for one in given),
+    )
+
+
+def _check(asked: Estimating) -> None:
+    """Refuse what a printed table does not have."""
+    others = {
+        "differences": asked.differences,
+        "ratios": asked.ratios,
+        "since": asked.since,
+        "draws": asked.draws,
+        "queries": asked.queries,
+        "format": asked.format,
+    }
+    wrong = [name for name, value in others.items() if value]
+    if wrong:
+        raise InputError(
+            f"{', '.join(wrong)} cannot be printed; they are for `estimate` without --print, whose output is "
+            "a directory"
+        )
+    if asked.engine != "local":
+        raise InputError("tables are printed by this machine: leave the engine out")
+
+
+Parts = tuple[tuple[str, ...], tuple[tuple[str | None, ...], ...], list[str]]
+"""Names of factors, columns, and the query that each column is of."""
+
+
+def _columns(found: JointEstimates, query: str) -> Parts:
+    """Return the columns of a query with its totals: each factor's values, then all of them together."""
+    attributes = found.groups[0].attributes
+    if attributes is None or len(found.groups) > 1:
+        cells = found.names(query).to_pylist()
+        return (name_of_query(query),), tuple((cell,) for cell in cells), [query] * len(cells)
+    table = attributes.tabulation(query, sums=True)
+    if not table.factors:
+        return (), ((),), [query]
+    text = query.partition("=")[2] if "=" in query else query
+    parts = [part.strip() for part in text.split("*")]
+    if len(parts) != len(table.factors):  # "detailed": all attributes
+        parts = list(attributes.names)
+    # a sum in brackets is one value: nothing to add up
+    labels = [[*one.labels, *([None] if len(one.labels) > 1 else [])] for one in table.factors]
+    columns = tuple(product(*labels))
+    own = []
+    for column in columns:
+        kept = [part for part, label in zip(parts, column, strict=True) if label is not None]
+        own.append(query if len(kept) == len(parts) else " * ".join(kept) or "total")
+    return tuple(part.partition("[")[0].strip() for part in parts), columns, own
+
+
+def _needed(parts: Mapping[str, Parts]) -> Iterator[str]:
+    for _, _, own in parts.values():
+        yield from own
+
+
+def _order(
+    found: JointEstimates, query: str, factors: Sequence[str], columns: Sequence[tuple[str | None, ...]]
+) -> list[int]:
+    """Return which cell of a query each column is."""
+    names = found.names(query).to_pylist()
+    if len(names) == 1:
+        return [0] * len(columns)
+    if len(factors) == 1:
+        return [names.index(column[0]) for column in columns]
+    return [names.index(" * ".join(label for label in column if label is not None)) for column in columns]
+
+
+@dataclass(frozen=True)
+class _Places:
+    """The rows of all tables: units, from the top down and each followed by its own, or areas."""
+
+    rows: tuple[PrintedRow, ...]
+    units: Integers
+    unions: Mapping[str, Found]
+
+    @classmethod
+    def of(cls, asked: Estimating, found: JointEstimates) -> _Places:
+        if asked.areas is not None:
+            unions = read_areas(asked.areas, found)
+            return cls(tuple(PrintedRow(name, "") for name in unions), np.zeros(0, np.int64), unions)
+        tree = found.tree
+        order, depth = _in_turn(tree, found.units_down_to(asked.down_to))
+        names, levels = tree.names.to_pylist(), tree.levels
+        rows = tuple(
+            PrintedRow(names[unit], levels[tree.kind[unit]], deep)
+            for unit, deep in zip(order, depth, strict=True)
+        )
+        return cls(rows, np.array(order, dtype=np.int64), {})
+
+
+def _in_turn(tree: Tree, many: int) -> tuple[list[int], list[int]]:
+    """Return the first `many` units, each followed by those within it, and how deep each is."""
+    below: dict[int, list[int]] = {}
+    for unit, above in enumerate(tree.parent[:many].tolist()):
+        below.setdefault(above, []).append(unit)
+    order, depth = [], []
+    waiting = [(unit, 0) for unit in reversed(below.get(-1, []))]
+    while waiting:
+        unit, deep = waiting.pop()
+        order.append(unit)
+        depth.append(deep)
+        waiting += [(child, deep + 1) for child in reversed(below.get(unit, []))]
+    return order, depth
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """Whole numbers of one query, and margins: what the estimate may be off by, and the rounding."""
+
+    found: JointEstimates
+    query: str
+    level: float
+    sampling: SamplingErrors | None
+    whole: WholeTables | None
+
+    def of(self, places: _Places) -> tuple[Floats, Floats]:
+        if places.unions:
+            rows = [self._at(area, 1, self._members(area)) for area in places.unions.values()]
+            values, margins = zip(*rows, strict=True)
+            return np.concatenate(values), np.concatenate(margins)
+        units = places.units
+        table = None if self.whole is None else self.whole.rows(self.query, units)
+        return self._at(self.found.at(units), len(units), table)
+
+    def _members(self, area: Found) -> Integers | None:
+        if self.whole is None:
+            return None
+        assert area[0] is not None
+        rows = self.whole.rows(self.query, area[0][0].units)
+        return np.where((rows < 0).any(axis=0), -1, rows.sum(axis=0))[None]
+
+    def _at(self, place: Found, many: int, table: Integers | None) -> tuple[Floats, Floats]:
+        step = float(self.found.step(self.query))
+        estimate, width = (step * one for one in self._estimated(place, many))
+        shown = np.rint(estimate)
+        if table is not None:
+            turned = self.found.groups[0].turned(self.query, table).astype(np.float64)
+            shown = np.where(turned < 0, np.nan, np.rint(step * turned))
+        # rounded to the safe side: the count is within the margin of what is printed
+        return shown + 0.0, np.ceil(width + np.abs(shown - estimate) - 1e-7) + 0.0
+
+    def _estimated(self, place: Found, many: int) -> tuple[Floats, Floats]:
+        found, query, level = self.found, self.query, self.level
+        if self.sampling is not None:
+            noise = found.moments(place, query, place, query)
+            both = self.sampling.pair(place, query, place, query).added(noise, level)
+            return noise.a, both.widths(np.zeros_like(noise.a), level)
+        if any(one is not None and hasattr(one[0], "x") for one in place):
+            values, _, widths = found.numbers(place, many, query, [("", level)])  # type: ignore[arg-type]
+            return values, widths[0]
+        noise = found.moments(place, query, place, query)
+        return noise.a, found.area_widths([place], query, noise.var_a, level)
+
+
+def _stated(found: JointEstimates) -> Iterator[StatedNoise]:
+    """Yield the noise of each level and query, once."""
+    seen = set()
+    for group in found.groups:
+        for source in group.estimates.given.sources:
+            for level, laws in zip(group.tree.levels, source.laws, strict=False):
+                for query, law in laws.items():
+                    size = law.true_variance() * float(found.step(query)) ** 2
+                    one = StatedNoise(level, query, isinstance(law, DiscreteGaussian), size)
+                    if one not in seen:
+                        seen.add(one)
+                        yield one

@@ -1,0 +1,225 @@
+"""Tables to print: the same numbers in a workbook, on a page and in CSV, with totals and footnotes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import sys
+import zipfile
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from discreet import InputError
+from discreet.answers import describe
+from discreet.answers.printed import headings
+from discreet.budget import load
+from discreet.errors import DiscreetError
+from discreet.release import estimate, measure, write_example
+from discreet.release.hierarchy.printed import PrintedTables
+from discreet.report.printed import print_tables
+
+QUERY = "age * limitation"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    here = tmp_path_factory.mktemp("printed")
+    write_example(here)
+    release = load(here / "release.toml")
+    for out, more in (("trial", {"rehearsal": 1}), ("real", {})):
+        measure(
+            release,
+            None,
+            records=here / "records.csv",
+            units=here / "units.csv",
+            id="id",
+            out=here / out,
+            **more,  # type: ignore[arg-type]
+        )
+    (here / "areas.csv").write_text("area,unit\ncoast,North\ncoast,West\ninland,South\ninland,East\n")
+    return here
+
+
+def table_of(file: Path) -> tuple[list[str], dict[str, list[str]]]:
+    """The head of a CSV file, and its rows by area, without the mark and the footnotes."""
+    rows = list(csv.reader(io.StringIO(file.read_text())))
+    start = next(place for place, row in enumerate(rows) if row[:1] == ["area"])
+    end = next(place for place, row in enumerate(rows) if place > start and not row)
+    return rows[start], {row[0]: row for row in rows[start + 1 : end]}
+
+
+def test_numbers_and_margins_are_those_of_the_estimates(folder: Path, tmp_path: Path) -> None:
+    found = print_tables(folder / "real", tmp_path / "t.csv", prints=[QUERY])
+    queries = [QUERY, "age", "limitation", "total"]
+    estimate(folder / "real", tmp_path / "out", queries=queries, levels=["0.95"])
+    with (tmp_path / "out" / "estimates.csv").open() as stream:
+        known = {(row["unit"], row["cell"]): row for row in csv.DictReader(stream)}
+    head, rows = table_of(tmp_path / "t.csv")
+    assert len(head) == 2 + 2 * 20
+    assert head[2:4] == ["0-17, none", "0-17, none ± 95 % (noise only)"]
+    assert len(rows) == 25
+    columns = {
+        "18-39, some": "18-39 * some",
+        "18-39, Total": "18-39",
+        "Total, severe": "severe",
+        "Total": "all",
+    }
+    for area in ("Nation", "South", "Elm"):
+        for shown, cell in columns.items():
+            at = head.index(shown)
+            row = known[area, cell]
+            number, error = int(rows[area][at]), int(rows[area][at + 1])
+            assert number == round(float(row["estimate"]))
+            # all that the interval holds is within the margin, and no more than rounding is added
+            assert number - error <= float(row["lower95"]) or float(row["lower95"]) == 0
+            assert number + error >= float(row["upper95"])
+            assert number + error <= float(row["upper95"]) + 3
+    assert found.tables[0].factors == ("age", "limitation")
+    assert not found.not_private
+    assert [one.name for one in found.tables[0].rows[:3]] == ["Nation", "East", "Elm"]
+    assert [one.depth for one in found.tables[0].rows[:3]] == [0, 1, 2]
+
+
+def test_whole_tables_add_up_and_margins_contain_the_interval(folder: Path, tmp_path: Path) -> None:
+    table = print_tables(folder / "real", tmp_path / "t.csv", prints=[QUERY], tables=True).tables[0]
+    values, columns = table.values, table.columns
+    assert (values >= 0).all()
+    detailed = [place for place, column in enumerate(columns) if None not in column]
+    total = columns.index((None, None))
+    assert (values[:, detailed].sum(axis=1) == values[:, total]).all()
+    deep = np.array([row.depth for row in table.rows])
+    assert (values[deep == 1].sum(axis=0) == values[0]).all()
+
+
+def test_areas_and_sampling_errors(folder: Path, tmp_path: Path) -> None:
+    districts = [
+        row.split(",")[0] for row in (folder / "units.csv").read_text().splitlines() if "District" in row
+    ]
+    rows = "".join(f"{name},total,all,50\n" for name in districts)
+    (tmp_path / "s.csv").write_text(f"unit,query,cell,sampling_sd\n{rows}")
+    found = print_tables(
+        folder / "real",
+        tmp_path / "t.csv",
+        prints=["total"],
+        areas=folder / "areas.csv",
+        sampling=tmp_path / "s.csv",
+        levels=["0.9"],
+    )
+    head, lines = table_of(tmp_path / "t.csv")
+    assert head == ["area", "level", "Total", "Total ± 90 % (noise and sampling)"]
+    assert list(lines) == ["coast", "inland"]
+    # nine districts of standard deviation 50, and a little noise
+    assert 1.645 * 150 <= float(lines["coast"][3]) <= 1.645 * 150 + 3
+    assert found.sampled
+    assert "noise and sampling" in (tmp_path / "t.csv").read_text()
+    assert "CAUTION" in "".join(str(part) for part in describe(found).body)
+
+
+def sheets(file: Path) -> dict[str, list[list[str]]]:
+    """The sheets of a workbook by name, as texts."""
+    space = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+    with zipfile.ZipFile(file) as book:
+        texts = [
+            "".join(part.text or "" for part in one.iter(f"{space}t"))
+            for one in ElementTree.fromstring(book.read("xl/sharedStrings.xml"))
+        ]
+        names = [
+            one.attrib["name"]
+            for one in ElementTree.fromstring(book.read("xl/workbook.xml")).iter(f"{space}sheet")
+        ]
+        found = {}
+        for number, name in enumerate(names, start=1):
+            rows = []
+            sheet = ElementTree.fromstring(book.read(f"xl/worksheets/sheet{number}.xml"))
+            for row in sheet.iter(f"{space}row"):
+                cells = []
+                for cell in row.iter(f"{space}c"):
+                    value = cell.find(f"{space}v")
+                    text = "" if value is None else value.text or ""
+                    cells.append(texts[int(text)] if cell.attrib.get("t") == "s" else text)
+                rows.append(cells)
+            found[name] = rows
+    return found
+
+
+@pytest.mark.parametrize("margins", ["beside", "beneath", "none"])
+def test_workbook_and_page_have_the_numbers_of_csv(folder: Path, tmp_path: Path, margins: str) -> None:
+    given = {"prints": [QUERY, "total"], "margins": margins}
+    found = print_tables(folder / "trial", tmp_path / "t.xlsx", **given)  # type: ignore[arg-type]
+    print_tables(folder / "trial", tmp_path / "t.html", **given)  # type: ignore[arg-type]
+    print_tables(folder / "trial", tmp_path / "csv", **given)  # type: ignore[arg-type]
+    names = ["age-limitation.NOT-PRIVATE.csv", "total.NOT-PRIVATE.csv"]
+    assert sorted(file.name for file in (tmp_path / "csv").iterdir()) == names
+    book, page = sheets(tmp_path / "t.xlsx"), (tmp_path / "t.html").read_text()
+    assert list(book) == ["age limitation", "total"]
+    assert page.count("NOT PRIVATE: made from a rehearsal. Not to be published.") == 2
+    for sheet in book.values():
+        assert ["NOT PRIVATE: made from a rehearsal. Not to be published."] in sheet
+        assert any("discrete Gaussian noise of variance 5 to 20" in "".join(row) for row in sheet)
+    _, lines = table_of(tmp_path / "csv" / names[0])
+    printed = next(row for row in book["age limitation"] if row and row[0] == "South")
+    at = [row.name for row in found.tables[0].rows].index("South")
+    numbers = found.tables[0].values[at].tolist()
+    wide = 2 if margins == "beside" else 1
+    assert [float(one) for one in printed[1::wide]] == numbers
+    in_page = re.search(r">South</th>(.*?)</tr>", page)
+    assert in_page is not None
+    cells = re.findall(r"<td(?: class=\"total\")?>([^<]*)</td>", in_page[1])
+    assert [float(one.replace(",", "").replace("−", "-")) for one in cells] == numbers
+    if margins != "beneath":
+        start = 2
+        assert [float(one) for one in lines["South"][start::wide]] == numbers
+    for table in found.tables:
+        wide = 2 if margins == "beside" else 1
+        for row in headings(table, found):
+            assert sum(one.wide for one in row) == wide * len(table.columns)
+    assert ("margins of error (noise only)" in page) == (margins != "none")
+
+
+def test_no_formula_and_no_markup_from_names(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "areas.csv").write_text('area,unit\n"=1+1<b>",North\n')
+    given = {"prints": ["total"], "areas": tmp_path / "areas.csv"}
+    print_tables(folder / "real", tmp_path / "t.html", **given)  # type: ignore[arg-type]
+    assert "=1+1&lt;b&gt;" in (tmp_path / "t.html").read_text()
+    print_tables(folder / "real", tmp_path / "t.csv", for_spreadsheets=True, **given)  # type: ignore[arg-type]
+    assert "'=1+1<b>" in (tmp_path / "t.csv").read_text()
+    print_tables(folder / "real", tmp_path / "t.xlsx", **given)  # type: ignore[arg-type]
+    with zipfile.ZipFile(tmp_path / "t.xlsx") as book:
+        assert b"<f>" not in book.read("xl/worksheets/sheet1.xml")
+
+
+def test_what_cannot_be_printed_is_refused(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "t.csv"
+    for wrong, message in (
+        ({"prints": []}, "nothing to print"),
+        ({"prints": ["total", "age"]}, "can hold one table, and 2 are to be printed"),
+        ({"prints": ["age"], "ratios": [("North", "South")], "draws": 3}, "ratios, draws cannot be printed"),
+        ({"prints": ["sex"]}, "sex"),
+        ({"prints": ["age"], "down_to": "Block"}, "down_to names level"),
+    ):
+        with pytest.raises(InputError, match=message):
+            print_tables(folder / "real", out, **wrong)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="print_tables"):
+        estimate(folder / "real", tmp_path / "x", prints=["age"])
+    out.write_text("mine")
+    with pytest.raises(InputError, match="exists; name a new file"):
+        print_tables(folder / "real", out, prints=["age"])
+    assert out.read_text() == "mine"
+    monkeypatch.setitem(sys.modules, "xlsxwriter", None)
+    monkeypatch.setattr("discreet.report.printed.find_spec", lambda name: None)
+    with pytest.raises(DiscreetError, match=r"discreet\[spreadsheet\]"):
+        print_tables(folder / "real", tmp_path / "t.xlsx", prints=["age"])
+    assert [one.name for one in tmp_path.iterdir()] == ["t.csv"]
+
+
+def test_a_result_says_where_it_is(folder: Path, tmp_path: Path) -> None:
+    found = print_tables(folder / "real", tmp_path / "t.html", prints=["age"], down_to="Region")
+    assert isinstance(found, PrintedTables)
+    assert str(found) == f"1 table to print, in {tmp_path / 't.html'}"
+    assert len(found.tables[0].rows) == 5
