@@ -276,3 +276,22 @@ def test_predictive_value_of_nobody_found() -> None:
 def test_bad_input(options: dict[str, object], said: str) -> None:
     with pytest.raises(InputError, match=said):
         risk(TINY, **options)  # type: ignore[arg-type]
+
+
+def test_an_exact_count_holds_no_sum() -> None:
+    release = Release.from_toml(
+        TOML.replace(
+            '"total" = { variance = 2 }',
+            '"total" = { variance = 2 }, "hours by sex" = { sum = "hours", at_most = 40, variance = 900 }',
+        )
+    )
+    held = DataSetPairs([release], exact=["State:sex"])
+    assert held.fixed(0, ("State",), "total")
+    assert not held.fixed(0, ("State",), "hours by sex")  # another person of that sex may work longer
+    assert DataSetPairs([release], exact=["State:hours by sex"]).fixed(0, ("State",), "hours by sex")
+    assert not DataSetPairs([release], exact=["State:hours by sex"]).fixed(0, ("State",), "total")
+    (keeps,) = DataSetPairs([release]).changes("sex")
+    assert keeps(0, ("State",), "hours by sex")
+    assert risk(release, prior="1/2", exact=["State:total"]).dropped == 1
+    zero = risk(release, prior="1/2", exact=["State:hours by sex"], neighbours="unbounded")
+    assert not zero.told_apart  # somebody without hours changes no sum
