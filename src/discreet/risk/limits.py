@@ -96,7 +96,7 @@ outcome exceeds every value below one. Say how often it may be exceeded: belief=
             raise InputError(
                 f"a limit on risk is {shown(text)}; {kind} needs {', '.join(f'{key}=' for key in needed)}"
             )
-        values = {key: _chance(value, f"{key} of a limit on risk") for key, value in found.items()}
+        values = {key: _read_share(value, f"{key} of a limit on risk") for key, value in found.items()}
         prior = read_prior(values["prior"]) if "prior" in values else None
         own = values[kind]
         made = {
@@ -257,7 +257,7 @@ def _pair(part: str, text: str) -> tuple[str, str]:
     return key.lower().replace("_", "-"), value
 
 
-def _chance(text: str, name: str) -> Fraction:
+def _read_share(text: str, name: str) -> Fraction:
     value = fraction(text.removesuffix("%").strip(), name=name) / (100 if text.endswith("%") else 1)
     if not 0 < value < 1:
         raise InputError(f"{name} is {text}; it must lie between 0 and 1, or between 0 % and 100 %")
