@@ -73,7 +73,8 @@ def test_all_limits_are_kept_together() -> None:
     assert together.factor == pytest.approx(max(alone), rel=1e-3)
     for one in together.kept:
         assert one.proved is not None
-        assert one.risk <= one.proved <= float(one.limit.most)
+        assert one.risk <= one.proved * (1 + 1e-11)  # the value is a float, the proof is not
+        assert one.proved <= float(one.limit.most)
 
 
 @pytest.mark.parametrize(
