@@ -10,7 +10,7 @@ from discreet.answers.describing import describes
 from discreet.answers.figure import QUIET, Axis, Bars, Notation, Panel, Picture, points
 from discreet.answers.quantity import NumberKind, Quantity, Style
 from discreet.budget.level_names import level_name
-from discreet.risk.categories import Categories, CategoryBelief, Guess
+from discreet.risk.categories import Categories, CategoryBelief, CategoryGuess
 
 SHOWN = 20
 """Cells that a page lists: those of the largest posteriors."""
@@ -123,7 +123,7 @@ def _largest(beliefs: tuple[CategoryBelief, ...]) -> tuple[CategoryBelief, ...]:
     return tuple(sorted(beliefs, key=lambda one: -one.posterior)[:SHOWN])
 
 
-def _right(guess: Guess) -> Quantity:
+def _right(guess: CategoryGuess) -> Quantity:
     """How often the guess is right, in percent, with the digits that hold."""
     value = 100 * guess.right
     return Quantity(value, kind=NumberKind.EXACT, accuracy=100 * guess.error, digits=4, unit="%")
@@ -133,7 +133,7 @@ def _in_percent(share: float) -> Quantity:
     return Quantity(100 * share, digits=4, unit="%")
 
 
-def _counts(guess: Guess) -> str:
+def _counts(guess: CategoryGuess) -> str:
     names = [level_name(name) for name in guess.counts]
     if len(names) == 1:
         return names[0]
