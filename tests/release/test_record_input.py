@@ -455,3 +455,11 @@ def test_a_summed_column_cannot_identify_people(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("unit,sex,pay\nN,f,1\nN,m,1\n")
     with pytest.raises(InputError, match="it cannot identify people"):
         tabulate(PAY, tmp_path / "a.csv", tmp_path / "out", units=NATION, id="pay")
+
+
+@pytest.mark.parametrize("stated", ["2500.0", "2500,0", "2500"])
+def test_a_code_of_a_number_has_a_point_or_a_comma_whatever_the_file_has(tmp_path: Path, stated: str) -> None:
+    columns = {"pay": ColumnInput(codes={"high": stated}, filled=stated)}
+    for decimal in ".,":
+        rows = f"unit;sex;pay\nN;f;high\nN;f;\nN;m;1{decimal}0\n"
+        assert pay_of(tmp_path, rows, decimal=decimal, columns=columns) == [2, 1, 5001]

@@ -58,6 +58,15 @@ def exact_number(text: str, decimal: str = ".") -> Fraction | None:
     return Fraction(text.replace(",", "."))
 
 
+def stated_number(text: str) -> Fraction | None:
+    """Return the number that `[input]` states, with a point or a comma, whatever the file has.
+
+    >>> stated_number("2.5") == stated_number("2,5")
+    True
+    """
+    return exact_number(text, "," if "," in text else ".")
+
+
 def without_zeros(text: str, decimal: str = ".") -> str:
     """Return a whole number without the zeros that a program wrote behind its point.
 
@@ -224,7 +233,7 @@ class _Meanings:
         self.leaves_out = how.leave_out
         self.filled: Value | None = how.filled or None
         if is_number and how.filled:
-            number = exact_number(how.filled, ",") if "," in how.filled else exact_number(how.filled)
+            number = stated_number(how.filled)
             if number is None:
                 raise InputError(f"as of {name!r} in [input] is {how.filled!r}; a number is needed")
             self.filled = number
@@ -269,7 +278,7 @@ class _Meanings:
         elif bare in self._known:
             text = bare
         if self.is_number:
-            number = self._number(text, is_typed=is_typed)
+            number = stated_number(text) if is_code else self._number(text, is_typed=is_typed)
             return number, self._no_number(text) if number is None else ""
         if self._is_identifier and not is_code:
             text = self._folded(bare)  # however it is written, it is the same person
