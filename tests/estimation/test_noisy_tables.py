@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
@@ -431,3 +432,13 @@ def test_too_many_different_variances_are_refused_in_a_sentence(monkeypatch: pyt
     real = pa.table({"unit": ["A"], "value": [0.5], "variance": [1.0]})
     with pytest.raises(InputError, match="whole-number tables cannot be made of values that are not counts"):
         estimate(real, tables=True)
+
+
+def test_areas_and_invariants_in_memory_beside_a_file(tmp_path: Path) -> None:
+    """A DataFrame of areas, or of exact counts, goes with a noisy table in a file."""
+    file = tmp_path / "noisy.csv"
+    file.write_text("unit,value,variance\nN,100,4\na,40,4\nb,50,4\n")
+    units = pandas.DataFrame({"unit": ["N", "a", "b"], "level": ["top", "x", "x"], "parent": ["", "N", "N"]})
+    exact = pandas.DataFrame({"unit": ["N"], "query": ["total"], "cell": ["all"], "count": [99]})
+    done = estimate(file, units=units, invariants=exact)
+    assert done.to_arrow()["estimate"].to_pylist() == pytest.approx([99, 44.5, 54.5])

@@ -12,7 +12,7 @@ _REASONS = {
     "describe the same people.",
     "too small": "A variance is smaller than stated, or the numbers were made to agree.",
 }
-_TRUST = "Do not trust the standard deviations and intervals."
+NO_TRUST = "Do not trust the standard deviations and intervals."
 MOST_NAMED = 5
 """The most queries that a warning names."""
 
@@ -75,7 +75,7 @@ def fit_caution(fit: Fit, *, numbered: bool) -> Caution | None:
         if WARNINGS[finding] in fit_warnings(fit):
             said += [f"{WARNINGS[finding]}: {numbers}.", reason]
     wrong = [one for one in fit.by_query if one.finding]
-    said += [_TRUST, *(_about(one, numbered) for one in wrong[:MOST_NAMED])]
+    said += [NO_TRUST, *(_about(one, numbered) for one in wrong[:MOST_NAMED])]
     if len(wrong) > MOST_NAMED:
         said.append(f"So are {len(wrong) - MOST_NAMED} more.")
     if fit.largest_finding:
