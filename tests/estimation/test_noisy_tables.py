@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from estimation.dense import matrix
 
+from discreet.answers import describe
 from discreet.budget import Attributes
 from discreet.errors import InputError
 from discreet.estimation import estimates as estimates_module
@@ -520,3 +521,22 @@ def test_the_spread_of_pieces_is_that_of_dense_matrices(monkeypatch: pytest.Monk
         row = table.iloc[int(mine[largest.argmax()])]
         assert seen[0].unit(tally.top[0][1]) == row["unit"]
         assert seen[0].cell(query, tally.top[0][2]) == row["cell"]
+
+
+def test_residuals_are_in_real_numbers_with_the_digits_that_tell() -> None:
+    """Sums are measured in units, here quarters, and estimated in real numbers; so are their residuals. Of
+    rates, as many places as tell what was measured from its estimate."""
+    table = pandas.DataFrame(
+        {"unit": ["N", "a", "b"], "parent": ["", "N", "N"], "value": [4000, 400, 800], "variance": [16] * 3}
+    )
+    done = estimate(table.assign(in_units_of="1/4"))
+    assert done.fit.largest[0].measured in (1000, 100, 200)
+    row = next(one for one in done.to_arrow().to_pylist() if one["unit"] == done.fit.largest[0].unit)
+    assert done.fit.largest[0].estimate == pytest.approx(row["estimate"])
+    rates = estimate(table.assign(value=[0.5, 0.0123, 0.0345], variance=1e-4))
+    assert rates.fit.warning
+    said = str(describe(rates).cautions[0])
+    far = rates.fit.largest[0]
+    assert f"{far.estimate:.2f} is estimated" in said
+    assert "chi-square 68" in said
+    assert "on 1 degree of freedom" in said

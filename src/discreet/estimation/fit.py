@@ -462,6 +462,8 @@ class NamedResiduals:
     unit: Callable[[int], str]
     cell: Callable[[str, int], str]
     release: Sequence[int]
+    step: Callable[[str], float] = lambda _: 1.0
+    """What one unit of the numbers of a query is worth."""
 
 
 def fit_of(groups: Sequence[NamedResiduals]) -> Fit:
@@ -529,7 +531,7 @@ def _largest_of(
     least = 1.0
     named: list[tuple[float, Residual]] = []
     for group, tally in listed:
-        own = _worst([tally])
+        own, step = _worst([tally]), group.step(tally.query)
         for place, (size, unit, cell, measured, estimate, free) in enumerate(tally.top):
             if not place:
                 least = min(least, tail_of_largest(abs(size), own, free, rest[id(group)]))
@@ -542,8 +544,8 @@ def _largest_of(
                         tally.query,
                         group.cell(tally.query, cell),
                         group.release[tally.release],
-                        measured,
-                        estimate,
+                        step * measured,
+                        step * estimate,
                         size,
                     ),
                 )

@@ -32,7 +32,10 @@ def _named(group: Group, residuals: Residuals) -> NamedResiduals:
             place = int(np.flatnonzero(order == place)[0])
         return str(names[place].as_py())
 
-    return NamedResiduals(residuals, group.tree.levels, unit, cell, group.releases)
+    def step(query: str) -> float:
+        return float(group.adds_up(query)[0])
+
+    return NamedResiduals(residuals, group.tree.levels, unit, cell, group.releases, step)
 
 
 def fit_record(fit: Fit, *, numbered: bool) -> dict[str, object]:
