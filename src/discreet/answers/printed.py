@@ -122,13 +122,18 @@ def mark(found: PrintedTables) -> str:
     return f"{NOT_PRIVATE}: made from a rehearsal. Not to be published." if found.not_private else ""
 
 
+def marks(found: PrintedTables) -> list[str]:
+    """Write what stands above every table: the mark of a rehearsal, and that measurements contradict."""
+    warnings = [f"WARNING: {text}. {NO_TRUST}" for text in fit_warnings(found.fit)]
+    return [*([mark(found)] if found.not_private else []), *warnings]
+
+
 def footnotes(table: PrintedTable, found: PrintedTables) -> list[str]:
     """Say what the noise is, what margins mean and what kind of numbers stand in a table."""
     return list(_footnotes(table, found))
 
 
 def _footnotes(table: PrintedTable, found: PrintedTables) -> Iterator[str]:
-    yield from (f"WARNING: {text}. {NO_TRUST}" for text in fit_warnings(found.fit))
     yield _noise(table, found)
     if found.margins != "none":
         whose = f"the {'number' if table.adds_up else 'count'} in the data"
