@@ -37,7 +37,7 @@ import numpy as np
 
 from discreet.estimation.laws import traits
 from discreet.estimation.model import size_of
-from discreet.estimation.normal import Law
+from discreet.estimation.normal import UNIT, Law, Normal
 from discreet.estimation.tree import Floats, Integers, Numbers
 from discreet.noise import DiscreteLaplace
 
@@ -278,7 +278,8 @@ class Residuals:
             tally.grain += float(((often * part).sum(axis=1) / (12 * size[here])).sum())
             tally.steepest = max(tally.steepest, float(part.max(initial=0.0)))
             tally.across = max(tally.across, float((part * (1 - part)).max(initial=0.0)))
-            tally.laws |= {laws[one][name] for one in np.unique(kind[here]).tolist()}
+            own = (laws[one][name] for one in np.unique(kind[here]).tolist())
+            tally.laws |= {UNIT if isinstance(law, Normal) else law for law in own}
 
     def _products(self) -> list[tuple[Floats, Floats]]:
         """Return by component P and P J P at each node, J the information of the unit itself."""
@@ -296,13 +297,14 @@ class Residuals:
         found = self._estimates
         total = np.zeros(found.shape.size)
         for component, (P, PJP) in zip(found.model.components, shared, strict=True):
+            seen = [name for name in names if found.model.projections[name].sees(component)]
+            if not seen:
+                continue
             told = np.zeros_like(P)
-            for name in names:
-                projection = found.model.projections[name]
-                if projection.sees(component):
-                    size = self._sizes[release, name][found.shape.kind]
-                    inverse = np.where(np.isnan(size), 0.0, 1 / size)
-                    told += projection.gram(component) * inverse[:, None, None]
+            for name in seen:
+                size = self._sizes[release, name][found.shape.kind]
+                inverse = np.where(np.isnan(size), 0.0, 1 / size)
+                told += found.model.projections[name].gram(component) * inverse[:, None, None]
             told_P = told @ P
             twice = np.einsum("nij,nji->n", told_P, told_P)
             total += component.copies * (np.einsum("nij,nji->n", told, PJP) - twice)
