@@ -330,3 +330,16 @@ def test_contradictions_are_warned_of_in_print(tmp_path: Path) -> None:
     assert warning in str(found)
     print_tables(tmp_path / "wrong.csv", tmp_path / "t.html", prints=["total"])
     assert warning in (tmp_path / "t.html").read_text()
+
+
+def test_all_measurements_are_checked_if_they_are_streamed(hours: Path, tmp_path: Path) -> None:
+    release = load(hours / "work.toml")
+    records, units = hours / "records.csv", hours / "units.csv"
+    measure(release, None, tmp_path / "noisy", records=records, units=units, rehearsal=2, format="parquet")
+    some = [
+        print_tables(tmp_path / "noisy", tmp_path / f"{way}.csv", prints=["hours by sex"], streamed=way)
+        for way in (True, False)
+    ]
+    assert some[0].fit.unread == some[1].fit.unread == 0
+    assert some[0].fit.chi_square == pytest.approx(some[1].fit.chi_square)
+    np.testing.assert_array_equal(some[0].tables[0].values, some[1].tables[0].values)

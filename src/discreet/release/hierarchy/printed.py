@@ -27,6 +27,8 @@ from discreet.release.hierarchy.sampling import SamplingErrors
 MOST_CELLS = 2_000_000
 """Numbers of one table; nobody prints more, and a sheet cannot hold more columns."""
 MOST_COLUMNS = 8_000
+AT_ONCE = 4096
+"""Streamed areas whose residuals are read together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +144,22 @@ def printed_tables(asked: Estimating) -> PrintedTables:
         asked.margins,
         tuple(_stated(found)),
         kind_of_error(found, sampling),
-        found_fit([(found, found.residuals())]),
+        _fit(found, len(places.units) == found.tree.size),
         asked.tables,
         len(found.groups) == 1,
         any(one.marked for one in given),
         len(given) > 1,
     )
+
+
+def _fit(found: JointEstimates, every: bool) -> Fit:
+    """Judge the residuals; those of streamed areas only if `every` area is printed."""
+    residuals = found.residuals()
+    for group, one in zip(found.groups, residuals, strict=True):
+        rest = np.arange(group.estimates.cut, group.estimates.tree.size) if every else np.zeros(0, np.int64)
+        for start in range(0, len(rest), AT_ONCE):
+            group.estimates.at(rest[start : start + AT_ONCE], one)
+    return found_fit([(found, residuals)])
 
 
 def _check(asked: Estimating) -> None:
@@ -163,8 +175,8 @@ def _check(asked: Estimating) -> None:
     wrong = [name for name, value in others.items() if value]
     if wrong:
         raise InputError(
-            f"{', '.join(wrong)} cannot be printed; they are for `estimate` without --print, whose output is "
-            "a directory"
+            f"{', '.join(wrong)} cannot be printed: use `estimate` without --print, whose output is a "
+            "directory"
         )
     if asked.engine != "local":
         raise InputError("tables are printed by this machine: leave the engine out")
