@@ -315,6 +315,11 @@ def test_errors_as_given_are_not_called_noise(tmp_path: Path) -> None:
     assert "Errors of the published numbers are taken as normal, of variance 1 to 16." in text
     assert "± 95 % (errors as given)" in text
     assert "protects" not in text
+    lines = "unit,parent,value,variance,sampling_sd\nN,,90,4,2\na,N,40,3,1\nb,N,45,2,1\n"
+    (tmp_path / "both.csv").write_text(lines)
+    print_tables(tmp_path / "both.csv", tmp_path / "u.csv", prints=["total"])
+    assert "± 95 % (noise and sampling)" in (tmp_path / "u.csv").read_text()
+    assert "protects" not in (tmp_path / "u.csv").read_text()
     said = "\n".join(str(part) for part in describe(found).body)
     assert "errors as given" in said
     assert "noise only" not in said

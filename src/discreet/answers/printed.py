@@ -143,7 +143,7 @@ def _footnotes(table: PrintedTable, found: PrintedTables) -> Iterator[str]:
             f"{margin_name(found)}: margin of error, {error_name(found)}. At least "
             f"{brief(100 * found.level)} % of the time {whose} is within it."
         )
-        if found.as_given:
+        if found.as_given and not found.sampled:
             yield "Other errors than those given are not in the margins."
         elif not found.sampled:
             yield "Sampling and other errors of the data are not in the margins."

@@ -18,7 +18,7 @@ from discreet.estimation.tree import Floats, Integers, Tree
 from discreet.faces import Summarised
 from discreet.options import Estimating
 from discreet.release.hierarchy.areas import read_areas
-from discreet.release.hierarchy.estimate_table import AS_GIVEN, WITH_SAMPLING, kind_of_error
+from discreet.release.hierarchy.estimate_table import WITH_SAMPLING, kind_of_error
 from discreet.release.hierarchy.estimates import interval_level, read_joined, sampling_errors
 from discreet.release.hierarchy.fit_report import found_fit
 from discreet.release.hierarchy.joint_estimates import Found, JointEstimates, name_of_query
@@ -89,16 +89,13 @@ class PrintedTables(Summarised):
     not_private: bool
     numbered: bool = False
     """Whether several releases were read."""
+    as_given: bool = False
+    """Whether no release states the noise."""
 
     @property
     def sampled(self) -> bool:
         """Whether margins are of noise and sampling."""
         return self.error == WITH_SAMPLING
-
-    @property
-    def as_given(self) -> bool:
-        """Whether no release states the noise."""
-        return self.error == AS_GIVEN
 
 
 def printed_tables(asked: Estimating) -> PrintedTables:
@@ -149,6 +146,7 @@ def printed_tables(asked: Estimating) -> PrintedTables:
         len(found.groups) == 1,
         any(one.marked for one in given),
         len(given) > 1,
+        found.as_given,
     )
 
 

@@ -34,7 +34,7 @@ from discreet.release.hierarchy.joint_estimates import Found, Group, JointEstima
 from discreet.release.hierarchy.layout import Layout, positions, units_of
 from discreet.release.hierarchy.published import in_memory
 from discreet.release.tables import strings
-from discreet.tables import ReadTable, TableSource, open_table, read_table
+from discreet.tables import ReadTable, TableSource, Words, open_table, read_table
 
 PLAIN = ("sampling_variance", "sampling_sd", "standard_error")
 """Columns that have the sampling error itself, one of them."""
@@ -144,7 +144,12 @@ def read_sampling(
         raise InputError(f"a replicate factor or noise is given, but {path} has no replicate estimates")
     if plain:
         table = read_table(
-            source, words=["unit", "query", "cell"], floats=plain, name=NAME, of="sampling errors"
+            source,
+            words=["unit"],
+            optional=["query", "cell"],
+            floats=plain,
+            name=NAME,
+            of="sampling errors",
         )
         return _plain(_named(table, found, wanted), plain[0], found)
     if len(replicates) < 2:
@@ -158,7 +163,8 @@ def read_sampling(
     whole = [numbers[0]] if 0 in numbers else []
     table = read_table(
         source,
-        words=["unit", "query", "cell"],
+        words=["unit"],
+        optional=["query", "cell"],
         floats=[*whole, *replicates],
         name=NAME,
         of="sampling errors",
@@ -168,7 +174,11 @@ def read_sampling(
 
 
 def _named(table: ReadTable, found: JointEstimates, wanted: Sequence[str]) -> ReadTable:
-    """Return the table with queries as they are written, where it has their names."""
+    """Return the table with queries as they are written, where it has their names. Without columns of them it
+    has one query and one cell, as a noisy table without them."""
+    once = np.zeros(table.rows, dtype=np.int32)
+    made_up = {"query": Words(once, strings(["total"])), "cell": Words(once, strings(["all"]))}
+    table = replace(table, words={**made_up, **table.words})
     known = {name_of_query(query): query for query in wanted}
     words = table.words["query"]
     queries = [
