@@ -550,7 +550,7 @@ class Estimating:
         file_option("Combinations that some areas cannot have: unit, and columns of attributes."),
     ] = None
     sampling: Annotated[
-        FilePath | None,
+        TableSource | None,
         file_option(
             "Sampling errors, so that intervals are about the population: columns unit, query, cell, and "
             "sampling_variance, sampling_sd or rep_1, rep_2, ..."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -157,3 +158,14 @@ def test_few_draws_and_unknown_pairs_are_refused() -> None:
     assert found.pairs == ()
     with pytest.raises(InputError, match="were not compared"):
         found.pair("A", "B")
+
+
+@pytest.mark.parametrize("covariance", ["part", float("nan"), float("inf")])
+def test_a_covariance_that_is_no_number(covariance: Any) -> None:
+    frame = {"unit": ["A", "B"], "estimate": [520.0, 480.0], "sd": [6.0, 8.0]}
+    with pytest.raises(InputError, match=r"covariance is .*; it must be a finite number"):
+        compare_areas(frame, covariance=covariance)
+    draws = {"unit": ["A", "B"], "estimate": [5.0, 4.0]}
+    draws |= {f"draw_{number}": [5.0 + 0.1 * number, 4.0 - 0.1 * number] for number in range(1, 31)}
+    with pytest.raises(InputError, match="beside draws"):
+        compare_areas(draws, covariance=1.0)

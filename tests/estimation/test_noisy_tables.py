@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pytest
 from estimation.dense import matrix
 
+from discreet.answers import describe
 from discreet.budget import Attributes
 from discreet.errors import InputError
 from discreet.estimation import estimates as estimates_module
@@ -20,7 +22,7 @@ from discreet.estimation.laws import Errors, Terms, normal_quantile
 from discreet.estimation.normal import Normal
 from discreet.noise import DiscreteGaussian, sample
 from discreet.release import Estimated, estimate
-from discreet.release.hierarchy import noisy_table
+from discreet.release.hierarchy import fit_report, noisy_table
 from discreet.testing import NotPrivateSeededEntropy
 
 Z90 = NormalDist().inv_cdf(0.95)
@@ -431,3 +433,110 @@ def test_too_many_different_variances_are_refused_in_a_sentence(monkeypatch: pyt
     real = pa.table({"unit": ["A"], "value": [0.5], "variance": [1.0]})
     with pytest.raises(InputError, match="whole-number tables cannot be made of values that are not counts"):
         estimate(real, tables=True)
+
+
+def test_areas_and_invariants_in_memory_beside_a_file(tmp_path: Path) -> None:
+    """A DataFrame of areas, or of exact counts, goes with a noisy table in a file."""
+    file = tmp_path / "noisy.csv"
+    file.write_text("unit,value,variance\nN,100,4\na,40,4\nb,50,4\n")
+    units = pandas.DataFrame({"unit": ["N", "a", "b"], "level": ["top", "x", "x"], "parent": ["", "N", "N"]})
+    exact = pandas.DataFrame({"unit": ["N"], "query": ["total"], "cell": ["all"], "count": [99]})
+    done = estimate(file, units=units, invariants=exact)
+    assert done.to_arrow()["estimate"].to_pylist() == pytest.approx([99, 44.5, 54.5])
+
+
+def two_surveys(seed: int, factor: float) -> Estimated:
+    """Two surveys of 50 areas by four ages, with a standard error of its own in each cell; the noise of the
+    first has `factor` times its stated variance."""
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(50.0, 9.0, size=200)
+    se = rng.choice([1.0, 1.5, 2.0], size=200)
+    keys = {
+        "unit": np.repeat([f"a{number}" for number in range(50)], 4),
+        "query": "age",
+        "cell": ["0", "1", "2", "3"] * 50,
+    }
+    first = truth + rng.normal(size=200) * se * factor**0.5
+    second = truth + rng.normal(size=200) * se / 2
+    tables = [
+        pandas.DataFrame({**keys, "value": first, "se": se}),
+        pandas.DataFrame({**keys, "value": second, "se": se / 2}),
+    ]
+    return estimate(tables, attributes=Attributes({"age": ["0", "1", "2", "3"]}))
+
+
+def test_a_query_of_unequal_variances_is_checked_as_one() -> None:
+    """Residuals are added up over all cells of a query. In 20 tables of a variance that is twice as stated,
+    each is found in its query (piece by piece of one variance, 25 of 60 were not), and the right one is not
+    warned of."""
+    for seed in range(20):
+        fit = two_surveys(seed, 2.0).fit
+        assert [(one.query, one.release, one.cells) for one in fit.by_query] == [
+            ("age", 1, 200),
+            ("age", 2, 200),
+        ]
+        assert fit.by_query[0].finding == "too large"
+        assert fit.degrees_of_freedom == pytest.approx(200)
+        # of two measurements whose variances are as 4 to 1, the first has 4/5 of the degrees of freedom
+        assert fit.by_query[0].degrees_of_freedom == pytest.approx(160)
+        assert not two_surveys(seed + 100, 1.0).fit.warning
+
+
+def test_the_spread_of_pieces_is_that_of_dense_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Degrees of freedom, chi-square and the trace of B^2 of queries whose variances differ by cell, in areas
+    with areas below them."""
+    rng = np.random.default_rng(3)
+    cells, tree = (
+        ["f * 0", "f * 1", "m * 0", "m * 1"],
+        {"N": ["a", "b", "c"], "a": ["a"], "b": ["b"], "c": ["c"]},
+    )
+    rows, design = [], []
+    for unit, leaves in tree.items():
+        for query, groups in (("sex * age", [[0], [1], [2], [3]]), ("sex", [[0, 1], [2, 3]])):
+            for place, group in enumerate(groups):
+                row = np.zeros((3, 4))
+                row[["abc".index(leaf) for leaf in leaves], np.array(group)[:, None]] = 1
+                cell = cells[place] if query != "sex" else "fm"[place]
+                parent = "" if unit == "N" else "N"
+                rows.append((unit, parent, query, cell, rng.normal(), float(rng.choice([1.0, 2.0, 5.0]))))
+                design.append(row.ravel())
+    table = pandas.DataFrame(rows, columns=["unit", "parent", "query", "cell", "value", "variance"])
+    seen: list[Any] = []
+    whole = fit_report.fit_of
+    monkeypatch.setattr(fit_report, "fit_of", lambda groups: seen.extend(groups) or whole(groups))
+    estimate(table, attributes=Attributes({"sex": ["f", "m"], "age": ["0", "1"]}))
+    X = np.array(design) / np.sqrt(table["variance"].to_numpy())[:, None]
+    M = np.eye(len(X)) - X @ np.linalg.pinv(X)
+    residual = M @ (table["value"] / np.sqrt(table["variance"])).to_numpy()
+    tallies = seen[0].residuals.tallies
+    assert len(tallies) == 4
+    for (level, query, _), tally in tallies.items():
+        mine = np.flatnonzero((table["query"] == query) & ((table["unit"] == "N") == (level == 0)))
+        assert tally.cells == tally.read == len(mine)
+        assert tally.d == pytest.approx(np.diag(M)[mine].sum())
+        assert tally.chi_square == pytest.approx((residual[mine] ** 2).sum())
+        assert (M[np.ix_(mine, mine)] ** 2).sum() - 1e-9 <= tally.w <= tally.d
+        largest = np.abs(residual[mine] / np.sqrt(np.diag(M)[mine]))
+        assert abs(tally.top[0][0]) == pytest.approx(largest.max())
+        row = table.iloc[int(mine[largest.argmax()])]
+        assert seen[0].unit(tally.top[0][1]) == row["unit"]
+        assert seen[0].cell(query, tally.top[0][2]) == row["cell"]
+
+
+def test_residuals_are_in_real_numbers_with_the_digits_that_tell() -> None:
+    """Sums are measured in units, here quarters, and estimated in real numbers; so are their residuals. Of
+    rates, as many places as tell what was measured from its estimate."""
+    table = pandas.DataFrame(
+        {"unit": ["N", "a", "b"], "parent": ["", "N", "N"], "value": [4000, 400, 800], "variance": [16] * 3}
+    )
+    done = estimate(table.assign(in_units_of="1/4"))
+    assert done.fit.largest[0].measured in (1000, 100, 200)
+    row = next(one for one in done.to_arrow().to_pylist() if one["unit"] == done.fit.largest[0].unit)
+    assert done.fit.largest[0].estimate == pytest.approx(row["estimate"])
+    rates = estimate(table.assign(value=[0.5, 0.0123, 0.0345], variance=1e-4))
+    assert rates.fit.warning
+    said = str(describe(rates).cautions[0])
+    far = rates.fit.largest[0]
+    assert f"{far.estimate:.2f} is estimated" in said
+    assert "chi-square 68" in said
+    assert "on 1 degree of freedom" in said

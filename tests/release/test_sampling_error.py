@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 from numpy.typing import NDArray
 
@@ -320,3 +321,29 @@ def test_what_is_missing_or_contradicts_is_refused(tmp_path: Path) -> None:
         queries=[JOBLESS, FORCE],
         differences=[("jobless", "force")],
     )
+
+
+def test_sampling_errors_of_tables_in_memory() -> None:
+    """A table in memory is read as a file is: its own column of sampling errors, or another table of them."""
+    frame = pandas.DataFrame(
+        {
+            "unit": ["a", "b"],
+            "query": "total",
+            "cell": "all",
+            "value": [50, 60],
+            "variance": [9, 16],
+            "sampling_sd": [4.0, 3.0],
+        }
+    )
+    own = estimate(frame)
+    assert own.sampled
+    assert own.to_arrow()["sd"].to_pylist() == pytest.approx([5.0, 5.0], rel=1e-3)
+    plain = frame.drop(columns="sampling_sd")
+    other = estimate(plain, sampling=frame.drop(columns=["value", "variance"]))
+    assert other.to_arrow().equals(own.to_arrow())
+    assert not estimate(plain).sampled
+    # one query needs no columns for it, as in any noisy table
+    short = estimate(frame.drop(columns=["query", "cell"]))
+    assert short.to_arrow()["sd"].to_pylist() == own.to_arrow()["sd"].to_pylist()
+    with pytest.raises(InputError, match=r"sampling_sd.*--sampling"):
+        estimate(frame.rename(columns={"value": "count"}), columns={"value": "count"})

@@ -223,3 +223,128 @@ def test_a_result_says_where_it_is(folder: Path, tmp_path: Path) -> None:
     assert isinstance(found, PrintedTables)
     assert str(found) == f"1 table to print, in {tmp_path / 't.html'}"
     assert len(found.tables[0].rows) == 5
+
+
+WORK = """
+name = "work"
+neighbours = "unbounded"
+[attributes]
+sex = ["f", "m"]
+[[levels]]
+name = "Nation"
+[levels.queries]
+"total" = { variance = 9 }
+"hours by sex" = { sum = "hours", at_most = 60, unit = "1/4", variance = 640 }
+[[levels]]
+name = "District"
+[levels.queries]
+"sex" = { variance = 9 }
+"hours by sex" = { sum = "hours", at_most = 60, unit = "1/4", variance = 640 }
+"""
+
+
+@pytest.fixture(scope="module")
+def hours(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A rehearsal with counts and sums of quarters of hours."""
+    here = tmp_path_factory.mktemp("hours")
+    (here / "work.toml").write_text(WORK)
+    (here / "units.csv").write_text("unit,level,parent\nN,Nation,\nAsh,District,N\nElm,District,N\n")
+    rows = [
+        f"{unit},{sex},{10 + 7.25 * (number % 5)}\n"
+        for unit in ("Ash", "Elm")
+        for sex in "fm"
+        for number in range(30)
+    ]
+    (here / "records.csv").write_text("unit,sex,hours\n" + "".join(rows))
+    (here / "areas.csv").write_text("area,unit,weight\nP,Ash,0.25\nP,Elm,1\n")
+    release = load(here / "work.toml")
+    measure(
+        release,
+        None,
+        records=here / "records.csv",
+        units=here / "units.csv",
+        out=here / "noisy",
+        rehearsal=1,
+    )
+    return here
+
+
+def test_totals_of_a_sum_are_sums(hours: Path, tmp_path: Path) -> None:
+    """The total of hours by sex is one of hours, not the number of people."""
+    found = print_tables(hours / "noisy", tmp_path / "t", prints=["hours by sex", "hours"])
+    split, alone = found.tables
+    assert split.columns == (("f",), ("m",), (None,))
+    assert split.factors == ("sex",)
+    np.testing.assert_allclose(split.values[:, 2], split.values[:, :2].sum(axis=1), atol=1.5)
+    np.testing.assert_array_equal(split.values[:, 2], alone.values[:, 0])
+    text = [(tmp_path / "t" / f"{name}.NOT-PRIVATE.csv").read_text() for name in ("hours-by-sex", "hours")]
+    assert "Hours by sex, by area" in text[0]
+    assert "Hours, by area" in text[1]
+    # in hours, and without the noise of counts: 640/16
+    assert "variance 40 was added to each published number of this kind (hours)" in text[0]
+    assert "the number in the data" in text[0]
+
+
+def test_areas_with_weights_are_printed_with_them(hours: Path, tmp_path: Path) -> None:
+    one = print_tables(hours / "noisy", tmp_path / "t.csv", prints=["sex"], areas=hours / "areas.csv")
+    done = estimate(hours / "noisy", queries=["sex"], areas=hours / "areas.csv", levels=["0.95"])
+    rows = done.to_arrow("areas").to_pylist()
+    for value, margin, row in zip(one.tables[0].values[0], one.tables[0].margins[0], rows, strict=False):
+        assert value == round(row["estimate"])
+        assert value - margin <= row["lower95"] < row["upper95"] <= value + margin
+    with pytest.raises(DiscreetError, match="areas with weights"):
+        print_tables(
+            hours / "noisy", tmp_path / "u.csv", prints=["sex"], areas=hours / "areas.csv", tables=True
+        )
+    assert not (tmp_path / "u.csv").exists()
+
+
+def test_whole_numbers_of_fractions_add_up_but_for_rounding(hours: Path, tmp_path: Path) -> None:
+    print_tables(hours / "noisy", tmp_path / "t", prints=["hours by sex", "sex"], tables=True)
+    assert "add up but for rounding" in (tmp_path / "t" / "hours-by-sex.NOT-PRIVATE.csv").read_text()
+    assert "and add up;" in (tmp_path / "t" / "sex.NOT-PRIVATE.csv").read_text()
+
+
+def test_errors_as_given_are_not_called_noise(tmp_path: Path) -> None:
+    """Of a survey's table nothing protects anybody, and its errors are normal."""
+    rows = [("N", "", 90, 4), ("a", "N", 40, 3), ("b", "N", 45, 2), ("c", "N", 8, 1)]
+    lines = "".join(",".join(map(str, row)) + "\n" for row in rows)
+    (tmp_path / "survey.csv").write_text(f"unit,parent,value,sd\n{lines}")
+    found = print_tables(tmp_path / "survey.csv", tmp_path / "t.csv", prints=["total"])
+    text = (tmp_path / "t.csv").read_text()
+    assert "Errors of the published numbers are taken as normal, of variance 1 to 16." in text
+    assert "± 95 % (errors as given)" in text
+    assert "protects" not in text
+    lines = "unit,parent,value,variance,sampling_sd\nN,,90,4,2\na,N,40,3,1\nb,N,45,2,1\n"
+    (tmp_path / "both.csv").write_text(lines)
+    print_tables(tmp_path / "both.csv", tmp_path / "u.csv", prints=["total"])
+    assert "± 95 % (noise and sampling)" in (tmp_path / "u.csv").read_text()
+    assert "protects" not in (tmp_path / "u.csv").read_text()
+    said = "\n".join(str(part) for part in describe(found).body)
+    assert "errors as given" in said
+    assert "noise only" not in said
+
+
+def test_contradictions_are_warned_of_in_print(tmp_path: Path) -> None:
+    (tmp_path / "wrong.csv").write_text("unit,parent,value,variance\nN,,900,4\na,N,40,4\nb,N,45,4\n")
+    found = print_tables(tmp_path / "wrong.csv", tmp_path / "t.csv", prints=["total"])
+    assert found.fit.warning
+    warning = "THE MEASUREMENTS CONTRADICT EACH OTHER"
+    assert warning in (tmp_path / "t.csv").read_text()
+    assert warning in str(describe(found).cautions)
+    assert warning in str(found)
+    print_tables(tmp_path / "wrong.csv", tmp_path / "t.html", prints=["total"])
+    assert warning in (tmp_path / "t.html").read_text()
+
+
+def test_all_measurements_are_checked_if_they_are_streamed(hours: Path, tmp_path: Path) -> None:
+    release = load(hours / "work.toml")
+    records, units = hours / "records.csv", hours / "units.csv"
+    measure(release, None, tmp_path / "noisy", records=records, units=units, rehearsal=2, format="parquet")
+    some = [
+        print_tables(tmp_path / "noisy", tmp_path / f"{way}.csv", prints=["hours by sex"], streamed=way)
+        for way in (True, False)
+    ]
+    assert some[0].fit.unread == some[1].fit.unread == 0
+    assert some[0].fit.chi_square == pytest.approx(some[1].fit.chi_square)
+    np.testing.assert_array_equal(some[0].tables[0].values, some[1].tables[0].values)

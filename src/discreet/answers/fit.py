@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from math import floor, log10
+
 from discreet.answers.answer import AnswerTable, Caution, Column, Paragraph, Sentence, sentence
 from discreet.answers.quantity import Quantity, Style
-from discreet.estimation.fit import Fit, QueryFit
+from discreet.estimation.fit import Fit, QueryFit, Residual
 from discreet.release.hierarchy.fit_report import WARNINGS, fit_warnings
 
 _REASONS = {
@@ -12,7 +14,7 @@ _REASONS = {
     "describe the same people.",
     "too small": "A variance is smaller than stated, or the numbers were made to agree.",
 }
-_TRUST = "Do not trust the standard deviations and intervals."
+NO_TRUST = "Do not trust the standard deviations and intervals."
 MOST_NAMED = 5
 """The most queries that a warning names."""
 
@@ -35,13 +37,13 @@ def fit_sentence(fit: Fit) -> Paragraph | Sentence:
             "freedom)."
         )
     words = "the noise explains it" if not fit.warning else "see the warning"
-    text = "Fit: chi-square {chi} on {degrees} degrees of freedom; {words}."
+    text = "Fit: chi-square {chi} on {degrees}; {words}."
     if fit.unread:
         text += " {unread} measurements of areas that are not written were not checked."
     return sentence(
         text,
         chi=_tenths(fit.chi_square),
-        degrees=_tenths(fit.degrees_of_freedom),
+        degrees=_freedom(fit.degrees_of_freedom),
         words=words,
         unread=Quantity(fit.unread, Style.COUNT),
     )
@@ -55,8 +57,7 @@ def residual_table(fit: Fit, *, numbered: bool) -> AnswerTable:
             one.level,
             one.query,
             one.cell,
-            Quantity(one.measured, Style.BRIEF),
-            _tenths(one.estimate),
+            *_both(one),
             _tenths(one.standardised),
             *((one.release,) if numbered else ()),
         )
@@ -75,15 +76,16 @@ def fit_caution(fit: Fit, *, numbered: bool) -> Caution | None:
         if WARNINGS[finding] in fit_warnings(fit):
             said += [f"{WARNINGS[finding]}: {numbers}.", reason]
     wrong = [one for one in fit.by_query if one.finding]
-    said += [_TRUST, *(_about(one, numbered) for one in wrong[:MOST_NAMED])]
+    said += [NO_TRUST, *(_about(one, numbered) for one in wrong[:MOST_NAMED])]
     if len(wrong) > MOST_NAMED:
         said.append(f"So are {len(wrong) - MOST_NAMED} more.")
     if fit.largest_finding:
         one = fit.largest[0]
+        measured, estimate = _both(one)
         said.append(
-            f"Farthest from its estimate: {Quantity(one.measured, Style.BRIEF)} was measured where "
-            f"{_tenths(one.estimate)} is estimated, {_tenths(abs(one.standardised))} standard deviations "
-            f"away (area {one.unit}, query {one.query}, cell {one.cell})."
+            f"Farthest from its estimate: {measured} was measured where {estimate} is estimated, "
+            f"{_tenths(abs(one.standardised))} standard deviations away "
+            f"(area {one.unit}, query {one.query}, cell {one.cell})."
         )
     return Caution(" ".join(said), loud=True)
 
@@ -95,8 +97,31 @@ def _about(one: QueryFit, numbered: bool) -> str:
 
 
 def _on(chi_square: float, degrees: float) -> str:
-    return f"chi-square {_tenths(chi_square)} on {_tenths(degrees)} degrees of freedom"
+    return f"chi-square {_tenths(chi_square)} on {_freedom(degrees)}"
+
+
+def _freedom(degrees: float) -> str:
+    """Write degrees of freedom: of all measurements they are whole, of a query they need not be.
+
+    >>> _freedom(1.0000000002), _freedom(21073.0), _freedom(2.4)
+    ('1 degree of freedom', '21,073 degrees of freedom', '2.4 degrees of freedom')
+    """
+    whole = abs(degrees - round(degrees)) < 1e-6 * max(degrees, 1)
+    number = Quantity(round(degrees), Style.COUNT) if whole else _tenths(degrees)
+    return f"{number} degree{'s' * (str(number) != '1')} of freedom"
+
+
+def _both(one: Residual) -> tuple[Quantity, Quantity]:
+    """Return a measurement and its estimate, in as many places as tell them apart: two digits of what is
+    between them, and at least one place."""
+    apart = abs(one.measured - one.estimate)
+    places = 1 if apart == 0 else min(max(1, 1 - floor(log10(apart))), 15)
+    measured = int(one.measured) if one.measured == round(one.measured) else one.measured
+    return (
+        Quantity(measured, Style.COUNT, digits=None if isinstance(measured, int) else places),
+        Quantity(one.estimate, Style.COUNT, digits=places),
+    )
 
 
 def _tenths(number: float) -> Quantity:
-    return Quantity(number, Style.PLACES, digits=1)
+    return Quantity(number, Style.COUNT, digits=1)

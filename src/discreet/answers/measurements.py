@@ -33,10 +33,10 @@ def _count(number: int) -> Quantity:
     return Quantity(number, Style.COUNT)
 
 
-def _counted(number: int, what: str) -> str:
+def counted(number: int, what: str) -> str:
     """Write how many there are of something.
 
-    >>> _counted(1, "cell"), _counted(1200, "area")
+    >>> counted(1, "cell"), counted(1200, "area")
     ('1 cell', '1,200 areas')
     """
     return f"{_count(number)} {what}{'s' * (number != 1)}"
@@ -138,7 +138,7 @@ def _measured_body(done: Measured, rho: Quantity) -> Iterator[Part]:
             f"{NOT_PRIVATE}: a rehearsal with seed {done.rehearsal}. Its noise can be repeated and protects "
             "nobody; nothing was spent, and nothing of it may be published."
         )
-    what = f"{_counted(done.cells, 'cell')} of {_counted(done.units, 'area')}"
+    what = f"{counted(done.cells, 'cell')} of {counted(done.units, 'area')}"
     yield f"{done.name}: {what} measured, in {done.out}."
     if done.rehearsal is None:
         who = relation(done.neighbours, done.unit)
@@ -228,14 +228,11 @@ def _estimated_body(done: Estimated) -> Iterator[Part]:
             "No measurement determines {many} of them; they are left empty.", many=_count(done.undetermined)
         )
     yield from map(Paragraph, clipped_sentences(done.clipped))
-    if done.noise and not done.sampled:
-        yield Paragraph("Intervals: of the errors as given, and of nothing else.")
-    else:
-        yield from intervals_said(sampled=done.sampled)
+    yield from intervals_said(sampled=done.sampled, as_given=bool(done.noise))
     if done.draws:
         yield Paragraph(
-            f"Draws: {done.draws} of every estimate. Each is the estimate less an error drawn anew, with the "
-            "covariances of all areas and tables."
+            f"Draws: {_count(done.draws)} of every estimate. Each is the estimate less an error drawn anew, "
+            "with the covariances of all areas and tables."
         )
     yield fit_sentence(done.fit)
     if done.fit.warning:
@@ -246,8 +243,11 @@ def _estimated_body(done: Estimated) -> Iterator[Part]:
         yield _files(done.files)
 
 
-def intervals_said(*, sampled: bool) -> Iterator[Paragraph]:
-    """Say what intervals and margins of error allow for."""
+def intervals_said(*, sampled: bool, as_given: bool = False) -> Iterator[Paragraph]:
+    """Say what intervals and margins of error allow for; `as_given`: no release states the noise."""
+    if as_given and not sampled:
+        yield Paragraph("Intervals: of the errors as given, and of nothing else.")
+        return
     if not sampled:
         yield Paragraph(
             "Intervals: noise only. They hold the count as it is in the data, not that of a population of "

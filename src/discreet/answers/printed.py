@@ -8,9 +8,11 @@ from math import isnan
 
 from discreet.answers.answer import Answer, Fact, Paragraph, Part
 from discreet.answers.describing import describes
-from discreet.answers.measurements import intervals_said
+from discreet.answers.fit import NO_TRUST, fit_caution, fit_sentence, residual_table
+from discreet.answers.measurements import counted, intervals_said
 from discreet.answers.quantity import Quantity, Style
 from discreet.numbers import brief
+from discreet.release.hierarchy.fit_report import fit_record, fit_warnings
 from discreet.release.hierarchy.joint_estimates import name_of_query
 from discreet.release.hierarchy.printed import PrintedTable, PrintedTables
 from discreet.release.rehearsal import NOT_PRIVATE
@@ -36,9 +38,12 @@ def table_title(table: PrintedTable) -> str:
     >>> empty = np.zeros((0, 0))
     >>> table_title(PrintedTable("age * sex", ("age", "sex"), (), (), empty, empty))
     'Age by sex, by area'
+    >>> table_title(PrintedTable("hours by sex", ("sex",), (), (), empty, empty, "hours"))
+    'Hours by sex, by area'
     """
     named = name_of_query(table.query) if "=" in table.query else ""
-    words = named or " by ".join(table.factors) or "total"
+    added = (table.adds_up,) if table.adds_up else ()
+    words = named or " by ".join((*added, *table.factors)) or "total"
     return f"{words[:1].upper()}{words[1:]}, by area"
 
 
@@ -65,7 +70,7 @@ def margin_name(found: PrintedTables) -> str:
 
 def error_name(found: PrintedTables) -> str:
     """Say what margins of error allow for."""
-    return "noise and sampling" if found.sampled else "noise only"
+    return found.error
 
 
 def subtitle(found: PrintedTables) -> str:
@@ -117,23 +122,34 @@ def mark(found: PrintedTables) -> str:
     return f"{NOT_PRIVATE}: made from a rehearsal. Not to be published." if found.not_private else ""
 
 
+def marks(found: PrintedTables) -> list[str]:
+    """Write what stands above every table: the mark of a rehearsal, and that measurements contradict."""
+    warnings = [f"WARNING: {text}. {NO_TRUST}" for text in fit_warnings(found.fit)]
+    return [*([mark(found)] if found.not_private else []), *warnings]
+
+
 def footnotes(table: PrintedTable, found: PrintedTables) -> list[str]:
     """Say what the noise is, what margins mean and what kind of numbers stand in a table."""
     return list(_footnotes(table, found))
 
 
 def _footnotes(table: PrintedTable, found: PrintedTables) -> Iterator[str]:
-    yield _noise(found)
+    yield _noise(table, found)
     if found.margins != "none":
-        whose = "the number for the population" if found.sampled else "the count in the data"
+        whose = f"the {'number' if table.adds_up else 'count'} in the data"
+        if found.sampled or found.as_given:
+            whose = "the number for the population" if found.sampled else "the true number"
         yield (
             f"{margin_name(found)}: margin of error, {error_name(found)}. At least "
             f"{brief(100 * found.level)} % of the time {whose} is within it."
         )
-        if not found.sampled:
+        if found.as_given and not found.sampled:
+            yield "Other errors than those given are not in the margins."
+        elif not found.sampled:
             yield "Sampling and other errors of the data are not in the margins."
     if found.whole:
-        yield "Numbers are whole, not negative, and add up; they are close to the best estimates."
+        sums = "add up but for rounding" if table.in_fractions else "add up"
+        yield f"Numbers are whole, not negative, and {sums}; they are close to the best estimates."
     else:
         yield (
             "Numbers are unbiased estimates, rounded: they add up but for rounding, and where few were "
@@ -145,17 +161,31 @@ def _footnotes(table: PrintedTable, found: PrintedTables) -> Iterator[str]:
         yield f"{NOTHING} No measurement determines this number."
 
 
-def _noise(found: PrintedTables) -> str:
-    laws = {True: "discrete Gaussian", False: "discrete Laplace"}
-    found_kinds = sorted({one.is_gaussian for one in found.noises}, reverse=True)
-    kinds = " and ".join(laws[kind] for kind in found_kinds)
-    sizes = sorted({one.variance for one in found.noises})
-    written = [_trimmed(str(Quantity(size, digits=4))) for size in (sizes[0], sizes[-1])]
-    many = f"{written[0]} to {written[1]}" if written[0] != written[1] else written[0]
+def _noise(table: PrintedTable, found: PrintedTables) -> str:
+    """Say what the noise of the counts is, or of the sums that the table has."""
+    mine = [one for one in found.noises if one.adds_up == table.adds_up]
+    kinds = " and ".join(dict.fromkeys(one.family for one in mine))
+    sizes = [_variance(pick(one.variance for one in mine)) for pick in (min, max)]
+    many = " to ".join(dict.fromkeys(sizes))
+    best = "The numbers here are the best estimates from all of them together."
+    if found.as_given:
+        return f"Errors of the published numbers are taken as {kinds}, of variance {many}. {best}"
+    what = f"number of this kind ({table.adds_up})" if table.adds_up else "count"
     return (
         f"Random noise protects the people counted: {kinds} noise of variance {many} was added to each "
-        "published count. The numbers here are the best estimates from all of them together."
+        f"published {what}. {best}"
     )
+
+
+def _variance(size: float) -> str:
+    """Write a variance, a large one without a power of ten.
+
+    >>> _variance(5.0), _variance(2.53), _variance(218750.0)
+    ('5', '2.53', '218,750')
+    """
+    if 1000 <= size < 1e15:
+        return str(Quantity(round(size), Style.COUNT))
+    return _trimmed(str(Quantity(size, digits=4)))
 
 
 def _trimmed(number: str) -> str:
@@ -174,17 +204,21 @@ def printed_answer(found: PrintedTables) -> Answer:
         "level": found.level,
         "margins": found.margins,
         "intervals": error_name(found),
+        "fit": fit_record(found.fit, numbered=found.numbered),
         "whole": found.whole,
         "not_private": found.not_private,
     }
     many = len(found.tables)
+    caution = fit_caution(found.fit, numbered=found.numbered)
     return Answer(
         "Tables to print",
         record,
         tuple(_printed_body(found)),
         (Fact("tables", Quantity(many, Style.COUNT)),),
+        () if caution is None else (caution,),
         command="discreet estimate --print",
-        summary=f"{many} table{'s' * (many != 1)} to print, in {found.out}",
+        summary=f"{many} table{'s' * (many != 1)} to print, in {found.out}"
+        + "".join(f"\n  WARNING: {text}" for text in fit_warnings(found.fit)),
     )
 
 
@@ -192,9 +226,12 @@ def _printed_body(found: PrintedTables) -> Iterator[Part]:
     if found.not_private:
         yield f"{NOT_PRIVATE}: made from a rehearsal; nothing of it may be published."
     for table in found.tables:
-        rows, columns = (Quantity(many, Style.COUNT) for many in (len(table.rows), len(table.columns)))
-        yield f"{table_title(table)}: {rows} rows, {columns} columns."
+        rows, columns = counted(len(table.rows), "row"), counted(len(table.columns), "column")
+        yield f"{table_title(table)}: {rows}, {columns}."
     yield f"In {found.out}. Nothing was spent."
-    yield from intervals_said(sampled=found.sampled)
+    yield from intervals_said(sampled=found.sampled, as_given=found.as_given)
+    yield fit_sentence(found.fit)
+    if found.fit.warning:
+        yield residual_table(found.fit, numbered=found.numbered)
     if not found.additive:
         yield Paragraph("The releases differ: totals are NOT ADDITIVE.")

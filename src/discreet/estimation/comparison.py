@@ -107,8 +107,12 @@ def compare_areas(
     """
     if kind not in ("difference", "ratio"):
         raise InputError(f"kind is {shown(kind)}; it must be difference or ratio")
+    if not isinstance(covariance, int | float) or not math.isfinite(covariance):
+        raise InputError(f"covariance is {shown(str(covariance))}; it must be a finite number")
     chance = float(share(level, name="level", floats=True))
     names, parts, draws = _parts(frame, where, per, area, value, sd)
+    if draws and covariance:
+        raise InputError("a covariance is given beside draws, which have all covariances: leave it out")
     values = _Values.of(names, parts, draws, covariance, chance)
     asked = _asked(pairs, names)
     found = []

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -241,31 +241,45 @@ class Residuals:
         shared = self._products()
         for release in range(len(found.given.sources)):
             laws = self._laws(release)
-            for query in dict.fromkeys(query for some in laws for query in some):
-                sizes = np.array([size_of(some[query]) if query in some else np.nan for some in laws])
-                mine = np.flatnonzero(~np.isnan(sizes[shape.kind]))
-                size = sizes[shape.kind]
-                projection = found.model.projections[query]
-                free = np.clip(1 - view.variances(query, nodes) / size[:, None], 0.0, 1.0)
-                free[free < UNCHECKED] = 0.0
-                self._free[release, query], self._sizes[release, query] = free, sizes
-                many = units[:, None] * projection.class_sizes
-                outside = self._outside(query, size, shared)
-                for code in np.unique(level[mine]).tolist():
-                    here = mine[level[mine] == code]
-                    part, often = free[here], many[here]
-                    tally = _Tally(code, query, release)
-                    tally.cells = round(float(units[here].sum()) * projection.cells)
-                    tally.d = float((often * part).sum())
-                    tally.squares = float((often * part**2).sum())
-                    tally.grain = float(((often * part).sum(axis=1) / (12 * size[here])).sum())
-                    known = units[here] @ np.clip(outside[here], 0.0, None)
-                    tally.w = max(min(tally.d - float(known), tally.d), tally.squares, 1e-300)
-                    tally.steepest = float(part.max(initial=0.0))
-                    tally.across = float((part * (1 - part)).max(initial=0.0))
-                    own = (laws[kind][query] for kind in np.unique(shape.kind[here]).tolist())
-                    tally.laws = {UNIT if isinstance(law, Normal) else law for law in own}
-                    self.tallies[code, query, release] = tally
+            whole: dict[str, list[str]] = {}  # pieces of a query are checked together
+            for name in dict.fromkeys(name for some in laws for name in some):
+                whole.setdefault(found.given.query_of(name), []).append(name)
+            for query, names in whole.items():
+                for name in names:
+                    sizes = np.array([size_of(some[name]) if name in some else np.nan for some in laws])
+                    self._sizes[release, name] = sizes
+                    free = np.clip(1 - view.variances(name, nodes) / sizes[shape.kind][:, None], 0.0, 1.0)
+                    free[free < UNCHECKED] = 0.0
+                    self._free[release, name] = free
+                    self._expect_of(_Tally(0, query, release), name, laws, units, level)
+                outside = np.clip(self._outside(release, names, shared), 0.0, None)
+                for code in np.unique(level).tolist():
+                    if (tally := self.tallies.get((code, query, release))) is not None:
+                        known = float((units * outside)[level == code].sum())
+                        tally.w = max(min(tally.d - known, tally.d), tally.squares, 1e-300)
+
+    def _expect_of(
+        self, query: _Tally, name: str, laws: Sequence[Mapping[str, Law]], units: Floats, level: Integers
+    ) -> None:
+        """Add to the tallies of a query what is expected of it, or of a piece of it."""
+        found, key = self._estimates, (query.release, name)
+        kind, projection = found.shape.kind, found.model.projections[name]
+        size, free = self._sizes[key][kind], self._free[key]
+        many = units[:, None] * projection.class_sizes
+        mine = np.flatnonzero(~np.isnan(size))
+        for code in np.unique(level[mine]).tolist():
+            here = mine[level[mine] == code]
+            part, often = free[here], many[here]
+            place = code, query.query, query.release
+            tally = self.tallies.setdefault(place, replace(query, level=code, laws=set(), top=[]))
+            tally.cells += round(float(units[here].sum()) * projection.cells)
+            tally.d += float((often * part).sum())
+            tally.squares += float((often * part**2).sum())
+            tally.grain += float(((often * part).sum(axis=1) / (12 * size[here])).sum())
+            tally.steepest = max(tally.steepest, float(part.max(initial=0.0)))
+            tally.across = max(tally.across, float((part * (1 - part)).max(initial=0.0)))
+            own = (laws[one][name] for one in np.unique(kind[here]).tolist())
+            tally.laws |= {UNIT if isinstance(law, Normal) else law for law in own}
 
     def _products(self) -> list[tuple[Floats, Floats]]:
         """Return by component P and P J P at each node, J the information of the unit itself."""
@@ -277,18 +291,23 @@ class Residuals:
             products.append((P, P @ information[found.shape.kind] @ P))
         return products
 
-    def _outside(self, query: str, size: Floats, shared: Sequence[tuple[Floats, Floats]]) -> Floats:
-        """Return at each node the sum of M_ij^2 over the cells i of the query and j of others there."""
+    def _outside(self, release: int, names: Sequence[str], shared: Sequence[tuple[Floats, Floats]]) -> Floats:
+        """Return at each node the sum of M_ij^2 over the cells i of a query and j of others there; the query
+        is given by the names of its pieces, or by its own."""
         found = self._estimates
-        projection = found.model.projections[query]
         total = np.zeros(found.shape.size)
         for component, (P, PJP) in zip(found.model.components, shared, strict=True):
-            if not projection.sees(component):
+            seen = [name for name in names if found.model.projections[name].sees(component)]
+            if not seen:
                 continue
-            gram = projection.gram(component)
-            GP = gram @ P
-            twice = np.einsum("nij,nji->n", GP, GP)
-            total += component.copies * (np.einsum("ij,nji->n", gram, PJP) / size - twice / size**2)
+            told = np.zeros_like(P)
+            for name in seen:
+                size = self._sizes[release, name][found.shape.kind]
+                inverse = np.where(np.isnan(size), 0.0, 1 / size)
+                told += found.model.projections[name].gram(component) * inverse[:, None, None]
+            told_P = told @ P
+            twice = np.einsum("nij,nji->n", told_P, told_P)
+            total += component.copies * (np.einsum("nij,nji->n", told, PJP) - twice)
         return total
 
     # -- what is found ---------------------------------------------------------------------------------------
@@ -296,7 +315,7 @@ class Residuals:
     def add(self, release: int, query: str, who: Integers, values: Numbers, cells: Floats) -> None:
         """Add measurements of some units of one query, with their estimates."""
         found = self._estimates
-        projection = found.model.projections[query]
+        projection, piece = found.model.projections[query], found.given.pieces.get(query)
         residual = values - cells
         squares = residual * residual
         size = self._sizes[release, query][found.tree.kind[who]]
@@ -313,18 +332,19 @@ class Residuals:
         level = self._level[who]
         for code in np.unique(level).tolist():
             rows = np.flatnonzero(level == code)
-            tally = self.tallies[code, query, release]
+            tally = self.tallies[code, found.given.query_of(query), release]
             tally.read += len(rows) * projection.cells
             tally.chi_square += float(sums[rows].sum())
             flat = (squares if len(rows) == len(level) else squares[rows]).ravel()
             least = tally.top[-1][0] ** 2 if len(tally.top) == LISTED else 0.0
-            for place in _largest(flat, least):
-                row, cell = divmod(place, projection.cells)
+            for far in _largest(flat, least):
+                row, cell = divmod(far, projection.cells)
                 row = int(rows[row])
                 away, measured = float(residual[row, cell]), float(values[row, cell])
                 share = float(free[row, projection.classes[cell] if free.shape[1] > 1 else 0])
-                ratio = math.copysign(math.sqrt(flat[place]), away)
-                tally.top.append((ratio, int(who[row]), cell, measured, measured - away, share))
+                ratio = math.copysign(math.sqrt(flat[far]), away)
+                place = cell if piece is None else int(piece.cells[cell])
+                tally.top.append((ratio, int(who[row]), place, measured, measured - away, share))
             tally.top = _kept(tally.top)
 
     def packed(self) -> Floats:
@@ -444,8 +464,8 @@ class NamedResiduals:
     unit: Callable[[int], str]
     cell: Callable[[str, int], str]
     release: Sequence[int]
-    query: Callable[[str], str] = str
-    """The query of which a measured table is a piece, or it itself."""
+    step: Callable[[str], float] = lambda _: 1.0
+    """What one unit of the numbers of a query is worth."""
 
 
 def fit_of(groups: Sequence[NamedResiduals]) -> Fit:
@@ -472,7 +492,7 @@ def fit_of(groups: Sequence[NamedResiduals]) -> Fit:
         rows.append(
             QueryFit(
                 group.levels[tally.level],
-                group.query(tally.query),
+                tally.query,
                 group.release[tally.release],
                 tally.cells,
                 tally.chi_square,
@@ -513,7 +533,7 @@ def _largest_of(
     least = 1.0
     named: list[tuple[float, Residual]] = []
     for group, tally in listed:
-        own = _worst([tally])
+        own, step = _worst([tally]), group.step(tally.query)
         for place, (size, unit, cell, measured, estimate, free) in enumerate(tally.top):
             if not place:
                 least = min(least, tail_of_largest(abs(size), own, free, rest[id(group)]))
@@ -523,11 +543,11 @@ def _largest_of(
                     Residual(
                         group.unit(unit),
                         group.levels[tally.level],
-                        group.query(tally.query),
+                        tally.query,
                         group.cell(tally.query, cell),
                         group.release[tally.release],
-                        measured,
-                        estimate,
+                        step * measured,
+                        step * estimate,
                         size,
                     ),
                 )

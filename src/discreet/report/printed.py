@@ -19,6 +19,7 @@ from discreet.answers.printed import (
     headings,
     margin_name,
     mark,
+    marks,
     printed_column,
     printed_margin,
     subtitle,
@@ -104,8 +105,7 @@ def csv_table(table: PrintedTable, found: PrintedTables, *, inert: bool = False)
     safe = _inert if inert else str
     stream = io.StringIO()
     out = csv.writer(stream, lineterminator="\n")
-    if found.not_private:
-        out.writerow([mark(found)])
+    out.writerows([text] for text in marks(found))
     beneath, beside = found.margins == "beneath", found.margins == "beside"
     head = ["area", "level", *(["what"] if beneath else [])]
     for column in table.columns:
@@ -187,7 +187,7 @@ def html_tables(found: PrintedTables) -> bytes:
 
 
 def _section(table: PrintedTable, found: PrintedTables) -> str:
-    warning = f'<p class="mark">{escape(mark(found))}</p>\n' if found.not_private else ""
+    warning = "".join(f'<p class="mark">{escape(text)}</p>\n' for text in marks(found))
     head = headings(table, found)
     lines = []
     for place, row in enumerate(head):
@@ -287,10 +287,11 @@ class _Sheet:
         sheet.write_string(0, 0, table_title(table), self.format(bold=True, font_size=13))
         sheet.write_string(1, 0, subtitle(found), self.format(font_color="#5A6068"))
         row = 2
-        if found.not_private:
-            sheet.write_string(row, 0, mark(found), self.format(bold=True, font_color="#B3261E"))
-            sheet.set_header(f"&C&B{mark(found)}")
+        for text in marks(found):
+            sheet.write_string(row, 0, text, self.format(bold=True, font_color="#B3261E"))
             row += 1
+        if found.not_private:
+            sheet.set_header(f"&C&B{mark(found)}")
         row = self._head(row + 1)
         first, last = row, 2 if beside else 1
         sheet.freeze_panes(first, 1)

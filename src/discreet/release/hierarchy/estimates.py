@@ -262,9 +262,8 @@ def sampling_errors(
 ) -> SamplingErrors | None:
     """Read the sampling errors: of a table that is named, or in a column of the only noisy table."""
     path = asked.sampling
-    alone = sources[0] if len(sources) == 1 and isinstance(sources[0], str | os.PathLike) else None
-    if path is None and alone is not None and not asked.columns:
-        path = alone if Path(alone).is_file() and sampling_columns(alone) else None
+    if path is None and len(sources) == 1:
+        path = _beside(sources[0], named=bool(asked.columns))
     if path is None:
         if asked.replicate_factor is not None or asked.replicate_noise is not None:
             raise InputError("a replicate factor or noise is given, but no sampling errors (--sampling)")
@@ -272,6 +271,22 @@ def sampling_errors(
     if asked.since is not None:
         raise InputError("changes since an earlier release have intervals of noise only: leave sampling out")
     return read_sampling(path, found, wanted, asked.replicate_factor, asked.replicate_noise)
+
+
+def _beside(table: TableSource, *, named: bool) -> TableSource | None:
+    """Return a noisy table if it has sampling errors, too; `named`: its columns have names of their own."""
+    if isinstance(table, str | os.PathLike) and not Path(table).is_file():
+        return None
+    found = sampling_columns(table)
+    if not named:
+        return table if found else None
+    for name in found:
+        if name.lower().startswith("sampling"):  # a standard_error may be the error of the values
+            raise InputError(
+                f"the noisy table has sampling errors (column {name}) beside columns that are named: give "
+                "them as a table of their own (--sampling), or take them out"
+            )
+    return None
 
 
 def _draws(asked: Estimating, found: JointEstimates, sampling: SamplingErrors | None) -> Draws | None:

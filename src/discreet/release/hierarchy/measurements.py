@@ -71,9 +71,15 @@ def read_published(
     stated = release or (load_file(written) if written else None)
     form = PLAIN if written else form  # what `measure` wrote says itself how it is written
     attributes = form.attributes if stated is None else stated.attributes
-    held, listed = invariants or find_output(folder, "invariants"), units or find_output(folder, "units")
+    held = find_output(folder, "invariants") if invariants is None else invariants
+    listed = find_output(folder, "units") if units is None else units
     marked, found, rows = MARKED in file.name, None, 0
-    if stated is not None and attributes is not None and listed and table_format(file) == "parquet":
+    if (
+        stated is not None
+        and attributes is not None
+        and listed is not None
+        and table_format(file) == "parquet"
+    ):
         rows = row_groups(file).metadata.num_rows
         if rows > MOST_ROWS if streamed is None else streamed:
             found = Streamed(file, read_tree(listed, stated), stated, attributes)

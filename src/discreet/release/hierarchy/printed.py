@@ -9,20 +9,26 @@ from pathlib import Path
 
 import numpy as np
 
+from discreet.budget.variables import BY
 from discreet.errors import InputError
+from discreet.estimation.estimates import Union
+from discreet.estimation.fit import Fit
 from discreet.estimation.tables import WholeTables
 from discreet.estimation.tree import Floats, Integers, Tree
 from discreet.faces import Summarised
-from discreet.noise import DiscreteGaussian
 from discreet.options import Estimating
 from discreet.release.hierarchy.areas import read_areas
+from discreet.release.hierarchy.estimate_table import WITH_SAMPLING, kind_of_error
 from discreet.release.hierarchy.estimates import interval_level, read_joined, sampling_errors
+from discreet.release.hierarchy.fit_report import found_fit
 from discreet.release.hierarchy.joint_estimates import Found, JointEstimates, name_of_query
 from discreet.release.hierarchy.sampling import SamplingErrors
 
 MOST_CELLS = 2_000_000
 """Numbers of one table; nobody prints more, and a sheet cannot hold more columns."""
 MOST_COLUMNS = 8_000
+AT_ONCE = 4096
+"""Streamed areas whose residuals are read together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +53,18 @@ class PrintedTable:
     rows: tuple[PrintedRow, ...]
     values: Floats
     margins: Floats
+    adds_up: str = ""
+    """The column that is added up; nothing: records are counted."""
+    in_fractions: bool = False
+    """Whether the number itself need not be whole, because it is a sum of fractions such as quarters."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatedNoise:
-    """The law of the noise of one query at one level, and its variance."""
+    """A law of the noise of counts, or of the sums of a column, and its variance."""
 
-    level: str
-    query: str
-    is_gaussian: bool
+    adds_up: str
+    family: str
     variance: float
 
 
@@ -70,11 +79,23 @@ class PrintedTables(Summarised):
     margins: str
     """Where margins of error stand: beside, beneath or none."""
     noises: tuple[StatedNoise, ...]
-    sampled: bool
+    error: str
+    """What margins allow for, as a manifest has it."""
+    fit: Fit
+    """Whether the measurements contradict each other."""
     whole: bool
     """Whether numbers are consistent whole numbers; else estimates, rounded."""
     additive: bool
     not_private: bool
+    numbered: bool = False
+    """Whether several releases were read."""
+    as_given: bool = False
+    """Whether no release states the noise."""
+
+    @property
+    def sampled(self) -> bool:
+        """Whether margins are of noise and sampling."""
+        return self.error == WITH_SAMPLING
 
 
 def printed_tables(asked: Estimating) -> PrintedTables:
@@ -92,6 +113,8 @@ def printed_tables(asked: Estimating) -> PrintedTables:
         raise InputError("whole-number tables add up; estimates of releases that differ do not")
     whole = WholeTables(found.groups[0].estimates) if asked.tables else None
     places = _Places.of(asked, found)
+    if whole is not None and not places.are_unions:
+        raise InputError("whole-number tables cannot be made of areas with weights: leave one out")
     tables = []
     for query in wanted:
         factors, columns, own = parts[query]
@@ -106,18 +129,35 @@ def printed_tables(asked: Estimating) -> PrintedTables:
             one = _Numbers(found, part, level, sampling, whole).of(places)
             order = _order(found, part, factors, [columns[place] for place in at])
             values[:, at], widths[:, at] = one[0][:, order], one[1][:, order]
-        tables.append(PrintedTable(query, factors, columns, places.rows, values, widths))
+        step, variable = found.adds_up(query)
+        added = "" if variable is None else variable.name
+        tables.append(
+            PrintedTable(query, factors, columns, places.rows, values, widths, added, step.denominator > 1)
+        )
     return PrintedTables(
         Path(asked.out or "."),
         tuple(tables),
         level,
         asked.margins,
         tuple(_stated(found)),
-        sampling is not None,
+        kind_of_error(found, sampling),
+        _fit(found, len(places.units) == found.tree.size),
         asked.tables,
         len(found.groups) == 1,
         any(one.marked for one in given),
+        len(given) > 1,
+        found.as_given,
     )
+
+
+def _fit(found: JointEstimates, every: bool) -> Fit:
+    """Judge the residuals; those of streamed areas only if `every` area is printed."""
+    residuals = found.residuals()
+    for group, one in zip(found.groups, residuals, strict=True):
+        rest = np.arange(group.estimates.cut, group.estimates.tree.size) if every else np.zeros(0, np.int64)
+        for start in range(0, len(rest), AT_ONCE):
+            group.estimates.at(rest[start : start + AT_ONCE], one)
+    return found_fit([(found, residuals)])
 
 
 def _check(asked: Estimating) -> None:
@@ -133,8 +173,8 @@ def _check(asked: Estimating) -> None:
     wrong = [name for name, value in others.items() if value]
     if wrong:
         raise InputError(
-            f"{', '.join(wrong)} cannot be printed; they are for `estimate` without --print, whose output is "
-            "a directory"
+            f"{', '.join(wrong)} cannot be printed: use `estimate` without --print, whose output is a "
+            "directory"
         )
     if asked.engine != "local":
         raise InputError("tables are printed by this machine: leave the engine out")
@@ -153,7 +193,9 @@ def _columns(found: JointEstimates, query: str) -> Parts:
     table = attributes.tabulation(query, sums=True)
     if not table.factors:
         return (), ((),), [query]
-    text = query.partition("=")[2] if "=" in query else query
+    added = attributes.variable_of(query).name
+    text = (query.partition("=")[2] if "=" in query else query).strip()
+    text = text.removeprefix(added + BY) if added else text
     parts = [part.strip() for part in text.split("*")]
     if len(parts) != len(table.factors):  # "detailed": all attributes
         parts = list(attributes.names)
@@ -163,7 +205,9 @@ def _columns(found: JointEstimates, query: str) -> Parts:
     own = []
     for column in columns:
         kept = [part for part, label in zip(parts, column, strict=True) if label is not None]
-        own.append(query if len(kept) == len(parts) else " * ".join(kept) or "total")
+        split = " * ".join(kept)
+        total = " by ".join(part for part in (added, split) if part) or "total"
+        own.append(query if len(kept) == len(parts) else total)
     return tuple(part.partition("[")[0].strip() for part in parts), columns, own
 
 
@@ -191,6 +235,12 @@ class _Places:
     rows: tuple[PrintedRow, ...]
     units: Integers
     unions: Mapping[str, Found]
+
+    @property
+    def are_unions(self) -> bool:
+        """Whether no area is a sum with weights."""
+        parts = [part for area in self.unions.values() for part in area if part is not None]
+        return all(np.all(one.factors == 1) for one, _ in parts if isinstance(one, Union))
 
     @classmethod
     def of(cls, asked: Estimating, found: JointEstimates) -> _Places:
@@ -272,14 +322,12 @@ class _Numbers:
 
 
 def _stated(found: JointEstimates) -> Iterator[StatedNoise]:
-    """Yield the noise of each level and query, once."""
+    """Yield the laws of the noise, each once."""
     seen = set()
     for group in found.groups:
-        for source in group.estimates.given.sources:
-            for level, laws in zip(group.tree.levels, source.laws, strict=False):
-                for query, law in laws.items():
-                    size = law.true_variance() * float(found.step(query)) ** 2
-                    one = StatedNoise(level, query, isinstance(law, DiscreteGaussian), size)
-                    if one not in seen:
-                        seen.add(one)
-                        yield one
+        given = group.estimates.given
+        for query, law in {pair for source in given.sources for laws in source.laws for pair in laws.items()}:
+            step, variable = group.adds_up(given.query_of(query))
+            size = law.true_variance() * float(step) ** 2
+            seen.add(StatedNoise("" if variable is None else variable.name, law.FAMILY, size))
+    yield from sorted(seen, key=lambda one: (one.adds_up, one.family, one.variance))

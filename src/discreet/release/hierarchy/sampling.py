@@ -15,6 +15,7 @@ units of sums, as estimates are until they are written. It has a row for each ar
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,18 +28,19 @@ from discreet.errors import InputError
 from discreet.estimation.estimates import Estimates, InMemory, Measurements, Moments, Union, UnitEstimates
 from discreet.estimation.laws import normal_quantile
 from discreet.estimation.tree import Floats, Integers, Tree
-from discreet.files import FilePath
 from discreet.noise import DiscreteGaussian
 from discreet.numbers import fraction
 from discreet.release.hierarchy.joint_estimates import Found, Group, JointEstimates, name_of_query
 from discreet.release.hierarchy.layout import Layout, positions, units_of
 from discreet.release.hierarchy.published import in_memory
 from discreet.release.tables import strings
-from discreet.tables import ReadTable, open_table, read_table
+from discreet.tables import ReadTable, TableSource, Words, open_table, read_table
 
 PLAIN = ("sampling_variance", "sampling_sd", "standard_error")
 """Columns that have the sampling error itself, one of them."""
 REPLICATE = re.compile(r"rep_?(\d+)", re.IGNORECASE)
+NAME = "the table of sampling errors"
+"""What messages call a table in memory."""
 MOST_NUMBERS = 200_000_000
 """Replicate estimates held in memory, of all areas and cells."""
 
@@ -116,7 +118,7 @@ class SamplingErrors(Protocol):
 
 
 def read_sampling(
-    path: FilePath,
+    source: TableSource,
     found: JointEstimates,
     wanted: Sequence[str],
     factor: str | Fraction | None = None,
@@ -128,7 +130,8 @@ def read_sampling(
     """
     if len(found.groups) > 1:
         raise InputError("sampling errors are for releases that share a tree; these differ in their areas")
-    names = open_table(path, wanted=["unit", "query", "cell"]).names
+    path = source if isinstance(source, str | os.PathLike) else NAME
+    names = open_table(source, wanted=["unit", "query", "cell"]).names
     plain = [name for name in names if name.lower() in PLAIN]
     numbers = {int(match[1]): name for name in names if (match := REPLICATE.fullmatch(name))}
     replicates = [name for number, name in sorted(numbers.items()) if number > 0]
@@ -140,7 +143,14 @@ def read_sampling(
     if plain and (factor is not None or noise is not None):
         raise InputError(f"a replicate factor or noise is given, but {path} has no replicate estimates")
     if plain:
-        table = read_table(path, words=["unit", "query", "cell"], floats=plain, of="sampling errors")
+        table = read_table(
+            source,
+            words=["unit"],
+            optional=["query", "cell"],
+            floats=plain,
+            name=NAME,
+            of="sampling errors",
+        )
         return _plain(_named(table, found, wanted), plain[0], found)
     if len(replicates) < 2:
         raise InputError(f"{path} has 1 replicate estimate; at least 2 are needed")
@@ -152,14 +162,23 @@ def read_sampling(
         )
     whole = [numbers[0]] if 0 in numbers else []
     table = read_table(
-        path, words=["unit", "query", "cell"], floats=[*whole, *replicates], of="sampling errors"
+        source,
+        words=["unit"],
+        optional=["query", "cell"],
+        floats=[*whole, *replicates],
+        name=NAME,
+        of="sampling errors",
     )
     table = _named(table, found, wanted)
     return _Replicates.of(table, whole, replicates, found, _factor(factor), _noise(noise))
 
 
 def _named(table: ReadTable, found: JointEstimates, wanted: Sequence[str]) -> ReadTable:
-    """Return the table with queries as they are written, where it has their names."""
+    """Return the table with queries as they are written, where it has their names. Without columns of them it
+    has one query and one cell, as a noisy table without them."""
+    once = np.zeros(table.rows, dtype=np.int32)
+    made_up = {"query": Words(once, strings(["total"])), "cell": Words(once, strings(["all"]))}
+    table = replace(table, words={**made_up, **table.words})
     known = {name_of_query(query): query for query in wanted}
     words = table.words["query"]
     queries = [
@@ -168,9 +187,9 @@ def _named(table: ReadTable, found: JointEstimates, wanted: Sequence[str]) -> Re
     return replace(table, words={**table.words, "query": replace(words, values=strings(queries))})
 
 
-def sampling_columns(path: FilePath) -> bool:
-    """Whether a noisy table has sampling errors in a column."""
-    return any(name.lower() in PLAIN for name in open_table(path).names)
+def sampling_columns(table: TableSource) -> list[str]:
+    """Return the columns of a noisy table that have sampling errors."""
+    return [name for name in open_table(table).names if name.lower() in PLAIN]
 
 
 def _factor(given: str | Fraction) -> Fraction:
