@@ -35,7 +35,7 @@ def test_no_alarm_is_status_0(discreet: Callable[..., Any], folder: Path) -> Non
     assert "No alarm is not a proof." in " ".join(result.out.split())
     assert "look,where,threshold" in (folder / "looks.csv").read_text(encoding="utf-8")
     assert (folder / "points.svg").read_text(encoding="utf-8").startswith("<?xml")
-    assert discreet(*asked, "--json").data["verdict"] == "no alarm"
+    assert discreet(*asked, "--json").json["verdict"] == "no alarm"
 
 
 def test_an_alarm_is_status_1(discreet: Callable[..., Any], folder: Path) -> None:

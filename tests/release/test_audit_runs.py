@@ -118,9 +118,9 @@ def other_than_drawn(patch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("fault", "runs", "seen"),
     [
-        (with_sample(less_noise), 2000, "tails"),
+        (with_sample(less_noise), 1000, "tails"),
         (with_sample(forgotten), 50, "tails"),
-        (with_sample(truncated), 1000, "tails"),
+        (with_sample(truncated), 300, "tails"),
         (with_sample(same_bits), 300, "blocks"),
         (one_seed, 50, "runs"),
         (other_than_drawn, 50, "written"),

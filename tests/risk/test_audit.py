@@ -229,3 +229,13 @@ def test_all_looks_share_one_chance() -> None:
     one = found.points[0]
     assert one.false_positives == upper_rate(one.found[0], 60, 0.05 / found.looks / 2)
     assert len(audit_module.ALPHAS) * 2 >= len(found.points)
+
+
+def test_the_expected_number_of_equal_runs_is_that_of_the_laws() -> None:
+    """By a convolution: the chance that the difference of two noises is zero."""
+    chances = [
+        float(np.convolve(p, p[::-1])[len(p) - 1])
+        for p in (law.pmf(np.arange(-90, 91)) for law in (STATE, COUNTY))
+    ]
+    (look,) = (one for one in audited(honest(60, 1)).noise if one.kind == "repeats")
+    assert look.expected == pytest.approx(120 * 119 / 2 * chances[0] ** 2 * chances[1] ** 4, rel=1e-9)

@@ -250,17 +250,13 @@ def _looks(found: Audit) -> AnswerTable:
 def _picture(found: Audit) -> Picture:
     """The points with their bands, beside the most that is promised."""
     shown = [look for look in found.points if look.is_above]
-    bands = []
-    for look in shown:
-        (x, y), right, low = look.rates, look.false_positives, look.true_positives
-        bands += [
-            Line(points([x, right], [y, y]), place=1, weight=Weight.LIGHT),
-            Line(points([x, x], [low, y]), place=1, weight=Weight.LIGHT),
-        ]
-    dots = []
+    bands, dots = [], []
     for place, statistic in enumerate(dict.fromkeys(look.statistic for look in shown), start=1):
-        rates = [look.rates for look in shown if look.statistic == statistic]
-        dots.append(Dots(points(*zip(*rates, strict=True)), statistic, place))
+        mine = [look for look in shown if look.statistic == statistic]
+        for look in mine:
+            (x, y), right, low = look.rates, look.false_positives, look.true_positives
+            bands.append(Line(points([right, x, x], [y, y, low]), place=place, weight=Weight.LIGHT))
+        dots.append(Dots(points(*zip(*(look.rates for look in mine), strict=True)), statistic, place))
     alarms = [look.rates for look in shown if look.is_alarm]
     if alarms:
         dots.append(Dots(points(*zip(*alarms, strict=True)), "alarm", 0, is_marked=True))

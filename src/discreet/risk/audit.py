@@ -20,7 +20,7 @@ agreements of signs in disjoint pairs are binomial with exactly known chances; t
 out as the one seen is twice the smaller tail. The distance of the empirical distribution from the law is at
 least d with a chance of at most 2 exp(-2 N d^2), for discrete laws too (Massart 1990). That k pairs of runs
 have the same noise in every cell has a chance of at most their expected number over k (Markov), which is at
-most the number of pairs times the product over cells of the law's largest probability.
+most the number of pairs times the product over cells of the chance that two noises are equal.
 """
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ def promised_curve(*, epsilon: Fraction, delta: Fraction) -> TradeOffCurve:
     return curve
 
 
-def judged(
+def judge_looks(
     curve: TradeOffCurve, scores: Sequence[Scores], seen: Sequence[_Seen], false_alarm: Fraction
 ) -> tuple[tuple[PointLook, ...], tuple[NoiseLook, ...]]:
     """Give every look its share of the false alarms, and judge it."""
@@ -355,6 +355,16 @@ def _tail_chances(law: Noise) -> tuple[tuple[int, float], ...]:
     return tuple((size, min(1.0, 2 * float(law.sf(size - 1)))) for size in sorted(sizes))
 
 
+@lru_cache(maxsize=1024)
+def _same(law: Noise) -> float:
+    """Return the chance that two noises are equal; of wide noise, the largest probability, which is more."""
+    deviation = math.sqrt(law.true_variance())
+    if deviation > 1e5:
+        return float(law.pmf(0))
+    most = 40 + int(40 * deviation)
+    return float(np.sum(law.pmf(np.arange(-most, most + 1)) ** 2)) + 2 * float(law.sf(most))
+
+
 def _positive(law: Noise) -> float:
     """Return the chance of noise above zero."""
     return _tail_chances(law)[0][1] / 2
@@ -405,7 +415,7 @@ def _repeats(noise: Integers, blocks: Sequence[Block]) -> _Seen:
     """How many pairs of runs have the same noise in every cell."""
     _, counts = np.unique(noise, axis=0, return_counts=True)
     found, pairs = int((counts * (counts - 1) // 2).sum()), len(noise) * (len(noise) - 1) // 2
-    log_same = sum(block.places.size * float(block.law.log_pmf(0)) for block in blocks)
+    log_same = sum(block.places.size * math.log(_same(block.law)) for block in blocks)
     expected = math.exp(max(math.log(max(pairs, 1)) + log_same, -230.0))
     return _Seen("repeats", "", pairs, found, expected, 1.0 if not found else min(1.0, expected / found))
 
@@ -456,7 +466,7 @@ def audit_noise(
     if mismatches is not None:
         wrong, numbers = mismatches
         seen.append(_Seen("written", "", numbers, wrong, 0.0, 0.0 if wrong else 1.0))
-    points, noise = judged(claimed.curve, scores, seen, level)
+    points, noise = judge_looks(claimed.curve, scores, seen, level)
     told: dict[str, object] = {"name": "noise", "mechanism": "function", "seed": None, "written": 0}
     return Audit(
         **{**told, **(facts or {})},  # type: ignore[arg-type]
@@ -510,7 +520,7 @@ def audit_promise(
     thresholds = [float(t) for t in np.unique(np.quantile(trained, ranks))]
     curve = promised_curve(epsilon=promised[0], delta=promised[1])
     scores = Scores("linear statistic", halves[0][1] @ weights, halves[1][1] @ weights, thresholds)
-    points, _ = judged(curve, [scores], [], level)
+    points, _ = judge_looks(curve, [scores], [], level)
     return Audit(
         name=name,
         mechanism=mechanism,
