@@ -212,7 +212,7 @@ def test_a_promise_of_epsilon_is_held_to_its_own_curve() -> None:
 
 @pytest.mark.parametrize(
     ("given", "named"),
-    [({"epsilon": -1, "delta": 0}, "epsilon"), ({"epsilon": 1, "delta": 1}, "delta")],
+    [({"epsilon": -1, "delta": 0}, "epsilon"), ({"epsilon": 1, "delta": 2}, "delta is 2")],
 )
 def test_promises_that_cannot_be(given: dict[str, int], named: str) -> None:
     with pytest.raises(InputError, match=named):

@@ -39,7 +39,7 @@ from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.noise import Noise
-from discreet.numbers import fraction, whole
+from discreet.numbers import fraction, share, whole
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -222,17 +222,17 @@ def judge_looks(
 ) -> tuple[tuple[PointLook, ...], tuple[NoiseLook, ...]]:
     """Give every look its share of the false alarms, and judge it."""
     tests = [(one, t, above) for one in scores for t in one.thresholds for above in (True, False)]
-    share = float(false_alarm) / max(len(tests) + len(seen), 1)
+    part = float(false_alarm) / max(len(tests) + len(seen), 1)
     rows = []
     for one, threshold, above in tests:
         runs = one.table.size, one.neighbour.size
         counts = [int(np.count_nonzero((side > threshold) == above)) for side in (one.table, one.neighbour)]
-        most, least = upper_rate(counts[0], runs[0], share / 2), lower_rate(counts[1], runs[1], share / 2)
+        most, least = upper_rate(counts[0], runs[0], part / 2), lower_rate(counts[1], runs[1], part / 2)
         rows.append((one.statistic, threshold, above, runs, (counts[0], counts[1]), most, least))
     bounds = 1 - curve([row[5] for row in rows]) if rows else ()
     points = tuple(PointLook(*row, float(bound)) for row, bound in zip(rows, bounds, strict=True))
     noise = tuple(
-        NoiseLook(one.kind, one.where, one.trials, one.observed, one.expected, one.chance, share, one.size)
+        NoiseLook(one.kind, one.where, one.trials, one.observed, one.expected, one.chance, part, one.size)
         for one in seen
     )
     return points, noise
@@ -380,9 +380,9 @@ def _tails(block: Block, values: Integers) -> Iterator[_Seen]:
 def _distance(block: Block, values: Integers) -> _Seen:
     """The largest distance between the empirical distribution and that of the law."""
     points, counts = np.unique(values, return_counts=True)
-    share = np.cumsum(counts) / values.size
+    below = np.cumsum(counts) / values.size
     here, before = block.law.cdf(points), block.law.cdf(points - 1)
-    apart = np.maximum(np.abs(share - here), np.abs(np.concatenate([[0.0], share[:-1]]) - before))
+    apart = np.maximum(np.abs(below - here), np.abs(np.concatenate([[0.0], below[:-1]]) - before))
     largest = float(apart.max())
     chance = min(1.0, 2 * math.exp(-2 * values.size * largest**2))
     return _Seen("law", block.name, values.size, largest, None, chance)
@@ -455,7 +455,7 @@ def audit_noise(
     >>> {look.kind for look in audit_noise(*quiet, claimed=claimed).alarms} >= {"tails"}
     True
     """
-    level = read_false_alarm(false_alarm)
+    level = share(false_alarm, name="false_alarm")
     change, blocks = claimed.change, claimed.blocks
     ratios = [
         log_ratios(noise, change, blocks, is_neighbour=side == 1)
@@ -507,9 +507,7 @@ def audit_promise(
     >>> [bool(audit_promise(*runs, epsilon=e, delta=0).alarms) for e in (1, "1/2")]
     [False, True]
     """
-    level, promised = read_false_alarm(false_alarm), (fraction(epsilon), fraction(delta))
-    if promised[0] < 0 or not 0 <= promised[1] < 1:
-        raise InputError(f"epsilon is {epsilon} and delta {delta}; epsilon is 0 or more, delta from 0 to 1")
+    *promised, level = read_promise(epsilon, delta, false_alarm)
     if min(len(table), len(neighbour)) < 2:
         raise InputError("an audit needs at least 2 runs on each table; give more (runs=, or --runs)")
     halves = [(side[: len(side) // 2], side[len(side) // 2 :]) for side in (table, neighbour)]
@@ -538,12 +536,14 @@ def audit_promise(
     )
 
 
-def read_false_alarm(given: str | Fraction) -> Fraction:
-    """Return the chance of a false alarm, a number between 0 and 1."""
-    level = fraction(given, name="false_alarm")
-    if not 0 < level < 1:
-        raise InputError(f"false_alarm is {given}; it must lie between 0 and 1")
-    return level
+def read_promise(
+    epsilon: str | int | Fraction, delta: str | int | Fraction, false_alarm: str | Fraction
+) -> tuple[Fraction, Fraction, Fraction]:
+    """Return a promise and the chance of a false alarm, if they can be such."""
+    promised = fraction(epsilon, name="epsilon")
+    if promised < 0:
+        raise InputError(f"epsilon is {epsilon}; it must be zero or more")
+    return promised, share(delta, name="delta", closed=True), share(false_alarm, name="false_alarm")
 
 
 def read_runs(given: int, name: str, least: int = 1) -> int:

@@ -33,6 +33,7 @@ from discreet.budget.noise_table import noises
 from discreet.errors import InputError
 from discreet.estimation.tables import detailed_cells, impossible_cells
 from discreet.estimation.tree import Floats, Integers
+from discreet.numbers import share
 from discreet.release.admission import Request, admit
 from discreet.release.hierarchy.counts import CountTable, read_counts
 from discreet.release.hierarchy.layout import Laws, Layout, laws_of, positions, units_of
@@ -48,7 +49,7 @@ from discreet.risk.audit import (
     audit_noise,
     audit_promise,
     pair_events,
-    read_false_alarm,
+    read_promise,
     read_runs,
 )
 from discreet.tables import TableSource, read_table
@@ -96,7 +97,7 @@ def audit_release(
     ()
     """
     _check(release, runs, written, post, seed)
-    read_false_alarm(false_alarm)
+    share(false_alarm, name="false_alarm")
     admit(counts, Request(rehearsal=True, entered=False))
     found = read_counts(release, counts, units=units, cells=cells)
     pair = _given_pair(release, found, neighbour, units, cells) if neighbour is not None else None
@@ -161,6 +162,7 @@ def audit_mechanism(
     ()
     """
     read_runs(runs, "runs", least=2)
+    read_promise(epsilon, delta, false_alarm)
     sides = []
     for source in (table, neighbour):
         admit(source, Request(rehearsal=True, entered=False))
