@@ -18,6 +18,7 @@ from benchmarks import (
     bench_estimate,
     bench_measure,
     bench_risk,
+    bench_risk_peers,
     bench_risk_records,
     bench_risk_table,
     bench_safetab,
@@ -66,8 +67,14 @@ def safetab() -> str:
 
 def risk() -> str:
     exact = table(("what", "measured"), bench_risk.rows())
+    peers = table(bench_risk_peers.HEADER, bench_risk_peers.rows())
+    beside = (
+        "Beside riskcal, which reads the same numbers off a grid of the privacy loss, in one run; each value "
+        "against an interval that provably contains the truth."
+    )
     people = bench_risk_records.markdown(bench_risk_records.rows())
-    return f"{exact}\n\n{bench_risk_table.markdown(bench_risk_table.rows())}\n\n{people}"
+    rows = bench_risk_table.markdown(bench_risk_table.rows())
+    return f"{exact}\n\n{beside}\n\n{peers}\n\n{rows}\n\n{people}"
 
 
 PARTS: dict[str, tuple[str, Callable[[], str]]] = {

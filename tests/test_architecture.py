@@ -57,6 +57,7 @@ ANY = {
     "files.py": "PyArrow, which has no types",
     "release/engine/__init__.py": "Ibis, which has no types that a checker could use",
     "release/engine/spark.py": "Spark, which need not be installed",
+    "release/frames.py": "pandas and polars, which need not be installed",
     "release/manifests.py": "JSON, until it is checked",
     "release/mechanism/counts.py": "NumPy integers of any width",
     "render/charts.py": "ECharts, whose options are JSON",
@@ -95,6 +96,8 @@ SENTENCES = {
     "accounting/overall.py": "why an account is no bound, as certificates state it",
     "estimation/plan.py": "the note in the file of a planned release",
     "release/composition.py": "why a cost is a bound, as certificates state it",
+    "risk/limits.py": "the note in the file of a calibrated release",
+    "risk/compared.py": "why a risk is a bound, as its claim states it",
     "release/safetab/account.py": "why an account is a bound, as summaries state it",
     "release/safetab/curator.py": "the notes of a curator's report, which its files keep",
 }

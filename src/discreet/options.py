@@ -9,7 +9,6 @@ cannot differ. What is imported here is light, because `--help` needs it.
 from __future__ import annotations
 
 import inspect
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
@@ -17,7 +16,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Annotated, Literal, ParamSpec, TypeVar, get_args, get_origin
 
-from discreet.budget import Neighbours, Release, TableInput
+from discreet.budget import Attributes, Neighbours, Release, TableInput
 from discreet.budget.goals import Goal
 from discreet.errors import InputError
 from discreet.files import FilePath
@@ -35,6 +34,7 @@ class Option:
 
     `metavar` stands for the value. `each` is the name of an option that is given once for each of several
     values: `--query` for `queries`. `negative` turns a flag off. `reads` is what is typed: a path, or texts.
+    What is `needed` must be typed, even if Python can do without it.
     """
 
     help: str
@@ -42,6 +42,7 @@ class Option:
     each: str = ""
     negative: str = ""
     reads: object = None
+    needed: bool = False
 
 
 def file_option(help: str) -> Option:
@@ -257,6 +258,56 @@ class Calibrating:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Risking:
+    """What `risk` takes, and the command `risk release`."""
+
+    releases: Release | Sequence[Release]
+    _: KW_ONLY
+    prior: Annotated[
+        Exact | float | Sequence[Exact | float],
+        repeated_option(
+            "The adversary's chance that the target is present, such as 1/2 or 1/864; may be repeated. "
+            "Default: 1/2, 1/10 and 1/100.",
+            "P",
+            "prior",
+        ),
+    ] = ("1/2", "1/10", "1/100")
+    exact: Annotated[
+        Sequence[str],
+        repeated_option(
+            "Counts published without noise: only data sets that agree on them are compared.",
+            "LEVEL:QUERY,...",
+            "held-exact",
+        ),
+    ] = ()
+    false_positive_rates: Annotated[
+        Sequence[Exact | float],
+        repeated_option(
+            "How often the adversary may accuse wrongly; may be repeated. Default: 1e-6, 1e-5, ..., 1/10.",
+            "A",
+            "false-positive-rate",
+        ),
+    ] = ("1e-6", "1e-5", "1e-4", "1e-3", "1e-2", "1e-1")
+    guess: Annotated[
+        Sequence[Exact | float],
+        repeated_option(
+            "How often a person's values are guessed with nothing published, such as 1/2016; may be "
+            "repeated. Default: one of all detailed cells, and 1/100.",
+            "B",
+            "guess",
+        ),
+    ] = ()
+    delta: Annotated[
+        Exact | float, Option("For the epsilon of each attribute. Default: 1e-10.", "D", reads=str)
+    ] = "1e-10"
+    pairs: Literal["all", "main"] = "all"
+    neighbours: Relation = None
+    people: People = 1
+    jobs: Jobs = 1
+    progress: Callable[[int, int], None] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Planning:
     """What `plan` takes."""
 
@@ -397,9 +448,47 @@ class Measuring:
 class Estimating:
     """What `estimate` takes."""
 
-    noisy: FilePath | Sequence[FilePath]
-    out: Out
+    noisy: TableSource | Sequence[TableSource]
+    out: Annotated[
+        FilePath | None, Option("A new directory for the output.", "DIR", reads=Path, needed=True)
+    ] = None
     _: KW_ONLY
+    columns: Annotated[
+        Mapping[str, str | Sequence[str]] | str | Sequence[Mapping[str, str | Sequence[str]] | str],
+        repeated_option(
+            "The columns of a noisy table by their own names: unit, value, level, parent, query, cell, and "
+            "one of variance, sd, se, margin90 (or another level); cell=age*sex if two hold the cell. Once "
+            "for all tables, or once for each.",
+            "unit=GEO_ID,value=...",
+            "columns",
+        ),
+    ] = ()
+    noise: Annotated[
+        Literal["discrete gaussian", "discrete laplace", "normal"] | None,
+        Option(
+            "The noise of a table without a release. Default: discrete gaussian if values are whole and the "
+            "table has variances, else normal.",
+            "NOISE",
+        ),
+    ] = None
+    counts: Annotated[
+        bool | None,
+        Option(
+            "Values of a table without a release are counts, so that intervals have whole ends, not below "
+            "zero; or they are not. Default: they are if all are whole.",
+            negative="not-counts",
+        ),
+    ] = None
+    attributes: Annotated[
+        Attributes | FilePath | None,
+        file_option(
+            "What the queries of a table without a release are about: a TOML file with [attributes]."
+        ),
+    ] = None
+    geocodes: Annotated[
+        str | None,
+        Option("The areas of a noisy table are geocodes, nested by prefixes of these lengths.", "N,N"),
+    ] = None
     queries: Annotated[
         Sequence[str],
         repeated_option(
@@ -410,7 +499,8 @@ class Estimating:
         ),
     ] = ()
     areas: Annotated[
-        FilePath | None, file_option("Your own areas as unions of those released: columns area, unit.")
+        TableSource | None,
+        file_option("Your own areas as sums of those released: columns area, unit, perhaps weight."),
     ] = None
     differences: Annotated[
         Sequence[tuple[str, str]],
@@ -423,7 +513,7 @@ class Estimating:
         repeated_option("Ratios of areas, or of queries; may be repeated.", "A,B", "ratio"),
     ] = ()
     since: Annotated[
-        FilePath | None,
+        TableSource | None,
         Option("Changes since an earlier release: its measurements.", "EARLIER", reads=Path | None),
     ] = None
     prints: Annotated[
@@ -451,12 +541,12 @@ class Estimating:
         Release | None,
         Option("The release, for a table without one: a preset or a TOML file.", "R", reads=str | None),
     ] = None
-    units: Annotated[FilePath | None, file_option("All areas: columns unit, level, parent.")] = None
+    units: Annotated[TableSource | None, file_option("All areas: columns unit, level, parent.")] = None
     invariants: Annotated[
-        FilePath | None, file_option("Counts to keep exact: columns unit, query, cell, count.")
+        TableSource | None, file_option("Counts to keep exact: columns unit, query, cell, count.")
     ] = None
     zeros: Annotated[
-        FilePath | None,
+        TableSource | None,
         file_option("Combinations that some areas cannot have: unit, and columns of attributes."),
     ] = None
     sampling: Annotated[
@@ -499,9 +589,9 @@ class Estimating:
     streamed: bool | None = None
 
     @property
-    def sources(self) -> list[FilePath]:
+    def sources(self) -> list[TableSource]:
         """The measurements: at least one."""
-        found = [self.noisy] if isinstance(self.noisy, str | os.PathLike) else list(self.noisy)
+        found = list(self.noisy) if isinstance(self.noisy, list | tuple) else [self.noisy]
         if not found:
             raise InputError("there is nothing to estimate from: name the output of `measure`")
         return found

@@ -24,6 +24,7 @@ from discreet.options import (
     Estimating,
     Measuring,
     Planning,
+    Risking,
     Tabulating,
 )
 from discreet.release.composition import ledger_costs
@@ -36,11 +37,11 @@ from discreet.release.safetab.account import account as detailed_account
 from discreet.release.safetab.earlier import total_only_groups
 from discreet.report.html import gather, render
 from discreet.report.records import write_records_risk
-from discreet.risk import table_risk
+from discreet.risk import risk, table_risk
 from discreet.risk.categories import categories, release_categories, table_categories
 from discreet.risk.counts import one_count, several_counts
 from discreet.risk.hierarchy import hierarchy_posterior
-from discreet.risk.profile import risk_profile
+from discreet.risk.promise import promised_risk
 
 Functions = tuple[Callable[..., object], ...]
 
@@ -52,6 +53,7 @@ QUESTIONS: dict[str, tuple[type, Callable[..., object]]] = {
     "estimate": (Estimating, release.estimate),
     "measure": (Measuring, release.measure),
     "plan": (Planning, plan),
+    "risk release": (Risking, risk),
     "tabulate": (Tabulating, release.tabulate),
 }
 """Commands whose options are declared as a question, which its function takes."""
@@ -59,6 +61,7 @@ QUESTIONS: dict[str, tuple[type, Callable[..., object]]] = {
 ASKED: dict[str, Functions] = {
     **{command: (function,) for command, (_, function) in QUESTIONS.items()},
     "accuracy": (accuracy,),
+    "explain": (promised_risk,),
     "ledger check": (release.check_ledger,),
     "ledger new": (release.create_ledger,),
     "ledger show": (ledger_costs,),
@@ -70,10 +73,9 @@ ASKED: dict[str, Functions] = {
     "report": (gather, render),
     "risk audit": (audit_release, audit_mechanism),
     "risk categories": (categories, table_categories, release_categories),
-    "risk explain": (risk_profile,),
+    "risk explain": (risk,),
     "risk hierarchy": (hierarchy_posterior,),
     "risk records": (write_records_risk, records_risk),
-    "risk release": (risk_profile,),
     "risk single": (one_count, several_counts),
     "risk table": (table_risk,),
     "safetab account": (detailed_account,),
@@ -111,9 +113,10 @@ FILES = {"--out", "--plot", "--csv", "--pdf", "--curve", "--tradeoff", "--export
 DIFFERENT: dict[str, dict[str, str]] = {
     # option: the name in Python, or what stands for it there
     "account": {"--unit": "ledger_release(unit=)"},
+    "calibrate": {"--risk": "calibrate_risk(risk=)"},
     "plan": {"--least-cost": "epsilon=None"},
     "risk explain": {"--main-only": "pairs"},
-    "risk release": {"--main-only": "pairs", "--rho": "release"},
+    "risk release": {"--main-only": "pairs", "--rho": "risk_profile", "--held-exact": "exact"},
     "risk single": {"--together": "several_counts"},
     "risk table": {"--csv": "out"},
     "safetab init": {"--spec": "census2020"},
@@ -127,9 +130,8 @@ PYTHON_ONLY: dict[str, set[str]] = {
     "report": {"account", "facts"},
     "risk audit": {"table"},
     "risk categories": {"noisy", "known", "groups", "names", "counts"},
-    "risk explain": {"certify", "whole"},
+    "risk explain": {"exact", "false_positive_rates", "guess", "delta"},
     "risk hierarchy": {"tolerance"},
-    "risk release": {"certify", "whole"},
     "safetab design": {"configuration", "specification", "exact", "sure", "which"},
     "safetab run": {"options", "order"},
     "verify": {"main_path"},

@@ -290,7 +290,7 @@ def test_the_hierarchy_is_left_out_where_noise_is_too_wide(tmp_path: Path) -> No
 
 def test_fifteen_thousand_people_by_the_command_and_by_a_loop(tmp_path: Path) -> None:
     """15,204 people, seed 11, made here; how many are above ratio 2 is counted by a loop."""
-    release = made(tmp_path, people=15_204, seed=11)
+    release = made(tmp_path, people=15_204, seed=11, counties=9)
     records, units = tmp_path / "records.csv", tmp_path / "units.csv"
     measure(release, None, tmp_path / "noisy", records=records, units=units, rehearsal=2)
     found = records_risk(None, records, noisy=tmp_path / "noisy", priors=["1/10"])

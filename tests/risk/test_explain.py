@@ -55,7 +55,9 @@ def test_no_sentence_claims_all_knowledge(even: RiskProfile) -> None:
     page = explain_profile(even)
     assert "whatever they know" not in page
     assert "no one" not in page.lower()
-    for sentence in short(page)[1:]:
+    first, nothing, *others = short(page)
+    assert nothing.startswith("- *With nothing published*")
+    for sentence in (first, *others):
         assert "leaves out records that change together" in sentence or "other count is left out" in sentence
     assert "ask for `--people 2`" in page
     assert "Invariants." in page
@@ -76,7 +78,8 @@ def test_in_short_takes_the_worst_level(even: RiskProfile) -> None:
     worst = max(even.one_count, key=lambda row: row.accuracy)
     assert worst.scope == "State"
     assert even.one_count[-1].scope == "Block"
-    one = short(explain_profile(even))[1]
+    everything, *_, one = short(explain_profile(even))
+    assert everything.startswith("- *From everything.*")  # the page leads with it
     assert f"sees only the state's count (total) is right {100 * worst.accuracy:.2f} times in 100" in one
 
 
@@ -228,6 +231,19 @@ def test_names_and_near_certainty_read_well() -> None:
     units = explain_profile(risk_profile(load("pl94-2020-units"), prior="1/2", pairs="main"))
     assert "knows every other housing unit in the block" in units
     assert "everyone else" not in units
+
+
+def test_the_command_says_what_changes_at_low_priors_and_for_each_attribute(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["risk", "explain", "pl94-2020-persons", "--prior", "1/2", "--main-only", "--quiet"]) == 0
+    page = capsys.readouterr().out
+    first, *_ = short(page)
+    assert first.startswith("- *From everything.*")
+    assert "gives each target a chance of 1 in 100" in page
+    assert "accuses 1 in 10,000 of those who are not there finds 7.25 % of those who are" in page
+    assert "which of 2,016 equally likely sets of values" in page
+    assert re.search(r"^- \*cenrace\*: .*\(epsilon 9\.6\d+ at delta 1e-10", page, re.MULTILINE)
 
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -121,10 +121,9 @@ def test_every_surface_shows_the_same_numbers(
     text = printed(capsys, "account", *target, "--delta", delta)
     epsilon, zcdp = next(line for line in text.splitlines() if line.startswith(delta[:6])).split()[1:3]
     text = printed(capsys, "risk", "release", *target, "--prior", prior)
+    rows = text.partition("Level by level:")[2].splitlines()
     ends = ("one count of", "every count of the level", "everything published")
-    single, every, everything = (
-        [line.split(end)[1].split() for line in text.splitlines() if end in line] for end in ends
-    )
+    single, every, everything = ([line.split(end)[1].split() for line in rows if end in line] for end in ends)
     right, advantage, mean = everything[0][:3]
     # "right" of one count is the sixth number from the end, behind the name of its query
     by_level = list(zip((row[-6] for row in single), (row[0] for row in every), strict=True))

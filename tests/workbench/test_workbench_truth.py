@@ -272,7 +272,7 @@ def test_the_commands_of_the_risk_page(
         found = json.loads(shell(f"{command} --json"))
         found = found["results"][-1] if "results" in found else found
         assert value(page, "Belief afterwards") == str(Quantity(found["posterior"], Style.CHANCE))
-    best = shell(whole).split("everything published")[1].split()
+    best = shell(whole).split("\noverall ")[1].split("everything published")[1].split()
     shown = [value(page, label) for label in ("Advantage", "Mean belief if there, all")]
     assert shown == best[1:3]
     right = value(page, "Right decisions, all").removesuffix("\u00a0%")

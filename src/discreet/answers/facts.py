@@ -15,6 +15,7 @@ from discreet.answers.quantity import NumberKind
 from discreet.budget import Release
 from discreet.estimation.accuracy import Accuracy
 from discreet.faces import Displayed
+from discreet.risk.everything import Detection, predictive_value
 from discreet.risk.profile import Risk, RiskProfile
 
 ALPHAS = tuple(map(Fraction, ("1/1000", "1/100", "1/20", "1/10", "1/4")))
@@ -60,6 +61,13 @@ class Facts(Displayed):
     def accuser(self) -> Misses:
         """What an adversary misses who accepts false alarms in 5 of 100 cases."""
         return self.misses[ALPHAS.index(Fraction(1, 20))]
+
+    @property
+    def rare(self) -> Detection:
+        """Whom someone finds who gives each target 1 chance in 100, at the least share of false alarms."""
+        least = self.misses[0]
+        false, true = float(least.alpha), 1.0 - least.exact
+        return Detection(false, true, ((0.01, predictive_value(0.01, true, false)),), None)
 
     @property
     def costs(self) -> PrivacyTable:

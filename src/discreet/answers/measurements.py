@@ -168,8 +168,10 @@ def estimated_answer(done: Estimated) -> Answer:
     caution = fit_caution(done.fit, numbered=done.numbered)
     lost = f", {done.undetermined} of them not determined" if done.undetermined else ""
     record = json_fields(done, undetermined="not_determined")
+    record.pop("held")
     record |= _clipped_record(record, done.clipped)
     record["fit"] = fit_record(done.fit, numbered=done.numbered)
+    where = f"in {_place(done)}: {', '.join(done.files)}"
     return Answer(
         "Estimates",
         record,
@@ -177,9 +179,24 @@ def estimated_answer(done: Estimated) -> Answer:
         facts,
         () if caution is None else (caution,),
         command="discreet estimate",
-        summary=f"{done.cells} estimates of {done.units} areas{lost}, in {done.out}: {', '.join(done.files)}"
+        summary=f"{done.cells} estimates of {done.units} areas{lost}, {where}"
         + "".join(f"\n  WARNING: {text}" for text in fit_warnings(done.fit)),
     )
+
+
+def _place(done: Estimated) -> str:
+    return "memory" if done.out is None else str(done.out)
+
+
+def _assumption(done: Estimated) -> str:
+    """Say what was taken for granted about a table whose noise no release states."""
+    laws = " and ".join(
+        one.replace("gaussian", "Gaussian").replace("laplace", "Laplace") for one in done.noise
+    )
+    text = f"No release states the noise: it is taken as {laws}, of the variances given. "
+    if done.counts:
+        return f"{text}Values are taken as counts, so intervals have whole ends, not below zero."
+    return f"{text}Values are not taken as counts: intervals are neither rounded nor cut at zero."
 
 
 def _estimated_body(done: Estimated) -> Iterator[Part]:
@@ -189,8 +206,10 @@ def _estimated_body(done: Estimated) -> Iterator[Part]:
         "{cells} estimates of {units} areas, in {out}. Nothing was spent.",
         cells=_count(done.cells),
         units=_count(done.units),
-        out=str(done.out),
+        out=_place(done),
     )
+    if done.noise:
+        yield Paragraph(_assumption(done))
     if not done.additive:
         yield (
             f"The {done.releases} releases differ in attributes or areas: each was estimated by itself, and "
@@ -208,7 +227,10 @@ def _estimated_body(done: Estimated) -> Iterator[Part]:
             "No measurement determines {many} of them; they are left empty.", many=_count(done.undetermined)
         )
     yield from map(Paragraph, clipped_sentences(done.clipped))
-    yield from intervals_said(sampled=done.sampled)
+    if done.noise and not done.sampled:
+        yield Paragraph("Intervals: of the errors as given, and of nothing else.")
+    else:
+        yield from intervals_said(sampled=done.sampled)
     if done.draws:
         yield Paragraph(
             f"Draws: {done.draws} of every estimate. Each is the estimate less an error drawn anew, with the "
@@ -217,7 +239,10 @@ def _estimated_body(done: Estimated) -> Iterator[Part]:
     yield fit_sentence(done.fit)
     if done.fit.warning:
         yield residual_table(done.fit, numbered=done.numbered)
-    yield _files(done.files)
+    if done.out is None:
+        yield Paragraph(f"Tables: {', '.join(done.files)} (to_pandas, to_polars, to_arrow).")
+    else:
+        yield _files(done.files)
 
 
 def intervals_said(*, sampled: bool) -> Iterator[Paragraph]:

@@ -55,6 +55,7 @@ from discreet.answers.risk import (
     right_sentence,
     times_right,
 )
+from discreet.answers.risk_everything import accused_sentence
 from discreet.answers.risk_explain import LOPSIDED
 from discreet.answers.sums import has_sums
 from discreet.budget import Release, load_preset, preset_names
@@ -380,6 +381,10 @@ def _adversaries(found: Facts) -> Iterator[Sentence]:
     yield _item("How sure they become.", belief_sentence(risk))
     if found.guess.baseline >= LOPSIDED:
         yield _item("Whom they would name.", naming_sentence(risk))
+    yield _item(
+        "Where targets are rare.",
+        accused_sentence(found.rare, is_bound=risk.is_bound and risk.complete),
+    )
     best = max(risk.one_count, key=lambda row: row.advantage)
     yield _item(
         "Someone who sees one count.",

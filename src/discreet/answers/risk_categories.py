@@ -10,7 +10,7 @@ from discreet.answers.describing import describes
 from discreet.answers.figure import QUIET, Axis, Bars, Notation, Panel, Picture, points
 from discreet.answers.quantity import NumberKind, Quantity, Style
 from discreet.budget.level_names import level_name
-from discreet.risk.categories import Categories, CategoryBelief, Guess
+from discreet.risk.categories import Categories, CategoryBelief, CategoryGuess
 
 SHOWN = 20
 """Cells that a page lists: those of the largest posteriors."""
@@ -43,7 +43,7 @@ def categories_answer(found: Categories) -> Answer:
     >>> print(answer.summary)
     which of 5 cells: the largest posterior is right 31.72 % of the time, without the release 20.00 %
     """
-    guesses, beliefs = _guesses(found), belief_table(found.beliefs)
+    guesses, beliefs = _guesses(found), category_table(found.beliefs)
     record = {
         **({"release": found.release, "query": found.query} if found.release else {}),
         "adversary": _adversary(found),
@@ -95,11 +95,11 @@ def categories_picture(found: Categories) -> Picture:
     return Picture((Panel(Axis(names=names), y, (before, after)),), f"{_count(found.cells)} cells{more}")
 
 
-def belief_table(beliefs: tuple[CategoryBelief, ...]) -> AnswerTable:
+def category_table(beliefs: tuple[CategoryBelief, ...]) -> AnswerTable:
     """Return what is believed of each cell.
 
     >>> from discreet.risk.categories import CategoryBelief
-    >>> belief_table((CategoryBelief("a", 0.5, 0.1, 0.525, 1.05),)).cells
+    >>> category_table((CategoryBelief("a", 0.5, 0.1, 0.525, 1.05),)).cells
     [['a', '0.5000', '0.1', '0.5250', '1.05']]
     """
     rows = (
@@ -123,7 +123,7 @@ def _largest(beliefs: tuple[CategoryBelief, ...]) -> tuple[CategoryBelief, ...]:
     return tuple(sorted(beliefs, key=lambda one: -one.posterior)[:SHOWN])
 
 
-def _right(guess: Guess) -> Quantity:
+def _right(guess: CategoryGuess) -> Quantity:
     """How often the guess is right, in percent, with the digits that hold."""
     value = 100 * guess.right
     return Quantity(value, kind=NumberKind.EXACT, accuracy=100 * guess.error, digits=4, unit="%")
@@ -133,7 +133,7 @@ def _in_percent(share: float) -> Quantity:
     return Quantity(100 * share, digits=4, unit="%")
 
 
-def _counts(guess: Guess) -> str:
+def _counts(guess: CategoryGuess) -> str:
     names = [level_name(name) for name in guess.counts]
     if len(names) == 1:
         return names[0]
@@ -210,7 +210,7 @@ def _body(found: Categories) -> Iterator[Part]:
     if found.beliefs:
         if found.cells > SHOWN:
             yield f"The {SHOWN} likeliest of {_count(found.cells)} cells:"
-        yield belief_table(_largest(found.beliefs) if found.cells > SHOWN else found.beliefs)
+        yield category_table(_largest(found.beliefs) if found.cells > SHOWN else found.beliefs)
         yield ""
     if not found.guesses:
         yield Paragraph(

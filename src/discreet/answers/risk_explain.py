@@ -29,8 +29,10 @@ from discreet.answers.risk import (
     unmarked,
     worst_case,
 )
+from discreet.answers.risk_everything import accusing_sentence, attribute_sentences, guess_sentence
 from discreet.budget import AnswerKind
 from discreet.budget.level_names import level_name
+from discreet.risk.everything import WholeRisk
 from discreet.risk.profile import Risk, RiskProfile
 
 LOPSIDED = 0.8
@@ -41,8 +43,10 @@ _LEFT_OUT = "records that change together with the target's, and what is publish
 Line = str | Sentence
 
 
-def explain_answer(profile: RiskProfile, *, title: str = "") -> Answer:
-    """Say in plain words what can be learned about one person; the profile must hold one prior.
+def explain_answer(found: RiskProfile | WholeRisk, *, title: str = "") -> Answer:
+    """Say in plain words what can be learned about one person, at the first prior.
+
+    Of everything published it also says what changes at a low prior, and what is told of each attribute.
 
     >>> from discreet.risk.profile import risk_profile
     >>> answer = explain_answer(risk_profile({"Block": "0.0992"}, prior="1/2"))
@@ -50,7 +54,9 @@ def explain_answer(profile: RiskProfile, *, title: str = "") -> Answer:
     ["- *From one count.* Someone who knows everyone else in the block, gives the target an even chance and \
 sees only the block's count is right 58.88 times in 100. Every other count is left out."]
     """
-    lines = list(_page(profile, title))
+    whole = found if isinstance(found, WholeRisk) else None
+    profile = found if isinstance(found, RiskProfile) else found.profile.at(found.profile.priors[0])
+    lines = list(_page(profile, title, whole))
     page = "".join(f"{line}\n" for line in lines)
     about = risk_answer(profile)
     body = tuple(Paragraph(line, wraps=False) for line in lines)
@@ -58,7 +64,7 @@ sees only the block's count is right 58.88 times in 100. Every other count is le
     return Answer(about.title, {**about.record, "page": page}, body, about.facts, command=command)
 
 
-def _page(profile: RiskProfile, title: str) -> Iterator[Line]:
+def _page(profile: RiskProfile, title: str, whole: WholeRisk | None) -> Iterator[Line]:
     one = profile.people == 1
     who = f"one {profile.unit}" if one else f"{profile.people} records that change together"
     instead = f"that of another {profile.unit} in its place" if one else "others in their place"
@@ -72,7 +78,10 @@ def _page(profile: RiskProfile, title: str) -> Iterator[Line]:
         f"{instead if profile.neighbours == 'bounded' else 'not'}? If {'it is' if one else 'they are'}, the "
         f"target is *present*. Beforehand the adversaries of this page give that {_prior(profile)}."
     )
-    yield from ("", "## In short", "", *_in_short(profile))
+    yield from ("", "## In short", "", *_in_short(profile, whole))
+    if whole is not None and whole.attributes:
+        yield from ("", "## One attribute", "")
+        yield from (sentence("- {said}", said=said) for said in attribute_sentences(whole))
     yield from ("", "## Level by level", "")
     for count, level in zip(profile.one_count, profile.levels, strict=True):
         yield _level(profile, count, level)
@@ -93,7 +102,7 @@ def _others(profile: RiskProfile) -> str:
     return "everyone else" if profile.unit == "person" else f"every other {profile.unit}"
 
 
-def _in_short(profile: RiskProfile) -> Iterator[Line]:
+def _in_short(profile: RiskProfile, found: WholeRisk | None) -> Iterator[Line]:
     whole = profile.overall[0]
     worst = max(profile.one_count, key=lambda row: row.advantage)
     place = place_words(worst.scope)
@@ -111,18 +120,23 @@ def _in_short(profile: RiskProfile) -> Iterator[Line]:
         times=Quantity(whole.baseline, Style.TIMES),
     )
     everything = _bullet("From everything", right_sentence(profile))
+    said = [] if found is None else [accusing_sentence(found), guess_sentence(found)]
+    names = ("Where targets are rare", "What they would guess")
+    more = [_bullet(name, one) for name, one in zip(names, said, strict=False) if one is not None]
     if not _is_lopsided(profile):
+        yield everything
         yield nothing
+        yield _bullet("How sure they become", belief_sentence(profile))
+        yield from more
         yield sentence(
             "- *From one count.* {sees} is right {times}. Every other count is left out.",
             sees=sees,
             times=times_right(worst),
         )
-        yield everything
-        yield _bullet("How sure they become", belief_sentence(profile))
         return
     yield _bullet("What changes", belief_sentence(profile))
     yield _bullet("Whom they would name", naming_sentence(profile))
+    yield from more
     yield sentence(
         "- *From one count.* {sees} gives a present target a probability of {mean} on average, {factor} "
         "times the prior. Every other count is left out.",

@@ -388,6 +388,8 @@ def _brief(value: float) -> Quantity:
 
 def _expected(people: float) -> Quantity | str:
     """A number of people expected over the noise."""
+    if people >= 100:
+        return Quantity(people, Style.COUNT, NumberKind.ABOUT, digits=0)
     return Quantity(people, Style.BRIEF, NumberKind.ABOUT, digits=3) if people >= 0.01 else "below 0.01"
 
 

@@ -7,8 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from discreet.budget.attributes import Attributes, read_attributes
 from discreet.budget.release import Release
-from discreet.budget.toml import hint
+from discreet.budget.toml import FieldError, hint, inside, located, parse_toml
 from discreet.errors import InputError
 from discreet.numbers import shown
 
@@ -86,10 +87,29 @@ def load_file(path: str | os.PathLike[str]) -> Release:
     Traceback (most recent call last):
     discreet.errors.InputError: there is no file no-such-file.toml
     """
-    inside = [os.path.join(path, name) for name in IN_A_FOLDER]
-    file = next(filter(os.path.isfile, inside), path)
+    there = [os.path.join(path, name) for name in IN_A_FOLDER]
+    file = next(filter(os.path.isfile, there), path)
     text, name = read_text_file(file, "TOML file, or of a directory with a release.toml,")
     return Release.from_toml(text, where=name)
+
+
+def load_attributes(path: str | os.PathLike[str]) -> Attributes:
+    """Return the attributes that a TOML file states in `[attributes]`; the rest of it is not looked at.
+
+    >>> load_attributes("no-such-file.toml")
+    Traceback (most recent call last):
+    discreet.errors.InputError: there is no file no-such-file.toml
+    """
+    text, name = read_text_file(path)
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    data = parse_toml(text, name)
+    if "attributes" not in data:
+        raise InputError(f"{name} has no table [attributes]")
+    try:
+        with inside("attributes"):
+            return read_attributes(data["attributes"])
+    except FieldError as error:
+        raise located(error, text, data, name) from None
 
 
 def read_text_file(path: str | os.PathLike[str], kind: str = "TOML file") -> tuple[str, str]:

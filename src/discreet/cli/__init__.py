@@ -29,6 +29,7 @@ COMMANDS = {
     "check-records": "All that is wrong with records, and how to read them as they are.",
     "compare": "Two releases side by side.",
     "estimate": "Best estimates of any table and area, with intervals, from noisy measurements.",
+    "explain": "What an epsilon means for one person, on one page in plain words.",
     "ledger": "Make, read and check the ledger of what runs have spent.",
     "measure": "Add the noise of a release to a table of counts, and record what was spent.",
     "plan": "The noise that is best for the accuracy of the estimates, and its proof.",

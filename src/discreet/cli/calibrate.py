@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from discreet.cli import console
 from discreet.cli.account import both_curves
@@ -13,12 +13,23 @@ from discreet.errors import InputError
 from discreet.numbers import read_delta
 from discreet.options import Calibrating
 
+if TYPE_CHECKING:
+    from discreet.risk.limits import RiskCalibration
+
+_NOT_WITH_RISK = ("by", "weights", "accuracy", "certify")
+
 app = console.command(
     "calibrate",
-    "TARGET (--epsilon E | --zcdp) --delta D [OPTIONS]",
+    "TARGET (--epsilon E | --zcdp | --risk LIMIT...) --delta D [OPTIONS]",
     "dhc-2020 --zcdp --delta 1e-10 --out less-noise.toml",
     "release.toml --epsilon 4 --delta 1e-8 --by level",
     "dhc-2022-08-25 --moe State=5,Block=40 --delta 1e-10",
+    "dhc-2022-08-25 --risk predictive=20%,prior=1/100,false-positive-rate=1e-3 --delta 1e-10",
+    note="A limit on risk is one of these; --risk may be repeated, and all limits are kept:\n"
+    "  right=60%,prior=1/2\n"
+    "  predictive=20%,prior=1/100,false-positive-rate=1e-3\n"
+    "  guess=1/2016,most=5%\n"
+    "  belief=70%,prior=1/10,chance=1/20\n\n",
 )
 
 
@@ -29,12 +40,16 @@ def calibrate(
     /,
     *,
     out: Annotated[Path | None, option("Write the new release.", "NEW.toml")] = None,
+    risk: Annotated[
+        list[str] | None,
+        option("Instead of a promise: a limit on what an adversary gains; may be repeated.", "LIMIT"),
+    ] = None,
     plot: Annotated[Path | None, option("Plot the release before and after.", "FILE.svg|png|pdf")] = None,
     screen: Screen = PLAIN,
     **given: console.Given,
 ) -> None:
     """Find the least noise that keeps a promise."""
-    _check_target(given)
+    _check_target(given, risk)
     given["jobs"] = console.jobs_or_cpus(given.get("jobs"))
     given["accuracy"] = console.read_accuracy(given.get("accuracy"))
     given["delta"] = read_delta(given["delta"])
@@ -44,28 +59,50 @@ def calibrate(
     for name in ("weights", "moe"):
         given[name] = console.read_by_level(given.get(name), f"--{name}", release)
 
+    from discreet.accounting.calibration import Calibration
     from discreet.accounting.calibration import calibrate as find
     from discreet.accounting.overall import account
     from discreet.answers.calibration import calibration_answer
 
     with screen.progress("Calibrating") as progress:
-        found = find(release, **given, progress=progress)
+        found: Calibration | RiskCalibration
+        if risk:
+            from discreet.risk.limits import calibrate_risk
+
+            asked = {key: given[key] for key in ("delta", "jobs", "neighbours") if key in given}
+            found = calibrate_risk(release, risk=risk, progress=progress, **asked)
+        else:
+            found = find(release, **given, progress=progress)
         cost = partial(account, neighbours=found.neighbours, jobs=given["jobs"])
         after = cost(found.release).with_workers(given["jobs"], progress)
         outputs.write({"--plot": lambda: both_curves(cost(release), after), "--out": found.release.to_toml})
-    screen.tell(calibration_answer(found), timed=True)
+    if isinstance(found, Calibration):
+        screen.tell(calibration_answer(found), timed=True)
+    else:
+        from discreet.answers.risk_limits import risk_calibration_answer
+
+        screen.tell(risk_calibration_answer(found), timed=True)
 
 
-def _check_target(given: dict[str, console.Given]) -> None:
+def _check_target(given: dict[str, console.Given], risk: list[str] | None) -> None:
     """Refuse a command line that names no target, or two."""
     epsilon, moe = given.get("epsilon"), given.get("moe")
     if epsilon is not None:
         console.read_epsilon(epsilon)
-    targets = {"--epsilon": epsilon is not None, "--zcdp": given.get("zcdp"), "--moe": moe is not None}
+    targets = {
+        "--epsilon": epsilon is not None,
+        "--zcdp": given.get("zcdp"),
+        "--moe": moe is not None,
+        "--risk": risk,
+    }
     named = [name for name, is_given in targets.items() if is_given]
     if len(named) != 1:
         found = " and ".join(named) + " are given" if named else "none is given"
-        raise InputError(f"one target is needed: --epsilon E, --zcdp or --moe LEVEL=M,...; {found}")
+        raise InputError(
+            f"one target is needed: --epsilon E, --zcdp, --moe LEVEL=M,... or --risk LIMIT; {found}"
+        )
+    if risk and (extra := [f"--{name}" for name in _NOT_WITH_RISK if given.get(name)]):
+        raise InputError(f"--risk finds one factor for all variances: it has no {' and no '.join(extra)}")
     if moe is not None and given.get("accuracy") is not None:
         raise InputError("--moe sets each level's noise: there is no search that --accuracy could shorten")
     if moe is not None and (given.get("weights") is not None or given.get("by") == "level"):

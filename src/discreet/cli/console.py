@@ -89,7 +89,7 @@ def takes(question: type) -> Callable[[Callable[..., None]], Callable[..., None]
         if found is None:
             continue
         reads = get_args(annotation)[0] if found.reads is None else found.reads
-        needed = one.default is MISSING and type(None) not in get_args(reads)
+        needed = found.needed or (one.default is MISSING and type(None) not in get_args(reads))
         default = inspect.Parameter.empty if needed else None
         name = Parameter(name=f"--{found.each or one.name.replace('_', '-')}")
         # where Pydantic is loaded, Cyclopts checks that a default is of the type

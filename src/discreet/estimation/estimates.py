@@ -18,10 +18,10 @@ from discreet.estimation.component import ByComponent
 from discreet.estimation.fit import Residuals
 from discreet.estimation.intervals import Noises, View, independent_noises, shared_widths
 from discreet.estimation.laws import normal_quantile
-from discreet.estimation.model import Model, Told, size_of
+from discreet.estimation.model import Model, Piece, Told, size_of
+from discreet.estimation.normal import Law
 from discreet.estimation.solution import Passes, Solution, sum_weights
 from discreet.estimation.tree import Floats, Integers, Numbers, Tree
-from discreet.noise import Noise
 
 Rows = tuple[Integers, Numbers]
 """Units, and a row of cells for each, in the order of the attributes."""
@@ -33,6 +33,10 @@ MOST_HELD = 5_000_000
 """Cells held in memory; if there are more, the units of the last depth are streamed."""
 PIECE = 1 << 22
 """Cells processed at a time."""
+MOST_TOGETHER = 400
+"""Cells of one area solved together where variances differ within a query."""
+MOST_SOLVED = 20_000_000
+"""Entries of covariance matrices, of all areas that differ, where variances differ within a query."""
 
 
 class SharedWork(Protocol):
@@ -48,7 +52,7 @@ class NoisySource(Protocol):
     """The noisy counts of one release, read as often as needed."""
 
     @property
-    def laws(self) -> Sequence[Mapping[str, Noise]]:
+    def laws(self) -> Sequence[Mapping[str, Law]]:
         """The noise of each query, by kind of unit."""
 
     @property
@@ -67,7 +71,7 @@ class NoisySource(Protocol):
 class InMemory:
     """Noisy counts in memory: for each query the units that answer it, in order, and their cells."""
 
-    laws: Sequence[Mapping[str, Noise]]
+    laws: Sequence[Mapping[str, Law]]
     noisy: Mapping[str, Rows]
     in_order: bool = True
 
@@ -90,12 +94,16 @@ class Measurements:
 
     The laws of each source are listed by the tree's kinds of units. `exact` has for each query the units for
     which it is exact; `blocks` are exact queries that no source has, such as cells impossible in some units.
+    `pieces` are parts of queries, measured or exact in the place of the whole query. What is measured are
+    `counts`, or real numbers.
     """
 
     tree: Tree
     sources: tuple[NoisySource, ...]
     exact: Mapping[str, Rows] = field(default_factory=dict)
     blocks: Mapping[str, Tabulation] = field(default_factory=dict)
+    pieces: Mapping[str, Piece] = field(default_factory=dict)
+    counts: bool = True
 
     @property
     def size(self) -> int:
@@ -109,6 +117,16 @@ class Measurements:
         for source in self.sources:
             cells |= source.cells
         return cells
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        """The queries that are measured or exact, whole or in pieces."""
+        own = [query for query in self.cells if query not in self.blocks]
+        return tuple(dict.fromkeys(self.query_of(name) for name in own))
+
+    def query_of(self, name: str) -> str:
+        """Return the query that a name stands for: itself, or the one of which it is a piece."""
+        return self.pieces[name].query if name in self.pieces else name
 
     def told(self) -> tuple[tuple[Told, ...], Tree]:
         """Return what is known about each kind of unit, and the tree with these kinds: units of one kind are
@@ -147,12 +165,13 @@ class Estimates:
         held: bool | None = None,
         workers: SharedWork | None = None,
     ) -> None:
-        cells = given.cells
-        queries = tuple(query for query in cells if query not in given.blocks)
-        self.model = Model(attributes, queries, cells=cells, blocks=given.blocks)
+        self.model = Model(
+            attributes, given.queries, cells=given.cells, blocks=given.blocks, pieces=given.pieces
+        )
         self.given = given
         told, self.tree = given.told()
         self.shape, self.node = self.tree.folded()
+        self._check_size(len(told))
         self.solutions = self.model.solve(self.shape, told)
         self.view = View(self.model, self.shape, told, self.solutions)
         self.width = sum(component.size * component.copies for component in self.model.components)
@@ -162,6 +181,20 @@ class Estimates:
         self._passes: list[Passes] = []
         self._passes = self._solve(workers)
         self._check_exact()
+
+    def _check_size(self, kinds: int) -> None:
+        """Refuse variances that differ in so many ways that solving would take hours, or all memory."""
+        if not self.given.pieces:
+            return
+        largest = max(component.size for component in self.model.components)
+        numbers = max(self.shape.size, kinds) * sum(one.size**2 for one in self.model.components)
+        if largest > MOST_TOGETHER or numbers > MOST_SOLVED:
+            raise InputError(
+                f"the variances differ within queries, so {largest} cells must be solved together in each of "
+                f"{self.shape.size} areas that differ; at most {MOST_TOGETHER} cells, and {MOST_SOLVED:,} "
+                "entries of all matrices, are possible. State no attributes (then each cell is by itself), "
+                "take fewer areas, or give cells of a query one variance"
+            )
 
     def remeasured(self, sources: tuple[NoisySource, ...]) -> Estimates:
         """Return the estimates from other values of the same measurements; all exact counts are zero.
@@ -187,13 +220,14 @@ class Estimates:
             for start in range(0, len(who), step):
                 some = who[start : start + step]
                 values = self.model.projections[query].read(self.at(units[some]).x)
-                wrong = np.abs(values - rows[some]) > 1e-6 * (1.0 + np.abs(rows[some]))
+                scale = 1.0 if self.given.counts else np.abs(rows).max(initial=0.0)
+                wrong = np.abs(values - rows[some]) > 1e-6 * (scale + np.abs(rows[some]))
                 if wrong.any():
                     unit = units[some[int(np.argmax(wrong.any(axis=1)))]]
                     name = "" if self.tree.names is None else f" in area {self.tree.names[unit].as_py()!r}"
                     raise InputError(
-                        f"counts that are to be exact contradict each other: those of query {query!r}{name} "
-                        "cannot hold together with the others"
+                        "counts that are to be exact contradict each other: those of query "
+                        f"{self.given.query_of(query)!r}{name} cannot hold together with the others"
                     )
 
     def _solve(self, workers: SharedWork | None = None) -> list[Passes]:
@@ -355,11 +389,14 @@ class Estimates:
         """Return the estimates, a row for each unit, a column for each cell; nan if not determined."""
         return self.at().values(query)
 
-    def union(self, members: Sequence[int] | Integers) -> Union:
-        """Return the union of units that do not overlap, with its covariances."""
+    def union(self, members: Sequence[int] | Integers, weights: Floats | None = None) -> Union:
+        """Return the union of units that do not overlap, with its covariances; with `weights`, the weighted
+        sum of any units."""
         units = np.asarray(members, dtype=np.int64)
         if len(np.unique(units)) < len(units):
             raise InputError("an area names another twice")
+        if weights is not None:
+            return Union(self, units, np.asarray(weights, dtype=np.float64))
         inside = np.zeros(self.tree.size + 1, dtype=bool)
         inside[units] = True
         above = self.tree.parent[units]
@@ -367,7 +404,7 @@ class Estimates:
             if inside[above].any():
                 raise InputError("an area names another and one that lies within it")
             above = np.where(above >= 0, self.tree.parent[above], -1)
-        return Union(self, units)
+        return Union(self, units, np.ones(len(units)))
 
 
 @dataclass(frozen=True)
@@ -408,7 +445,7 @@ class UnitEstimates:
         if unknown.any():
             values = np.where(unknown[estimates.node[self.units]][:, projection.classes], np.nan, values)
         exact = view.variances(query, np.arange(estimates.shape.size)) == 0.0
-        if exact.any():  # a whole count, up to rounding
+        if exact.any() and estimates.given.counts:  # a whole count, up to rounding
             sure = exact[estimates.node[self.units]][:, projection.classes]
             values = np.where(sure, np.rint(values) + 0.0, values)
         return values
@@ -447,22 +484,28 @@ class UnitEstimates:
 
 
 class Union:
-    """A union of units: the sum of their estimates, with variances and covariances.
+    """A union of units, or a weighted sum of them: the sum of their estimates, with variances and
+    covariances.
 
     The sum is a weighted sum of the own beliefs of all units, which are independent.
     """
 
-    def __init__(self, estimates: Estimates, units: Integers) -> None:
+    def __init__(self, estimates: Estimates, units: Integers, factors: Floats) -> None:
         self._estimates = estimates
+        self.is_whole = estimates.given.counts and bool(np.all(factors == np.rint(factors)))
+        """Whether what is estimated is a whole number."""
+        self.is_positive = estimates.given.counts and bool(np.all(factors >= 0))
+        """Whether what is estimated cannot be below zero."""
         # replace a whole family by its parent, which may be determined even if its children are not
-        self.units = estimates.tree.merged(units)
-        self._x = [values.sum(axis=0)[None] for values in estimates.at(self.units).x]
+        self.units, self.factors = estimates.tree.merged(units, factors)
+        x = estimates.at(self.units).x
+        self._x = [np.tensordot(self.factors, values, axes=1)[None] for values in x]
 
     @cached_property
     def _weights(self) -> ByComponent:
         estimates = self._estimates
         return [
-            sum_weights(solution, estimates.tree, estimates.node, self.units)
+            sum_weights(solution, estimates.tree, estimates.node, self.units, self.factors)
             for solution in estimates.solutions
         ]
 
@@ -477,7 +520,9 @@ class Union:
         for A, solution in zip(self._weights, self._estimates.solutions, strict=True):
             rows = solution.open()[self._estimates.tree.kind] @ A
             sizes, directions = np.linalg.svd(np.linalg.qr(rows.reshape(-1, A.shape[2]), mode="r"))[1:]
-            kept = directions[: len(sizes)][sizes > 1e-8]
+            # a projector's share of a sum counts relative to the largest weight in the sum
+            scale = np.abs(self.factors).max(initial=0.0)
+            kept = directions[: len(sizes)][sizes > 1e-8 * scale]
             projectors.append((kept.T @ kept)[None])
         return projectors
 
@@ -493,7 +538,8 @@ class Union:
         nodes = np.unique(estimates.node[self.units])
         lost = estimates.view.undetermined(query, nodes)[:, projection.classes]
         values = projection.read(self._x)
-        values = np.where(self._exact(query)[:, projection.classes], np.rint(values) + 0.0, values)
+        if self.is_whole:
+            values = np.where(self._exact(query)[:, projection.classes], np.rint(values) + 0.0, values)
         return np.where(lost.any(axis=0), np.nan, values)
 
     def covariances(self, query: str, other: Union, its: str) -> Floats:
@@ -527,7 +573,7 @@ class Union:
         unit's interval."""
         estimates = self._estimates
         if len(self.units) == 1:
-            return estimates.at(self.units).widths(query, level)
+            return float(abs(self.factors[0])) * estimates.at(self.units).widths(query, level)
         noises, _ = self.shared(query, self, query)
         variances, classes = self.variances(query), estimates.model.projection(query).classes
         return shared_widths(noises, classes[None], np.zeros_like(variances), variances, level)

@@ -37,8 +37,9 @@ import numpy as np
 
 from discreet.estimation.laws import traits
 from discreet.estimation.model import size_of
+from discreet.estimation.normal import UNIT, Law, Normal
 from discreet.estimation.tree import Floats, Integers, Numbers
-from discreet.noise import DiscreteLaplace, Noise
+from discreet.noise import DiscreteLaplace
 
 if TYPE_CHECKING:
     from discreet.estimation.estimates import Estimates
@@ -166,7 +167,7 @@ def tail_of_largest(size: float, own: tuple[float, bool], share: float, rest: tu
     return min(1.0, 2 * math.exp(float(bound.min())))
 
 
-def _proxy(law: Noise) -> tuple[float, bool]:
+def _proxy(law: Law) -> tuple[float, bool]:
     """Return the proxy of a noise in units of its variance, and whether it is Laplace.
 
     The transform of discrete Laplace noise of ratio p is 1/(1 - v (cosh t - 1)), v its variance, which is at
@@ -179,7 +180,7 @@ def _proxy(law: Noise) -> tuple[float, bool]:
     return max(traits(law).proxy / size, 1.0), False
 
 
-def _kurtosis(law: Noise) -> float:
+def _kurtosis(law: Law) -> float:
     """Return the excess kurtosis of a noise, without its sign."""
     one = traits(law)
     return float(one.fourth / one.variance**2)
@@ -208,7 +209,7 @@ class _Tally:
     """The largest M_ii."""
     across: float = 0.0
     """The largest M_ii (1 - M_ii): a bound on B_ii for other queries."""
-    laws: set[Noise] = field(default_factory=set)
+    laws: set[Law] = field(default_factory=set)
     top: list[Top] = field(default_factory=list)
 
 
@@ -224,7 +225,7 @@ class Residuals:
         self._sizes: dict[tuple[int, str], Floats] = {}
         self._expect()
 
-    def _laws(self, release: int) -> list[Mapping[str, Noise]]:
+    def _laws(self, release: int) -> list[Mapping[str, Law]]:
         """Return the laws of a source by kind of unit."""
         given = self._estimates.given
         return [given.sources[release].laws[given.tree.kind[unit]] for unit in self._first]
@@ -262,17 +263,18 @@ class Residuals:
                     tally.w = max(min(tally.d - float(known), tally.d), tally.squares, 1e-300)
                     tally.steepest = float(part.max(initial=0.0))
                     tally.across = float((part * (1 - part)).max(initial=0.0))
-                    tally.laws = {laws[kind][query] for kind in np.unique(shape.kind[here]).tolist()}
+                    own = (laws[kind][query] for kind in np.unique(shape.kind[here]).tolist())
+                    tally.laws = {UNIT if isinstance(law, Normal) else law for law in own}
                     self.tallies[code, query, release] = tally
 
     def _products(self) -> list[tuple[Floats, Floats]]:
         """Return by component P and P J P at each node, J the information of the unit itself."""
         found = self._estimates
         products = []
-        for component, solution in zip(found.model.components, found.solutions, strict=True):
-            own = [found.model.kind(told, component).information for told in found.view.told]
+        own = found.model.information(found.view.told)
+        for information, solution in zip(own, found.solutions, strict=True):
             P = solution.P
-            products.append((P, P @ np.stack(own)[found.shape.kind] @ P))
+            products.append((P, P @ information[found.shape.kind] @ P))
         return products
 
     def _outside(self, query: str, size: Floats, shared: Sequence[tuple[Floats, Floats]]) -> Floats:
@@ -442,6 +444,8 @@ class NamedResiduals:
     unit: Callable[[int], str]
     cell: Callable[[str, int], str]
     release: Sequence[int]
+    query: Callable[[str], str] = str
+    """The query of which a measured table is a piece, or it itself."""
 
 
 def fit_of(groups: Sequence[NamedResiduals]) -> Fit:
@@ -468,7 +472,7 @@ def fit_of(groups: Sequence[NamedResiduals]) -> Fit:
         rows.append(
             QueryFit(
                 group.levels[tally.level],
-                tally.query,
+                group.query(tally.query),
                 group.release[tally.release],
                 tally.cells,
                 tally.chi_square,
@@ -519,7 +523,7 @@ def _largest_of(
                     Residual(
                         group.unit(unit),
                         group.levels[tally.level],
-                        tally.query,
+                        group.query(tally.query),
                         group.cell(tally.query, cell),
                         group.release[tally.release],
                         measured,

@@ -32,11 +32,11 @@ from discreet.estimation.laws import (
     traits,
 )
 from discreet.estimation.model import ApartProjection, CellPairs, Model, Told, size_of
+from discreet.estimation.normal import UNIT, Law, Normal, all_normal
 from discreet.estimation.projection import Projection
 from discreet.estimation.solution import Solution
 from discreet.estimation.tree import Floats, Integers, Tree
 from discreet.estimation.weights import AT_ONCE, Branches, Reached, least_noise
-from discreet.noise import Noise
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Shared:
 
     weights: Floats
     """A row for each noise, two columns."""
-    laws: tuple[Noise, ...]
+    laws: tuple[Law, ...]
     law: Integers
     """The index of the law of each noise."""
     times: Floats
@@ -58,18 +58,24 @@ class Shared:
     relative: float = np.inf
 
     @classmethod
-    def unknown(cls, laws: Sequence[Noise], relative: float) -> Shared:
+    def unknown(cls, laws: Sequence[Law], relative: float) -> Shared:
         """Return noises of which only the laws are known, and a bound on their weights."""
         none = np.zeros(0)
         return cls(np.zeros((0, 2)), tuple(laws), none.astype(np.int64), none, (np.inf, np.inf), relative)
 
     @classmethod
+    def normal(cls) -> Shared:
+        """Return noises that are all normal: their variance, which is known, is all that matters."""
+        none = np.zeros(0)
+        return cls(np.zeros((0, 2)), (UNIT,), none.astype(np.int64), none)
+
+    @classmethod
     def of(
         cls,
-        parts: Sequence[tuple[Floats, Noise, float]],
+        parts: Sequence[tuple[Floats, Law, float]],
         left_out: tuple[float, float] = (0.0, 0.0),
         relative: float = np.inf,
-        others: Sequence[Noise] = (),
+        others: Sequence[Law] = (),
     ) -> Shared:
         """Collect noises given as pairs of weights, law and multiplicity, merging those of equal weights.
         Noises left out may have the laws `others`."""
@@ -231,21 +237,28 @@ class Ends:
     moved: NDArray[np.bool_]
 
 
-def count_ends(estimate: Floats, width: Floats) -> Ends:
+def count_ends(
+    estimate: Floats,
+    width: Floats,
+    whole: NDArray[np.bool_] | bool = True,
+    positive: NDArray[np.bool_] | bool = True,
+) -> Ends:
     """Return intervals for counts: ends rounded inwards to whole numbers, none below zero.
 
     An interval that becomes empty is replaced by the nearest non-negative whole number. A count at the very
-    end is inside, even if floating-point rounding puts it just outside.
+    end is inside, even if floating-point rounding puts it just outside. What is not `whole` is not rounded,
+    and what is not `positive` may be below zero.
 
     >>> ends = count_ends(np.array([4.3, -3.0]), np.array([1.5, 1.0]))
     >>> ends.lower.tolist(), ends.upper.tolist(), ends.moved.tolist()
     ([3.0, 0.0], [5.0, 0.0], [False, True])
     """
-    slack = _rounding(estimate)
-    lower = np.maximum(np.ceil(estimate - width - slack), 0.0)
-    upper = np.floor(estimate + width + slack)
+    slack, least = _rounding(estimate), np.where(positive, 0.0, -np.inf)
+    lower, upper, nearest = estimate - width, estimate + width, estimate
+    lower = np.maximum(np.where(whole, np.ceil(lower - slack), lower), least)
+    upper = np.where(whole, np.floor(upper + slack), upper)
     moved = upper < lower
-    nearest = np.maximum(np.rint(estimate), 0.0)
+    nearest = np.maximum(np.where(whole, np.rint(nearest), nearest), least)
     return Ends(np.where(moved, nearest, lower), np.where(moved, nearest, upper), moved)
 
 
@@ -380,6 +393,8 @@ class View:
         """Yield the noises at the node itself: the weight of a noise is the covariance of the measured cell
         with the estimate, divided by the variance of the noise."""
         yield self._no_terms
+        if self._is_normal:
+            return
         projection = self.model.projection(query)
         every = np.arange(self.shape.size)
         for start in range(0, len(some), MOST_CLASSES):
@@ -396,6 +411,8 @@ class View:
     def _find_terms(self, query: str, wanted: NDArray[np.bool_]) -> Iterator[Terms]:
         """Yield the noises that matter in the wanted classes of cells (node, class)."""
         yield self._no_terms
+        if self._is_normal:
+            return
         sets, of = np.unique(wanted, axis=0, return_inverse=True)
         if len(sets) > MOST_SETS:
             yield from self._find_some(query, wanted)
@@ -429,8 +446,7 @@ class View:
     ) -> Iterator[Terms]:
         """Yield the noises of units that enter estimates at nodes with more than the `least` weights."""
         classes, laws = len(projection.class_sizes), self.unknown.laws
-        sizes = np.array([size_of(law) for law in laws])
-        for measured, codes in self._measured:
+        for measured, codes, factors in self._measured:
             seen, code = self.model.projections[measured], codes[self.shape.kind[reached.node]]
             has = np.flatnonzero(code >= 0)
             if not has.size:
@@ -439,7 +455,7 @@ class View:
             for got in every.portions(len(columns.classes) * math.prod(seen.widths)):
                 law = codes[self.shape.kind[got.node]]
                 weights, counts = seen.weights(projection, got.weights, columns)
-                weights /= sizes[law][:, None, None]
+                weights *= factors[self.shape.kind[got.node]][:, None, None]
                 weights = np.abs(weights)
                 floor = 0.0 if least is None else least[got.place][:, :, None]
                 entry, rank, alike = np.nonzero((weights > floor) & (counts > 0))
@@ -448,18 +464,29 @@ class View:
                 yield Terms(row, weights[entry, rank, alike], law[entry], times, laws)
 
     @cached_property
-    def _measured(self) -> list[tuple[str, Integers]]:
-        """The measured queries, with the index of the noise law for each kind of unit, -1 for none. A query
-        that a kind measures twice is listed twice."""
-        codes_of: dict[tuple[str, int], Integers] = {}
+    def _is_normal(self) -> bool:
+        """Whether every noise is normal, so that no law but the normal one can come out."""
+        return all_normal(law for told in self.told for _, law in told.laws)
+
+    @cached_property
+    def _measured(self) -> list[tuple[str, Integers, Floats]]:
+        """The measured queries, with the index of the noise law for each kind of unit, -1 for none, and what
+        turns a covariance into a weight: 1 / variance, times the standard deviation if the noise is normal
+        and taken as one of variance 1. A query that a kind measures twice is listed twice."""
+        found: dict[tuple[str, int], tuple[Integers, Floats]] = {}
         place = {law: code for code, law in enumerate(self.unknown.laws)}
         for kind, told in enumerate(self.told):
-            asked: list[str] = []
+            asked: dict[str, int] = {}
             for query, law in told.laws:
-                key = query, asked.count(query)
-                asked.append(query)
-                codes_of.setdefault(key, np.full(len(self.told), -1))[kind] = place[law]
-        return [(query, codes) for (query, _), codes in codes_of.items()]
+                key = query, asked.get(query, 0)
+                asked[query] = key[1] + 1
+                if key not in found:
+                    found[key] = np.full(len(self.told), -1), np.zeros(len(self.told))
+                codes, factors = found[key]
+                normal = isinstance(law, Normal)
+                codes[kind] = place[UNIT if normal else law]
+                factors[kind] = size_of(law) ** (-0.5 if normal else -1.0)
+        return [(query, *arrays) for (query, _), arrays in found.items()]
 
     @cached_property
     def _no_terms(self) -> Terms:
@@ -468,10 +495,12 @@ class View:
 
     def shared(self, cells: CellPairs, nodes: Integers) -> list[Shared]:
         """Return the noises in pairs of cells at some nodes, pair by pair."""
+        if self._is_normal:
+            return [Shared.normal()] * (len(cells.distinct) * len(nodes))
         noises: list[Shared] = []
         room = MOST_WEIGHTS // max(1, len(cells.distinct))
         for pair in cells.distinct:
-            parts: dict[int, list[tuple[Floats, Noise, float]]] = {int(node): [] for node in nodes}
+            parts: dict[int, list[tuple[Floats, Law, float]]] = {int(node): [] for node in nodes}
             rows = [np.hstack(sides) for sides in zip(*pair, strict=True)]
             lengths = [np.repeat(np.eye(2), row.shape[1] // 2, axis=0) for row in rows]
             variances = np.zeros((self.shape.size, 2))
@@ -489,10 +518,11 @@ class View:
                         return [self.unknown] * (len(cells.distinct) * len(nodes))
                     for got in reached.portions(seen.cells):
                         sides = zip(*(np.split(one, 2, axis=2) for one in got.weights), strict=True)
-                        pairs = np.stack([seen.read(list(side)) for side in sides], axis=2) / size_of(law)
+                        pairs = np.stack([seen.read(list(side)) for side in sides], axis=2)
+                        pairs *= size_of(law) ** (-0.5 if isinstance(law, Normal) else -1.0)
                         entries = zip(nodes[got.place].tolist(), pairs, got.times.tolist(), strict=True)
                         for node, weights, times in entries:
-                            parts[node].append((weights, law, times))
+                            parts[node].append((weights, UNIT if isinstance(law, Normal) else law, times))
             for node, some in parts.items():
                 one, two = left_out[node].tolist()
                 noises.append(Shared.of(some, (one, two), self.unknown.relative, self.unknown.laws))
@@ -504,6 +534,8 @@ class View:
         """Return the noises in pairs of cells of two sums of units, with these weights of own beliefs.
 
         Only the units that matter are listed, and only the strongest of them if they are too many."""
+        if self._is_normal:
+            return [Shared.normal()] * len(cells.distinct)
         back = [np.swapaxes(solution.beliefs.h[kinds], 1, 2) for solution in self.solutions]
         by_side = [[turn @ A for turn, A in zip(back, by_component, strict=True)] for by_component in sums]
         asked = np.array(
@@ -525,16 +557,19 @@ class View:
             matters = np.any(bounds[order] > enough, axis=1) & (np.cumsum(asked[kinds[order]]) <= room)
             near, far = order[matters], order[~matters]
             parts = []
-            for kind, told in enumerate(self.told):
-                units = near[kinds[near] == kind]
-                moved = [
-                    [A[units] @ row for A, row in zip(side, rows, strict=True)]
-                    for side, rows in zip(by_side, pair, strict=True)
-                ]
-                for measured, law in told.laws:
-                    seen = self.model.projections[measured]
-                    weights = [seen.read(side).ravel() / size_of(law) for side in moved]
-                    parts.append((np.column_stack(weights), law, 1.0))
+            sides = [
+                [A[near] @ row for A, row in zip(side, rows, strict=True)]
+                for side, rows in zip(by_side, pair, strict=True)
+            ]
+            for measured, codes, factors in self._measured:
+                seen, code = self.model.projections[measured], codes[kinds[near]]
+                has = np.flatnonzero(code >= 0)
+                factor = factors[kinds[near[has]]][:, None]
+                moved = [[one[has] for one in side] for side in sides]
+                weights = np.stack([seen.read(side) * factor for side in moved], axis=2)
+                for law in np.unique(code[has]).tolist():
+                    its = weights[code[has] == law].reshape(-1, 2)
+                    parts.append((its, self.unknown.laws[law], 1.0))
             one, two = bounds[far].max(axis=0, initial=0.0).tolist()
             noises.append(Shared.of(parts, (one, two), self.unknown.relative, self.unknown.laws))
         return noises
@@ -547,12 +582,19 @@ class View:
     def unknown(self) -> Shared:
         """Noises of which only a bound on the weights is known: the weight a of a noise satisfies
         a^2 <= var(estimate) var(measured cell) / s^2, with s the variance of the noise."""
-        most = 0.0
+        most, least = 0.0, dict[str, Floats]()
         for kind, told in enumerate(self.told):
-            nodes = np.flatnonzero(self.shape.kind == kind)
             for query, size in told.variances:
-                most = max(most, float(self.variances(query, nodes).max(initial=0.0)) / size**2)
-        laws = dict.fromkeys(law for told in self.told for _, law in told.laws)
+                if query not in least:
+                    least[query] = np.full(len(self.told), np.inf)
+                least[query][kind] = min(least[query][kind], size)
+        for query, sizes in least.items():
+            measured = np.flatnonzero(np.isfinite(sizes)[self.shape.kind])
+            variances = self.variances(query, measured).max(axis=1, initial=0.0)
+            share = variances / sizes[self.shape.kind[measured]] ** 2
+            most = max(most, float(share.max(initial=0.0)))
+        every = (law for told in self.told for _, law in told.laws)
+        laws = dict.fromkeys(UNIT if isinstance(law, Normal) else law for law in every)
         return Shared.unknown(list(laws), math.sqrt(most))
 
 

@@ -10,7 +10,9 @@ The remainder D = sum of (w - p d) N is small; its bound is added to the half-wi
 *With a Gaussian.* Many fine terms are Gaussian together: either their weights are negligible (NEGLIGIBLE
 standard deviations of E; half of the largest is added to the half-width), or the terms finer still have a
 standard deviation of SMOOTH times the weight, so that every image of the noise's lattice in the frequencies
-is below 1e-6. The other terms keep their own law. If there are none, E is Gaussian.
+is below 1e-6. The other terms keep their own law. If there are none, E is Gaussian. Terms that are normal
+themselves have no lattice: they are part of the Gaussian whatever their weights, and hide finer and coarser
+weights alike.
 
 Any probability left out is added to the level, so that P(|E| <= half-width) >= level holds.
 """
@@ -26,8 +28,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.estimation.normal import Law, Normal, all_normal
 from discreet.estimation.tree import Floats, Integers
-from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
+from discreet.noise import DiscreteGaussian, DiscreteLaplace
 
 SMOOTH = 1.7
 """Finer terms hide a weight if their standard deviation is this many weights: e^-(1.7 pi)^2/2 is 6e-7."""
@@ -72,8 +75,10 @@ class Traits(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def traits(law: Noise) -> Traits:
+def traits(law: Law) -> Traits:
     """Return the properties of a noise."""
+    if isinstance(law, Normal):
+        return Traits(law.variance, 0.0, law.variance, law.variance, 0.0)
     variance = max(law.true_variance(), 1e-20)
     flat = float(transform(law, np.array([math.pi]))[0])
     # positive, so that it is not taken for no noise
@@ -91,12 +96,14 @@ def traits(law: Noise) -> Traits:
     return Traits(variance, fourth, smooth, variance, max(1.0, math.sqrt(variance)))
 
 
-def transform(law: Noise, angle: Floats) -> Floats:
+def transform(law: Law, angle: Floats) -> Floats:
     """Return E cos(angle N) of noise N; it is positive.
 
     >>> transform(DiscreteGaussian(1), np.array([0.0, 1.0])).round(6).tolist()
     [1.0, 0.606532]
     """
+    if isinstance(law, Normal):
+        return np.asarray(np.exp(-0.5 * law.variance * angle * angle), dtype=np.float64)
     turn = np.abs(angle - 2 * math.pi * np.rint(angle / (2 * math.pi)))
     if isinstance(law, DiscreteGaussian):
         size = float(law.variance)
@@ -116,7 +123,7 @@ def transform(law: Noise, angle: Floats) -> Floats:
     return np.asarray(value, dtype=np.float64)
 
 
-Part = tuple[Integers, Floats, Noise, Floats | float]
+Part = tuple[Integers, Floats, Law, Floats | float]
 """Entries of one law: rows of the errors, weights, the law, and multiplicities."""
 
 
@@ -131,7 +138,7 @@ class Terms:
     weight: Floats
     law: Integers
     times: Floats
-    laws: tuple[Noise, ...]
+    laws: tuple[Law, ...]
 
     @classmethod
     def of(cls, parts: Sequence[Part]) -> Terms:
@@ -199,16 +206,18 @@ class Errors:
         self._kept: tuple[Integers, Floats, Floats, Floats, Floats] | None = None
         rows = len(variances)
         whole, smooth, peaks = np.zeros(rows), np.zeros(rows * BINS), np.zeros(rows * BINS)
+        normal, seen = np.zeros(rows), list[Law]()
         kept: list[Terms] = []
         least, peak, share = np.inf, 0.0, 0.8
         with np.errstate(divide="ignore"):
             scale = np.where(self._size > 0, 1 / self._size, 0.0)
-        laws: tuple[Noise, ...] | None = None
+        laws: tuple[Law, ...] | None = None
         for terms in listed:
             if terms.laws is not laws:
                 laws, known = terms.laws, _columns(terms.laws)
+                seen += laws
             law = terms.law
-            least = min(least, known.variance.min(initial=np.inf))
+            least = min(least, known.variance[~known.normal].min(initial=np.inf))
             peak = max(peak, (known.fourth / known.variance).max(initial=0.0))
             share = min(share, (known.smooth / known.variance).min(initial=1.0))
             if not law.size:
@@ -216,7 +225,13 @@ class Errors:
                 continue
             relative = terms.weight * scale[terms.row]
             square = terms.times * relative**2
-            whole += np.bincount(terms.row, weights=square * known.variance[law], minlength=rows)
+            shares = square * known.variance[law]
+            whole += np.bincount(terms.row, weights=shares, minlength=rows)
+            if known.normal.any():
+                mine = known.normal[law]
+                normal += np.bincount(terms.row, weights=shares * mine, minlength=rows)
+                terms = terms.some(np.flatnonzero(~mine))
+                law, relative, square = terms.law, relative[~mine], square[~mine]
             place = terms.row * BINS + _bin(relative)
             smooth += np.bincount(place, weights=square * known.smooth[law], minlength=rows * BINS)
             fourth = square * relative**2 * known.fourth[law]
@@ -227,6 +242,9 @@ class Errors:
         bound = np.full(rows, NEGLIGIBLE) if unlisted is None else unlisted * scale
         if least < np.inf:
             bound = np.minimum(bound, np.sqrt(rest / least))
+        if all_normal(seen):
+            normal, rest = normal + rest, np.zeros(rows)
+        self._normal, self._pure = normal, normal >= 1 - 1e-9
         by_bin = smooth.reshape(rows, BINS), peaks.reshape(rows, BINS)
         calm = by_bin[1].sum(axis=1) + rest * bound**2 * peak <= PEAKED
         self._divide(*by_bin, (rest, share * rest, bound), Terms.together(kept), calm)
@@ -247,7 +265,7 @@ class Errors:
         every = np.arange(len(rest))
         other = _bin(bound)
         smooth[every, other] += least
-        finer = np.cumsum(smooth, axis=1) - smooth
+        finer = np.cumsum(smooth, axis=1) - smooth + self._normal[:, None]
         hidden = finer >= (SMOOTH * EDGES) ** 2
         # unlisted terms cannot be coarse, whatever their bound
         full = (smooth > 0) & ((rest == 0)[:, None] | (np.arange(BINS) != other[:, None]))
@@ -273,9 +291,15 @@ class Errors:
         fine = whole - np.bincount(self._terms.row, weights=parts, minlength=len(rest))
         self._fine = np.sqrt(np.where(fine > 1e-9 * whole, fine, 0.0))
 
+    def _quantiles(self, level: float) -> Floats:
+        """Return half-widths of Gaussian errors in standard deviations; where all is normal, nothing is
+        left out."""
+        padded = normal_quantile(_padded(level, LEFT_OUT))
+        return np.where(self._pure, normal_quantile(level), padded)
+
     def settled_widths(self, level: float) -> Floats:
         """Return the half-widths of `settled` errors: Gaussian, whatever the unlisted terms are."""
-        return normal_quantile(_padded(level, LEFT_OUT)) * self._size + self._lattice / 2
+        return self._quantiles(level) * self._size + self._lattice / 2
 
     def safe_widths(self, level: float) -> Floats:
         """Return half-widths that cover whatever law the weights not hidden by finer terms have: half of the
@@ -290,12 +314,12 @@ class Errors:
         begin = np.searchsorted(terms.row, np.arange(rows + 1))
         many = np.diff(begin)
         plain = (many == 0) & (self._size > 0)
-        half[plain] = normal_quantile(_padded(level, LEFT_OUT)) * self._size[plain]
+        half[plain] = (self._quantiles(level) * self._size)[plain]
         smoothed = (many > 0) & (fine >= 1e-3 * self._size)
         target = _padded(level, LEFT_OUT)
         for at, t, phi, step, reach in self._series(np.flatnonzero(smoothed)):
             half[at] = _crossing(t, phi, step, reach, target)
-        alike: dict[tuple[tuple[Noise, float], ...], list[int]] = {}
+        alike: dict[tuple[tuple[Law, float], ...], list[int]] = {}
         for row in np.flatnonzero((many > 0) & ~smoothed).tolist():
             mine = slice(begin[row], begin[row + 1])
             laws = [terms.laws[code] for code in terms.law[mine].tolist()]
@@ -387,11 +411,15 @@ class _Known:
     smooth: Floats
     proxy: Floats
     scale: Floats
+    normal: NDArray[np.bool_]
 
 
-def _columns(laws: Sequence[Noise]) -> _Known:
+@lru_cache(maxsize=8)
+def _columns(laws: tuple[Law, ...]) -> _Known:
     columns = np.array([traits(law) for law in laws], dtype=np.float64).reshape(-1, 5).T
-    return _Known(*columns)
+    variance, fourth, smooth, proxy, scale = columns
+    normal = np.array([isinstance(law, Normal) for law in laws], dtype=np.bool_)
+    return _Known(variance, fourth, smooth, proxy, scale, normal)
 
 
 def _reach(entries: Terms, known: _Known, nats: float, rows: int, leftover: Floats | None = None) -> Floats:
@@ -434,12 +462,12 @@ def _crossing(t: Floats, phi: Floats, step: Floats, reach: Floats, level: float)
 
 
 @lru_cache(maxsize=256)
-def _outcomes(noises: tuple[tuple[Noise, float], ...]) -> tuple[Floats, Floats] | None:
+def _outcomes(noises: tuple[tuple[Law, float], ...]) -> tuple[Floats, Floats] | None:
     """Return all outcomes of a few noises, each with a multiplicity, one row per outcome, with their
     probabilities; None if there are too many. The probability left out is below 1e-11."""
     values, chances = np.zeros((1, 0)), np.ones(1)
     for law, often in noises:
-        if often != round(often) or law.true_variance() * often > 100:
+        if isinstance(law, Normal) or often != round(often) or law.true_variance() * often > 100:
             return None
         far = math.ceil(14 * math.sqrt(law.true_variance())) + 8
         single = law.pmf(np.arange(-far, far + 1))
@@ -497,7 +525,7 @@ def _lattice_width(entries: Terms, fine: float, known: _Known, level: float) -> 
 
 
 @lru_cache(maxsize=32)
-def _log_transform(law: Noise, many: int) -> Floats:
+def _log_transform(law: Law, many: int) -> Floats:
     """Return the logarithm of a noise's transform at `many` equally spaced angles."""
     angle: Floats = 2 * math.pi / many * np.arange(many, dtype=np.float64)
     return np.log(np.maximum(transform(law, angle), 1e-300))
@@ -526,7 +554,7 @@ def _best_step(entries: Terms, reach: float, known: _Known) -> tuple[float, floa
     return float(steps[best]), float(left[best])
 
 
-def safe_quantile(laws: Sequence[Noise], level: float) -> float:
+def safe_quantile(laws: Sequence[Law], level: float) -> float:
     """Return a half-width, in standard deviations, that is safe for any sum of fine noises with these laws.
 
     The law of a sum of Laplace noises lies between a single one and a Gaussian. For discrete Gaussian noise
@@ -535,7 +563,7 @@ def safe_quantile(laws: Sequence[Noise], level: float) -> float:
     >>> [round(safe_quantile([law], 0.95), 3) for law in (DiscreteGaussian(10), DiscreteLaplace(2))]
     [1.96, 2.118]
     """
-    known = _columns(laws)
+    known = _columns(tuple(laws))
     quantile = normal_quantile(_padded(level, LEFT_OUT))
     if known.scale.any():
         quantile = max(quantile, -math.log(1 - level) / math.sqrt(2))

@@ -271,20 +271,26 @@ def _own(kinds: Sequence[Evidence], spaces: Spaces) -> Own:
     size, many = spaces.size, len(kinds)
     space, exact = np.zeros(many, dtype=np.int64), np.full(many, spaces.nothing)
     of_h, of_t, own_cov = (np.zeros((many, size, size)) for _ in range(3))
+    alike: dict[tuple[bytes, bytes], list[int]] = {}
     for place, kind in enumerate(kinds):
-        space[place] = spaces.range(kind.measured)
-        U = _rows(spaces.projectors[space[place]]).T
-        V = U @ np.linalg.inv(U.T @ kind.information @ U) @ U.T
-        of_h[place] = own_cov[place] = V
-        if kind.exact is not None and np.any(kind.exact):
-            held = spaces.range(kind.exact)
-            A = _rows(spaces.projectors[held]).T
-            reach = A @ np.linalg.inv(A.T @ kind.exact @ A) @ A.T
-            none = np.zeros((1, size, size))
-            space[place], exact[place], X1, X2, covariance = combine(
-                spaces, int(space[place]), spaces.nothing, V[None], held, held, none
+        held = kind.exact if kind.exact is not None and np.any(kind.exact) else np.zeros(0)
+        alike.setdefault((kind.measured.tobytes(), held.tobytes()), []).append(place)
+    for places in alike.values():
+        first = kinds[places[0]]
+        number = spaces.range(first.measured)
+        U = _rows(spaces.projectors[number]).T
+        information = np.stack([kinds[place].information for place in places])
+        V = U @ np.linalg.inv(U.T @ information @ U) @ U.T
+        space[places] = number
+        of_h[places] = own_cov[places] = V
+        if first.exact is not None and np.any(first.exact):
+            holds = spaces.range(first.exact)
+            A = _rows(spaces.projectors[holds]).T
+            reach = A @ np.linalg.inv(A.T @ first.exact @ A) @ A.T
+            space[places], exact[places], X1, X2, own_cov[places] = combine(
+                spaces, number, spaces.nothing, V, holds, holds, np.zeros_like(V)
             )
-            own_cov[place], of_h[place], of_t[place] = covariance[0], X1[0] @ V, X2[0] @ reach
+            of_h[places], of_t[places] = X1 @ V, X2 @ reach
     return Own(space, exact, of_h, of_t, own_cov)
 
 
@@ -308,14 +314,10 @@ def _held(shape: Tree, spaces: Spaces, own: Integers, below: Integers) -> Intege
     for node in np.flatnonzero(shape.parent >= 0).tolist():
         families.setdefault(int(shape.parent[node]), []).append(node)
     for above, family in sorted(families.items()):
-        often: dict[int, float] = {}
-        for node in family:
-            often[int(below[node])] = often.get(int(below[node]), 0.0) + float(shape.count[node])
-        for node in family:
-            others = {space for space, many in often.items() if many > (space == below[node])}
-            outside = spaces.meet(frozenset([int(around[above]), *others]))
-            held[node] = spaces.join(int(below[node]), outside)
-            around[node] = spaces.join(int(own[node]), outside)
+        outside = _shared(spaces, int(around[above]), below[family], shape.count[family])
+        for node, space in zip(family, outside, strict=True):
+            held[node] = spaces.join(int(below[node]), space)
+            around[node] = spaces.join(int(own[node]), space)
     return held
 
 
@@ -328,28 +330,57 @@ def _from_outside(shape: Tree, solution: Solution, exact: Integers) -> None:
     names = ("around_own", "around_out", "out", "x_up", "x_out")
     outer = {name: np.zeros_like(V) for name in names}
     outer["around_own"][:] = outer["x_up"][:] = np.eye(spaces.size)
-    children: dict[int, list[int]] = {}
-    for node in range(shape.size):
-        if shape.parent[node] >= 0:
-            children.setdefault(int(shape.parent[node]), []).append(node)
-    for u, family in sorted(children.items()):
-        for i in family:
-            others = [(j, shape.count[j] - (j == i)) for j in family if shape.count[j] > (j == i)]
-            through = spaces.meet(frozenset([int(around_space[u]), *(int(space[j]) for j, _ in others)]))
-            held = spaces.meet(frozenset([int(around_exact[u]), *(int(exact[j]) for j, _ in others)]))
-            Pi = spaces.projectors[through]
-            out = Pi @ (around[u] + sum((many * V[j] for j, many in others), np.zeros(()))) @ Pi
+    for part in shape.depths[1:]:
+        nodes = np.arange(part.start, part.stop)
+        nodes = nodes[np.argsort(shape.parent[part], kind="stable")]
+        above = shape.parent[nodes]
+        out, through, held = np.zeros((len(nodes), spaces.size, spaces.size)), nodes.copy(), nodes.copy()
+        edges = np.flatnonzero(np.diff(above, prepend=-1, append=-1))
+        for a, b in pairwise(edges.tolist()):
+            u, family = int(above[a]), nodes[a:b]
+            out[a:b] = around[u] + _of_others(V[family], shape.count[family])
+            through[a:b] = _shared(spaces, int(around_space[u]), space[family], shape.count[family])
+            held[a:b] = _shared(spaces, int(around_exact[u]), exact[family], shape.count[family])
+        kinds = shape.kind[nodes]
+        keys = np.column_stack(
+            [space[nodes], exact[nodes], through, held, own.space[kinds], own.exact[kinds]]
+        )
+        distinct, of = np.unique(keys, axis=0, return_inverse=True)
+        for number, (one, one_exact, Pi_of, Pi_exact, mine, mine_exact) in enumerate(distinct.tolist()):
+            at = np.flatnonzero(of.ravel() == number)
+            i, Pi = nodes[at], spaces.projectors[Pi_of]
+            outside = Pi @ out[at] @ Pi
             outer["out"][i] = Pi
-            known[i], _, x_up, x_out, covariance = combine(
-                spaces, int(space[i]), int(exact[i]), V[i][None], through, held, out[None]
+            known[i], _, outer["x_up"][i], outer["x_out"][i], P[i] = combine(
+                spaces, one, one_exact, V[i], Pi_of, Pi_exact, outside
             )
-            outer["x_up"][i], outer["x_out"][i], P[i] = x_up[0], x_out[0], covariance[0]
-            k = shape.kind[i]
-            around_space[i], around_exact[i], by_own, by_out, covariance = combine(
-                spaces, int(own.space[k]), int(own.exact[k]), own.V[k][None], through, held, out[None]
+            around_space[i], around_exact[i], by_own, by_out, around[i] = combine(
+                spaces, mine, mine_exact, own.V[kinds[at]], Pi_of, Pi_exact, outside
             )
-            outer["around_own"][i], outer["around_out"][i], around[i] = by_own[0], by_out[0], covariance[0]
+            outer["around_own"][i], outer["around_out"][i] = by_own, by_out
     solution.known, solution.outer = known, outer
+
+
+def _of_others(V: Floats, count: Floats) -> Floats:
+    """Return for each member of a family the sum over its siblings, without taking differences of sums."""
+    many = count[:, None, None] * V
+    before, after = np.cumsum(many, axis=0), np.cumsum(many[::-1], axis=0)[::-1]
+    total: Floats = (count - 1.0)[:, None, None] * V
+    total[1:] += before[:-1]
+    total[:-1] += after[1:]
+    return total
+
+
+def _shared(spaces: Spaces, above: int, space: Integers, count: Floats) -> list[int]:
+    """Return for each member of a family what the parent and all of its siblings have in common."""
+    often: dict[int, float] = {}
+    for one, many in zip(space.tolist(), count.tolist(), strict=True):
+        often[one] = often.get(one, 0.0) + many
+    found = {}
+    for one in often:
+        others = (other for other, many in often.items() if many > (other == one))
+        found[one] = spaces.meet(frozenset([above, *others]))
+    return [found[one] for one in space.tolist()]
 
 
 class Passes:
@@ -411,16 +442,18 @@ def tree_estimate(
     return Passes(solution, tree, node, solution.own(tree.kind, h, t)).x
 
 
-def sum_weights(solution: Solution, tree: Tree, node: Integers, units: Integers) -> Floats:
+def sum_weights(
+    solution: Solution, tree: Tree, node: Integers, units: Integers, weights: Floats | None = None
+) -> Floats:
     """Return A (unit, size, size) such that the sum of A'z over all units, with z their own beliefs, is the
-    sum of the estimates of `units`.
+    sum of the estimates of `units`, or their weighted sum.
 
     This runs the passes backwards. Own beliefs are independent, with covariances `own_cov`, so the sum of
     A'VB is the covariance of two such sums, whatever is measured at the units themselves.
     """
     parent, size = tree.parent, solution.spaces.size
     x, z, S, own, around = (np.zeros((tree.size, size, size)) for _ in range(5))
-    x[units] = np.eye(size)
+    x[units] = np.eye(size) if weights is None else weights[:, None, None] * np.eye(size)
     for part in reversed(tree.depths[1:]):
         at = node[part]
         begin = np.flatnonzero(np.diff(parent[part], prepend=-1))

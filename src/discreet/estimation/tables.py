@@ -50,6 +50,10 @@ class WholeTables:
     cells; without them each query is settled over the tree separately, where it is determined."""
 
     def __init__(self, estimates: Estimates) -> None:
+        given = estimates.given
+        if given.pieces or not given.counts:
+            reason = "variances that differ within a query" if given.counts else "values that are not counts"
+            raise InputError(f"whole-number tables cannot be made of {reason}: leave them out")
         self._attributes = estimates.model.attributes
         if self._attributes is None:
             self._by_query = {query: _whole_query(estimates, query) for query in estimates.model.queries}

@@ -77,21 +77,25 @@ class Tree:
         names = self.names.slice(0, units)
         return Tree(self.parent[:units], self.kind[:units], starts, self.levels, names)
 
-    def merged(self, units: Integers) -> Integers:
-        """Return units that cover the same area, with each complete family replaced by its parent.
+    def merged(self, units: Integers, weights: Floats) -> tuple[Integers, Floats]:
+        """Return units and weights of the same sum, with each complete family of one weight replaced by its
+        parent; units without weight are left out.
 
-        >>> Tree(np.array([-1, 0, 0, 1, 1]), np.zeros(5, dtype=int), (0, 1, 3)).merged(np.array([3, 4]))
-        array([1])
+        >>> tree = Tree(np.array([-1, 0, 0, 1, 1]), np.zeros(5, dtype=int), (0, 1, 3))
+        >>> tree.merged(np.array([3, 4]), np.array([0.5, 0.5]))
+        (array([1]), array([0.5]))
         """
-        inside = np.zeros(self.size, dtype=bool)
-        inside[units] = True
+        weight = np.zeros(self.size)
+        weight[units] = weights
         for part in reversed(self.depths[1:]):
             begin = np.flatnonzero(np.diff(self.parent[part], prepend=-1))
-            whole = np.logical_and.reduceat(inside[part], begin)
+            least, most = (of.reduceat(weight[part], begin) for of in (np.minimum, np.maximum))
+            whole = (least == most) & (most != 0)
             above = self.parent[part][begin][whole]
-            inside[above] = True
-            inside[part] &= ~np.isin(self.parent[part], above)
-        return np.flatnonzero(inside)
+            weight[above] += most[whole]
+            weight[part] *= ~np.isin(self.parent[part], above)
+        found = np.flatnonzero(weight)
+        return found, weight[found]
 
     @classmethod
     def chain(cls, children: Sequence[float]) -> Tree:

@@ -19,6 +19,7 @@ import numpy as np
 from discreet.estimation.component import ByComponent
 from discreet.estimation.laws import traits
 from discreet.estimation.model import Told, size_of
+from discreet.estimation.normal import Normal
 from discreet.estimation.solution import Solution
 from discreet.estimation.tree import Floats, Integers, Tree
 
@@ -209,7 +210,10 @@ class Branches:
 def least_noise(told: Told) -> float:
     """Return the smallest noise variance. Laplace noise counts as 30 at most: then a bound on its share in a
     variance makes its peak negligible, too."""
-    sizes = (min(size_of(law), 30.0 if traits(law).scale else np.inf) for _, law in told.laws)
+    sizes = (
+        size_of(law) if isinstance(law, Normal) else min(size_of(law), 30.0 if traits(law).scale else np.inf)
+        for _, law in told.laws
+    )
     return min(sizes, default=np.inf)
 
 

@@ -153,6 +153,49 @@ class Folder:
             yield names | {name: _numbers(one) for name, one in found.items()}
 
 
+class FolderInMemory(Folder):
+    """The same tables, kept as tables of Arrow's: nothing is written."""
+
+    def __init__(self, *, mark: str | None = None) -> None:
+        super().__init__(Path(), "parquet", mark=mark)
+        self.tables: dict[str, ArrowTable] = {}
+
+    def json(self, stem: str, data: Mapping[str, object]) -> None:
+        """Leave a JSON file out: what it says is in the result."""
+
+    def _table(self, stem: str, parts: Iterable[Mapping[str, ArrowArray]]) -> None:
+        pa, tables = arrow(), list[ArrowTable]()
+        for columns in parts:
+            table = pa.table(dict(columns))
+            if self.mark:
+                mark = coded(np.zeros(len(table), dtype=np.int32), [self.mark])
+                table = table.append_column(MARK, mark).replace_schema_metadata({"warning": self.mark})
+            tables.append(plain_texts(table))
+        self.names.append(stem)
+        self.tables[stem] = pa.concat_tables(tables)
+
+
+def plain_texts(table: ArrowTable) -> ArrowTable:
+    """Return a table with its coded texts as texts."""
+    pa = arrow()
+    for place, one in enumerate(table.schema):
+        if pa.types.is_dictionary(one.type):
+            table = table.set_column(place, one.name, table.column(place).cast(pa.string()))
+    return table
+
+
+def read_output(folder: Path, stem: str, texts: Sequence[str]) -> ArrowTable:
+    """Read a table of a run's output: the columns `texts` as texts, whatever they look like."""
+    file = find_output(folder, stem)
+    if file is None:
+        raise InputError(f"{folder} has no table {stem}")
+    if file.suffix == ".parquet":
+        return plain_texts(arrow("parquet").read_table(file))
+    text = arrow("csv")
+    kinds = dict.fromkeys(texts, arrow().string())
+    return text.read_csv(file, convert_options=text.ConvertOptions(column_types=kinds))
+
+
 def output_format(asked: str | None, default: str, *, for_spreadsheets: bool = False) -> str:
     """Return the format that tables are written in.
 

@@ -45,6 +45,8 @@ def print_tables(asked: Estimating) -> PrintedTables:
     """
     if not asked.prints:
         raise InputError("there is nothing to print: name tables, such as age * sex")
+    if asked.out is None:
+        raise InputError("out is missing: name a file or a new directory for the tables to print")
     out = Path(asked.out)
     ending = out.suffix.lower()
     if ending == ".xlsx":

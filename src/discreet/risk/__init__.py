@@ -20,6 +20,7 @@ from discreet.risk.attack import (
     ratio,
 )
 from discreet.risk.categories import Categories, categories, release_categories, table_categories
+from discreet.risk.everything import WholeRisk, risk
 from discreet.risk.hierarchy import HierarchyPosterior, hierarchy_posterior
 from discreet.risk.joint import Step, joint_accuracy, joint_posterior, joint_ratio, sequence
 from discreet.risk.profile import Risk, RiskProfile, risk_profile
@@ -38,6 +39,7 @@ __all__ = [
     "Table",
     "TwoLevels",
     "Uniform",
+    "WholeRisk",
     "categories",
     "decide",
     "decision_accuracy",
@@ -54,6 +56,7 @@ __all__ = [
     "posterior",
     "ratio",
     "release_categories",
+    "risk",
     "risk_profile",
     "sequence",
     "table_categories",

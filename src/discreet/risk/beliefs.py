@@ -27,6 +27,7 @@ from discreet.accounting.contour import Kind, Quadrature
 from discreet.accounting.loss import Loss, TiltedTransform
 from discreet.accounting.overall import Account
 from discreet.accounting.privacy_loss import PrivacyLoss
+from discreet.budget.neighbours import Cases
 from discreet.errors import PrecisionError
 from discreet.noise import Noise
 from discreet.risk.odds import Floats
@@ -38,6 +39,7 @@ _NATS = 40.0
 _HEIGHT = 14.0  # where e^(-pi y) is below 1e-19
 _ENTRIES = 4_000_000
 _FEW = 16  # cases whose tails are all asked for
+_MANY = 2000  # cases of which tails are bounded, not computed
 _NEAR = np.array([-0.03, -0.001, 0.001, 0.03])
 
 
@@ -87,8 +89,9 @@ def worst_quantiles(whole: Account) -> Floats:
         return np.asarray(np.max([loss_quantiles(whole.case(label)) for label, _ in whole.cases], axis=0))
     above, asked = 1.0 - np.array(QUANTILES), {whole.main}
     found = loss_quantiles(whole.case(whole.main))
+    step = _largest_step(whole)
     while True:
-        tails, room = _tails_of_all(whole, found + 1e-9 * (1.0 + np.abs(found)))  # just beyond an atom
+        tails, room = _tails_of_all(whole, found + 1e-9 * (1.0 + np.abs(found)), step)  # just beyond an atom
         larger = {whole.label(int(k)) for k in tails.argmax(axis=0)[tails.max(axis=0) > above + 4e-9]}
         if not larger - asked:
             return found + room
@@ -97,7 +100,14 @@ def worst_quantiles(whole: Account) -> Floats:
         asked |= larger
 
 
-def _tails_of_all(whole: Account, points: Floats) -> tuple[Floats, float]:
+def _largest_step(whole: Account) -> float:
+    """A bound on the step of the lattice of any case: that of a path in it is no finer than its own."""
+    if not isinstance(whole.cases, Cases):
+        return max(float(Loss(events).step) for _, events in whole.cases)
+    return min(max(float(Loss(events).step) for events in group.events) for group in whole.cases.groups)
+
+
+def _tails_of_all(whole: Account, points: Floats, step: float) -> tuple[Floats, float]:
     """P[L > t] with the target, a row for each case, and by how much t may be off."""
     together = whole.together
     assert together is not None
@@ -110,7 +120,8 @@ def _tails_of_all(whole: Account, points: Floats) -> tuple[Floats, float]:
             found[:, scan.threshold] = values if t >= 0 else -math.expm1(t) + math.exp(t) * values
         return found
 
-    smooth = _differences(deltas, points, together.spread) if together.lattice is None else None
+    is_smooth = together.lattice is None and whole.pairs <= _MANY
+    smooth = _differences(deltas, points, together.spread) if is_smooth else None
     if smooth is None and whole.pairs > _FEW:
         # delta is convex: its fall over h is at least h times the slope at the end, e^t P0[L > t]
         h = 1e-3 * together.spread
@@ -118,7 +129,7 @@ def _tails_of_all(whole: Account, points: Floats) -> tuple[Floats, float]:
         return after + (before - after) / h, h
     if smooth is None:
         return 1.0 - np.asarray(whole.errors(threshold=points.tolist())[1]), 0.0
-    return smooth[0], max(float(Loss(events).step) for _, events in whole.cases)
+    return smooth[0], step
 
 
 def loss_tails(loss: PrivacyLoss, points: Floats, *, null: bool = False) -> Floats:
@@ -159,7 +170,7 @@ def _differences(
     return np.clip(d - slope, 0.0, 1.0), np.clip(-slope * np.exp(-points), 0.0, 1.0)
 
 
-def mean_posteriors(cases: Sequence[Sequence[Noise]], priors: Sequence[Fraction]) -> Floats:
+def mean_posteriors(cases: Cases | Sequence[Sequence[Noise]], priors: Sequence[Fraction]) -> Floats:
     """Return the mean posterior of a target who is present: a row for each case, a column for each prior.
 
     Relative error: some 1e-12. See the head of this module.
@@ -168,13 +179,8 @@ def mean_posteriors(cases: Sequence[Sequence[Noise]], priors: Sequence[Fraction]
     >>> mean_posteriors([[DiscreteGaussian(variance=5)]], [Fraction(1, 2), Fraction(1, 5)]).round(12).tolist()
     [[0.523842579115, 0.225620914562]]
     """
-    kinds = {event.repeated(1): None for events in cases for event in events}
-    place = {event: row for row, event in enumerate(kinds)}
+    kinds, times = _times(cases)
     losses = [Loss([event]) for event in kinds]
-    times = np.zeros((len(cases), len(kinds)))
-    for row, events in enumerate(cases):
-        for event in events:
-            times[row, place[event.repeated(1)]] += event.times
     found = np.empty((len(cases), len(priors)))
     with np.errstate(all="ignore"):
         for column, prior in enumerate(priors):
@@ -191,6 +197,32 @@ def mean_posteriors(cases: Sequence[Sequence[Noise]], priors: Sequence[Fraction]
             "the mean posterior is beyond what floating point can follow here: some noise is next to none"
         )
     return np.clip(found, 0.0, 1.0)
+
+
+def _times(cases: Cases | Sequence[Sequence[Noise]]) -> tuple[tuple[Noise, ...], Floats]:
+    """The kinds of events, and how often each occurs: a row for each case."""
+    if isinstance(cases, Cases):
+        lists = [events for group in cases.groups for events in group.events]
+    else:
+        lists = [tuple(events) for events in cases]
+    kinds = {event.key: event.repeated(1) for events in lists for event in events}
+    place = {key: column for column, key in enumerate(kinds)}
+    times = np.zeros((len(lists), len(kinds)))
+    for row, events in enumerate(lists):
+        for event in events:
+            times[row, place[event.key]] += event.times
+    if not isinstance(cases, Cases):
+        return tuple(kinds.values()), times
+    # a case has the events of its paths, in the order of the cases
+    total, start = np.zeros((1, len(kinds))), 0
+    for group in cases.groups:
+        own = times[start : start + len(group)]
+        start += len(group)
+        if cases.paired:
+            first, second = np.triu_indices(len(group))
+            own = own[first] + own[second]
+        total = (total[:, None] + own[None]).reshape(-1, len(kinds))
+    return tuple(kinds.values()), total
 
 
 def _lines(losses: Sequence[Loss], times: Floats, odds: float) -> Floats:

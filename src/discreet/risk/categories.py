@@ -59,7 +59,7 @@ class CategoryBelief:
 
 
 @dataclass(frozen=True, slots=True)
-class Guess:
+class CategoryGuess:
     """How often the largest posterior is right, from some counts of each cell.
 
     `counts` names them, `error` is how far the chance may be off. `one_cell` is the chance that someone who
@@ -84,7 +84,7 @@ class Categories(Summarised):
 
     cells: int
     unaided: float
-    guesses: tuple[Guess, ...]
+    guesses: tuple[CategoryGuess, ...]
     is_even: bool = True
     unsure: int = 0
     beliefs: tuple[CategoryBelief, ...] = ()
@@ -148,7 +148,7 @@ def categories(
         evidence = _evidence(attacks, seen - others, _groups(groups, v.size, many))
         beliefs = _beliefs(chances, evidence, _names(names, many))
     labels = tuple(counts) or tuple(f"count {place + 1}" for place in range(v.size))
-    guesses: tuple[Guess, ...] = ()
+    guesses: tuple[CategoryGuess, ...] = ()
     if not any(one is not None for one in groups):
         law = reduce(EvidenceLaw.plus, sorted(map(EvidenceLaw.of_attack, attacks), key=_length))
         guesses = (_guess(law, chances, labels, v),)
@@ -191,7 +191,7 @@ def release_categories(release: Release, *, query: str | None = None) -> Categor
         raise InputError(f"query {query!r} has one cell; a category is one of several")
     labels: list[str] = []
     sizes: list[float] = []
-    guesses: list[Guess] = []
+    guesses: list[CategoryGuess] = []
     law: EvidenceLaw | None = None
     chances = np.full(cells, 1.0 / cells)
     for level in reversed(release.levels):
@@ -326,7 +326,7 @@ def _beliefs(priors: Floats, evidence: Floats, names: Sequence[str]) -> tuple[Ca
     return tuple(CategoryBelief(*row) for row in zip(names, *columns, strict=True))
 
 
-def _guess(law: EvidenceLaw, chances: Floats, labels: tuple[str, ...], variances: Floats) -> Guess:
+def _guess(law: EvidenceLaw, chances: Floats, labels: tuple[str, ...], variances: Floats) -> CategoryGuess:
     priors, sizes = np.unique(chances, return_counts=True)
     if priors.size > MOST_PRIORS:
         raise InputError(
@@ -337,7 +337,7 @@ def _guess(law: EvidenceLaw, chances: Floats, labels: tuple[str, ...], variances
     # present is said where the evidence exceeds the log odds against it; at equality a coin is tossed
     limit = np.log1p(-priors) - np.log(priors)
     says = (law.chance_beyond(limit) + law.chance_beyond(limit - 2.0 * SAME)) / 2.0
-    return Guess(labels, tuple(map(float, variances)), right, error, float((says * priors) @ sizes))
+    return CategoryGuess(labels, tuple(map(float, variances)), right, error, float((says * priors) @ sizes))
 
 
 def _by_count(values: Floats, name: str, many: int) -> Floats:

@@ -14,7 +14,7 @@ The mean of the posterior and its quantiles come from the loss too (`discreet.ri
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -28,7 +28,7 @@ from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.accounting.values import Number, Numbers
 from discreet.budget.claims import EXACTLY, AnswerKind, Claim
-from discreet.budget.neighbours import CaseLabel, Neighbours
+from discreet.budget.neighbours import CaseLabel, Cases, Neighbours
 from discreet.budget.release import Release
 from discreet.errors import InputError
 from discreet.faces import Displayed
@@ -196,28 +196,48 @@ def risk_profile(
         whole = account(release, neighbours=neighbours, people=people, jobs=jobs)
     if progress is not None:
         whole = whole.with_workers(jobs, progress)
-    levels: dict[str, list[tuple[str, Noise]]] = {}
-    for row in release.variance_table():
-        levels.setdefault(row.level, []).append((row.query, row.event.for_people(whole.people)))
-    single: list[Risk] = []
-    every: list[Risk] = []
-    for name, events in levels.items():
-        query, event = max(events, key=lambda pair: _advantage(pair[1].repeated(1)))
-        noun = "sum" if release.variables[query].is_sum else "count"
-        single += part_risks([event.repeated(1)], priors, scope=name, what=f"one {noun} of {query}")
-        together = [one for _, one in events] * (2 if whole.neighbours == "bounded" else 1)
-        every += part_risks(together, priors, scope=name, what="every count of the level")
+    single, every = level_risks([release], whole.neighbours, priors, whole.people)
     complete = pairs == "all" or whole.pairs == 1
     claim = release.claim
     if not complete:
         claim = Claim.of_all([claim, Claim(AnswerKind.MAIN)])
         main = (whole.main, whole.events(whole.main))
         whole = Account(whole.name, whole.unit, whole.neighbours, [main], whole.main, whole.people)
-    rows = (tuple(single), tuple(every), _overall(whole, priors, certify=certify))
+    rows = (single, every, whole_risks(whole, priors, certify=certify))
     about = (whole.name, whole.unit, whole.neighbours)
     modelled = release.claim.kind is not AnswerKind.MODEL
     sums = any(one.is_sum for one in release.variables.values())
     return RiskProfile(*about, *rows, whole.pairs, complete, whole.people, claim, modelled, sums)
+
+
+def level_risks(
+    releases: Sequence[Release],
+    neighbours: Neighbours,
+    priors: Sequence[Fraction],
+    people: int = 1,
+    keeps: Callable[[int, tuple[str, ...], str], bool] | None = None,
+) -> tuple[tuple[Risk, ...], tuple[Risk, ...]]:
+    """Return the risks of the most telling count of each level, and of all counts of each level.
+
+    Levels are those of the main paths; those of several releases with one name are one. `keeps` says of a
+    query, by the number of its release and its run of levels, whether it counts.
+    """
+    levels: dict[str, list[tuple[str, Noise, str]]] = {}
+    for member, release in enumerate(releases):
+        for run in release.runs(release.main):
+            for row in release.run_table(run):
+                if keeps is None or keeps(member, run, row.query):
+                    named = row.query if len(releases) == 1 else f"{row.query} ({release.name})"
+                    noun = "sum" if release.variables[row.query].is_sum else "count"
+                    levels.setdefault(row.level, []).append((named, row.event.for_people(people), noun))
+    single: list[Risk] = []
+    every: list[Risk] = []
+    for name, events in levels.items():
+        query, event, noun = max(events, key=lambda row: _advantage(row[1].repeated(1)))
+        single += part_risks([event.repeated(1)], priors, scope=name, what=f"one {noun} of {query}")
+        together = [one for _, one, _ in events] * (2 if neighbours == "bounded" else 1)
+        every += part_risks(together, priors, scope=name, what="every count of the level")
+    return tuple(single), tuple(every)
 
 
 def part_risks(
@@ -303,14 +323,16 @@ def _threshold(prior: Fraction) -> Fraction:
     return Fraction(math.log((1 - less) / less) if 2 * less != 1 else 0.0)
 
 
-def _overall(whole: Account, priors: Sequence[Fraction], *, certify: bool) -> tuple[Risk, ...]:
+def whole_risks(whole: Account, priors: Sequence[Fraction], *, certify: bool = False) -> tuple[Risk, ...]:
+    """Return the risks of everything that an account is of, each the largest of any case."""
     if whole.pairs == 1:
         rows, cases = part_risks(whole.cases[0][1], priors), [whole.main] * len(priors)
     else:
         none, *points = whole.at_epsilon([Fraction(0), *map(_threshold, priors)])
-        means = mean_posteriors([events for _, events in whole.cases], priors).max(axis=0).tolist()
-        bounds = [Loss(events).largest for _, events in whole.cases]
-        of_all = worst_quantiles(whole), None if None in bounds else max(filter(None, bounds))
+        compared = whole.cases
+        every = compared if isinstance(compared, Cases) else [events for _, events in compared]
+        means = mean_posteriors(every, priors).max(axis=0).tolist()
+        of_all = worst_quantiles(whole), _largest_loss(whole)
         cases = [point.worst for point in points]
         rows = tuple(
             _risk(p, _naming(whole.case(at.worst), p), accuracy_at(p, at.delta), none.delta, mean, *of_all)
@@ -322,6 +344,18 @@ def _overall(whole: Account, priors: Sequence[Fraction], *, certify: bool) -> tu
         replace(row, **about, case=case, certified=proof)  # type: ignore[arg-type]
         for row, case, proof in zip(rows, cases, proofs, strict=True)
     )
+
+
+def _largest_loss(whole: Account) -> Fraction | None:
+    """The largest loss that can occur in any case; None where there is no bound."""
+    if not isinstance(whole.cases, Cases):
+        bounds = [Loss(events).largest for _, events in whole.cases]
+        return None if None in bounds else max(filter(None, bounds))
+    ends = [[Loss(events).largest for events in group.events] for group in whole.cases.groups]
+    if any(None in row for row in ends):
+        return None
+    # the loss of a case is that of its paths together
+    return (2 if whole.cases.paired else 1) * sum((max(filter(None, row)) for row in ends), Fraction(0))
 
 
 def _certified(whole: Account, prior: Fraction) -> Interval:

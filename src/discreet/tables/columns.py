@@ -21,10 +21,10 @@ Codes = NDArray[np.int32]
 Numbers = NDArray[Any]
 """A column of numbers, whole or not."""
 
-Kind = Literal["text", "written", "code", "whole", "number", "any"]
+Kind = Literal["text", "written", "code", "whole", "number", "gap", "any"]
 """What a column holds; of one that may hold anything nothing is checked. Where columns have types, a text may
 be a whole number, and a code may not: it would have lost its leading zeros. What is written may be any number
-or true and false, as a text file would have it."""
+or true and false, as a text file would have it. A gap is a number, or nothing."""
 
 Kinds = Mapping[str, Kind]
 
@@ -94,6 +94,7 @@ def check_schema(
         "code": "it must hold text",
         "whole": "a column of integers is needed",
         "number": "a column of numbers is needed",
+        "gap": "a column of numbers is needed",
     }
     for name, kind in kinds.items():
         stored = schema.field(name).type
@@ -147,16 +148,16 @@ def conformed(table: ArrowTable, kinds: Kinds, problems: Problems, *, start: int
     for place, name in enumerate(table.column_names):
         column, kind = table.column(name), kinds[name]
         stored = column.type
-        wanted = {"whole": pa.int64(), "number": pa.float64()}.get(kind)
+        wanted = {"whole": pa.int64(), "number": pa.float64(), "gap": pa.float64()}.get(kind)
         if kind == "any" or (stored == wanted and not column.null_count):
             continue
         if kind == "written":
             table = table.set_column(place, name, written_out(column))
             continue
-        if wanted is not None and column.null_count:
+        if wanted is not None and column.null_count and kind != "gap":
             missing = np.asarray(column.is_null().to_numpy(zero_copy_only=False), dtype=np.bool_)
             problems.unreadable(missing, "a value is missing", name, start=start)
-        if kind != "number" and (is_a.is_floating(stored) or is_a.is_decimal(stored)):
+        if kind not in ("number", "gap") and (is_a.is_floating(stored) or is_a.is_decimal(stored)):
             broken = _not_whole(column)
             if broken.any():
                 problems.unreadable(broken, f"{name} is not a whole number", name, start=start)
@@ -168,7 +169,8 @@ def conformed(table: ArrowTable, kinds: Kinds, problems: Problems, *, start: int
             except pa.ArrowInvalid:
                 problems.say(f"column {name} of {problems.where} has a number too large to be used")
                 column = pa.chunked_array([pa.nulls(len(column), wanted)])
-            column = column.fill_null(pa.scalar(PLACEHOLDER, wanted))
+            instead = float("nan") if kind == "gap" else PLACEHOLDER
+            column = column.fill_null(pa.scalar(instead, wanted))
         table = table.set_column(place, name, column)
     return table
 

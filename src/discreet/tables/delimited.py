@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from _typeshed import WriteableBuffer
 
-NUMERIC: tuple[Kind, ...] = ("whole", "number")
+NUMERIC: tuple[Kind, ...] = ("whole", "number", "gap")
 
 SIGNS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 """What may stand between fields, in words."""
@@ -50,6 +50,9 @@ NUMBER = re.compile(
 )
 EXPONENT = re.compile(r"\s*[-+]?[0-9]+\.?[0-9]*[eE][-+]?[0-9]+\s*")
 DECIMAL_COMMA = re.compile(r"\s*[-+]?[0-9]*,[0-9]+\s*")
+
+NOTHING = ("", "na", "n/a", "null", ".")
+"""What stands in a text where there is no number."""
 
 EMPTY_LINE = "an empty line"
 
@@ -328,14 +331,8 @@ def _types(kinds: Kinds, *, coded: bool) -> dict[str, ArrowType]:
     """Return the types of columns in Arrow."""
     pa = arrow()
     text = pa.dictionary(pa.int32(), pa.string()) if coded else pa.string()
-    types = {
-        "text": text,
-        "written": text,
-        "code": text,
-        "any": text,
-        "whole": pa.int64(),
-        "number": pa.float64(),
-    }
+    types = {"text": text, "written": text, "code": text, "any": text, "whole": pa.int64()}
+    types |= {"number": pa.float64(), "gap": pa.float64()}
     return {name: types[kind] for name, kind in kinds.items()}
 
 
@@ -378,6 +375,8 @@ def _number(text: str, kind: Kind, name: str) -> tuple[float, str]:
                 f"{name} is written with an exponent, so it may be rounded; write all of its digits",
             )
         return PLACEHOLDER, f"{name} is not a whole number"
+    if kind == "gap" and text.strip().casefold() in NOTHING:
+        return float("nan"), ""
     if NUMBER.fullmatch(text):
         return float(text), ""
     if DECIMAL_COMMA.fullmatch(text):

@@ -411,6 +411,8 @@ def read_table(
     whole: Sequence[str] = (),
     optional_whole: Sequence[str] = (),
     floats: Sequence[str] = (),
+    gaps: Sequence[str] = (),
+    optional_gaps: Sequence[str] = (),
     name: str = "the table",
     of: str = "",
     blank: Sequence[str] = ("parent",),
@@ -421,12 +423,13 @@ def read_table(
 ) -> ReadTable:
     """Read the named columns of a table: `words`, and what exists of `optional`, as codes, numbers as such.
 
-    The source is a file, or a table in memory, which messages call by `name`. Other columns are not looked
-    at. A table `of` something public must have rows. Texts must not be empty, but for those that may be
-    `blank` (the top unit has no parent), nor break a line. Of columns that are `written`, numbers are texts
-    as a file would have them; a text is read as its `dialect` says. Problems are raised, all together; or
-    they are put among `problems` that are given, so that those of several tables are raised together (see
-    `stop_unless_usable`). If columns are missing, nothing more is looked at, or `partly` the others are.
+    `gaps` are numbers that may be missing: nan stands there. The source is a file, or a table in memory,
+    which messages call by `name`. Other columns are not looked at. A table `of` something public must have
+    rows. Texts must not be empty, but for those that may be `blank` (the top unit has no parent), nor break a
+    line. Of columns that are `written`, numbers are texts as a file would have them; a text is read as its
+    `dialect` says. Problems are raised, all together; or they are put among `problems` that are given, so
+    that those of several tables are raised together (see `stop_unless_usable`). If columns are missing,
+    nothing more is looked at, or `partly` the others are.
 
     >>> import pyarrow
     >>> found = read_table(pyarrow.table({"Unit": ["A", "B"], "n": [3.0, 4.0]}), words=["unit"], whole=["n"])
@@ -438,7 +441,8 @@ def read_table(
     kinds.update((column, "written") for column in written)
     kinds.update((column, "whole") for column in (*whole, *optional_whole))
     kinds.update((column, "number") for column in floats)
-    needed, more = [*words, *whole, *floats], [*optional, *optional_whole]
+    kinds.update((column, "gap") for column in (*gaps, *optional_gaps))
+    needed, more = [*words, *whole, *floats, *gaps], [*optional, *optional_whole, *optional_gaps]
     found = None
     with shared.gathering():
         found = _read(source, needed, more, kinds, name, of, blank, dialect, shared, partly=partly)

@@ -6,6 +6,7 @@ from fractions import Fraction
 from functools import partial
 
 from discreet.answers.adversary import attacked_answer, variance_text
+from discreet.answers.answer import AnswerTable
 from discreet.answers.quantity import Quantity, Style
 from discreet.answers.release import claim_note
 from discreet.answers.risk import (
@@ -17,22 +18,31 @@ from discreet.answers.risk import (
     risk_facts,
 )
 from discreet.answers.risk_counts import belief_panel
+from discreet.answers.risk_everything import (
+    accusing_sentence,
+    attribute_table,
+    attribute_words,
+    detection_panel,
+    detection_table,
+    guess_sentence,
+)
 from discreet.budget.level_names import level_name
 from discreet.errors import DiscreetError, InputError
 from discreet.risk.adversary import Adversary, Attacked, attackable, attacked
-from discreet.risk.profile import RiskProfile, risk_profile
+from discreet.risk.everything import WholeRisk
+from discreet.risk.profile import RiskProfile
 from discreet.workbench import controls as c
 from discreet.workbench.adversary import SCENARIOS, SETTINGS, adversary, read_chance
 from discreet.workbench.session import Question, Session
 from discreet.workbench.state import State
-from discreet.workbench.tasks import MainPath, best_on_main_path
+from discreet.workbench.tasks import MainPath, best_on_main_path, everything_published
 from discreet.workbench.workers import processors
 
 _TWO = "grid-template-columns: minmax(0, 1fr) minmax(0, 1fr)"
 _WHOLE = "grid-template-columns: minmax(0, 1fr)"
 _NO_COUNT = (
     "No count of this release has discrete Gaussian noise and changes by one with one record, so an attack "
-    "on a single count is not computed. The bounds below hold."
+    "on a single count is not computed. The bounds above hold."
 )
 _FEW = 24  # steps of the slider of the published count, on each side
 
@@ -43,8 +53,8 @@ class _RiskPage(c.Page):
         self.asked: Adversary | None = None
         self.attack: Question[Attacked] = self.question(attacked, 0.1, 120)
         self.main: Question[MainPath] = self.question(best_on_main_path, 0.3, 300)
-        self.whole: Question[RiskProfile] = self.question(
-            risk_profile, 0.2, 1800, long=True, all_cases=True, reports=True
+        self.whole: Question[WholeRisk] = self.question(
+            everything_published, 0.4, 1800, long=True, all_cases=True, reports=True
         )
 
     @property
@@ -83,18 +93,19 @@ class _RiskPage(c.Page):
         release = self.state.release
         prior, relation = self.prior, self.state.relation
         self.main.ask(release, prior=prior, neighbours=relation)
-        lasts = settled and len(release.paths) > 1  # else the main path is all there is
-        self.whole.ask(release, prior=prior, neighbours=relation, jobs=processors(), begin=lasts)
+        self.whole.ask(release, prior=prior, neighbours=relation, jobs=processors(), begin=settled)
 
     @property
     def profile(self) -> RiskProfile | None:
         """The best that anyone can do: over all pairs of paths once they were compared."""
-        return self.whole.now or (self.main.found.profile if self.main.found else None)
+        if self.whole.now is not None:
+            return self.whole.now.profile.at(self.whole.now.profile.priors[0])
+        return self.main.found.profile if self.main.found else None
 
     @property
     def complete(self) -> bool:
         """Whether the bounds are of the present state and of all pairs of paths."""
-        return self.main.fresh if len(self.state.release.paths) == 1 else self.whole.fresh
+        return self.whole.fresh
 
 
 def build(session: Session) -> None:
@@ -104,9 +115,10 @@ def build(session: Session) -> None:
         with c.box("wb-stack"):
             _adversary(page)
         with c.box("wb-stack"):
+            _everything(page)
+            _rare(page)
             _answer(page)
             _pictures(page)
-            _everything(page)
 
 
 def _adversary(page: _RiskPage) -> None:
@@ -298,8 +310,7 @@ def _everything(page: _RiskPage) -> None:
 
     @page.draw
     def draw() -> None:
-        all_seen, profile = page.asked is not None and not page.counts, page.profile
-        card.style(add="order: -1") if all_seen else card.style(remove="order: -1")
+        profile = page.profile
         c.put(card, "data-complete-risk", page.complete)
         if profile is None:
             return
@@ -307,6 +318,55 @@ def _everything(page: _RiskPage) -> None:
         right.set(str(first.value), str(first.note), str(first.label))
         for tile, fact in zip((advantage, mean, median), others, strict=True):
             tile.set(str(fact.value), str(fact.note))
+
+
+def _rare(page: _RiskPage) -> None:
+    """What changes at a low prior, what is guessed, and what each attribute is at risk of."""
+
+    def sentences() -> list[str] | None:
+        found = page.whole.now
+        said = [] if found is None else [accusing_sentence(found), guess_sentence(found)]
+        return [str(one) for one in said if one is not None] or None
+
+    def found_targets() -> c.Drawn:
+        found = page.whole.now
+        if found is None:
+            return None
+        points = tuple((row.false_positive_rate, row.true_positive_rate) for row in found.detections)
+        return (
+            detection_panel(points),
+            "Present targets found against the rate of wrong accusations, both on logarithmic axes.",
+        )
+
+    def build_attributes(found: WholeRisk) -> None:
+        if found.attributes:
+            c.words(attribute_words(found), "wb-text", "p").style("margin: 0 0 6px")
+            _shown_table(attribute_table(found))
+
+    with c.card() as card:
+        page.heading("Where targets are rare, and what is guessed", "rare")
+        page.texts(2, sentences, "margin: 6px 0 10px")
+        page.rebuild(
+            c.box(""),
+            lambda: page.whole.now,
+            lambda found: _shown_table(detection_table(found.detections)),
+            dims=True,
+        )
+        page.chart("present targets found", found_targets, 260)
+        page.rebuild(c.box("").style("margin-top: 14px"), lambda: page.whole.now, build_attributes, dims=True)
+    page.show(card, lambda: page.whole.now is not None)
+
+
+def _shown_table(table: AnswerTable) -> None:
+    """A table of an answer."""
+    with c.box("wb-scroll"), c.box("wb-table", "table"):
+        c.table_head([column.title for column in table.head])
+        with c.box("", "tbody"):
+            for first, *others in table.cells:
+                with c.box("", "tr"):
+                    c.words(first, tag="th", scope="row")
+                    for text in others:
+                        c.words(text, tag="td")
 
 
 def _belief(value: float) -> str:

@@ -26,6 +26,7 @@ from discreet.estimation import accuracy
 from discreet.estimation.accuracy import MarginLine, margin_lines
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.risk.adversary import PRIORS, Line, line_of
+from discreet.risk.everything import WholeRisk, risk
 from discreet.risk.profile import RiskProfile, best_accuracies, risk_profile
 
 Answer = TypeVar("Answer")
@@ -223,6 +224,23 @@ def best_on_main_path(release: Release, *, prior: str, neighbours: Neighbours) -
     near = [p for p in PRIORS if zcdp.delta(epsilon=abs(math.log((1 - p) / p))) > _UNSEEN]
     best = dict(zip(near, best_accuracies(whole.case(whole.main), near), strict=True))
     return MainPath(profile, line_of(PRIORS, (best.get(p, max(p, 1 - p)) for p in PRIORS)))
+
+
+RARE = "1/100"
+"""The low prior at which the Risk page says what changes."""
+
+
+def everything_published(
+    release: Release,
+    *,
+    prior: str,
+    neighbours: Neighbours,
+    jobs: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> WholeRisk:
+    """Return the risk of everything published, at the prior asked for and at a low one."""
+    priors = list(dict.fromkeys([prior, RARE]))
+    return risk(release, prior=priors, neighbours=neighbours, jobs=jobs, progress=progress)
 
 
 QUICK = Task(quick, 0.03, 120)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, option
 from discreet.errors import InputError
 from discreet.numbers import prior as read_prior
-
-if TYPE_CHECKING:
-    from discreet.risk.profile import RiskProfile
+from discreet.options import Risking
 
 MainOnly = Annotated[
     bool, option("Only the main pair of paths: quick, but not a bound for the whole release.")
@@ -20,72 +18,74 @@ MainOnly = Annotated[
 
 app = console.command(
     "risk release",
-    "TARGET --prior P... [OPTIONS]",
+    "TARGET... [--prior P...] [OPTIONS]",
     "pl94-2020-persons --prior 1/2",
+    "pl94-2020-persons dhc-2020-persons --people 2 --held-exact State:total",
     "dhc-2020 --prior 1/2 --prior 1/864 --csv risk.csv --plot risk.svg",
     "--rho block=0.0992 --rho block_group=0.2465 --prior 1/2",
-    help="The best any adversary can do with a whole release, by level and overall.",
+    help="The best any adversary can do with everything published, and level by level.",
 )
 
 
 @app.default
+@console.takes(Risking)
 def release(
-    target: Annotated[str | None, option("A preset's name or a TOML file.")] = None,
-    /,
-    *,
-    prior: console.Priors | None = None,
+    *targets: console.Targets,
     rho: Annotated[
         list[str] | None,
         option(
             "Instead of a target: zCDP's rho of one count of a level, record added or removed.", "LEVEL=RHO"
         ),
     ] = None,
-    between: console.AllPaths = console.ALL_PATHS,
     main_only: MainOnly = False,
     csv: console.Csv = None,
     plot: console.Plot = None,
     screen: Screen = PLAIN,
+    **given: console.Given,
 ) -> None:
-    """Say how much the best adversary learns: from one count, from each level, from everything."""
-    from discreet.answers.risk import risk_answer
+    """Say how much the best adversary learns: from everything published, and from each level."""
     from discreet.render.csv import csv_of
-    from discreet.risk.profile import risk_profile
 
-    outputs, priors = Outputs(csv=csv, plot=plot), prior or ["1/2"]
-    if (target is None) == (not rho):
+    outputs = Outputs(csv=csv, plot=plot)
+    if bool(targets) == bool(rho):
         raise InputError("give either a preset's name or a TOML file, or one or more --rho LEVEL=RHO")
-    if target is not None:
-        profile, _ = _profile(target, priors, between, main_only, screen)
-    elif between.neighbours is not None or main_only or between.people != 1:
-        raise InputError("--neighbours, --people and --main-only are about a release, not about --rho")
+    for one in given.get("prior") or ():  # before the long work
+        read_prior(one)
+    if rho:
+        from discreet.answers.risk import risk_answer
+        from discreet.risk.profile import risk_profile
+
+        if main_only or set(given) - {"prior"}:
+            raise InputError("with --rho only --prior, --csv, --plot, --json and --quiet have a meaning")
+        profile = risk_profile(
+            console.read_by_level(",".join(rho), "--rho"), prior=given.get("prior") or "1/2"
+        )
+        answer, figure = risk_answer(profile), "levels"
     else:
-        profile = risk_profile(console.read_by_level(",".join(rho or ()), "--rho"), prior=priors)
-    answer = risk_answer(profile)
-    outputs.write({"--csv": csv_of(answer.tables["risks"]), "--plot": answer.figures["levels"]})
+        from discreet.answers.risk_everything import whole_risk_answer
+        from discreet.risk.everything import risk
+
+        given["exact"] = [held for text in given.get("exact", ()) for held in _held(text)]
+        given["jobs"] = console.jobs_or_cpus(given.get("jobs"))
+        releases = [console.read_release(target, given.get("neighbours")) for target in targets]
+        with screen.progress("Comparing paths") as progress:
+            found = risk(releases, pairs="main" if main_only else "all", progress=progress, **given)
+        answer, figure = whole_risk_answer(found), "risk"
+    outputs.write({"--csv": csv_of(answer.tables["risks"]), "--plot": answer.figures[figure]})
     screen.tell(answer)
 
 
-def _profile(
-    target: str, priors: list[str], between: console.AllPaths, main_only: bool, screen: Screen
-) -> tuple[RiskProfile, str]:
-    """Return the profile of a target, and its title."""
-    from discreet.risk.profile import risk_profile
+def _held(text: str) -> list[str]:
+    """Return what is held exact from one text; a comma may be part of a level's name.
 
-    for one in priors:  # before the long work
-        read_prior(one)
-    release = console.read_release(target, between.neighbours)
-    with screen.progress("Comparing paths") as progress:
-        profile = risk_profile(
-            release,
-            prior=priors,
-            neighbours=between.neighbours,
-            people=between.people,
-            pairs="main" if main_only else "all",
-            jobs=between.workers,
-            progress=progress,
-        )
-    return profile, release.title
+    >>> _held("State:total,County:sex"), _held("STATE, A-G:total")
+    (['State:total', 'County:sex'], ['STATE, A-G:total'])
+    """
+    parts = [part.strip() for part in text.split(",")]
+    return parts if all(":" in part for part in parts) else [text]
 
+
+_RARE = ("1/100",)  # the page says what changes at a low prior, whatever else is asked
 
 explain_app = console.command(
     "risk explain",
@@ -112,10 +112,23 @@ def explain(
         raise InputError("--json and --out cannot be used together")
     outputs = Outputs()
     outputs.plan("--out", out, (".md", ".txt"))
-    profile, title = _profile(target, [prior], between, main_only, screen)
+    read_prior(prior)  # before the long work
+    release = console.read_release(target, between.neighbours)
     from discreet.answers.risk_explain import explain_answer
+    from discreet.risk.everything import risk
 
-    answer = explain_answer(profile, title=title)
+    with screen.progress("Comparing paths") as progress:
+        found = risk(
+            release,
+            prior=list(dict.fromkeys([prior, *_RARE])),
+            neighbours=between.neighbours,
+            people=between.people,
+            pairs="main" if main_only else "all",
+            false_positive_rates=["1e-4"],
+            jobs=between.workers,
+            progress=progress,
+        )
+    answer = explain_answer(found, title=release.title)
     if out is not None:
         outputs.write({"--out": str(answer.record["page"])})
         console.write(f"Written to {out}\n")

@@ -1,4 +1,4 @@
-"""Areas of a user's own: unions of the units of a release, and their estimates."""
+"""Areas of a user's own: unions or weighted sums of the units of a release, and their estimates."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from discreet.estimation.tree import Tree
-from discreet.files import FilePath
 from discreet.release.hierarchy.bounds import cut_ends
 from discreet.release.hierarchy.estimate_table import (
     in_real_numbers,
@@ -19,7 +18,7 @@ from discreet.release.hierarchy.joint_estimates import Chances, Found, JointEsti
 from discreet.release.hierarchy.layout import Layout, units_of
 from discreet.release.hierarchy.sampling import SamplingErrors
 from discreet.release.tables import strings
-from discreet.tables import Numbers, read_table
+from discreet.tables import Numbers, TableSource, read_table
 
 
 def flat_tree(names: Sequence[str], level: str) -> Tree:
@@ -28,13 +27,22 @@ def flat_tree(names: Sequence[str], level: str) -> Tree:
     return Tree(np.full(many, -1), np.zeros(many, np.int64), (0,), (level,), strings(list(names)))
 
 
-def read_areas(path: FilePath, found: JointEstimates) -> dict[str, Found]:
-    """Read unions of units: area, unit."""
-    table = read_table(path, words=["area", "unit"], of="areas")
-    unit, area = units_of(table, found.tree), table.words["area"]
+def read_areas(source: TableSource, found: JointEstimates) -> dict[str, Found]:
+    """Read unions of units: area, unit; or weighted sums of them, if there is a column weight."""
+    table = read_table(source, words=["area", "unit"], optional_gaps=["weight"], name="the areas", of="areas")
+    unit, area, weight = units_of(table, found.tree), table.words["area"], table.numbers.get("weight")
+    if weight is not None:
+        table.problems.rows(~np.isfinite(weight), "a weight is missing or not a finite number", "weight")
+    pair = np.where(unit >= 0, area.codes * np.int64(found.tree.size) + unit, -1 - np.arange(table.rows))
+    again = np.ones(table.rows, dtype=bool)
+    again[np.unique(pair, return_index=True)[1]] = False
+    table.problems.rows(again, "an area names another twice", "unit")
     table.problems.stop()
-    names = enumerate(area.values.to_pylist())
-    return {name: found.union(unit[area.codes == code]) for code, name in names}
+    unions = {}
+    for code, name in enumerate(area.values.to_pylist()):
+        mine = area.codes == code
+        unions[name] = found.union(unit[mine], None if weight is None else weight[mine])
+    return unions
 
 
 def area_estimates(
@@ -46,6 +54,11 @@ def area_estimates(
 ) -> tuple[Layout, dict[str, Numbers]]:
     """Return the layout and columns of the estimates of unions of units."""
     tables = []
+    every = [[union for union in area if union is not None] for area in unions.values()]
+    whole, positive = (
+        np.array([all(getattr(union, what) for union, _ in area) for area in every])
+        for what in ("is_whole", "is_positive")
+    )
     for query in queries:
         if sampling is not None:
             rows = [with_sampling(found, one, query, sampling, chances)[0] for one in unions.values()]
@@ -57,7 +70,8 @@ def area_estimates(
             np.concatenate(rows) for rows in zip(*((m.a, m.var_a) for m in got), strict=True)
         )
         widths = [found.area_widths(list(unions.values()), query, variances, level) for _, level in chances]
-        table = with_ends(values, np.sqrt(variances), widths, chances)[0]
+        deviations = np.sqrt(variances)
+        table = with_ends(values, deviations, widths, chances, whole[:, None], positive[:, None])[0]
         bounds = [both for one in unions.values() if (both := found.area_bounds(query, one)) is not None]
         if len(bounds) == len(unions):
             lower, upper = (np.concatenate(sides) for sides in zip(*bounds, strict=True))

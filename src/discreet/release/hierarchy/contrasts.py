@@ -103,17 +103,18 @@ def _compared(
     scale: Fraction,
     chances: Chances,
     places: int,
+    counts: bool,
 ) -> dict[str, Numbers]:
     """Return the columns of a difference or ratio in some of so many `places`.
 
     `scale` is what one unit of a difference is worth, or of a ratio its numerator's unit over that of its
     denominator.
     """
-    return in_real_numbers(_in_units(kind, noise, sampled, chances, places), scale)
+    return in_real_numbers(_in_units(kind, noise, sampled, chances, places, counts), scale)
 
 
 def _in_units(
-    kind: str, noise: Moments, sampled: SampledPair | None, chances: Chances, places: int
+    kind: str, noise: Moments, sampled: SampledPair | None, chances: Chances, places: int, counts: bool
 ) -> dict[str, Numbers]:
     """Return the columns of a difference or ratio of numbers of units."""
 
@@ -131,9 +132,11 @@ def _in_units(
         columns = {"estimate": values, "sd": np.sqrt(found.variances(one))}
         for name, level in chances:
             width = at(level).widths(one, level)
-            columns[f"lower{name}"], columns[f"upper{name}"] = close_ends(values, width)
+            ends = close_ends(values, width) if counts else (values - width, values + width)
+            columns[f"lower{name}"], columns[f"upper{name}"] = ends
         return columns
-    b = np.where(np.abs(found.b) < 1e-9, 0.0, found.b)  # an exact zero, but for rounding
+    # an exact zero, but for rounding
+    b = np.where((np.abs(found.b) < 1e-9) & counts, 0.0, found.b)
     with np.errstate(divide="ignore", invalid="ignore"):
         values = np.where(b != 0, found.a / b, np.nan)
         columns = {"estimate": values, "sd": np.sqrt(found.variances(values)) / np.abs(b)}
@@ -142,11 +145,13 @@ def _in_units(
     return columns
 
 
-def _beside(queries: Iterable[Sequence[Compared]], chances: Chances, places: int) -> dict[str, Numbers]:
+def _beside(
+    queries: Iterable[Sequence[Compared]], chances: Chances, places: int, counts: bool
+) -> dict[str, Numbers]:
     """Return the columns of differences and ratios: those of one query one below the other."""
     tables = []
     for some in queries:
-        made = [_compared(*one, chances, places) for one in some]
+        made = [_compared(*one, chances, places, counts) for one in some]
         tables.append({name: np.concatenate([one[name] for one in made]) for name in made[0]})
     return joined_columns(tables)
 
@@ -175,7 +180,7 @@ def contrast_blocks(
     if of_areas:
         flat = flat_tree([one.name for one, _, _ in of_areas], "contrast")
         got = ([both(one.kind, a, query, b, query) for one, a, b in of_areas] for query in queries)
-        yield found.layout(flat, queries), _beside(got, chances, len(of_areas))
+        yield found.layout(flat, queries), _beside(got, chances, len(of_areas), found.counts)
     of_queries = [one for one in contrasts if one.areas is None]
     if not of_queries:
         return
@@ -183,7 +188,7 @@ def contrast_blocks(
 
     def of(places: int, *some: Found) -> dict[str, Numbers]:
         got = ([both(one.kind, at, one.one, at, one.two) for at in some] for one in of_queries)
-        return _beside(got, chances, places)
+        return _beside(got, chances, places, found.counts)
 
     every = Layout.same(tree, cells)
     yield every, lambda units, _: of(tree.size, found.at(np.arange(units.start, units.stop)))
@@ -234,7 +239,9 @@ def changes_since(
             both = Moments.change(one, two)
             for kind, prefix in (("difference", ""), ("ratio", "ratio_")):
                 scale = _scale(now, kind, query, query)
-                columns = _compared(kind, both, None, scale, chances, shared.size)
+                columns = _compared(
+                    kind, both, None, scale, chances, shared.size, now.counts and before.counts
+                )
                 table[kind] = columns.pop("estimate")
                 table |= {f"{prefix}{name}": one for name, one in columns.items()}
             tables.append(table)

@@ -15,9 +15,10 @@ from dataclasses import replace
 import numpy as np
 
 from discreet.errors import InputError
-from discreet.estimation.estimates import Estimates, InMemory, NoisySource, Rows
+from discreet.estimation.estimates import Estimates, InMemory, NoisySource, Rows, Union
+from discreet.estimation.normal import Law, Normal
 from discreet.estimation.tree import Floats, Tree
-from discreet.noise import Entropy, sample
+from discreet.noise import Entropy, SystemEntropy, sample
 from discreet.release.hierarchy.areas import flat_tree
 from discreet.release.hierarchy.estimate_table import in_real_numbers, joined_columns
 from discreet.release.hierarchy.joint_estimates import Found, JointEstimates
@@ -110,10 +111,14 @@ class Draws:
         if len(drawn.groups) == 1:
             group = drawn.groups[0]
             assert area[0] is not None
-            rows = group.estimates.at(area[0][0].units).values(query)
-            return np.asarray(group.turned(query, rows.sum(axis=0, keepdims=True)))
+            union = area[0][0]
+            assert isinstance(union, Union)
+            rows = group.estimates.at(union.units).values(query)
+            return np.asarray(group.turned(query, union.factors[None] @ rows))
         again: Found = [
-            None if one is None else (group.estimates.union(one[0].units), one[1])
+            None
+            if one is None
+            else (group.estimates.union(one[0].units, getattr(one[0], "factors", None)), one[1])
             for group, one in zip(drawn.groups, area, strict=True)
         ]
         return drawn.moments(again, query, again, query).a
@@ -133,6 +138,17 @@ class Draws:
         return columns
 
 
+def _sampled(law: Law, shape: tuple[int, int], source: Entropy | None) -> Numbers:
+    """Draw noise; a normal error, which protects nobody, is drawn in floats."""
+    if not isinstance(law, Normal):
+        return sample(law, shape, source=source)
+    seed = np.zeros(16, dtype=np.uint8)
+    (SystemEntropy() if source is None else source).fill(seed)
+    drawn: Floats = np.random.default_rng(seed.tolist()).normal(size=shape)
+    drawn *= law.variance**0.5
+    return drawn
+
+
 def _noise_of(measured: NoisySource, estimates: Estimates, source: Entropy | None) -> InMemory:
     """Return noise in the place of all measurements of a source."""
     kind = estimates.given.tree.kind
@@ -141,7 +157,7 @@ def _noise_of(measured: NoisySource, estimates: Estimates, source: Entropy | Non
         noise = np.zeros(rows.shape)
         for one in np.unique(kind[who]).tolist():
             mine = np.flatnonzero(kind[who] == one)
-            noise[mine] = sample(measured.laws[one][query], (mine.size, rows.shape[1]), source=source)
+            noise[mine] = _sampled(measured.laws[one][query], (mine.size, rows.shape[1]), source)
         noisy.setdefault(query, []).append((who, noise))
     joined = {}
     for query, parts in noisy.items():

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.errors import InputError
 from discreet.estimation.estimates import SharedWork
@@ -63,8 +64,9 @@ def write_estimates(
     tree = found.tree.first(found.units_down_to(down_to))
     layout = found.layout(tree, wanted)
     together = found.groups[0].attributes is not None
+    counts, error = found.counts, kind_of_error(found, sampling)
     in_units = any(found.step(query) != 1 for query in wanted)
-    said = meanings(chances, tables, together, sampled=sampling is not None, in_units=in_units)
+    said = meanings(chances, tables, together, error=error, in_units=in_units, counts=counts)
     written = Written(tree, layout.size, said)
 
     def columns(part: slice) -> dict[str, Numbers]:
@@ -74,7 +76,8 @@ def write_estimates(
         made = []
         for query in wanted:
             if sampling is None:
-                table, moved = with_ends(*found.numbers(parts, len(units), query, chances), chances)
+                numbers = found.numbers(parts, len(units), query, chances)
+                table, moved = with_ends(*numbers, chances, counts, counts)
             else:
                 table, moved = with_sampling(found, parts, query, sampling, chances)
             if whole is not None:
@@ -85,8 +88,9 @@ def write_estimates(
             cut = none if bounds is None else cut_ends(table, [name for name, _ in chances], *bounds)
             outside = none
             if bounds is not None and whole is not None:
-                counts = table["table"]
-                outside = ((counts >= 0) & ((counts < bounds[0]) | (counts > bounds[1]))).astype(np.int64)
+                printed = table["table"]
+                beyond = (printed < bounds[0]) | (printed > bounds[1])
+                outside = ((printed >= 0) & beyond).astype(np.int64)
             made.append(
                 {**in_real_numbers(table, found.step(query)), "moved": moved, "cut": cut, "outside": outside}
             )
@@ -113,14 +117,21 @@ def write_estimates(
 
 
 def with_ends(
-    values: Floats, deviations: Floats, widths: Sequence[Floats], chances: Chances
+    values: Floats,
+    deviations: Floats,
+    widths: Sequence[Floats],
+    chances: Chances,
+    whole: NDArray[np.bool_] | bool = True,
+    positive: NDArray[np.bool_] | bool = True,
 ) -> tuple[dict[str, Numbers], Numbers]:
-    """Return the columns of estimates of counts with their intervals, and where nothing was left of one."""
+    """Return the columns of estimates with their intervals, and where nothing was left of one.
+
+    Ends are rounded inwards where what is estimated is `whole`, and cut at zero where it is `positive`."""
     lost = np.isnan(values)
     table: dict[str, Numbers] = {"estimate": values, "sd": deviations}
     moved = np.zeros(values.shape, dtype=np.int8)
     for (name, _), width in zip(chances, widths, strict=True):
-        ends = count_ends(values, width)
+        ends = count_ends(values, width, whole, positive)
         moved |= ends.moved & ~lost
         table[f"lower{name}"] = np.where(lost, np.nan, ends.lower)
         table[f"upper{name}"] = np.where(lost, np.nan, ends.upper)
@@ -135,7 +146,7 @@ def with_sampling(
     both = sampled.added(noise)
     none = np.zeros_like(noise.a)
     widths = [sampled.added(noise, level).widths(none, level) for _, level in chances]
-    table, moved = with_ends(noise.a, np.sqrt(both.var_a), widths, chances)
+    table, moved = with_ends(noise.a, np.sqrt(both.var_a), widths, chances, found.counts, found.counts)
     parts = {"noise_sd": np.sqrt(noise.var_a), "sampling_sd": np.sqrt(sampled.var_a)}
     ends = {name: column for name, column in table.items() if name not in ("estimate", "sd")}
     return {"estimate": table["estimate"], "sd": table["sd"], **parts, **ends}, moved
@@ -156,28 +167,40 @@ def joined_columns(tables: Sequence[Mapping[str, Numbers]]) -> dict[str, Numbers
 
 NOISE_ONLY = "noise only"
 WITH_SAMPLING = "noise and sampling"
+AS_GIVEN = "errors as given"
+
+
+def kind_of_error(found: JointEstimates, sampling: SamplingErrors | None) -> str:
+    """Say what intervals allow for: of a table that no release describes, whatever its errors are."""
+    return WITH_SAMPLING if sampling is not None else AS_GIVEN if found.as_given else NOISE_ONLY
 
 
 def meanings(
-    chances: Chances, tables: bool, together: bool, *, sampled: bool = False, in_units: bool = False
+    chances: Chances,
+    tables: bool,
+    together: bool,
+    *,
+    error: str = NOISE_ONLY,
+    in_units: bool = False,
+    counts: bool = True,
 ) -> dict[str, str]:
     """Say what each column of a table of estimates is, and what its intervals allow for."""
-    error = WITH_SAMPLING if sampled else NOISE_ONLY
     whole = "whole" if not in_units else "a whole number of the units of what is summed"
     found = {
         "estimate": "best linear unbiased estimate; empty: no measurement determines it",
         "sd": f"its standard deviation, {error}",
     }
-    if sampled:
+    if error == WITH_SAMPLING:
         found |= {
             "noise_sd": "the part of the noise in sd",
             "sampling_sd": "the part of sampling in sd, as it was given",
         }
     for name, level in chances:
-        found[f"lower{name}"] = (
-            f"lower end of the {brief(100 * level)} % interval ({error}): {whole}, not negative"
-        )
-        found[f"upper{name}"] = "upper end; if the interval would be empty, both ends are the nearest count"
+        lower, upper = f"lower end of the {brief(100 * level)} % interval ({error})", "upper end"
+        if counts:
+            lower += f": {whole}, not negative"
+            upper += "; if the interval would be empty, both ends are the nearest count"
+        found[f"lower{name}"], found[f"upper{name}"] = lower, upper
     if tables:
         over = "over queries and levels" if together else "over levels, each query by itself"
         found["table"] = f"{whole}, not negative, consistent {over}; not unbiased"

@@ -3,48 +3,54 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
 from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 
+from discreet.budget import Attributes
+from discreet.budget.presets import load_attributes
 from discreet.errors import InputError
 from discreet.estimation.estimates import (
     SharedWork,
 )
 from discreet.estimation.fit import Fit
 from discreet.faces import Summarised
-from discreet.files import FilePath
 from discreet.numbers import brief, fraction
 from discreet.options import Estimating, asked_with
 from discreet.release.commit import free, staging
+from discreet.release.frames import DataFrame, as_pandas, as_polars
 from discreet.release.hierarchy.areas import area_estimates, read_areas
 from discreet.release.hierarchy.bureau import by_product
 from discreet.release.hierarchy.clipping import Clipped, estimated_clips
 from discreet.release.hierarchy.contrasts import CONTRASTS, changes_since, contrast_blocks, named_contrasts
 from discreet.release.hierarchy.draws import Draws
-from discreet.release.hierarchy.estimate_table import NOISE_ONLY, WITH_SAMPLING, Written, write_estimates
+from discreet.release.hierarchy.estimate_table import Written, kind_of_error, write_estimates
 from discreet.release.hierarchy.fit_report import fit_record, found_fit
 from discreet.release.hierarchy.joint_estimates import JointEstimates
+from discreet.release.hierarchy.layout import rising_lengths
 from discreet.release.hierarchy.measurements import read_any, with_zeros
+from discreet.release.hierarchy.noisy_table import TableForm, column_names
 from discreet.release.hierarchy.published import Published
 from discreet.release.hierarchy.sampling import SamplingErrors, read_sampling, sampling_columns
 from discreet.release.rehearsal import NOT_PRIVATE
-from discreet.release.tables import (
-    Folder,
-    output_format,
-)
+from discreet.release.tables import MARK, ArrowTable, Folder, FolderInMemory, output_format, read_output
+from discreet.tables import TableSource
+
+TEXTS = ("unit", "level", "parent", "query", "cell", MARK)
+"""Columns of texts, whatever they look like: an area may be called 01."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimated(Summarised):
-    """What a run of `estimate` wrote."""
+    """What a run of `estimate` wrote, or holds in memory."""
 
-    out: Path
+    out: Path | None
+    """The directory, or nothing if the tables are in memory."""
     units: int
     queries: tuple[str, ...]
     cells: int
@@ -59,36 +65,63 @@ class Estimated(Summarised):
     """Whether several releases were read, an earlier one included."""
     left_out: tuple[str, ...] = ()
     """What the input had that was not used."""
+    noise: tuple[str, ...] = ()
+    """The laws that noise is taken to have which no release states."""
+    counts: bool = True
+    """Whether counts were estimated, or real numbers."""
     sampled: bool = False
     """Whether intervals are of noise and sampling; else of noise only."""
     draws: int = 0
     """How many draws of all estimates were written."""
     clipped: tuple[Clipped, ...] = ()
     """What clipping took away from sums and weights, if there are any."""
+    held: Mapping[str, ArrowTable] | None = field(default=None, repr=False, compare=False)
+    """The tables by name, if they are in memory."""
+
+    def to_arrow(self, table: str = "estimates") -> ArrowTable:
+        """Return a table of the output: estimates, units, areas, contrasts or changes, if it has them."""
+        if self.out is not None:
+            return read_output(self.out, table, TEXTS)
+        found = (self.held or {}).get(table)
+        if found is None:
+            raise InputError(f"there is no table {table!r}; there are {', '.join(self.held or ())}")
+        return found
+
+    def to_pandas(self, table: str = "estimates") -> DataFrame:
+        """Return a table of the output as a DataFrame of pandas."""
+        return as_pandas(self.to_arrow(table))
+
+    def to_polars(self, table: str = "estimates") -> DataFrame:
+        """Return a table of the output as a DataFrame of polars."""
+        return as_polars(self.to_arrow(table))
 
 
 @asked_with(Estimating)
 def estimate(asked: Estimating) -> Estimated:
     """Estimate every query in every unit from all measurements together, and write it to a new directory.
 
-    `noisy` is a directory that `measure` wrote, a noisy table, or a directory of noisy measurements as the
-    Census Bureau publishes them (then `release` says what the queries mean, and `within` the unit whose part
-    of the tree is wanted). Several are measurements of the same people: of one tree, if their attributes and
-    areas agree; else each is estimated by itself, and means weighted by inverse variances are taken.
-    `queries` are others than those that were measured. `areas` (area, unit) are unions of units;
-    `differences` and `ratios` are pairs of areas or units, or of queries. `since` is an earlier release of
-    the same tables, of which changes are given. `levels` are those of the intervals. `down_to` is the lowest
-    level that is written. `tables` adds whole numbers, not negative and consistent over levels, and over
-    queries if the release states attributes. `zeros` (unit, and columns of attributes) are values that some
-    units cannot have. `for_spreadsheets` is as in `measure`. What is large is streamed, or if `streamed` says
-    so. The `engine` is "local" or "spark", on a cluster if `spark_master`
-    names one: then families of the lowest units are worked on by its processes. Nothing is spent.
+    Without `out` nothing is written: the tables are in the result (`to_pandas`, `to_polars`, `to_arrow`).
+    `noisy` is a directory that `measure` wrote, a noisy table (a file or a DataFrame), or a directory of
+    noisy measurements as the Census Bureau publishes them (then `release` says what the queries mean, and
+    `within` the unit whose part of the tree is wanted). Of a table without a release, `columns` says what its
+    columns are called, `noise` and `counts` what its numbers are, `attributes` what its queries are about,
+    and `geocodes` how its areas nest. Several are measurements of the same people: of one tree, if their
+    attributes and areas agree; else each is estimated by itself, and means weighted by inverse variances are
+    taken. `queries` are others than those that were measured. `areas` (area, unit, perhaps weight) are sums
+    of units; `differences` and `ratios` are pairs of areas or units, or of queries. `since` is an earlier
+    release of the same tables, of which changes are given. `levels` are those of the intervals. `down_to` is
+    the lowest level that is written. `tables` adds whole numbers, not negative and consistent over levels,
+    and over queries if the release states attributes. `zeros` (unit, and columns of attributes) are values
+    that some units cannot have. `for_spreadsheets` is as in `measure`. What is large is streamed, or if
+    `streamed` says so. The `engine` is "local" or "spark", on a cluster if `spark_master` names one: then
+    families of the lowest units are worked on by its processes. Nothing is spent.
     """
     chances = [interval_level(level) for level in asked.levels]
     sources = asked.sources
     if asked.prints:
         raise InputError("prints is for `discreet.report.print_tables`, which writes tables to print")
-    free(asked.out)
+    if asked.out is not None:
+        free(asked.out)
     with _workers(asked.engine, asked.spark_master) as cluster:
         given, found, earlier = read_joined(asked, sources, cluster)
         wanted = found.queries(asked.queries)
@@ -100,9 +133,8 @@ def estimate(asked: Estimating) -> Estimated:
         contrasts = named_contrasts(pairs, unions, wanted, found) if pairs else []
         residuals = found.residuals(written)
         kind = output_format(asked.format, given[0].format, for_spreadsheets=asked.for_spreadsheets)
-        with staging(asked.out) as stage:
-            mark = f"{NOT_PRIVATE}: made from a rehearsal" if any(one.marked for one in given) else None
-            folder = Folder(stage.path, kind, mark=mark, for_spreadsheets=asked.for_spreadsheets)
+        mark = f"{NOT_PRIVATE}: made from a rehearsal" if any(one.marked for one in given) else None
+        with _folder(asked, kind, mark) as folder:
             done = write_estimates(
                 folder,
                 found,
@@ -134,9 +166,8 @@ def estimate(asked: Estimating) -> Estimated:
             told = _manifest(asked, given, found, wanted, done, fit, sampling, compares=compares)
             folder.json("manifest", told)
             taken = estimated_clips(found)
-            stage.commit()
     return Estimated(
-        Path(asked.out),
+        None if asked.out is None else Path(asked.out),
         done.tree.size,
         wanted,
         done.cells,
@@ -148,38 +179,92 @@ def estimate(asked: Estimating) -> Estimated:
         fit,
         len(given) > 1,
         found.left_out,
+        _assumed(given),
+        found.counts,
         sampling is not None,
         asked.draws or 0,
         taken,
+        folder.tables if isinstance(folder, FolderInMemory) else None,
     )
 
 
+@contextmanager
+def _folder(asked: Estimating, kind: str, mark: str | None) -> Iterator[Folder]:
+    """Open the output: a directory that appears whole at the end, or tables in memory."""
+    if asked.out is None:
+        yield FolderInMemory(mark=mark)
+        return
+    with staging(asked.out) as stage:
+        yield Folder(stage.path, kind, mark=mark, for_spreadsheets=asked.for_spreadsheets)
+        stage.commit()
+
+
+def _assumed(given: Sequence[Published]) -> tuple[str, ...]:
+    """Return the laws that noise is taken to have which no release states."""
+    return tuple(dict.fromkeys(one.assumed for one in given if one.assumed))
+
+
+def _forms(asked: Estimating, many: int) -> list[TableForm]:
+    """Return how each of the tables is written."""
+    named = asked.columns
+    every = [named] if isinstance(named, str | Mapping) else list(named) or [{}]
+    if len(every) not in (1, many):
+        raise InputError(
+            f"columns are named {len(every)} times for {many} table{'s' * (many > 1)}; name them once for "
+            "all, or once for each"
+        )
+    attributes = asked.attributes
+    if attributes is not None and asked.release is not None:
+        raise InputError("attributes are given beside a release, which states its own; leave one out")
+    if attributes is not None and not isinstance(attributes, Attributes):
+        attributes = load_attributes(attributes)
+    lengths = () if asked.geocodes is None else tuple(rising_lengths(asked.geocodes))
+    if lengths and asked.units is not None:
+        raise InputError("geocodes and units both give the tree of areas; leave one out")
+    forms = [
+        TableForm(
+            column_names(one) if isinstance(one, str) and one else one if isinstance(one, Mapping) else {},
+            asked.noise,
+            asked.counts,
+            attributes,
+            lengths,
+        )
+        for one in every
+    ]
+    return forms * many if len(forms) == 1 else forms
+
+
 def read_joined(
-    asked: Estimating, sources: Sequence[FilePath], cluster: SharedWork | None
+    asked: Estimating, sources: Sequence[TableSource], cluster: SharedWork | None
 ) -> tuple[list[Published], JointEstimates, JointEstimates | None]:
     """Return the measurements, those of the earlier release last, and the estimates from each release."""
     lean = asked.streamed if cluster is None else True
     known = (asked.release, asked.units, asked.invariants, asked.within, asked.streamed)
-    products = by_product(sources)
-    given = [read_any(some, *known) for some in products]
+    paths_only = all(isinstance(one, str | os.PathLike) for one in sources)
+    products = by_product(sources) if paths_only else [[one] for one in sources]
+    forms = _forms(asked, len(products))
+    given = [read_any(some, *known, form) for some, form in zip(products, forms, strict=True)]
     if asked.zeros is not None:
         given = [with_zeros(one, asked.zeros) for one in given]
     found, earlier, paths = JointEstimates.of(given, lean, cluster), None, [some[0] for some in products]
     if asked.since is not None:
-        paths.append(Path(asked.since))
-        given.append(read_any([Path(asked.since)], asked.release, None, None, asked.within, asked.streamed))
+        paths.append(asked.since)
+        earlier_units = asked.units if any(one.assumed for one in given) else None
+        before = (asked.release, earlier_units, None, asked.within, asked.streamed)
+        given.append(read_any([asked.since], *before, forms[0]))
         earlier = JointEstimates.of(given[-1:], lean, cluster, first=len(given))
     _check_distinct(paths, given)
     return given, found, earlier
 
 
 def sampling_errors(
-    asked: Estimating, sources: Sequence[FilePath], found: JointEstimates, wanted: Sequence[str]
+    asked: Estimating, sources: Sequence[TableSource], found: JointEstimates, wanted: Sequence[str]
 ) -> SamplingErrors | None:
     """Read the sampling errors: of a table that is named, or in a column of the only noisy table."""
     path = asked.sampling
-    if path is None and len(sources) == 1 and Path(sources[0]).is_file() and sampling_columns(sources[0]):
-        path = sources[0]
+    alone = sources[0] if len(sources) == 1 and isinstance(sources[0], str | os.PathLike) else None
+    if path is None and alone is not None and not asked.columns:
+        path = alone if Path(alone).is_file() and sampling_columns(alone) else None
     if path is None:
         if asked.replicate_factor is not None or asked.replicate_noise is not None:
             raise InputError("a replicate factor or noise is given, but no sampling errors (--sampling)")
@@ -234,8 +319,9 @@ def _manifest(
         "not_determined": done.lost,
         "intervals_with_nothing_left": done.moved,
         "columns": done.columns,
+        **({"noise": list(laws), "counts": found.counts} if (laws := _assumed(given)) else {}),
         "fit": fit_record(fit, numbered=len(given) > 1),
-        "intervals": NOISE_ONLY if sampling is None else WITH_SAMPLING,
+        "intervals": kind_of_error(found, sampling),
         **({"sampling": sampling.said} if sampling is not None else {}),
         **({} if asked.draws is None else {"draws": _said_of_draws(asked)}),
         **({"contrasts": CONTRASTS} if compares else {}),
@@ -257,10 +343,11 @@ def _bounds(found: JointEstimates, done: Written, *, tables: bool) -> dict[str, 
     return {"bounds": told | ({"table_cells_outside": done.outside} if tables else {})}
 
 
-def _check_distinct(paths: Sequence[FilePath], given: Sequence[Published]) -> None:
+def _check_distinct(paths: Sequence[TableSource], given: Sequence[Published]) -> None:
     """Refuse measurements that are given twice: their noise is one, so their errors are not independent."""
-    seen: dict[object, FilePath] = {}
-    for path, one in zip(paths, given, strict=True):
+    seen: dict[object, str] = {}
+    for number, (source, one) in enumerate(zip(paths, given, strict=True), 1):
+        path = str(source) if isinstance(source, str | os.PathLike) else f"table {number}"
         mark = one.origin.get("sha256", os.path.realpath(path))
         if mark in seen:
             raise InputError(

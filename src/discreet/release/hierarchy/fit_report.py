@@ -25,14 +25,18 @@ def _named(group: Group, residuals: Residuals) -> NamedResiduals:
     def unit(place: int) -> str:
         return str(group.tree.names[place].as_py())
 
+    given = group.estimates.given
+
     def cell(query: str, place: int) -> str:
+        if query in given.pieces:
+            query, place = given.pieces[query].query, given.pieces[query].cells[place]
         names = group.names(query)
         if group.attributes is not None:  # they stand as the query is written
             order = as_written(group.attributes, query, np.arange(len(names))[None])[0]
             place = int(np.flatnonzero(order == place)[0])
         return str(names[place].as_py())
 
-    return NamedResiduals(residuals, group.tree.levels, unit, cell, group.releases)
+    return NamedResiduals(residuals, group.tree.levels, unit, cell, group.releases, given.query_of)
 
 
 def fit_record(fit: Fit, *, numbered: bool) -> dict[str, object]:

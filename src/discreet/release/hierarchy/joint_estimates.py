@@ -32,10 +32,11 @@ from discreet.estimation.fit import Residuals
 from discreet.estimation.intervals import FAR, Noises, mixed_noises
 from discreet.estimation.laws import Errors, Terms
 from discreet.estimation.model import as_written
+from discreet.estimation.normal import Law
 from discreet.estimation.tree import Floats, Integers, Tree
 from discreet.release.hierarchy.bounds import Bounds, joint_bounds
 from discreet.release.hierarchy.held import join_exact
-from discreet.release.hierarchy.layout import Laws, Layout
+from discreet.release.hierarchy.layout import Layout
 from discreet.release.hierarchy.published import Exact, Published
 from discreet.release.tables import ArrowArray, arrow, strings
 from discreet.tables import Numbers
@@ -114,7 +115,7 @@ class _Moved:
 
     source: NoisySource
     place: Integers
-    laws: Laws
+    laws: Sequence[Mapping[str, Law]]
     cells: Mapping[str, int]
     in_order: bool
 
@@ -132,8 +133,11 @@ class JointEstimates:
     by cell, weighted by inverse variances.
     """
 
-    def __init__(self, groups: Sequence[Group], left_out: Sequence[str] = ()) -> None:
-        self.groups = tuple(groups)
+    def __init__(
+        self, groups: Sequence[Group], left_out: Sequence[str] = (), *, as_given: bool = False
+    ) -> None:
+        """`as_given`: errors are those that a table states, not the noise of a release."""
+        self.groups, self.as_given = tuple(groups), as_given
         self.left_out = tuple(left_out)
         tree = groups[0].tree
         names = [one.tree.names for one in groups]
@@ -178,7 +182,8 @@ class JointEstimates:
                 numbers.append([number])
         left = [text for one in given for text in one.left_out]
         groups = zip(joined, numbers, strict=True)
-        return cls([_group(some, its, streamed, workers) for some, its in groups], left)
+        as_given = any(one.assumed for one in given)
+        return cls([_group(some, its, streamed, workers) for some, its in groups], left, as_given=as_given)
 
     @property
     def kind(self) -> str:
@@ -315,13 +320,18 @@ class JointEstimates:
         widths = [errors.half_widths(level)[of.ravel()].reshape(variance.shape) for _, level in chances]
         return estimate, np.sqrt(variance), [np.where(lost, np.nan, width) for width in widths]
 
-    def union(self, members: Integers) -> Found:
-        """Return a union of units in each group that has all of them."""
+    @property
+    def counts(self) -> bool:
+        """Whether the estimates are of counts."""
+        return all(group.estimates.given.counts for group in self.groups)
+
+    def union(self, members: Integers, weights: Floats | None = None) -> Found:
+        """Return a union of units, or a weighted sum of them, in each group that has all of them."""
         found: list[tuple[Union, NDArray[np.bool_]] | None] = []
         for group, index in zip(self.groups, self.index, strict=True):
             units = index[members]
             whole = bool(np.all(units >= 0))
-            found.append((group.estimates.union(units), np.ones(1, dtype=bool)) if whole else None)
+            found.append((group.estimates.union(units, weights), np.ones(1, dtype=bool)) if whole else None)
         if all(one is None for one in found):
             raise InputError("an area is made of areas of several releases that differ; none has all of them")
         return found
@@ -475,7 +485,9 @@ def _group(
         for query, (who, rows) in one.exact.items():
             exact[query] = join_exact(query, exact.get(query), (place[who], rows))
     blocks = {query: block for one in given for query, block in one.blocks.items()}
-    measured = Measurements(replace(tree, kind=kind.ravel()), tuple(sources), exact, blocks)
+    pieces = {name: piece for one in given for name, piece in one.pieces.items()}
+    counts = all(one.counts for one in given)
+    measured = Measurements(replace(tree, kind=kind.ravel()), tuple(sources), exact, blocks, pieces, counts)
     labels = {query: names for one in given for query, names in one.labels.items()}
     held = None if streamed is None else not streamed
     found = Estimates(attributes, measured, held=held, workers=workers)

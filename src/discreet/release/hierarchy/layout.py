@@ -88,15 +88,24 @@ def read_tree(path: TableSource, release: Release | None) -> Tree:
     return tree_of(read_units(path), release, once=True)
 
 
-def read_lengths(release: Release, geocodes: str) -> list[int]:
-    """Read the lengths of the prefixes by which geocodes nest, one a level; the top may be one area."""
-    names = [level.name for level in release.levels]
+def rising_lengths(geocodes: str) -> list[int]:
+    """Read the lengths of the prefixes by which geocodes nest.
+
+    >>> rising_lengths("2,5,11")
+    [2, 5, 11]
+    """
     try:
         lengths = [int(part) for part in geocodes.split(",")]
     except ValueError:
         lengths = []
     if not lengths or sorted(set(lengths)) != lengths or lengths[0] < 1:
         raise InputError(f"geocodes is {geocodes!r}; it must be rising lengths such as 2,5,11")
+    return lengths
+
+
+def read_lengths(release: Release, geocodes: str) -> list[int]:
+    """Read the lengths of the prefixes by which geocodes nest, one a level; the top may be one area."""
+    names, lengths = [level.name for level in release.levels], rising_lengths(geocodes)
     if len(names) - len(lengths) not in (0, 1):
         raise InputError(
             f"geocodes has {len(lengths)} lengths; the levels {', '.join(names)} need {len(names)}, or one "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,11 +11,10 @@ import numpy as np
 
 from discreet.budget import Release, load_file
 from discreet.budget.noise_table import noises
-from discreet.budget.variables import IN_UNITS_OF
 from discreet.errors import InputError
 from discreet.estimation.tree import Integers, Tree
-from discreet.files import FilePath, sha256
-from discreet.noise import DiscreteGaussian, Noise
+from discreet.files import sha256
+from discreet.noise import Noise
 from discreet.release.hierarchy.bureau import is_level, read_bureau
 from discreet.release.hierarchy.held import exact_counts, read_held
 from discreet.release.hierarchy.layout import (
@@ -25,10 +25,10 @@ from discreet.release.hierarchy.layout import (
     positions,
     read_tree,
     read_units,
-    tree_of,
     units_of,
 )
-from discreet.release.hierarchy.published import LARGEST, Published, in_memory, largest_of, published
+from discreet.release.hierarchy.noisy_table import TableForm, noisy_numbers, noisy_tree, read_noisy
+from discreet.release.hierarchy.published import LARGEST, Published, in_memory, published
 from discreet.release.hierarchy.steps import check_steps, found_steps, unit_steps
 from discreet.release.hierarchy.streamed import Streamed, row_groups
 from discreet.release.tables import MARK, MARKED, arrow, find_output
@@ -36,6 +36,7 @@ from discreet.tables import (
     Codes,
     Problems,
     ReadTable,
+    TableSource,
     is_there,
     open_table,
     read_table,
@@ -43,8 +44,8 @@ from discreet.tables import (
     table_format,
 )
 
-SMALLEST = 1e-300
-"""The smallest variance: its inverse is a number."""
+PLAIN = TableForm()
+"""The form of a table with the columns that `measure` writes."""
 
 MOST_ROWS = 10_000_000
 """Rows of a table that are read into memory; a larger one is streamed if it is as `measure` writes it."""
@@ -54,9 +55,10 @@ def read_published(
     source: Path,
     *,
     release: Release | None = None,
-    units: FilePath | None = None,
-    invariants: FilePath | None = None,
+    units: TableSource | None = None,
+    invariants: TableSource | None = None,
     streamed: bool | None = None,
+    form: TableForm = PLAIN,
 ) -> Published:
     """Read what `measure` wrote, or a noisy table; it is streamed if it is large, or if that is said."""
     is_file = source.is_file() or is_there(source)
@@ -67,7 +69,8 @@ def read_published(
     folder = file.parent if source.is_dir() or find_output(file.parent, "measurements") == file else None
     written = find_output(folder, "release", ["toml"])
     stated = release or (load_file(written) if written else None)
-    attributes = None if stated is None else stated.attributes
+    form = PLAIN if written else form  # what `measure` wrote says itself how it is written
+    attributes = form.attributes if stated is None else stated.attributes
     held, listed = invariants or find_output(folder, "invariants"), units or find_output(folder, "units")
     marked, found, rows = MARKED in file.name, None, 0
     if stated is not None and attributes is not None and listed and table_format(file) == "parquet":
@@ -78,28 +81,57 @@ def read_published(
         exact = {} if held is None else exact_counts(found.layout, read_held(held), stated)
         origin = {"role": "measurements", "sha256": sha256(file), "bytes": file.stat().st_size, "rows": rows}
         return published(found.layout, found, exact, attributes, "parquet", marked, origin)
+    return read_in_memory(file, stated, listed, held, form, marked=marked)
+
+
+def read_in_memory(
+    source: TableSource,
+    stated: Release | None,
+    units: TableSource | None,
+    invariants: TableSource | None,
+    form: TableForm,
+    *,
+    marked: bool = False,
+) -> Published:
+    """Read a noisy table into memory: one whose noise a release states, or anybody's."""
     problems = Problems()
-    table = read_table(
-        file,
-        words=["unit", "level", "query", "cell"],
-        optional=[IN_UNITS_OF, MARK] if listed else [IN_UNITS_OF, "parent", MARK],
-        whole=["value"],
-        floats=["variance"],
-        problems=problems,
+    attributes = form.attributes if stated is None else stated.attributes
+    table = read_noisy(
+        source, form, whole=stated is not None, tree_given=units is not None, problems=problems
     )
-    areas = None if listed is None else read_units(listed, problems)
-    kept = None if held is None else read_held(held, problems)
+    areas = None if units is None else read_units(units, problems)
+    kept = None if invariants is None else read_held(invariants, problems)
     stop_unless_usable(table, areas, kept)
+    tree, table = noisy_tree(table, areas, form)
     steps = found_steps(table) if stated is None else unit_steps(stated)
     check_steps(table, steps)
-    layout, values, laws = _layout(table, areas, stated)
-    exact, marked = {} if kept is None else exact_counts(layout, kept, stated), marked or MARK in table.words
-    source_of = in_memory(layout, values, laws, attributes)
+    layout, position = _layout(table, tree, every=stated is not None)
+    marked = marked or MARK in table.words
     origin = table.origin("measurements")
-    return published(layout, source_of, exact, attributes, table.format, marked, origin, steps)
+    if stated is not None:
+        values, laws = _stated(table, layout, position, stated)
+        exact = {} if kept is None else exact_counts(layout, kept, stated)
+        found = in_memory(layout, values, laws, attributes)
+        return published(layout, found, exact, attributes, table.format, marked, origin, steps)
+    numbers = noisy_numbers(layout, position, table, form, attributes)
+    exact = {} if kept is None else exact_counts(layout, kept, stated)
+    one = published(layout, numbers.source, exact, attributes, table.format, marked, origin, steps)
+    many = numbers.unmeasured
+    left = (
+        (f"{many} cell{'s' * (many > 1)} without a value or without the size of its error",) if many else ()
+    )
+    return replace(
+        one,
+        kind=numbers.kind,
+        exact={**one.exact, **numbers.exact},
+        pieces=numbers.pieces,
+        counts=numbers.counts,
+        assumed=numbers.noise,
+        left_out=left,
+    )
 
 
-def with_zeros(one: Published, zeros: FilePath) -> Published:
+def with_zeros(one: Published, zeros: TableSource) -> Published:
     """Add values that some units cannot have: unit, and a column for each attribute that is named.
 
     What a unit cannot have, no unit within it can. Each row is a block of cells that are zero.
@@ -137,56 +169,59 @@ def with_zeros(one: Published, zeros: FilePath) -> Published:
 # -- tables that are held in memory ------------------------------------------------------------------------
 
 
-def _layout(
-    table: ReadTable, units: ReadTable | None, stated: Release | None
-) -> tuple[Layout, Integers, Laws]:
-    """Return where the cells of a table stand, its values there, and the laws of the noise.
+def _layout(table: ReadTable, tree: Tree, *, every: bool) -> tuple[Layout, Integers]:
+    """Return where the cells of a table stand, and the position of each row there.
 
-    The laws are what the release says, or Gaussian ones of the variances in the table.
-    """
-    problems, value, sizes = table.problems, table.numbers["value"], table.numbers["variance"]
-    if not table.rows:
-        problems.at("the table has no rows")
-        problems.stop()
-    largest = LARGEST if stated is None else largest_of(stated)
-    problems.rows(np.abs(value) > largest, f"a value is beyond {largest}", "value")
-    # of a release that is known, noise of next to no variance is written as 0
-    above = (sizes > 0) | ((sizes == 0) & (stated is not None))
-    problems.rows(~(above & np.isfinite(sizes)), "a variance is not above zero", "variance")
-    if stated is None:
-        problems.rows((sizes > 0) & (sizes < SMALLEST), f"a variance is below {SMALLEST}", "variance")
-    tree = tree_of(table, None) if units is None else tree_of(units, None, once=True)
+    An area has rows of all cells of its level; or it may have none, unless `every` area must have them."""
+    problems = table.problems
     unit = units_of(table, tree, levels=True)
     layout = _found_layout(table, tree, unit)
     position, there = positions(layout, table, unit)
-    if not there.all():
-        missing = int(np.count_nonzero(~there))
+    lacks = ~there
+    if not every:
+        where = np.repeat(np.arange(tree.size), np.diff(layout.base))
+        lacks &= np.bincount(where[there], minlength=tree.size)[where] > 0
+    if lacks.any():
+        missing = int(np.count_nonzero(lacks))
         some = "1 cell is" if missing == 1 else f"{missing} cells are"
-        problems.at(f"{some} missing: each area must have all cells of its level")
+        problems.at(
+            f"{some} missing: each area must have all cells of its level; if a cell was not measured, leave "
+            "its value empty"
+        )
     problems.stop()
-    names = table.words["query"]
+    return layout, position
+
+
+def _stated(table: ReadTable, layout: Layout, position: Integers, stated: Release) -> tuple[Integers, Laws]:
+    """Return the values of a table, and the laws that the release states; the table must agree with them."""
+    problems, value, sizes = table.problems, table.numbers["value"], table.numbers["variance"]
+    problems.rows(np.abs(value) > LARGEST, f"a value is beyond {LARGEST}", "value")
+    # noise of next to no variance is written as 0
+    problems.rows(~((sizes >= 0) & np.isfinite(sizes)), "a variance is not above zero", "variance")
+    tree, names = layout.tree, table.words["query"]
+    unit = np.searchsorted(layout.base, position, side="right") - 1
     pair = tree.kind[unit] * len(names.values) + names.codes
     pairs, first, of = np.unique(pair, return_index=True, return_inverse=True)
     differs = sizes != sizes[first][of.ravel()]
     problems.rows(differs, "the variance differs within one level and query", "variance")
     problems.stop()
-    known = {} if stated is None else noises(stated)
+    known = noises(stated)
     laws: dict[tuple[str, str], Noise] = {}
     for at, size in zip(pairs.tolist(), sizes[first].tolist(), strict=True):
         kind, code = divmod(at, len(names.values))
         level, query = tree.levels[kind], names.values[code].as_py()
         law = known.get((level, query))
-        if stated is not None and law is None:
+        if law is None:
             raise InputError(f"release {stated.name!r} has no query {query!r} at level {level!r}")
-        if stated is not None and law is not None and abs(law.true_variance() - size) > 1e-6 * size:
+        if abs(law.true_variance() - size) > 1e-6 * size:
             raise InputError(
                 f"query {query!r} of level {level!r} has noise of variance {size:g}, which is not what the "
                 f"release {stated.name!r} says"
             )
-        laws[level, query] = law or DiscreteGaussian.of_true_variance(size)
+        laws[level, query] = law
     values = np.zeros(layout.size, dtype=np.int64)
     values[position] = value
-    return layout, values, laws_of(layout, laws)
+    return values, laws_of(layout, laws)
 
 
 def _found_layout(table: ReadTable, tree: Tree, unit: Integers) -> Layout:
@@ -220,16 +255,21 @@ def is_bureau(source: Path) -> bool:
 
 
 def read_any(
-    sources: Sequence[Path],
+    sources: Sequence[TableSource],
     release: Release | None,
-    units: FilePath | None,
-    invariants: FilePath | None,
+    units: TableSource | None,
+    invariants: TableSource | None,
     within: str | None,
     streamed: bool | None,
+    form: TableForm = PLAIN,
 ) -> Published:
     """Read the measurements of one release as they are: of `measure`, a noisy table, or of the Census Bureau,
     of which several levels may be named."""
-    source = sources[0]
+    if not isinstance(sources[0], str | os.PathLike):
+        if within is not None:
+            raise InputError("within is for noisy measurements as the Census Bureau publishes them")
+        return read_in_memory(sources[0], release, units, invariants, form)
+    source = Path(sources[0])
     if is_bureau(source):
         if release is None:
             raise InputError(
@@ -244,4 +284,6 @@ def read_any(
         return read_bureau(sources, release, within=within, invariants=invariants)
     if within is not None:
         raise InputError("within is for noisy measurements as the Census Bureau publishes them")
-    return read_published(source, release=release, units=units, invariants=invariants, streamed=streamed)
+    return read_published(
+        source, release=release, units=units, invariants=invariants, streamed=streamed, form=form
+    )

@@ -93,6 +93,14 @@ def records_risk(
     after combining all queries. Every record counts as a person.
 
     The result is confidential. It says nothing that the records do not, but nothing in it has noise.
+
+    >>> import tempfile
+    >>> from discreet.release import write_example
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     release, units, records = write_example(folder)
+    ...     found = records_risk(load_file(release), records, units=units, priors=["1/10"])
+    >>> found.people, found.uniques, round(found.row("District").mean_posterior, 4)
+    (2410, 26, 0.1083)
     """
     admit(records, Request(exact_counts=True, entered=False))
     if not priors:

@@ -82,6 +82,8 @@ def printed_tables(asked: Estimating) -> PrintedTables:
     _check(asked)
     sources = asked.sources
     given, found, _ = read_joined(asked, sources, None)
+    if not found.counts:
+        raise InputError("tables to print are of counts, and the values are not: leave --print out")
     wanted = found.queries(asked.prints)
     parts = {query: _columns(found, query) for query in wanted}
     sampling = sampling_errors(asked, sources, found, list(dict.fromkeys(_needed(parts))))
@@ -106,7 +108,7 @@ def printed_tables(asked: Estimating) -> PrintedTables:
             values[:, at], widths[:, at] = one[0][:, order], one[1][:, order]
         tables.append(PrintedTable(query, factors, columns, places.rows, values, widths))
     return PrintedTables(
-        Path(asked.out),
+        Path(asked.out or "."),
         tuple(tables),
         level,
         asked.margins,

@@ -11,6 +11,7 @@ import numpy as np
 from discreet.budget import Attributes, Release, Tabulation
 from discreet.errors import InputError
 from discreet.estimation.estimates import InMemory, NoisySource, Rows
+from discreet.estimation.model import Piece
 from discreet.estimation.tree import Integers, Tree
 from discreet.release.hierarchy.bounds import Bounds
 from discreet.release.hierarchy.layout import Laws, Layout
@@ -52,6 +53,12 @@ class Published:
     """Cells that some units cannot have, by the name they have in `exact`."""
     left_out: tuple[str, ...] = ()
     """What stands in the files and was not used, and why."""
+    pieces: Mapping[str, Piece] = field(default_factory=dict)
+    """Parts of queries, in `source` and `exact` in the place of the whole query."""
+    counts: bool = True
+    """Whether what was measured are counts, or real numbers."""
+    assumed: str = ""
+    """The law that the noise is taken to have, if no release states it."""
     bounds: tuple[Bounds, ...] = ()
     """Least and largest counts."""
     steps: Mapping[str, Fraction] = field(default_factory=dict)

@@ -55,6 +55,8 @@ class SampledPlace:
         """Return the units of estimates; there is one group."""
         assert found[0] is not None
         part = found[0][0]
+        if isinstance(part, Union) and not np.all(part.factors == 1):
+            raise InputError("sampling errors are for unions of areas, without weights; leave one out")
         return cls(part.units, isinstance(part, Union))
 
 

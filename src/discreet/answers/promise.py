@@ -1,0 +1,205 @@
+"""What an epsilon means for one person, on one page in plain words: odds first, then a picture."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import partial
+
+from discreet.answers.answer import Answer, Fact, Paragraph, Sentence, sentence
+from discreet.answers.describing import describes
+from discreet.answers.figure import QUIET, Axis, Dots, Panel, Picture, Symbol
+from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.answers.risk import chance_words
+from discreet.answers.risk_everything import detection_table
+from discreet.risk.promise import PromisedRisk
+
+_MOST = NumberKind.AT_MOST
+
+
+@describes(PromisedRisk)
+def promise_answer(found: PromisedRisk) -> Answer:
+    """Say what a promise means for one person.
+
+    >>> from discreet.risk.promise import promised_risk
+    >>> answer = promise_answer(promised_risk(epsilon=4, delta="1e-6", prior="1/100"))
+    >>> [str(fact.value) for fact in answer.facts], answer.command
+    (['34.91', '99.01 %'], 'discreet explain --epsilon 4 --delta 1e-6 --prior 0.01')
+    """
+    epsilon, delta, prior = (Quantity(one, Style.GIVEN) for one in (found.epsilon, found.delta, found.prior))
+    lines = list(_page(found))
+    page = "".join(f"{line}\n" for line in lines)
+    record = {
+        "epsilon": float(found.epsilon),
+        "delta": float(found.delta),
+        "prior": float(found.prior),
+        "baseline": found.baseline,
+        "accuracy": found.right,
+        "expected_posterior": found.mean,
+        "posterior_but_for_rare_outcomes": found.belief,
+        "probability_of_rare_outcomes": found.chance,
+        "detection": detection_table(found.detections),
+        "guessing": [{"before": before, "at_most": after} for before, after in found.guesses],
+        "page": page,
+    }
+    return Answer(
+        f"What epsilon {epsilon} means for one person",
+        record,
+        tuple(Paragraph(line, wraps=False) for line in lines),
+        (
+            Fact("Of 100 beliefs in her, on average", _of_hundred(found.mean), "at most, if she is there"),
+            Fact("Right decisions", Quantity(found.right, Style.HUNDRED, _MOST, unit="%"), "at most"),
+        ),
+        command=f"discreet explain --epsilon {epsilon} --delta {delta} --prior {prior}",
+        figures={"promise": partial(people_picture, found)},
+    )
+
+
+def _page(found: PromisedRisk) -> Iterator[str | Sentence]:
+    epsilon, delta = (Quantity(one, Style.GIVEN) for one in (found.epsilon, found.delta))
+    before = Quantity(100 * float(found.prior), Style.BRIEF, digits=4)
+    one = 100 * found.prior == 1
+    yield f"# What epsilon {epsilon} means for one person"
+    yield ""
+    yield (
+        f"Something is published with a promise of differential privacy: epsilon {epsilon}, delta {delta}. "
+        "It may be a table, a model or a map. This page holds for every method that keeps the promise, and "
+        "for the worst of them its averages are exact. A woman asks what it means for her."
+    )
+    yield from ("", "## The odds", "")
+    yield sentence(
+        "Take 100 people like her, {before} of whom {are} in the data (or {have} what the data say of her). "
+        "Someone who knows everyone else's data, and that, gives her {before} {chances} in 100. If she is "
+        "one of them, then after publication they give her at most {mean} chances in 100 on average.",
+        before=before,
+        are="is" if one else "are",
+        have="has" if one else "have",
+        chances="chance" if one else "chances",
+        mean=_of_hundred(found.mean),
+    )
+    yield ""
+    yield from _icons(found)
+    yield ""
+    yield sentence(
+        "In odds: {odds}. Published numbers may raise them to {raised}{rare}.",
+        odds=f"{_odds(float(found.prior))} beforehand",
+        raised=f"{_odds(found.belief)}, a factor of 2 e^{epsilon} = "
+        f"{Quantity(2 * math.exp(float(found.epsilon)), Style.FACTOR)}",
+        rare=_rare(found),
+    )
+    yield from ("", "## Deciding about her", "")
+    yield sentence(
+        "- Someone who must say whether she is there is right at most {right} times in 100. With nothing "
+        "published, saying the likelier answer is right {unaided} times in 100.",
+        right=Quantity(found.right, Style.HUNDRED, _MOST),
+        unaided=Quantity(100 * found.baseline, Style.BRIEF, digits=4),
+    )
+    for row in found.detections:
+        ((_, share),) = row.predictive
+        yield sentence(
+            "- Someone who accuses {rate} of those who are not there finds her at most {true} times in 100 "
+            "if she is; of 100 people accused at most {share} are there.",
+            rate=_one_in(row.false_positive_rate),
+            true=Quantity(row.true_positive_rate, Style.HUNDRED, _MOST),
+            share=Quantity(share, Style.HUNDRED, _MOST),
+        )
+    for before_, after in found.guesses:
+        yield sentence(
+            "- Someone who guesses what the data say of her, with a chance of {before} in 100 beforehand, is "
+            "right at most {after} times in 100.",
+            before=Quantity(100 * before_, Style.BRIEF, digits=4),
+            after=Quantity(after, Style.HUNDRED, _MOST),
+        )
+    yield from ("", "## What this leaves out", "")
+    yield (
+        "- What follows about her from everyone else's data. That smoking harms is learned whether or not "
+        "she takes part."
+    )
+    yield (
+        "- The method itself. Most methods tell less than the promise allows; `discreet risk release` has "
+        "the exact numbers of a release of noisy counts."
+    )
+    yield (
+        "- Other publications about her, and people who move with her. Promises add up; epsilon is that of "
+        "everything together."
+    )
+    yield "- Whom the promise compares: her record with none, or with another in its place. Ask which it is."
+
+
+def _rare(found: PromisedRisk) -> str:
+    if found.chance == 0:
+        return ", never further"
+    chance = Quantity(found.chance, Style.GIVEN)
+    return (
+        f", except with a probability of at most {chance}; nothing bounds how far they rise then, and her "
+        "record may be revealed"
+    )
+
+
+def _of_hundred(share: float) -> Quantity:
+    return Quantity(share, Style.HUNDRED, _MOST)
+
+
+def _odds(chance: float) -> str:
+    """Write a chance as odds.
+
+    >>> _odds(0.01), _odds(0.75), _odds(0.5)
+    ('1 to 99', '3 to 1', '1 to 1')
+    """
+    if chance >= 1.0:
+        return "certainty"
+    ratio = chance / (1.0 - chance)
+    if ratio >= 1:
+        return f"{Quantity(ratio, Style.BRIEF, digits=3)} to 1"
+    return f"1 to {Quantity(1.0 / ratio, Style.BRIEF, digits=3)}"
+
+
+def _one_in(rate: float) -> str:
+    return chance_words(rate).removeprefix("a chance of ").replace("an even chance", "1 in 2")
+
+
+def _icons(found: PromisedRisk) -> Iterator[str]:
+    """Two rows of a hundred: how many chances she is given before and after."""
+    before, after = _counts(found)
+    for words, many in (("before", before), ("after", after)):
+        yield f"    {words:<7}{'#' * many}{'.' * (100 - many)}"
+
+
+def _counts(found: PromisedRisk) -> tuple[int, int]:
+    """Whole chances in 100, the second rounded up."""
+    before = round(100 * float(found.prior))
+    return before, min(100, math.ceil(100 * found.mean - 1e-9))
+
+
+def people_picture(found: PromisedRisk) -> Picture:
+    """Return 100 people twice: those whom an adversary would take her for, before and after.
+
+    >>> from discreet.risk.promise import promised_risk
+    >>> picture = people_picture(promised_risk(epsilon=4, delta="1e-6", prior="1/100"))
+    >>> [len(panel.items[0].points) for panel in picture.panels]
+    [1, 35]
+    """
+    before, after = _counts(found)
+    epsilon = Quantity(found.epsilon, Style.GIVEN)
+    names = (f"nothing published: {before} in 100", f"published: at most {after} in 100")
+    panels = tuple(_people(many, name) for many, name in zip((before, after), names, strict=True))
+    return Picture(
+        panels,
+        f"Epsilon {epsilon}: the chances that she is given, if she is there",
+        f"Of 100 people {before} are marked before, and at most {after} after.",
+        size=(8.0, 4.2),
+    )
+
+
+def _people(many: int, title: str) -> Panel:
+    places = [(float(k % 10), float(k // 10)) for k in range(100)]
+    unnamed = ("",) * 10
+    return Panel(
+        Axis(low=-0.7, high=9.7, names=unnamed),
+        Axis(names=unnamed, is_downward=True),
+        (
+            Dots(tuple(places[:many]), "", 0, Symbol.SQUARE),
+            Dots(tuple(places[many:]), "", QUIET, Symbol.CIRCLE, is_hollow=True),
+        ),
+        title,
+    )

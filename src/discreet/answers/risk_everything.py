@@ -1,0 +1,473 @@
+"""The risk of everything published, in words, tables and curves: first what it tells of everyone in the data.
+
+Numbers that are called "at most" are rounded up, as everywhere. A table says who the adversary is in the
+sentence before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from discreet.answers.account import case_text
+from discreet.answers.answer import (
+    Answer,
+    AnswerTable,
+    Caution,
+    Column,
+    Fact,
+    Paragraph,
+    Part,
+    Sentence,
+    sentence,
+)
+from discreet.answers.describing import describes
+from discreet.answers.figure import QUIET, Axis, Line, Notation, Panel, Picture
+from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.answers.release import claim_text, relation
+from discreet.answers.risk import (
+    belief_of,
+    chance_words,
+    levels_panel,
+    prior_text,
+    right_percent,
+    right_sentence,
+    risk_answer,
+    risk_facts,
+    unmarked,
+)
+from discreet.budget import AnswerKind
+from discreet.budget.level_names import level_name
+from discreet.risk.everything import AttributeRisk, Detection, Guess, WholeRisk, predictive_value
+
+_MOST = NumberKind.AT_MOST
+
+
+@describes(WholeRisk)
+def whole_risk_answer(found: WholeRisk) -> Answer:
+    """Say what the best adversary makes of everything published together.
+
+    >>> from discreet.budget import load
+    >>> from discreet.risk.everything import risk
+    >>> answer = whole_risk_answer(risk(load("dhc-2022-08-25"), prior="1/100", false_positive_rates=["1e-4"]))
+    >>> answer.objects["detection"][0]["false_positive_rate"], [str(fact.value) for fact in answer.facts[:2]]
+    (0.0001, ['99.26 %', '93.98 %'])
+    """
+    about = risk_answer(found.profile)
+    record = {
+        **about.record,
+        "releases": list(found.releases),
+        "people": found.people,
+        "held_exact": [str(one) for one in found.exact],
+        "told_apart_by_exact_counts": found.told_apart,
+        "queries": found.queries,
+        "queries_fixed_by_exact_counts": found.dropped,
+        "detection": detection_table(found.detections),
+        "guessing": guess_table(found.guesses),
+        "attributes": attribute_table(found),
+    }
+    priors = " ".join(f"--prior {prior_text(prior)}" for prior in found.profile.priors)
+    people = f" --people {found.people}" if found.people != 1 else ""
+    exact = f" --held-exact {','.join(map(str, found.exact))}" if found.exact else ""
+    return Answer(
+        about.title,
+        record,
+        tuple(_body(found, about)),
+        whole_facts(found),
+        tables={**about.tables, "detection": detection_table(found.detections)},
+        command=f"discreet risk release {' '.join(found.releases)} {priors}{people}{exact}",
+        figures={**about.figures, "risk": partial(risk_picture, found)},
+        cautions=tuple(_cautions(found)),
+    )
+
+
+def whole_facts(found: WholeRisk) -> tuple[Fact, ...]:
+    """Return the numbers of the headline: those of everything, and what changes at a low prior."""
+    facts = risk_facts(found.profile.at(found.profile.priors[0]))
+    rare = next((row for row in found.detections if row.false_positive_rate >= 1e-4), None)
+    more: list[Fact] = []
+    if rare is not None:
+        prior, share = min(rare.predictive)
+        note = f"prior {prior_text(prior)}, wrongly accused {_rate(rare.false_positive_rate)}"
+        more.append(Fact("Right when accusing", _share_of_all(share), note))
+    if found.guesses:
+        guess = found.guesses[0]
+        note = f"{Quantity(guess.before, Style.HUNDRED, unit='%')} with nothing published"
+        more.append(Fact(f"Guess {_of_many(guess)}", _share_of_all(guess.after), note))
+    return (*facts[:1], *more, *facts[1:3])
+
+
+def _body(found: WholeRisk, about: Answer) -> Iterator[Part]:
+    profile = found.profile
+    who = relation(profile.neighbours, profile.unit, profile.people)
+    cases = f"{profile.compared} cases compared" if profile.compared > 1 else "one case"
+    several = f"{len(found.releases)} releases together; " if len(found.releases) > 1 else ""
+    yield Paragraph(f"{profile.name}: {several}{who}; {cases}.")
+    if profile.claim.kind is not AnswerKind.EXACT:
+        yield Paragraph(claim_text(profile.claim))
+    yield from _about_exact(found)
+    yield ""
+    yield Paragraph(right_words(found))
+    yield belief_table(found)
+    yield ""
+    yield Paragraph(
+        "Someone who knows every other record and accuses those whose loss is largest: how often they accuse "
+        f"wrongly, how often they find a present target{_at_most(found)}, and what share of those accused is "
+        "present, by prior. A smaller rate of wrong accusations makes them right more often, and find fewer."
+    )
+    yield detection_table(found.detections)
+    yield ""
+    yield Paragraph(guess_words(found))
+    yield guess_table(found.guesses)
+    if found.attributes:
+        yield ""
+        yield Paragraph(attribute_words(found))
+        yield attribute_table(found)
+    yield ""
+    yield Paragraph("Level by level:")
+    # the first sentences say who is compared, as above
+    skipped = 1 if profile.claim.kind is AnswerKind.EXACT else 2
+    yield from about.body[skipped + 1 :]
+
+
+def _about_exact(found: WholeRisk) -> Iterator[Part]:
+    if not found.exact:
+        return
+    held = _listed([f"{one.query} of each {level_name(one.level).lower()}" for one in found.exact])
+    if found.told_apart:
+        yield Paragraph(
+            f"Held exact: {held}. Adding or removing a {found.profile.unit} changes an exact count, so that "
+            "the two data sets are told apart with certainty: f is 0, whatever the noise. What can still be "
+            "asked is which values a person has (below), or who is there instead (--neighbours bounded)."
+        )
+        return
+    yield Paragraph(
+        f"Held exact: {held}. Only data sets that agree on them are compared; {found.dropped} of "
+        f"{found.queries} queries of the main path{'s' if len(found.releases) > 1 else ''} are fixed by them "
+        "and drop out."
+    )
+
+
+def _cautions(found: WholeRisk) -> Iterator[Caution]:
+    if found.told_apart:
+        yield Caution("An exact count tells the compared data sets apart with certainty.")
+
+
+def right_words(found: WholeRisk) -> Sentence:
+    """Say how often the best guess is right, at the first prior.
+
+    >>> from discreet.budget import load
+    >>> from discreet.risk.everything import risk
+    >>> print(right_words(risk(load("dhc-2022-08-25"), prior="1/2")))
+    Someone who knows every other record, gives the target an even chance and sees everything published is \
+right at most 91.17 times in 100, whatever the method. By prior:
+    """
+    if found.told_apart:
+        return sentence("Right every time, from any prior:")
+    return sentence("{said} By prior:", said=right_sentence(found.profile.at(found.profile.priors[0])))
+
+
+def belief_table(found: WholeRisk) -> AnswerTable:
+    """Return right decisions and the belief in a present target, from everything, by prior."""
+    columns = (
+        Column("prior"),
+        Column("right, nothing published"),
+        Column("everything published"),
+        Column("mean belief if present"),
+        Column("median"),
+        Column("95 % below"),
+    )
+    rows = (
+        (
+            Quantity(row.prior, Style.PRIOR),
+            Quantity(row.baseline, Style.HUNDRED, unit="%"),
+            right_percent(row, unit="%"),
+            belief_of(row, row.expected),
+            belief_of(row, row.quantiles[2]),
+            belief_of(row, row.quantiles[4]),
+        )
+        for row in found.profile.overall
+    )
+    return AnswerTable(columns, tuple(rows))
+
+
+def guess_words(found: WholeRisk) -> str:
+    """Say what a guess is, and against which reference its bound is."""
+    people = "a person's values" if found.people == 1 else f"the values of {found.people} people"
+    words = (
+        f"Someone who guesses {people}, all else known: how often the best guess is right with nothing "
+        f"published, and{_at_most(found)} with everything. The bound compares the noisy counts with those "
+        "of a data set with nobody in the place"
+    )
+    if found.guesses and found.guesses[0].replaced is not None:
+        words += "; with another person in the place it is larger, and the least holds"
+    return words + "."
+
+
+def accusing_sentence(found: WholeRisk) -> Sentence | None:
+    """Say what changes at the lowest prior, for someone who accuses few; None if nothing is known of that.
+
+    >>> from discreet.budget import load
+    >>> from discreet.risk.everything import risk
+    >>> print(accusing_sentence(risk(load("dhc-2022-08-25"))))
+    Someone who knows every other record, gives each target a chance of 1 in 100, sees everything published \
+and accuses 1 in 10,000 of those who are not there finds at most 15.46 % of those who are; of 100 people \
+accused at most 93.98 are present.
+    """
+    row = next((row for row in found.detections if row.false_positive_rate >= 1e-4), None)
+    if row is None:
+        return None
+    return accused_sentence(row, is_bound=bool(_at_most(found)))
+
+
+def accused_sentence(row: Detection, *, is_bound: bool) -> Sentence:
+    """Say whom someone finds who accuses few, at the lowest prior, and how often that is right."""
+    prior, share = min(row.predictive)
+    return sentence(
+        "Someone who knows every other record, gives each target {prior}, sees everything published and "
+        "accuses {rate} of those who are not there finds{most} {found} of those who are; of 100 people "
+        "accused{most} {share} are present.",
+        prior=chance_words(prior),
+        rate=_rate(row.false_positive_rate),
+        most=" at most" if is_bound else "",
+        found=_share_of_all(row.true_positive_rate),
+        share=Quantity(share, Style.HUNDRED, _MOST),
+    )
+
+
+def guess_sentence(found: WholeRisk) -> Sentence | None:
+    """Say how often a person's values are guessed.
+
+    >>> from discreet.budget import load
+    >>> from discreet.risk.everything import risk
+    >>> print(guess_sentence(risk(load("dhc-2022-08-25"), guess=["1/2016"])))
+    Someone who knows every other record and guesses which of 2,016 equally likely sets of values a person \
+has is right 0.05 % of the time with nothing published, and at most 27.73 % with everything.
+    """
+    if not found.guesses:
+        return None
+    guess = found.guesses[0]
+    many = f"which of {Quantity(guess.possibilities, Style.COUNT)} equally likely sets of values"
+    if guess.possibilities is None:
+        many = "which values"
+    return sentence(
+        "Someone who knows every other record and guesses {many} a person has is right {before} of the time "
+        "with nothing published, and{most} {after} with everything.",
+        many=many,
+        before=Quantity(guess.before, Style.HUNDRED, unit="%"),
+        most=_at_most(found),
+        after=_share_of_all(guess.after),
+    )
+
+
+def attribute_sentences(found: WholeRisk) -> Iterator[Sentence]:
+    """Say of each attribute what everything published tells of it."""
+    for row in found.attributes:
+        if row.guess is None or row.epsilon is None or row.right is None:
+            yield sentence(
+                "*{name}*: every change of it alters an exact count, which tells its values apart.",
+                name=unmarked(row.attribute),
+            )
+            continue
+        yield sentence(
+            "*{name}*: someone who knows every other record, and all else of the target, guesses one of its "
+            "{values} values {before} of the time with nothing published, and{most} {after} with everything "
+            "(epsilon {epsilon} at delta {delta}; {seen} of {all} queries of the main path see it).",
+            name=unmarked(row.attribute),
+            values=Quantity(row.values, Style.COUNT),
+            before=Quantity(row.guess.before, Style.HUNDRED, unit="%"),
+            most=_at_most(found),
+            after=_share_of_all(row.guess.after),
+            epsilon=NumberKind.of(row.kind).quantity(row.epsilon, digits=5),
+            delta=Quantity(row.delta, Style.GIVEN),
+            seen=str(row.seen),
+            all=str(row.queries),
+        )
+
+
+def attribute_words(found: WholeRisk) -> str:
+    """Say what the risk of one attribute is."""
+    delta = Quantity(found.attributes[0].delta, Style.GIVEN)
+    return (
+        "What about one attribute alone, all others known? Queries that do not see a change of it drop out. "
+        f"Epsilon at delta {delta}; how often someone is right who has to tell two of its values apart, at "
+        "even odds; and how often the value is guessed, all equally likely beforehand."
+    )
+
+
+# -- tables --------------------------------------------------------------------------------------------------
+
+
+def detection_table(rows: tuple[Detection, ...]) -> AnswerTable:
+    """Return wrong accusations, targets found, and how many of those accused are present, by prior."""
+    priors = [prior for prior, _ in rows[0].predictive] if rows else []
+    columns = (
+        Column("wrongly accused"),
+        Column(key="false_positive_rate"),
+        Column("found", "true_positive_rate"),
+        *(Column(f"right, prior {prior_text(prior)}") for prior in priors),
+        Column(key="predictive_values"),
+        Column("worst case", is_text=True),
+        Column(key="worst_case"),
+    )
+    made = []
+    for row in rows:
+        made.append(
+            (
+                _rate(row.false_positive_rate),
+                row.false_positive_rate,
+                Quantity(row.true_positive_rate, Style.HUNDRED, _MOST, unit="%"),
+                *(_share_of_all(share) for _, share in row.predictive),
+                {prior_text(prior): share for prior, share in row.predictive},
+                "-" if row.case is None else case_text(row.case),
+                row.case,
+            )
+        )
+    return AnswerTable(columns, tuple(made))
+
+
+def guess_table(rows: tuple[Guess, ...]) -> AnswerTable:
+    """Return the chance of a right guess without and with everything published, by reference."""
+    columns = (
+        Column("guess", is_text=True),
+        Column("nothing published", "before"),
+        Column("everything published", "at_most"),
+        Column("(another person)", "at_most_against_another_person"),
+        Column(key="at_most_against_nobody"),
+        Column(key="possibilities"),
+    )
+    made = (
+        (
+            _of_many(row),
+            Quantity(row.before, Style.HUNDRED, unit="%"),
+            _share_of_all(row.after),
+            Quantity(row.replaced, Style.HUNDRED, _MOST, unit="%"),
+            row.nobody,
+            row.possibilities,
+        )
+        for row in rows
+    )
+    return AnswerTable(columns, tuple(made))
+
+
+def attribute_table(found: WholeRisk) -> AnswerTable:
+    """Return the epsilon of each attribute alone, and what is guessed of it."""
+    columns = (
+        Column("attribute", "attribute", is_text=True),
+        Column("values", "values"),
+        Column("queries that see it"),
+        Column(key="queries_that_see_it"),
+        Column("epsilon", "epsilon"),
+        Column("two values", "right_between_two_values"),
+        Column("guess, nothing published", "guess_before"),
+        Column("everything published", "guess_at_most"),
+        Column(key="delta"),
+        Column(key="kind"),
+        Column(key="worst_case"),
+        Column(key="true_positive_rates"),
+    )
+    return AnswerTable(columns, tuple(_attribute_row(row) for row in found.attributes))
+
+
+def _attribute_row(row: AttributeRisk) -> tuple[object, ...]:
+    kind = NumberKind.of(row.kind)
+    known = "told by an exact count"
+    return (
+        row.attribute,
+        row.values,
+        f"{row.seen} of {row.queries}",
+        row.seen,
+        Quantity(row.epsilon, kind=kind, digits=5, missing=known),
+        Quantity(row.right, Style.HUNDRED, _MOST, unit="%", missing=known),
+        Quantity(row.guess.before if row.guess else None, Style.HUNDRED, unit="%", missing=known),
+        Quantity(row.guess.after if row.guess else None, Style.HUNDRED, _MOST, unit="%", missing=known),
+        float(row.delta),
+        row.kind.value,
+        row.case,
+        {_rate(one.false_positive_rate): one.true_positive_rate for one in row.detections},
+    )
+
+
+# -- pictures ------------------------------------------------------------------------------------------------
+
+
+def risk_picture(found: WholeRisk) -> Picture:
+    """Return the curves of detection on logarithmic axes, and right decisions by level."""
+    curve = found.curve()
+    priors = found.profile.priors
+    levels = (levels_panel(found.profile.at(prior)) for prior in priors)
+    panels = (detection_panel(curve), predictive_panel(curve, priors), *levels)
+    return Picture(
+        panels,
+        f"{found.profile.name}: the best any adversary can do",
+        "Targets found and share of those accused who are present, against the rate of wrong accusations; "
+        "right decisions by level.",
+        across=2,
+        size=(11.0, 4.4 * -(-len(panels) // 2)),
+    )
+
+
+def detection_panel(curve: tuple[tuple[float, float], ...]) -> Panel:
+    """Return the true-positive rate against the false-positive rate, both logarithmic.
+
+    >>> [item.label for item in detection_panel(((1e-6, 0.01), (0.1, 0.8))).items]
+    ['everything published', 'nothing published']
+    """
+    chance = tuple((a, a) for a, _ in curve)
+    x = Axis("wrongly accused", 1e-6, 1.0, is_log=True, written=Notation.POWER)
+    y = Axis("present targets found", 1e-6, 1.0, is_log=True, written=Notation.POWER)
+    lines = (
+        Line((*curve, (1.0, 1.0)), "everything published", 0),
+        Line((*chance, (1.0, 1.0)), "nothing published", QUIET),
+    )
+    return Panel(x, y, lines, "present targets found")
+
+
+def predictive_panel(curve: tuple[tuple[float, float], ...], priors: tuple[float, ...]) -> Panel:
+    """Return what share of those accused is present, against the false-positive rate, by prior.
+
+    >>> [item.label for item in predictive_panel(((1e-6, 0.01), (0.1, 0.8)), (0.5, 0.01)).items]
+    ['prior 0.5', 'prior 0.01']
+    """
+    lines = tuple(
+        Line(
+            tuple((a, predictive_value(prior, true, a)) for a, true in curve),
+            f"prior {prior_text(prior)}",
+            place,
+        )
+        for place, prior in enumerate(priors)
+    )
+    x = Axis("wrongly accused", 1e-6, 1.0, is_log=True, written=Notation.POWER)
+    y = Axis("of those accused, present", 0.0, 1.0, written=Notation.PERCENT)
+    return Panel(x, y, lines, "right when accusing")
+
+
+# -- words ---------------------------------------------------------------------------------------------------
+
+
+def _at_most(found: WholeRisk) -> str:
+    return " at most" if found.profile.is_bound and found.profile.complete else ""
+
+
+def _share_of_all(share: float) -> Quantity:
+    return Quantity(share, Style.HUNDRED, _MOST, unit="%")
+
+
+def _rate(rate: float) -> str:
+    """Write a rate as one of so many.
+
+    >>> _rate(1e-4), _rate(0.37)
+    ('1 in 10,000', '0.37')
+    """
+    words = chance_words(rate).removeprefix("a chance of ")
+    return "1 in 2" if words == "an even chance" else words
+
+
+def _of_many(guess: Guess) -> str:
+    if guess.possibilities is None:
+        return f"a chance of {Quantity(guess.before, Style.GIVEN)}"
+    return f"one of {Quantity(guess.possibilities, Style.COUNT)}"
+
+
+def _listed(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

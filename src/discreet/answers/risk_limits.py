@@ -1,0 +1,150 @@
+"""Noise from limits on risk, in words and tables: each limit, what is proved of it, and the new noise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from discreet.answers.account import case_text
+from discreet.answers.answer import Answer, AnswerTable, Column, Fact, Paragraph, Part, sentence
+from discreet.answers.describing import describes
+from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.answers.release import claim_text, relation
+from discreet.answers.risk import chance_words
+from discreet.budget import AnswerKind
+from discreet.budget.level_names import level_name
+from discreet.risk.limits import RiskCalibration, RiskLimit
+
+_MOST = NumberKind.AT_MOST
+
+
+@describes(RiskCalibration)
+def risk_calibration_answer(found: RiskCalibration) -> Answer:
+    """Say how much noise keeps the limits, and what is proved.
+
+    >>> from discreet.budget import load
+    >>> from discreet.risk.limits import calibrate_risk
+    >>> answer = risk_calibration_answer(calibrate_risk(load("dhc-2022-08-25"), risk=["right=60%,prior=1/2"]))
+    >>> [str(fact.value) for fact in answer.facts], answer.objects["limits"][0]["proved_at_most"] <= 0.6
+    (['28.4336', '3.14362'], True)
+    """
+    limits = _limits(found)
+    record = {
+        "name": found.before.name,
+        "neighbours": found.neighbours,
+        "factor": Quantity(found.factor, Style.EXACT),
+        "limits": limits,
+        "epsilon": found.epsilon,
+        "delta": float(found.delta),
+        "answer": found.release.claim.document(),
+        "levels": _levels(found),
+        "release": found.release.to_toml(),
+    }
+    return Answer(
+        found.before.name,
+        record,
+        tuple(_body(found, limits)),
+        (
+            Fact("Factor on all variances", Quantity(found.factor, Style.EXACT), "the least that keeps all"),
+            Fact(
+                "Epsilon",
+                NumberKind.of(found.release.claim.kind).quantity(found.epsilon),
+                f"of the new noise, at delta {Quantity(found.delta, Style.GIVEN)}",
+            ),
+        ),
+        command=f"discreet calibrate {found.before.name} --delta {Quantity(found.delta, Style.GIVEN)}",
+    )
+
+
+def limit_text(limit: RiskLimit) -> str:
+    """Write a limit.
+
+    >>> limit_text(RiskLimit.read("guess=1/2016,most=5%"))
+    'a guess of 1 in 2,016 right'
+    >>> limit_text(RiskLimit.read("belief=0.7,prior=1/10,chance=1/20"))
+    'a present target believed in above 70 %, prior 1 in 10'
+    """
+    prior = "" if limit.prior is None else _words(float(limit.prior))
+    rate = float(limit.rate or limit.most)
+    return {
+        "predictive": f"present when accused, prior {prior}, wrongly accused {_words(rate)}",
+        "guess": f"a guess of {_words(rate)} right",
+        "right": f"right decisions, prior {prior}",
+        "belief": f"a present target believed in above {Quantity(100 * rate, Style.BRIEF)} %, prior {prior}",
+    }[limit.kind]
+
+
+def _words(chance: float) -> str:
+    return chance_words(chance).removeprefix("a chance of ").replace("an even chance", "1 in 2")
+
+
+def _body(found: RiskCalibration, limits: AnswerTable) -> Iterator[Part]:
+    who = relation(found.neighbours, found.before.unit)
+    yield Paragraph(f"{found.before.name}: the least noise that keeps all limits on risk; {who}.")
+    if found.release.claim.kind is not AnswerKind.EXACT:
+        yield Paragraph(claim_text(found.release.claim))
+    yield Paragraph(
+        sentence(
+            "All variances are multiplied by {factor}. {proof} for all cases; the new noise has epsilon "
+            "{epsilon} at delta {delta}.",
+            proof="Proved" if all(one.proved is not None for one in found.kept) else "Computed",
+            factor=Quantity(found.factor, Style.EXACT),
+            epsilon=NumberKind.of(found.release.claim.kind).quantity(found.epsilon),
+            delta=Quantity(found.delta, Style.GIVEN),
+        )
+    )
+    yield ""
+    yield limits
+    yield ""
+    yield _levels(found)
+    yield ""
+    yield (
+        "Someone who knows every other record, and sees everything published. Guesses are compared with "
+        "nobody in the place. A limit on beliefs bounds how often they are exceeded: the belief after one "
+        "outcome has no bound."
+    )
+
+
+def _limits(found: RiskCalibration) -> AnswerTable:
+    columns = (
+        Column("risk", "risk", is_text=True),
+        Column(key="kind"),
+        Column("before", "before"),
+        Column("limit", "limit"),
+        Column("now", "now"),
+        Column("proved, at most", "proved_at_most"),
+        Column("worst case", is_text=True),
+        Column(key="worst_case"),
+    )
+    rows = (
+        (
+            limit_text(one.limit),
+            one.limit.kind,
+            Quantity(one.before, Style.HUNDRED, _MOST, unit="%"),
+            Quantity(float(one.limit.most), Style.HUNDRED, unit="%"),
+            Quantity(one.risk, Style.HUNDRED, _MOST, unit="%"),
+            Quantity(one.proved, Style.HUNDRED, _MOST, unit="%", missing="not proved"),
+            case_text(one.case),
+            one.case,
+        )
+        for one in found.kept
+    )
+    return AnswerTable(columns, tuple(rows))
+
+
+def _levels(found: RiskCalibration) -> AnswerTable:
+    columns = (
+        Column("level", is_text=True),
+        Column(key="level"),
+        Column("usual variance before", "variance_before"),
+        Column("now", "variance_after"),
+    )
+    rows = (
+        (
+            level_name(level.name),
+            level.name,
+            Quantity(level.before, Style.EXACT),
+            Quantity(level.after, Style.EXACT),
+        )
+        for level in found.levels
+    )
+    return AnswerTable(columns, tuple(rows))

@@ -1,0 +1,373 @@
+"""One risk of everything published: what the best adversary makes of all releases about a person together.
+
+All of it comes from the trade-off curve f of the whole, the least over all pairs of paths, convex. With a
+prior p of the target's presence:
+
+*Detection.* Who accuses wrongly with probability a finds a present target with probability 1 - f(a) at most.
+Of those accused at most a share of p (1 - f(a)) / (p (1 - f(a)) + (1 - p) a) is present, the predictive
+value. It rises as a falls: the bound at one rate says nothing about smaller ones.
+
+*Guessing.* Somebody who guesses a person's values (or reconstructs a record up to some error) succeeds with
+probability b without the data, whatever the best guess. With the data it is 1 - f(b) at most, for the f of
+any fixed reference law P0. Proof: for a value v with prior w(v), let a(v) be the probability under P0 of
+naming v, or something close enough. To name v is a test of P0 against P_v, so it succeeds with probability
+1 - f(a(v)) at most. Under P0 the guess does not depend on v, so the mean of a(v) over the prior is how often
+some blind guess succeeds: b at most. As 1 - f is concave and rises, the mean of 1 - f(a(v)) is at most
+1 - f(b). "Another person in the place" and "nobody in the place" are such references; the second is nearer
+to every v.
+
+*One attribute.* If only one attribute of a person changes, queries that do not see it drop out: epsilon, f
+and the guess of that attribute alone (`discreet.risk.compared`).
+
+Guarantee. As that of `risk_profile`, for all that is listed, and for data sets that agree on what is held
+exact. `tests/risk/test_everything.py` compares each number with an enumeration of data sets and outcomes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+import numpy as np
+
+from discreet.accounting.overall import Account
+from discreet.accounting.privacy_loss import F_ROUNDING
+from discreet.accounting.tradeoff import envelope
+from discreet.accounting.values import Number, held, read_probabilities
+from discreet.budget.claims import AnswerKind
+from discreet.budget.neighbours import CaseLabel
+from discreet.budget.release import Release
+from discreet.errors import InputError
+from discreet.faces import Displayed
+from discreet.numbers import Exact
+from discreet.numbers import prior as read_prior
+from discreet.options import Risking, asked_with
+from discreet.risk.compared import DataSetPairs, Held, Keeps
+from discreet.risk.profile import Pairs, Risk, RiskProfile, accuracy_at, level_risks, whole_risks
+
+_CURVE = tuple(Fraction(10.0 ** (k / 3 - 6)) for k in range(18))
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """How often a present target is found by those who accuse wrongly this often; each is at most so large.
+
+    `predictive` has, by prior, the share of those accused who are present. `case` is where f is least.
+    """
+
+    false_positive_rate: float
+    true_positive_rate: float
+    predictive: tuple[tuple[float, float], ...]
+    case: CaseLabel | None
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """How often a person's values are guessed: without the data, and at most with it, by the reference.
+
+    `possibilities` is how many equally likely values that stands for, if it does. `replaced` is None if the
+    relation is that of a record added or removed; nobody in the place is then the reference.
+    """
+
+    before: float
+    replaced: float | None
+    nobody: float
+    possibilities: int | None = None
+
+    @property
+    def after(self) -> float:
+        """The least of the bounds."""
+        return self.nobody if self.replaced is None else min(self.replaced, self.nobody)
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeRisk:
+    """What everything published tells about one attribute of a person, all others known.
+
+    `seen` and `queries` count queries of the main paths. `epsilon` at `delta` is for a change of the
+    attribute, `right` the best accuracy at an even prior between two values, `detections` that of the test
+    between them, and `guess` the guess of one of all values. All are None where an exact count tells the
+    values apart, and zero knowledge where no query sees the attribute.
+    """
+
+    attribute: str
+    values: int
+    seen: int
+    queries: int
+    kind: AnswerKind
+    epsilon: float | None
+    delta: Fraction
+    right: float | None
+    detections: tuple[Detection, ...]
+    guess: Guess | None
+    case: CaseLabel | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WholeRisk(Displayed):
+    """The risk of everything published together.
+
+    `profile` has right decisions and beliefs by prior, and level by level. `told_apart` says that an exact
+    count tells the compared data sets apart with certainty: f is 0. `dropped` counts the queries of the main
+    paths that what is held exact determines. `account` is what all of it comes from.
+    """
+
+    profile: RiskProfile
+    detections: tuple[Detection, ...]
+    guesses: tuple[Guess, ...]
+    attributes: tuple[AttributeRisk, ...]
+    releases: tuple[str, ...]
+    exact: tuple[Held, ...] = ()
+    dropped: int = 0
+    queries: int = 0
+    told_apart: bool = False
+    account: Account | None = field(default=None, compare=False, repr=False)
+
+    def curve(self) -> tuple[tuple[float, float], ...]:
+        """Return points of the curve: the largest true-positive rate against the false-positive rate."""
+        rates = _true_rates(self.account, _CURVE, self.told_apart)
+        return tuple((float(alpha), true) for alpha, (true, _) in zip(_CURVE, rates, strict=True))
+
+    @property
+    def people(self) -> int:
+        """How many people change together."""
+        return self.profile.people
+
+    def at(self, prior: Number) -> WholeRisk:
+        """Return the risk at one prior."""
+        return replace(self, profile=self.profile.at(prior))
+
+
+@asked_with(Risking)
+def risk(asked: Risking) -> WholeRisk:
+    """Return what the best adversary makes of all releases together.
+
+    `people` move together. `exact` names counts that are published without noise, `"State:total"`: only data
+    sets that agree on them are compared. `false_positive_rates` are how often the adversary may
+    accuse wrongly; `guess` are chances of guessing a
+    person's values without the data (default: one of all detailed cells of a release, and 1/100); `delta` is
+    for the epsilon of each attribute. With `pairs="main"` only the main paths are looked at: no bound.
+
+    >>> from discreet.budget import load
+    >>> found = risk(load("dhc-2022-08-25"), prior="1/100", false_positive_rates=["1e-4"], guess=["1/2016"])
+    >>> row, = found.detections
+    >>> round(row.true_positive_rate, 4), round(row.predictive[0][1], 4), round(found.guesses[0].after, 4)
+    (0.1545, 0.9398, 0.2773)
+    """
+    listed = [asked.releases] if isinstance(asked.releases, Release) else list(asked.releases)
+    if not listed:
+        raise InputError("no release is given; the risk is that of one release or more")
+    priors, pairs = _priors(asked.prior), asked.pairs
+    alphas = [_open_rate(one, "a false-positive rate") for one in asked.false_positive_rates]
+    chances = [_open_rate(one, "a chance to guess") for one in asked.guess]
+    (small,) = read_probabilities(asked.delta, name="delta").values
+    if pairs not in ("all", "main"):
+        raise InputError(f"pairs is {pairs!r}; it must be 'all' or 'main'")
+    compared = DataSetPairs(
+        listed, neighbours=asked.neighbours, people=asked.people, exact=asked.exact, jobs=asked.jobs
+    )
+    whole, nobody = compared.whole(), compared.nobody()
+    if pairs == "main":
+        whole, nobody = (None if one is None else compared.main_only(one) for one in (whole, nobody))
+    elif whole is not None and asked.progress is not None:
+        whole = whole.with_workers(asked.jobs, asked.progress)
+    found = _true_rates(whole, alphas, compared.told_apart)
+    counted = [
+        (member, run, row.query)
+        for member, release in enumerate(listed)
+        for run in release.runs(release.main)
+        for row in release.run_table(run)
+    ]
+    attributes = tuple(
+        _attribute(compared, name, small, pairs, counted, alphas, priors) for name in compared.attributes
+    )
+    return WholeRisk(
+        _profile(compared, whole, priors, pairs),
+        tuple(_detection(alpha, *rate, priors) for alpha, rate in zip(alphas, found, strict=True)),
+        _guesses(compared, whole, nobody, chances),
+        attributes,
+        tuple(release.name for release in listed),
+        compared.exact,
+        sum(compared.fixed(*one) for one in counted),
+        len(counted),
+        compared.told_apart,
+        None if whole is None else whole.with_workers(asked.jobs),  # what it reports to stays here
+    )
+
+
+# -- reading -------------------------------------------------------------------------------------------------
+
+
+def _priors(prior: Exact | float | Sequence[Exact | float]) -> list[Fraction]:
+    many = isinstance(prior, Sequence | np.ndarray) and not isinstance(prior, str)
+    read = [read_prior(one) for one in (prior if many else [prior])]  # type: ignore[union-attr, arg-type]
+    if not read:
+        raise InputError("no prior is given; at least one is needed")
+    return list(dict.fromkeys(read))
+
+
+def _open_rate(value: Number, what: str) -> Fraction:
+    (read,) = read_probabilities(value, name=what).values
+    return read
+
+
+# -- everything ----------------------------------------------------------------------------------------------
+
+
+def _profile(
+    compared: DataSetPairs, whole: Account | None, priors: list[Fraction], pairs: Pairs
+) -> RiskProfile:
+    """Right decisions and beliefs: level by level, and of everything."""
+    plain, kept = compared.plain, compared.varies
+    single, every = level_risks(compared.releases, plain.neighbours, priors, compared.people, kept)
+    claim = plain.claim if whole is None else whole.claim
+    cases = plain.pairs if whole is None else whole.pairs
+    if compared.told_apart:
+        rows: tuple[Risk, ...] = tuple(_certain(p) for p in priors)
+    elif whole is None:
+        rows = tuple(_nothing(p) for p in priors)
+    else:
+        rows = whole_risks(whole, priors)
+    complete = pairs == "all" or plain.pairs == 1
+    modelled = plain.claim.kind is not AnswerKind.MODEL
+    about = (plain.name, plain.unit, plain.neighbours)
+    sums = any(one.is_sum for release in compared.releases for one in release.variables.values())
+    return RiskProfile(*about, single, every, rows, cases, complete, plain.people, claim, modelled, sums)
+
+
+_OVERALL = ("overall", "everything published")
+
+
+def _certain(p: Fraction) -> Risk:
+    """An exact count tells the data sets apart."""
+    return Risk(*_OVERALL, float(p), 1.0, 1.0, 1.0, (1.0,) * 5, 1.0, 1.0, 1.0)
+
+
+def _nothing(p: Fraction) -> Risk:
+    """No count differs, so that the prior stays."""
+    prior = float(p)
+    named, right = (1.0, prior) if p > Fraction(1, 2) else (0.0, None)
+    return Risk(*_OVERALL, prior, max(prior, 1 - prior), 0.0, prior, (prior,) * 5, named, right, prior)
+
+
+def _true_rates(
+    whole: Account | None, alphas: Sequence[Fraction], told_apart: bool = False
+) -> list[tuple[float, CaseLabel | None]]:
+    """1 - f(alpha), rounded up, and the case where f is least."""
+    if told_apart:
+        return [(1.0, None)] * len(alphas)
+    if whole is None:
+        return [(float(alpha), None) for alpha in alphas]
+    if whole.pairs == 1:
+        least, cases = np.asarray(whole.tradeoff(alpha=[*alphas])), [whole.main] * len(alphas)
+    else:
+        points = envelope(whole, [*alphas])
+        errors = np.array([point.error + F_ROUNDING for point in points])
+        least, _ = held(np.array([point.beta for point in points]), errors, "down")
+        cases = [point.worst for point in points]
+    return [
+        (min(max(1.0 - float(beta), float(alpha)), 1.0), case)
+        for beta, alpha, case in zip(least, alphas, cases, strict=True)
+    ]
+
+
+def predictive_value(prior: float, true: float, false: float) -> float:
+    """Return the share of those accused who are present.
+
+    >>> round(predictive_value(0.01, 0.285, 1e-4), 3)
+    0.966
+    """
+    hit = prior * true
+    return hit / (hit + (1.0 - prior) * false) if hit > 0 else 0.0
+
+
+def _detection(alpha: Fraction, true: float, case: CaseLabel | None, priors: Sequence[Fraction]) -> Detection:
+    shares = tuple((float(p), predictive_value(float(p), true, float(alpha))) for p in priors)
+    return Detection(float(alpha), true, shares, case)
+
+
+def _guesses(
+    compared: DataSetPairs, whole: Account | None, nobody: Account | None, asked: list[Fraction]
+) -> tuple[Guess, ...]:
+    """The bound on each guess, by reference; by default of one of all detailed cells."""
+    sizes = {release.attributes.cells: None for release in compared.releases if release.attributes}
+    chances: dict[Fraction, int | None] = dict.fromkeys(asked)
+    if not asked:
+        chances |= {Fraction(1, size): size for size in (*sizes, 100) if size > 1}
+    befores = list(chances)
+    alone = [rate for rate, _ in _true_rates(nobody, befores)]
+    replaced: list[float | None] = [None] * len(befores)
+    if compared.neighbours == "bounded":
+        replaced = [rate for rate, _ in _true_rates(whole, befores)]
+    return tuple(
+        Guess(float(before), other, single, _possibilities(before, many))
+        for (before, many), other, single in zip(chances.items(), replaced, alone, strict=True)
+    )
+
+
+def _possibilities(chance: Fraction, many: int | None) -> int | None:
+    return many or (chance.denominator if chance.numerator == 1 else None)
+
+
+# -- one attribute -------------------------------------------------------------------------------------------
+
+
+def _attribute(
+    compared: DataSetPairs,
+    name: str,
+    delta: Fraction,
+    pairs: Pairs,
+    counted: Sequence[tuple[int, tuple[str, ...], str]],
+    alphas: Sequence[Fraction],
+    priors: Sequence[Fraction],
+) -> AttributeRisk:
+    """The risk of one attribute: the largest over the changes that most queries see."""
+    values, ways = len(compared.attributes[name]), compared.changes(name)
+    sure = compared.is_seen_throughout(name)
+    kind = compared.plain.claim.kind
+    if kind is AnswerKind.EXACT and (not sure or len(compared.exact) > 0):
+        kind = AnswerKind.BOUND
+    kind = AnswerKind.MAIN if pairs == "main" and compared.plain.pairs > 1 else kind
+    seen = max((sum(keeps(*one) for one in counted) for keeps in ways), default=0)
+    about = (name, values, seen, len(counted), kind)
+    if not ways:
+        return AttributeRisk(*about, None, delta, None, (), None)
+    rows = [_change(compared, keeps, delta, pairs, alphas) for keeps in ways]
+    epsilon, case = max(((row[0], row[1]) for row in rows), key=lambda one: one[0])
+    right = max(row[2] for row in rows)
+    best = [max((row[3][k] for row in rows), key=lambda one: one[0]) for k in range(len(alphas))]
+    before = Fraction(1, values)
+    after = max(_guess_one(compared, keeps, pairs, before) for keeps in ways)
+    if values == 2:  # to guess one of two values is to tell them apart
+        after = min(after, right)
+    detections = tuple(_detection(a, *rate, priors) for a, rate in zip(alphas, best, strict=True))
+    guess = Guess(float(before), None, after, values)
+    return AttributeRisk(*about, epsilon, delta, right, detections, guess, case)
+
+
+def _change(
+    compared: DataSetPairs, keeps: Keeps, delta: Fraction, pairs: Pairs, alphas: Sequence[Fraction]
+) -> tuple[float, CaseLabel | None, float, list[tuple[float, CaseLabel | None]]]:
+    """Epsilon, its case, the accuracy at an even prior and the rates, if these queries see the change."""
+    whole = compared.account(keeps, paired=False, copies=2)
+    if whole is None:
+        return 0.0, None, 0.5, _true_rates(None, alphas)
+    whole = compared.main_only(whole) if pairs == "main" else whole
+    (none,) = whole.at_epsilon([Fraction(0)])
+    if none.delta <= float(delta):
+        epsilon, case = 0.0, whole.main
+    else:
+        (point,) = whole.at_delta([delta])
+        epsilon, case = max(point.epsilon, 0.0), point.worst
+    return epsilon, case, accuracy_at(Fraction(1, 2), none.delta), _true_rates(whole, alphas)
+
+
+def _guess_one(compared: DataSetPairs, keeps: Keeps, pairs: Pairs, before: Fraction) -> float:
+    """The bound on guessing the attribute, against the counts without the person."""
+    if before == 1:
+        return 1.0
+    alone = compared.account(keeps, paired=False)
+    if alone is not None and pairs == "main":
+        alone = compared.main_only(alone)
+    return _true_rates(alone, [before])[0][0]

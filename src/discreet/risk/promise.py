@@ -1,0 +1,126 @@
+"""What a promise (epsilon, delta) means for one person, whatever the mechanism that keeps it.
+
+Among all mechanisms that keep it one tells most: with probability delta it reveals the answer, otherwise it
+says the truth with odds of e^epsilon to 1. Its trade-off curve,
+
+    f(a) = max(0, 1 - delta - e^epsilon a, e^-epsilon (1 - delta - a)),
+
+lies below that of every other, so that what any adversary gains on average is at most what they gain from it
+(Blackwell): right decisions, the mean belief in a present target, detection, and guesses.
+
+A belief after one outcome is another matter. If L is the loss with the target present, then for s > 0
+delta >= E[(1 - e^(epsilon - L))+] >= (1 - e^-s) P[L > epsilon + s]; with s = log 2 the odds rise by more than
+2 e^epsilon with probability 2 delta at most. Nothing bounds how far they rise then.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.accounting.values import Number, read, read_probabilities
+from discreet.errors import InputError
+from discreet.faces import Displayed
+from discreet.numbers import prior as read_prior
+from discreet.risk.everything import Detection, predictive_value
+
+LARGEST = 700
+"""Of an epsilon: e^epsilon is a float."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromisedRisk(Displayed):
+    """The most that any adversary gains from a mechanism that keeps a promise, at one prior.
+
+    `right`, `mean` and the detections are the largest of any mechanism with this promise, and are attained by
+    one. `belief` is the posterior that the odds of 2 e^epsilon lead to; it is exceeded with probability
+    `chance` at most. `guesses` has the chance of a right guess without the data, and the bound with it.
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    prior: Fraction
+    right: float
+    mean: float
+    belief: float
+    chance: float
+    detections: tuple[Detection, ...]
+    guesses: tuple[tuple[float, float], ...]
+
+    @property
+    def baseline(self) -> float:
+        """How often the likelier answer is right with nothing published."""
+        return float(max(self.prior, 1 - self.prior))
+
+
+def promised_risk(
+    *,
+    epsilon: Number,
+    delta: Number,
+    prior: Number = "1/100",
+    false_positive_rates: Sequence[Number] = ("1e-4", "1e-3", "1e-2", "1e-1"),
+    guess: Sequence[Number] = ("1/1000", "1/100"),
+) -> PromisedRisk:
+    """Return what (epsilon, delta) means for one person who is in the data with this prior probability.
+
+    >>> found = promised_risk(epsilon=4, delta="1e-6", prior="1/100")
+    >>> round(found.mean, 4), round(found.right, 4), round(found.detections[1].true_positive_rate, 4)
+    (0.3491, 0.99, 0.0546)
+    """
+    (height,) = read(epsilon, name="epsilon").values
+    if not 0 <= height <= LARGEST:
+        raise InputError(f"epsilon is {float(height):g}; it must lie between 0 and {LARGEST}")
+    small = Fraction(0) if delta in (0, "0") else read_probabilities(delta, name="delta").values[0]
+    p = read_prior(prior)
+    rates = [read_probabilities(one, name="a false-positive rate").values[0] for one in false_positive_rates]
+    befores = [read_probabilities(one, name="a chance to guess").values[0] for one in guess]
+    found = []
+    for rate in rates:
+        true = true_positive_rate(float(height), float(small), float(rate))
+        share = predictive_value(float(p), true, float(rate))
+        found.append(Detection(float(rate), true, ((float(p), share),), None))
+    raised = math.log(2) + float(height)
+    return PromisedRisk(
+        height,
+        small,
+        p,
+        _right(float(height), float(small), float(p)),
+        _mean(float(height), float(small), float(p)),
+        _posterior(raised, float(p)),
+        min(1.0, 2 * float(small)),
+        tuple(found),
+        tuple((float(b), true_positive_rate(float(height), float(small), float(b))) for b in befores),
+    )
+
+
+def true_positive_rate(epsilon: float, delta: float, rate: float) -> float:
+    """Return the largest chance to find a present target at a rate of wrong accusations.
+
+    >>> true_positive_rate(0.0, 0.25, 0.5), round(true_positive_rate(1.0, 0.0, 0.5), 4)
+    (0.75, 0.8161)
+    """
+    rising = delta + math.exp(epsilon) * rate
+    falling = 1.0 - math.exp(-epsilon) * max(1.0 - delta - rate, 0.0)
+    return min(rising, falling, 1.0)
+
+
+def _posterior(loss: float, p: float) -> float:
+    """The belief that a loss leads to."""
+    return 1.0 / (1.0 + math.exp(min(-loss, LARGEST)) * (1.0 - p) / p)
+
+
+def _right(epsilon: float, delta: float, p: float) -> float:
+    """The best accuracy averaged over the prior: 1 - q + q delta(log((1 - q) / q))."""
+    less = min(p, 1.0 - p)
+    threshold = math.log((1.0 - less) / less)
+    # the profile of the mechanism that tells most
+    gain = max(-math.expm1(threshold - epsilon), 0.0) / (1.0 + math.exp(-epsilon))
+    return min(1.0 - less + less * (delta + (1.0 - delta) * gain), 1.0)
+
+
+def _mean(epsilon: float, delta: float, p: float) -> float:
+    """The mean posterior of a target who is present."""
+    up = 1.0 / (1.0 + math.exp(-epsilon))
+    return delta + (1.0 - delta) * (up * _posterior(epsilon, p) + (1.0 - up) * _posterior(-epsilon, p))

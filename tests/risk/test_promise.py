@@ -1,0 +1,91 @@
+"""What a promise means, against mechanisms that keep it."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from discreet.accounting.privacy_loss import compose
+from discreet.budget import DiscreteGaussian, DiscreteLaplace
+from discreet.cli import run
+from discreet.errors import InputError
+from discreet.risk.beliefs import mean_posteriors
+from discreet.risk.profile import best_accuracies
+from discreet.risk.promise import promised_risk, true_positive_rate
+
+PRIORS = [Fraction(1, 2), Fraction(1, 100), Fraction(9, 10)]
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize(("epsilon", "delta"), [(4, "1e-6"), (1, "0.05"), (0, "1/10"), (2, 0)])
+def test_the_mechanism_that_tells_most_attains_it(epsilon: int, delta: object, prior: Fraction) -> None:
+    # four outcomes: revealed, said truly, said falsely, revealed to be absent
+    found = promised_risk(epsilon=epsilon, delta=delta, prior=prior)  # type: ignore[arg-type]
+    d, up = float(Fraction(str(delta))), 1 / (1 + math.exp(-epsilon))
+    present = np.array([d, (1 - d) * up, (1 - d) * (1 - up), 0.0])
+    absent = present[::-1]
+    assert present[1] <= math.exp(epsilon) * absent[1] * (1 + 1e-12)
+    p, q = float(prior), 1 - float(prior)
+    assert found.right == pytest.approx(np.maximum(p * present, q * absent).sum(), abs=1e-14)
+    with np.errstate(invalid="ignore"):
+        belief = np.nan_to_num(p * present / (p * present + q * absent))
+    assert found.mean == pytest.approx(present @ belief, abs=1e-14)
+    for row in found.detections:
+        sizes, powers = (np.concatenate([[0.0], np.cumsum(one)]) for one in (absent, present))
+        true = float(np.interp(row.false_positive_rate, sizes, powers))
+        assert row.true_positive_rate == pytest.approx(true, abs=1e-14)
+
+
+@pytest.mark.parametrize(
+    "events", [[DiscreteGaussian(variance=1)], [DiscreteLaplace(scale="1/2", times=3)]], ids=str
+)
+@pytest.mark.parametrize("delta", ["1e-3", "1e-8"])
+def test_no_mechanism_with_the_promise_tells_more(events: list[DiscreteGaussian], delta: str) -> None:
+    loss = compose(events)
+    epsilon = Fraction(float(loss.epsilon(delta=delta)) + 1e-9)
+    for prior in PRIORS:
+        found = promised_risk(epsilon=epsilon, delta=delta, prior=prior)
+        assert best_accuracies(loss, [prior])[0] <= found.right
+        assert mean_posteriors([events], [prior])[0, 0] <= found.mean
+    for alpha in (1e-6, 1e-3, 0.05, 0.5, 0.9):
+        assert (
+            1 - loss.tradeoff(alpha=alpha) <= true_positive_rate(float(epsilon), float(delta), alpha) + 1e-12
+        )
+    # odds rise by more than 2 e^epsilon with probability 2 delta at most
+    assert loss.tail(above=epsilon + Fraction(math.log(2))) <= found.chance
+    assert found.chance == 2 * float(delta)
+
+
+def test_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["explain", "--epsilon", "4", "--delta", "1e-6", "--prior", "1/100"]
+    assert run([*asked, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    page = told["page"]
+    assert "1 of whom is in the data" in page
+    assert "at most 34.91 chances in 100" in page
+    assert page.index("34.91") < page.index("right at most 99.01 times in 100")  # odds first
+    assert told["expected_posterior"] < 0.3491
+    files = ["--out", str(tmp_path / "page.md"), "--plot", str(tmp_path / "people.svg")]
+    assert run([*asked, *files]) == 0
+    assert (tmp_path / "page.md").read_text() == page
+    assert (tmp_path / "people.svg").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"epsilon": -1, "delta": "1e-6"},
+        {"epsilon": 10**4, "delta": "1e-6"},
+        {"epsilon": 1, "delta": 2},
+        {"epsilon": 1, "delta": "1e-6", "prior": 0},
+        {"epsilon": "x", "delta": "1e-6"},
+    ],
+)
+def test_bad_input(asked: dict[str, object]) -> None:
+    with pytest.raises(InputError):
+        promised_risk(**asked)  # type: ignore[arg-type]
