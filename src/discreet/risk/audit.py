@@ -258,7 +258,7 @@ class Claimed:
     >>> from discreet.noise import DiscreteGaussian
     >>> claimed = Claimed(np.array([1, 0]), (Block("State, total", DiscreteGaussian(4), np.array([[0, 1]])),))
     >>> claimed.loss.events, len(claimed.thresholds)
-    ((DiscreteGaussian(variance=Fraction(4, 1), sensitivity=1, times=1),), 9)
+    ((DiscreteGaussian(variance=Fraction(4, 1), sensitivity=1, times=1),), 7)
     """
 
     change: Integers
