@@ -53,6 +53,7 @@ TAILS = (0.5, 0.2, 0.05, 0.01, 1e-3, 1e-4)
 """About which parts of the noise are counted as tails."""
 
 FALSE_ALARM = "1e-6"
+_LEAST = 1e-300  # smaller chances are bounded by this
 _ALL_PAIRS = 10  # up to this many blocks, each is compared with every other; else with the next
 
 
@@ -340,7 +341,7 @@ def _binomial(found: int, trials: int, chance: float) -> float:
 
     low = float(bdtr(found, trials, chance))
     high = 1.0 if found == 0 else float(bdtrc(found - 1, trials, chance))
-    return min(1.0, 2 * min(low, high))
+    return min(1.0, max(_LEAST, 2 * min(low, high)))
 
 
 def _binomial_look(kind: str, where: str, found: int, trials: int, chance: float, size: int = 0) -> _Seen:
@@ -384,7 +385,7 @@ def _distance(block: Block, values: Integers) -> _Seen:
     here, before = block.law.cdf(points), block.law.cdf(points - 1)
     apart = np.maximum(np.abs(below - here), np.abs(np.concatenate([[0.0], below[:-1]]) - before))
     largest = float(apart.max())
-    chance = min(1.0, 2 * math.exp(-2 * values.size * largest**2))
+    chance = min(1.0, max(_LEAST, 2 * math.exp(-2 * values.size * largest**2)))
     return _Seen("law", block.name, values.size, largest, None, chance)
 
 
@@ -416,8 +417,10 @@ def _repeats(noise: Integers, blocks: Sequence[Block]) -> _Seen:
     _, counts = np.unique(noise, axis=0, return_counts=True)
     found, pairs = int((counts * (counts - 1) // 2).sum()), len(noise) * (len(noise) - 1) // 2
     log_same = sum(block.places.size * math.log(_same(block.law)) for block in blocks)
-    expected = math.exp(max(math.log(max(pairs, 1)) + log_same, -230.0))
-    return _Seen("repeats", "", pairs, found, expected, 1.0 if not found else min(1.0, expected / found))
+    expected = math.exp(math.log(max(pairs, 1)) + log_same)
+    expected = expected if expected > _LEAST else 0.0
+    chance = min(1.0, max(_LEAST, expected / found)) if found else 1.0
+    return _Seen("repeats", "", pairs, found, expected, chance)
 
 
 # -- audits ------------------------------------------------------------------------------------------------
