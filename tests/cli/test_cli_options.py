@@ -28,6 +28,7 @@ from discreet.options import (
     Tabulating,
 )
 from discreet.release.composition import ledger_costs
+from discreet.release.hierarchy.audit_runs import audit_mechanism, audit_release
 from discreet.release.hierarchy.people import records_risk
 from discreet.release.policy_review import review_policy
 from discreet.release.safetab import census2020, curator, design, synthetic, validation
@@ -70,6 +71,7 @@ ASKED: dict[str, Functions] = {
     "policy show": (release.rules_in_force,),
     "policy sign": (release.sign_policy,),
     "report": (gather, render),
+    "risk audit": (audit_release, audit_mechanism),
     "risk categories": (categories, table_categories, release_categories),
     "risk explain": (risk,),
     "risk hierarchy": (hierarchy_posterior,),
@@ -126,6 +128,7 @@ PYTHON_ONLY: dict[str, set[str]] = {
     "calibrate": {"proof"},
     "estimate": {"streamed"},
     "report": {"account", "facts"},
+    "risk audit": {"table"},
     "risk categories": {"noisy", "known", "groups", "names", "counts"},
     "risk explain": {"exact", "false_positive_rates", "guess", "delta"},
     "risk hierarchy": {"tolerance"},

@@ -3,6 +3,7 @@
 from discreet.release.audit import LedgerCheck, check_ledger
 from discreet.release.composition import ledger_cost, ledger_release
 from discreet.release.entry import Entry
+from discreet.release.hierarchy.audit_runs import audit_mechanism, audit_release
 from discreet.release.hierarchy.estimates import Estimated, estimate
 from discreet.release.hierarchy.example import write_example
 from discreet.release.hierarchy.measuring import POSTS, Measured, measure
@@ -36,6 +37,8 @@ __all__ = [
     "RecordCheck",
     "Tabulated",
     "Total",
+    "audit_mechanism",
+    "audit_release",
     "change_total",
     "check_ledger",
     "check_records",

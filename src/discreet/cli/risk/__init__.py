@@ -3,14 +3,14 @@
 `single`: one noisy count, or several counts of the same person. `hierarchy`: a block and the areas around it,
 together. `release` and `explain`: the best any adversary can do with a whole release, as a table and in plain
 words. `table`: every row of a released table, and a summary by level. `categories`: which of several cells is
-the target's. `records`: everyone in the data, for the curator.
+the target's. `records`: everyone in the data, for the curator. `audit`: does a mechanism keep its promise?
 """
 
 from __future__ import annotations
 
 from cyclopts import App
 
-from discreet.cli.risk import categories, hierarchy, records, release, single, table
+from discreet.cli.risk import audit, categories, hierarchy, records, release, single, table
 
 app = App(
     name="risk",
@@ -25,5 +25,6 @@ for one in (
     release.explain_app,
     table.app,
     records.app,
+    audit.app,
 ):
     app.command(one)

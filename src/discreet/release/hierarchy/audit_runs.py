@@ -1,0 +1,452 @@
+"""The runs of an audit: many of a mechanism on a table of counts, and as many on a neighbour of it.
+
+*Which code runs.* Most runs call what draws the noise of a release, `measuring.add_noise`, on the validated
+counts, with the noise of a rehearsal, a seed for each run. Some go the whole way: `measure` writes a
+directory for the same seed, it is read back, and every number must be the one drawn; so that what holds of
+the many holds of what is written. Estimates are taken from these too. Nothing is entered into a ledger.
+
+*Another mechanism* is a function or a command that maps a table of counts to a table of measurements. If a
+release is claimed for it, its noise is judged by the laws; if only epsilon and delta are, by a linear
+statistic of the numbers it puts out.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from discreet.accounting.comparisons.zcdp import zcdp_rho
+from discreet.accounting.overall import account
+from discreet.budget import Release
+from discreet.budget.noise_table import noises
+from discreet.errors import InputError
+from discreet.estimation.tables import detailed_cells, impossible_cells
+from discreet.estimation.tree import Floats, Integers
+from discreet.numbers import share
+from discreet.release.admission import Request, admit
+from discreet.release.hierarchy.counts import CountTable, read_counts
+from discreet.release.hierarchy.layout import Laws, Layout, laws_of, positions, units_of
+from discreet.release.hierarchy.measuring import POSTS, add_noise, measure
+from discreet.release.rehearsal import rehearsal_entropy
+from discreet.release.tables import ArrowTable, arrow
+from discreet.risk.audit import (
+    FALSE_ALARM,
+    Audit,
+    Block,
+    Claimed,
+    Scores,
+    audit_noise,
+    audit_promise,
+    pair_events,
+    read_promise,
+    read_runs,
+)
+from discreet.tables import TableSource, read_table
+
+Mechanism = Callable[[ArrowTable], object] | str
+"""A function from a table to a table, or a command in which {in} and {out} stand for CSV files."""
+
+MOST_NUMBERS = 50_000_000
+"""The most noisy numbers of all runs together: they are kept, 8 bytes each."""
+
+
+def audit_release(
+    release: Release,
+    counts: TableSource,
+    *,
+    neighbour: TableSource = None,
+    units: TableSource = None,
+    cells: TableSource = None,
+    mechanism: Mechanism | None = None,
+    runs: int = 1000,
+    written: int = 10,
+    post: Literal["none", "nonnegative", "consistent"] = "consistent",
+    seed: int = 1,
+    false_alarm: str | Fraction = FALSE_ALARM,
+) -> Audit:
+    """Run a release on a table of counts and on a neighbour of it, and judge what comes out.
+
+    `counts`, `units` and `cells` are those of `measure`. Without a `neighbour`, the audit makes one: it adds
+    a record to the counts, or if people are replaced, one record to the table and another, in another area,
+    to its neighbour. All runs are rehearsals, with seeds made of `seed`. `written` of them on each table go
+    through `measure` and its files, with the estimates that `post` says. `mechanism` is another mechanism for
+    which the release is claimed: it gets a table with the columns unit, parent, level, query, cell and count,
+    and returns one with unit, level, query, cell and value.
+
+    Guarantee. That of `discreet.risk.audit.audit_noise`: a mechanism that keeps its promise is accused with a
+    chance of at most `false_alarm`.
+
+    >>> from discreet.budget import Level, Query
+    >>> import pyarrow
+    >>> state = Level(name="State", queries=[Query(name="total", variance=4)])
+    >>> release = Release(name="small", neighbours="unbounded", levels=[state])
+    >>> table = pyarrow.table({"unit": ["A"], "level": ["State"], "query": ["total"], "cell": ["all"],
+    ...     "count": [100]})
+    >>> audit_release(release, table, runs=200, written=2, post="none").alarms
+    ()
+    """
+    _check(release, runs, written, post, seed)
+    share(false_alarm, name="false_alarm")
+    admit(counts, Request(rehearsal=True, entered=False))
+    found = read_counts(release, counts, units=units, cells=cells)
+    pair = _given_pair(release, found, neighbour, units, cells) if neighbour is not None else None
+    pair = pair or _made_pair(release, found)
+    if 2 * runs * pair.layout.size > MOST_NUMBERS:
+        most = MOST_NUMBERS // (2 * pair.layout.size)
+        raise InputError(
+            f"{runs} runs on each of two tables of {pair.layout.size} cells are more numbers than the "
+            f"{MOST_NUMBERS} that are kept; take {most} runs, or a part of the areas"
+        )
+    facts = {"name": release.name, "seed": seed if mechanism is None else None}
+    if mechanism is not None:
+        kind = "command" if isinstance(mechanism, str) else "function"
+        table, beside = (
+            np.array([_measured(pair.layout, out) for out in _outputs(mechanism, pair.table(side), runs)])
+            - pair.counts[side]
+            for side in (0, 1)
+        )
+        facts |= {"mechanism": kind}
+        return audit_noise(table, beside, claimed=pair.claimed, false_alarm=false_alarm, facts=facts)
+    table, beside = (
+        np.array([pair.noise(side, _seed(seed, side, run)) for run in range(runs)]) for side in (0, 1)
+    )
+    checked = _Written(pair, seed, min(written, runs), post)
+    mismatches, scores = checked.compare((table, beside))
+    facts |= {"mechanism": "measure", "written": checked.runs, "post": post if checked.runs else "none"}
+    return audit_noise(
+        table,
+        beside,
+        claimed=pair.claimed,
+        false_alarm=false_alarm,
+        more=scores,
+        mismatches=mismatches,
+        facts=facts,
+    )
+
+
+def audit_mechanism(
+    mechanism: Mechanism,
+    table: TableSource,
+    neighbour: TableSource,
+    *,
+    epsilon: str | int | Fraction,
+    delta: str | int | Fraction,
+    runs: int = 1000,
+    false_alarm: str | Fraction = FALSE_ALARM,
+) -> Audit:
+    """Run any mechanism on two neighbouring tables, and judge it by the epsilon and delta promised for it.
+
+    `table` and `neighbour` are CSV files or Arrow tables, of any columns. What the mechanism returns (a
+    table, or numbers) must have the same shape in each run; its columns of numbers are used. Whether the two
+    tables are neighbours is for the caller to know.
+
+    >>> import pyarrow
+    >>> from discreet.noise import DiscreteLaplace, sample
+    >>> from discreet.testing import NotPrivateSeededEntropy
+    >>> source = NotPrivateSeededEntropy(1)
+    >>> def rows(table):
+    ...     return [[table.num_rows + sample(DiscreteLaplace(1), 1, source=source)[0]]]
+    >>> data = pyarrow.table({"name": ["Ann", "Bob", "Cy"]})
+    >>> audit_mechanism(rows, data, data.slice(1), epsilon=1, delta=0, runs=500).alarms
+    ()
+    """
+    read_runs(runs, "runs", least=2)
+    read_promise(epsilon, delta, false_alarm)
+    sides = []
+    for source in (table, neighbour):
+        admit(source, Request(rehearsal=True, entered=False))
+        vectors = [_numbers(out) for out in _outputs(mechanism, _arrow_of(source), runs)]
+        sides.append(vectors)
+    if len({vector.size for side in sides for vector in side}) > 1 or not sides[0][0].size:
+        raise InputError(
+            "the mechanism must put out at least one number, and as many in each run; let it write every row "
+            "and leave no field empty"
+        )
+    return audit_promise(
+        np.array(sides[0]),
+        np.array(sides[1]),
+        epsilon=epsilon,
+        delta=delta,
+        false_alarm=false_alarm,
+        mechanism="command" if isinstance(mechanism, str) else "function",
+    )
+
+
+def _check(release: Release, runs: int, written: int, post: str, seed: int) -> None:
+    """Refuse what cannot be asked, before anything is read."""
+    if any(one.is_sum for one in release.variables.values()):
+        raise InputError(f"{release.name} has sums; an audit is of counts (take the queries of counts alone)")
+    read_runs(runs, "runs", least=2)
+    read_runs(written, "written", least=0)
+    if post not in POSTS:
+        raise InputError(f"post is {post!r}; it must be none, nonnegative or consistent")
+    rehearsal_entropy(seed)
+
+
+def _seed(seed: int, side: int, run: int) -> int:
+    """Return the seed of one run; those of different audits do not meet."""
+    return (seed << 40) + 2 * run + side
+
+
+# -- neighbouring tables -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """A table and its neighbour, laid out alike."""
+
+    release: Release
+    layout: Layout
+    counts: tuple[Integers, Integers]
+
+    @property
+    def change(self) -> Integers:
+        return self.counts[1] - self.counts[0]
+
+    @property
+    def blocks(self) -> list[Block]:
+        """The cells of each level and query, with the law that the release claims."""
+        layout, laws, blocks = self.layout, self._laws, []
+        for kind, queries in enumerate(layout.asked):
+            for query in queries:
+                first = layout.first(query)[layout.kind == kind]
+                places = first[:, None] + np.arange(len(layout.cells[query]))
+                if places.size:
+                    name = f"{layout.tree.levels[kind]}, {query}"
+                    blocks.append(Block(name, laws[kind][query], places))
+        return blocks
+
+    @property
+    def claimed(self) -> Claimed:
+        return Claimed(self.change, tuple(self.blocks))
+
+    @cached_property
+    def _laws(self) -> Laws:
+        return laws_of(self.layout, noises(self.release))
+
+    def noise(self, side: int, seed: int) -> Integers:
+        """Draw the noise of a release as `measure` does, and take the counts away again."""
+        values = self.counts[side].copy()
+        add_noise(self.layout, values, self._laws, rehearsal_entropy(seed))
+        return values - self.counts[side]
+
+    def table(self, side: int) -> ArrowTable:
+        """Return the counts as `measure` reads them."""
+        pa, tree = arrow(), self.layout.tree
+        rows = self.layout.rows(slice(0, tree.size))
+        columns = {name: words.take(pa.array(codes)) for name, (words, codes) in rows.items()}
+        names = [*tree.names.to_pylist(), ""]
+        parents = pa.array([names[above] for above in tree.parent.tolist()])
+        columns["parent"] = parents.take(pa.array(rows["unit"][1]))
+        return pa.table({**columns, "count": self.counts[side]})
+
+
+def _given_pair(
+    release: Release, found: CountTable, neighbour: TableSource, units: TableSource, cells: TableSource
+) -> _Pair:
+    """Return two tables that were given; those that differ by more than one may change are refused."""
+    other = read_counts(release, neighbour, units=units, cells=cells)
+    layout = found.layout
+    if other.layout.tree.digest != layout.tree.digest or other.layout.size != layout.size:
+        raise InputError(
+            "the neighbour has other areas or cells than the counts; both tables list all of them"
+        )
+    every = slice(0, layout.tree.size)
+    pair = _Pair(release, layout, (found.read(every), other.read(every)))
+    events = pair_events(pair.change, pair.blocks)
+    if not events:
+        raise InputError("the neighbour has the same counts as the table; one record must differ")
+    if zcdp_rho(events) > account(release).rho:
+        raise InputError(
+            f"the tables are not neighbours: they differ by more than one {release.unit} may change "
+            f"({release.neighbours} neighbours), so some record is counted twice, or several differ"
+        )
+    return pair
+
+
+def _made_pair(release: Release, found: CountTable) -> _Pair:
+    """Add a record; if people are replaced, one to the table and another to its neighbour."""
+    layout = found.layout
+    counts = found.read(slice(0, layout.tree.size))
+    above = np.zeros(layout.tree.size, dtype=bool)
+    above[layout.tree.parent[layout.tree.parent >= 0]] = True
+    lowest = np.flatnonzero(~above)
+    one, other = (_record(release, layout, int(lowest[end]), end) for end in (0, -1))
+    if release.neighbours == "bounded":
+        return _Pair(release, layout, (counts + one, counts + other))
+    return _Pair(release, layout, (counts, counts + one))
+
+
+def _record(release: Release, layout: Layout, unit: int, end: int) -> Integers:
+    """Return the counts of one record in a unit, in the first or last cell that it can be in."""
+    record, attributes = np.zeros(layout.size, dtype=np.int64), release.attributes
+    possible = None if attributes is None else np.flatnonzero(~impossible_cells(attributes))
+    while unit >= 0:
+        for query in layout.asked[layout.kind[unit]]:
+            cell = end % len(layout.cells[query])
+            if attributes is not None and possible is not None:
+                cell = int(detailed_cells(attributes, query, written=True)[possible[end]])
+            record[layout.first(query)[unit] + cell] = 1
+        unit = int(layout.tree.parent[unit])
+    return record
+
+
+# -- runs that go through files ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Written:
+    """Runs of `measure` that are written and read back."""
+
+    pair: _Pair
+    seed: int
+    runs: int
+    post: str
+
+    def compare(self, noise: tuple[Integers, Integers]) -> tuple[tuple[int, int] | None, list[Scores]]:
+        """Return how many numbers are not those drawn, of how many; and a statistic of the estimates."""
+        if not self.runs:
+            return None, []
+        pair, wrong, scores = self.pair, 0, []
+        size = float(np.sum(pair.change**2))
+        with tempfile.TemporaryDirectory(prefix="discreet-audit-") as folder:
+            for side in (0, 1):
+                found = list(self._read(side, Path(folder)))
+                drawn = noise[side][: self.runs] + pair.counts[side]
+                wrong += int(np.count_nonzero(np.array([values for values, _ in found]) != drawn))
+                scores.append(np.array([(one - pair.counts[0]) @ pair.change for _, one in found]))
+        steps = [part * size for part in PARTS]
+        statistic = [] if self.post == "none" else [Scores("estimates", scores[0], scores[1], steps)]
+        return (wrong, 2 * self.runs * pair.layout.size), statistic
+
+    def _read(self, side: int, folder: Path) -> Iterator[tuple[Integers, Floats]]:
+        """Yield the measurements and the estimates of each run, as they were written."""
+        table = self.pair.table(side)
+        if (named := admit(table, Request(rehearsal=True)).ledger) is not None:
+            raise InputError(
+                f"written runs would be entered into the ledger {named}; leave them out (written=0, or "
+                "--written 0), or audit where no ledger is prescribed"
+            )
+        for run in range(self.runs):
+            out = folder / f"{side}-{run}"
+            seed = _seed(self.seed, side, run)
+            done = measure(self.pair.release, table, out, post=self.post, rehearsal=seed, format="parquet")  # type: ignore[arg-type]
+            files = {name.split(".")[0]: out / name for name in done.files}
+            values = _measured(self.pair.layout, files["measurements"])
+            estimates = np.zeros(values.size)
+            if self.post != "none":
+                column = "table" if self.post == "consistent" else "estimate"
+                whole = Layout.same(self.pair.layout.tree, self.pair.layout.cells)
+                rows = arrow("parquet").read_table(files["estimates"])
+                there = rows[column].is_valid()  # a level may not ask a query
+                estimates = _column(self.pair.layout, rows.filter(there), column, whole)
+            shutil.rmtree(out)
+            yield values, estimates
+
+
+PARTS = (-1.0, 0.0, 0.5, 1.0, 2.0)
+"""Thresholds of the statistic of the estimates: parts of the way from the table to its neighbour."""
+
+
+def _measured(layout: Layout, source: object) -> Integers:
+    return _column(layout, source, "value").astype(np.int64)
+
+
+def _column(layout: Layout, source: object, column: str, whole: Layout | None = None) -> Floats:
+    """Return a column of a table by the place of each cell in a layout; every cell must be there.
+
+    A table of a `whole` layout may have more cells, of queries that a level does not ask.
+    """
+    is_whole = column != "estimate"
+    table = read_table(
+        source,
+        words=["unit", "level", "query", "cell"],
+        whole=[column] if is_whole else [],
+        floats=[] if is_whole else [column],
+        name="what the mechanism put out",
+    )
+    own = whole or layout
+    place, there = positions(own, table, units_of(table, own.tree, levels=True))
+    table.problems.stop()
+    values = np.full(own.size, np.nan)
+    values[place] = table.numbers[column]
+    if whole is not None:
+        taken = np.empty(layout.size)
+        for query in layout.queries:
+            asked, cells = layout.first(query) >= 0, np.arange(len(layout.cells[query]))
+            taken[layout.first(query)[asked][:, None] + cells] = values[
+                whole.first(query)[asked][:, None] + cells
+            ]
+        values, there = taken, ~np.isnan(taken)
+    if not there.all():
+        raise InputError(
+            f"what the mechanism put out lacks {np.count_nonzero(~there)} of {layout.size} cells"
+        )
+    return values
+
+
+# -- other mechanisms --------------------------------------------------------------------------------------
+
+
+def _outputs(mechanism: Mechanism, table: ArrowTable, runs: int) -> Iterator[object]:
+    """Yield what a mechanism makes of a table, so many times; a command reads and writes CSV files."""
+    if not isinstance(mechanism, str):
+        for _ in range(runs):
+            yield mechanism(table)
+        return
+    words = shlex.split(mechanism)
+    for needed in ("{in}", "{out}"):
+        if not any(needed in word for word in words):
+            raise InputError(f"the command is {mechanism!r}; it must have {needed} where a CSV file is named")
+    with tempfile.TemporaryDirectory(prefix="discreet-audit-") as folder:
+        given, made = os.path.join(folder, "in.csv"), os.path.join(folder, "out.csv")
+        arrow("csv").write_csv(table, given)
+        filled = [word.replace("{in}", given).replace("{out}", made) for word in words]
+        for _ in range(runs):
+            Path(made).unlink(missing_ok=True)
+            try:
+                status = subprocess.run(filled, stdout=subprocess.DEVNULL, check=False).returncode
+            except OSError as error:
+                raise InputError(f"the command {words[0]!r} cannot be run: {error.strerror}") from None
+            if status or not os.path.exists(made):
+                ended = f"ended with status {status}" if status else "wrote no {out}"
+                raise InputError(f"the command {words[0]!r} {ended}; it must write a CSV file and end with 0")
+            yield Path(made)
+
+
+def _arrow_of(source: TableSource) -> ArrowTable:
+    """Return a table of any columns."""
+    if isinstance(source, str | os.PathLike):
+        try:
+            return arrow("csv").read_csv(os.fspath(source))
+        except (OSError, ValueError) as error:
+            raise InputError(f"{os.fspath(source)} cannot be read as CSV: {type(error).__name__}") from None
+    return source
+
+
+def _numbers(out: object) -> Floats:
+    """Return all numbers of an output, column by column."""
+    if isinstance(out, str | os.PathLike):
+        out = _arrow_of(out)
+    if hasattr(out, "to_pandas"):  # Arrow, polars
+        out = out.to_pandas()
+    if hasattr(out, "select_dtypes"):
+        out = out.select_dtypes("number").to_numpy().T
+    try:
+        vector = np.asarray(out, dtype=np.float64).ravel()
+    except (TypeError, ValueError):
+        vector = np.array([np.nan])
+    if not np.isfinite(vector).all():
+        raise InputError("what the mechanism put out is not a table of finite numbers")
+    return vector

@@ -1,0 +1,562 @@
+"""An audit of a mechanism: what its runs on two neighbouring tables show, against what is promised.
+
+Every question put to the runs is a *look*. All looks of an audit share one error budget: with K looks, each
+may raise a false alarm with a chance of at most `false_alarm` / K, so an audit of a mechanism that keeps its
+promise raises one with a chance of at most `false_alarm` (the union bound; the looks may depend on each
+other). Each look is exact in finite samples:
+
+*Points.* A test that was fixed before its runs were made says "neighbour" in k0 of n0 runs on the table, and
+in k1 of n1 runs on its neighbour. With s = false_alarm / K, the upper Clopper-Pearson bound u of the false
+positives and the lower bound l of the true positives, each of level 1 - s/2, hold together with a chance of
+at least 1 - s. A trade-off curve f that is promised falls, so that then
+
+    l <= true positive rate <= 1 - f(false positive rate) <= 1 - f(u),
+
+and l > 1 - f(u) is an alarm. Since f is its own inverse (noise is symmetric), the same look tests the other
+direction: the points (a, b) and (1 - b, 1 - a) lie above 1 - f together.
+
+*Noise.* What is left when the known counts are taken away must have the law that is claimed. Tails, signs and
+agreements of signs in disjoint pairs are binomial with exactly known chances; the chance of a count as far
+out as the one seen is twice the smaller tail. The distance of the empirical distribution from the law is at
+least d with a chance of at most 2 exp(-2 N d^2), for discrete laws too (Massart 1990). That k pairs of runs
+have the same noise in every cell has a chance of at most their expected number over k (Markov), which is at
+most the number of pairs times the product over cells of the chance that two noises are equal.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from itertools import combinations, pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.accounting.privacy_loss import PrivacyLoss, compose
+from discreet.errors import InputError
+from discreet.faces import Summarised
+from discreet.noise import Noise
+from discreet.numbers import fraction, share, whole
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+TradeOffCurve = Callable[[Sequence[float]], Floats]
+"""f at some type I errors."""
+
+ALPHAS = ("0.001", "0.01", "0.05", "0.1", "0.25", "0.5", "0.75", "0.9", "0.95")
+"""Type I errors of the likelihood-ratio tests that are looked at."""
+
+TAILS = (0.5, 0.2, 0.05, 0.01, 1e-3, 1e-4)
+"""About which parts of the noise are counted as tails."""
+
+FALSE_ALARM = "1e-6"
+_LEAST = 1e-300  # smaller chances are bounded by this
+_ALL_PAIRS = 10  # up to this many blocks, each is compared with every other; else with the next
+
+
+@dataclass(frozen=True, slots=True)
+class PointLook:
+    """A test, its error rates with their bands, and the most true positives that are promised."""
+
+    statistic: str
+    threshold: float
+    is_above: bool
+    """Whether the test says "neighbour" above the threshold; else at it or below."""
+    runs: tuple[int, int]
+    found: tuple[int, int]
+    """In how many runs on the table, and on its neighbour, the test said "neighbour"."""
+    false_positives: float
+    """Upper band of the rate of false positives."""
+    true_positives: float
+    """Lower band of the rate of true positives."""
+    bound: float
+    """The most true positives that the promise allows at that rate of false positives."""
+
+    @property
+    def is_alarm(self) -> bool:
+        """Whether the point lies above the curve, beyond its band."""
+        return self.true_positives > self.bound
+
+    @property
+    def rates(self) -> tuple[float, float]:
+        """The observed rates of false and of true positives."""
+        return self.found[0] / self.runs[0], self.found[1] / self.runs[1]
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseLook:
+    """A property of the noise: what was seen of it, what the law says, and how rare that is at most."""
+
+    kind: str
+    """tails, law, shift, neighbouring cells, neighbouring areas, runs, blocks, repeats or written."""
+    where: str
+    trials: int
+    observed: float
+    expected: float | None
+    chance: float
+    """The chance of such a deviation is at most this."""
+    share: float
+    """The chance of a false alarm that this look may have."""
+    size: int = 0
+    """With tails: from which absolute value on."""
+
+    @property
+    def is_alarm(self) -> bool:
+        """Whether the deviation is rarer than the look's share of the false alarms."""
+        return self.chance <= self.share
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit(Summarised):
+    """What an audit of a mechanism looked at, and whether something contradicts its promise."""
+
+    name: str
+    mechanism: str
+    """measure, function or command."""
+    promise: str
+    """laws (a release, all noise known) or epsilon-delta."""
+    runs: int
+    written: int
+    """Runs on each table that went through files, and were read back."""
+    cells: int
+    changed: int
+    """How many cells the neighbouring tables differ in; 0 if they are not compared."""
+    seed: int | None
+    false_alarm: Fraction
+    points: tuple[PointLook, ...]
+    noise: tuple[NoiseLook, ...] = ()
+    curve: tuple[tuple[float, float], ...] = field(default=(), repr=False)
+    """Points of 1 - f, to draw."""
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+    post: str = "none"
+
+    @property
+    def looks(self) -> int:
+        """How many looks share the chance of a false alarm."""
+        return len(self.points) + len(self.noise)
+
+    @property
+    def alarms(self) -> tuple[PointLook | NoiseLook, ...]:
+        """The looks that contradict the promise."""
+        looks: tuple[PointLook | NoiseLook, ...] = (*self.points, *self.noise)
+        return tuple(look for look in looks if look.is_alarm)
+
+
+# -- what is looked at -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Cells that have the same law of noise: the places of those of each unit, one row a unit."""
+
+    name: str
+    law: Noise
+    places: Integers
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """A statistic of runs on the table and on its neighbour, with thresholds that were fixed beforehand."""
+
+    statistic: str
+    table: Floats
+    neighbour: Floats
+    thresholds: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A property of the noise before it is judged."""
+
+    kind: str
+    where: str
+    trials: int
+    observed: float
+    expected: float | None
+    chance: float
+    size: int = 0
+
+
+def upper_rate(found: int, trials: int, level: float) -> float:
+    """Return the upper Clopper-Pearson bound of a rate: it is exceeded with a chance of at most `level`.
+
+    >>> round(upper_rate(0, 100, 0.05), 6), upper_rate(100, 100, 0.05)
+    (0.029513, 1.0)
+    """
+    from scipy.special import betaincinv
+
+    return 1.0 if found >= trials else 1 - float(betaincinv(trials - found, found + 1, level))
+
+
+def lower_rate(found: int, trials: int, level: float) -> float:
+    """Return the lower Clopper-Pearson bound of a rate.
+
+    >>> round(lower_rate(100, 100, 0.05), 6), lower_rate(0, 100, 0.05)
+    (0.970487, 0.0)
+    """
+    from scipy.special import betaincinv
+
+    return 0.0 if found <= 0 else float(betaincinv(found, trials - found + 1, level))
+
+
+def promised_curve(*, epsilon: Fraction, delta: Fraction) -> TradeOffCurve:
+    """Return f of an (epsilon, delta) promise: max(0, 1 - delta - e^epsilon a, e^-epsilon (1 - delta - a)).
+
+    >>> promised_curve(epsilon=Fraction(0), delta=Fraction(1, 10))([0.0, 0.5]).round(3).tolist()
+    [0.9, 0.4]
+    """
+    factor, left = math.exp(epsilon), float(1 - delta)
+
+    def curve(alphas: Sequence[float]) -> Floats:
+        alpha = np.asarray(alphas, dtype=np.float64)
+        return np.maximum(0.0, np.maximum(left - factor * alpha, (left - alpha) / factor))
+
+    return curve
+
+
+def judge_looks(
+    curve: TradeOffCurve, scores: Sequence[Scores], seen: Sequence[_Seen], false_alarm: Fraction
+) -> tuple[tuple[PointLook, ...], tuple[NoiseLook, ...]]:
+    """Give every look its share of the false alarms, and judge it."""
+    tests = [(one, t, above) for one in scores for t in one.thresholds for above in (True, False)]
+    part = float(false_alarm) / max(len(tests) + len(seen), 1)
+    rows = []
+    for one, threshold, above in tests:
+        runs = one.table.size, one.neighbour.size
+        counts = [int(np.count_nonzero((side > threshold) == above)) for side in (one.table, one.neighbour)]
+        most, least = upper_rate(counts[0], runs[0], part / 2), lower_rate(counts[1], runs[1], part / 2)
+        rows.append((one.statistic, threshold, above, runs, (counts[0], counts[1]), most, least))
+    bounds = 1 - curve([row[5] for row in rows]) if rows else ()
+    points = tuple(PointLook(*row, float(bound)) for row, bound in zip(rows, bounds, strict=True))
+    noise = tuple(
+        NoiseLook(one.kind, one.where, one.trials, one.observed, one.expected, one.chance, part, one.size)
+        for one in seen
+    )
+    return points, noise
+
+
+# -- likelihood ratios -------------------------------------------------------------------------------------
+
+
+def pair_events(change: Integers, blocks: Sequence[Block]) -> tuple[Noise, ...]:
+    """Return what tells a table from its neighbour: the noise of each cell that changes, by how much."""
+    return tuple(
+        block.law.for_people(abs(int(change[place])))
+        for block in blocks
+        for place in block.places.ravel()
+        if change[place]
+    )
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """What is claimed of a pair of tables: by how much each cell changes, and the law of its noise.
+
+    >>> from discreet.noise import DiscreteGaussian
+    >>> claimed = Claimed(np.array([1, 0]), (Block("State, total", DiscreteGaussian(4), np.array([[0, 1]])),))
+    >>> claimed.loss.events, len(claimed.thresholds)
+    ((DiscreteGaussian(variance=Fraction(4, 1), sensitivity=1, times=1),), 7)
+    """
+
+    change: Integers
+    blocks: tuple[Block, ...]
+
+    @cached_property
+    def loss(self) -> PrivacyLoss:
+        """The privacy loss between the two tables."""
+        return compose(pair_events(self.change, self.blocks))
+
+    @cached_property
+    def thresholds(self) -> tuple[float, ...]:
+        """The thresholds of the best tests at some type I errors."""
+        found = self.loss.tradeoff_thresholds([Fraction(alpha) for alpha in ALPHAS])
+        return tuple(dict.fromkeys(float(threshold) for threshold in found))
+
+    @cached_property
+    def _known(self) -> dict[float, float]:
+        return {}
+
+    def curve(self, alphas: Sequence[float]) -> Floats:
+        """Return f, made smaller by more than its error, so that it stays a promise."""
+        new = [alpha for alpha in dict.fromkeys(alphas) if alpha not in self._known]
+        if new:
+            values = self.loss.tradeoff(alpha=[Fraction(min(max(alpha, 0.0), 1.0)) for alpha in new])
+            self._known.update(zip(new, (np.asarray(values) * (1 - 1e-9)).tolist(), strict=True))
+        return np.array([self._known[alpha] for alpha in alphas])
+
+    @cached_property
+    def drawn(self) -> tuple[tuple[float, float], ...]:
+        """Points of 1 - f, to draw."""
+        return drawn_curve(self.curve)
+
+
+def log_ratios(noise: Integers, change: Integers, blocks: Sequence[Block], *, is_neighbour: bool) -> Floats:
+    """Return the log-likelihood ratio, neighbour against table, of each run, by its recovered noise."""
+    score = np.zeros(len(noise))
+    for block in blocks:
+        for place in block.places.ravel():
+            if step := int(change[place]):
+                own = noise[:, place]
+                from_table = own + step if is_neighbour else own
+                score += block.law.log_pmf(from_table - step) - block.law.log_pmf(from_table)
+    return score
+
+
+# -- the noise ---------------------------------------------------------------------------------------------
+
+
+def seen_in_noise(
+    table: Integers, neighbour: Integers, change: Integers, blocks: Sequence[Block]
+) -> Iterator[_Seen]:
+    """Yield what can be seen in the noise of runs (rows) on both tables, against the laws of the blocks."""
+    both = np.concatenate([table, neighbour])
+    signs = np.sign(both).astype(np.int8)
+    for block in blocks:
+        values, own = both[:, block.places], signs[:, block.places]
+        yield from _tails(block, values)
+        yield _distance(block, values)
+        half = own[:, :, : own.shape[2] // 2 * 2]
+        yield from _agreement("neighbouring cells", block, half[:, :, ::2], half[:, :, 1::2])
+        half = own[:, : own.shape[1] // 2 * 2]
+        yield from _agreement("neighbouring areas", block, half[:, ::2], half[:, 1::2])
+        half = own[: len(own) // 2 * 2]
+        yield from _agreement("runs", block, half[::2], half[1::2])
+        few = min(len(table), len(neighbour))
+        yield from _agreement("tables", block, own[:few], own[len(table) : len(table) + few])
+        yield from _shifts(block, table, neighbour, change)
+    for one, other in combinations(blocks, 2) if len(blocks) <= _ALL_PAIRS else pairwise(blocks):
+        few = min(one.places.size, other.places.size)
+        first, second = (signs[:, block.places.ravel()[:few]] for block in (one, other))
+        yield from _agreement("blocks", one, first, second, other)
+    yield _repeats(both, blocks)
+
+
+def _binomial(found: int, trials: int, chance: float) -> float:
+    """Return twice the smaller tail of a binomial count."""
+    from scipy.special import bdtr, bdtrc
+
+    low = float(bdtr(found, trials, chance))
+    high = 1.0 if found == 0 else float(bdtrc(found - 1, trials, chance))
+    return min(1.0, max(_LEAST, 2 * min(low, high)))
+
+
+def _binomial_look(kind: str, where: str, found: int, trials: int, chance: float, size: int = 0) -> _Seen:
+    rare = _binomial(found, trials, chance)
+    return _Seen(kind, where, trials, found / trials, chance, rare, size)
+
+
+@lru_cache(maxsize=1024)
+def _tail_chances(law: Noise) -> tuple[tuple[int, float], ...]:
+    """Return absolute values, and the chances that noise is as large or larger."""
+    sizes = {max(1, law.quantile(Fraction(1 - part / 2))) for part in TAILS} | {1}
+    return tuple((size, min(1.0, 2 * float(law.sf(size - 1)))) for size in sorted(sizes))
+
+
+@lru_cache(maxsize=1024)
+def _same(law: Noise) -> float:
+    """Return the chance that two noises are equal; of wide noise, the largest probability, which is more."""
+    deviation = math.sqrt(law.true_variance())
+    if deviation > 1e5:
+        return float(law.pmf(0))
+    most = 40 + int(40 * deviation)
+    return float(np.sum(law.pmf(np.arange(-most, most + 1)) ** 2)) + 2 * float(law.sf(most))
+
+
+def _positive(law: Noise) -> float:
+    """Return the chance of noise above zero."""
+    return _tail_chances(law)[0][1] / 2
+
+
+def _tails(block: Block, values: Integers) -> Iterator[_Seen]:
+    """How much of the noise lies at or beyond some absolute values."""
+    for size, chance in _tail_chances(block.law):
+        found = int(np.count_nonzero(np.abs(values) >= size))
+        yield _binomial_look("tails", block.name, found, values.size, chance, size)
+
+
+def _distance(block: Block, values: Integers) -> _Seen:
+    """The largest distance between the empirical distribution and that of the law."""
+    points, counts = np.unique(values, return_counts=True)
+    below = np.cumsum(counts) / values.size
+    here, before = block.law.cdf(points), block.law.cdf(points - 1)
+    apart = np.maximum(np.abs(below - here), np.abs(np.concatenate([[0.0], below[:-1]]) - before))
+    largest = float(apart.max())
+    chance = min(1.0, max(_LEAST, 2 * math.exp(-2 * values.size * largest**2)))
+    return _Seen("law", block.name, values.size, largest, None, chance)
+
+
+def _agreement(
+    kind: str, block: Block, one: NDArray[np.int8], other: NDArray[np.int8], second: Block | None = None
+) -> Iterator[_Seen]:
+    """How often two independent noises have the same sign, neither of them zero."""
+    if one.size:
+        found = int(np.count_nonzero(one * other > 0))
+        chance = 2 * _positive(block.law) * _positive((second or block).law)
+        where = block.name if second is None else f"{block.name} and {second.name}"
+        yield _binomial_look(kind, where, found, one.size, chance)
+
+
+def _shifts(block: Block, table: Integers, neighbour: Integers, change: Integers) -> Iterator[_Seen]:
+    """Whether the noise of the cells that differ leans to the side of the difference, on each table."""
+    places = block.places.ravel()
+    places = places[change[places] != 0]
+    if places.size:
+        lean = np.sign(change[places])
+        for kind, values in (("shift, table", table), ("shift, neighbour", neighbour)):
+            leaning = values[:, places] * lean
+            found = int(np.count_nonzero(leaning > 0))
+            yield _binomial_look(kind, block.name, found, leaning.size, _positive(block.law))
+
+
+def _repeats(noise: Integers, blocks: Sequence[Block]) -> _Seen:
+    """How many pairs of runs have the same noise in every cell."""
+    _, counts = np.unique(noise, axis=0, return_counts=True)
+    found, pairs = int((counts * (counts - 1) // 2).sum()), len(noise) * (len(noise) - 1) // 2
+    log_same = sum(block.places.size * math.log(_same(block.law)) for block in blocks)
+    expected = math.exp(math.log(max(pairs, 1)) + log_same)
+    expected = expected if expected > _LEAST else 0.0
+    chance = min(1.0, max(_LEAST, expected / found)) if found else 1.0
+    return _Seen("repeats", "", pairs, found, expected, chance)
+
+
+# -- audits ------------------------------------------------------------------------------------------------
+
+
+def audit_noise(
+    table: Integers,
+    neighbour: Integers,
+    *,
+    claimed: Claimed,
+    false_alarm: str | Fraction = FALSE_ALARM,
+    more: Sequence[Scores] = (),
+    mismatches: tuple[int, int] | None = None,
+    facts: Mapping[str, object] | None = None,
+) -> Audit:
+    """Audit the noise of runs on a table and on its neighbour: what was measured, less the known counts.
+
+    Rows are runs and columns are cells. `more` are further statistics of the same pair, such as those of
+    estimates; `mismatches` is how many of how many numbers that were written were not those that had been
+    drawn.
+
+    Guarantee. If the rows are independent, and each cell's noise is independent of the others with the law
+    claimed, there is an alarm with a chance of at most `false_alarm`: see the head of this module, and
+    `tests/risk/test_audit.py`, which counts false alarms at a chance of 1/20.
+
+    >>> from discreet.noise import DiscreteGaussian, sample
+    >>> from discreet.testing import NotPrivateSeededEntropy
+    >>> law, source = DiscreteGaussian(5), NotPrivateSeededEntropy(1)
+    >>> runs = [sample(law, (1000, 4), source=source) for side in range(2)]
+    >>> block = Block("State, total", law, np.array([[0], [1], [2], [3]]))
+    >>> claimed = Claimed(np.array([1, -1, 0, 0]), (block,))
+    >>> len(audit_noise(*runs, claimed=claimed).alarms)
+    0
+    >>> quiet = [sample(DiscreteGaussian(4), (1000, 4), source=source) for side in range(2)]
+    >>> {look.kind for look in audit_noise(*quiet, claimed=claimed).alarms} >= {"tails"}
+    True
+    """
+    level = share(false_alarm, name="false_alarm")
+    change, blocks = claimed.change, claimed.blocks
+    ratios = [
+        log_ratios(noise, change, blocks, is_neighbour=side == 1)
+        for side, noise in enumerate((table, neighbour))
+    ]
+    scores = [Scores("likelihood ratio", ratios[0], ratios[1], claimed.thresholds), *more]
+    seen = list(seen_in_noise(table, neighbour, change, blocks))
+    if mismatches is not None:
+        wrong, numbers = mismatches
+        seen.append(_Seen("written", "", numbers, wrong, 0.0, 0.0 if wrong else 1.0))
+    points, noise = judge_looks(claimed.curve, scores, seen, level)
+    told: dict[str, object] = {"name": "noise", "mechanism": "function", "seed": None, "written": 0}
+    return Audit(
+        **{**told, **(facts or {})},  # type: ignore[arg-type]
+        promise="laws",
+        runs=len(table),
+        cells=table.shape[1],
+        changed=int(np.count_nonzero(change)),
+        false_alarm=level,
+        points=points,
+        noise=noise,
+        curve=claimed.drawn,
+    )
+
+
+def audit_promise(
+    table: Floats,
+    neighbour: Floats,
+    *,
+    epsilon: str | int | Fraction,
+    delta: str | int | Fraction,
+    false_alarm: str | Fraction = FALSE_ALARM,
+    name: str = "mechanism",
+    mechanism: str = "function",
+) -> Audit:
+    """Audit outputs of a mechanism of which only (epsilon, delta) is promised; rows are runs.
+
+    The first half of the runs chooses a linear statistic, the difference of the mean outputs in units of
+    their variances, and its thresholds; the second half is judged.
+
+    Guarantee. If the runs are independent and the mechanism is (epsilon, delta)-differentially private in
+    both directions, there is an alarm with a chance of at most `false_alarm`. No alarm proves nothing:
+    another statistic may tell more.
+
+    >>> from discreet.noise import DiscreteLaplace, sample
+    >>> from discreet.testing import NotPrivateSeededEntropy
+    >>> source = NotPrivateSeededEntropy(1)
+    >>> runs = [sample(DiscreteLaplace(1), (4000, 1), source=source) + side for side in range(2)]
+    >>> [bool(audit_promise(*runs, epsilon=e, delta=0).alarms) for e in (1, "1/2")]
+    [False, True]
+    """
+    *promised, level = read_promise(epsilon, delta, false_alarm)
+    if min(len(table), len(neighbour)) < 2:
+        raise InputError("an audit needs at least 2 runs on each table; give more (runs=, or --runs)")
+    halves = [(side[: len(side) // 2], side[len(side) // 2 :]) for side in (table, neighbour)]
+    spread = sum(first.var(axis=0) for first, _ in halves) / 2
+    weights = (halves[1][0].mean(axis=0) - halves[0][0].mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    trained = np.concatenate([first @ weights for first, _ in halves])
+    ranks = (0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98)
+    thresholds = [float(t) for t in np.unique(np.quantile(trained, ranks))]
+    curve = promised_curve(epsilon=promised[0], delta=promised[1])
+    scores = Scores("linear statistic", halves[0][1] @ weights, halves[1][1] @ weights, thresholds)
+    points, _ = judge_looks(curve, [scores], [], level)
+    return Audit(
+        name=name,
+        mechanism=mechanism,
+        promise="epsilon-delta",
+        runs=len(table),
+        written=0,
+        cells=table.shape[1],
+        changed=0,
+        seed=None,
+        false_alarm=level,
+        points=points,
+        curve=drawn_curve(curve),
+        epsilon=promised[0],
+        delta=promised[1],
+    )
+
+
+def read_promise(
+    epsilon: str | int | Fraction, delta: str | int | Fraction, false_alarm: str | Fraction
+) -> tuple[Fraction, Fraction, Fraction]:
+    """Return a promise and the chance of a false alarm, if they can be such."""
+    promised = fraction(epsilon, name="epsilon")
+    if promised < 0:
+        raise InputError(f"epsilon is {epsilon}; it must be zero or more")
+    return promised, share(delta, name="delta", closed=True), share(false_alarm, name="false_alarm")
+
+
+def read_runs(given: int, name: str, least: int = 1) -> int:
+    """Return a number of runs."""
+    if given < least:
+        raise InputError(f"{name} is {given}; it must be {least} or more")
+    return whole(given, name=name) if given else 0
+
+
+def drawn_curve(curve: TradeOffCurve) -> tuple[tuple[float, float], ...]:
+    """Return points of 1 - f, false positives ascending."""
+    alphas = np.unique(np.concatenate([np.linspace(0, 1, 41), np.geomspace(1e-4, 0.03, 12)]))
+    return tuple(zip(alphas.tolist(), (1 - curve(alphas.tolist())).tolist(), strict=True))
