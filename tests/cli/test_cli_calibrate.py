@@ -134,7 +134,7 @@ def test_margins_of_error(discreet, small):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "one target is needed: --epsilon E, --zcdp or --moe LEVEL=M,...; none is given"),
+        ([], "one target is needed: --epsilon E, --zcdp, --moe LEVEL=M,... or --risk LIMIT; none is given"),
         (["--epsilon", "2", "--zcdp"], "--epsilon and --zcdp are given"),
         (["--zcdp", "--weights", "Stat=1"], "no level 'Stat'; it has State, County"),
         (["--moe", "Stat=3"], "no level 'Stat'; it has State, County"),

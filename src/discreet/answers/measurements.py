@@ -72,8 +72,8 @@ def tabulated_answer(done: Tabulated) -> Answer:
 def _tabulated_body(done: Tabulated) -> Iterator[Part]:
     yield sentence(
         "CONFIDENTIAL: {cells} of {units}, in {out}. No noise.",
-        cells=_counted(done.cells, "exact count"),
-        units=_counted(done.units, "area"),
+        cells=counted(done.cells, "exact count"),
+        units=counted(done.units, "area"),
         out=str(done.out),
     )
     if done.at_most > 1:
