@@ -496,7 +496,7 @@ def fit_of(groups: Sequence[NamedResiduals]) -> Fit:
                 group.release[tally.release],
                 tally.cells,
                 tally.chi_square,
-                spread.d,
+                _freedom(spread.d),
                 chance,
                 finding,
             )
@@ -509,7 +509,14 @@ def fit_of(groups: Sequence[NamedResiduals]) -> Fit:
     most, named = _largest_of(listed)
     far = "too large" if most is not None and most <= SHARES["largest"] * ALARM else None
     cells = sum(tally.cells for _, tally in listed)
-    return Fit(cells, chi_square, joint.d, chance, finding, most, far, named, tuple(rows), every - cells)
+    degrees = _freedom(joint.d)
+    return Fit(cells, chi_square, degrees, chance, finding, most, far, named, tuple(rows), every - cells)
+
+
+def _freedom(degrees: float) -> float:
+    """Return degrees of freedom as the whole number that they are but for rounding, if they are one."""
+    near = float(round(degrees))
+    return near if abs(degrees - near) <= 1e-9 * max(1.0, degrees) else degrees
 
 
 def _joint(spreads: Sequence[Spread]) -> Spread:
