@@ -8,7 +8,7 @@ from discreet.answers.answer import Answer, Fact, Paragraph, Part, sentence
 from discreet.answers.describing import describes
 from discreet.answers.fit import fit_caution, fit_sentence, residual_table
 from discreet.answers.ledger import ledger_note
-from discreet.answers.quantity import Quantity, Style
+from discreet.answers.quantity import Quantity, Style, count_quantity
 from discreet.answers.release import relation
 from discreet.answers.sums import clipped_records, clipped_sentences
 from discreet.budget.level_names import level_name
@@ -29,17 +29,13 @@ _ESTIMATES = {
 }
 
 
-def _count(number: int) -> Quantity:
-    return Quantity(number, Style.COUNT)
-
-
 def counted(number: int, what: str) -> str:
     """Write how many there are of something.
 
     >>> counted(1, "cell"), counted(1200, "area")
     ('1 cell', '1,200 areas')
     """
-    return f"{_count(number)} {what}{'s' * (number != 1)}"
+    return f"{count_quantity(number)} {what}{'s' * (number != 1)}"
 
 
 def _files(names: tuple[str, ...]) -> Paragraph:
@@ -58,7 +54,10 @@ def _clipped_record(record: dict[str, object], clipped: Sequence[Clipped]) -> di
 @describes(Tabulated)
 def tabulated_answer(done: Tabulated) -> Answer:
     """Say what a tabulation wrote, and that it is confidential."""
-    facts = (Fact("exact counts", _count(done.cells), "confidential"), Fact("areas", _count(done.units)))
+    facts = (
+        Fact("exact counts", count_quantity(done.cells), "confidential"),
+        Fact("areas", count_quantity(done.units)),
+    )
     return Answer(
         "Exact counts",
         json_fields(done),
@@ -86,14 +85,14 @@ def _tabulated_body(done: Tabulated) -> Iterator[Part]:
     if done.left_out:
         yield sentence(
             "{left_out} of {records} records were left out, chosen at random.",
-            left_out=_count(done.left_out),
-            records=_count(done.records),
+            left_out=count_quantity(done.left_out),
+            records=count_quantity(done.records),
         )
     if done.incomplete:
         yield sentence(
             "{incomplete} of {records} records were left out because a value is missing, as [input] says.",
-            incomplete=_count(done.incomplete),
-            records=_count(done.records),
+            incomplete=count_quantity(done.incomplete),
+            records=count_quantity(done.records),
         )
     counts, units, *_ = (done.out / name for name in done.files)
     yield _files(done.files)
@@ -112,7 +111,7 @@ def measured_answer(done: Measured) -> Answer:
     if not done.left_out:
         del record["left_out"]
     spent = "" if done.rehearsal is None else NOT_PRIVATE
-    facts = (Fact("rho spent", rho, spent), Fact("cells", _count(done.cells)))
+    facts = (Fact("rho spent", rho, spent), Fact("cells", count_quantity(done.cells)))
     return Answer(
         done.name,
         record,
@@ -165,7 +164,7 @@ def _measured_body(done: Measured, rho: Quantity) -> Iterator[Part]:
 @describes(Estimated)
 def estimated_answer(done: Estimated) -> Answer:
     """Say what a run of `estimate` wrote, and what kind of estimates they are."""
-    facts = (Fact("estimates", _count(done.cells)), Fact("areas", _count(done.units)))
+    facts = (Fact("estimates", count_quantity(done.cells)), Fact("areas", count_quantity(done.units)))
     caution = fit_caution(done.fit, numbered=done.numbered)
     lost = f", {done.undetermined} of them not determined" if done.undetermined else ""
     record = json_fields(done, undetermined="not_determined")
@@ -205,8 +204,8 @@ def _estimated_body(done: Estimated) -> Iterator[Part]:
         yield f"{NOT_PRIVATE}: made from a rehearsal; nothing of it may be published."
     yield sentence(
         "{cells} estimates of {units} areas, in {out}. Nothing was spent.",
-        cells=_count(done.cells),
-        units=_count(done.units),
+        cells=count_quantity(done.cells),
+        units=count_quantity(done.units),
         out=_place(done),
     )
     if done.noise:
@@ -225,14 +224,15 @@ def _estimated_body(done: Estimated) -> Iterator[Part]:
     yield from (Paragraph(f"Not used: {text}.") for text in done.left_out)
     if done.undetermined:
         yield sentence(
-            "No measurement determines {many} of them; they are left empty.", many=_count(done.undetermined)
+            "No measurement determines {many} of them; they are left empty.",
+            many=count_quantity(done.undetermined),
         )
     yield from map(Paragraph, clipped_sentences(done.clipped))
     yield from intervals_said(sampled=done.sampled, as_given=bool(done.noise))
     if done.draws:
         yield Paragraph(
-            f"Draws: {_count(done.draws)} of every estimate. Each is the estimate less an error drawn anew, "
-            "with the covariances of all areas and tables."
+            f"Draws: {count_quantity(done.draws)} of every estimate. Each is the estimate less an error "
+            "drawn anew, with the covariances of all areas and tables."
         )
     yield fit_sentence(done.fit)
     if done.fit.warning:

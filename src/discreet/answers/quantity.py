@@ -143,6 +143,15 @@ class Style(Enum):
         return Quantity(value, self, digits=digits)
 
 
+def count_quantity(number: int) -> Quantity:
+    """Return a number of things.
+
+    >>> str(count_quantity(12431))
+    '12,431'
+    """
+    return Quantity(number, Style.COUNT)
+
+
 def margin_quantity(margin: float) -> Quantity:
     """Return a margin of noise: whole numbers as they are, others in three digits.
 

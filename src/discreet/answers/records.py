@@ -17,14 +17,10 @@ from discreet.answers.answer import (
     sentence,
 )
 from discreet.answers.describing import describes
-from discreet.answers.quantity import Quantity, Style
+from discreet.answers.quantity import count_quantity
 from discreet.release.hierarchy.record_check import RecordCheck
 from discreet.release.hierarchy.suggestion import Suggestion
 from discreet.tables import Problem
-
-
-def _count(number: int) -> Quantity:
-    return Quantity(number, Style.COUNT)
 
 
 def _are(number: int) -> str:
@@ -61,7 +57,10 @@ def record_check_answer(found: RecordCheck) -> Answer:
         f"Records of {found.records}",
         record,
         tuple(_body(found, is_shown=bool(shown))),
-        (Fact("rows", _count(found.rows), "confidential"), Fact("kinds of problems", _count(many))),
+        (
+            Fact("rows", count_quantity(found.rows), "confidential"),
+            Fact("kinds of problems", count_quantity(many)),
+        ),
         tables={"columns": _column_table(found), "problems": _problem_table(found.problems)},
         command="discreet check-records",
         summary=f"{found.records}: {found.rows} rows for {found.release}, {verdict}",
@@ -74,7 +73,7 @@ def _body(found: RecordCheck, *, is_shown: bool) -> Iterator[Part]:
             f"{{records}} can be counted for {{release}}: {{rows}} record{'s' * (found.rows != 1)}.",
             records=found.records,
             release=found.release,
-            rows=_count(found.rows),
+            rows=count_quantity(found.rows),
         )
     else:
         yield f"{found.records} cannot be counted for {found.release} yet. What is wrong with it:"
@@ -86,15 +85,15 @@ def _body(found: RecordCheck, *, is_shown: bool) -> Iterator[Part]:
         yield sentence(
             "{many} of {rows} records {are} left out because a value is missing, as [input] says.",
             are=_are(found.incomplete),
-            many=_count(found.incomplete),
-            rows=_count(found.rows),
+            many=count_quantity(found.incomplete),
+            rows=count_quantity(found.rows),
         )
     if found.excess and found.usable:
         yield sentence(
             "{many} of {rows} records {are} left out at random, because one person has more than may count.",
             are=_are(found.excess),
-            many=_count(found.excess),
-            rows=_count(found.rows),
+            many=count_quantity(found.excess),
+            rows=count_quantity(found.rows),
         )
     if found.areas is None:
         yield Paragraph("The areas were not checked: that needs a usable table of all areas (--units).")
@@ -127,7 +126,7 @@ def _problem_text(problem: Problem) -> str:
     """Write a problem with the number of its rows before the place of the first one."""
     if not problem.lines:
         return str(problem)
-    rows = f"{_count(problem.count)} row{'s' * (problem.count != 1)}"
+    rows = f"{count_quantity(problem.count)} row{'s' * (problem.count != 1)}"
     where = f"{rows} of {problem.file}, first in {problem.word} {problem.lines[0]}"
     return f"{problem.text} ({where}{f', column {problem.field}' if problem.field != 'all' else ''})"
 
@@ -141,7 +140,13 @@ def _column_table(found: RecordCheck) -> AnswerTable:
         Column("different ones", "distinct"),
     )
     rows = tuple(
-        (one.name, one.column, _count(one.missing), _count(one.unknown), _count(one.distinct))
+        (
+            one.name,
+            one.column,
+            count_quantity(one.missing),
+            count_quantity(one.unknown),
+            count_quantity(one.distinct),
+        )
         for one in found.columns
     )
     return AnswerTable(columns, rows)
@@ -155,11 +160,11 @@ def _problem_table(problems: Sequence[Problem]) -> AnswerTable:
         Column("rows", "rows"),
         Column("first ones", "first"),
     )
-    rows = tuple((one.text, one.file, one.field, _count(one.count), one.lines) for one in problems)
+    rows = tuple((one.text, one.file, one.field, count_quantity(one.count), one.lines) for one in problems)
     return AnswerTable(columns, rows)
 
 
 def _text_table(found: RecordCheck) -> AnswerTable:
     columns = (Column("attribute", "name", is_text=True), Column("text", "text", is_text=True))
-    rows = tuple((one.name, text, _count(many)) for one in found.columns for text, many in one.texts)
+    rows = tuple((one.name, text, count_quantity(many)) for one in found.columns for text, many in one.texts)
     return AnswerTable((*columns, Column("rows", "rows")), rows)

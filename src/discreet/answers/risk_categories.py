@@ -8,7 +8,7 @@ from functools import partial
 from discreet.answers.answer import Answer, AnswerTable, Column, Fact, Paragraph, Part, Sentence, sentence
 from discreet.answers.describing import describes
 from discreet.answers.figure import QUIET, Axis, Bars, Notation, Panel, Picture, points
-from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.answers.quantity import NumberKind, Quantity, Style, count_quantity
 from discreet.budget.level_names import level_name
 from discreet.risk.categories import Categories, CategoryBelief, CategoryGuess
 
@@ -55,7 +55,7 @@ def categories_answer(found: Categories) -> Answer:
     }
     tables = {"guesses": guesses} | ({"beliefs": beliefs} if found.beliefs else {})
     return Answer(
-        f"Which of {_count(found.cells)} cells",
+        f"Which of {count_quantity(found.cells)} cells",
         record,
         tuple(_body(found)),
         tuple(_facts(found)),
@@ -78,7 +78,9 @@ def categories_picture(found: Categories) -> Picture:
         names = tuple(_counts(one) for one in found.guesses)
         rights = Bars(points(range(len(names)), (one.right for one in found.guesses)), "right", 0)
         y = Axis("the largest posterior is right", low=0.0, written=Notation.PERCENT)
-        return Picture((Panel(Axis(names=names), y, (rights,)),), f"Which of {_count(found.cells)} cells")
+        return Picture(
+            (Panel(Axis(names=names), y, (rights,)),), f"Which of {count_quantity(found.cells)} cells"
+        )
     top = _largest(found.beliefs)
     before = Bars(
         points((x - 0.2 for x in range(len(top))), (one.prior for one in top)), "before", QUIET, 0.4
@@ -92,7 +94,9 @@ def categories_picture(found: Categories) -> Picture:
     names = tuple(one.cell for one in top)
     y = Axis("belief that the cell is the target's", low=0.0, written=Notation.PERCENT)
     more = f", the {len(top)} likeliest" if len(top) < found.cells else ""
-    return Picture((Panel(Axis(names=names), y, (before, after)),), f"{_count(found.cells)} cells{more}")
+    return Picture(
+        (Panel(Axis(names=names), y, (before, after)),), f"{count_quantity(found.cells)} cells{more}"
+    )
 
 
 def category_table(beliefs: tuple[CategoryBelief, ...]) -> AnswerTable:
@@ -113,10 +117,6 @@ def category_table(beliefs: tuple[CategoryBelief, ...]) -> AnswerTable:
         for one in beliefs
     )
     return AnswerTable(_BELIEFS, tuple(rows))
-
-
-def _count(number: int) -> Quantity:
-    return Quantity(number, Style.COUNT)
 
 
 def _largest(beliefs: tuple[CategoryBelief, ...]) -> tuple[CategoryBelief, ...]:
@@ -163,8 +163,8 @@ def _adversary(found: Categories) -> str:
     who = "someone who knows that the target is in the area"
     if found.unsure:
         who += (
-            f", knows everyone else in each cell but up to {_count(found.unsure)} more, independently from "
-            "cell to cell,"
+            f", knows everyone else in each cell but up to {count_quantity(found.unsure)} more, "
+            "independently from cell to cell,"
         )
     else:
         who += " and everyone else there,"
@@ -176,14 +176,14 @@ def _summary(found: Categories) -> Sentence:
     if not found.guesses:
         return sentence(
             "which of {cells} cells: {named} has the largest posterior, {posterior}",
-            cells=_count(found.cells),
+            cells=count_quantity(found.cells),
             named=" or ".join(one.cell for one in found.named[:3]),
             posterior=Quantity(found.named[0].posterior, Style.CHANCE),
         )
     return sentence(
         "which of {cells} cells: the largest posterior is right {right} of the time, without the release "
         "{unaided}",
-        cells=_count(found.cells),
+        cells=count_quantity(found.cells),
         right=_right(found.guesses[0]),
         unaided=_in_percent(found.unaided),
     )
@@ -202,14 +202,14 @@ def _body(found: Categories) -> Iterator[Part]:
         yield sentence(
             "{release}: which of the {cells} cells of query {query} is the target's?",
             release=found.release,
-            cells=_count(found.cells),
+            cells=count_quantity(found.cells),
             query=found.query,
         )
     yield Paragraph(f"Adversary: {_adversary(found)}.")
     yield ""
     if found.beliefs:
         if found.cells > SHOWN:
-            yield f"The {SHOWN} likeliest of {_count(found.cells)} cells:"
+            yield f"The {SHOWN} likeliest of {count_quantity(found.cells)} cells:"
         yield category_table(_largest(found.beliefs) if found.cells > SHOWN else found.beliefs)
         yield ""
     if not found.guesses:

@@ -25,7 +25,7 @@ from discreet.answers.figure import (
     Weight,
     points,
 )
-from discreet.answers.quantity import Quantity, Style
+from discreet.answers.quantity import Quantity, Style, count_quantity
 from discreet.risk.counts import TRUTHS, OneCount, SeveralCounts
 from discreet.risk.decisions import Costs
 from discreet.risk.joint import Step
@@ -117,7 +117,7 @@ def attack_picture(found: OneCount) -> Picture:
     x = Axis(_PUBLISHED)
     without = Dots(chances[0], "target absent", QUIET, has_stems=True)
     there = Dots(chances[1], "target present", 0, Symbol.DIAMOND, has_stems=True)
-    variance, known = _brief(attack.variance, 6), _count(int(attack.known))
+    variance, known = _brief(attack.variance, 6), count_quantity(int(attack.known))
     return Picture(
         (
             Panel(x, Axis("probability", low=0.0), (without, there, *marked)),
@@ -158,16 +158,12 @@ def _often(value: float) -> Quantity:
     return Quantity(value, Style.TIMES, digits=1)
 
 
-def _count(value: int) -> Quantity:
-    return Quantity(value, Style.COUNT)
-
-
 def _beliefs(found: OneCount) -> AnswerTable:
     return AnswerTable(
         _BELIEFS,
         tuple(
             (
-                _count(one.noisy),
+                count_quantity(one.noisy),
                 one.variance,
                 one.prior,
                 one.known,
@@ -189,12 +185,12 @@ def one_count_adversary(found: OneCount) -> str:
     >>> one_count_adversary(one_count([1], prior=["1/2"], rho="0.099"))
     'someone who knows everyone else in the area, 0 of them with the characteristics'
     """
-    count, unsure = _count(int(found.attack.known)), found.attack.others.size - 1
+    count, unsure = count_quantity(int(found.attack.known)), found.attack.others.size - 1
     if not unsure:
         return f"someone who knows everyone else in the area, {count} of them with the characteristics"
     return (
         f"someone who knows {count} other people in the area with the characteristics, is unsure about "
-        f"{_count(unsure)} more, gives each of these a chance, and knows that no one else has them"
+        f"{count_quantity(unsure)} more, gives each of these a chance, and knows that no one else has them"
     )
 
 
@@ -285,9 +281,9 @@ def _steps(found: SeveralCounts, steps: Sequence[Step]) -> AnswerTable:
         _STEPS,
         tuple(
             (
-                _count(step.noisy),
+                count_quantity(step.noisy),
                 _brief(step.variance, 6),
-                _count(known),
+                count_quantity(known),
                 _belief(step.prior),
                 _belief(step.posterior),
                 _brief(step.ratio),

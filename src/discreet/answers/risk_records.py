@@ -29,7 +29,7 @@ from discreet.answers.figure import (
     Rule,
     points,
 )
-from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.answers.quantity import NumberKind, Quantity, Style, count_quantity
 from discreet.budget.level_names import level_name
 from discreet.errors import InputError
 from discreet.release.rehearsal import NOT_PRIVATE
@@ -119,11 +119,17 @@ def records_answer(found: RecordsRisk) -> Answer:
     }
     lowest = found.row(found.levels[-1])
     facts = [
-        Fact("people", _count(found.people), f"{_count(found.uniques)} unique in their {_level(found)}"),
+        Fact(
+            "people",
+            count_quantity(found.people),
+            f"{count_quantity(found.uniques)} unique in their {_level(found)}",
+        ),
         Fact("mean ratio", _brief(lowest.mean_ratio), f"posterior over prior, prior {found.priors[0]}"),
     ]
     if lowest.drawn is not None:
-        facts.append(Fact("ratio above 2", _count(lowest.drawn.ratio_above[_TWO]), "people, as drawn"))
+        facts.append(
+            Fact("ratio above 2", count_quantity(lowest.drawn.ratio_above[_TWO]), "people, as drawn")
+        )
     return Answer(
         f"Everyone in the data, {found.release}",
         record,
@@ -161,16 +167,16 @@ def _row(row: PeopleRisk) -> tuple[object, ...]:
         row.adversary,
         row.kind,
         row.who,
-        _count(row.people),
+        count_quantity(row.people),
         row.mean_prior,
         Quantity(row.mean_posterior, Style.CHANCE),
         _brief(row.mean_ratio),
         *row.ratio_above,
         *row.posterior_above,
         _expected(row.ratio_above[_TWO]),
-        None if drawn is None else _count(drawn.ratio_above[_TWO]),
+        None if drawn is None else count_quantity(drawn.ratio_above[_TWO]),
         _expected(row.posterior_above[_HALF]),
-        None if drawn is None else _count(drawn.posterior_above[_HALF]),
+        None if drawn is None else count_quantity(drawn.posterior_above[_HALF]),
         *(drawn.ratio_above if drawn else (None,) * len(RATIOS)),
         *(drawn.posterior_above if drawn else (None,) * len(POSTERIORS)),
         None if drawn is None else drawn.mean_posterior,
@@ -188,10 +194,10 @@ def sizes_table(found: RecordsRisk, prior: str | None = None) -> AnswerTable:
             (
                 one.prior,
                 one.size,
-                _count(one.people),
+                count_quantity(one.people),
                 Quantity(one.mean_posterior, Style.CHANCE),
                 _brief(one.mean_ratio),
-                None if one.drawn_doubled is None else _count(one.drawn_doubled),
+                None if one.drawn_doubled is None else count_quantity(one.drawn_doubled),
             )
             for one in found.sizes
             if prior in (None, one.prior)
@@ -210,7 +216,7 @@ def offs_table(found: RecordsRisk) -> AnswerTable:
                 Quantity(one.chance, Style.CHANCE),
                 Quantity(one.posterior, Style.CHANCE),
                 _brief(one.ratio),
-                None if one.people is None else _count(one.people),
+                None if one.people is None else count_quantity(one.people),
             )
             for one in found.offs
         ),
@@ -269,7 +275,7 @@ def curves_picture(found: RecordsRisk) -> Picture:
             continue
         x = Axis(axis, is_log=is_log, is_whole=not is_log)
         rule = () if chosen[0].here is None else (Rule(chosen[0].here, "this release"),)
-        beside = f", {_count(chosen[0].siblings)} siblings" if chosen[0].siblings else ""
+        beside = f", {count_quantity(chosen[0].siblings)} siblings" if chosen[0].siblings else ""
         means = tuple(
             Line(points(one.at, one.posterior), f"prior {one.prior}", priors.index(one.prior))
             for one in chosen
@@ -322,7 +328,9 @@ def people_by_ratio(found: RecordsRisk) -> Picture:
         y = Axis("people", low=0.0, written=Notation.COUNT)
         panels.append(Panel(x, y, tuple(items), f"prior {prior}"))
     return Picture(
-        tuple(panels), f"{_count(found.people)} people by ratio – CONFIDENTIAL", across=min(2, len(panels))
+        tuple(panels),
+        f"{count_quantity(found.people)} people by ratio – CONFIDENTIAL",
+        across=min(2, len(panels)),
     )
 
 
@@ -378,10 +386,6 @@ def _others(found: RecordsRisk, chosen: AreaRisk) -> set[str]:
 # -- words ---------------------------------------------------------------------------------------------------
 
 
-def _count(number: int) -> Quantity:
-    return Quantity(number, Style.COUNT)
-
-
 def _brief(value: float) -> Quantity:
     return Quantity(value, Style.BRIEF, digits=4)
 
@@ -410,7 +414,7 @@ def _sentence(found: RecordsRisk, row: PeopleRisk) -> Sentence:
         return sentence(
             "of {people} people, the {level} counts are expected to more than double the adversary's belief "
             "about {expected}, prior {prior}, and to name {named} (posterior above one half)",
-            people=_count(row.people),
+            people=count_quantity(row.people),
             expected=_expected(row.ratio_above[_TWO]),
             level=_adversary(row),
             prior=row.prior,
@@ -419,13 +423,13 @@ def _sentence(found: RecordsRisk, row: PeopleRisk) -> Sentence:
     return sentence(
         "of {people} people, the {level} counts drawn more than double the adversary's belief about "
         "{doubled} ({share} in 100; {expected}), prior {prior}, and name {named} (posterior above one half)",
-        people=_count(row.people),
+        people=count_quantity(row.people),
         level=_adversary(row),
-        doubled=_count(row.drawn.ratio_above[_TWO]),
+        doubled=count_quantity(row.drawn.ratio_above[_TWO]),
         share=Quantity(100 * row.drawn.ratio_above[_TWO] / row.people, Style.PLACES, digits=2),
         expected=expected,
         prior=row.prior,
-        named=_count(row.drawn.posterior_above[_HALF]),
+        named=count_quantity(row.drawn.posterior_above[_HALF]),
     )
 
 
@@ -438,10 +442,10 @@ def _body(found: RecordsRisk) -> Iterator[Part]:
         "{release}: {people} people in the {cells} cells of query {query}; {uniques} are alone in their cell "
         "in their {level}.",
         release=found.release,
-        people=_count(found.people),
-        cells=_count(found.cells),
+        people=count_quantity(found.people),
+        cells=count_quantity(found.cells),
         query=found.query,
-        uniques=_count(found.uniques),
+        uniques=count_quantity(found.uniques),
         level=_level(found),
     )
     yield Paragraph(
@@ -470,7 +474,7 @@ def _body(found: RecordsRisk) -> Iterator[Part]:
         yield sentence(
             "For {people} people one of the priors leaves no doubt: everyone among whom it is taken has the "
             "same cell. Nothing can be learned about them there; their ratio is 1.",
-            people=_count(found.certain),
+            people=count_quantity(found.certain),
         )
     for what, why in found.left_out:
         yield f"Left out: {level_name(what)}, which {why}."

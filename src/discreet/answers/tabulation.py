@@ -8,7 +8,7 @@ from dataclasses import asdict
 from discreet.answers.answer import Answer, AnswerTable, Caution, Column, Fact, Paragraph, Part, sentence
 from discreet.answers.describing import describes
 from discreet.answers.ledger import ledger_note
-from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.answers.quantity import NumberKind, Quantity, Style, count_quantity
 from discreet.files import json_fields
 from discreet.release.mechanism.ladder import Ladder
 from discreet.release.rehearsal import NOT_PRIVATE
@@ -19,12 +19,8 @@ from discreet.release.safetab.synthetic import Nation
 from discreet.release.safetab.validation import Validation
 
 
-def _count(number: int) -> Quantity:
-    return Quantity(number, Style.COUNT)
-
-
 def _counts(numbers: Mapping[str, int]) -> str:
-    return ", ".join(f"{_count(number)} {name}" for name, number in numbers.items())
+    return ", ".join(f"{count_quantity(number)} {name}" for name, number in numbers.items())
 
 
 # -- before a run ------------------------------------------------------------------------------------------
@@ -39,7 +35,7 @@ def parameters_answer(written: ParameterFolder) -> Answer:
     >>> print(parameters_answer(written).summary)
     params: 1,755 codes and 3,054 groups of Detailed DHC-A 2020, and its settings in safetab.toml.
     """
-    folder, codes, groups = str(written.folder), _count(written.codes), _count(written.groups)
+    folder, codes, groups = str(written.folder), count_quantity(written.codes), count_quantity(written.groups)
     summary = sentence(
         "{folder}: {codes} codes and {groups} groups of Detailed DHC-A {spec}, and its settings in "
         "safetab.toml.",
@@ -67,20 +63,22 @@ def parameters_answer(written: ParameterFolder) -> Answer:
 @describes(Nation)
 def nation_answer(made: Nation) -> Answer:
     """Say how large an invented nation is, and where it is."""
-    people = _count(made.people)
+    people = count_quantity(made.people)
     summary = sentence(
         "An invented nation with {people} people (seed {seed}): {states} states, with Puerto Rico, "
         "{counties} counties, {tracts} tracts, {blocks} blocks, {places} places, {areas} AIANNH areas.",
         people=people,
         seed=str(made.seed),
-        states=_count(made.states),
-        counties=_count(made.counties),
-        tracts=_count(made.tracts),
-        blocks=_count(made.blocks),
-        places=_count(made.places),
-        areas=_count(made.areas),
+        states=count_quantity(made.states),
+        counties=count_quantity(made.counties),
+        tracts=count_quantity(made.tracts),
+        blocks=count_quantity(made.blocks),
+        places=count_quantity(made.places),
+        areas=count_quantity(made.areas),
     )
-    groups = sentence("Groups: {codes} codes of {params}.", codes=_count(made.codes), params=str(made.params))
+    groups = sentence(
+        "Groups: {codes} codes of {params}.", codes=count_quantity(made.codes), params=str(made.params)
+    )
     size = Quantity(made.bytes, Style.BYTES)
     data = sentence("Data: {data}, {size} in all.", data=str(made.data), size=size)
     return Answer(
@@ -110,7 +108,7 @@ def validation_answer(found: Validation) -> Answer:
         "Check of parameters and records",
         {"valid": found.valid, **asdict(found)},
         (verdict, *(Paragraph(f"- {problem}") for problem in found.problems)),
-        (Fact("kinds of problems", _count(len(found.problems))),),
+        (Fact("kinds of problems", count_quantity(len(found.problems))),),
         tuple(Caution(f"{note}.") for note in found.notes),
         command="discreet safetab validate PARAMS DATA",
         summary=verdict,
@@ -142,8 +140,8 @@ def summary_answer(done: Summary) -> Answer:
         for ladder in dict.fromkeys(place.mechanism.ladder for place in done.places)
     }
     facts = (
-        Fact("rows", _count(sum(done.rows.values())), "" if done.warning is None else NOT_PRIVATE),
-        Fact("suppressed groups", _count(done.suppressed)),
+        Fact("rows", count_quantity(sum(done.rows.values())), "" if done.warning is None else NOT_PRIVATE),
+        Fact("suppressed groups", count_quantity(done.suppressed)),
         *(Fact(f"{_loss(done)} of the {which} pass", spent) for which, spent in _spent(done).items()),
     )
     return Answer(
@@ -169,7 +167,7 @@ def _spent(done: Summary) -> dict[str, Quantity]:
 
 
 def _summary_line(done: Summary) -> str:
-    rows, suppressed = _count(sum(done.rows.values())), _count(done.suppressed)
+    rows, suppressed = count_quantity(sum(done.rows.values())), count_quantity(done.suppressed)
     line = f"{rows} rows in {done.out}; groups: {_counts(done.groups)}; suppressed {suppressed}"
     return f"{done.warning}\n{line}" if done.warning else line
 
@@ -186,8 +184,8 @@ def _places(done: Summary, ladder: Ladder) -> AnswerTable:
         (
             place.mechanism.geography,
             place.mechanism.level,
-            *map(_count, place.tables),
-            *([_count(place.suppressed)] if ladder.picks else []),
+            *map(count_quantity, place.tables),
+            *([count_quantity(place.suppressed)] if ladder.picks else []),
         )
         for place in done.places
         if place.mechanism.ladder is ladder
@@ -199,15 +197,15 @@ def _summary_body(done: Summary, places: Mapping[str, AnswerTable]) -> Iterator[
     if done.warning is not None:
         why = _short(done.warning.partition(": ")[2])
         yield Paragraph(f"{NOT_PRIVATE}: {why}. Nothing of it may be published.")
-    rows = _count(sum(done.rows.values()))
+    rows = count_quantity(sum(done.rows.values()))
     yield Paragraph(f"{rows} rows in {done.out}: {_counts(done.rows)}.")
     yield from places.values()
     if done.donated or done.dropped:
         yield sentence(
             "Donated to regions of the same {areas}: {donated} groups. Dropped: {dropped}.",
             areas=done.areas,
-            donated=_count(done.donated),
-            dropped=_count(done.dropped),
+            donated=count_quantity(done.donated),
+            dropped=count_quantity(done.dropped),
         )
     for which, spent in _spent(done).items():
         yield sentence(
@@ -249,7 +247,7 @@ def reprocessed_answer(done: Reprocessed) -> Answer:
         done.did: done.changed,
         "files": done.files,
     }
-    rows, changed = _count(sum(done.rows.values())), _count(done.changed)
+    rows, changed = count_quantity(sum(done.rows.values())), count_quantity(done.changed)
     wrote = sentence("{rows} rows in {out}. Nothing was spent.", rows=rows, out=str(done.out))
     changes = sentence("Groups {did}: {changed}.", did=done.did, changed=changed)
     warning = f"{NOT_PRIVATE}: made from an output that is not; nothing of it may be published."
