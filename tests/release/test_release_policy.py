@@ -653,6 +653,7 @@ READERS = {"read_counts", "count_records", "counted_records", "examine_records",
 """Functions that give exact counts of confidential data; `count` is that of `mechanism/records.py`."""
 
 ASKING = {
+    "release/hierarchy/audit_runs.py": "audit_release",
     "release/hierarchy/record_check.py": "check_records",
     "release/hierarchy/measuring.py": "measure",
     "release/hierarchy/people.py": "records_risk",

@@ -98,7 +98,8 @@ def audit_release(
     """
     _check(release, runs, written, post, seed)
     share(false_alarm, name="false_alarm")
-    admit(counts, Request(rehearsal=True, entered=False))
+    for source in (counts,) if neighbour is None else (counts, neighbour):
+        admit(source, Request(rehearsal=True, entered=False))
     found = read_counts(release, counts, units=units, cells=cells)
     pair = _given_pair(release, found, neighbour, units, cells) if neighbour is not None else None
     pair = pair or _made_pair(release, found)
