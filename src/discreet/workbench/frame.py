@@ -69,6 +69,7 @@ class Frame(c.Page):
         self._shown: tuple[object, ...] = ()
         self._place: tuple[object, ...] = ()
         self._going_back = False
+        self._moves = 0
         self._arrived = False
         self._dark = ui.dark_mode(None)
         ui.add_head_html(_head())
@@ -182,14 +183,19 @@ class Frame(c.Page):
     async def _went(self, event: GenericEventArguments) -> None:
         """Follow the browser back or forward: to another page, or to a release that was open there.
 
-        Decisions about the same release are kept.
+        Decisions about the same release are kept. Of moves that follow each other quickly the last
+        counts, whichever link is read first.
         """
+        self._moves += 1
+        move = self._moves
         asked = urlsplit(str(self.hear(event)))
         page, link = asked.path.strip("/"), dict(parse_qsl(asked.query)).get("s", "")
         try:
             opened = await self.session.find(Task(from_link, 0.02, 20), link) if link else None
         except DiscreetError:
             opened = None
+        if move != self._moves:
+            return
         self._going_back = True
         try:
             if opened is not None and opened[0].base != self.session.lasting.base:
