@@ -11,6 +11,7 @@ import io
 import os
 import re
 import sys
+from abc import abstractmethod
 from collections.abc import Iterable
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -276,11 +277,13 @@ class _Forward(io.RawIOBase):
 
     _at = 0
 
+    @abstractmethod
     def _begin(self) -> None:
-        raise NotImplementedError
+        """Go to the first byte."""
 
+    @abstractmethod
     def _next(self, most: int) -> bytes:
-        raise NotImplementedError
+        """Return some of the bytes that follow; none at the end."""
 
     def readable(self) -> bool:
         return True
