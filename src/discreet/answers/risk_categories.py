@@ -308,6 +308,11 @@ def _body(found: Categories) -> Iterator[Part]:
             "Each further line is for someone who also knows everyone else in the larger area: the evidence "
             "of the levels adds up."
         )
+    if found.release:
+        yield Paragraph(
+            "The counts of other queries of the release tell more. What everything published tells is "
+            "bounded by discreet risk release."
+        )
     yield Paragraph(_one_cell(found) + _WHY)
 
 

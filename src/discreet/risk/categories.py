@@ -21,6 +21,7 @@ knows less of the others can be right more often, and simulated if asked.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -242,7 +243,8 @@ def release_categories(release: Release, *, query: str | None = None, asked: str
 
     The first guess has the counts of the lowest level alone; each next one those of one level more, for an
     adversary who knows everyone else there too. `asked` is a coarser query, such as one attribute: then it is
-    asked in which of its cells the target is, and its counts speak too at the levels that have them.
+    asked in which of its cells the target is; the query is by default the one whose counts tell most of that,
+    and those of `asked` speak too at the levels that have them.
 
     >>> from discreet.budget import load
     >>> found = release_categories(load("pl94-2020-persons"))  # slow
@@ -253,7 +255,9 @@ def release_categories(release: Release, *, query: str | None = None, asked: str
         raise InputError(f"release {release.name!r} states no attributes, so its cells are not known")
     attributes = release.attributes.with_variables((COUNT,))
     lowest = counting_queries(release.levels[-1])
-    if query is None:
+    if query is None and asked is not None:
+        query = _telling(release, attributes, lowest, asked)
+    elif query is None:
         query = max(lowest, key=lambda name: attributes.tabulation(name).cells, default="total")
     elif query not in lowest:
         names = ", ".join(map(repr, lowest)) or "none"
@@ -296,6 +300,31 @@ def release_categories(release: Release, *, query: str | None = None, asked: str
         asked=asked or "",
         is_asked_counted=bool(by_group),
     )
+
+
+def _telling(release: Release, attributes: Attributes, queries: Sequence[str], asked: str) -> str:
+    """The query of the lowest level whose cells tell most of the cell of a coarser one.
+
+    With c cells of noise of variance v in each group, the variance of a group's score is about
+    (exp(1/v) - 1) / c.
+    """
+    told: dict[str, float] = {}
+    groups = attributes.tabulation(asked).cells  # an unknown name is refused here
+    noises = {row.query: row.single() for row in release.run_table((release.levels[-1].name,))}
+    for name in queries:
+        try:
+            cell_groups(attributes, name, asked)
+        except InputError:
+            continue
+        spread = math.expm1(min(1.0 / noises[name].true_variance(), 100.0))
+        told[name] = spread * groups / attributes.tabulation(name).cells
+    if not told:
+        names = ", ".join(map(repr, queries)) or "none"
+        raise InputError(
+            f"no query of level {release.levels[-1].name!r} that counts records tells {asked!r}; "
+            f"it has {names}"
+        )
+    return max(told, key=lambda name: told[name])
 
 
 def cell_groups(attributes: Attributes, query: str, asked: str) -> Labels:

@@ -38,7 +38,7 @@ from discreet.risk.odds import Floats
 Side = Literal["below", "above"]
 Labels = NDArray[np.int64]
 
-MOST_SCORES = 1 << 10
+MOST_SCORES = 1 << 9
 """Values of a score that are told apart; the law of a cell is never shortened to fewer."""
 
 MOST_TERMS = 1 << 23
@@ -167,23 +167,27 @@ class ScoreLaw:
 class _Knots:
     """Rising logarithms on which chances and weights are collected, below or above the law."""
 
-    def __init__(self, knots: Floats, side: Side) -> None:
-        self.knots, self.side = np.unique(knots), side
+    def __init__(self, knots: Floats, side: Side, *, even: bool = False) -> None:
+        self.knots, self.side, self.even = np.unique(knots), side, even
         self.steps = np.append(np.diff(self.knots), 1.0)
         self.chance, self.weight = np.zeros(self.knots.size), np.zeros(self.knots.size)
 
     def add(self, logs: Floats, chance: Floats, weight: Floats) -> None:
         many = self.knots.size
-        left = np.maximum(np.searchsorted(self.knots, logs, side="right") - 1, 0)
+        if self.even and many > 1:
+            step = (self.knots[-1] - self.knots[0]) / (many - 1)
+            left = np.clip(((logs - self.knots[0]) / step).astype(np.int64), 0, many - 1)
+        else:
+            left = np.maximum(np.searchsorted(self.knots, logs, side="right") - 1, 0)
         if self.side == "below":
             self.chance += _summed(left, chance, many)
             self.weight += _summed(left, weight, many)
             return
-        step = self.steps[left]
-        inside = np.clip(logs - self.knots[left], 0.0, step)
-        # s of the chance goes right, where exp(inside) = (1 - s) + s exp(step), and `heavier` of the weight
-        heavier = np.expm1(-inside) / np.expm1(-step)
-        right = heavier * np.exp(inside - step)
+        wide = self.steps[left]
+        inside = np.clip(logs - self.knots[left], 0.0, wide)
+        # s of the chance goes right, where exp(inside) = (1 - s) + s exp(wide), and `heavier` of the weight
+        heavier = np.expm1(-inside) / np.expm1(-wide)
+        right = heavier * np.exp(inside - wide)
         beside = np.minimum(left + 1, many - 1)
         for place, share, part in ((left, 1.0 - right, 1.0 - heavier), (beside, right, heavier)):
             self.chance += _summed(place, chance * share, many)
@@ -214,12 +218,12 @@ def _collected(
 ) -> ScoreLaw:
     """The law of what is made of all pairs of values: a list if it is short, else on a grid."""
     lost = first.lost + second.lost
-    if first.logs.size * second.logs.size <= 4 * MOST_SCORES:
+    if first.logs.size * second.logs.size <= 8 * MOST_SCORES:
         logs, chance, weight = (one.ravel() for one in pairs(slice(None)))
         values, place = np.unique(np.round(logs, 12), return_inverse=True)
         chance, weight = (_summed(place, one, values.size) for one in (chance, weight))
         return ScoreLaw(values, chance, weight, lost)
-    grid = _Knots(np.linspace(ends[0], ends[1], _GRID), side)
+    grid = _Knots(np.linspace(ends[0], ends[1], _GRID), side, even=True)
     rows = max(1, _BLOCK // second.logs.size)
     for start in range(0, first.logs.size, rows):
         grid.add(*(one.ravel() for one in pairs(slice(start, start + rows))))
