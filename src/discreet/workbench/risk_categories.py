@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 
 from discreet.answers.answer import AnswerTable, Paragraph
 from discreet.answers.risk_categories import categories_answer
 from discreet.render.tiles import tiles_of
 from discreet.risk.categories import Categories, release_categories
 from discreet.workbench import controls as c
+from discreet.workbench.adversary import asked_category
 from discreet.workbench.session import Question, Session
-from discreet.workbench.state import State
-
-ASKED = "category"
-"""The setting of the Risk page: the attribute that is asked for; none asks for the cell."""
-
-
-def asked_category(state: State) -> str | None:
-    """Return the attribute whose value is asked for, if the release has it.
-
-    >>> state = State.of("pl94-2020").with_settings("risk", {"category": "cenrace"})
-    >>> asked_category(state), asked_category(State.of("pl94-2020"))
-    ('cenrace', None)
-    """
-    said, attributes = state.setting("risk", ASKED), state.release.attributes
-    return said if attributes is not None and said in attributes.names else None
 
 
 class _CategoriesPart(c.Page):
@@ -43,7 +29,7 @@ class _CategoriesPart(c.Page):
         return self.guess.found if self.state.release.attributes is not None else None
 
 
-def build_categories(session: Session) -> None:
+def build_categories(session: Session, shown_table: Callable[[AnswerTable], None]) -> None:
     """Draw the card: which cell, or which value of an attribute, and how often that is found out."""
     page = _CategoriesPart(session)
 
@@ -56,16 +42,16 @@ def build_categories(session: Session) -> None:
         answer = categories_answer(found)
         with c.box("wb-tiles"):
             for tile in tiles_of(answer):
-                c.Tile(page, tile.label, first=True).set(tile.value, tile.note)
+                c.Tile(page, tile.label, "", first=True).set(tile.value, tile.note)
         for part in answer.body:
             if isinstance(part, AnswerTable):
-                c.shown_table(part)
-            elif text := str(part):
+                shown_table(part)
+            elif text := str(part.text if isinstance(part, Paragraph) else part):
                 c.words(text, "wb-text", "p").style("margin: 8px 0 0")
 
     with c.card("Which category is theirs") as card:
         page.heading("Which category is theirs?", "category")
-        c.choice(page, "What is asked", page.setting(ASKED), choices, "asking for {}", bare=True)
+        c.choice(page, "What is asked", page.setting("category"), choices, "asking for {}", bare=True)
         page.words(lambda: "Computing." if page.guess.at_work else "").style("margin-top: 8px")
         page.alert(lambda: page.trouble or page.guess.trouble)
         page.rebuild(c.box("").style("margin-top: 10px"), lambda: page.found, build, dims=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -134,7 +135,7 @@ def categories_command(
     Screen(json=json, quiet=True).tell(answer)
 
 
-def _refuse(stated: dict[str, object], allowed: set[str], text: str) -> None:
+def _refuse(stated: Mapping[str, object], allowed: set[str], text: str) -> None:
     """Refuse options that this way of asking does not have, all in one round."""
     wrong = [name for name in stated if name not in allowed]
     if wrong:
