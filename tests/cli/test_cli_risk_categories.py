@@ -166,6 +166,63 @@ def test_unsure_others_are_mixtures() -> None:
     assert found.guesses[0].right < categories(cells=2, variance=5).guesses[0].right
 
 
+def test_a_prior_that_rounds_to_one() -> None:
+    found = categories(variance=5, prior=[1e-300, 1.0], noisy=[3, 0], known=[0, 0])
+    assert found.guesses[0].right == pytest.approx(1.0, rel=1e-15)
+    assert found.beliefs[0].posterior == pytest.approx(1e-300 * np.exp(0.6), rel=1e-12)
+
+
+def test_the_command_asks_for_groups_and_takes_totals(discreet: Callable[..., Any], tmp_path: Path) -> None:
+    asked = [part for name in "aabb" for part in ("--asked", name)]
+    said = discreet("risk", "categories", "--cells", "4", "--variance", "5.04", *asked).out
+    assert "this adversary names the right group 59.00 % of the time" in said
+    found = discreet(
+        "risk",
+        "categories",
+        "--cells",
+        "3",
+        "--variance",
+        "5",
+        "--total",
+        "4",
+        "--draws",
+        "100",
+        "--seed",
+        "1",
+        "--json",
+    ).json
+    assert found["totals_of_others"] == [4]
+    assert found["guesses"][0]["kind"] == "simulated"
+    assert "compares all cells" in found["one_cell_adversary"]
+    table, out = tmp_path / "cells.csv", tmp_path / "out.csv"
+    table.write_text("cell,noisy,group\na,3,x\nb,0,y\nc,7,x\n")
+    result = discreet("risk", "categories", "--table", table, "--variance", "5", "--total", "8", "--csv", out)
+    assert "at most" in result.out
+    assert "That understates what can be learned about a category" in " ".join(result.out.split())
+    assert out.read_text().startswith("group,prior,evidence,posterior,ratio\nx,0.666")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["pl94-2020-persons", "--variance", "5", "--total", "3"],
+            "--variance and --total are not used with a",
+        ),
+        (
+            ["--table", "x.csv", "--asked", "a", "--unsure", "3"],
+            "--unsure and --asked are not used with --table",
+        ),
+        (["--cells", "0", "--variance", "5"], "there are 0 cells; from 2"),
+        (["pl94-2020-persons", "--asked", "race"], "race"),
+    ],
+)
+def test_what_the_command_refuses(discreet: Callable[..., Any], arguments: list[str], message: str) -> None:
+    result = discreet("risk", "categories", *arguments)
+    assert result.status == 2
+    assert message in " ".join(result.err.split())
+
+
 def test_the_one_cell_adversary_is_that_of_the_paper() -> None:
     found = categories(cells=5, variance="5.04").guesses[0]
     assert found.one_cell == pytest.approx(
@@ -226,6 +283,9 @@ def test_a_table_of_two_counts() -> None:
         ({"cells": 3, "variance": 5, "totals": 2, "shares": [1, 1]}, "shares have 2 numbers; there are 3"),
         ({"cells": 3, "variance": 5, "shares": [1, 1, 1]}, "shares is used with totals"),
         ({"cells": 3, "variance": 5, "totals": 2, "unsure": 3, "chance": "1/2"}, "cannot be stated together"),
+        ({"cells": 3, "variance": [5] * 9, "totals": range(9)}, "a whole number is needed"),
+        ({"cells": 3, "variance": [5] * 9, "totals": [*range(9)]}, "for 9 levels; at most 8 are summed"),
+        ({"noisy": [3, 0], "variance": 5, "totals": 10**9}, "2.0e.09 counts to sum over; at most 1e.07 are"),
         ({"cells": 3, "variance": 5, "totals": 2, "draws": 10}, "at least 100 are needed"),
         ({"cells": 3, "variance": 5, "totals": 2, "draws": 10**6}, "at most 33333 are made"),
     ],

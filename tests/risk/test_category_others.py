@@ -167,16 +167,25 @@ def test_which_group_of_a_release() -> None:
     )
     assert counted.is_asked_counted
     assert counted.guesses[0].right > by_sex.guesses[0].right + 0.05
+    sexes = [Level(name="Block", queries=[Query(name="sex", variance=3)])]
+    only = Release(name="three", neighbours="bounded", levels=sexes, attributes=people)
+    with pytest.raises(InputError, match="no query of level 'Block' that counts records tells 'age'"):
+        release_categories(only, asked="age")
     with pytest.raises(InputError, match="are split by 'age'; ask for a coarser query"):
-        release_categories(
-            Release(
-                name="three",
-                neighbours="bounded",
-                levels=[Level(name="Block", queries=[Query(name="sex", variance=3)])],
-                attributes=people,
-            ),
-            asked="age",
-        )
+        release_categories(only, query="sex", asked="age")
+
+
+def test_the_query_that_tells_most_of_a_group_is_looked_at() -> None:
+    """Two sexes of six cells each at variance 4, or of one cell at variance 9: the second tells more."""
+    people = Attributes({"age": ["0", "1", "2", "3", "4", "5"], "sex": ["f", "m"]})
+    queries = [Query(name="detailed", variance=4), Query(name="sex", variance=9)]
+    levels = [Level(name="Block", queries=queries)]
+    release = Release(name="one", neighbours="bounded", levels=levels, attributes=people)
+    found = release_categories(release, asked="sex")
+    assert (found.query, found.cells, found.groups) == ("sex", 2, 2)
+    both = release_categories(release, query="detailed", asked="sex")
+    assert both.is_asked_counted
+    assert both.guesses[0].right > found.guesses[0].right > 0.54
 
 
 # -- others of whom only totals are known -----------------------------------------------------------------

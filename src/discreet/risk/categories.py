@@ -336,7 +336,8 @@ def cell_groups(attributes: Attributes, query: str, asked: str) -> Labels:
     """
     fine, coarse = (_cell_places(attributes, name) for name in (query, asked))
     inside = possible_values(attributes).ravel()
-    pairs = np.unique(np.stack([fine[inside], coarse[inside]]), axis=1)
+    many = int(coarse.max()) + 1
+    pairs = np.divmod(np.unique(fine[inside] * many + coarse[inside]), many)
     if (np.diff(pairs[0]) == 0).any():
         raise InputError(f"cells of query {query!r} are split by {asked!r}; ask for a coarser query")
     places = np.unique(pairs[1], return_inverse=True)[1]
@@ -566,7 +567,8 @@ def _guessed(
     right, error = chance_right(law, chances, coarse=coarse, asked=labels)
     priors, sizes = np.unique(chances, return_counts=True)
     # present is said where the evidence exceeds the log odds against it; at equality a coin is tossed
-    limit = np.log1p(-priors) - np.log(priors)
+    with np.errstate(divide="ignore"):  # of a prior that rounds to one
+        limit = np.log1p(-priors) - np.log(priors)
     says = (every.chance_beyond(limit) + every.chance_beyond(limit - 2.0 * SAME)) / 2.0
     return CategoryGuess(names, tuple(variances), right, error, float((says * priors) @ sizes))
 

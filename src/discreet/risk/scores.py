@@ -44,7 +44,7 @@ MOST_SCORES = 1 << 9
 MOST_TERMS = 1 << 23
 """Values of all cells together among which the largest is sought."""
 
-MOST_SUMS = 3000
+MOST_SUMS = 1000
 """Different scores that are added up to those of groups."""
 
 _GRID = 1 << 16
@@ -319,7 +319,7 @@ def chance_right(
     (0.59, True)
     """
     labels = [one.labels for one in coarse] + ([] if asked is None else [asked])
-    ordered = nested(labels, priors.size)
+    ordered = nested(labels)
     ends = []
     for side in ("below", "above"):
         scores = _Scores(law, priors, side, exact=not labels)
@@ -338,16 +338,16 @@ def chance_right(
     return (low + high) / 2, (high - low) / 2 + high * math.expm1(law.blur)
 
 
-def nested(labels: Sequence[Labels], cells: int) -> list[int]:
+def nested(labels: Sequence[Labels]) -> list[int]:
     """Return the order of groupings from the finest to the coarsest; refuse those that do not nest.
 
-    >>> nested([np.array([0, 0, 0]), np.array([0, 0, 1])], 3)
+    >>> nested([np.array([0, 0, 0]), np.array([0, 0, 1])])
     [1, 0]
     """
     order = sorted(range(len(labels)), key=lambda place: -len(np.unique(labels[place])))
     for finer, coarser in pairwise(order):
-        pairs = np.unique(np.stack([labels[finer], labels[coarser]]), axis=1)
-        if pairs.shape[1] != len(np.unique(labels[finer])):
+        many = int(labels[coarser].max()) + 1
+        if len(np.unique(labels[finer] * many + labels[coarser])) != len(np.unique(labels[finer])):
             raise InputError(
                 "the groups of cells do not nest: one grouping splits groups of another, which makes their "
                 "evidence depend on each other, so how often the largest posterior is right is not known "

@@ -44,6 +44,9 @@ MOST_TABLED = 10_000_000
 MOST_PRODUCTS = 10_000_000_000
 """Products that are summed before a total is called too large."""
 
+MOST_LEVELS = 8
+"""Levels of which totals are known."""
+
 MOST_DIFFERENT = 20_000
 """Cells that differ in their noisy counts or their shares."""
 
@@ -144,6 +147,10 @@ class TotalsAttack:
             raise InputError(
                 f"totals of others are stated for {len(found)} counts; there are {variances.size}, and each "
                 "needs the number of others in its area"
+            )
+        if len(found) > MOST_LEVELS:
+            raise InputError(
+                f"totals of others are stated for {len(found)} levels; at most {MOST_LEVELS} are summed"
             )
         for before, later in pairwise([0, *found]):
             if later < before:

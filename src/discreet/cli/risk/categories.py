@@ -75,7 +75,7 @@ def categories_command(
     from discreet.render.csv import csv_of
     from discreet.risk.categories import categories, release_categories, table_categories
 
-    ways = [way for way in (target, cells or prior or None, table) if way is not None]
+    ways = [way for way in (target, prior if cells is None else cells, table) if way is not None]
     if len(ways) != 1:
         raise InputError(
             "give one of a release, a number of cells (--cells, or --prior for each) and a --table"
