@@ -303,7 +303,7 @@ def release_categories(release: Release, *, query: str | None = None, asked: str
 
 
 def _telling(release: Release, attributes: Attributes, queries: Sequence[str], asked: str) -> str:
-    """The query of the lowest level whose cells tell most of the cell of a coarser one.
+    """The query of the lowest level, beside `asked` itself, whose cells tell most of its cell.
 
     With c cells of noise of variance v in each group, the variance of a group's score is about
     (exp(1/v) - 1) / c.
@@ -324,7 +324,8 @@ def _telling(release: Release, attributes: Attributes, queries: Sequence[str], a
             f"no query of level {release.levels[-1].name!r} that counts records tells {asked!r}; "
             f"it has {names}"
         )
-    return max(told, key=lambda name: told[name])
+    others = [name for name in told if name != asked] or [asked]
+    return max(others, key=lambda name: told[name])
 
 
 def cell_groups(attributes: Attributes, query: str, asked: str) -> Labels:

@@ -108,7 +108,7 @@ class ScoreLaw:
         >>> bool(np.allclose(both.chance.sum(), 1)), bool(np.allclose(both.weight.sum(), 1))
         (True, True)
         """
-        other = ScoreLaw.of_cell(law)
+        other = ScoreLaw.of_cell(law).shortened(side)
 
         def pairs(part: slice) -> Iterator[Floats]:
             yield np.add.outer(self.logs[part], other.logs)
