@@ -26,11 +26,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate, pairwise
-from typing import Any
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.accounting.values import Number
 from discreet.accounting.values import read as values
 from discreet.errors import InputError
 from discreet.noise.gaussian import DiscreteGaussian
@@ -220,12 +221,13 @@ class TotalsAttack:
         return float(found.mean()), error
 
 
-def _rows(shares: Numbers) -> list[Any]:
-    """Shares as a row for each count, or one for all."""
+def _rows(shares: Numbers) -> list[Sequence[Number]]:
+    """Shares as a row for each count, or one for all; what is no number is refused where it is read."""
     if isinstance(shares, np.ndarray):
-        return list(np.atleast_2d(shares))
+        return cast("list[Sequence[Number]]", np.atleast_2d(shares).tolist())
     listed = list(shares) if isinstance(shares, (list, tuple)) else [shares]
-    return listed if listed and isinstance(listed[0], (list, tuple, np.ndarray)) else [listed]
+    nests = bool(listed) and isinstance(listed[0], (list, tuple, np.ndarray))
+    return cast("list[Sequence[Number]]", listed if nests else [listed])
 
 
 def _drawing(variance: float) -> tuple[int, Floats]:

@@ -81,13 +81,13 @@ def risk_commands(state: State) -> list[str]:
         return []
     whole = command_line(state, "risk release", "--prior", prior)
     first = [] if asked is None or asked.scenario == "whole" else [attack_command(asked)]
-    return [*first, whole, *categories_command(state)]
+    return [*first, whole, *which_category_command(state)]
 
 
-def categories_command(state: State) -> list[str]:
+def which_category_command(state: State) -> list[str]:
     """Return the command line of the card on categories; none for a release without attributes.
 
-    >>> categories_command(State.of("pl94-2020").with_settings("risk", {"category": "cenrace"}))
+    >>> which_category_command(State.of("pl94-2020").with_settings("risk", {"category": "cenrace"}))
     ['discreet risk categories pl94-2020-persons --asked cenrace']
     """
     if state.release.attributes is None:
