@@ -17,8 +17,8 @@ Variant = Literal["Pure DP", "Approximate DP", "Zero-concentrated DP"]
 class Promise:
     """An (epsilon, delta) or a rho that some program promises; the noise that keeps it is not known.
 
-    >>> Promise(rho="1/2").epsilon_at(delta="1e-6")
-    5.182148596230639
+    >>> round(Promise(rho="1/2").epsilon_at(delta="1e-6"), 4)
+    5.2215
     >>> print(Promise(epsilon=1, delta="1e-6"))
     Approximate DP, epsilon 1, delta 1e-6
     """
