@@ -21,7 +21,7 @@ from discreet import (
     TightZCDP,
     compose,
 )
-from discreet.interop.dp_accounting import from_dp_event, grid, to_pld
+from discreet.interop.dp_accounting import from_dp_event, loss_grid, to_pld
 from discreet.noise import Noise
 
 COMPOSITIONS: dict[str, list[Noise]] = {
@@ -45,7 +45,7 @@ def delta_of(points: tuple[int, np.ndarray, float], interval: float, epsilon: fl
 @pytest.mark.parametrize("name", ["a lattice of Gaussians", "pure", "two scales", "much noise"])
 def test_the_grid_is_on_the_safe_side_and_within_a_step(name: str) -> None:
     loss, interval = compose(COMPOSITIONS[name]), 0.01
-    points = grid(loss, interval, Fraction(1, 10**10))
+    points = loss_grid(loss, interval, Fraction(1, 10**10))
     assert math.isclose(points[1].sum() + points[2], 1.0, abs_tol=1e-12)
     assert points[1].min() >= 0.0
     for epsilon in (-0.5, 0.0, 0.013, 0.2, 1 / 3, 0.7, 1.5, 4.0):
@@ -58,7 +58,7 @@ def test_the_grid_is_on_the_safe_side_and_within_a_step(name: str) -> None:
 
 def test_a_grid_that_rounded_down_would_be_found() -> None:
     loss, interval = compose(COMPOSITIONS["a lattice of Gaussians"]), 0.01
-    first, probabilities, infinite = grid(loss, interval, Fraction(1, 10**10))
+    first, probabilities, infinite = loss_grid(loss, interval, Fraction(1, 10**10))
     lower = (first - 1, probabilities, infinite)
     assert delta_of(lower, interval, 1.0) < loss.delta(epsilon=1)
 

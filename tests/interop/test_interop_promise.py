@@ -40,10 +40,10 @@ def test_a_missing_package_is_named_with_what_installs_it(monkeypatch: pytest.Mo
     for call, named in (
         (lambda: dp_accounting.from_dp_event(None), r"discreet\[dp-accounting\]"),
         (lambda: dp_accounting.to_pld(loss), r"discreet\[dp-accounting\]"),
-        (lambda: opendp.promise_of(None), r"discreet\[opendp\]"),
+        (lambda: opendp.measurement_promise(None), r"discreet\[opendp\]"),
         (lambda: opendp.to_privacy_loss(loss), r"discreet\[opendp\]"),
         (lambda: riskcal.to_plrvs(loss), r"discreet\[riskcal\]"),
-        (lambda: tumult.promise_of(None), "pip install tmlt.analytics"),
+        (lambda: tumult.budget_promise(None), "pip install tmlt.analytics"),
     ):
         with pytest.raises(DiscreetError, match=named):
             call()

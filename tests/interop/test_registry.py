@@ -78,7 +78,7 @@ def test_with_all_facts_it_reaches_tier_3_and_each_missing_one_is_named() -> Non
     assert form_problems(made.entry) == []
     # what is stated follows what was computed, and replaces a default
     entry = dict(leaves(made.entry))
-    assert str(entry["deployment.accounting.composition"]).endswith("compared. said.")
+    assert str(entry["deployment.accounting.composition"]).endswith("parameters. said.")
     assert entry["deployment.deployment_model.model_name"] == "Local"
     del facts["deployment.implementation.justification"]
     less = registry_entry([small()], facts=facts)

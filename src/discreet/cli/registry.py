@@ -15,6 +15,7 @@ app = console.command(
     "dhc-2020 --template",
     "dhc-2020 --facts facts.toml --out dhc.yaml",
     "dhc-2020-persons dhc-2020-units --check dhc.yaml",
+    note="Exit status: 0 written, or all adds up; 1 something does not; 2 the input cannot be used.\n\n",
 )
 
 

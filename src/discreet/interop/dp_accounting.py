@@ -159,16 +159,16 @@ def to_pld(loss: PrivacyLoss, *, interval: float = INTERVAL, smallest: Exact = "
         raise InputError(f"interval is {shown(interval)}; it must lie between 1e-7 and 0.1")
     if not loss.events:
         return privacy_loss_distribution.identity(interval)
-    lowest, probabilities, infinite = grid(loss, interval, read_delta(smallest))
+    lowest, probabilities, infinite = loss_grid(loss, interval, read_delta(smallest))
     return privacy_loss_distribution.PrivacyLossDistribution(
         pld_pmf.DensePLDPmf(interval, lowest, probabilities, infinite, pessimistic_estimate=True)
     )
 
 
-def grid(loss: PrivacyLoss, interval: float, smallest: Fraction) -> tuple[int, Floats, float]:
+def loss_grid(loss: PrivacyLoss, interval: float, smallest: Fraction) -> tuple[int, Floats, float]:
     """Return the number of the lowest grid point, the probability of each, and that of an infinite loss.
 
-    >>> lowest, probabilities, infinite = grid(compose([DiscreteLaplace(1)]), 0.1, Fraction(1, 10**10))
+    >>> lowest, probabilities, infinite = loss_grid(compose([DiscreteLaplace(1)]), 0.1, Fraction(1, 10**10))
     >>> lowest, len(probabilities), round(float(probabilities.sum()), 12), infinite
     (-10, 22, 1.0, 0.0)
     """

@@ -22,7 +22,7 @@ _INTEGERS = re.compile(r"(VectorDomain\()?AtomDomain\((bounds=.*, )?T=[iu](8|16|
 _MISSING = "OpenDP is not installed: pip install 'discreet[opendp]'"
 
 
-def promise_of(measurement: Any, *, d_in: int = 1) -> Promise:
+def measurement_promise(measurement: Any, *, d_in: int = 1) -> Promise:
     """Return what the map of a measurement promises to those whose data move its input by `d_in`.
 
     Any measurement will do whose loss is an epsilon, an epsilon with a delta, or a rho.
@@ -45,7 +45,7 @@ def promise_of(measurement: Any, *, d_in: int = 1) -> Promise:
             )
 
 
-def event_of(measurement: Any, *, law: Law, d_in: int = 1) -> Noise:
+def measurement_noise(measurement: Any, *, law: Law, d_in: int = 1) -> Noise:
     """Return the noise that a measurement adds to one whole number, its size taken from the map.
 
     OpenDP does not tell which noise a measurement adds, so you do: `law` is "gaussian" for `make_gaussian`,

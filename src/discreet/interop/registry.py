@@ -228,6 +228,7 @@ def _computed(
         row = table.by_delta[0]
         parameters = {"epsilon": float(_up(row.epsilon, row.accuracy)), "delta": float(deltas[0])}
         parameters["rho"] = float(bound(account.rho, digits=DIGITS))
+    which = "pairs of paths" if account.neighbours == "bounded" else "paths"
     whom = f"{'an' if first.unit[0] in 'aeiou' else 'a'} {first.unit}"
     return {
         "url_slug": re.sub(r"[^a-z0-9]+", "-", "-".join(one.name for one in releases).lower()).strip("-"),
@@ -242,9 +243,12 @@ def _computed(
         "deployment.deployment_model.model_name": "Central",
         "deployment.accounting.composition": (
             "Sequential composition, computed from the distribution of the privacy loss: the losses of all "
-            "noisy answers that a record changes are added as random variables, not by their parameters. "
-            f"Stated is the worst of {account.pairs:,} cases: all "
-            f"{'pairs of paths' if account.neighbours == 'bounded' else 'paths'} of records are compared."
+            "noisy answers that a record changes are added as random variables, not by their parameters."
+            + (
+                f" The worst of all {account.pairs:,} {which} of records is stated."
+                if account.pairs > 1
+                else ""
+            )
         ),
         "deployment.implementation.mechanisms": (
             f"{_laws(events)}, for {sum(len(level.queries) for one in releases for level in one.levels):,} "

@@ -9,7 +9,7 @@ from discreet.errors import DiscreetError, InputError
 from discreet.interop.promise import Promise
 
 
-def promise_of(budget: Any) -> Promise:
+def budget_promise(budget: Any) -> Promise:
     """Return a privacy budget of Tumult Analytics, or what a session has left, as an exact promise."""
     try:
         from tmlt.analytics.privacy_budget import (
