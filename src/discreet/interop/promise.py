@@ -7,13 +7,14 @@ from fractions import Fraction
 from typing import Literal
 
 from discreet.errors import InputError
+from discreet.memory import set_fields
 from discreet.numbers import Exact, brief, float_up, fraction, read_delta, shown
 
 Variant = Literal["Pure DP", "Approximate DP", "Zero-concentrated DP"]
 """The kinds of promise, by their names in the registry of deployments."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, init=False)
 class Promise:
     """An (epsilon, delta) or a rho that some program promises; the noise that keeps it is not known.
 
@@ -23,22 +24,22 @@ class Promise:
     Approximate DP, epsilon 1, delta 1e-6
     """
 
-    epsilon: Exact | None = None
-    delta: Exact = 0
-    rho: Exact | None = None
+    epsilon: Fraction | None
+    delta: Fraction
+    rho: Fraction | None
 
-    def __post_init__(self) -> None:
-        if (self.epsilon is None) == (self.rho is None):
+    def __init__(self, *, epsilon: Exact | None = None, delta: Exact = 0, rho: Exact | None = None) -> None:
+        if (epsilon is None) == (rho is None):
             raise InputError("a promise has an epsilon, perhaps with a delta, or a rho")
-        for name in ("epsilon", "delta", "rho"):
-            value = getattr(self, name)
-            if value is not None:
-                exact = fraction(value, name=name)
-                if exact < 0:
-                    raise InputError(f"{name} is {shown(value)}; it must be zero or more")
-                object.__setattr__(self, name, exact)
-        if Fraction(self.delta) >= 1 or (self.rho is not None and self.delta):
-            raise InputError(f"delta is {shown(self.delta)}; it must lie below 1, and rho has none beside it")
+        given = {"epsilon": epsilon, "delta": delta, "rho": rho}
+        exact = {key: None if one is None else fraction(one, name=key) for key, one in given.items()}
+        for name, value in exact.items():
+            if value is not None and value < 0:
+                raise InputError(f"{name} is {shown(given[name])}; it must be zero or more")
+        small = exact["delta"] or Fraction(0)
+        if small >= 1 or (rho is not None and small):
+            raise InputError(f"delta is {shown(delta)}; it must lie below 1, and rho has none beside it")
+        set_fields(self, epsilon=exact["epsilon"], delta=small, rho=exact["rho"])
 
     @property
     def variant(self) -> Variant:
@@ -54,12 +55,12 @@ class Promise:
         """
         wanted = read_delta(delta)
         if self.epsilon is not None:
-            if wanted < Fraction(self.delta):
+            if wanted < self.delta:
                 raise InputError(
-                    f"delta is {shown(delta)}; the promise is made at delta {brief(Fraction(self.delta))}, "
+                    f"delta is {shown(delta)}; the promise is made at delta {brief(self.delta)}, "
                     "and implies nothing at a smaller one"
                 )
-            return float_up(Fraction(self.epsilon))
+            return float_up(self.epsilon)
         assert self.rho is not None
         if self.rho == 0:
             return 0.0
@@ -69,7 +70,5 @@ class Promise:
 
     def __str__(self) -> str:
         named = (("epsilon", self.epsilon), ("delta", self.delta or None), ("rho", self.rho))
-        values = [
-            f"{name} {brief(Fraction(one)).replace('e-0', 'e-')}" for name, one in named if one is not None
-        ]
+        values = [f"{name} {brief(one).replace('e-0', 'e-')}" for name, one in named if one is not None]
         return ", ".join([self.variant, *values])
