@@ -138,9 +138,10 @@ test-interop:
 	  && $(VENV)-interop/bin/python -m pip --disable-pip-version-check install --quiet '.[interop,release]' pytest hypothesis mpmath jsonschema; } \
 	  && touch $(VENV)-interop/.stamp
 	@test -e $(VENV)-tumult/.stamp || { rm -rf $(VENV)-tumult && $(PYTHON) -m venv $(VENV)-tumult \
-	  && $(VENV)-tumult/bin/python -m pip --disable-pip-version-check install --quiet tmlt.analytics pytest; } \
+	  && $(VENV)-tumult/bin/python -m pip --disable-pip-version-check install --quiet tmlt.analytics python-flint pytest; } \
 	  && touch $(VENV)-tumult/.stamp
 	PYTHONPATH=src $(VENV)-interop/bin/python -m pytest -q -p no:cacheprovider --run-slow -o filterwarnings=default tests/interop
+	PYTHONPATH=src $(VENV)-interop/bin/python -m pytest -q -p no:cacheprovider -o filterwarnings=default tests/test_docs.py -k "other-tools or registry"
 	PYTHONPATH=src $(VENV)-tumult/bin/python -m pytest -q -p no:cacheprovider --run-slow -o filterwarnings=default --noconftest tests/interop/test_interop_tumult.py
 
 MINUTES ?= 10

@@ -64,6 +64,16 @@ def test_an_entry_states_the_account() -> None:
     assert form_problems(made.entry) == []
 
 
+def test_what_is_no_bound_is_said_loudly() -> None:
+    level = Level(name="State", queries=[Query(name="total", variance=5)])
+    part = Release(
+        name="p", neighbours="unbounded", levels=[level], kind="model", reason="A part is left out."
+    )
+    answer = describe(registry_entry([part], facts=BASIC))
+    assert any(one.loud and "not a bound" in one.text for one in answer.cautions)
+    assert "A part is left out." in str(answer.objects["yaml"])
+
+
 def test_pure_noise_has_a_pure_epsilon_and_no_delta() -> None:
     entry = dict(leaves(registry_entry([small(scale=4)], facts=BASIC).entry))
     assert entry["deployment.dp_variant.variant_name"] == "Pure DP"
@@ -112,6 +122,7 @@ def test_facts_are_checked_all_at_once(tmp_path: Path) -> None:
         "basic.nam is not a field of an entry",
         "access_type is 'interactiv'; it must be one of Interactive, Non-interactive",
         "epsilon is computed from the release",
+        "basic.intended_use is missing: what it is for",
         "facts.toml",
     ):
         assert part in said
@@ -167,6 +178,11 @@ def test_parts_that_do_not_add_up_are_found() -> None:
     assert review_entry(census(12.66, PARTS)).adds_up
     assert review_entry(census(12.665, PARTS)).adds_up  # as far as digits that were rounded can tell
     assert not review_entry(census(12.68, PARTS)).adds_up
+    # a part that is named twice is one part, or two of the same size
+    twice = f"{PARTS} Of the person file, rho 4.96 is all."
+    assert review_entry(census(12.66, twice)).adds_up
+    assert review_entry(census(17.62, twice)).adds_up
+    assert not review_entry(census(15.29, twice)).adds_up
 
 
 def test_releases_that_spend_something_else_are_found() -> None:

@@ -30,7 +30,8 @@ def registry_answer(made: RegistryEntry) -> Answer:
     text = yaml_of(made.entry)
     account, names = made.table.account, " ".join(one.name for one in made.table.releases)
     row = made.table.by_delta[0]
-    epsilon = NumberKind.of(account.claim.kind).quantity(row.epsilon, accuracy=row.accuracy)
+    kind = NumberKind.of(account.claim.kind)
+    epsilon = kind.quantity(row.epsilon, accuracy=row.accuracy)
     record: Mapping[str, object] = {
         "releases": [one.name for one in made.table.releases],
         "tier": made.tier,
@@ -39,7 +40,10 @@ def registry_answer(made: RegistryEntry) -> Answer:
         "entry": made.entry,
         "yaml": text,
     }
-    cautions = [Caution(_next_tier(made))] if made.missing else []
+    cautions = (
+        [Caution(kind.sentence, loud=kind is not NumberKind.AT_MOST)] if kind is not NumberKind.EXACT else []
+    )
+    cautions += [Caution(_next_tier(made))] if made.missing else []
     return Answer(
         f"Registry entry of {names}",
         record,

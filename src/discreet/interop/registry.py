@@ -112,8 +112,19 @@ def read_facts(path: str | Path) -> dict[str, object]:
         elif value != "":  # an empty text is a question that nobody has answered yet
             facts[one.place] = value.isoformat() if isinstance(value, date) else value
     if problems:
+        problems += [f"{_short_place(one)} is missing: {one.asks}" for one in _lacking(facts)]
         raise InputError(f"{'; '.join(problems)} ({where})")
     return facts
+
+
+def _lacking(facts: Mapping[str, object]) -> list[RegistryField]:
+    """Facts without which no entry is valid, and which no release has."""
+    return [one for one in needed_fields(facts) if not one.ours and one.place not in facts]
+
+
+def _short_place(one: RegistryField) -> str:
+    """Where a fact stands in a file of facts."""
+    return one.place.removeprefix("deployment.")
 
 
 def facts_template(releases: Sequence[Release]) -> str:
@@ -124,7 +135,7 @@ def facts_template(releases: Sequence[Release]) -> str:
     ]
     section = ""
     for one in registry_fields().values():
-        if one.ours in ("always", "default") or one.place == "status":
+        if one.ours in ("always", "default"):
             continue
         *parents, key = one.place.removeprefix("deployment.").split(".")
         if parents and parents[-1] != section:
@@ -154,13 +165,8 @@ def registry_entry(
     noise and which program drew the noise. With `certify`, each epsilon is proved, and its certificate named.
     """
     stated = dict(facts or {})
-    lacking = [
-        one
-        for one in needed_fields(stated)
-        if one.place not in stated and one.ours not in ("always", "default")
-    ]
-    if lacking:
-        asked = "; ".join(f"{one.place.removeprefix('deployment.')}, {one.asks}" for one in lacking)
+    if lacking := _lacking(stated):
+        asked = "; ".join(f"{_short_place(one)}, {one.asks}" for one in lacking)
         raise InputError(
             f"an entry needs facts that no release has: {asked}; `discreet registry RELEASE --template` "
             "writes a file of them to fill in, and --facts reads it"
@@ -205,7 +211,7 @@ def _computed(
     account, first = table.account, releases[0]
     events = [row.event for release in releases for row in release.variance_table()]
     is_pure = not any(event.is_gaussian for event in events)
-    pure = sum((spent_epsilon(one) or Fraction(0) for one in releases), Fraction(0))
+    pure = sum((spent_epsilon(one, account.neighbours) or Fraction(0) for one in releases), Fraction(0))
     kind = account.claim.kind.label
     parts = [f"Rho ({kind}) is {_with_decimal(account.rho)}."]
     if is_pure:
@@ -228,10 +234,11 @@ def _computed(
         row = table.by_delta[0]
         parameters = {"epsilon": float(_up(row.epsilon, row.accuracy)), "delta": float(deltas[0])}
         parameters["rho"] = float(bound(account.rho, digits=DIGITS))
+    slug = re.sub(r"[^a-z0-9]+", "-", "-".join(one.name for one in releases).lower()).strip("-")
     which = "pairs of paths" if account.neighbours == "bounded" else "paths"
     whom = f"{'an' if first.unit[0] in 'aeiou' else 'a'} {first.unit}"
     return {
-        "url_slug": re.sub(r"[^a-z0-9]+", "-", "-".join(one.name for one in releases).lower()).strip("-"),
+        "url_slug": slug or "entry",
         "status": "Draft",
         "deployment.basic.name": "; ".join(one.title or one.name for one in releases),
         "deployment.basic.data_product_type": "Summary statistics",
@@ -289,8 +296,9 @@ def _of_ledger(ledger: Ledger, table: PrivacyTable) -> dict[str, str]:
     held = sorted({f"{query} of {level}" for entry in runs for level, query in entry.exact})
     programs = sorted({f"discreet {entry.version}" for entry in runs})
     most = max(entry.at_most for entry in runs)
-    one = f"one {unit} has up to {most} records" if most > 1 else ""
+    several = f"One {unit} has up to {most:,} records, which are protected together."
     return {
+        **({"deployment.privacy_loss.privacy_unit_details": several} if most > 1 else {}),
         "deployment.dp_variant.unprotected_quantities": (
             f"Published without noise: {', '.join(held)}."
             if held
@@ -298,8 +306,8 @@ def _of_ledger(ledger: Ledger, table: PrivacyTable) -> dict[str, str]:
         ),
         "deployment.deployment_model.release_type": "One release" if len(runs) == 1 else "Many releases",
         "deployment.deployment_model.release_type_details": (
-            f"The ledger of runs has {len(runs):,}{f'; {one}' if one else ''}, the first of "
-            f"{runs[0].time[:10]}; later runs on the same data are added to it."
+            f"The ledger has {len(runs):,} {'run' if len(runs) == 1 else 'runs'} so far, the first of "
+            f"{runs[0].time[:10]}; later ones on the same data are added to it."
         ),
         "deployment.implementation.mechanisms": (
             f"The noise was drawn by {' and '.join(programs)}: exact samplers of whole numbers, with random "
@@ -389,13 +397,12 @@ def review_entry(
     if rho is not None:
         texts = [str(v) for place, v in found.items() if isinstance(v, str) and "privacy_loss" in place]
         parts = [one for text in texts for one in rho_parts(text) if Fraction(one) != rho[0]]
-        if len(parts) > 1:
-            total = sum((Fraction(one) for one in parts), Fraction(0))
-            room = rho[1] + sum((_rounding(one) for one in parts), Fraction(0))
-            named = tuple((one, Fraction(one)) for one in parts)
-            findings.append(
-                EntryFinding("parts", abs(total - rho[0]) <= room, "", rho[0], total, None, named)
-            )
+        # a number that is named twice may be one part or two
+        either = [_sum_agrees(some, rho) for some in (parts, list(dict.fromkeys(parts)))]
+        if len(set(parts)) > 1:
+            named = tuple((one, Fraction(one)) for one in dict.fromkeys(parts))
+            total = sum((value for _, value in named), Fraction(0))
+            findings.append(EntryFinding("parts", any(either), "", rho[0], total, None, named))
     spent = [(one.name, account_rho) for one in releases if (account_rho := _rho_of(one)) is not None]
     if rho is not None and spent:
         total = sum((value for _, value in spent), Fraction(0))
@@ -433,6 +440,12 @@ def review_entry(
             )
     name = str(found.get("deployment.basic.name", where))
     return EntryReview(where, name, tuple(findings))
+
+
+def _sum_agrees(parts: Sequence[str], rho: Stated) -> bool:
+    """Whether decimals add up to a number, as far as their last digits can tell."""
+    room = rho[1] + sum((_rounding(one) for one in parts), Fraction(0))
+    return abs(sum((Fraction(one) for one in parts), Fraction(0)) - rho[0]) <= room
 
 
 def rho_parts(text: str) -> list[str]:

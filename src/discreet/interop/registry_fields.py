@@ -66,7 +66,7 @@ class RegistryField:
                 many = isinstance(value, list) and len(value) > 0
                 return many and all(isinstance(one, str) and one.strip() for one in _listed(value))
             case "date":
-                return isinstance(value, date) or (isinstance(value, str) and _is_day(value))
+                return type(value) is date or (isinstance(value, str) and _is_day(value))
             case "number or text" if isinstance(value, str):
                 return bool(value.strip())
             case _:
