@@ -130,6 +130,22 @@ def test_facts_are_checked_all_at_once(tmp_path: Path) -> None:
         registry_entry([small()])
 
 
+def test_a_release_with_sources_needs_an_author_of_the_entry() -> None:
+    """The schema asks for registry_authors wherever there is an administrative section."""
+    from dataclasses import replace
+
+    sourced = replace(small(), sources=("A paper.",))
+    with pytest.raises(InputError, match=r"administrative\.registry_authors, who wrote this entry"):
+        registry_entry([sourced], facts=BASIC)
+    made = registry_entry([sourced], facts={**BASIC, "deployment.administrative.registry_authors": ["A"]})
+    assert dict(leaves(made.entry))["deployment.administrative.sources"] == "A paper."
+
+
+def test_facts_from_python_are_checked_too() -> None:
+    with pytest.raises(InputError, match=r"deployment\.basic\.description is 5; it must be a text"):
+        registry_entry([small()], facts={**BASIC, "deployment.basic.description": 5})
+
+
 def test_the_template_asks_for_all_that_is_missing(tmp_path: Path) -> None:
     file = tmp_path / "facts.toml"
     file.write_text(facts_template([small()]))

@@ -43,6 +43,7 @@ DELTAS = ("1e-10", "1e-6")
 
 DIGITS = 6
 
+_SOURCES = "deployment.administrative.sources"
 _RHO = re.compile(r"\brho\b|ρ", re.IGNORECASE)
 _EPSILON = re.compile(r"\bepsilon\b|ε|ϵ|\bdelta\b|δ", re.IGNORECASE)
 _NUMBER = re.compile(r"(?<![\w.])\d+\.\d+(?![\w.]*\d)")
@@ -165,7 +166,8 @@ def registry_entry(
     noise and which program drew the noise. With `certify`, each epsilon is proved, and its certificate named.
     """
     stated = dict(facts or {})
-    if lacking := _lacking(stated):
+    sources = " ".join(source for one in releases for source in one.sources)
+    if lacking := _lacking(stated | ({_SOURCES: sources} if sources else {})):
         asked = "; ".join(f"{_short_place(one)}, {one.asks}" for one in lacking)
         raise InputError(
             f"an entry needs facts that no release has: {asked}; `discreet registry RELEASE --template` "
@@ -178,7 +180,7 @@ def registry_entry(
         for at, row in zip(deltas, table.by_delta, strict=True)
         if row.certified is not None
     )
-    computed = _computed(releases, table, deltas, certificates)
+    computed = _computed(releases, table, deltas, certificates) | ({_SOURCES: sources} if sources else {})
     for place, text in (_of_ledger(ledger, table) if ledger else {}).items():
         computed[place] = f"{computed[place]} {text}" if place in computed else text
     found: dict[str, object] = {}
@@ -198,6 +200,8 @@ def registry_entry(
             for parent in parents:
                 inner = inner.setdefault(parent, {})
             inner[key] = found[place]
+    if problems := form_problems(entry):
+        raise InputError("; ".join(problems))
     return RegistryEntry(entry, table, tier, tuple(missing), certificates)
 
 
@@ -260,11 +264,6 @@ def _computed(
         "deployment.implementation.mechanisms": (
             f"{_laws(events)}, for {sum(len(level.queries) for one in releases for level in one.levels):,} "
             f"queries at {sum(len(one.levels) for one in releases):,} levels. The noise is a whole number."
-        ),
-        **(
-            {"deployment.administrative.sources": " ".join(s for r in releases for s in r.sources)}
-            if any(r.sources for r in releases)
-            else {}
         ),
     }
 
