@@ -142,7 +142,7 @@ test-interop:
 	  && touch $(VENV)-tumult/.stamp
 	PYTHONPATH=src $(VENV)-interop/bin/python -m pytest -q -p no:cacheprovider --run-slow -o filterwarnings=default tests/interop
 	PYTHONPATH=src $(VENV)-interop/bin/python -m pytest -q -p no:cacheprovider -o filterwarnings=default tests/test_docs.py -k "other-tools or registry"
-	PYTHONPATH=src $(VENV)-tumult/bin/python -m pytest -q -p no:cacheprovider --run-slow -o filterwarnings=default --noconftest tests/interop/test_interop_tumult.py
+	PYTHONPATH=src $(VENV)-tumult/bin/python -m pytest -q -p no:cacheprovider -o filterwarnings=default --noconftest tests/interop/test_interop_tumult.py
 
 MINUTES ?= 10
 

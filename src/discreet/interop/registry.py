@@ -238,6 +238,8 @@ def _computed(
         row = table.by_delta[0]
         parameters = {"epsilon": float(_up(row.epsilon, row.accuracy)), "delta": float(deltas[0])}
         parameters["rho"] = float(bound(account.rho, digits=DIGITS))
+    levels = sum(len(one.levels) for one in releases)
+    queries = sum(len(level.queries) for one in releases for level in one.levels)
     slug = re.sub(r"[^a-z0-9]+", "-", "-".join(one.name for one in releases).lower()).strip("-")
     which = "pairs of paths" if account.neighbours == "bounded" else "paths"
     whom = f"{'an' if first.unit[0] in 'aeiou' else 'a'} {first.unit}"
@@ -262,8 +264,8 @@ def _computed(
             )
         ),
         "deployment.implementation.mechanisms": (
-            f"{_laws(events)}, for {sum(len(level.queries) for one in releases for level in one.levels):,} "
-            f"queries at {sum(len(one.levels) for one in releases):,} levels. The noise is a whole number."
+            f"{_laws(events)}, for {queries:,} {'query' if queries == 1 else 'queries'} in all at {levels:,} "
+            f"{'level' if levels == 1 else 'levels'}. The noise is a whole number."
         ),
     }
 
