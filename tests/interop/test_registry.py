@@ -238,6 +238,19 @@ def test_the_form_and_the_variant_are_checked() -> None:
     assert "Pure DP has no delta, and one is stated" in said
 
 
+@pytest.mark.parametrize(
+    "odd", ["1e9999999", "n^-2", float("nan"), -1.0, True, [1], {"a": {"b": 2}}, 10**400]
+)
+def test_odd_numbers_are_named_and_break_nothing(odd: object) -> None:
+    entry = json.loads(json.dumps(registry_entry([small()], facts=BASIC).entry))
+    for name in ("epsilon", "delta", "rho"):
+        changed = json.loads(json.dumps(entry))
+        changed["deployment"]["privacy_loss"]["privacy_parameters"][name] = odd
+        found = review_entry(changed, releases=[small()])
+        is_text_of_delta = name == "delta" and isinstance(odd, str)  # the schema allows any
+        assert found.adds_up == is_text_of_delta, describe(found).objects
+
+
 def test_files_that_are_no_entry_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("yaml", reason="PyYAML is not installed")
     file = tmp_path / "entry.yaml"
@@ -247,6 +260,15 @@ def test_files_that_are_no_entry_are_refused(tmp_path: Path, monkeypatch: pytest
     file.write_text("- 1")
     with pytest.raises(InputError, match="holds a list; an entry is a mapping"):
         read_entry(file)
+    file.write_text("a: &x {b: 1}\nc: *x\n")
+    with pytest.raises(InputError, match="has an alias"):
+        read_entry(file)
+    deep = tmp_path / "deep.json"
+    deep.write_text('{"a": ' * 100_000 + "1" + "}" * 100_000)
+    with pytest.raises(InputError, match="is not JSON"):
+        read_entry(deep)
+    deep.write_text('{"a": ' * 500 + "1" + "}" * 500)
+    assert any(one.text.startswith("a.a.a") for one in review_entry(read_entry(deep)).findings)
     (tmp_path / "entry.json").write_text("{")
     with pytest.raises(InputError, match="is not JSON"):
         read_entry(tmp_path / "entry.json")

@@ -25,6 +25,7 @@ from discreet.budget.toml import hint, parse_toml
 from discreet.errors import DiscreetError, InputError
 from discreet.faces import Displayed
 from discreet.interop.registry_fields import (
+    LARGEST,
     PARAMETERS,
     RegistryField,
     form_problems,
@@ -46,8 +47,8 @@ DIGITS = 6
 _SOURCES = "deployment.administrative.sources"
 _RHO = re.compile(r"\brho\b|ρ", re.IGNORECASE)
 _EPSILON = re.compile(r"\bepsilon\b|ε|ϵ|\bdelta\b|δ", re.IGNORECASE)
-_NUMBER = re.compile(r"(?<![\w.])\d+\.\d+(?![\w.]*\d)")
-_LABELLED = re.compile(r"(?:\brho\b|ρ)\W{0,12}(?:of|is|=|≈)?\W{0,4}(\d+\.\d+)", re.IGNORECASE)
+_NUMBER = re.compile(r"(?<![\w.])\d{1,9}\.\d{1,15}(?![\w.]*\d)")
+_LABELLED = re.compile(r"(?:\brho\b|ρ)\W{0,12}(?:of|is|=|≈)?\W{0,4}(\d{1,9}\.\d{1,15})(?!\d)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,7 +349,7 @@ def read_entry(path: str | Path) -> dict[str, object]:
     if Path(path).suffix.lower() == ".json":
         try:
             data = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{where} is not JSON: {error}") from None
     else:
         try:
@@ -359,7 +360,12 @@ def read_entry(path: str | Path) -> dict[str, object]:
                 "the entry as a .json file"
             ) from None
         try:
+            # an alias can make a small file huge, or endless, and no entry needs one
+            if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
+                raise InputError(f"{where} has an alias (*name), which no entry needs; write the value out")
             data = yaml.safe_load(text)
+        except InputError:
+            raise
         except (yaml.YAMLError, ValueError, RecursionError) as error:
             raise InputError(f"{where} is not YAML: {' '.join(str(error).split())[:300]}") from None
     if not isinstance(data, dict):
@@ -386,6 +392,9 @@ def review_entry(
     findings = [EntryFinding("form", False, text) for text in form_problems(entry)]
     numbers = {name: _number(found.get(f"{PARAMETERS}{name}")) for name in ("epsilon", "delta", "rho")}
     epsilon, delta, rho = numbers["epsilon"], numbers["delta"], numbers["rho"]
+    for name, number in numbers.items():
+        if number is not None and number[0] < 0:
+            findings.append(EntryFinding("form", False, f"{PARAMETERS}{name} is below zero"))
     findings += _variant(str(found.get("deployment.dp_variant.variant_name", "")), epsilon, delta, rho)
     tier, missing = reached_tier(found)
     stated = found.get("tier")
@@ -410,7 +419,7 @@ def review_entry(
         findings.append(
             EntryFinding("releases", abs(total - rho[0]) <= rho[1], "", rho[0], total, None, tuple(spent))
         )
-    if epsilon is not None and delta is not None and 0 < delta[0] < 1:
+    if epsilon is not None and delta is not None and 1e-300 < delta[0] < 1:
         if rho is not None and rho[0] > 0:
             tight = Fraction(TightZCDP.from_rho(rho[0]).epsilon(delta=float(delta[0])))
             usual = Fraction(ZCDP.from_rho(rho[0]).epsilon(delta=float(delta[0])))
@@ -489,10 +498,10 @@ def _number(value: object) -> Stated | None:
         return None
     text = str(value).strip()
     try:
-        number = Fraction(text)
-    except (ValueError, ZeroDivisionError):
+        number = fraction(text)
+    except InputError:
         return None
-    return number, _rounding(text)
+    return (number, _rounding(text)) if abs(number) < LARGEST else None
 
 
 def _rounding(text: str) -> Fraction:

@@ -15,6 +15,12 @@ from discreet.numbers import shown
 
 TIERS = (1, 2, 3)
 
+LARGEST = 10**15
+"""Numbers in an entry are smaller."""
+
+DEEPEST = 8
+"""Mappings inside mappings that are looked into; an entry has four."""
+
 PARAMETERS = "deployment.privacy_loss.privacy_parameters."
 
 Ours = Literal["", "default", "text", "always"]
@@ -56,7 +62,8 @@ class RegistryField:
             if self._fits(value):
                 return ""
             wanted = _WANTED[self.kind]
-        return f"{self.place} is {shown(value)}; it must be {wanted}"
+        found = f"a {type(value).__name__}" if isinstance(value, list | Mapping) else shown(value)
+        return f"{self.place} is {found}; it must be {wanted}"
 
     def _fits(self, value: object) -> bool:
         match self.kind:
@@ -70,7 +77,8 @@ class RegistryField:
             case "number or text" if isinstance(value, str):
                 return bool(value.strip())
             case _:
-                return isinstance(value, int | float) and not isinstance(value, bool)
+                is_number = isinstance(value, int | float) and not isinstance(value, bool)
+                return is_number and -LARGEST < value < LARGEST  # type: ignore[operator]
 
 
 def _listed(value: object) -> list[object]:
@@ -104,7 +112,7 @@ def leaves(entry: Mapping[str, object], place: str = "") -> Iterator[tuple[str, 
     """
     for key, value in entry.items():
         inner = f"{place}.{key}" if place else str(key)
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) and inner.count(".") < DEEPEST:
             yield from leaves(value, inner)
         else:
             yield inner, value
