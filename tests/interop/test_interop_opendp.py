@@ -41,6 +41,7 @@ def test_a_map_that_was_rounded_up_never_understates_the_loss(scale: float) -> N
 def test_vectors_of_counts_one_of_which_changes_by_one() -> None:
     vector = (dp.vector_domain(dp.atom_domain(T=int)), dp.l2_distance(T=float))
     assert measurement_noise(dp.m.make_gaussian(*vector, scale=2.0), law="gaussian") == DiscreteGaussian(4)
+    assert measurement_promise(dp.m.make_gaussian(*vector, scale=2.0), d_in=2) == Promise(rho="1/2")
     with pytest.raises(InputError, match="d_in is 2; for a vector it must be 1"):
         measurement_noise(dp.m.make_gaussian(*vector, scale=2.0), law="gaussian", d_in=2)
 

@@ -47,7 +47,7 @@ def registry_answer(made: RegistryEntry) -> Answer:
     return Answer(
         f"Registry entry of {names}",
         record,
-        (Verbatim(text),),
+        (Verbatim(text.rstrip("\n")),),
         (Fact("Tier", str(made.tier)), Fact("Epsilon", epsilon)),
         tuple(cautions),
         command=f"discreet registry {names} --facts facts.toml",
@@ -58,6 +58,15 @@ def registry_answer(made: RegistryEntry) -> Answer:
 def _next_tier(made: RegistryEntry) -> str:
     places = ", ".join(one.place.removeprefix("deployment.") for one in made.missing)
     return f"The entry is of tier {made.tier}. Tier {made.missing[0].tier} asks for {places} too."
+
+
+def template_answer(text: str) -> Answer:
+    """Return the facts that an entry asks for, as a file to fill in.
+
+    >>> template_answer("[basic]\\n").objects
+    {'template': '[basic]\\n'}
+    """
+    return Answer("Facts to fill in", {"template": text}, (Verbatim(text.rstrip("\n")),))
 
 
 @describes(EntryReview)

@@ -12,9 +12,9 @@ from discreet.errors import InputError
 app = console.command(
     "registry",
     "RELEASE... [OPTIONS]",
-    "dhc-2020 --template",
     "dhc-2020 --facts facts.toml --out dhc.yaml",
     "dhc-2020-persons dhc-2020-units --check dhc.yaml",
+    "dhc-2020 --template",
     note="Exit status: 0 written, or all adds up; 1 something does not; 2 the input cannot be used.\n\n",
 )
 
@@ -48,11 +48,11 @@ def write_entry(
         raise InputError("registry needs a preset's name or a TOML file; `discreet presets` lists all names")
     found = [console.read_release(one) for one in releases]
 
-    from discreet.answers.registry import entry_review_answer, registry_answer
+    from discreet.answers.registry import entry_review_answer, registry_answer, template_answer
     from discreet.interop import registry
 
     if template:
-        console.write(registry.facts_template(found))
+        screen.tell(template_answer(registry.facts_template(found)))
         return
     workers = console.jobs_or_cpus(jobs)
     if check is not None:

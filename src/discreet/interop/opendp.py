@@ -22,14 +22,14 @@ _INTEGERS = re.compile(r"(VectorDomain\()?AtomDomain\((bounds=.*, )?T=[iu](8|16|
 _MISSING = "OpenDP is not installed: pip install 'discreet[opendp]'"
 
 
-def measurement_promise(measurement: Any, *, d_in: int = 1) -> Promise:
+def measurement_promise(measurement: Any, *, d_in: float = 1) -> Promise:
     """Return what the map of a measurement promises to those whose data move its input by `d_in`.
 
     Any measurement will do whose loss is an epsilon, an epsilon with a delta, or a rho.
     """
     _check(measurement)
     measure = str(measurement.output_measure)
-    spent = measurement.map(d_in)
+    spent = _spent(measurement, d_in)
     match measure, spent:
         case "MaxDivergence", float():
             return Promise(epsilon=_decimal(spent))
@@ -73,7 +73,7 @@ def measurement_noise(measurement: Any, *, law: Law, d_in: int = 1) -> Noise:
         problems.append(f"its loss is {measure}; with {law} noise it is {_MEASURES[law]}")
     if problems:
         raise InputError(f"the measurement is not {law} noise on integers: {'; '.join(problems)}")
-    one = _decimal(measurement.map(1.0 if "f64" in metric or "f32" in metric else 1))
+    one = _decimal(_spent(measurement, 1))
     if law == "laplace":
         return DiscreteLaplace(1 / one, sensitivity=changed)
     return DiscreteGaussian(1 / (2 * one), sensitivity=changed)
@@ -103,6 +103,11 @@ def _check(measurement: Any) -> None:
         raise DiscreetError(_MISSING) from None
     if not isinstance(measurement, Measurement):
         raise InputError(f"measurement is a {type(measurement).__name__}; it must be OpenDP's Measurement")
+
+
+def _spent(measurement: Any, d_in: float) -> Any:
+    """What the map gives; a metric of floats takes no whole number."""
+    return measurement.map(float(d_in) if re.search("f32|f64", str(measurement.input_metric)) else d_in)
 
 
 def _decimal(value: float) -> Fraction:
