@@ -25,6 +25,7 @@ from discreet.options import (
     Measuring,
     Planning,
     Risking,
+    RiskingRecords,
     Tabulating,
 )
 from discreet.release.composition import ledger_costs
@@ -53,6 +54,7 @@ QUESTIONS: dict[str, tuple[type, Callable[..., object]]] = {
     "estimate": (Estimating, release.estimate),
     "measure": (Measuring, release.measure),
     "plan": (Planning, plan),
+    "risk records": (RiskingRecords, records_risk),
     "risk release": (Risking, risk),
     "tabulate": (Tabulating, release.tabulate),
 }

@@ -436,3 +436,41 @@ def test_a_prior_that_leaves_no_doubt(tmp_path: Path) -> None:
     assert (row.mean_posterior, row.mean_ratio, row.ratio_above[1]) == (1.0, 1.0, 0.0)
     assert found.row("Block", prior="flat").mean_prior == pytest.approx(1 / 6)
     assert "leaves no doubt" in found._repr_html_()
+
+
+def test_a_column_of_priors_is_read_as_the_input_says(tmp_path: Path) -> None:
+    """A survey with German signs and names: the same chances as in a plain table, by the same lines."""
+    release = made(tmp_path, people=30)
+    plain = records_risk(
+        release, tmp_path / "records.csv", units=tmp_path / "units.csv", priors=["column:chance"]
+    )
+    rows = read(tmp_path / "records.csv")
+    text = "ORT;ALTER;work;P\n"
+    for place, row in enumerate(rows):
+        chance = "k. A." if place == 4 else row["chance"].replace(".", ",")
+        text += f"{row['unit']};{row['age']};{row['work']};{chance}\n"
+    (tmp_path / "survey.csv").write_text(text, encoding="latin-1")
+    how = f"""[input]
+encoding = "latin-1"
+decimal = ","
+[input.columns]
+unit.column = "ORT"
+age.column = "ALTER"
+chance = {{ column = "P", missing = ["k. A."], as = "{rows[4]["chance"]}" }}
+"""
+    given = {
+        "units": tmp_path / "units.csv",
+        "priors": ["column:chance"],
+        "input": tmp_path / "input.toml",
+    }
+    (tmp_path / "input.toml").write_text(how)
+    found = records_risk(release, tmp_path / "survey.csv", **given)
+    assert found.rows == plain.rows
+    (tmp_path / "input.toml").write_text(how.replace(', as = "', ', leave_out = true } # "'))
+    with pytest.raises(InputError, match="leaves out records without 'chance', which measures nothing"):
+        records_risk(release, tmp_path / "survey.csv", **given)
+    (tmp_path / "input.toml").write_text(how.replace(', as = "', ' } # "'))
+    (tmp_path / "survey.csv").write_text(text.replace(";young;", ";younger;", 1), encoding="latin-1")
+    with pytest.raises(InputError, match=r"(?s)a value is missing.*attribute 'age' does not have") as refused:
+        records_risk(release, tmp_path / "survey.csv", **given)
+    assert "younger" not in str(refused.value)

@@ -8,7 +8,7 @@ area above the lowest, not the measurements, which are read part by part.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.values import Number
-from discreet.budget import Attributes, Release, TableInput, load_file
+from discreet.budget import Release, load_file
 from discreet.budget.noise_table import noises
 from discreet.budget.variables import COUNT
 from discreet.errors import InputError
@@ -24,13 +24,13 @@ from discreet.estimation.intervals import View
 from discreet.estimation.model import Model, told_by_level
 from discreet.estimation.tables import detailed_cells
 from discreet.estimation.tree import Floats, Integers, Tree
-from discreet.files import FilePath
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.numbers import prior as read_prior
+from discreet.options import RiskingRecords, asked_with
 from discreet.release.admission import Request, admit
 from discreet.release.hierarchy.measurements import read_published
 from discreet.release.hierarchy.published import Published
-from discreet.release.hierarchy.records import examine_records
+from discreet.release.hierarchy.records import Examined, examine_records
 from discreet.release.tables import arrow, find_output
 from discreet.risk.categories import counting_queries, possible_cells
 from discreet.risk.evidence import EvidenceLaw, PresentLaw, evidence_law, evidence_of
@@ -55,7 +55,7 @@ from discreet.risk.records import (
     ratio_histogram,
     size_rows,
 )
-from discreet.tables import TableSource, read_table
+from discreet.tables import TableSource
 
 TOGETHER = "all levels together"
 COLUMN = "column:"
@@ -66,22 +66,8 @@ ESTIMATED = "after estimation"
 Bools = NDArray[np.bool_]
 
 
-def records_risk(
-    release: Release | None,
-    records: TableSource,
-    *,
-    units: TableSource = None,
-    noisy: FilePath | None = None,
-    query: str | None = None,
-    priors: Sequence[Number] = ("1/2",),
-    prior_level: str | None = None,
-    estimates: bool = False,
-    geocodes: str | None = None,
-    id: str | None = None,
-    at_most: int | None = None,
-    excess: str = "refuse",
-    input: TableInput | FilePath | None = None,
-) -> RecordsRisk:
+@asked_with(RiskingRecords)
+def records_risk(asked: RiskingRecords) -> RecordsRisk:
     """Return the risk of everyone in some records, expected over the noise of a release and as drawn.
 
     Records and areas (`units`) are as `tabulate` takes them; `noisy` is the output of `measure`, or a noisy
@@ -89,8 +75,8 @@ def records_risk(
     by default the one of most cells at the lowest level. Each of `priors` is a chance such as "1/10", `flat`
     (one over the number of cells), `population` (the rate of the person's cell among all), `area` (among
     those of the person's area of `prior_level`, by default the level above the lowest), or `column:NAME`, a
-    column of the records. With `estimates` there are also adversaries with the variances that a reader has
-    after combining all queries. Every record counts as a person.
+    column of the records, which `[input]` may describe. With `estimates` there are also adversaries who look
+    at the best estimates from all queries, with their variances. Every record counts as a person.
 
     The result is confidential. It says nothing that the records do not, but nothing in it has noise.
 
@@ -102,65 +88,53 @@ def records_risk(
     >>> found.people, found.uniques, round(found.row("District").mean_posterior, 4)
     (2410, 26, 0.1083)
     """
-    admit(records, Request(exact_counts=True, entered=False))
-    if not priors:
+    admit(asked.records, Request(exact_counts=True, entered=False))
+    if not asked.priors:
         raise InputError("at least one prior is needed, such as 1/10, flat, population or area")
-    source = None if noisy is None else Path(noisy)
-    folder = source if source is not None and source.is_dir() else None
+    release, units = _named(asked)
+    query = _query(release, asked.query)
+    columns = {
+        str(prior): str(prior).removeprefix(COLUMN) for prior in asked.priors if str(prior).startswith(COLUMN)
+    }
+    found = examine_records(release, replace(asked, units=units), chances=list(columns.values()))
+    found.problems.stop()
+    people = _People.grouped(release, query, found, columns)
+    shown = None if asked.noisy is None else _drawn(Path(asked.noisy), release, units, people.tree)
+    return _Study(release, query, people, shown).result(
+        asked.priors, asked.prior_level, estimates=asked.estimates
+    )
+
+
+def _named(asked: RiskingRecords) -> tuple[Release, TableSource]:
+    """Return the release and the table of areas: those that are named, or those of the numbers drawn."""
+    folder = None if asked.noisy is None or not Path(asked.noisy).is_dir() else Path(asked.noisy)
+    release = asked.release
     if release is None:
         written = find_output(folder, "release", ["toml"])
         if written is None:
             raise InputError("the release is not known: name it, or the output of `measure` that has it")
         release = load_file(written)
-    listed = units if units is not None else find_output(folder, "units")
+    listed = asked.units if asked.units is not None else find_output(folder, "units")
     if listed is None:
         raise InputError("records need a table of areas: all areas, inhabited or not, must be known")
-    attributes, asked = _query(release, query)
-    found = examine_records(
-        release,
-        records,
-        units=listed,
-        geocodes=geocodes,
-        person=id,
-        at_most=at_most,
-        excess=excess,
-        input=input,
-    )
-    found.problems.stop()
-    assert found.tree is not None
-    kept = np.flatnonzero(found.counted)
-    if not kept.size:
-        raise InputError("the records have no rows: there is nobody whose risk could be said")
-    cell = detailed_cells(attributes, asked)[found.cell[kept]]
-    columns = {
-        prior: _column(records, prior.removeprefix(COLUMN), kept)
-        for prior in priors
-        if isinstance(prior, str) and prior.startswith(COLUMN)
-    }
-    shown = None
-    if source is not None:
-        streamed = True if (find_output(folder, "measurements", ["parquet"]) if folder else False) else None
-        own = find_output(folder, "units") is not None
-        shown = read_published(
-            source, release=release, units=None if own else _file(listed), streamed=streamed
+    return release, listed
+
+
+def _drawn(source: Path, release: Release, units: TableSource, tree: Tree) -> Published:
+    """Read the numbers that were drawn, of the same areas."""
+    folder = source if source.is_dir() else None
+    streamed = True if folder is not None and find_output(folder, "measurements", ["parquet"]) else None
+    listed = units if isinstance(units, str | Path) and find_output(folder, "units") is None else None
+    shown = read_published(source, release=release, units=listed, streamed=streamed)
+    if shown.tree.digest != tree.digest:
+        raise InputError(
+            f"the areas of the records are not those of {source}: give the table of areas that was measured"
         )
-        if shown.tree.digest != found.tree.digest:
-            raise InputError(
-                f"the areas of the records are not those of {source}: give the table of areas that was "
-                "measured"
-            )
-    people = _People.grouped(
-        found.tree, kept, found.unit[kept], cell, attributes.tabulation(asked).cells, columns
-    )
-    return _Study(release, asked, people, shown).result(priors, prior_level, estimates=estimates)
+    return shown
 
 
-def _file(listed: TableSource) -> FilePath | None:
-    return listed if isinstance(listed, str | Path) else None
-
-
-def _query(release: Release, query: str | None) -> tuple[Attributes, str]:
-    """Return the attributes of a release, and the query in whose cells people are looked for."""
+def _query(release: Release, query: str | None) -> str:
+    """Return the query in whose cells people are looked for."""
     attributes = release.attributes
     if attributes is None:
         raise InputError(f"release {release.name!r} states no attributes, so its queries cannot be counted")
@@ -179,16 +153,7 @@ def _query(release: Release, query: str | None) -> tuple[Attributes, str]:
         raise InputError(
             f"query {query!r} does not put every record into one of several cells; name another (--query)"
         )
-    return attributes, query
-
-
-def _column(records: TableSource, name: str, kept: Integers) -> Floats:
-    """Return the priors of the records that count, from a column."""
-    table = read_table(records, words=[], floats=[name], name="records")
-    values = np.asarray(table.numbers[name], dtype=np.float64)
-    table.problems.rows(~((values > 0) & (values < 1)), "a prior does not lie strictly between 0 and 1", name)
-    table.problems.stop()
-    return values[kept]
+    return query
 
 
 @dataclass(frozen=True)
@@ -205,24 +170,29 @@ class _People:
     columns: Mapping[str, Floats]
 
     @staticmethod
-    def grouped(
-        tree: Tree,
-        record: Integers,
-        unit: Integers,
-        cell: Integers,
-        cells: int,
-        columns: Mapping[str, Floats],
-    ) -> _People:
-        key = unit * cells + cell
-        distinct, of = np.unique(key, return_inverse=True)
-        for values in columns.values():
+    def grouped(release: Release, query: str, found: Examined, columns: Mapping[str, str]) -> _People:
+        """Group the records that count; `columns` are those of their priors, by the name of the prior."""
+        assert release.attributes is not None
+        assert found.tree is not None
+        attributes = release.attributes.with_variables((COUNT,))
+        record = np.flatnonzero(found.counted)
+        if not record.size:
+            raise InputError("the records have no rows: there is nobody whose risk could be said")
+        unit, cells = found.unit[record], attributes.tabulation(query).cells
+        cell = detailed_cells(attributes, query)[found.cell[record]]
+        chances = {
+            prior: np.array([float(value) for value in numbers.values])[numbers.codes[record]]
+            for prior, numbers in ((prior, found.columns.numbers[name]) for prior, name in columns.items())
+        }
+        distinct, of = np.unique(unit * cells + cell, return_inverse=True)
+        for values in chances.values():
             _, code = np.unique(values, return_inverse=True)
             distinct, of = np.unique(of.ravel() * (int(code.max()) + 1) + code.ravel(), return_inverse=True)
         of = of.ravel().astype(np.int64)
         first = np.empty(len(distinct), dtype=np.int64)
         first[of[::-1]] = np.arange(len(of) - 1, -1, -1)
-        own = {name: values[first] for name, values in columns.items()}
-        return _People(tree, record, of, unit[first], cell[first], cells, np.bincount(of), own)
+        own = {prior: values[first] for prior, values in chances.items()}
+        return _People(found.tree, record, of, unit[first], cell[first], cells, np.bincount(of), own)
 
     def above(self) -> list[Integers]:
         """Return for each kind of area the area of it that each group is in; -1 where there is none."""
