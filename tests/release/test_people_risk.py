@@ -7,18 +7,22 @@ import json
 import os
 import stat
 from collections import Counter
+from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from discreet.budget import Release, load_file
+from discreet.budget.noise_table import noises
 from discreet.errors import InputError
 from discreet.estimation import accuracy
 from discreet.noise import DiscreteGaussian
 from discreet.release import measure
+from discreet.release.hierarchy import people
 from discreet.release.hierarchy.layout import read_tree
-from discreet.release.hierarchy.people import HIERARCHY, TOGETHER, records_risk
+from discreet.release.hierarchy.people import ALL_ABOVE, HIERARCHY, TOGETHER, records_risk
 from discreet.report.records import write_records_risk
 from discreet.risk import (
     Area,
@@ -29,8 +33,10 @@ from discreet.risk import (
     joint_posterior,
     posterior,
 )
+from discreet.risk.area_paths import AreaPath
 from discreet.risk.odds import Prior
 from discreet.risk.records import PresentLaw, RecordsRisk, TwoLevelLaws
+from discreet.risk.siblings import SumNoise
 from discreet.tables.shapes import read_shapes
 
 RELEASE = """
@@ -106,6 +112,14 @@ class ByHand:
         above = Area(noisy=self.noisy[group, cell], variance=4)
         known = self.count[unit, cell] - 1
         return hierarchy_posterior([block, above], prior=prior, known=known).probability
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_draws() -> Iterator[None]:
+    """Draw little: what needs many draws is compared with its stated error."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(people, "MOST_DRAWS", 64)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -474,3 +488,168 @@ chance = {{ column = "P", missing = ["k. A."], as = "{rows[4]["chance"]}" }}
     with pytest.raises(InputError, match=r"(?s)a value is missing.*attribute 'age' does not have") as refused:
         records_risk(release, tmp_path / "survey.csv", **given)
     assert "younger" not in str(refused.value)
+
+
+# -- all levels above ----------------------------------------------------------------------------------------
+
+
+def sum_law(variances: list[Fraction]) -> dict[int, float]:
+    """The law of a sum of noises, by convolution in dictionaries."""
+    law = {0: 1.0}
+    for variance in variances:
+        noise = DiscreteGaussian(variance=variance)
+        more: Counter[int] = Counter()
+        for one, chance in law.items():
+            for two in range(-25, 26):
+                more[one + two] += chance * float(noise.pmf(two))
+        law = dict(more)
+    return law
+
+
+def brute_force(
+    path: list[str],
+    cell: str,
+    parent: dict[str, str],
+    size: dict[str, Fraction],
+    noisy: dict[tuple[str, str], int],
+    known: int,
+) -> float:
+    """The posterior at prior 1/10 of someone in the first area: all counts of all areas above, in loops."""
+    beside = []
+    for unit in path[:-1]:
+        others = [one for one, above in parent.items() if above == parent[unit] and one != unit]
+        beside.append((sum(noisy[one, cell] for one in others), sum_law([size[one] for one in others])))
+    laws = {unit: DiscreteGaussian(variance=size[unit]) for unit in path}
+
+    def weight(place: int, count: int) -> float:
+        """The weight of all that is seen of an area and above it."""
+        seen = float(laws[path[place]].pmf(noisy[path[place], cell] - count))
+        if place == len(path) - 1 or seen < 1e-18:
+            return seen
+        total, law = beside[place]
+        rests = [0] if len(law) == 1 else range(0, 60)
+        return seen * sum(
+            law.get(total - rest, 0.0) * weight(place + 1, count + rest)
+            for rest in rests
+            if law.get(total - rest, 0.0) > 1e-18
+        )
+
+    there, absent = weight(0, known + 1), weight(0, known)
+    return there / (there + 9 * absent)
+
+
+def merged(folder: Path, people: int = 18) -> Release:
+    """Four levels, of which two are merged in some places: C is a county, D county and block at once."""
+    (folder / "release.toml").write_text(
+        RELEASE.replace(
+            '[[levels]]\nname = "County"',
+            '[[levels]]\nname = "Region"\nqueries = { "detailed" = { variance = "3" } }\n'
+            '[[levels]]\nname = "County"',
+        )
+        + '[spine]\nmay_merge_up = ["Block"]\n'
+    )
+    lines = (
+        "L,Land, R,Region,L S,Region,L C,County,R E,County,S D,County+Block,R A,Block,C B,Block,C F,Block,E"
+    )
+    (folder / "units.csv").write_text("unit,level,parent\n" + lines.replace(" ", "\n") + "\n")
+    random, rows = np.random.default_rng(8), ["unit,age,work"]
+    for _ in range(people):
+        rows.append(
+            f"{random.choice(list('ABDF'))},{random.choice(['young', 'old'])},{random.choice(['a', 'b'])}"
+        )
+    (folder / "records.csv").write_text("\n".join(rows) + "\n")
+    return load_file(folder / "release.toml")
+
+
+def test_all_levels_above_are_a_sum_over_all_counts_of_a_merged_tree(tmp_path: Path) -> None:
+    release = merged(tmp_path)
+    records, units = tmp_path / "records.csv", tmp_path / "units.csv"
+    measure(release, None, tmp_path / "noisy", records=records, units=units, rehearsal=3)
+    found = records_risk(None, records, noisy=tmp_path / "noisy", priors=["1/10"])
+    parent = {row["unit"]: row["parent"] for row in read(units)}
+    level = {row["unit"]: row["level"] for row in read(units)}
+    people = [(row["unit"], f"{row['age']} * {row['work']}") for row in read(records)]
+    file = next((tmp_path / "noisy").glob("measurements*.csv"))
+    rows = [row for row in read(file) if row["query"] == "detailed"]
+    noisy = {(row["unit"], row["cell"]): int(row["value"]) for row in rows}
+    known = noises(release, tuple(dict.fromkeys(level.values())))
+    size = {unit: known[name, "detailed"].single().size for unit, name in level.items()}
+    assert size["D"] != size["C"]  # beside each other
+    assert found.each is not None
+    assert found.row(ALL_ABOVE).people == len(people) > found.row(HIERARCHY).people
+    risk, done = found.each.risks["1/10", ALL_ABOVE], set()
+    for place, (unit, cell) in enumerate(people):
+        if (unit, cell) in done:
+            continue
+        done.add((unit, cell))
+        path = [unit]
+        while parent[path[-1]]:
+            path.append(parent[path[-1]])
+        own = brute_force(path, cell, parent, size, noisy, people.count((unit, cell)) - 1)
+        assert risk.drawn_posterior[found.each.group[place]] == pytest.approx(own, rel=1e-9)
+    assert {"D", "A", "F"} <= {unit for unit, _ in done}  # merged, with siblings, an only child
+
+
+@pytest.mark.parametrize(
+    ("variances", "siblings", "rests", "off"),
+    [
+        ((5, 4, 6), (3, 2), (0, 0), 1e-12),
+        ((10, 4, 19, 20), (40, 50, 50), (3, 20, 900), 1e-12),
+        (("0.4", "0.3", "0.5"), (3, 2), (1, 1), 1e-12),
+        ((5, 4, 6, 3, 7, 2), (3, 0, 4, 1, 9), (0, 0, 0, 2, 50), 1e-12),
+        ((900, 700, 800), (3, 4), (5, 40), 1e-5),
+    ],
+)
+def test_the_evidence_of_a_path_is_that_of_the_exact_sums(
+    variances: tuple[object, ...], siblings: tuple[int, ...], rests: tuple[int, ...], off: float
+) -> None:
+    """Releases drawn at true counts, seed 5: each by `hierarchy_posterior`, one by one."""
+    sizes = [float(Fraction(str(one))) for one in variances]
+    path = AreaPath(
+        tuple(sizes), tuple(SumNoise.of({size: many}) for size, many in zip(sizes, siblings, strict=False))
+    )
+    random = np.random.default_rng(5)
+    noisy = np.rint(1 + np.cumsum(rests) + random.normal(0, np.sqrt(sizes[1:]), (12, len(rests))))
+    spread = np.sqrt(np.array(sizes[:-1]) * siblings)
+    sums = np.rint(np.array(rests) + spread * random.normal(size=(12, len(rests))))
+    found = path.evidence_from_above(noisy, sums)
+    for row, above, beside in zip(found, noisy, sums, strict=True):
+        counts = [1, *map(int, above)]
+        areas = [
+            Area(
+                noisy=count,
+                variance=str(variance),
+                siblings=many,
+                siblings_noisy=int(total) if many else None,
+            )
+            for count, variance, many, total in zip(counts, variances, siblings, beside, strict=False)
+        ]
+        areas.append(Area(noisy=counts[-1], variance=str(variances[-1])))
+        own = hierarchy_posterior(areas, prior="1/2").probability
+        assert row == pytest.approx(np.log(own / (1 - own)) - 0.5 / sizes[0], abs=off)
+
+
+def test_drawn_laws_are_within_their_errors_of_the_exact_one() -> None:
+    """Two levels, where the law is known: the mean within 4 of the stated standard errors, which are used."""
+    exact, prior = TwoLevelLaws(5, 2).law(3, 1), Prior(np.array([0.1, 0.5]), np.array([0.9, 0.5]))
+    law = AreaPath((5.0, 2.0), (SumNoise.of({5.0: 3}),)).drawn_law([1], 2000, np.random.default_rng(4))
+    errors = law.standard_error(prior)
+    off = np.abs(law.expected_posterior(prior) - exact.expected_posterior(prior))
+    assert (off < 4 * errors).all()
+    assert (errors < 3e-3).all()
+    assert law.chance_beyond(np.array([0.2])) == pytest.approx(exact.chance_beyond(np.array([0.2])), abs=0.03)
+
+
+def test_many_laws_are_rounded_and_agree(
+    study: tuple[Path, ByHand, RecordsRisk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, _, found = study
+    exact = found.row(ALL_ABOVE)
+    assert found.rounded == 0.0
+    assert exact.errors is not None
+    monkeypatch.setattr(people, "MOST_LAWS", 8)
+    rough = records_risk(None, folder / "records.csv", noisy=folder / "noisy", priors=["1/10"])
+    assert rough.rounded > 0
+    assert "rounded" in " ".join(rough._repr_html_().split())
+    assert rough.row(ALL_ABOVE).drawn.ratio_above == exact.drawn.ratio_above
+    assert rough.row(ALL_ABOVE).mean_posterior == pytest.approx(exact.mean_posterior, rel=0.01)

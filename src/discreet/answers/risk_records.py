@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from functools import partial
 
@@ -49,6 +50,8 @@ _ROWS = (
     Column("mean ratio", "mean_ratio"),
     *(Column(key=f"expected_ratio_above_{Style.BRIEF.quantity(mark)}") for mark in RATIOS),
     *(Column(key=f"expected_posterior_above_{Style.BRIEF.quantity(mark)}") for mark in POSTERIORS),
+    Column(key="standard_error_of_mean_posterior"),
+    Column(key="standard_error_of_expected_ratio_above_2"),
     Column("ratio > 2: expected"),
     Column("drawn"),
     Column("posterior > 1/2: expected"),
@@ -169,13 +172,15 @@ def _row(row: PeopleRisk) -> tuple[object, ...]:
         row.who,
         count_quantity(row.people),
         row.mean_prior,
-        Quantity(row.mean_posterior, Style.CHANCE),
-        _brief(row.mean_ratio),
+        _mean(row.mean_posterior, row.errors and row.errors[0]),
+        _mean(row.mean_ratio, row.errors and row.errors[0] / row.mean_prior),
         *row.ratio_above,
         *row.posterior_above,
-        _expected(row.ratio_above[_TWO]),
+        row.errors and row.errors[0],
+        row.errors and row.errors[1],
+        _expected(row.ratio_above[_TWO], row.errors and row.errors[1]),
         None if drawn is None else count_quantity(drawn.ratio_above[_TWO]),
-        _expected(row.posterior_above[_HALF]),
+        _expected(row.posterior_above[_HALF], row.errors and row.errors[2]),
         None if drawn is None else count_quantity(drawn.posterior_above[_HALF]),
         *(drawn.ratio_above if drawn else (None,) * len(RATIOS)),
         *(drawn.posterior_above if drawn else (None,) * len(POSTERIORS)),
@@ -390,8 +395,24 @@ def _brief(value: float) -> Quantity:
     return Quantity(value, Style.BRIEF, digits=4)
 
 
-def _expected(people: float) -> Quantity | str:
+def _mean(value: float, error: float | None) -> Quantity:
+    """A mean over the noise, in the digits that it has if the noise was drawn."""
+    if error is None:
+        return _brief(value)
+    return Quantity(value, Style.BRIEF, NumberKind.ABOUT, digits=_digits(value, error, most=4))
+
+
+def _digits(value: float, error: float, most: int) -> int:
+    """How many digits of a value two standard errors leave."""
+    return min(max(math.floor(math.log10(value / max(2.0 * error, 1e-300))) + 1, 1), most)
+
+
+def _expected(people: float, error: float | None = None) -> Quantity | str:
     """A number of people expected over the noise."""
+    if error is not None and people >= 0.01:
+        digits = _digits(people, error, most=3)
+        value = float(f"{people:.{digits}g}")  # zeros stand for digits that it does not have
+        return Quantity(value, Style.BRIEF, NumberKind.ABOUT, digits=max(digits, len(f"{value:.0f}")))
     if people >= 100:
         return Quantity(people, Style.COUNT, NumberKind.ABOUT, digits=0)
     return Quantity(people, Style.BRIEF, NumberKind.ABOUT, digits=3) if people >= 0.01 else "below 0.01"
@@ -452,9 +473,16 @@ def _body(found: RecordsRisk) -> Iterator[Part]:
         "Each person is the target once. The adversary of a level knows everyone else in the person's area "
         "there, and sees the noisy count of their cell; all levels together: knows the largest area, and "
         "sees the counts of all levels; with the hierarchy, as in Kazan and Reiter: knows the lowest area, "
-        "and also sees the counts of the area above and of its other parts. Means and “expected” are over "
-        "the noise; “drawn” are the numbers released."
+        "and also sees the counts of the area above and of its other parts; with all levels above: the "
+        "same up to the largest area. Means and “expected” are over the noise, with all levels above over "
+        "draws of it; “drawn” are the numbers released."
     )
+    if found.rounded:
+        yield sentence(
+            "For the means with all levels above, numbers of areas and of people beside are rounded by up to "
+            "{rounded}.",
+            rounded=Quantity(found.rounded, Style.PERCENT, digits=2),
+        )
     for prior in found.priors:
         for who in ("everyone", "uniques"):
             table = rows_table(found, prior, who)

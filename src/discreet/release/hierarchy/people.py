@@ -29,9 +29,11 @@ from discreet.numbers import prior as read_prior
 from discreet.options import RiskingRecords, asked_with
 from discreet.release.admission import Request, admit
 from discreet.release.hierarchy.measurements import read_published
+from discreet.release.hierarchy.paths_above import PathAbove, paths_above, rounded_counts
 from discreet.release.hierarchy.published import Published
 from discreet.release.hierarchy.records import Examined, examine_records
 from discreet.release.tables import arrow, find_output
+from discreet.risk.area_paths import MOST_WIDE, SimulatedLaw
 from discreet.risk.categories import counting_queries, possible_cells
 from discreet.risk.evidence import EvidenceLaw, PresentLaw, evidence_law, evidence_of
 from discreet.risk.odds import Prior
@@ -61,7 +63,15 @@ TOGETHER = "all levels together"
 COLUMN = "column:"
 RATES = ("flat", "population", "area")
 HIERARCHY = "with the hierarchy"
+ALL_ABOVE = "with all levels above"
 ESTIMATED = "after estimation"
+
+EVALUATIONS = 1 << 17
+"""Releases that are drawn to average over the noise of all levels above: shared by the laws."""
+
+FEWEST_DRAWS, MOST_DRAWS, MOST_LAWS, SEED = 64, 1 << 15, 2048, 2020
+ROUNDING = (0.0, 0.1, 0.2, 0.5, 1.0, 3.0)
+"""By how much numbers may be rounded if there were more laws."""
 
 Bools = NDArray[np.bool_]
 
@@ -217,19 +227,19 @@ class _People:
 
 @dataclass
 class _Noisy:
-    """The noisy counts of each group's cell, by kind of area, and the sums over the lowest area's family."""
+    """The noisy counts of each group's cell by kind of area, and their sums over all parts of the area above."""
 
     values: dict[int, Floats]
-    family: Floats | None
+    family: dict[int, Floats]
 
 
-def _read_noisy(shown: Published, query: str, people: _People, areas: list[Integers], lowest: int) -> _Noisy:
+def _read_noisy(shown: Published, query: str, people: _People, areas: list[Integers]) -> _Noisy:
     """Read the measurements once, part by part, and keep what is asked of them."""
     tree, cell = people.tree, people.cell
     values = {kind: np.full(cell.size, np.nan) for kind in range(len(tree.levels))}
     orders = [np.argsort(area, kind="stable") for area in areas]
     sorted_areas = [area[order] for area, order in zip(areas, orders, strict=True)]
-    parents = np.unique(tree.parent[tree.kind == lowest])
+    parents = np.unique(tree.parent[tree.parent >= 0])
     sums = np.zeros((parents.size, people.cells))
     for name, who, rows in shown.source.read(slice(0, tree.size)):
         if name != query:
@@ -239,15 +249,18 @@ def _read_noisy(shown: Published, query: str, people: _People, areas: list[Integ
             some = orders[kind][first:last]
             place = np.searchsorted(who, areas[kind][some])
             values[kind][some] = rows[place, cell[some]]
-        mine = np.flatnonzero(tree.kind[who] == lowest)
-        if mine.size:
-            above = tree.parent[who[mine]]
-            begin = np.flatnonzero(np.diff(above, prepend=-2))
+        above = tree.parent[who]
+        begin = np.flatnonzero(np.diff(above, prepend=-2))  # parts of one area stand together
+        begin = begin[above[begin] >= 0]
+        if begin.size:
+            start = int(begin[0])
             at = np.searchsorted(parents, above[begin])
-            sums[at] += np.add.reduceat(rows[mine], begin, axis=0)
-    family = np.full(cell.size, np.nan)
-    seen = areas[lowest] >= 0
-    family[seen] = sums[np.searchsorted(parents, tree.parent[areas[lowest][seen]]), cell[seen]]
+            np.add.at(sums, at, np.add.reduceat(rows[start:], begin - start, axis=0))
+    family = {}
+    for kind, area in enumerate(areas):
+        above = np.where(area >= 0, tree.parent[area], -1)
+        row = np.minimum(np.searchsorted(parents, above), parents.size - 1)
+        family[kind] = np.where(above >= 0, sums[row, cell] if parents.size else np.nan, np.nan)
     return _Noisy(values, family)
 
 
@@ -263,6 +276,33 @@ class _LawsOnDemand(Sequence[PresentLaw]):
     def __getitem__(self, place: int) -> PresentLaw:  # type: ignore[override]
         siblings, rest = self._pairs[place]
         return self._laws.law(int(siblings), int(rest))
+
+
+def _simulated(
+    paths: Mapping[int, PathAbove], of: Integers, rests: Integers, people: Integers
+) -> tuple[list[SimulatedLaw], Integers, float]:
+    """The laws of the evidence by path and others in the siblings, drawn, and which of them each group has.
+
+    If there are too many, numbers of areas and of others are rounded: by how much at most is said.
+    """
+    for tolerance in ROUNDING:
+        alike: dict[object, int] = {}
+        same = {place: alike.setdefault(path.rounded(tolerance), place) for place, path in paths.items()}
+        shape = np.array([same.get(place, -1) for place in range(max(paths) + 1)])[of]
+        near = rounded_counts(rests, tolerance)
+        law = shape
+        for column in near.T:
+            _, law = np.unique(law * (int(column.max()) + 1) + column, return_inverse=True)
+        distinct, first, law = np.unique(law, return_index=True, return_inverse=True)
+        if distinct.size <= MOST_LAWS:
+            break
+    share = np.bincount(law.ravel(), people) / people.sum()  # half for each law alike, half by its people
+    draws = np.clip(EVALUATIONS / 2 * (share + 1 / distinct.size), FEWEST_DRAWS, MOST_DRAWS).astype(np.int64)
+    random, laws = np.random.default_rng(SEED), []
+    for place, many in zip(first.tolist(), draws.tolist(), strict=True):
+        path = paths[int(shape[place])]
+        laws.append(path.areas.drawn_law(near[place, : len(path.beside)].tolist(), many, random))
+    return laws, law.ravel().astype(np.int64), tolerance
 
 
 class _Study:
@@ -288,13 +328,15 @@ class _Study:
         self.lowest = self.kinds[-1]
         self.laws: TwoLevelLaws | None = None
         self.siblings = 0  # what most groups of people have
+        self.rounded = 0.0  # numbers of areas and others, by how much at most
         self.areas = people.above()
         self.count = {kind: people.counted(self.areas[kind]) for kind in kinds}
-        self.noisy = None if shown is None else _read_noisy(shown, query, people, self.areas, self.lowest)
+        self.noisy = None if shown is None else _read_noisy(shown, query, people, self.areas)
 
     def result(self, priors: Sequence[Number], level: str | None, *, estimates: bool) -> RecordsRisk:
         """Ask every adversary, for every prior."""
         sights = [*self._levels(), *self._together(), *self._hierarchy()]
+        sights += self._all_above(sights)
         sights += self._estimates() if estimates else []
         rows: list[PeopleRisk] = []
         sizes: list[SizeRisk] = []
@@ -346,6 +388,7 @@ class _Study:
             is_rehearsal=self.shown is not None and self.shown.marked,
             certain=certain,
             variances=tuple(self.noise[kind].true_variance() for kind in self.kinds),
+            rounded=self.rounded,
             histograms=tuple(histograms),
             areas=tuple(areas),
             curves=tuple(curves),
@@ -418,15 +461,58 @@ class _Study:
         law[seen] = of.ravel()
         every = _LawsOnDemand(laws, pairs)
         drawn = None
-        if self.noisy is not None and self.noisy.family is not None:
+        if self.noisy is not None:
             drawn = np.full(area.size, np.nan)
             known = (self.count[lowest] - 1)[seen]
             own, group = (self.noisy.values[kind][seen] for kind in (lowest, upper))
             drawn[seen] = laws.evidence(
-                own - known, group - known, self.noisy.family[seen] - own, siblings[seen]
+                own - known, group - known, self.noisy.family[lowest][seen] - own, siblings[seen]
             )
         unique = self.count[lowest] == 1
         return [Sight(HIERARCHY, "hierarchy", every, law, unique, drawn)]
+
+    def _all_above(self, others: Sequence[Sight]) -> list[Sight]:
+        """As with the hierarchy, but all areas above are seen, with their other parts, merged or not."""
+        unit = self.people.unit
+        if len(self.kinds) < 2:
+            return []
+        if not all(isinstance(noise, DiscreteGaussian) for noise in self.noise.values()):
+            self.left_out.append((ALL_ABOVE, "needs discrete Gaussian noise"))
+            return []
+        sizes = {kind: float(noise.size) for kind, noise in self.noise.items()}
+        of, every = paths_above(self.tree, sizes)
+        of = of[unit]
+        paths = {int(place): every[place] for place in np.unique(of)}
+        told = [one for one in others if one.kind == "hierarchy"]
+        if max(len(path.kinds) for path in paths.values()) < 3 and told and (told[0].law >= 0).all():
+            return []  # the two levels are all there are
+        if max(path.areas.width for path in paths.values()) > MOST_WIDE:
+            self.left_out.append((ALL_ABOVE, "needs noise that is less wide"))
+            return []
+        drawn = None if self.noisy is None else np.full(unit.size, np.nan)
+        unique, order = np.zeros(unit.size, dtype=np.bool_), np.argsort(of, kind="stable")
+        rests = np.zeros((unit.size, max(len(path.beside) for path in paths.values())), dtype=np.int64)
+        edges = np.searchsorted(of[order], [*paths, self.tree.size])
+        for (path, start), stop in zip(zip(paths.values(), edges, strict=False), edges[1:], strict=True):
+            mine = order[start:stop]
+            counts = np.column_stack([self.count[kind][mine] for kind in path.kinds])
+            unique[mine] = counts[:, 0] == 1
+            rests[mine, : len(path.beside)] = np.minimum(np.diff(counts, axis=1), path.areas.far())
+            if drawn is not None:
+                drawn[mine] = self._seen_above(path, mine, counts[:, 0] - 1)
+        laws, law, self.rounded = _simulated(paths, of, rests, self.people.people)
+        return [Sight(ALL_ABOVE, "above", laws, law, unique, drawn)]
+
+    def _seen_above(self, path: PathAbove, mine: Integers, known: Integers) -> Floats:
+        """The evidence of the numbers drawn, of the lowest area and of all above it."""
+        assert self.noisy is not None
+        noisy = np.column_stack([self.noisy.values[kind][mine] for kind in path.kinds])
+        family = np.column_stack([self.noisy.family[kind][mine] for kind in path.kinds])[:, :-1]
+        seen = np.array([one is not None and one.count > 0 for one in path.beside], dtype=np.bool_)
+        sums = np.where(seen, family - noisy[:, :-1], 0.0)
+        noisy = noisy - known[:, None]
+        own = (noisy[:, 0] - 0.5) / path.variances[0]
+        return np.asarray(own + path.areas.evidence_from_above(noisy[:, 1:], sums))
 
     def _estimates(self) -> list[Sight]:
         """As of each level, with the variances of the best estimates from all queries of the release."""
