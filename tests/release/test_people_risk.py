@@ -19,7 +19,7 @@ from discreet.budget.noise_table import noises
 from discreet.errors import InputError
 from discreet.estimation import accuracy
 from discreet.noise import DiscreteGaussian
-from discreet.release import measure
+from discreet.release import estimate, measure
 from discreet.release.hierarchy import people
 from discreet.release.hierarchy.layout import read_tree
 from discreet.release.hierarchy.people import ALL_ABOVE, HIERARCHY, TOGETHER, records_risk
@@ -225,6 +225,27 @@ def test_the_variance_after_estimation_goes_into_the_posterior(
     own = expected_posterior(variance=best.sd("Land", "detailed") ** 2, prior="1/10")
     assert row.mean_posterior == pytest.approx(own, rel=1e-6)
     assert row.mean_posterior > found.row("Land").mean_posterior
+
+
+def test_estimates_of_the_numbers_drawn_go_into_the_posterior(
+    study: tuple[Path, ByHand, RecordsRisk],
+) -> None:
+    """The written estimates and their standard deviations, for every person, by the one-count posterior."""
+    folder, hand, found = study
+    table = estimate(folder / "noisy").to_arrow().to_pylist()
+    best = {(one["unit"], one["cell"]): one for one in table if one["query"] == "detailed"}
+    assert found.each is not None
+    for level in VARIANCES:
+        risk = found.each.risks["1/10", f"{level}, after estimation"]
+        for place, (unit, cell) in enumerate(hand.people):
+            area = {"Block": unit, "County": hand.parent[unit], "Land": "L"}[level]
+            off = best[area, cell]["estimate"] - (hand.count[area, cell] - 1)
+            odds = np.exp((off - 0.5) / best[area, cell]["sd"] ** 2) / 9
+            own = odds / (1 + odds)
+            assert risk.drawn_posterior[found.each.group[place]] == pytest.approx(own, rel=1e-6)
+    row = found.row("Block, after estimation").drawn
+    assert row is not None
+    assert row.mean_ratio != pytest.approx(found.row("Block").drawn.mean_ratio, rel=1e-3)
 
 
 def test_merged_levels_are_levels_of_their_own(tmp_path: Path) -> None:

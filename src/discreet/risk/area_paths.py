@@ -47,7 +47,7 @@ _MOST_NATS = 2000.0
 
 @dataclass(frozen=True, slots=True)
 class AreaPath:
-    """Areas from the lowest up: the variances of their noise, and the noise of the sum of each one's siblings.
+    """Areas from the lowest up: the variances of their noise, and the noise of each sum of siblings.
 
     `beside[j]` is that of area j inside area j + 1: an empty one if it has no siblings, None if their counts
     are not seen.
@@ -275,11 +275,12 @@ class SimulatedLaw(AddedLaw):
         means = np.zeros((nodes.size, self.values.size))
         for value, chance in zip(self.own.values, self.own.present, strict=True):
             means += chance * Prior(chances, 1.0 - chances).posterior(self.values + value)
-        return np.interp(odds, nodes, means.std(axis=1, ddof=1) / math.sqrt(self.values.size))
+        errors = means.std(axis=1, ddof=1) / math.sqrt(self.values.size)
+        return np.asarray(np.interp(odds, nodes, errors), dtype=np.float64)
 
 
 def _is_free(beside: SumNoise | None, variance: float) -> bool:
-    """Whether a sum over all rests is one of two Gaussian laws: the siblings' and another of some variance."""
+    """Whether a sum over all rests is that of two Gaussian laws, the siblings' and one of some variance."""
     if beside is None or not beside.count or not beside.is_single:
         return False
     return beside.variance * variance / (beside.variance + variance) >= _SMOOTH
@@ -305,7 +306,7 @@ def _drawn(noise: SumNoise, draws: int, random: np.random.Generator) -> Floats:
     if not noise.count:
         return np.zeros(draws)
     reach = math.ceil(9.0 * math.sqrt(noise.variance)) + 2
-    places = np.arange(-reach, reach + 1)
+    places: Floats = np.arange(-reach, reach + 1.0)
     below = np.cumsum(np.exp(noise.log_pmf(places)))
     chances = (random.permutation(draws) + random.random(draws)) / draws * below[-1]
-    return places[np.minimum(np.searchsorted(below, chances), places.size - 1)].astype(np.float64)
+    return np.asarray(places[np.minimum(np.searchsorted(below, chances), places.size - 1)])

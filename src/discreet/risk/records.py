@@ -423,9 +423,9 @@ def group_risk(sight: Sight, prior: Prior) -> GroupRisk:
         marks += [evidence_for_posterior(one, mark) for mark in POSTERIORS]
         above[:, mine] = law.chance_beyond(np.array(marks))[:, of]
         if errors is not None and isinstance(law, SimulatedLaw):
-            chances = above[[RATIOS.index(2.0), len(RATIOS) + POSTERIORS.index(0.5)]][:, mine]
+            often = above[[RATIOS.index(2.0), len(RATIOS) + POSTERIORS.index(0.5)]][:, mine]
             errors[0, mine] = law.standard_error(one)[of]
-            errors[1:, mine] = np.sqrt(np.maximum(chances * (1.0 - chances), 0.0) / law.values.size)
+            errors[1:, mine] = np.sqrt(np.maximum(often * (1.0 - often), 0.0) / law.values.size)
     none = np.full(many, np.nan)
     seen = none if sight.drawn is None else np.where(sight.law >= 0, prior.posterior(sight.drawn), np.nan)
     ratio = none if sight.drawn is None else np.where(sight.law >= 0, prior.ratio(sight.drawn), np.nan)

@@ -20,6 +20,7 @@ from discreet.budget import Release, load_file
 from discreet.budget.noise_table import noises
 from discreet.budget.variables import COUNT
 from discreet.errors import InputError
+from discreet.estimation.estimates import Estimates
 from discreet.estimation.intervals import View
 from discreet.estimation.model import Model, told_by_level
 from discreet.estimation.tables import detailed_cells
@@ -28,6 +29,7 @@ from discreet.noise import DiscreteGaussian, Noise
 from discreet.numbers import prior as read_prior
 from discreet.options import RiskingRecords, asked_with
 from discreet.release.admission import Request, admit
+from discreet.release.hierarchy.joint_estimates import JointEstimates
 from discreet.release.hierarchy.measurements import read_published
 from discreet.release.hierarchy.paths_above import PathAbove, paths_above, rounded_counts
 from discreet.release.hierarchy.published import Published
@@ -227,7 +229,7 @@ class _People:
 
 @dataclass
 class _Noisy:
-    """The noisy counts of each group's cell by kind of area, and their sums over all parts of the area above."""
+    """The noisy counts of each group's cell by kind of area, and their sums over all parts of its parent."""
 
     values: dict[int, Floats]
     family: dict[int, Floats]
@@ -515,15 +517,11 @@ class _Study:
         return np.asarray(own + path.areas.evidence_from_above(noisy[:, 1:], sums))
 
     def _estimates(self) -> list[Sight]:
-        """As of each level, with the variances of the best estimates from all queries of the release."""
-        release, tree = self.release, self.tree
-        shape, node = tree.folded()
-        model = Model(release.attributes, list(dict.fromkeys(self._queries())))
-        told = told_by_level(release, tree.levels)
-        view = View(model, shape, told, model.solve(shape, told))
-        classes = model.projection(self.query).classes[self.people.cell]
-        variances = view.variances(self.query, np.arange(shape.size))
-        open_cells = view.undetermined(self.query, np.arange(shape.size))
+        """As of each level, from the best estimates of all queries of the release: variances and numbers."""
+        view, node, made = self._best()
+        classes = view.model.projection(self.query).classes[self.people.cell]
+        variances = view.variances(self.query, np.arange(view.shape.size))
+        open_cells = view.undetermined(self.query, np.arange(view.shape.size))
         found = []
         for kind in self.kinds:
             area = self.areas[kind]
@@ -534,14 +532,43 @@ class _Study:
             usable = distinct >= 1e-4
             laws = [EvidenceLaw.of_noise(DiscreteGaussian(Fraction(v))) for v in distinct[usable].tolist()]
             law = np.where(usable[of.ravel()], (np.cumsum(usable) - 1)[of.ravel()], -1)
-            name = f"{tree.levels[kind]}, {ESTIMATED}"
+            drawn = None
+            if made is not None:
+                off = self._estimated(made, area) - (self.count[kind] - 1)
+                drawn = np.where(law >= 0, (off - 0.5) / np.where(law >= 0, own, 1.0), np.nan)
+            name = f"{self.tree.levels[kind]}, {ESTIMATED}"
             sizes = tuple(distinct[usable].tolist())
             unique = self.count[kind] == 1
-            found.append(Sight(name, "estimates", laws, law.astype(np.int64), unique, None, sizes))
+            found.append(Sight(name, "estimates", laws, law.astype(np.int64), unique, drawn, sizes))
         return found
 
-    def _queries(self) -> list[str]:
-        return [query.name for level in self.release.levels for query in level.queries]
+    def _best(self) -> tuple[View, Integers, Estimates | None]:
+        """The covariances of the best estimates, the node of each area, and the estimates of what was drawn.
+
+        Counts that were published without noise are known to whoever reads the numbers drawn.
+        """
+        if self.shown is not None:
+            made = JointEstimates.of([self.shown]).groups[0].estimates
+            return made.view, made.node, made
+        release, tree = self.release, self.tree
+        shape, node = tree.folded()
+        queries = dict.fromkeys(query.name for level in release.levels for query in level.queries)
+        model, told = Model(release.attributes, list(queries)), told_by_level(release, tree.levels)
+        return View(model, shape, told, model.solve(shape, told)), node, None
+
+    def _estimated(self, made: Estimates, area: Integers) -> Floats:
+        """The estimates of each group's cell in an area of one kind; nan where there is none."""
+        found, order = np.full(area.size, np.nan), np.argsort(area, kind="stable")
+        order = order[np.searchsorted(area[order], 0) :]
+        units, first = np.unique(area[order], return_index=True)
+        step = max(1, (1 << 21) // max(made.width, 1))
+        for start in range(0, units.size, step):
+            some = units[start : start + step]
+            stop = first[start + step] if start + step < units.size else order.size
+            mine = order[first[start] : stop]
+            rows = made.at(some).values(self.query)
+            found[mine] = rows[np.searchsorted(some, area[mine]), self.people.cell[mine]]
+        return found
 
     def _curves(self, label: str, chance: float) -> list[RiskCurve]:
         """The paper's figures for the noise and the areas of this release, and one prior for all."""
