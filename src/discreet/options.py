@@ -429,6 +429,14 @@ class RiskingRecords:
     estimates: Annotated[
         bool, Option("Also with what a reader knows after combining all queries, and their estimates.")
     ] = False
+    example: Annotated[
+        int | None,
+        Option(
+            "With --noisy: the row of the person whose counts and posteriors are shown. Default: one who is "
+            "unique, whom the hierarchy tells most about.",
+            "ROW",
+        ),
+    ] = None
     geocodes: Geocodes = None
     input: RecordInput = None
     id: Identifier = None

@@ -674,3 +674,54 @@ def test_many_laws_are_rounded_and_agree(
     assert "rounded" in " ".join(rough._repr_html_().split())
     assert rough.row(ALL_ABOVE).drawn.ratio_above == exact.drawn.ratio_above
     assert rough.row(ALL_ABOVE).mean_posterior == pytest.approx(exact.mean_posterior, rel=0.01)
+
+
+# -- the paper's Tables 6 to 8 and Figure 4 ------------------------------------------------------------------
+
+
+def test_one_person_as_in_the_tables_of_the_paper(study: tuple[Path, ByHand, RecordsRisk]) -> None:
+    folder, hand, found = study
+    one = found.examples[0]
+    unit, cell = hand.people[one.record - 1]
+    others, group = hand.siblings(unit), hand.parent[unit]
+    assert one.areas == (unit, group)
+    assert one.counts[:2] == (hand.count[unit, cell], hand.count[group, cell])
+    assert one.counts[2] == sum(hand.count[other, cell] for other in others)
+    assert one.noisy == (
+        hand.noisy[unit, cell],
+        hand.noisy[group, cell],
+        sum(hand.noisy[other, cell] for other in others),
+    )
+    assert one.posterior == pytest.approx(hand.hierarchy(unit, cell, "1/10"), rel=1e-12)
+    assert sum(chance for _, chance in one.group) == pytest.approx(1, abs=1e-3)
+    assert one.counts[0] == 1  # somebody is unique there
+    row = next(place for place, (_, name) in enumerate(hand.people, 1) if name != cell)
+    chosen = records_risk(None, folder / "records.csv", noisy=folder / "noisy", example=row)
+    assert (chosen.examples[0].record, chosen.examples[0].areas[0]) == (row, hand.people[row - 1][0])
+    for wrong in (0, 151):
+        with pytest.raises(InputError, match=f"example is {wrong}; it must be the row of a record"):
+            records_risk(None, folder / "records.csv", noisy=folder / "noisy", example=wrong)
+    with pytest.raises(InputError, match="an example needs the numbers drawn"):
+        records_risk(
+            load_file(folder / "release.toml"),
+            folder / "records.csv",
+            units=folder / "units.csv",
+            example=1,
+        )
+
+
+def test_decisions_are_those_of_the_posterior_one_half(study: tuple[Path, ByHand, RecordsRisk]) -> None:
+    """Every tile by the posterior at its threshold and one below; how often they change by a sum of tiles."""
+    one = study[2].decisions[0]
+    two = TwoLevels(variance=("5", "4"), siblings=one.siblings, prior="1/10")
+    z, y = one.group[:, None], one.others
+    assert (two.probability(one.thresholds, z, y) > 0.5).all()
+    assert (two.probability(one.thresholds - 1, z, y) <= 0.5 + 1e-9).all()
+    (x, px), (all_z, pz), (all_y, py) = two.grid(block=1, group=1)
+    weights = px[:, None, None] * pz[np.isin(all_z, one.group)][:, None] * py[np.isin(all_y, one.others)]
+    after, before = x[:, None, None] >= one.thresholds, (x >= one.alone)[:, None, None]
+    assert one.to_yes == pytest.approx(float(weights[after & ~before].sum()), rel=1e-9)
+    assert one.to_no == pytest.approx(float(weights[~after & before].sum()), rel=1e-9)
+    assert one.inside == pytest.approx(float(weights.sum()), rel=1e-9)
+    assert posterior(one.alone, variance=5, prior="1/10", known=0) > 0.5
+    assert posterior(one.alone - 1, variance=5, prior="1/10", known=0) <= 0.5

@@ -31,6 +31,12 @@ from discreet.answers.figure import (
     points,
 )
 from discreet.answers.quantity import NumberKind, Quantity, Style, count_quantity
+from discreet.answers.record_example import (
+    decisions_picture,
+    decisions_table,
+    example_parts,
+    examples_table,
+)
 from discreet.budget.level_names import level_name
 from discreet.errors import InputError
 from discreet.release.rehearsal import NOT_PRIVATE
@@ -119,6 +125,8 @@ def records_answer(found: RecordsRisk) -> Answer:
         "sizes": sizes_table(found),
         "published": offs_table(found),
         "curves": curves_table(found),
+        "examples": examples_table(found),
+        "decisions": decisions_table(found),
     }
     lowest = found.row(found.levels[-1])
     facts = [
@@ -143,6 +151,8 @@ def records_answer(found: RecordsRisk) -> Answer:
             "sizes": sizes_table(found),
             "published": offs_table(found),
             "curves": curves_table(found),
+            "examples": examples_table(found),
+            "decisions": decisions_table(found),
             "areas": areas_table(found),
         },
         command=f"discreet risk records {found.release}",
@@ -150,6 +160,7 @@ def records_answer(found: RecordsRisk) -> Answer:
         figures={
             "ratios": partial(people_by_ratio, found),
             **({"curves": partial(curves_picture, found)} if found.curves else {}),
+            **({"decisions": partial(decisions_picture, found)} if found.decisions else {}),
         },
     )
 
@@ -240,9 +251,9 @@ def curves_table(found: RecordsRisk) -> AnswerTable:
 
 
 def curves_picture(found: RecordsRisk) -> Picture:
-    """Return what each published count tells, and the risk against noise and others: Figures 1 to 3, 5 and 6.
+    """Return what each published count tells, and the risk against noise and others: Figures 1 to 3, 5, 6.
 
-    The paper's Figure 4 shows the decisions of single releases, and has no place here.
+    Figure 4 is a picture of its own (`discreet.answers.record_example`).
     """
     priors = list(dict.fromkeys(one.prior for one in found.curves))[:PLACES]
     lowest = level_name(found.levels[-1])
@@ -412,7 +423,9 @@ def _expected(people: float, error: float | None = None) -> Quantity | str:
     if error is not None and people >= 0.01:
         digits = _digits(people, error, most=3)
         value = float(f"{people:.{digits}g}")  # zeros stand for digits that it does not have
-        return Quantity(value, Style.BRIEF, NumberKind.ABOUT, digits=max(digits, len(f"{value:.0f}")))
+        if value >= 10.0**digits or value >= 1000:
+            return Quantity(value, Style.COUNT, NumberKind.ABOUT, digits=0)
+        return Quantity(value, Style.BRIEF, NumberKind.ABOUT, digits=digits)
     if people >= 100:
         return Quantity(people, Style.COUNT, NumberKind.ABOUT, digits=0)
     return Quantity(people, Style.BRIEF, NumberKind.ABOUT, digits=3) if people >= 0.01 else "below 0.01"
@@ -454,10 +467,17 @@ def _sentence(found: RecordsRisk, row: PeopleRisk) -> Sentence:
     )
 
 
+def _headline(found: RecordsRisk, prior: str) -> Paragraph:
+    text = str(_sentence(found, found.row(found.levels[-1], prior=prior)))
+    return Paragraph(f"{text[:1].upper()}{text[1:]}.", role="headline")
+
+
 def _body(found: RecordsRisk) -> Iterator[Part]:
     yield Paragraph(CONFIDENTIAL, role="warning")
     if found.is_rehearsal:
         yield Paragraph(f"The numbers drawn are those of a rehearsal: {NOT_PRIVATE}.", role="warning")
+    yield ""
+    yield from (_headline(found, prior) for prior in found.priors)
     yield ""
     yield sentence(
         "{release}: {people} people in the {cells} cells of query {query}; {uniques} are alone in their cell "
@@ -481,7 +501,7 @@ def _body(found: RecordsRisk) -> Iterator[Part]:
         yield sentence(
             "For the means with all levels above, numbers of areas and of people beside are rounded by up to "
             "{rounded}.",
-            rounded=Quantity(found.rounded, Style.PERCENT, digits=2),
+            rounded=Quantity(found.rounded, Style.PERCENT, digits=0),
         )
     for prior in found.priors:
         for who in ("everyone", "uniques"):
@@ -491,13 +511,10 @@ def _body(found: RecordsRisk) -> Iterator[Part]:
             yield ""
             yield f"Prior {prior}, {'everyone' if who == 'everyone' else 'those unique in that area'}:"
             yield table
-        row = found.row(found.levels[-1], prior=prior)
-        yield ""
-        text = str(_sentence(found, row))
-        yield Paragraph(f"{text[:1].upper()}{text[1:]}.")
     yield ""
     yield f"By how many people share the cell in the {_level(found)}, prior {found.priors[0]}:"
     yield sizes_table(found, found.priors[0])
+    yield from example_parts(found)
     if found.certain:
         yield sentence(
             "For {people} people one of the priors leaves no doubt: everyone among whom it is taken has the "

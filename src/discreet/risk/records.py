@@ -41,6 +41,7 @@ from discreet.risk.two_levels import TwoLevels, reach
 
 if TYPE_CHECKING:
     from discreet.risk.record_curves import RiskCurve
+    from discreet.risk.record_example import DecisionMap, ExamplePerson
 
 RATIOS = (1.5, 2.0, 5.0, 10.0)
 """Ratios of posterior to prior above which people are counted."""
@@ -239,6 +240,8 @@ class RecordsRisk(Summarised):
     histograms: tuple[RatioHistogram, ...] = field(default=(), repr=False, compare=False)
     areas: tuple[AreaRisk, ...] = field(default=(), repr=False, compare=False)
     curves: tuple[RiskCurve, ...] = field(default=(), repr=False, compare=False)
+    examples: tuple[ExamplePerson, ...] = field(default=(), repr=False, compare=False)
+    decisions: tuple[DecisionMap, ...] = field(default=(), repr=False, compare=False)
     each: EachPerson | None = field(default=None, repr=False, compare=False)
 
     def row(self, adversary: str, *, prior: str | None = None, who: str = "everyone") -> PeopleRisk:

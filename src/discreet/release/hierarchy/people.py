@@ -40,6 +40,7 @@ from discreet.risk.categories import counting_queries, possible_cells
 from discreet.risk.evidence import EvidenceLaw, PresentLaw, evidence_law, evidence_of
 from discreet.risk.odds import Prior
 from discreet.risk.record_curves import RiskCurve, group_curve, noise_curve, rest_curve
+from discreet.risk.record_example import DecisionMap, ExamplePerson, decision_map, example_person
 from discreet.risk.records import (
     MOST_OUTCOMES,
     AreaRisk,
@@ -113,7 +114,7 @@ def records_risk(asked: RiskingRecords) -> RecordsRisk:
     people = _People.grouped(release, query, found, columns)
     shown = None if asked.noisy is None else _drawn(Path(asked.noisy), release, units, people.tree)
     return _Study(release, query, people, shown).result(
-        asked.priors, asked.prior_level, estimates=asked.estimates
+        asked.priors, asked.prior_level, estimates=asked.estimates, example=asked.example
     )
 
 
@@ -335,8 +336,10 @@ class _Study:
         self.count = {kind: people.counted(self.areas[kind]) for kind in kinds}
         self.noisy = None if shown is None else _read_noisy(shown, query, people, self.areas)
 
-    def result(self, priors: Sequence[Number], level: str | None, *, estimates: bool) -> RecordsRisk:
-        """Ask every adversary, for every prior."""
+    def result(
+        self, priors: Sequence[Number], level: str | None, *, estimates: bool, example: int | None
+    ) -> RecordsRisk:
+        """Ask every adversary, for every prior; `example` is the row of the person to look at."""
         sights = [*self._levels(), *self._together(), *self._hierarchy()]
         sights += self._all_above(sights)
         sights += self._estimates() if estimates else []
@@ -347,6 +350,8 @@ class _Study:
         histograms, areas = [], []
         each: dict[tuple[str, str], GroupRisk] = {}
         own: dict[str, Floats] = {}
+        examples: list[ExamplePerson] = []
+        maps: list[DecisionMap] = []
         people, certain = self.people.people, 0
         for given in priors:
             label, prior = self._prior(given, level)
@@ -369,8 +374,10 @@ class _Study:
             if self.noisy is not None:
                 off = self.noisy.values[self.lowest] - (self.count[self.lowest] - 1)
             offs += off_rows(label, self.noise[self.lowest], prior, off, people)
+            examples += self._example(label, prior, each, example)
             if np.ptp(prior.present) == 0 and not certain:
                 curves += self._curves(label, float(prior.present[0]))
+                maps += self._decisions(label, Fraction(float(prior.present[0])))
         together = self.people.counted(self.people.unit)
         names = tuple(self.tree.names.to_pylist())
         persons = EachPerson(self.people.record, self.people.of, self.people.unit, names, together, own, each)
@@ -394,6 +401,8 @@ class _Study:
             histograms=tuple(histograms),
             areas=tuple(areas),
             curves=tuple(curves),
+            examples=tuple(examples),
+            decisions=tuple(maps),
             each=persons,
         )
 
@@ -577,6 +586,58 @@ class _Study:
             found.append(rest_curve(label, self.laws, self.siblings, chance))
             found.append(group_curve(label, self.laws, self.siblings, chance))
         return found
+
+    def _decisions(self, label: str, chance: Fraction) -> list[DecisionMap]:
+        """Figure 4, for the number of siblings that most have."""
+        if self.laws is None or not self.siblings:
+            return []
+        found = decision_map(label, chance, self.laws.variances, self.siblings)
+        return [] if found is None else [found]
+
+    def _example(
+        self, label: str, prior: Prior, each: Mapping[tuple[str, str], GroupRisk], row: int | None
+    ) -> list[ExamplePerson]:
+        """Tables 6 to 8: whom the hierarchy tells most about, of those unique in both areas, if any are."""
+        if self.noisy is None or self.laws is None:
+            if row is not None:
+                why = "the numbers drawn (--noisy)" if self.noisy is None else "two levels that ask the query"
+                raise InputError(f"an example needs {why}")
+            return []
+        lowest, known = self.lowest, each[label, HIERARCHY].drawn_ratio
+        area = self.areas[lowest]
+        above = np.where(area >= 0, self.tree.parent[area], -1)
+        upper = int(self.tree.kind[above[~np.isnan(known)][0]])
+        if row is not None:
+            places = np.flatnonzero(self.people.record == row - 1)
+            if not places.size or np.isnan(known[self.people.of[places[0]]]):
+                raise InputError(
+                    f"example is {row}; it must be the row of a record that counts, in a lowest area with "
+                    "one area of the next level above it"
+                )
+            chosen = int(self.people.of[places[0]])
+        else:
+            unique = [self.count[kind] == 1 for kind in (lowest, upper)]
+            rank = unique[0].astype(np.int64) + (unique[0] & unique[1])
+            order = np.lexsort((np.nan_to_num(known, nan=-1.0), np.where(np.isnan(known), -1, rank)))
+            chosen = int(order[-1])
+            row = int(self.people.record[np.flatnonzero(self.people.of == chosen)[0]]) + 1
+        here, over = (int(self.count[kind][chosen]) for kind in (lowest, upper))
+        drawn = [int(self.noisy.values[kind][chosen]) for kind in (lowest, upper)]
+        names = [str(self.tree.names[int(unit)].as_py()) for unit in (area[chosen], above[chosen])]
+        all_above = each.get((label, ALL_ABOVE))
+        return [
+            example_person(
+                label,
+                float(prior.present[chosen]),
+                record=row,
+                areas=(names[0], names[1]),
+                siblings=int(np.count_nonzero(self.tree.parent == above[chosen])) - 1,
+                variances=self.laws.variances,
+                counts=(here, over, over - here),
+                noisy=(drawn[0], drawn[1], int(self.noisy.family[lowest][chosen]) - drawn[0]),
+                above=None if all_above is None else float(all_above.drawn_posterior[chosen]),
+            )
+        ]
 
     # -- priors and areas --------------------------------------------------------------------------------
 
