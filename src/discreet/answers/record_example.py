@@ -88,6 +88,7 @@ def decisions_picture(found: RecordsRisk) -> Picture:
         tuple(panels),
         f"As Figure 4: the {lowest} count, less known, from which “present” is said – CONFIDENTIAL",
         across=min(2, len(panels)),
+        size=(4.6 * min(2, len(panels)), 3.8 * ((len(panels) + 1) // 2)),
     )
 
 
@@ -135,8 +136,8 @@ def _person(found: RecordsRisk, one: ExamplePerson) -> Iterator[Part]:
 def _changes(found: RecordsRisk, one: DecisionMap) -> Sentence:
     return sentence(
         "Of all releases of someone unique in both areas ({siblings} siblings, prior {prior}) the hierarchy "
-        "turns the decision to “present” in {yes}, and to “absent” in {no}, as Figure 4 shows; the picture has "
-        "{inside} of them.",
+        "turns the decision to “present” in {yes}, and to “absent” in {no}, as Figure 4 shows; the picture "
+        "has {inside} of them.",
         siblings=count_quantity(one.siblings),
         prior=one.prior,
         yes=_share(one.to_yes),
