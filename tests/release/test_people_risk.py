@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from discreet.answers.risk_table import table_risk_answer
 from discreet.budget import Release, load_file
 from discreet.budget.noise_table import noises
 from discreet.errors import InputError
@@ -32,6 +33,7 @@ from discreet.risk import (
     hierarchy_posterior,
     joint_posterior,
     posterior,
+    table_risk,
 )
 from discreet.risk.area_paths import AreaPath
 from discreet.risk.odds import Prior
@@ -725,3 +727,26 @@ def test_decisions_are_those_of_the_posterior_one_half(study: tuple[Path, ByHand
     assert one.inside == pytest.approx(float(weights.sum()), rel=1e-9)
     assert posterior(one.alone, variance=5, prior="1/10", known=0) > 0.5
     assert posterior(one.alone - 1, variance=5, prior="1/10", known=0) <= 0.5
+
+
+def test_a_table_of_the_same_counts_tells_the_same_of_its_people(
+    study: tuple[Path, ByHand, RecordsRisk], tmp_path: Path
+) -> None:
+    """`risk table` with known counts and a prior in each row: the people of `risk records`, by area."""
+    _, hand, found = study
+    total: Counter[str] = Counter(hand.parent[unit] for unit, _ in hand.people)
+    lines = ["level,value,variance,others,chance"]
+    for unit, cell in dict.fromkeys(hand.people):
+        chance = Fraction(hand.count[hand.parent[unit], cell], total[hand.parent[unit]])
+        lines.append(f"Block,{hand.noisy[unit, cell]},5,{hand.count[unit, cell] - 1},{float(chance)!r}")
+    (tmp_path / "table.csv").write_text("\n".join(lines) + "\n")
+    table = table_risk(tmp_path / "table.csv", prior_column="chance", known_column="others")
+    own, row = table.total.drawn, found.row("Block", prior="area").drawn
+    assert own is not None
+    assert row is not None
+    assert table.total.people == found.people
+    assert (own.ratio_above, own.posterior_above) == (row.ratio_above, row.posterior_above)
+    assert own.mean_posterior == pytest.approx(row.mean_posterior, rel=1e-12)
+    assert own.mean_ratio == pytest.approx(row.mean_ratio, rel=1e-12)
+    assert (own.largest_ratio, *own.quantiles) == pytest.approx((row.largest_ratio, *row.quantiles))
+    assert any(str(part).startswith("Of 150 people counted") for part in table_risk_answer(table).body)
