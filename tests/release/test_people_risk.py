@@ -750,3 +750,13 @@ def test_a_table_of_the_same_counts_tells_the_same_of_its_people(
     assert own.mean_ratio == pytest.approx(row.mean_ratio, rel=1e-12)
     assert (own.largest_ratio, *own.quantiles) == pytest.approx((row.largest_ratio, *row.quantiles))
     assert any(str(part).startswith("Of 150 people counted") for part in table_risk_answer(table).body)
+
+
+def test_siblings_that_are_not_seen_say_nothing() -> None:
+    """The level between does not ask: the area above has any count from the target's area's up."""
+    path, noise = AreaPath((5.0, 6.0), (None,)), DiscreteGaussian(variance=6)
+    for noisy in (-4, 0, 3, 90):
+        chances = noise.pmf(np.arange(noisy, noisy - 140, -1))
+        own = np.log(chances[1:].sum() / chances.sum())
+        found = path.evidence_from_above(np.array([[float(noisy)]]), np.zeros((1, 1)))
+        assert found[0] == pytest.approx(own, abs=1e-12)

@@ -96,14 +96,14 @@ def example_parts(found: RecordsRisk) -> Iterator[Part]:
     """Say what the release tells about one person, and how often the hierarchy changes a decision."""
     for one in found.examples[:1]:
         yield ""
-        yield from _person(found, one)
+        yield from _person(one)
     for map_ in found.decisions[:1]:
         yield ""
-        yield _changes(found, map_)
+        yield _changes(map_)
 
 
-def _person(found: RecordsRisk, one: ExamplePerson) -> Iterator[Part]:
-    here, above = (level_name(name) for name in found.levels[:-3:-1])
+def _person(one: ExamplePerson) -> Iterator[Part]:
+    here, above = map(level_name, one.levels)
     yield sentence(
         "One person (record {record}, prior {prior}), as Tables 6 to 8 of Kazan and Reiter:",
         record=count_quantity(one.record),
@@ -133,7 +133,7 @@ def _person(found: RecordsRisk, one: ExamplePerson) -> Iterator[Part]:
     )
 
 
-def _changes(found: RecordsRisk, one: DecisionMap) -> Sentence:
+def _changes(one: DecisionMap) -> Sentence:
     return sentence(
         "Of all releases of someone unique in both areas ({siblings} siblings, prior {prior}) the hierarchy "
         "turns the decision to “present” in {yes}, and to “absent” in {no}, as Figure 4 shows; the picture "

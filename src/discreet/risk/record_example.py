@@ -36,6 +36,7 @@ class ExamplePerson:
     prior: str
     record: int
     areas: tuple[str, str]
+    levels: tuple[str, str]
     siblings: int
     counts: tuple[int, int, int]
     noisy: tuple[int, int, int]
@@ -51,6 +52,7 @@ def example_person(
     *,
     record: int,
     areas: tuple[str, str],
+    levels: tuple[str, str],
     siblings: int,
     variances: tuple[Fraction, Fraction],
     counts: tuple[int, int, int],
@@ -59,8 +61,9 @@ def example_person(
 ) -> ExamplePerson:
     """Return what the numbers drawn tell about one person: Tables 6, 7 and 8.
 
-    >>> found = example_person("1/2", 0.5, record=1, areas=("ED 39-14", "Granville"), siblings=27,
-    ...     variances=(Fraction("5.04"), Fraction("2.03")), counts=(1, 1, 0), noisy=(2, 1, -1))
+    >>> found = example_person("1/2", 0.5, record=1, areas=("39-14", "Granville"), siblings=27,
+    ...     levels=("District", "County"), variances=(Fraction("5.04"), Fraction("2.03")),
+    ...     counts=(1, 1, 0), noisy=(2, 1, -1))
     >>> round(found.alone, 3), round(found.posterior, 4), [(k, round(p, 3)) for k, p in found.group[:3]]
     (0.574, 0.5033, [(0, 0.129), (1, 0.386), (2, 0.298)])
     """
@@ -76,7 +79,7 @@ def example_person(
     )
     alone = float(one_posterior(here, variance=block, prior=chance, known=known))
     return ExamplePerson(
-        label, record, areas, siblings, counts, noisy, alone, found.probability, pairs, above
+        label, record, areas, levels, siblings, counts, noisy, alone, found.probability, pairs, above
     )
 
 

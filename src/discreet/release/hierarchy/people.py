@@ -603,24 +603,27 @@ class _Study:
                 why = "the numbers drawn (--noisy)" if self.noisy is None else "two levels that ask the query"
                 raise InputError(f"an example needs {why}")
             return []
-        lowest, known = self.lowest, each[label, HIERARCHY].drawn_ratio
+        lowest, known = self.lowest, np.where(prior.absent > 0, each[label, HIERARCHY].drawn_ratio, np.nan)
+        if np.isnan(known).all() and row is None:
+            return []
         area = self.areas[lowest]
         above = np.where(area >= 0, self.tree.parent[area], -1)
-        upper = int(self.tree.kind[above[~np.isnan(known)][0]])
         if row is not None:
             places = np.flatnonzero(self.people.record == row - 1)
             if not places.size or np.isnan(known[self.people.of[places[0]]]):
                 raise InputError(
-                    f"example is {row}; it must be the row of a record that counts, in a lowest area with "
-                    "one area of the next level above it"
+                    f"example is {row}; it must be the row of a record that counts, of somebody about whom "
+                    f"the prior leaves a doubt, in a {self.tree.levels[lowest]} of a family of such areas"
                 )
             chosen = int(self.people.of[places[0]])
         else:
+            upper = int(self.tree.kind[above[~np.isnan(known)][0]])
             unique = [self.count[kind] == 1 for kind in (lowest, upper)]
             rank = unique[0].astype(np.int64) + (unique[0] & unique[1])
             order = np.lexsort((np.nan_to_num(known, nan=-1.0), np.where(np.isnan(known), -1, rank)))
             chosen = int(order[-1])
             row = int(self.people.record[np.flatnonzero(self.people.of == chosen)[0]]) + 1
+        upper = int(self.tree.kind[above[chosen]])
         here, over = (int(self.count[kind][chosen]) for kind in (lowest, upper))
         drawn = [int(self.noisy.values[kind][chosen]) for kind in (lowest, upper)]
         names = [str(self.tree.names[int(unit)].as_py()) for unit in (area[chosen], above[chosen])]
@@ -631,6 +634,7 @@ class _Study:
                 float(prior.present[chosen]),
                 record=row,
                 areas=(names[0], names[1]),
+                levels=(self.tree.levels[lowest], self.tree.levels[upper]),
                 siblings=int(np.count_nonzero(self.tree.parent == above[chosen])) - 1,
                 variances=self.laws.variances,
                 counts=(here, over, over - here),
