@@ -697,6 +697,8 @@ def test_one_person_as_in_the_tables_of_the_paper(study: tuple[Path, ByHand, Rec
     assert one.posterior == pytest.approx(hand.hierarchy(unit, cell, "1/10"), rel=1e-12)
     assert sum(chance for _, chance in one.group) == pytest.approx(1, abs=1e-3)
     assert one.counts[0] == 1  # somebody is unique there
+    here = Counter(name for where, name in hand.people if where == unit)
+    assert (one.cells[0][0], dict(one.cells)) == (cell, dict(here))
     row = next(place for place, (_, name) in enumerate(hand.people, 1) if name != cell)
     chosen = records_risk(None, folder / "records.csv", noisy=folder / "noisy", example=row)
     assert (chosen.examples[0].record, chosen.examples[0].areas[0]) == (row, hand.people[row - 1][0])

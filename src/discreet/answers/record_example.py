@@ -11,6 +11,9 @@ from discreet.budget.level_names import level_name
 from discreet.risk.record_example import DecisionMap, ExamplePerson
 from discreet.risk.records import RecordsRisk
 
+MOST_CELLS = 12
+"""Cells of the area that are listed for people; the files have all."""
+
 _EXAMPLE = tuple(
     Column(key=key)
     for key in (
@@ -29,6 +32,7 @@ _EXAMPLE = tuple(
         "posterior_with_the_hierarchy",
         "posterior_with_all_levels_above",
         "posterior_of_count_above",
+        "cells",
     )
 )
 _DECISIONS = tuple(
@@ -51,6 +55,7 @@ def examples_table(found: RecordsRisk) -> AnswerTable:
             one.posterior,
             one.above,
             [[count, chance] for count, chance in one.group],
+            [[cell, count] for cell, count in one.cells],
         )
         for one in found.examples
     ]
@@ -105,10 +110,16 @@ def example_parts(found: RecordsRisk) -> Iterator[Part]:
 def _person(one: ExamplePerson) -> Iterator[Part]:
     here, above = map(level_name, one.levels)
     yield sentence(
-        "One person (record {record}, prior {prior}), as Tables 6 to 8 of Kazan and Reiter:",
+        "One person (record {record}, prior {prior}), as Tables 3 and 6 to 8 of Kazan and Reiter:",
         record=count_quantity(one.record),
         prior=one.prior,
     )
+    yield AnswerTable(
+        (Column(f"cell in {here} {one.areas[0]}, theirs first", is_text=True), Column("people")),
+        tuple((cell, count_quantity(count)) for cell, count in one.cells[:MOST_CELLS]),
+    )
+    if len(one.cells) > MOST_CELLS:
+        yield f"and {count_quantity(len(one.cells) - MOST_CELLS)} more cells with people in them."
     columns = (
         Column("count", "what", is_text=True),
         Column(f"{here} {one.areas[0]}"),

@@ -1,4 +1,4 @@
-"""One person's release, and the decisions for every other one: the paper's Tables 6 to 8 and Figure 4.
+"""One person's release, and the decisions for every other one: the paper's Tables 3, 6 to 8 and Figure 4.
 
 The functions are those that compute the paper's own (`discreet.studies.risk`): `hierarchy_posterior` for the
 posteriors, `TwoLevels` for the decisions.
@@ -44,6 +44,8 @@ class ExamplePerson:
     posterior: float
     group: tuple[tuple[int, float], ...]
     above: float | None = None
+    cells: tuple[tuple[str, int], ...] = ()
+    """The people of the lowest area by cell, the target's cell first: Table 3."""
 
 
 def example_person(
@@ -58,6 +60,7 @@ def example_person(
     counts: tuple[int, int, int],
     noisy: tuple[int, int, int],
     above: float | None = None,
+    cells: tuple[tuple[str, int], ...] = (),
 ) -> ExamplePerson:
     """Return what the numbers drawn tell about one person: Tables 6, 7 and 8.
 
@@ -79,7 +82,7 @@ def example_person(
     )
     alone = float(one_posterior(here, variance=block, prior=chance, known=known))
     return ExamplePerson(
-        label, record, areas, levels, siblings, counts, noisy, alone, found.probability, pairs, above
+        label, record, areas, levels, siblings, counts, noisy, alone, found.probability, pairs, above, cells
     )
 
 

@@ -240,9 +240,10 @@ class _Summary:
             values, of = np.unique(risk.ratio, return_inverse=True)
             many = np.bincount(of.ravel(), people).astype(np.int64)
             self.people.setdefault(name, Tally()).add(values, many)
-            told = [risk.posterior, risk.ratio, *(is_above(risk.ratio, mark) for mark in RATIOS)]
-            told += [is_above(risk.posterior, mark) for mark in POSTERIORS]
-            self.means[name] = self.means.get(name, np.zeros(len(told))) + [people @ one for one in told]
+            told = [risk.posterior, risk.ratio]
+            told += [is_above(risk.ratio, mark).astype(np.float64) for mark in RATIOS]
+            told += [is_above(risk.posterior, mark).astype(np.float64) for mark in POSTERIORS]
+            self.means[name] = self.means.get(name, np.zeros(len(told))) + people @ np.stack(told, axis=1)
 
     def result(self, prior: float | None) -> TableRisk:
         """The summary; a table without levels has one for all rows only."""

@@ -640,8 +640,20 @@ class _Study:
                 counts=(here, over, over - here),
                 noisy=(drawn[0], drawn[1], int(self.noisy.family[lowest][chosen]) - drawn[0]),
                 above=None if all_above is None else float(all_above.drawn_posterior[chosen]),
+                cells=self._cells_of(area == area[chosen], int(self.people.cell[chosen])),
             )
         ]
+
+    def _cells_of(self, inside: Bools, first: int) -> tuple[tuple[str, int], ...]:
+        """The people of some groups by cell: the first one, then the others from the largest down."""
+        assert self.release.attributes is not None
+        attributes = self.release.attributes.with_variables((COUNT,))
+        written = np.zeros(self.people.cells, dtype=np.int64)
+        written[detailed_cells(attributes, self.query)] = detailed_cells(attributes, self.query, written=True)
+        labels = list(attributes.tabulation(self.query).labels)
+        many = np.bincount(self.people.cell[inside], self.people.people[inside]).astype(np.int64)
+        others = [int(cell) for cell in np.argsort(-many, kind="stable") if many[cell] and cell != first]
+        return tuple((labels[written[cell]], int(many[cell])) for cell in (first, *others))
 
     # -- priors and areas --------------------------------------------------------------------------------
 
