@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from discreet.answers.risk_records import records_answer
 from discreet.answers.risk_table import table_risk_answer
 from discreet.budget import Release, load_file
 from discreet.budget.noise_table import noises
@@ -24,6 +25,7 @@ from discreet.release import estimate, measure
 from discreet.release.hierarchy import people
 from discreet.release.hierarchy.layout import read_tree
 from discreet.release.hierarchy.people import ALL_ABOVE, HIERARCHY, TOGETHER, records_risk
+from discreet.render.text import text_of
 from discreet.report.records import write_records_risk
 from discreet.risk import (
     Area,
@@ -83,6 +85,10 @@ def made(folder: Path, *, people: int = 150, seed: int = 3, counties: int = 3) -
 def read(path: Path) -> list[dict[str, str]]:
     with path.open() as stream:
         return list(csv.DictReader(stream))
+
+
+def words(found: RecordsRisk) -> str:
+    return " ".join(" ".join(text_of(records_answer(found))).split())
 
 
 class ByHand:
@@ -266,7 +272,7 @@ def test_merged_levels_are_levels_of_their_own(tmp_path: Path) -> None:
     assert found.row("County+Block").people == 3
     assert found.row("County+Block", who="uniques").people == 1
     assert found.row("County").people == found.row("Block").people == found.row(HIERARCHY).people == 40
-    assert "alone in their cell in their lowest area" in " ".join(found._repr_html_().split())
+    assert "alone in their cell in their lowest area" in words(found)
 
 
 def test_sums_beside_counts_are_passed_over(study: tuple[Path, ByHand, RecordsRisk], tmp_path: Path) -> None:
@@ -395,6 +401,9 @@ def test_files_are_for_their_owner_alone(study: tuple[Path, ByHand, RecordsRisk]
         sum(int(row["people"]) for row in areas if (row["prior"], row["level"]) == ("1/10", "County")) == 150
     )
     assert b"<svg" in (tmp_path / "out" / "map.CONFIDENTIAL.svg").read_bytes()[:1000]
+    page = (tmp_path / "out" / "report.CONFIDENTIAL.html").read_text()
+    assert page.index("people, the Block counts drawn") < page.index("<svg") < page.index("<table")
+    assert "<image" not in page  # which its policy would not show
     parquet = write_records_risk(found, tmp_path / "parquet", format="parquet")
     assert "people.CONFIDENTIAL.parquet" in parquet.files
 
@@ -472,7 +481,7 @@ def test_a_prior_that_leaves_no_doubt(tmp_path: Path) -> None:
     row = found.row("Block", prior="population")
     assert (row.mean_posterior, row.mean_ratio, row.ratio_above[1]) == (1.0, 1.0, 0.0)
     assert found.row("Block", prior="flat").mean_prior == pytest.approx(1 / 6)
-    assert "leaves no doubt" in found._repr_html_()
+    assert "leaves no doubt" in words(found)
 
 
 def test_a_column_of_priors_is_read_as_the_input_says(tmp_path: Path) -> None:
@@ -673,7 +682,7 @@ def test_many_laws_are_rounded_and_agree(
     monkeypatch.setattr(people, "MOST_LAWS", 8)
     rough = records_risk(None, folder / "records.csv", noisy=folder / "noisy", priors=["1/10"])
     assert rough.rounded > 0
-    assert "rounded" in " ".join(rough._repr_html_().split())
+    assert "are rounded by up to" in words(rough)
     assert rough.row(ALL_ABOVE).drawn.ratio_above == exact.drawn.ratio_above
     assert rough.row(ALL_ABOVE).mean_posterior == pytest.approx(exact.mean_posterior, rel=0.01)
 

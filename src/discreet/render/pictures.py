@@ -304,7 +304,8 @@ def _map(figure: Figure, ax: Axes, areas: MapAreas) -> None:
     if values.size:
         axis = Axis(written=areas.written)
         written = None if areas.written is Notation.NUMBER else FuncFormatter(partial(_tick, axis))
-        figure.colorbar(shaded, ax=ax, label=areas.label, shrink=0.7, format=written)
+        bar = figure.colorbar(shaded, ax=ax, label=areas.label, shrink=0.7, format=written)
+        bar.solids.set(rasterized=False, edgecolor="face")  # a page that loads nothing shows no images
 
 
 def _rule(ax: Axes, rule: Rule) -> None:

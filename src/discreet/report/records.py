@@ -140,7 +140,7 @@ def records_page(found: RecordsRisk, pictures: Mapping[str, Picture] | None = No
         title=f"CONFIDENTIAL – {found.release} – everyone in the data",
         kicker="Risk of everyone in the data",
         heading=sentence("{release}", release=marked(found.release, "name")),
-        about=NOT_PRIVATE if found.is_rehearsal else "",
+        about=f"The numbers drawn are those of a rehearsal: {NOT_PRIVATE}." if found.is_rehearsal else "",
         warning=CONFIDENTIAL,
     )
 
