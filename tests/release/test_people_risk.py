@@ -771,3 +771,25 @@ def test_siblings_that_are_not_seen_say_nothing() -> None:
         own = np.log(chances[1:].sum() / chances.sum())
         found = path.evidence_from_above(np.array([[float(noisy)]]), np.zeros((1, 1)))
         assert found[0] == pytest.approx(own, abs=1e-12)
+
+
+def test_who_is_in_no_area_that_asks_has_no_line(tmp_path: Path) -> None:
+    """D is county, tract and block at once, and answers the county's queries: not the one looked at."""
+    (tmp_path / "release.toml").write_text(
+        RELEASE.replace(
+            'name = "County"\nqueries = { "detailed" = { variance = "4" } }',
+            'name = "County"\nqueries = { "age" = { variance = "4" } }\n[[levels]]\nname = "Tract"\n'
+            'queries = { "detailed" = { variance = "4" } }',
+        ).replace('{ "detailed" = { variance = "6" }, "age"', '{ "age"')
+        + '[spine]\nmay_merge_up = ["Tract", "Block"]\n'
+    )
+    lines = "L,Land, C,County,L D,County+Tract+Block,L T,Tract,C A,Block,T B,Block,T"
+    (tmp_path / "units.csv").write_text("unit,level,parent\n" + lines.replace(" ", "\n") + "\n")
+    (tmp_path / "records.csv").write_text("unit,age,work\nD,old,a\nA,old,a\nB,old,c\n")
+    release = load_file(tmp_path / "release.toml")
+    records, units = tmp_path / "records.csv", tmp_path / "units.csv"
+    measure(release, None, tmp_path / "noisy", records=records, units=units, rehearsal=5)
+    found = records_risk(None, records, noisy=tmp_path / "noisy", priors=["1/10"], estimates=True)
+    assert found.people == 3
+    assert {row.people for row in found.rows if row.who == "everyone"} == {2}
+    assert found.row(ALL_ABOVE).adversary in words(found)

@@ -427,10 +427,12 @@ class _Study:
         chains, of = np.unique(there, axis=1, return_inverse=True)
         if len(self.kinds) < 2 or (chains.sum(axis=0) < 2).all():
             return []
+        asked = chains.any(axis=0)  # somebody may be in no area that asks
         laws = [
             evidence_law([self.noise[kind] for kind, is_in in zip(self.kinds, chain, strict=True) if is_in])
-            for chain in chains.T
+            for chain in chains.T[asked]
         ]
+        law = np.where(asked, np.cumsum(asked) - 1, -1)[of.ravel()]
         drawn = None
         if self.noisy is not None:
             drawn = np.zeros(self.people.cell.size)
@@ -438,7 +440,7 @@ class _Study:
                 off = self.noisy.values[kind] - (self.count[kind] - 1)
                 drawn += np.where(inside, evidence_of(self.noise[kind], np.where(inside, off, 0.0)), 0.0)
         unique = self.count[self.lowest] == 1
-        return [Sight(TOGETHER, "together", laws, of.ravel().astype(np.int64), unique, drawn)]
+        return [Sight(TOGETHER, "together", laws, law, unique, drawn)]
 
     def _hierarchy(self) -> list[Sight]:
         """The paper's: the lowest area is known, the area above and the siblings are seen."""
@@ -493,7 +495,8 @@ class _Study:
         sizes = {kind: float(noise.size) for kind, noise in self.noise.items()}
         of, every = paths_above(self.tree, sizes)
         of = of[unit]
-        paths = {int(place): every[place] for place in np.unique(of)}
+        some = np.flatnonzero(np.array([bool(path.kinds) for path in every])[of])  # whom somebody asks about
+        paths = {int(place): every[place] for place in np.unique(of[some])}
         told = [one for one in others if one.kind == "hierarchy"]
         if max(len(path.kinds) for path in paths.values()) < 3 and told and (told[0].law >= 0).all():
             return []  # the two levels are all there are
@@ -501,7 +504,7 @@ class _Study:
             self.left_out.append((ALL_ABOVE, "needs noise that is less wide"))
             return []
         drawn = None if self.noisy is None else np.full(unit.size, np.nan)
-        unique, order = np.zeros(unit.size, dtype=np.bool_), np.argsort(of, kind="stable")
+        unique, order = np.zeros(unit.size, dtype=np.bool_), some[np.argsort(of[some], kind="stable")]
         rests = np.zeros((unit.size, max(len(path.beside) for path in paths.values())), dtype=np.int64)
         edges = np.searchsorted(of[order], [*paths, self.tree.size])
         for (path, start), stop in zip(zip(paths.values(), edges, strict=False), edges[1:], strict=True):
@@ -511,7 +514,8 @@ class _Study:
             rests[mine, : len(path.beside)] = np.minimum(np.diff(counts, axis=1), path.areas.far())
             if drawn is not None:
                 drawn[mine] = self._seen_above(path, mine, counts[:, 0] - 1)
-        laws, law, self.rounded = _simulated(paths, of, rests, self.people.people)
+        law = np.full(unit.size, -1, dtype=np.int64)
+        laws, law[some], self.rounded = _simulated(paths, of[some], rests[some], self.people.people[some])
         return [Sight(ALL_ABOVE, "above", laws, law, unique, drawn)]
 
     def _seen_above(self, path: PathAbove, mine: Integers, known: Integers) -> Floats:
