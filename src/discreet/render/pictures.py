@@ -305,7 +305,8 @@ def _map(figure: Figure, ax: Axes, areas: MapAreas) -> None:
         axis = Axis(written=areas.written)
         written = None if areas.written is Notation.NUMBER else FuncFormatter(partial(_tick, axis))
         bar = figure.colorbar(shaded, ax=ax, label=areas.label, shrink=0.7, format=written)
-        bar.solids.set(rasterized=False, edgecolor="face")  # a page that loads nothing shows no images
+        if bar.solids is not None:  # drawn, not an image: a page that loads nothing shows none
+            bar.solids.set(rasterized=False, edgecolor="face")
 
 
 def _rule(ax: Axes, rule: Rule) -> None:
