@@ -395,6 +395,56 @@ class Checking:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class RiskingRecords:
+    """What `records_risk` takes, and the command `risk records`."""
+
+    release: Release | None
+    records: Annotated[
+        TableSource,
+        Option("One row per person: the lowest area (unit), and a column per attribute.", "FILE", reads=Path),
+    ]
+    _: KW_ONLY
+    units: Annotated[
+        TableSource, file_option("All areas: columns unit, level, parent. Default: those of --noisy.")
+    ] = None
+    noisy: Annotated[
+        FilePath | None,
+        Option("The numbers drawn: the output of measure, or a noisy table.", "DIR|FILE", reads=Path | None),
+    ] = None
+    priors: Annotated[
+        Sequence[Exact | float],
+        repeated_option(
+            "A chance such as 1/10 (default: 1/2), or flat, population, area, or column:NAME of the records; "
+            "may be repeated.",
+            "P",
+            "prior",
+        ),
+    ] = ("1/2",)
+    prior_level: Annotated[
+        str | None, Option("With --prior area: whose rates; default: the level above the lowest.", "LEVEL")
+    ] = None
+    query: Annotated[
+        str | None, Option("The query whose cells count; default: the one of most cells.", "QUERY")
+    ] = None
+    estimates: Annotated[
+        bool, Option("Also with what a reader knows after combining all queries, and their estimates.")
+    ] = False
+    example: Annotated[
+        int | None,
+        Option(
+            "With --noisy: the row of the person whose counts and posteriors are shown. Default: one who is "
+            "unique, whom the hierarchy tells most about.",
+            "ROW",
+        ),
+    ] = None
+    geocodes: Geocodes = None
+    input: RecordInput = None
+    id: Identifier = None
+    at_most: AtMost = None
+    excess: Excess = "refuse"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Measuring:
     """What `measure` takes."""
 

@@ -26,6 +26,7 @@ from discreet.options import (
     Measuring,
     Planning,
     Risking,
+    RiskingRecords,
     Tabulating,
 )
 from discreet.release.composition import ledger_costs
@@ -54,6 +55,7 @@ QUESTIONS: dict[str, tuple[type, Callable[..., object]]] = {
     "estimate": (Estimating, release.estimate),
     "measure": (Measuring, release.measure),
     "plan": (Planning, plan),
+    "risk records": (RiskingRecords, records_risk),
     "risk release": (Risking, risk),
     "tabulate": (Tabulating, release.tabulate),
 }

@@ -7,18 +7,25 @@ import json
 import os
 import stat
 from collections import Counter
+from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from discreet.answers.risk_records import records_answer
+from discreet.answers.risk_table import table_risk_answer
 from discreet.budget import Release, load_file
+from discreet.budget.noise_table import noises
 from discreet.errors import InputError
 from discreet.estimation import accuracy
 from discreet.noise import DiscreteGaussian
-from discreet.release import measure
+from discreet.release import estimate, measure
+from discreet.release.hierarchy import people
 from discreet.release.hierarchy.layout import read_tree
-from discreet.release.hierarchy.people import HIERARCHY, TOGETHER, records_risk
+from discreet.release.hierarchy.people import ALL_ABOVE, HIERARCHY, TOGETHER, records_risk
+from discreet.render.text import text_of
 from discreet.report.records import write_records_risk
 from discreet.risk import (
     Area,
@@ -28,9 +35,12 @@ from discreet.risk import (
     hierarchy_posterior,
     joint_posterior,
     posterior,
+    table_risk,
 )
+from discreet.risk.area_paths import AreaPath
 from discreet.risk.odds import Prior
 from discreet.risk.records import PresentLaw, RecordsRisk, TwoLevelLaws
+from discreet.risk.siblings import SumNoise
 from discreet.tables.shapes import read_shapes
 
 RELEASE = """
@@ -77,6 +87,10 @@ def read(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(stream))
 
 
+def words(found: RecordsRisk) -> str:
+    return " ".join(" ".join(text_of(records_answer(found))).split())
+
+
 class ByHand:
     """Counts of records and noisy values in dictionaries."""
 
@@ -106,6 +120,14 @@ class ByHand:
         above = Area(noisy=self.noisy[group, cell], variance=4)
         known = self.count[unit, cell] - 1
         return hierarchy_posterior([block, above], prior=prior, known=known).probability
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_draws() -> Iterator[None]:
+    """Draw little: what needs many draws is compared with its stated error."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(people, "MOST_DRAWS", 64)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -213,6 +235,27 @@ def test_the_variance_after_estimation_goes_into_the_posterior(
     assert row.mean_posterior > found.row("Land").mean_posterior
 
 
+def test_estimates_of_the_numbers_drawn_go_into_the_posterior(
+    study: tuple[Path, ByHand, RecordsRisk],
+) -> None:
+    """The written estimates and their standard deviations, for every person, by the one-count posterior."""
+    folder, hand, found = study
+    table = estimate(folder / "noisy").to_arrow().to_pylist()
+    best = {(one["unit"], one["cell"]): one for one in table if one["query"] == "detailed"}
+    assert found.each is not None
+    for level in VARIANCES:
+        risk = found.each.risks["1/10", f"{level}, after estimation"]
+        for place, (unit, cell) in enumerate(hand.people):
+            area = {"Block": unit, "County": hand.parent[unit], "Land": "L"}[level]
+            off = best[area, cell]["estimate"] - (hand.count[area, cell] - 1)
+            odds = np.exp((off - 0.5) / best[area, cell]["sd"] ** 2) / 9
+            own = odds / (1 + odds)
+            assert risk.drawn_posterior[found.each.group[place]] == pytest.approx(own, rel=1e-6)
+    row = found.row("Block, after estimation").drawn
+    assert row is not None
+    assert row.mean_ratio != pytest.approx(found.row("Block").drawn.mean_ratio, rel=1e-3)
+
+
 def test_merged_levels_are_levels_of_their_own(tmp_path: Path) -> None:
     text = RELEASE + ('[spine]\nmay_merge_up = ["Block"]\n')
     made(tmp_path, people=40, counties=2)
@@ -229,7 +272,7 @@ def test_merged_levels_are_levels_of_their_own(tmp_path: Path) -> None:
     assert found.row("County+Block").people == 3
     assert found.row("County+Block", who="uniques").people == 1
     assert found.row("County").people == found.row("Block").people == found.row(HIERARCHY).people == 40
-    assert "alone in their cell in their lowest area" in " ".join(found._repr_html_().split())
+    assert "alone in their cell in their lowest area" in words(found)
 
 
 def test_sums_beside_counts_are_passed_over(study: tuple[Path, ByHand, RecordsRisk], tmp_path: Path) -> None:
@@ -358,6 +401,9 @@ def test_files_are_for_their_owner_alone(study: tuple[Path, ByHand, RecordsRisk]
         sum(int(row["people"]) for row in areas if (row["prior"], row["level"]) == ("1/10", "County")) == 150
     )
     assert b"<svg" in (tmp_path / "out" / "map.CONFIDENTIAL.svg").read_bytes()[:1000]
+    page = (tmp_path / "out" / "report.CONFIDENTIAL.html").read_text()
+    assert page.index("people, the Block counts drawn") < page.index("<svg") < page.index("<table")
+    assert "<image" not in page  # which its policy would not show
     parquet = write_records_risk(found, tmp_path / "parquet", format="parquet")
     assert "people.CONFIDENTIAL.parquet" in parquet.files
 
@@ -435,4 +481,315 @@ def test_a_prior_that_leaves_no_doubt(tmp_path: Path) -> None:
     row = found.row("Block", prior="population")
     assert (row.mean_posterior, row.mean_ratio, row.ratio_above[1]) == (1.0, 1.0, 0.0)
     assert found.row("Block", prior="flat").mean_prior == pytest.approx(1 / 6)
-    assert "leaves no doubt" in found._repr_html_()
+    assert "leaves no doubt" in words(found)
+
+
+def test_a_column_of_priors_is_read_as_the_input_says(tmp_path: Path) -> None:
+    """A survey with German signs and names: the same chances as in a plain table, by the same lines."""
+    release = made(tmp_path, people=30)
+    plain = records_risk(
+        release, tmp_path / "records.csv", units=tmp_path / "units.csv", priors=["column:chance"]
+    )
+    rows = read(tmp_path / "records.csv")
+    text = "ORT;ALTER;work;P\n"
+    for place, row in enumerate(rows):
+        chance = "k. A." if place == 4 else row["chance"].replace(".", ",")
+        text += f"{row['unit']};{row['age']};{row['work']};{chance}\n"
+    (tmp_path / "survey.csv").write_text(text, encoding="latin-1")
+    how = f"""[input]
+encoding = "latin-1"
+decimal = ","
+[input.columns]
+unit.column = "ORT"
+age.column = "ALTER"
+chance = {{ column = "P", missing = ["k. A."], as = "{rows[4]["chance"]}" }}
+"""
+    given = {
+        "units": tmp_path / "units.csv",
+        "priors": ["column:chance"],
+        "input": tmp_path / "input.toml",
+    }
+    (tmp_path / "input.toml").write_text(how)
+    found = records_risk(release, tmp_path / "survey.csv", **given)
+    assert found.rows == plain.rows
+    (tmp_path / "input.toml").write_text(how.replace(', as = "', ', leave_out = true } # "'))
+    with pytest.raises(InputError, match="leaves out records without 'chance', which measures nothing"):
+        records_risk(release, tmp_path / "survey.csv", **given)
+    (tmp_path / "input.toml").write_text(how.replace(', as = "', ' } # "'))
+    (tmp_path / "survey.csv").write_text(text.replace(";young;", ";younger;", 1), encoding="latin-1")
+    with pytest.raises(InputError, match=r"(?s)a value is missing.*attribute 'age' does not have") as refused:
+        records_risk(release, tmp_path / "survey.csv", **given)
+    assert "younger" not in str(refused.value)
+
+
+# -- all levels above ----------------------------------------------------------------------------------------
+
+
+def sum_law(variances: list[Fraction]) -> dict[int, float]:
+    """The law of a sum of noises, by convolution in dictionaries."""
+    law = {0: 1.0}
+    for variance in variances:
+        noise = DiscreteGaussian(variance=variance)
+        more: Counter[int] = Counter()
+        for one, chance in law.items():
+            for two in range(-25, 26):
+                more[one + two] += chance * float(noise.pmf(two))
+        law = dict(more)
+    return law
+
+
+def brute_force(
+    path: list[str],
+    cell: str,
+    parent: dict[str, str],
+    size: dict[str, Fraction],
+    noisy: dict[tuple[str, str], int],
+    known: int,
+) -> float:
+    """The posterior at prior 1/10 of someone in the first area: all counts of all areas above, in loops."""
+    beside = []
+    for unit in path[:-1]:
+        others = [one for one, above in parent.items() if above == parent[unit] and one != unit]
+        beside.append((sum(noisy[one, cell] for one in others), sum_law([size[one] for one in others])))
+    laws = {unit: DiscreteGaussian(variance=size[unit]) for unit in path}
+
+    def weight(place: int, count: int) -> float:
+        """The weight of all that is seen of an area and above it."""
+        seen = float(laws[path[place]].pmf(noisy[path[place], cell] - count))
+        if place == len(path) - 1 or seen < 1e-18:
+            return seen
+        total, law = beside[place]
+        rests = [0] if len(law) == 1 else range(0, 60)
+        return seen * sum(
+            law.get(total - rest, 0.0) * weight(place + 1, count + rest)
+            for rest in rests
+            if law.get(total - rest, 0.0) > 1e-18
+        )
+
+    there, absent = weight(0, known + 1), weight(0, known)
+    return there / (there + 9 * absent)
+
+
+def merged(folder: Path, people: int = 18) -> Release:
+    """Four levels, of which two are merged in some places: C is a county, D county and block at once."""
+    (folder / "release.toml").write_text(
+        RELEASE.replace(
+            '[[levels]]\nname = "County"',
+            '[[levels]]\nname = "Region"\nqueries = { "detailed" = { variance = "3" } }\n'
+            '[[levels]]\nname = "County"',
+        )
+        + '[spine]\nmay_merge_up = ["Block"]\n'
+    )
+    lines = (
+        "L,Land, R,Region,L S,Region,L C,County,R E,County,S D,County+Block,R A,Block,C B,Block,C F,Block,E"
+    )
+    (folder / "units.csv").write_text("unit,level,parent\n" + lines.replace(" ", "\n") + "\n")
+    random, rows = np.random.default_rng(8), ["unit,age,work"]
+    for _ in range(people):
+        rows.append(
+            f"{random.choice(list('ABDF'))},{random.choice(['young', 'old'])},{random.choice(['a', 'b'])}"
+        )
+    (folder / "records.csv").write_text("\n".join(rows) + "\n")
+    return load_file(folder / "release.toml")
+
+
+def test_all_levels_above_are_a_sum_over_all_counts_of_a_merged_tree(tmp_path: Path) -> None:
+    release = merged(tmp_path)
+    records, units = tmp_path / "records.csv", tmp_path / "units.csv"
+    measure(release, None, tmp_path / "noisy", records=records, units=units, rehearsal=3)
+    found = records_risk(None, records, noisy=tmp_path / "noisy", priors=["1/10"])
+    parent = {row["unit"]: row["parent"] for row in read(units)}
+    level = {row["unit"]: row["level"] for row in read(units)}
+    people = [(row["unit"], f"{row['age']} * {row['work']}") for row in read(records)]
+    file = next((tmp_path / "noisy").glob("measurements*.csv"))
+    rows = [row for row in read(file) if row["query"] == "detailed"]
+    noisy = {(row["unit"], row["cell"]): int(row["value"]) for row in rows}
+    known = noises(release, tuple(dict.fromkeys(level.values())))
+    size = {unit: known[name, "detailed"].single().size for unit, name in level.items()}
+    assert size["D"] != size["C"]  # beside each other
+    assert found.each is not None
+    assert found.row(ALL_ABOVE).people == len(people) > found.row(HIERARCHY).people
+    risk, done = found.each.risks["1/10", ALL_ABOVE], set()
+    for place, (unit, cell) in enumerate(people):
+        if (unit, cell) in done:
+            continue
+        done.add((unit, cell))
+        path = [unit]
+        while parent[path[-1]]:
+            path.append(parent[path[-1]])
+        own = brute_force(path, cell, parent, size, noisy, people.count((unit, cell)) - 1)
+        assert risk.drawn_posterior[found.each.group[place]] == pytest.approx(own, rel=1e-9)
+    assert {"D", "A", "F"} <= {unit for unit, _ in done}  # merged, with siblings, an only child
+
+
+@pytest.mark.parametrize(
+    ("variances", "siblings", "rests", "off"),
+    [
+        ((5, 4, 6), (3, 2), (0, 0), 1e-12),
+        ((10, 4, 19, 20), (40, 50, 50), (3, 20, 900), 1e-12),
+        (("0.4", "0.3", "0.5"), (3, 2), (1, 1), 1e-12),
+        ((5, 4, 6, 3, 7, 2), (3, 0, 4, 1, 9), (0, 0, 0, 2, 50), 1e-12),
+        ((900, 700, 800), (3, 4), (5, 40), 1e-5),
+    ],
+)
+def test_the_evidence_of_a_path_is_that_of_the_exact_sums(
+    variances: tuple[object, ...], siblings: tuple[int, ...], rests: tuple[int, ...], off: float
+) -> None:
+    """Releases drawn at true counts, seed 5: each by `hierarchy_posterior`, one by one."""
+    sizes = [float(Fraction(str(one))) for one in variances]
+    path = AreaPath(
+        tuple(sizes), tuple(SumNoise.of({size: many}) for size, many in zip(sizes, siblings, strict=False))
+    )
+    random = np.random.default_rng(5)
+    noisy = np.rint(1 + np.cumsum(rests) + random.normal(0, np.sqrt(sizes[1:]), (12, len(rests))))
+    spread = np.sqrt(np.array(sizes[:-1]) * siblings)
+    sums = np.rint(np.array(rests) + spread * random.normal(size=(12, len(rests))))
+    found = path.evidence_from_above(noisy, sums)
+    for row, above, beside in zip(found, noisy, sums, strict=True):
+        counts = [1, *map(int, above)]
+        areas = [
+            Area(
+                noisy=count,
+                variance=str(variance),
+                siblings=many,
+                siblings_noisy=int(total) if many else None,
+            )
+            for count, variance, many, total in zip(counts, variances, siblings, beside, strict=False)
+        ]
+        areas.append(Area(noisy=counts[-1], variance=str(variances[-1])))
+        own = hierarchy_posterior(areas, prior="1/2").probability
+        assert row == pytest.approx(np.log(own / (1 - own)) - 0.5 / sizes[0], abs=off)
+
+
+def test_drawn_laws_are_within_their_errors_of_the_exact_one() -> None:
+    """Two levels, where the law is known: the mean within 4 of the stated standard errors, which are used."""
+    exact, prior = TwoLevelLaws(5, 2).law(3, 1), Prior(np.array([0.1, 0.5]), np.array([0.9, 0.5]))
+    law = AreaPath((5.0, 2.0), (SumNoise.of({5.0: 3}),)).drawn_law([1], 2000, np.random.default_rng(4))
+    errors = law.standard_error(prior)
+    off = np.abs(law.expected_posterior(prior) - exact.expected_posterior(prior))
+    assert (off < 4 * errors).all()
+    assert (errors < 3e-3).all()
+    assert law.chance_beyond(np.array([0.2])) == pytest.approx(exact.chance_beyond(np.array([0.2])), abs=0.03)
+
+
+def test_many_laws_are_rounded_and_agree(
+    study: tuple[Path, ByHand, RecordsRisk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, _, found = study
+    exact = found.row(ALL_ABOVE)
+    assert found.rounded == 0.0
+    assert exact.errors is not None
+    monkeypatch.setattr(people, "MOST_LAWS", 8)
+    rough = records_risk(None, folder / "records.csv", noisy=folder / "noisy", priors=["1/10"])
+    assert rough.rounded > 0
+    assert "are rounded by up to" in words(rough)
+    assert rough.row(ALL_ABOVE).drawn.ratio_above == exact.drawn.ratio_above
+    assert rough.row(ALL_ABOVE).mean_posterior == pytest.approx(exact.mean_posterior, rel=0.01)
+
+
+# -- the paper's Tables 6 to 8 and Figure 4 ------------------------------------------------------------------
+
+
+def test_one_person_as_in_the_tables_of_the_paper(study: tuple[Path, ByHand, RecordsRisk]) -> None:
+    folder, hand, found = study
+    one = found.examples[0]
+    unit, cell = hand.people[one.record - 1]
+    others, group = hand.siblings(unit), hand.parent[unit]
+    assert one.areas == (unit, group)
+    assert one.counts[:2] == (hand.count[unit, cell], hand.count[group, cell])
+    assert one.counts[2] == sum(hand.count[other, cell] for other in others)
+    assert one.noisy == (
+        hand.noisy[unit, cell],
+        hand.noisy[group, cell],
+        sum(hand.noisy[other, cell] for other in others),
+    )
+    assert one.posterior == pytest.approx(hand.hierarchy(unit, cell, "1/10"), rel=1e-12)
+    assert sum(chance for _, chance in one.group) == pytest.approx(1, abs=1e-3)
+    assert one.counts[0] == 1  # somebody is unique there
+    here = Counter(name for where, name in hand.people if where == unit)
+    assert (one.cells[0][0], dict(one.cells)) == (cell, dict(here))
+    row = next(place for place, (_, name) in enumerate(hand.people, 1) if name != cell)
+    chosen = records_risk(None, folder / "records.csv", noisy=folder / "noisy", example=row)
+    assert (chosen.examples[0].record, chosen.examples[0].areas[0]) == (row, hand.people[row - 1][0])
+    for wrong in (0, 151):
+        with pytest.raises(InputError, match=f"example is {wrong}; it must be the row of a record"):
+            records_risk(None, folder / "records.csv", noisy=folder / "noisy", example=wrong)
+    with pytest.raises(InputError, match="an example needs the numbers drawn"):
+        records_risk(
+            load_file(folder / "release.toml"),
+            folder / "records.csv",
+            units=folder / "units.csv",
+            example=1,
+        )
+
+
+def test_decisions_are_those_of_the_posterior_one_half(study: tuple[Path, ByHand, RecordsRisk]) -> None:
+    """Every tile by the posterior at its threshold and one below; how often they change by a sum of tiles."""
+    one = study[2].decisions[0]
+    two = TwoLevels(variance=("5", "4"), siblings=one.siblings, prior="1/10")
+    z, y = one.group[:, None], one.others
+    assert (two.probability(one.thresholds, z, y) > 0.5).all()
+    assert (two.probability(one.thresholds - 1, z, y) <= 0.5 + 1e-9).all()
+    (x, px), (all_z, pz), (all_y, py) = two.grid(block=1, group=1)
+    weights = px[:, None, None] * pz[np.isin(all_z, one.group)][:, None] * py[np.isin(all_y, one.others)]
+    after, before = x[:, None, None] >= one.thresholds, (x >= one.alone)[:, None, None]
+    assert one.to_yes == pytest.approx(float(weights[after & ~before].sum()), rel=1e-9)
+    assert one.to_no == pytest.approx(float(weights[~after & before].sum()), rel=1e-9)
+    assert one.inside == pytest.approx(float(weights.sum()), rel=1e-9)
+    assert posterior(one.alone, variance=5, prior="1/10", known=0) > 0.5
+    assert posterior(one.alone - 1, variance=5, prior="1/10", known=0) <= 0.5
+
+
+def test_a_table_of_the_same_counts_tells_the_same_of_its_people(
+    study: tuple[Path, ByHand, RecordsRisk], tmp_path: Path
+) -> None:
+    """`risk table` with known counts and a prior in each row: the people of `risk records`, by area."""
+    _, hand, found = study
+    total: Counter[str] = Counter(hand.parent[unit] for unit, _ in hand.people)
+    lines = ["level,value,variance,others,chance"]
+    for unit, cell in dict.fromkeys(hand.people):
+        chance = Fraction(hand.count[hand.parent[unit], cell], total[hand.parent[unit]])
+        lines.append(f"Block,{hand.noisy[unit, cell]},5,{hand.count[unit, cell] - 1},{float(chance)!r}")
+    (tmp_path / "table.csv").write_text("\n".join(lines) + "\n")
+    table = table_risk(tmp_path / "table.csv", prior_column="chance", known_column="others")
+    own, row = table.total.drawn, found.row("Block", prior="area").drawn
+    assert own is not None
+    assert row is not None
+    assert table.total.people == found.people
+    assert (own.ratio_above, own.posterior_above) == (row.ratio_above, row.posterior_above)
+    assert own.mean_posterior == pytest.approx(row.mean_posterior, rel=1e-12)
+    assert own.mean_ratio == pytest.approx(row.mean_ratio, rel=1e-12)
+    assert (own.largest_ratio, *own.quantiles) == pytest.approx((row.largest_ratio, *row.quantiles))
+    assert any(str(part).startswith("Of 150 people counted") for part in table_risk_answer(table).body)
+
+
+def test_siblings_that_are_not_seen_say_nothing() -> None:
+    """The level between does not ask: the area above has any count from the target's area's up."""
+    path, noise = AreaPath((5.0, 6.0), (None,)), DiscreteGaussian(variance=6)
+    for noisy in (-4, 0, 3, 90):
+        chances = noise.pmf(np.arange(noisy, noisy - 140, -1))
+        own = np.log(chances[1:].sum() / chances.sum())
+        found = path.evidence_from_above(np.array([[float(noisy)]]), np.zeros((1, 1)))
+        assert found[0] == pytest.approx(own, abs=1e-12)
+
+
+def test_who_is_in_no_area_that_asks_has_no_line(tmp_path: Path) -> None:
+    """D is county, tract and block at once, and answers the county's queries: not the one looked at."""
+    (tmp_path / "release.toml").write_text(
+        RELEASE.replace(
+            'name = "County"\nqueries = { "detailed" = { variance = "4" } }',
+            'name = "County"\nqueries = { "age" = { variance = "4" } }\n[[levels]]\nname = "Tract"\n'
+            'queries = { "detailed" = { variance = "4" } }',
+        ).replace('{ "detailed" = { variance = "6" }, "age"', '{ "age"')
+        + '[spine]\nmay_merge_up = ["Tract", "Block"]\n'
+    )
+    lines = "L,Land, C,County,L D,County+Tract+Block,L T,Tract,C A,Block,T B,Block,T"
+    (tmp_path / "units.csv").write_text("unit,level,parent\n" + lines.replace(" ", "\n") + "\n")
+    (tmp_path / "records.csv").write_text("unit,age,work\nD,old,a\nA,old,a\nB,old,c\n")
+    release = load_file(tmp_path / "release.toml")
+    records, units = tmp_path / "records.csv", tmp_path / "units.csv"
+    measure(release, None, tmp_path / "noisy", records=records, units=units, rehearsal=5)
+    found = records_risk(None, records, noisy=tmp_path / "noisy", priors=["1/10"], estimates=True)
+    assert found.people == 3
+    assert {row.people for row in found.rows if row.who == "everyone"} == {2}
+    assert found.row(ALL_ABOVE).adversary in words(found)

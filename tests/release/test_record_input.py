@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from contextlib import closing
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ import xlsxwriter
 from discreet.budget import ColumnInput, Release, TableInput, load_input
 from discreet.budget.input import input_from_toml
 from discreet.errors import InputError
+from discreet.options import Checking
 from discreet.release import check_records, tabulate
 from discreet.release.hierarchy.record_columns import exact_number, read_records
 from discreet.release.hierarchy.records import count_records
@@ -282,7 +284,7 @@ def test_one_record_changes_one_cell_of_a_query_by_one_at_most(tmp_path: Path) -
 
     def counts(some: list[survey.Row]) -> np.ndarray[Any, Any]:
         frame = pyarrow.table(survey.columns(some))
-        found = count_records(RELEASE, frame, units=tmp_path / "units.csv", input=table)
+        found = count_records(RELEASE, Checking(RELEASE, frame, units=tmp_path / "units.csv", input=table))
         vector, layout = found.read(slice(0, found.layout.tree.size)), found.layout
         parts = {}
         for rows, (unit, query) in _places(layout).items():
@@ -312,12 +314,13 @@ def _places(layout: Any) -> dict[tuple[int, int], tuple[int, str]]:
 def test_records_left_out_are_nobodys_when_the_records_of_a_person_are_limited(tmp_path: Path) -> None:
     (tmp_path / "units.csv").write_text(survey.UNITS)
     made = [(1, AREA, 20.0, "weiblich", 9, 1.0), (1, AREA, 20.0, "weiblich", 1, 1.0)]
+    asked = partial(Checking, RELEASE, units=tmp_path / "units.csv", input=how(), id="LFDNR")
     frame = pyarrow.table(survey.columns(made))
-    found = count_records(RELEASE, frame, units=tmp_path / "units.csv", input=how(), person="LFDNR")
+    found = count_records(RELEASE, asked(frame))
     assert (found.incomplete, found.left_out) == (1, 0)
     twice = pyarrow.table(survey.columns([*made, made[1]]))
     with pytest.raises(InputError, match=r"an identifier occurs twice; .* \(row 3 of records, field LFDNR\)"):
-        count_records(RELEASE, twice, units=tmp_path / "units.csv", input=how(), person="LFDNR")
+        count_records(RELEASE, asked(twice))
 
 
 AREA = survey.AREAS[0]
@@ -405,7 +408,7 @@ PAY = Release.from_toml(ONE_LEVEL)
 def pay_of(folder: Path, rows: str, **how: Any) -> list[int]:
     """The counts of `sex` and the sum of `pay`."""
     (folder / "a.csv").write_text(rows)
-    counted = count_records(PAY, folder / "a.csv", units=NATION, input=TableInput(**how))
+    counted = count_records(PAY, Checking(PAY, folder / "a.csv", units=NATION, input=TableInput(**how)))
     return counted.read(slice(0, 1)).tolist()
 
 

@@ -649,7 +649,7 @@ def test_what_a_check_remarks(agency: Agency, capsys: pytest.CaptureFixture[str]
 
 # -- nobody reads records unasked --------------------------------------------------------------------------
 
-READERS = {"read_counts", "count_records", "counted_records", "examine_records", "count"}
+READERS = {"read_counts", "count_records", "examine_records", "count"}
 """Functions that give exact counts of confidential data; `count` is that of `mechanism/records.py`."""
 
 ASKING = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from functools import partial
 
@@ -30,6 +31,12 @@ from discreet.answers.figure import (
     points,
 )
 from discreet.answers.quantity import NumberKind, Quantity, Style, count_quantity
+from discreet.answers.record_example import (
+    decisions_picture,
+    decisions_table,
+    example_parts,
+    examples_table,
+)
 from discreet.budget.level_names import level_name
 from discreet.errors import InputError
 from discreet.release.rehearsal import NOT_PRIVATE
@@ -49,6 +56,8 @@ _ROWS = (
     Column("mean ratio", "mean_ratio"),
     *(Column(key=f"expected_ratio_above_{Style.BRIEF.quantity(mark)}") for mark in RATIOS),
     *(Column(key=f"expected_posterior_above_{Style.BRIEF.quantity(mark)}") for mark in POSTERIORS),
+    Column(key="standard_error_of_mean_posterior"),
+    Column(key="standard_error_of_expected_ratio_above_2"),
     Column("ratio > 2: expected"),
     Column("drawn"),
     Column("posterior > 1/2: expected"),
@@ -116,6 +125,8 @@ def records_answer(found: RecordsRisk) -> Answer:
         "sizes": sizes_table(found),
         "published": offs_table(found),
         "curves": curves_table(found),
+        "examples": examples_table(found),
+        "decisions": decisions_table(found),
     }
     lowest = found.row(found.levels[-1])
     facts = [
@@ -140,6 +151,8 @@ def records_answer(found: RecordsRisk) -> Answer:
             "sizes": sizes_table(found),
             "published": offs_table(found),
             "curves": curves_table(found),
+            "examples": examples_table(found),
+            "decisions": decisions_table(found),
             "areas": areas_table(found),
         },
         command=f"discreet risk records {found.release}",
@@ -147,6 +160,7 @@ def records_answer(found: RecordsRisk) -> Answer:
         figures={
             "ratios": partial(people_by_ratio, found),
             **({"curves": partial(curves_picture, found)} if found.curves else {}),
+            **({"decisions": partial(decisions_picture, found)} if found.decisions else {}),
         },
     )
 
@@ -169,13 +183,15 @@ def _row(row: PeopleRisk) -> tuple[object, ...]:
         row.who,
         count_quantity(row.people),
         row.mean_prior,
-        Quantity(row.mean_posterior, Style.CHANCE),
-        _brief(row.mean_ratio),
+        _mean(row.mean_posterior, row.errors and row.errors[0]),
+        _mean(row.mean_ratio, row.errors and row.errors[0] / row.mean_prior),
         *row.ratio_above,
         *row.posterior_above,
-        _expected(row.ratio_above[_TWO]),
+        row.errors and row.errors[0],
+        row.errors and row.errors[1],
+        _expected(row.ratio_above[_TWO], row.errors and row.errors[1]),
         None if drawn is None else count_quantity(drawn.ratio_above[_TWO]),
-        _expected(row.posterior_above[_HALF]),
+        _expected(row.posterior_above[_HALF], row.errors and row.errors[2]),
         None if drawn is None else count_quantity(drawn.posterior_above[_HALF]),
         *(drawn.ratio_above if drawn else (None,) * len(RATIOS)),
         *(drawn.posterior_above if drawn else (None,) * len(POSTERIORS)),
@@ -235,9 +251,9 @@ def curves_table(found: RecordsRisk) -> AnswerTable:
 
 
 def curves_picture(found: RecordsRisk) -> Picture:
-    """Return what each published count tells, and the risk against noise and others: Figures 1 to 3, 5 and 6.
+    """Return what each published count tells, and the risk against noise and others: Figures 1 to 3, 5, 6.
 
-    The paper's Figure 4 shows the decisions of single releases, and has no place here.
+    Figure 4 is a picture of its own (`discreet.answers.record_example`).
     """
     priors = list(dict.fromkeys(one.prior for one in found.curves))[:PLACES]
     lowest = level_name(found.levels[-1])
@@ -390,8 +406,26 @@ def _brief(value: float) -> Quantity:
     return Quantity(value, Style.BRIEF, digits=4)
 
 
-def _expected(people: float) -> Quantity | str:
+def _mean(value: float, error: float | None) -> Quantity:
+    """A mean over the noise, in the digits that it has if the noise was drawn."""
+    if error is None:
+        return _brief(value)
+    return Quantity(value, Style.BRIEF, NumberKind.ABOUT, digits=_digits(value, error, most=4))
+
+
+def _digits(value: float, error: float, most: int) -> int:
+    """How many digits of a value two standard errors leave."""
+    return min(max(math.floor(math.log10(value / max(2.0 * error, 1e-300))) + 1, 1), most)
+
+
+def _expected(people: float, error: float | None = None) -> Quantity | str:
     """A number of people expected over the noise."""
+    if error is not None and people >= 0.01:
+        digits = _digits(people, error, most=3)
+        value = float(f"{people:.{digits}g}")  # zeros stand for digits that it does not have
+        if value >= 10.0**digits or value >= 1000:
+            return Quantity(value, Style.COUNT, NumberKind.ABOUT, digits=0)
+        return Quantity(value, Style.BRIEF, NumberKind.ABOUT, digits=digits)
     if people >= 100:
         return Quantity(people, Style.COUNT, NumberKind.ABOUT, digits=0)
     return Quantity(people, Style.BRIEF, NumberKind.ABOUT, digits=3) if people >= 0.01 else "below 0.01"
@@ -433,10 +467,17 @@ def _sentence(found: RecordsRisk, row: PeopleRisk) -> Sentence:
     )
 
 
+def _headline(found: RecordsRisk, prior: str) -> Paragraph:
+    text = str(_sentence(found, found.row(found.levels[-1], prior=prior)))
+    return Paragraph(f"{text[:1].upper()}{text[1:]}.", role="headline")
+
+
 def _body(found: RecordsRisk) -> Iterator[Part]:
     yield Paragraph(CONFIDENTIAL, role="warning")
     if found.is_rehearsal:
         yield Paragraph(f"The numbers drawn are those of a rehearsal: {NOT_PRIVATE}.", role="warning")
+    yield ""
+    yield from (_headline(found, prior) for prior in found.priors)
     yield ""
     yield sentence(
         "{release}: {people} people in the {cells} cells of query {query}; {uniques} are alone in their cell "
@@ -452,9 +493,16 @@ def _body(found: RecordsRisk) -> Iterator[Part]:
         "Each person is the target once. The adversary of a level knows everyone else in the person's area "
         "there, and sees the noisy count of their cell; all levels together: knows the largest area, and "
         "sees the counts of all levels; with the hierarchy, as in Kazan and Reiter: knows the lowest area, "
-        "and also sees the counts of the area above and of its other parts. Means and “expected” are over "
-        "the noise; “drawn” are the numbers released."
+        "and also sees the counts of the area above and of its other parts; with all levels above: the "
+        "same up to the largest area. Means and “expected” are over the noise, with all levels above over "
+        "draws of it; “drawn” are the numbers released."
     )
+    if found.rounded:
+        yield sentence(
+            "For the means with all levels above, numbers of areas and of people beside are rounded by up to "
+            "{rounded}.",
+            rounded=Quantity(found.rounded, Style.PERCENT, digits=0),
+        )
     for prior in found.priors:
         for who in ("everyone", "uniques"):
             table = rows_table(found, prior, who)
@@ -463,13 +511,10 @@ def _body(found: RecordsRisk) -> Iterator[Part]:
             yield ""
             yield f"Prior {prior}, {'everyone' if who == 'everyone' else 'those unique in that area'}:"
             yield table
-        row = found.row(found.levels[-1], prior=prior)
-        yield ""
-        text = str(_sentence(found, row))
-        yield Paragraph(f"{text[:1].upper()}{text[1:]}.")
     yield ""
     yield f"By how many people share the cell in the {_level(found)}, prior {found.priors[0]}:"
     yield sizes_table(found, found.priors[0])
+    yield from example_parts(found)
     if found.certain:
         yield sentence(
             "For {people} people one of the priors leaves no doubt: everyone among whom it is taken has the "

@@ -10,9 +10,10 @@ import numpy as np
 from discreet.answers.answer import Answer, AnswerTable, Column, Fact, Paragraph, Part, Sentence, sentence
 from discreet.answers.describing import describes
 from discreet.answers.figure import PLACES, Axis, Item, Line, Notation, Panel, Picture, Rule, points
-from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.answers.quantity import NumberKind, Quantity, Style, count_quantity
 from discreet.budget.level_names import level_name
-from discreet.risk.table import QUANTILES, LevelRisk, TableRisk
+from discreet.risk.records import POSTERIORS, QUANTILES, RATIOS, Drawn
+from discreet.risk.table import LevelRisk, TableRisk
 
 _LAWS = {
     "table": "How many others the adversary knows of in a row is taken from the law of counts that the "
@@ -31,6 +32,11 @@ _COLUMNS = (
     Column("largest"),
     Column("mean posterior", "mean_posterior"),
     Column(key="quantiles_rounded"),
+    Column(key="people"),
+    Column(key="people_mean_ratio"),
+    *(Column(key=f"people_ratio_above_{Style.BRIEF.quantity(mark)}") for mark in RATIOS),
+    *(Column(key=f"people_posterior_above_{Style.BRIEF.quantity(mark)}") for mark in POSTERIORS),
+    Column(key="people_quantiles"),
 )
 
 
@@ -152,10 +158,18 @@ def _summary(levels: Sequence[LevelRisk]) -> AnswerTable:
                 _brief(level.maximum),
                 _brief(level.mean_posterior),
                 level.is_rounded,
+                level.people,
+                *_told(level.drawn),
             )
             for level in levels
         ),
     )
+
+
+def _told(drawn: Drawn | None) -> tuple[object, ...]:
+    if drawn is None:
+        return (None,) * (len(RATIOS) + len(POSTERIORS) + 2)
+    return (drawn.mean_ratio, *drawn.ratio_above, *drawn.posterior_above, drawn.quantiles)
 
 
 def table_adversary(found: TableRisk) -> str:
@@ -190,6 +204,17 @@ def _body(found: TableRisk, table: str) -> Iterator[Part]:
     yield _summary((*found.levels, found.total))
     yield ""
     yield _doubled(found)
+    drawn, people = found.total.drawn, found.total.people
+    if drawn is not None and people:
+        above = drawn.ratio_above[RATIOS.index(2.0)]
+        yield sentence(
+            "Of {people} people counted in the rows, the numbers more than double the adversary's belief "
+            "about {above} ({share} in 100), and name {named} (posterior above one half).",
+            people=count_quantity(people),
+            above=count_quantity(above),
+            share=Quantity(100 * above / people, Style.PLACES, digits=2),
+            named=count_quantity(drawn.posterior_above[POSTERIORS.index(0.5)]),
+        )
 
 
 def _people(found: TableRisk) -> Sentence | str:

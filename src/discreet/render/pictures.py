@@ -304,7 +304,9 @@ def _map(figure: Figure, ax: Axes, areas: MapAreas) -> None:
     if values.size:
         axis = Axis(written=areas.written)
         written = None if areas.written is Notation.NUMBER else FuncFormatter(partial(_tick, axis))
-        figure.colorbar(shaded, ax=ax, label=areas.label, shrink=0.7, format=written)
+        bar = figure.colorbar(shaded, ax=ax, label=areas.label, shrink=0.7, format=written)
+        if bar.solids is not None:  # drawn, not an image: a page that loads nothing shows none
+            bar.solids.set(rasterized=False, edgecolor="face")
 
 
 def _rule(ax: Axes, rule: Rule) -> None:

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 
+from discreet.answers.answer import Cards, Illustration, Paragraph, Part, marked, sentence
+from discreet.answers.figure import Picture
+from discreet.answers.quantity import count_quantity
 from discreet.answers.risk_records import CONFIDENTIAL, records_answer, records_map
 from discreet.errors import InputError
 from discreet.files import ArrowArray, FilePath, arrow
 from discreet.release.commit import free, staging
+from discreet.release.rehearsal import NOT_PRIVATE
 from discreet.release.tables import FORMATS, OutputTable, coded, strings
+from discreet.render.html import section_of
 from discreet.render.pictures import picture_bytes
 from discreet.render.text import text_of
+from discreet.report.html import framed
 from discreet.risk.records import EachPerson, RecordsRisk
 from discreet.tables.shapes import read_shapes
 
@@ -45,8 +52,9 @@ def write_records_risk(
 ) -> RecordsFiles:
     """Write the risk of everyone to a new directory that its owner alone can read; all of it or nothing.
 
-    `people` has a row for each record, in their order; `shares`, `areas`, `sizes` and `published` are the
-    tables of the answer; `ratios.svg` is the histogram. With `shapes`, a GeoJSON file whose property
+    `report.html` shows it on one page. `people` has a row for each record, in their order; `shares`,
+    `areas`, `sizes`, `published`, `curves`, `examples` and `decisions` are the tables of the answer;
+    `ratios.svg` is the histogram. With `shapes`, a GeoJSON file whose property
     `shape_key` names the areas, `map.svg` shades the areas of `shape_level`.
     """
     if format not in FORMATS:
@@ -71,12 +79,15 @@ def write_records_risk(
             ("sizes", "sizes"),
             ("published", "published"),
             ("curves", "curves"),
+            ("examples", "examples"),
+            ("decisions", "decisions"),
         ):
             _table(place(stem, format), format, answer.tables[key].objects)
         if found.each is not None:
             _people(place("people", format), format, found.each)
         for stem, picture in pictures.items():
             place(stem, "svg").write_bytes(picture_bytes(picture, "svg"))
+        place("report", "html").write_text(records_page(found, pictures), encoding="utf-8")
         place("summary", "txt").write_text("\n".join(text_of(answer)) + "\n", encoding="utf-8")
         manifest = {
             "format": "discreet risk records 1",
@@ -91,6 +102,47 @@ def write_records_risk(
         place("manifest", "json").write_text(text, encoding="utf-8")
         stage.commit()
     return RecordsFiles(Path(out), tuple(names))
+
+
+def records_page(found: RecordsRisk, pictures: Mapping[str, Picture] | None = None) -> str:
+    """Return the risk of everyone as one HTML page that loads nothing; `pictures` may hold a map.
+
+    It leads with how many people, then the histogram and the map, then the tables. Other pictures have files
+    of their own.
+
+    >>> import tempfile
+    >>> from discreet.budget import load_file
+    >>> from discreet.release import records_risk, write_example
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     release, units, records = write_example(folder)
+    ...     found = records_risk(load_file(release), records, units=units, priors=["1/10"])
+    >>> page = records_page(found)
+    >>> page.index("people, the District counts") < page.index("<svg") < page.index("<table")
+    True
+    """
+    answer = records_answer(found)
+    drawn = {"ratios": answer.figures["ratios"]}
+    drawn |= {name: partial(replace, one) for name, one in (pictures or {}).items() if name == "map"}
+    warnings = [part for part in answer.body if isinstance(part, Paragraph) and part.role == "warning"]
+    headline = [part for part in answer.body if isinstance(part, Paragraph) and part.role == "headline"]
+    rest = [part for part in answer.body if part not in ("", *warnings, *headline)]
+    people = count_quantity(found.people)
+    first = {"ratios": f"{people} people by ratio of posterior to prior", "map": "Where ratios exceed 2"}
+    shown = [
+        Illustration(name, title, sentence("{title}.", title=title), f"{title}.")
+        for name, title in first.items()
+        if name in drawn
+    ]
+    placed: tuple[Part, ...] = (*headline, Cards(answer.facts), shown[0], rest[0], *shown[1:], *rest[1:])
+    whole = replace(answer, title="", body=placed, figures=drawn)
+    return framed(
+        {"people": section_of(whole, anchor="people")},
+        title=f"CONFIDENTIAL – {found.release} – everyone in the data",
+        kicker="Risk of everyone in the data",
+        heading=sentence("{release}", release=marked(found.release, "name")),
+        about=f"The numbers drawn are those of a rehearsal: {NOT_PRIVATE}." if found.is_rehearsal else "",
+        warning=CONFIDENTIAL,
+    )
 
 
 def _table(path: Path, kind: str, rows: list[dict[str, object]]) -> None:

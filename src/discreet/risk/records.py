@@ -8,7 +8,8 @@ everyone else in some area and looks at the noisy count of the target's cell the
   evidence adds up;
 - with the *hierarchy*: as in the paper, they know the lowest area alone, and also see the noisy counts of the
   area above and of the siblings (`discreet.risk.two_levels`);
-- after *estimation*: as of a level, with the variance that a reader has after combining all queries.
+- with all levels *above*: as with the hierarchy, up to the top (`discreet.risk.area_paths`);
+- after *estimation*: as of a level, with the estimate of a reader who combines all queries, and its variance.
 
 The posterior depends on a person through the prior and the noise alone, not through the count that is known:
 so the mean over the noise is computed once for each law of the evidence and each prior. With the hierarchy it
@@ -31,6 +32,7 @@ from numpy.typing import NDArray
 from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.noise import DiscreteGaussian, Noise
+from discreet.risk.area_paths import SimulatedLaw
 from discreet.risk.areas import Integers
 from discreet.risk.evidence import AddedLaw, EvidenceLaw, PresentLaw, evidence_law, evidence_of
 from discreet.risk.odds import Floats, Prior
@@ -39,6 +41,7 @@ from discreet.risk.two_levels import TwoLevels, reach
 
 if TYPE_CHECKING:
     from discreet.risk.record_curves import RiskCurve
+    from discreet.risk.record_example import DecisionMap, ExamplePerson
 
 RATIOS = (1.5, 2.0, 5.0, 10.0)
 """Ratios of posterior to prior above which people are counted."""
@@ -51,7 +54,7 @@ EDGES = tuple(float(edge) for edge in np.round(np.geomspace(0.1, 100.0, 61), 4))
 
 QUANTILES = (0.5, 0.9, 0.99, 0.999)
 
-Kind = Literal["level", "together", "hierarchy", "estimates"]
+Kind = Literal["level", "together", "hierarchy", "above", "estimates"]
 
 _OUTSIDE = 1e-10  # of the noises of two levels that is left out of their law
 _PER_DEVIATION = 8.0
@@ -91,6 +94,9 @@ class GroupRisk:
     posterior_above: Floats
     drawn_posterior: Floats
     drawn_ratio: Floats
+    errors: Floats | None = None
+    """Standard errors of the mean posterior and of the chances of a ratio above 2 and of a posterior above
+    one half, at most: rows, where the law was drawn."""
 
     def at(self, some: NDArray[np.bool_] | Integers) -> GroupRisk:
         """Return that of some groups."""
@@ -101,6 +107,7 @@ class GroupRisk:
             self.posterior_above[:, some],
             self.drawn_posterior[some],
             self.drawn_ratio[some],
+            None if self.errors is None else self.errors[:, some],
         )
 
 
@@ -135,6 +142,9 @@ class PeopleRisk:
     ratio_above: tuple[float, ...]
     posterior_above: tuple[float, ...]
     drawn: Drawn | None = None
+    errors: tuple[float, float, float] | None = None
+    """Standard errors of the mean posterior and of the expected numbers above ratio 2 and above one half, at
+    most, where the noise was drawn."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -225,9 +235,13 @@ class RecordsRisk(Summarised):
     certain: int = 0
     """People whose cell was certain beforehand, by their prior."""
     variances: tuple[float, ...] = ()
+    rounded: float = 0.0
+    """By how much numbers of areas and others were rounded for the means with all levels above, at most."""
     histograms: tuple[RatioHistogram, ...] = field(default=(), repr=False, compare=False)
     areas: tuple[AreaRisk, ...] = field(default=(), repr=False, compare=False)
     curves: tuple[RiskCurve, ...] = field(default=(), repr=False, compare=False)
+    examples: tuple[ExamplePerson, ...] = field(default=(), repr=False, compare=False)
+    decisions: tuple[DecisionMap, ...] = field(default=(), repr=False, compare=False)
     each: EachPerson | None = field(default=None, repr=False, compare=False)
 
     def row(self, adversary: str, *, prior: str | None = None, who: str = "everyone") -> PeopleRisk:
@@ -401,6 +415,7 @@ def group_risk(sight: Sight, prior: Prior) -> GroupRisk:
     """
     many = prior.present.size
     posterior, above = np.full(many, np.nan), np.full((len(RATIOS) + len(POSTERIORS), many), np.nan)
+    errors = np.zeros((3, many)) if sight.kind == "above" else None
     for mine, law in _by_law(sight):
         p, of = np.unique(prior.present[mine], return_inverse=True)
         first = np.empty(p.size, dtype=np.int64)
@@ -410,11 +425,15 @@ def group_risk(sight: Sight, prior: Prior) -> GroupRisk:
         marks = [evidence_for_ratio(one, mark) for mark in RATIOS]
         marks += [evidence_for_posterior(one, mark) for mark in POSTERIORS]
         above[:, mine] = law.chance_beyond(np.array(marks))[:, of]
+        if errors is not None and isinstance(law, SimulatedLaw):
+            often = above[[RATIOS.index(2.0), len(RATIOS) + POSTERIORS.index(0.5)]][:, mine]
+            errors[0, mine] = law.standard_error(one)[of]
+            errors[1:, mine] = np.sqrt(np.maximum(often * (1.0 - often), 0.0) / law.values.size)
     none = np.full(many, np.nan)
     seen = none if sight.drawn is None else np.where(sight.law >= 0, prior.posterior(sight.drawn), np.nan)
     ratio = none if sight.drawn is None else np.where(sight.law >= 0, prior.ratio(sight.drawn), np.nan)
     chances = above[: len(RATIOS)], above[len(RATIOS) :]
-    return GroupRisk(posterior, posterior / prior.present, *chances, seen, ratio)
+    return GroupRisk(posterior, posterior / prior.present, *chances, seen, ratio, errors)
 
 
 def _by_law(sight: Sight) -> Iterator[tuple[Integers, PresentLaw]]:
@@ -475,6 +494,11 @@ def people_rows(
         if not total:
             continue
         drawn = None if sight.drawn is None else _drawn(mine, weights)
+        errors = None
+        if mine.errors is not None:  # groups of one law share its draws, different laws have their own
+            each = [np.bincount(sight.law[some], weights * row) for row in mine.errors]
+            size, *numbers = (float(np.sqrt((one**2).sum())) for one in each)
+            errors = (size / total, numbers[0], numbers[1])
         rows.append(
             PeopleRisk(
                 label,
@@ -488,6 +512,7 @@ def people_rows(
                 tuple(map(float, mine.ratio_above @ weights)),
                 tuple(map(float, mine.posterior_above @ weights)),
                 drawn,
+                errors,
             )
         )
     return tuple(rows)

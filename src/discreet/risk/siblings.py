@@ -15,6 +15,7 @@ bounds e in closed form (`theta_bound`).
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -140,3 +141,68 @@ class SiblingNoise:
         """Return the logarithm of the probability of each sum of noise."""
         logs = log_noise(self.count * self.variance, z)
         return logs if len(self.factor) == 1 else logs + self.factor[z % self.count]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SumNoise:
+    """The noise of the sum of several noisy counts, of one variance or of several.
+
+    `table` holds the exact law where it differs from a single discrete Gaussian's by more than rounding.
+
+    >>> mixed = SumNoise.of({0.3: 1, 5.0: 2})
+    >>> mixed.count, round(mixed.variance, 1), mixed.is_single
+    (3, 10.3, False)
+    >>> mixed.log_pmf(np.array([0.0])).round(4).tolist()   # no counts, no noise: `SumNoise.of({})`
+    [-2.082]
+    """
+
+    count: int
+    variance: float
+    table: Floats | None
+
+    @classmethod
+    def of(cls, counts: Mapping[float, int]) -> SumNoise:
+        """Return the noise of so many counts of each variance."""
+        parts = [SiblingNoise.of(many, variance, exact=True) for variance, many in counts.items() if many]
+        total = sum(part.count * part.variance for part in parts)
+        count, error, before = sum(part.count for part in parts), 0.0, 0.0
+        for part in parts:
+            own = part.count * part.variance
+            # by Poisson summation, as for `theta_bound`
+            wave = 0.0 if not before else 2.0 * math.exp(-2.0 * math.pi**2 * before * own / (before + own))
+            error, before = error + part.error + wave, before + own
+        if error < 1e-13:
+            return cls(count, total, None)
+        return cls(count, total, _convolved(parts))
+
+    @property
+    def is_single(self) -> bool:
+        """Whether the law is that of a single discrete Gaussian."""
+        return self.table is None
+
+    def log_pmf(self, values: Floats) -> Floats:
+        """Return the logarithm of the probability of sums of noise, whole or, of a single Gaussian, not.
+
+        Beyond the table, some 13 standard deviations from zero, it is that of the single discrete Gaussian.
+        """
+        logs = self._peak - values**2 / (2.0 * self.variance)
+        if self.table is None:
+            return np.asarray(logs)
+        middle = len(self.table) // 2
+        place = np.clip(values.astype(np.int64) + middle, 0, len(self.table) - 1)
+        return np.where(np.abs(values) <= middle, self.table[place], logs)
+
+    @property
+    def _peak(self) -> float:
+        return float(log_noise(self.variance, np.array([0]))[0])
+
+
+def _convolved(parts: Sequence[SiblingNoise]) -> Floats:
+    """The log law of a sum of independent noises, on a window around zero."""
+    reach = [math.ceil(math.sqrt(2.0 * _NATS * 2 * part.count * part.variance)) + 1 for part in parts]
+    law: Floats = np.ones(1)
+    for part, far in zip(parts, reach, strict=True):
+        with np.errstate(under="ignore"):
+            law = np.convolve(law, np.exp(part.log_pmf(np.arange(-far, far + 1))))
+    with np.errstate(divide="ignore"):
+        return np.maximum(np.log(law), -700.0)

@@ -33,6 +33,7 @@ from discreet.numbers import brief
 from discreet.risk.attack import rows_of_equal
 from discreet.risk.inputs import LARGEST, VARIANCES, read_known, read_prior
 from discreet.risk.odds import Floats, Prior
+from discreet.risk.records import POSTERIORS, QUANTILES, RATIOS, Drawn, is_above
 from discreet.risk.rows import Averages, Histogram, RowRisk, SomeRows, known_risk
 from discreet.tables import Kind, OpenTable, Problems, TableSource, find_columns, open_table
 
@@ -40,7 +41,6 @@ NOISY = ("value", "COUNT", "noisy", "count")
 VARIANCE = ("variance", "NOISE_VARIANCE")
 LEVEL = ("level", "REGION_TYPE")
 
-QUANTILES = (0.5, 0.9, 0.99, 0.999)
 MOST_LEVELS = 1000
 MOST_ENTRIES = 10_000_000
 """Noisy values that are told apart, some 95 standard deviations for each noise of each level (400 MB)."""
@@ -70,6 +70,10 @@ class LevelRisk:
     mean_posterior: float
     is_rounded: bool
     targets_doubled: float | None = None
+    people: int | None = None
+    """How many people the rows count, where the counts are known, each target included."""
+    drawn: Drawn | None = None
+    """What the numbers tell about these people, each of them the target once, as in `records_risk`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +151,7 @@ the characteristics, and gives the target a chance of 0.1
         )
     asked = (noisy_column, variance_column, level_column, known_column, prior_column)
     source = ReleasedTable.open(path, asked, everything=out is not None, nonnegative=nonnegative)
-    summary, flat = _Summary(), 0
+    summary, flat = _Summary(people=known_column is not None), 0
     with _writing(None if out is None else Path(out), fixed, known_column) as write:
         if chance is not None and fixed is None and known_column is None:
             risk_of, flat = _averaged(source, summary, chance, law)
@@ -213,11 +217,13 @@ def _averaged(
 
 
 class _Summary:
-    """Tallies by level, in the table's order."""
+    """Tallies by level, in the table's order; of people, too, if it is known how many each row counts."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, people: bool) -> None:
         self.tallies: dict[str, Tally] = {}
         self.sums: dict[str, Floats] = {}  # of rows, odds doubled, posteriors, targets, and theirs doubled
+        self.people: dict[str, Tally] | None = {} if people else None
+        self.means: dict[str, Floats] = {}  # of people: posteriors, ratios, and who is above each mark
 
     def add(self, name: str, risk: RowRisk, often: NDArray[np.int64] | None = None) -> None:
         """Add rows of a level, each as `often` as said, or once."""
@@ -230,6 +236,14 @@ class _Summary:
         people = rows * risk.targets
         parts = (rows, rows * risk.doubled, rows * risk.posterior, people, people * risk.doubled)
         self.sums[name] = self.sums.get(name, np.zeros(5)) + [part.sum() for part in parts]
+        if self.people is not None:
+            values, of = np.unique(risk.ratio, return_inverse=True)
+            many = np.bincount(of.ravel(), people).astype(np.int64)
+            self.people.setdefault(name, Tally()).add(values, many)
+            told = [risk.posterior, risk.ratio]
+            told += [is_above(risk.ratio, mark).astype(np.float64) for mark in RATIOS]
+            told += [is_above(risk.posterior, mark).astype(np.float64) for mark in POSTERIORS]
+            self.means[name] = self.means.get(name, np.zeros(len(told))) + people @ np.stack(told, axis=1)
 
     def result(self, prior: float | None) -> TableRisk:
         """The summary; a table without levels has one for all rows only."""
@@ -240,6 +254,12 @@ class _Summary:
             together = Tally()
             for tally in self.tallies.values():
                 together.absorb(tally)
+            if self.people is not None:
+                everyone = Tally()
+                for tally in self.people.values():
+                    everyone.absorb(tally)
+                self.people[EVERYTHING] = everyone
+                self.means[EVERYTHING] = np.sum(list(self.means.values()), axis=0)
             total = self._level(EVERYTHING, together, np.sum(list(self.sums.values()), axis=0))
         return TableRisk(total.rows, prior, levels, total, self.tallies)
 
@@ -247,7 +267,23 @@ class _Summary:
         rows, above, posterior, people, named = (float(x) for x in sums)
         marks, share = tuple(tally.quantiles(QUANTILES)), named / people if people else None
         found = above / rows, tally.maximum, marks, posterior / rows, tally.is_rounded, share
-        return LevelRisk(name, int(rows), *found)
+        if self.people is None:
+            return LevelRisk(name, int(rows), *found)
+        return LevelRisk(name, int(rows), *found, int(people), self._drawn(name, people))
+
+    def _drawn(self, name: str, people: float) -> Drawn:
+        """What the rows of a level tell about the people that they count."""
+        assert self.people is not None
+        posterior, ratio, *above = self.means[name].tolist()
+        marks, tally = [round(one) for one in above], self.people[name]
+        return Drawn(
+            posterior / people,
+            ratio / people,
+            tuple(marks[: len(RATIOS)]),
+            tuple(marks[len(RATIOS) :]),
+            tally.maximum,
+            tuple(tally.quantiles(QUANTILES)),
+        )
 
 
 @contextmanager

@@ -178,6 +178,31 @@ class TwoLevels:
         """Return the least noisy block count at which "present" is the likelier; z down, y across."""
         return self._thresholds(z, y, chance)[0]
 
+    @property
+    def threshold_alone(self) -> int:
+        """The least noisy block count at which "present" is the likelier if only the block's is seen."""
+        limit = self.known + 0.5 - self.variances[0] * self._log_odds
+        return math.floor(limit + _TIE * self.variances[0]) + 1
+
+    def changes(
+        self, z: Integers, y: Integers, *, block: int, group: int, chance: Chance = "exact"
+    ) -> tuple[float, float]:
+        """Return how often, given the true counts, group and siblings turn the block's decision to "present"
+        and how often to "absent", among releases whose other two counts are in z and y.
+
+        >>> two = TwoLevels(rho=("0.0992", "0.2465"), siblings=27, prior="1/2")
+        >>> [round(x, 4) for x in two.changes(np.arange(-3, 6), np.arange(-30, 31), block=1, group=1)]
+        [0.002, 0.2698]
+        """
+        _, (all_z, pz), (all_y, py) = self.grid(block=block, group=group)
+        of_z, of_y = np.interp(z, all_z, pz, 0.0, 0.0), np.interp(y, all_y, py, 0.0, 0.0)
+        noise = DiscreteGaussian(Fraction(self.variances[0]))
+        limits = np.append(self.thresholds(z, y, chance=chance), self.threshold_alone) - 1 - block
+        says = np.exp(noise.log_sf(np.clip(limits, -(10**9), 10**9)))
+        more = (says[:-1] - says[-1]).reshape(len(z), len(y))
+        to_yes, to_no = (of_z @ np.maximum(sign * more, 0.0) @ of_y for sign in (1, -1))
+        return float(to_yes), float(to_no)
+
     def _thresholds(self, z: Integers, y: Integers, chance: str) -> tuple[Integers, NDArray[np.bool_]]:
         """The thresholds, and whether both answers are equally likely one below."""
         if chance not in ("exact", "unconstrained"):

@@ -34,6 +34,7 @@ from discreet.risk import (
     posterior,
     ratio,
 )
+from discreet.risk.two_levels import Chance
 from discreet.studies.register import (
     Compared,
     Floats,
@@ -435,7 +436,9 @@ def risk_decisions() -> Found:
     """
     two, (z, y) = _two(), _grid()
     exact, chain = two.thresholds(z, y), two.thresholds(z, y, chance="unconstrained")
-    yield from ((z[i], y[j], exact[i, j], chain[i, j], 1) for i, j in np.ndindex(exact.shape))
+    yield from (
+        (z[i], y[j], exact[i, j], chain[i, j], two.threshold_alone) for i, j in np.ndindex(exact.shape)
+    )
 
 
 @study("change exact chain chain_undecided")
@@ -451,12 +454,17 @@ def risk_changed() -> Found:
     pz, py = pz[np.isin(all_z, z)], py[np.isin(all_y, y)]
     weights = 100 * px[:, None, None] * pz[None, :, None] * py[None, None, :]
     data = x[:, None, None], z[None, :, None], y[None, None, :]
-    before = np.broadcast_to(data[0] >= 1, weights.shape)
+    before = np.broadcast_to(data[0] >= two.threshold_alone, weights.shape)
     near = 1 / math.sqrt(4 * _inputs("Figure 4", "grid")[5])  # one standard error of the longer runs
     masses, undecided = [], []
-    for chances in (two.probability(*data), chain_chances(two, x, z, y)):
+    every: tuple[tuple[Chance, Floats], ...] = (
+        ("exact", two.probability(*data)),
+        ("unconstrained", chain_chances(two, x, z, y)),
+    )
+    for name, chances in every:
         after, close = chances > 0.5, np.abs(chances - 0.5) < near
-        to_yes, to_no = (float(weights[mask].sum()) for mask in (after & ~before, before & ~after))
+        changed = two.changes(z, y, block=block, group=group, chance=name)
+        to_yes, to_no = (100 * mass for mass in changed)
         masses.append((to_yes, to_no, to_yes - to_no))
         undecided.append([weights[close & mask] for mask in (~after & ~before, after & before)])
     sums = [float(part.sum()) for part in undecided[1]]

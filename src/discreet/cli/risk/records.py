@@ -8,49 +8,11 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from discreet import options
 from discreet.budget import load
 from discreet.cli import console
-from discreet.cli.console import PLAIN, Outputs, Screen, declared, option
+from discreet.cli.console import PLAIN, Outputs, Screen, option
 from discreet.errors import InputError
-
-
-@Parameter(name="*")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StudyOptions:
-    """The options, named as `discreet.release.hierarchy.people.records_risk` has them."""
-
-    records: Annotated[
-        Path, option("One row per person: the lowest area (unit), and a column per attribute.", "FILE")
-    ]
-    units: Annotated[
-        Path | None, option("All areas: columns unit, level, parent. Default: those of --noisy.", "FILE")
-    ] = None
-    noisy: Annotated[
-        Path | None, option("The numbers drawn: the output of measure, or a noisy table.", "DIR|FILE")
-    ] = None
-    prior: Annotated[
-        list[str] | None,
-        option(
-            "A chance such as 1/10 (default: 1/2), or flat, population, area, or column:NAME of the records; "
-            "may be repeated.",
-            "P",
-        ),
-    ] = None
-    prior_level: Annotated[
-        str | None, option("With --prior area: whose rates; default: the level above the lowest.", "LEVEL")
-    ] = None
-    query: Annotated[
-        str | None, option("The query whose cells count; default: the one of most cells.", "QUERY")
-    ] = None
-    estimates: Annotated[
-        bool, option("Also with the variances that a reader has after combining all queries.")
-    ] = False
-    geocodes: Annotated[str | None, declared(options.Geocodes)] = None
-    input: Annotated[Path | None, declared(options.RecordInput)] = None
-    id: Annotated[str | None, declared(options.Identifier)] = None
-    at_most: Annotated[int | None, declared(options.AtMost)] = None
-    excess: Annotated[Literal["refuse", "keep"], declared(options.Excess)] = "refuse"
+from discreet.options import RiskingRecords
 
 
 @Parameter(name="*")
@@ -83,19 +45,20 @@ app = console.command(
 
 
 @app.default
+@console.takes(RiskingRecords)
 def records_command(
     target: Annotated[
         str | None, option("A TOML file or a preset's name. Default: the release of --noisy.")
     ] = None,
     /,
     *,
-    people: StudyOptions,
     out: Annotated[
-        Path | None, option("A new directory, for its owner alone: people, areas, pictures.", "DIR")
+        Path | None, option("A new directory, for its owner alone: a page, people, areas, pictures.", "DIR")
     ] = None,
     files: StudyFiles = NO_FILES,
     plot: console.Plot = None,
     screen: Screen = PLAIN,
+    **given: console.Given,
 ) -> None:
     """Say of how many people how much can be learned, for every person as the target."""
     outputs = Outputs(plot=plot)
@@ -109,9 +72,7 @@ def records_command(
 
     if out is not None:
         free(out)
-    given = asdict(people)
-    given["priors"] = given.pop("prior") or ["1/2"]
-    with screen.working(f"Reading {people.records.name}"):
+    with screen.working(f"Reading {given['records'].name}"):
         found = records_risk(None if target is None else load(target), given.pop("records"), **given)
     answer = records_answer(found)
     with screen.working("Writing"):

@@ -36,9 +36,8 @@ from discreet.release.hierarchy.estimate_table import in_real_numbers, write_est
 from discreet.release.hierarchy.joint_estimates import JointEstimates
 from discreet.release.hierarchy.layout import Laws, Layout, laws_of, variances_of
 from discreet.release.hierarchy.published import Exact, in_memory, published
-from discreet.release.hierarchy.records import input_of
+from discreet.release.hierarchy.records import count_records, input_of
 from discreet.release.hierarchy.steps import Steps, step_column, unit_steps
-from discreet.release.hierarchy.tabulating import counted_records
 from discreet.release.ledger import Ledger
 from discreet.release.ledger_file import open_ledger
 from discreet.release.rehearsal import NOT_PRIVATE, rehearsal_entropy
@@ -181,7 +180,7 @@ def _check_question(asked: Measuring) -> None:
 def _exact_counts(asked: Measuring) -> CountTable:
     """Read the counts, or count the records."""
     if asked.counts is None:
-        return counted_records(asked)
+        return count_records(asked.release, asked)
     return read_counts(
         asked.release, asked.counts, units=asked.units, cells=asked.cells, additive=asked.additive
     )

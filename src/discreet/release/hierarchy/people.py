@@ -8,7 +8,7 @@ area above the lowest, not the measurements, which are read part by part.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -16,26 +16,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.values import Number
-from discreet.budget import Attributes, Release, TableInput, load_file
+from discreet.budget import Release, load_file
 from discreet.budget.noise_table import noises
 from discreet.budget.variables import COUNT
 from discreet.errors import InputError
+from discreet.estimation.estimates import Estimates
 from discreet.estimation.intervals import View
 from discreet.estimation.model import Model, told_by_level
 from discreet.estimation.tables import detailed_cells
 from discreet.estimation.tree import Floats, Integers, Tree
-from discreet.files import FilePath
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.numbers import prior as read_prior
+from discreet.options import RiskingRecords, asked_with
 from discreet.release.admission import Request, admit
+from discreet.release.hierarchy.joint_estimates import JointEstimates
 from discreet.release.hierarchy.measurements import read_published
+from discreet.release.hierarchy.paths_above import PathAbove, paths_above, rounded_counts
 from discreet.release.hierarchy.published import Published
-from discreet.release.hierarchy.records import examine_records
+from discreet.release.hierarchy.records import Examined, examine_records
 from discreet.release.tables import arrow, find_output
+from discreet.risk.area_paths import MOST_WIDE, SimulatedLaw
 from discreet.risk.categories import counting_queries, possible_cells
 from discreet.risk.evidence import EvidenceLaw, PresentLaw, evidence_law, evidence_of
 from discreet.risk.odds import Prior
 from discreet.risk.record_curves import RiskCurve, group_curve, noise_curve, rest_curve
+from discreet.risk.record_example import DecisionMap, ExamplePerson, decision_map, example_person
 from discreet.risk.records import (
     MOST_OUTCOMES,
     AreaRisk,
@@ -55,33 +60,27 @@ from discreet.risk.records import (
     ratio_histogram,
     size_rows,
 )
-from discreet.tables import TableSource, read_table
+from discreet.tables import TableSource
 
 TOGETHER = "all levels together"
 COLUMN = "column:"
 RATES = ("flat", "population", "area")
 HIERARCHY = "with the hierarchy"
+ALL_ABOVE = "with all levels above"
 ESTIMATED = "after estimation"
+
+EVALUATIONS = 1 << 17
+"""Releases that are drawn to average over the noise of all levels above: shared by the laws."""
+
+FEWEST_DRAWS, MOST_DRAWS, MOST_LAWS, SEED = 64, 1 << 15, 2048, 2020
+ROUNDING = (0.0, 0.1, 0.2, 0.5, 1.0, 3.0)
+"""By how much numbers may be rounded if there were more laws."""
 
 Bools = NDArray[np.bool_]
 
 
-def records_risk(
-    release: Release | None,
-    records: TableSource,
-    *,
-    units: TableSource = None,
-    noisy: FilePath | None = None,
-    query: str | None = None,
-    priors: Sequence[Number] = ("1/2",),
-    prior_level: str | None = None,
-    estimates: bool = False,
-    geocodes: str | None = None,
-    id: str | None = None,
-    at_most: int | None = None,
-    excess: str = "refuse",
-    input: TableInput | FilePath | None = None,
-) -> RecordsRisk:
+@asked_with(RiskingRecords)
+def records_risk(asked: RiskingRecords) -> RecordsRisk:
     """Return the risk of everyone in some records, expected over the noise of a release and as drawn.
 
     Records and areas (`units`) are as `tabulate` takes them; `noisy` is the output of `measure`, or a noisy
@@ -89,8 +88,8 @@ def records_risk(
     by default the one of most cells at the lowest level. Each of `priors` is a chance such as "1/10", `flat`
     (one over the number of cells), `population` (the rate of the person's cell among all), `area` (among
     those of the person's area of `prior_level`, by default the level above the lowest), or `column:NAME`, a
-    column of the records. With `estimates` there are also adversaries with the variances that a reader has
-    after combining all queries. Every record counts as a person.
+    column of the records, which `[input]` may describe. With `estimates` there are also adversaries who look
+    at the best estimates from all queries, with their variances. Every record counts as a person.
 
     The result is confidential. It says nothing that the records do not, but nothing in it has noise.
 
@@ -102,65 +101,53 @@ def records_risk(
     >>> found.people, found.uniques, round(found.row("District").mean_posterior, 4)
     (2410, 26, 0.1083)
     """
-    admit(records, Request(exact_counts=True, entered=False))
-    if not priors:
+    admit(asked.records, Request(exact_counts=True, entered=False))
+    if not asked.priors:
         raise InputError("at least one prior is needed, such as 1/10, flat, population or area")
-    source = None if noisy is None else Path(noisy)
-    folder = source if source is not None and source.is_dir() else None
+    release, units = _named(asked)
+    query = _query(release, asked.query)
+    columns = {
+        str(prior): str(prior).removeprefix(COLUMN) for prior in asked.priors if str(prior).startswith(COLUMN)
+    }
+    found = examine_records(release, replace(asked, units=units), chances=list(columns.values()))
+    found.problems.stop()
+    people = _People.grouped(release, query, found, columns)
+    shown = None if asked.noisy is None else _drawn(Path(asked.noisy), release, units, people.tree)
+    return _Study(release, query, people, shown).result(
+        asked.priors, asked.prior_level, estimates=asked.estimates, example=asked.example
+    )
+
+
+def _named(asked: RiskingRecords) -> tuple[Release, TableSource]:
+    """Return the release and the table of areas: those that are named, or those of the numbers drawn."""
+    folder = None if asked.noisy is None or not Path(asked.noisy).is_dir() else Path(asked.noisy)
+    release = asked.release
     if release is None:
         written = find_output(folder, "release", ["toml"])
         if written is None:
             raise InputError("the release is not known: name it, or the output of `measure` that has it")
         release = load_file(written)
-    listed = units if units is not None else find_output(folder, "units")
+    listed = asked.units if asked.units is not None else find_output(folder, "units")
     if listed is None:
         raise InputError("records need a table of areas: all areas, inhabited or not, must be known")
-    attributes, asked = _query(release, query)
-    found = examine_records(
-        release,
-        records,
-        units=listed,
-        geocodes=geocodes,
-        person=id,
-        at_most=at_most,
-        excess=excess,
-        input=input,
-    )
-    found.problems.stop()
-    assert found.tree is not None
-    kept = np.flatnonzero(found.counted)
-    if not kept.size:
-        raise InputError("the records have no rows: there is nobody whose risk could be said")
-    cell = detailed_cells(attributes, asked)[found.cell[kept]]
-    columns = {
-        prior: _column(records, prior.removeprefix(COLUMN), kept)
-        for prior in priors
-        if isinstance(prior, str) and prior.startswith(COLUMN)
-    }
-    shown = None
-    if source is not None:
-        streamed = True if (find_output(folder, "measurements", ["parquet"]) if folder else False) else None
-        own = find_output(folder, "units") is not None
-        shown = read_published(
-            source, release=release, units=None if own else _file(listed), streamed=streamed
+    return release, listed
+
+
+def _drawn(source: Path, release: Release, units: TableSource, tree: Tree) -> Published:
+    """Read the numbers that were drawn, of the same areas."""
+    folder = source if source.is_dir() else None
+    streamed = True if folder is not None and find_output(folder, "measurements", ["parquet"]) else None
+    listed = units if isinstance(units, str | Path) and find_output(folder, "units") is None else None
+    shown = read_published(source, release=release, units=listed, streamed=streamed)
+    if shown.tree.digest != tree.digest:
+        raise InputError(
+            f"the areas of the records are not those of {source}: give the table of areas that was measured"
         )
-        if shown.tree.digest != found.tree.digest:
-            raise InputError(
-                f"the areas of the records are not those of {source}: give the table of areas that was "
-                "measured"
-            )
-    people = _People.grouped(
-        found.tree, kept, found.unit[kept], cell, attributes.tabulation(asked).cells, columns
-    )
-    return _Study(release, asked, people, shown).result(priors, prior_level, estimates=estimates)
+    return shown
 
 
-def _file(listed: TableSource) -> FilePath | None:
-    return listed if isinstance(listed, str | Path) else None
-
-
-def _query(release: Release, query: str | None) -> tuple[Attributes, str]:
-    """Return the attributes of a release, and the query in whose cells people are looked for."""
+def _query(release: Release, query: str | None) -> str:
+    """Return the query in whose cells people are looked for."""
     attributes = release.attributes
     if attributes is None:
         raise InputError(f"release {release.name!r} states no attributes, so its queries cannot be counted")
@@ -179,16 +166,7 @@ def _query(release: Release, query: str | None) -> tuple[Attributes, str]:
         raise InputError(
             f"query {query!r} does not put every record into one of several cells; name another (--query)"
         )
-    return attributes, query
-
-
-def _column(records: TableSource, name: str, kept: Integers) -> Floats:
-    """Return the priors of the records that count, from a column."""
-    table = read_table(records, words=[], floats=[name], name="records")
-    values = np.asarray(table.numbers[name], dtype=np.float64)
-    table.problems.rows(~((values > 0) & (values < 1)), "a prior does not lie strictly between 0 and 1", name)
-    table.problems.stop()
-    return values[kept]
+    return query
 
 
 @dataclass(frozen=True)
@@ -205,24 +183,29 @@ class _People:
     columns: Mapping[str, Floats]
 
     @staticmethod
-    def grouped(
-        tree: Tree,
-        record: Integers,
-        unit: Integers,
-        cell: Integers,
-        cells: int,
-        columns: Mapping[str, Floats],
-    ) -> _People:
-        key = unit * cells + cell
-        distinct, of = np.unique(key, return_inverse=True)
-        for values in columns.values():
+    def grouped(release: Release, query: str, found: Examined, columns: Mapping[str, str]) -> _People:
+        """Group the records that count; `columns` are those of their priors, by the name of the prior."""
+        assert release.attributes is not None
+        assert found.tree is not None
+        attributes = release.attributes.with_variables((COUNT,))
+        record = np.flatnonzero(found.counted)
+        if not record.size:
+            raise InputError("the records have no rows: there is nobody whose risk could be said")
+        unit, cells = found.unit[record], attributes.tabulation(query).cells
+        cell = detailed_cells(attributes, query)[found.cell[record]]
+        chances = {
+            prior: np.array([float(value) for value in numbers.values])[numbers.codes[record]]
+            for prior, numbers in ((prior, found.columns.numbers[name]) for prior, name in columns.items())
+        }
+        distinct, of = np.unique(unit * cells + cell, return_inverse=True)
+        for values in chances.values():
             _, code = np.unique(values, return_inverse=True)
             distinct, of = np.unique(of.ravel() * (int(code.max()) + 1) + code.ravel(), return_inverse=True)
         of = of.ravel().astype(np.int64)
         first = np.empty(len(distinct), dtype=np.int64)
         first[of[::-1]] = np.arange(len(of) - 1, -1, -1)
-        own = {name: values[first] for name, values in columns.items()}
-        return _People(tree, record, of, unit[first], cell[first], cells, np.bincount(of), own)
+        own = {prior: values[first] for prior, values in chances.items()}
+        return _People(found.tree, record, of, unit[first], cell[first], cells, np.bincount(of), own)
 
     def above(self) -> list[Integers]:
         """Return for each kind of area the area of it that each group is in; -1 where there is none."""
@@ -247,19 +230,19 @@ class _People:
 
 @dataclass
 class _Noisy:
-    """The noisy counts of each group's cell, by kind of area, and the sums over the lowest area's family."""
+    """The noisy counts of each group's cell by kind of area, and their sums over all parts of its parent."""
 
     values: dict[int, Floats]
-    family: Floats | None
+    family: dict[int, Floats]
 
 
-def _read_noisy(shown: Published, query: str, people: _People, areas: list[Integers], lowest: int) -> _Noisy:
+def _read_noisy(shown: Published, query: str, people: _People, areas: list[Integers]) -> _Noisy:
     """Read the measurements once, part by part, and keep what is asked of them."""
     tree, cell = people.tree, people.cell
     values = {kind: np.full(cell.size, np.nan) for kind in range(len(tree.levels))}
     orders = [np.argsort(area, kind="stable") for area in areas]
     sorted_areas = [area[order] for area, order in zip(areas, orders, strict=True)]
-    parents = np.unique(tree.parent[tree.kind == lowest])
+    parents = np.unique(tree.parent[tree.parent >= 0])
     sums = np.zeros((parents.size, people.cells))
     for name, who, rows in shown.source.read(slice(0, tree.size)):
         if name != query:
@@ -269,15 +252,18 @@ def _read_noisy(shown: Published, query: str, people: _People, areas: list[Integ
             some = orders[kind][first:last]
             place = np.searchsorted(who, areas[kind][some])
             values[kind][some] = rows[place, cell[some]]
-        mine = np.flatnonzero(tree.kind[who] == lowest)
-        if mine.size:
-            above = tree.parent[who[mine]]
-            begin = np.flatnonzero(np.diff(above, prepend=-2))
+        above = tree.parent[who]
+        begin = np.flatnonzero(np.diff(above, prepend=-2))  # parts of one area stand together
+        begin = begin[above[begin] >= 0]
+        if begin.size:
+            start = int(begin[0])
             at = np.searchsorted(parents, above[begin])
-            sums[at] += np.add.reduceat(rows[mine], begin, axis=0)
-    family = np.full(cell.size, np.nan)
-    seen = areas[lowest] >= 0
-    family[seen] = sums[np.searchsorted(parents, tree.parent[areas[lowest][seen]]), cell[seen]]
+            np.add.at(sums, at, np.add.reduceat(rows[start:], begin - start, axis=0))
+    family = {}
+    for kind, area in enumerate(areas):
+        above = np.where(area >= 0, tree.parent[area], -1)
+        row = np.minimum(np.searchsorted(parents, above), parents.size - 1)
+        family[kind] = np.where(above >= 0, sums[row, cell] if parents.size else np.nan, np.nan)
     return _Noisy(values, family)
 
 
@@ -293,6 +279,33 @@ class _LawsOnDemand(Sequence[PresentLaw]):
     def __getitem__(self, place: int) -> PresentLaw:  # type: ignore[override]
         siblings, rest = self._pairs[place]
         return self._laws.law(int(siblings), int(rest))
+
+
+def _simulated(
+    paths: Mapping[int, PathAbove], of: Integers, rests: Integers, people: Integers
+) -> tuple[list[SimulatedLaw], Integers, float]:
+    """The laws of the evidence by path and others in the siblings, drawn, and which of them each group has.
+
+    If there are too many, numbers of areas and of others are rounded: by how much at most is said.
+    """
+    for tolerance in ROUNDING:
+        alike: dict[object, int] = {}
+        same = {place: alike.setdefault(path.rounded(tolerance), place) for place, path in paths.items()}
+        shape = np.array([same.get(place, -1) for place in range(max(paths) + 1)])[of]
+        near = rounded_counts(rests, tolerance)
+        law = shape
+        for column in near.T:
+            _, law = np.unique(law * (int(column.max()) + 1) + column, return_inverse=True)
+        distinct, first, law = np.unique(law, return_index=True, return_inverse=True)
+        if distinct.size <= MOST_LAWS:
+            break
+    share = np.bincount(law.ravel(), people) / people.sum()  # half for each law alike, half by its people
+    draws = np.clip(EVALUATIONS / 2 * (share + 1 / distinct.size), FEWEST_DRAWS, MOST_DRAWS).astype(np.int64)
+    random, laws = np.random.default_rng(SEED), []
+    for place, many in zip(first.tolist(), draws.tolist(), strict=True):
+        path = paths[int(shape[place])]
+        laws.append(path.areas.drawn_law(near[place, : len(path.beside)].tolist(), many, random))
+    return laws, law.ravel().astype(np.int64), tolerance
 
 
 class _Study:
@@ -318,13 +331,17 @@ class _Study:
         self.lowest = self.kinds[-1]
         self.laws: TwoLevelLaws | None = None
         self.siblings = 0  # what most groups of people have
+        self.rounded = 0.0  # numbers of areas and others, by how much at most
         self.areas = people.above()
         self.count = {kind: people.counted(self.areas[kind]) for kind in kinds}
-        self.noisy = None if shown is None else _read_noisy(shown, query, people, self.areas, self.lowest)
+        self.noisy = None if shown is None else _read_noisy(shown, query, people, self.areas)
 
-    def result(self, priors: Sequence[Number], level: str | None, *, estimates: bool) -> RecordsRisk:
-        """Ask every adversary, for every prior."""
+    def result(
+        self, priors: Sequence[Number], level: str | None, *, estimates: bool, example: int | None
+    ) -> RecordsRisk:
+        """Ask every adversary, for every prior; `example` is the row of the person to look at."""
         sights = [*self._levels(), *self._together(), *self._hierarchy()]
+        sights += self._all_above(sights)
         sights += self._estimates() if estimates else []
         rows: list[PeopleRisk] = []
         sizes: list[SizeRisk] = []
@@ -333,6 +350,8 @@ class _Study:
         histograms, areas = [], []
         each: dict[tuple[str, str], GroupRisk] = {}
         own: dict[str, Floats] = {}
+        examples: list[ExamplePerson] = []
+        maps: list[DecisionMap] = []
         people, certain = self.people.people, 0
         for given in priors:
             label, prior = self._prior(given, level)
@@ -355,8 +374,10 @@ class _Study:
             if self.noisy is not None:
                 off = self.noisy.values[self.lowest] - (self.count[self.lowest] - 1)
             offs += off_rows(label, self.noise[self.lowest], prior, off, people)
+            examples += self._example(label, prior, each, example)
             if np.ptp(prior.present) == 0 and not certain:
                 curves += self._curves(label, float(prior.present[0]))
+                maps += self._decisions(label, Fraction(float(prior.present[0])))
         together = self.people.counted(self.people.unit)
         names = tuple(self.tree.names.to_pylist())
         persons = EachPerson(self.people.record, self.people.of, self.people.unit, names, together, own, each)
@@ -376,9 +397,12 @@ class _Study:
             is_rehearsal=self.shown is not None and self.shown.marked,
             certain=certain,
             variances=tuple(self.noise[kind].true_variance() for kind in self.kinds),
+            rounded=self.rounded,
             histograms=tuple(histograms),
             areas=tuple(areas),
             curves=tuple(curves),
+            examples=tuple(examples),
+            decisions=tuple(maps),
             each=persons,
         )
 
@@ -403,10 +427,12 @@ class _Study:
         chains, of = np.unique(there, axis=1, return_inverse=True)
         if len(self.kinds) < 2 or (chains.sum(axis=0) < 2).all():
             return []
+        asked = chains.any(axis=0)  # somebody may be in no area that asks
         laws = [
             evidence_law([self.noise[kind] for kind, is_in in zip(self.kinds, chain, strict=True) if is_in])
-            for chain in chains.T
+            for chain in chains.T[asked]
         ]
+        law = np.where(asked, np.cumsum(asked) - 1, -1)[of.ravel()]
         drawn = None
         if self.noisy is not None:
             drawn = np.zeros(self.people.cell.size)
@@ -414,7 +440,7 @@ class _Study:
                 off = self.noisy.values[kind] - (self.count[kind] - 1)
                 drawn += np.where(inside, evidence_of(self.noise[kind], np.where(inside, off, 0.0)), 0.0)
         unique = self.count[self.lowest] == 1
-        return [Sight(TOGETHER, "together", laws, of.ravel().astype(np.int64), unique, drawn)]
+        return [Sight(TOGETHER, "together", laws, law, unique, drawn)]
 
     def _hierarchy(self) -> list[Sight]:
         """The paper's: the lowest area is known, the area above and the siblings are seen."""
@@ -448,26 +474,67 @@ class _Study:
         law[seen] = of.ravel()
         every = _LawsOnDemand(laws, pairs)
         drawn = None
-        if self.noisy is not None and self.noisy.family is not None:
+        if self.noisy is not None:
             drawn = np.full(area.size, np.nan)
             known = (self.count[lowest] - 1)[seen]
             own, group = (self.noisy.values[kind][seen] for kind in (lowest, upper))
             drawn[seen] = laws.evidence(
-                own - known, group - known, self.noisy.family[seen] - own, siblings[seen]
+                own - known, group - known, self.noisy.family[lowest][seen] - own, siblings[seen]
             )
         unique = self.count[lowest] == 1
         return [Sight(HIERARCHY, "hierarchy", every, law, unique, drawn)]
 
+    def _all_above(self, others: Sequence[Sight]) -> list[Sight]:
+        """As with the hierarchy, but all areas above are seen, with their other parts, merged or not."""
+        unit = self.people.unit
+        if len(self.kinds) < 2:
+            return []
+        if not all(isinstance(noise, DiscreteGaussian) for noise in self.noise.values()):
+            self.left_out.append((ALL_ABOVE, "needs discrete Gaussian noise"))
+            return []
+        sizes = {kind: float(noise.size) for kind, noise in self.noise.items()}
+        of, every = paths_above(self.tree, sizes)
+        of = of[unit]
+        some = np.flatnonzero(np.array([bool(path.kinds) for path in every])[of])  # whom somebody asks about
+        paths = {int(place): every[place] for place in np.unique(of[some])}
+        told = [one for one in others if one.kind == "hierarchy"]
+        if max(len(path.kinds) for path in paths.values()) < 3 and told and (told[0].law >= 0).all():
+            return []  # the two levels are all there are
+        if max(path.areas.width for path in paths.values()) > MOST_WIDE:
+            self.left_out.append((ALL_ABOVE, "needs noise that is less wide"))
+            return []
+        drawn = None if self.noisy is None else np.full(unit.size, np.nan)
+        unique, order = np.zeros(unit.size, dtype=np.bool_), some[np.argsort(of[some], kind="stable")]
+        rests = np.zeros((unit.size, max(len(path.beside) for path in paths.values())), dtype=np.int64)
+        edges = np.searchsorted(of[order], [*paths, self.tree.size])
+        for (path, start), stop in zip(zip(paths.values(), edges, strict=False), edges[1:], strict=True):
+            mine = order[start:stop]
+            counts = np.column_stack([self.count[kind][mine] for kind in path.kinds])
+            unique[mine] = counts[:, 0] == 1
+            rests[mine, : len(path.beside)] = np.minimum(np.diff(counts, axis=1), path.areas.far())
+            if drawn is not None:
+                drawn[mine] = self._seen_above(path, mine, counts[:, 0] - 1)
+        law = np.full(unit.size, -1, dtype=np.int64)
+        laws, law[some], self.rounded = _simulated(paths, of[some], rests[some], self.people.people[some])
+        return [Sight(ALL_ABOVE, "above", laws, law, unique, drawn)]
+
+    def _seen_above(self, path: PathAbove, mine: Integers, known: Integers) -> Floats:
+        """The evidence of the numbers drawn, of the lowest area and of all above it."""
+        assert self.noisy is not None
+        noisy = np.column_stack([self.noisy.values[kind][mine] for kind in path.kinds])
+        family = np.column_stack([self.noisy.family[kind][mine] for kind in path.kinds])[:, :-1]
+        seen = np.array([one is not None and one.count > 0 for one in path.beside], dtype=np.bool_)
+        sums = np.where(seen, family - noisy[:, :-1], 0.0)
+        noisy = noisy - known[:, None]
+        own = (noisy[:, 0] - 0.5) / path.variances[0]
+        return np.asarray(own + path.areas.evidence_from_above(noisy[:, 1:], sums))
+
     def _estimates(self) -> list[Sight]:
-        """As of each level, with the variances of the best estimates from all queries of the release."""
-        release, tree = self.release, self.tree
-        shape, node = tree.folded()
-        model = Model(release.attributes, list(dict.fromkeys(self._queries())))
-        told = told_by_level(release, tree.levels)
-        view = View(model, shape, told, model.solve(shape, told))
-        classes = model.projection(self.query).classes[self.people.cell]
-        variances = view.variances(self.query, np.arange(shape.size))
-        open_cells = view.undetermined(self.query, np.arange(shape.size))
+        """As of each level, from the best estimates of all queries of the release: variances and numbers."""
+        view, node, made = self._best()
+        classes = view.model.projection(self.query).classes[self.people.cell]
+        variances = view.variances(self.query, np.arange(view.shape.size))
+        open_cells = view.undetermined(self.query, np.arange(view.shape.size))
         found = []
         for kind in self.kinds:
             area = self.areas[kind]
@@ -478,14 +545,43 @@ class _Study:
             usable = distinct >= 1e-4
             laws = [EvidenceLaw.of_noise(DiscreteGaussian(Fraction(v))) for v in distinct[usable].tolist()]
             law = np.where(usable[of.ravel()], (np.cumsum(usable) - 1)[of.ravel()], -1)
-            name = f"{tree.levels[kind]}, {ESTIMATED}"
+            drawn = None
+            if made is not None:
+                off = self._estimated(made, area) - (self.count[kind] - 1)
+                drawn = np.where(law >= 0, (off - 0.5) / np.where(law >= 0, own, 1.0), np.nan)
+            name = f"{self.tree.levels[kind]}, {ESTIMATED}"
             sizes = tuple(distinct[usable].tolist())
             unique = self.count[kind] == 1
-            found.append(Sight(name, "estimates", laws, law.astype(np.int64), unique, None, sizes))
+            found.append(Sight(name, "estimates", laws, law.astype(np.int64), unique, drawn, sizes))
         return found
 
-    def _queries(self) -> list[str]:
-        return [query.name for level in self.release.levels for query in level.queries]
+    def _best(self) -> tuple[View, Integers, Estimates | None]:
+        """The covariances of the best estimates, the node of each area, and the estimates of what was drawn.
+
+        Counts that were published without noise are known to whoever reads the numbers drawn.
+        """
+        if self.shown is not None:
+            made = JointEstimates.of([self.shown]).groups[0].estimates
+            return made.view, made.node, made
+        release, tree = self.release, self.tree
+        shape, node = tree.folded()
+        queries = dict.fromkeys(query.name for level in release.levels for query in level.queries)
+        model, told = Model(release.attributes, list(queries)), told_by_level(release, tree.levels)
+        return View(model, shape, told, model.solve(shape, told)), node, None
+
+    def _estimated(self, made: Estimates, area: Integers) -> Floats:
+        """The estimates of each group's cell in an area of one kind; nan where there is none."""
+        found, order = np.full(area.size, np.nan), np.argsort(area, kind="stable")
+        order = order[np.searchsorted(area[order], 0) :]
+        units, first = np.unique(area[order], return_index=True)
+        step = max(1, (1 << 21) // max(made.width, 1))
+        for start in range(0, units.size, step):
+            some = units[start : start + step]
+            stop = first[start + step] if start + step < units.size else order.size
+            mine = order[first[start] : stop]
+            rows = made.at(some).values(self.query)
+            found[mine] = rows[np.searchsorted(some, area[mine]), self.people.cell[mine]]
+        return found
 
     def _curves(self, label: str, chance: float) -> list[RiskCurve]:
         """The paper's figures for the noise and the areas of this release, and one prior for all."""
@@ -494,6 +590,74 @@ class _Study:
             found.append(rest_curve(label, self.laws, self.siblings, chance))
             found.append(group_curve(label, self.laws, self.siblings, chance))
         return found
+
+    def _decisions(self, label: str, chance: Fraction) -> list[DecisionMap]:
+        """Figure 4, for the number of siblings that most have."""
+        if self.laws is None or not self.siblings:
+            return []
+        found = decision_map(label, chance, self.laws.variances, self.siblings)
+        return [] if found is None else [found]
+
+    def _example(
+        self, label: str, prior: Prior, each: Mapping[tuple[str, str], GroupRisk], row: int | None
+    ) -> list[ExamplePerson]:
+        """Tables 6 to 8: whom the hierarchy tells most about, of those unique in both areas, if any are."""
+        if self.noisy is None or self.laws is None:
+            if row is not None:
+                why = "the numbers drawn (--noisy)" if self.noisy is None else "two levels that ask the query"
+                raise InputError(f"an example needs {why}")
+            return []
+        lowest, known = self.lowest, np.where(prior.absent > 0, each[label, HIERARCHY].drawn_ratio, np.nan)
+        if np.isnan(known).all() and row is None:
+            return []
+        area = self.areas[lowest]
+        above = np.where(area >= 0, self.tree.parent[area], -1)
+        if row is not None:
+            places = np.flatnonzero(self.people.record == row - 1)
+            if not places.size or np.isnan(known[self.people.of[places[0]]]):
+                raise InputError(
+                    f"example is {row}; it must be the row of a record that counts, of somebody about whom "
+                    f"the prior leaves a doubt, in a {self.tree.levels[lowest]} of a family of such areas"
+                )
+            chosen = int(self.people.of[places[0]])
+        else:
+            upper = int(self.tree.kind[above[~np.isnan(known)][0]])
+            unique = [self.count[kind] == 1 for kind in (lowest, upper)]
+            rank = unique[0].astype(np.int64) + (unique[0] & unique[1])
+            order = np.lexsort((np.nan_to_num(known, nan=-1.0), np.where(np.isnan(known), -1, rank)))
+            chosen = int(order[-1])
+            row = int(self.people.record[np.flatnonzero(self.people.of == chosen)[0]]) + 1
+        upper = int(self.tree.kind[above[chosen]])
+        here, over = (int(self.count[kind][chosen]) for kind in (lowest, upper))
+        drawn = [int(self.noisy.values[kind][chosen]) for kind in (lowest, upper)]
+        names = [str(self.tree.names[int(unit)].as_py()) for unit in (area[chosen], above[chosen])]
+        all_above = each.get((label, ALL_ABOVE))
+        return [
+            example_person(
+                label,
+                float(prior.present[chosen]),
+                record=row,
+                areas=(names[0], names[1]),
+                levels=(self.tree.levels[lowest], self.tree.levels[upper]),
+                siblings=int(np.count_nonzero(self.tree.parent == above[chosen])) - 1,
+                variances=self.laws.variances,
+                counts=(here, over, over - here),
+                noisy=(drawn[0], drawn[1], int(self.noisy.family[lowest][chosen]) - drawn[0]),
+                above=None if all_above is None else float(all_above.drawn_posterior[chosen]),
+                cells=self._cells_of(area == area[chosen], int(self.people.cell[chosen])),
+            )
+        ]
+
+    def _cells_of(self, inside: Bools, first: int) -> tuple[tuple[str, int], ...]:
+        """The people of some groups by cell: the first one, then the others from the largest down."""
+        assert self.release.attributes is not None
+        attributes = self.release.attributes.with_variables((COUNT,))
+        written = np.zeros(self.people.cells, dtype=np.int64)
+        written[detailed_cells(attributes, self.query)] = detailed_cells(attributes, self.query, written=True)
+        labels = list(attributes.tabulation(self.query).labels)
+        many = np.bincount(self.people.cell[inside], self.people.people[inside]).astype(np.int64)
+        others = [int(cell) for cell in np.argsort(-many, kind="stable") if many[cell] and cell != first]
+        return tuple((labels[written[cell]], int(many[cell])) for cell in (first, *others))
 
     # -- priors and areas --------------------------------------------------------------------------------
 

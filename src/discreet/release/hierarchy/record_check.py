@@ -7,7 +7,7 @@ ones are; never a text of the file, unless its owner asks to be shown it.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -111,16 +111,7 @@ def check_records(asked: Checking) -> RecordCheck:
 
 
 def _examined(asked: Checking, records: TableSource, how: TableInput) -> Examined:
-    return examine_records(
-        asked.release,
-        records,
-        units=asked.units,
-        geocodes=asked.geocodes,
-        person=asked.id,
-        at_most=asked.at_most,
-        excess=asked.excess,
-        input=how,
-    )
+    return examine_records(asked.release, replace(asked, records=records, input=how))
 
 
 def _values(asked: Checking) -> tuple[tuple[str, tuple[str, ...]], ...]:

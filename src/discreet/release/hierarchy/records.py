@@ -13,6 +13,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,30 +59,33 @@ class Examined:
     counted: NDArray[np.bool_]
 
 
-def count_records(
-    release: Release,
-    records: TableSource,
-    *,
-    units: TableSource,
-    geocodes: str | None = None,
-    person: str | None = None,
-    at_most: int | None = None,
-    excess: str = "refuse",
-    input: TableInput | FilePath | None = None,
-) -> CountTable:
+class RecordsAsked(Protocol):
+    """What a question says of records: which they are, their areas, and how they are written and counted.
+
+    `Tabulating`, `Checking`, `Measuring` and `RiskingRecords` of `discreet.options` all say it.
+    """
+
+    @property
+    def records(self) -> TableSource: ...  # noqa: D102
+    @property
+    def units(self) -> TableSource: ...  # noqa: D102
+    @property
+    def geocodes(self) -> str | None: ...  # noqa: D102
+    @property
+    def id(self) -> str | None: ...  # noqa: D102
+    @property
+    def at_most(self) -> int | None: ...  # noqa: D102
+    @property
+    def excess(self) -> str: ...  # noqa: D102
+    @property
+    def input(self) -> TableInput | FilePath | None: ...  # noqa: D102
+
+
+def count_records(release: Release, asked: RecordsAsked) -> CountTable:
     """Validate records and count them; every problem that is found is reported, with its line."""
-    if units is None:
+    if asked.units is None:
         raise InputError("records need a table of areas: all areas, inhabited or not, must be known")
-    found = examine_records(
-        release,
-        records,
-        units=units,
-        geocodes=geocodes,
-        person=person,
-        at_most=at_most,
-        excess=excess,
-        input=input,
-    )
+    found = examine_records(release, asked)
     found.problems.stop()
     attributes, tree, table = release.attributes, found.tree, found.columns.table
     assert attributes is not None
@@ -110,22 +114,13 @@ def input_of(release: Release, given: TableInput | FilePath | None) -> TableInpu
     return given
 
 
-def examine_records(
-    release: Release,
-    records: TableSource,
-    *,
-    units: TableSource,
-    geocodes: str | None = None,
-    person: str | None = None,
-    at_most: int | None = None,
-    excess: str = "refuse",
-    input: TableInput | FilePath | None = None,
-) -> Examined:
+def examine_records(release: Release, asked: RecordsAsked, *, chances: Sequence[str] = ()) -> Examined:
     """Read records and areas, as far as they can be read, and gather all that is wrong with them.
 
-    Without a table of areas, nothing is said of the records' areas.
+    Without a table of areas, nothing is said of the records' areas. `chances` are further columns of numbers,
+    each strictly between 0 and 1, which every record must have.
     """
-    attributes = release.attributes
+    attributes, person, at_most, excess = release.attributes, asked.id, asked.at_most, asked.excess
     if attributes is None:
         raise InputError(f"release {release.name!r} states no attributes, so its queries cannot be counted")
     if excess not in EXCESS:
@@ -138,18 +133,23 @@ def examine_records(
         raise InputError(
             f"{person!r} is a column of numbers that are summed; it cannot identify people (--id)"
         )
-    how, problems = input_of(release, input), Problems()
-    lengths = None if geocodes is None else read_lengths(release, geocodes)
+    how, problems = input_of(release, asked.input), Problems()
+    if left := [name for name in chances if how.of(name).leave_out]:
+        raise InputError(
+            f"[input] leaves out records without {left[0]!r}, which measures nothing: all records are "
+            "counted, so each needs one; say what a missing one stands for (as)"
+        )
+    lengths = None if asked.geocodes is None else read_lengths(release, asked.geocodes)
     tree = None
-    if units is not None:
-        tree = _read_areas(release, units, lengths, how.areas or TableInput(), problems)
+    if asked.units is not None:
+        tree = _read_areas(release, asked.units, lengths, how.areas or TableInput(), problems)
     names = tree.names.to_pylist() if tree is not None and how.ignore_case else ()
     identifiers = [person] if person and person not in ("unit", *attributes.names) else []
     columns = read_records(
-        records,
+        asked.records,
         how,
         values={"unit": names, **dict(attributes.values)},
-        numbers=summed,
+        numbers=list(dict.fromkeys([*summed, *chances])),
         identifiers=identifiers,
         problems=problems,
     )
@@ -157,7 +157,11 @@ def examine_records(
     if person in table.words:
         counted &= _at_most(table, person, at_most or 1, excess, counted)
     unit, cell = _codes(table, tree, attributes)
-    check_numbers(columns.numbers, table.problems)
+    check_numbers({name: columns.numbers[name] for name in summed if name in columns.numbers}, table.problems)
+    for name in (name for name in chances if name in columns.numbers):
+        column = columns.numbers[name]
+        outside = np.array([*(not 0 < chance < 1 for chance in column.values), False], dtype=bool)
+        table.problems.rows(outside[column.codes], "a prior does not lie strictly between 0 and 1", name)
     return Examined(problems, tree, columns, unit, cell, counted)
 
 

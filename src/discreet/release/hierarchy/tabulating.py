@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from discreet.faces import Summarised
-from discreet.options import Measuring, Tabulating, asked_with
+from discreet.options import Tabulating, asked_with
 from discreet.release import contents
 from discreet.release.admission import Request, admit
 from discreet.release.commit import free, staging
@@ -64,7 +64,7 @@ def tabulate(asked: Tabulating) -> Tabulated:
     signer = read_key(asked.key) if noting else None
     if named is not None and noting:
         open_ledger(named, asked.out, key=signer, rules=rules)
-    found = counted_records(asked)
+    found = count_records(release, asked)
     kind = output_format(asked.format, found.format)
     layout = found.layout
     with staging(asked.out, confidential=True) as stage:
@@ -98,20 +98,6 @@ def tabulate(asked: Tabulating) -> Tabulated:
         at_most=most,
         files=tuple(folder.names),
         ledger=named if noting else None,
-    )
-
-
-def counted_records(asked: Tabulating | Measuring) -> CountTable:
-    """Return the counts of the records that a question names."""
-    return count_records(
-        asked.release,
-        asked.records,
-        units=asked.units,
-        geocodes=asked.geocodes,
-        person=asked.id,
-        at_most=asked.at_most,
-        excess=asked.excess,
-        input=asked.input,
     )
 
 
