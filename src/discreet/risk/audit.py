@@ -139,7 +139,8 @@ class Audit(Summarised):
     unseen: tuple[str, ...] = ()
     """Geographies and levels of detailed groups whose first stage these data do not show."""
     needed: int = 0
-    """The fewest runs with which a test could raise an alarm, whatever the mechanism tells."""
+    """The fewest runs, of those that are judged, with which a test could raise an alarm: for whatever the
+    mechanism tells."""
 
     @property
     def looks(self) -> int:
@@ -646,7 +647,7 @@ def audit_promise(
         false_alarm=level,
         points=points,
         curve=drawn_curve(curve),
-        needed=2 * needed_runs(curve, float(level) / len(points)),
+        needed=needed_runs(curve, float(level) / len(points)),
         epsilon=promised[0],
         delta=promised[1],
     )
