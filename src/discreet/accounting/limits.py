@@ -13,8 +13,8 @@ no limit with Gaussian noise: some outcome exceeds every value below one.
 *Proof.* All of it follows from certified deltas. For every l, f(a) >= 1 - delta(l) - e^l a; the l of the
 supporting line makes it an equality, and one delta of all cases is enough. As delta is convex in u = e^l,
 with slope -P0[L > l], for u' < u also P[L > l] <= (u delta(l') - u' delta(l)) / (u - u') in each case, which
-takes two deltas of every case: with many cases a limit on beliefs is computed, not proved. There l' is a
-thousandth below l, which may cost some thousandths of the noise.
+takes two deltas of every case: with thousands of them a limit on beliefs is computed, not proved. There l' is
+a thousandth below l, which may cost some thousandths of the noise.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ KEYS: dict[str, tuple[str, ...]] = {
 
 _DIGITS = 7
 _APART = Fraction(1, 1000)
-_PROVED_CASES = 64
+_PROVED_CASES = 2000  # some hundredths of a second each
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +241,7 @@ def proved_limits(
     for limit, old in zip(limits, before, strict=True):
         whole = limited_account(release, relation, limit).with_workers(jobs)
         told, label = told_of_all(whole, limit)
-        proved = _upper(whole, limit) if certify else None
+        proved = _upper(whole, limit, label) if certify else None
         bound = None if proved is None else limit.risk(proved)
         found.append(KeptLimit(limit, limit.risk(told), bound, old, label))
         if found[-1].is_refuted:
@@ -263,10 +263,10 @@ def _read_share(text: str, name: str) -> Fraction:
     return value
 
 
-def _upper(whole: Account, limit: RiskLimit) -> float | None:
+def _upper(whole: Account, limit: RiskLimit, worst: CaseLabel) -> float | None:
     """A proved upper bound on what the curve tells, from certified deltas."""
     if limit.kind == "belief":
-        return _upper_tail(whole, limit)
+        return _upper_tail(whole, limit, worst)
     if limit.kind == "right":
         box = whole.delta(epsilon=limit.threshold, certified=True, digits=_DIGITS)
         return float(box.upper) * (1 + 1e-15)
@@ -277,14 +277,14 @@ def _upper(whole: Account, limit: RiskLimit) -> float | None:
     return (float(box.upper) + math.exp(at) * float(limit.rate)) * (1 + 1e-15)
 
 
-def _upper_tail(whole: Account, limit: RiskLimit) -> float | None:
+def _upper_tail(whole: Account, limit: RiskLimit, likely: CaseLabel) -> float | None:
     """A proved upper bound on P[L > l] of every case; as soon as one exceeds the limit, that one."""
-    different = {events: label for label, events in whole.cases} if whole.pairs <= _PROVED_CASES else {}
-    if not different:
+    different = dict.fromkeys(events for _, events in whole.cases)
+    if len(different) > _PROVED_CASES:
         return None
     at = limit.threshold
     u, v = (Fraction(math.exp(one)) for one in (at, at - _APART))
-    first = whole.events(told_of_all(whole, limit)[1])
+    first = whole.events(likely)
     worst = 0.0
     for events in sorted(different, key=lambda one: one != first):  # what may fail comes first
         loss = compose(events)

@@ -64,6 +64,8 @@ def audit_answer(found: Audit) -> Answer:
         "cells": found.cells,
         "changed": found.changed,
         "false_alarm": Quantity(found.false_alarm, Style.GIVEN),
+        "needed": found.needed,
+        "unseen": found.unseen,
         "looks": every,
         "alarms": len(found.alarms),
     }

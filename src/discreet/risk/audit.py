@@ -251,9 +251,9 @@ def needed_runs(curve: TradeOffCurve, part: float) -> int:
     """Return the fewest runs with which a mechanism that tells all is caught by a look of this share.
 
     Its test is never wrong, in n runs on each table: its bands are 1 - s^(1/n) and s^(1/n), with s half the
-    share.
+    share. Here log s / log(e / (1 + e)) is 61.01:
 
-    >>> needed_runs(promised_curve(epsilon=Fraction(1), delta=Fraction(0)), 1e-8)   # log s / log(e / (1 + e)) = 61.01
+    >>> needed_runs(promised_curve(epsilon=Fraction(1), delta=Fraction(0)), 1e-8)
     62
     """
     low, high = 0, 2**40

@@ -151,10 +151,10 @@ def test_faults_of_the_noise_are_caught(
 def test_the_power_that_is_stated_of_tabulations(
     fault: str, pair: TabulationPair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """59 of 59: a power of at least 95 %, with 95 % confidence."""
-    put, runs, _ = FAULTS[fault]
+    """59 of 59: a power of at least 95 %, with 95 % confidence; 29 of 29 in the first stage: 90 %."""
+    put, runs, seen = FAULTS[fault]
     put(monkeypatch, pair)
-    assert all(audited(pair, runs, 100 + seed).alarms for seed in range(59))
+    assert all(audited(pair, runs, 100 + seed).alarms for seed in range(29 if seen == "picked" else 59))
 
 
 def counted_twice(pair: TabulationPair) -> Drawn:
@@ -219,10 +219,10 @@ def test_honest_tabulations_are_not_accused(pair: TabulationPair) -> None:
 
 
 @pytest.mark.slow
-def test_a_thousand_honest_audits_of_tabulations(pair: TabulationPair) -> None:
-    shipped, often = false_alarms(pair, 1000, 10)
+def test_two_hundred_honest_audits_of_tabulations(pair: TabulationPair) -> None:
+    shipped, often = false_alarms(pair, 200, 10)
     assert shipped == 0
-    assert often <= stats.binom.isf(1e-6, 1000, 0.05)
+    assert often <= stats.binom.isf(1e-6, 200, 0.05)
 
 
 def test_sums_of_unequal_chances_are_bounded() -> None:
