@@ -110,8 +110,8 @@ def _blind(found: Audit) -> list[Caution]:
         )
         return [Caution(text)]
     text = (
-        "The tests say nothing yet: with so few runs they could raise no alarm even if the mechanism told "
-        f"everything; they need {needed} (--runs)."
+        "The tests that tell the tables apart say nothing yet: with so few runs they could raise no alarm even "
+        f"if the mechanism told everything; they need {needed} (--runs)."
     )
     return [Caution(text)] if few else []
 
@@ -134,7 +134,8 @@ def _runs(found: Audit) -> Paragraph:
     if found.mechanism in _OWN:
         text += f" {_NOTHING_KEPT}"
     if found.written:
-        text += f" {{written}} runs on each table were written by {found.mechanism} and read back."
+        were = "run on each table was" if found.written == 1 else "runs on each table were"
+        text += f" {{written}} {were} written by {found.mechanism} and read back."
     return Paragraph(
         sentence(
             text,

@@ -31,7 +31,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import combinations, pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +44,7 @@ from discreet.numbers import fraction, share, whole
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Signed = NDArray[np.int64] | NDArray[np.int8]
 TradeOffCurve = Callable[[Sequence[float]], Floats]
 """f at some type I errors."""
 
@@ -449,9 +449,7 @@ def _agreement(
     yield from sign_look(kind, where, (block.law, (second or block).law), one, other)
 
 
-def sign_look(
-    kind: str, where: str, laws: tuple[Noise, Noise], one: NDArray[Any], other: NDArray[Any]
-) -> Iterator[Seen]:
+def sign_look(kind: str, where: str, laws: tuple[Noise, Noise], one: Signed, other: Signed) -> Iterator[Seen]:
     """Yield how often the noises of two laws have the same sign, neither of them zero, if there are any.
 
     >>> from discreet.noise import DiscreteLaplace

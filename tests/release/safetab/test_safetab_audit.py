@@ -255,7 +255,7 @@ def test_the_chances_of_tables_and_drops_are_those_of_many_runs(pair: Tabulation
 def test_command_and_what_it_cannot_audit(
     folders: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    params, beside = folders
+    params, _ = folders
     asked = ["risk", "audit", str(params), "--data", str(DATA), "--runs", "20", "--written", "1"]
     assert command([*asked, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -266,9 +266,10 @@ def test_command_and_what_it_cannot_audit(
     with pytest.raises(InputError, match="the same counts"):
         audit_tabulation(params, DATA, neighbour=DATA, runs=2)
     lines = (DATA / "person-records.txt").read_text().splitlines(keepends=True)
-    (beside / "person-records.txt").write_text("".join(lines[:1] + lines[4:]))
+    shutil.copy(DATA / "GRF-C.txt", tmp_path)
+    (tmp_path / "person-records.txt").write_text("".join(lines[:1] + lines[4:]))
     with pytest.raises(InputError, match="one record"):
-        audit_tabulation(params, DATA, neighbour=beside, runs=2)
+        audit_tabulation(params, DATA, neighbour=tmp_path, runs=2)
 
 
 @pytest.mark.slow
