@@ -110,8 +110,8 @@ def _blind(found: Audit) -> list[Caution]:
         )
         return [Caution(text)]
     text = (
-        "The tests that tell the tables apart say nothing yet: with so few runs they could raise no alarm even "
-        f"if the mechanism told everything; they need {needed} (--runs)."
+        "The tests that tell the tables apart say nothing yet: with so few runs they could raise no alarm "
+        f"even if the mechanism told everything; they need {needed} (--runs)."
     )
     return [Caution(text)] if few else []
 
