@@ -13,7 +13,7 @@ no limit with Gaussian noise: some outcome exceeds every value below one.
 *Proof.* All of it follows from certified deltas. For every l, f(a) >= 1 - delta(l) - e^l a; the l of the
 supporting line makes it an equality, and one delta of all cases is enough. As delta is convex in u = e^l,
 with slope -P0[L > l], for u' < u also P[L > l] <= (u delta(l') - u' delta(l)) / (u - u') in each case, which
-takes two deltas of every case: with thousands of them a limit on beliefs is computed, not proved. There l' is
+takes two deltas of every case: with many of them a limit on beliefs is computed, not proved. There l' is
 a thousandth below l, which may cost some thousandths of the noise.
 """
 
@@ -48,7 +48,7 @@ KEYS: dict[str, tuple[str, ...]] = {
 
 _DIGITS = 7
 _APART = Fraction(1, 1000)
-_PROVED_CASES = 2000  # some hundredths of a second each
+_PROVED_CASES = 300  # some hundredths of a second each, a few of them seconds
 
 
 @dataclass(frozen=True, slots=True)
