@@ -339,6 +339,15 @@ class Planning:
         ),
     ] = None
     epsilon: Annotated[Exact | None, Option("The epsilon that may be spent.", "E", reads=str | None)] = None
+    risk: Annotated[
+        Sequence[str],
+        repeated_option(
+            "Instead of an epsilon or beside it: a limit on what an adversary gains, as in calibrate; "
+            "may be repeated.",
+            "LIMIT",
+            "risk",
+        ),
+    ] = ()
     delta: Annotated[Exact, Option("Default: 1e-10.", "D", reads=str)] = "1e-10"
     certify: Annotated[
         bool, Option("Prove the epsilon in ball arithmetic (default), or not.", negative="no-certify")

@@ -36,6 +36,7 @@ from discreet.release.policy_review import review_policy
 from discreet.release.safetab import census2020, curator, design, synthetic, validation
 from discreet.release.safetab import run as detailed_groups
 from discreet.release.safetab.account import account as detailed_account
+from discreet.release.safetab.audit import audit_tabulation
 from discreet.release.safetab.earlier import total_only_groups
 from discreet.report.html import gather, render
 from discreet.report.records import write_records_risk
@@ -75,7 +76,7 @@ ASKED: dict[str, Functions] = {
     "policy sign": (release.sign_policy,),
     "registry": (registry_entry,),
     "report": (gather, render),
-    "risk audit": (audit_release, audit_mechanism),
+    "risk audit": (audit_release, audit_mechanism, audit_tabulation),
     "risk categories": (categories, table_categories, release_categories),
     "risk explain": (risk,),
     "risk hierarchy": (hierarchy_posterior,),

@@ -28,14 +28,20 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_no_alarm_is_status_0(discreet: Callable[..., Any], folder: Path) -> None:
-    asked = ("risk", "audit", "release.toml", "--counts", "counts.csv", "--runs", "100", "--written", "1")
-    result = discreet(*asked, "--csv", "looks.csv", "--plot", "points.svg")
+    asked = ("risk", "audit", "release.toml", "--counts", "counts.csv", "--runs", "50", "--written", "1")
+    result = discreet(*asked, "--csv", "looks.csv", "--post", "none")
     assert result.status == 0
     assert result.out.startswith("No alarm in ")
     assert "No alarm is not a proof." in " ".join(result.out.split())
     assert "look,where,threshold" in (folder / "looks.csv").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_points_are_drawn_and_told_in_json(discreet: Callable[..., Any], folder: Path) -> None:
+    asked = ("risk", "audit", "release.toml", "--counts", "counts.csv", "--runs", "50", "--at-most", "2")
+    result = discreet(*asked, "--plot", "points.svg", "--json")
     assert (folder / "points.svg").read_text(encoding="utf-8").startswith("<?xml")
-    assert discreet(*asked, "--json").json["verdict"] == "no alarm"
+    assert result.json["verdict"] == "no alarm"
 
 
 def test_an_alarm_is_status_1(discreet: Callable[..., Any], folder: Path) -> None:
@@ -51,6 +57,8 @@ def test_an_alarm_is_status_1(discreet: Callable[..., Any], folder: Path) -> Non
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (["release.toml"], "give --counts FILE, or --data DIR to audit safetab run; neither is given"),
+        (["--data", "."], "--data is about safetab run: name its parameters"),
         (["--counts", "counts.csv"], "--epsilon, --delta, --mechanism and --neighbour are all needed"),
         (["release.toml", "--counts", "counts.csv", "--epsilon", "1"], "not both"),
         (["release.toml", "--counts", "counts.csv", "--runs", "1"], "runs is 1"),

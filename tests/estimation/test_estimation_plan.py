@@ -260,8 +260,8 @@ def test_levels_without_queries_leave_the_spine() -> None:
     ("arguments", "said"),
     [
         (["--least-cost"], "there is nothing to plan for"),
-        (["--keep", "Top"], "give exactly one of --epsilon E and --least-cost; none is given"),
-        (["--keep", "Top", "--epsilon", "1", "--least-cost"], "both are given"),
+        (["--keep", "Top"], "give --epsilon E, --risk LIMIT or both, or else --least-cost; none is given"),
+        (["--keep", "Top", "--epsilon", "1", "--least-cost"], "they are given together"),
         (["--keep", "Tpo", "--least-cost"], "level 'Tpo', which the release does not have; did you mean"),
         (["--keep", "Top:age", "--least-cost"], "names query 'age', which the release does not have"),
         (["--weights", "Top=1", "--least-cost"], "they need an epsilon"),

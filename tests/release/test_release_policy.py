@@ -658,6 +658,7 @@ ASKING = {
     "release/hierarchy/measuring.py": "measure",
     "release/hierarchy/people.py": "records_risk",
     "release/hierarchy/tabulating.py": "tabulate",
+    "release/safetab/audit.py": "audit_tabulation",
     "release/safetab/curator.py": "curate",
     "release/safetab/run.py": "run",
 }

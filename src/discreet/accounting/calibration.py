@@ -451,7 +451,7 @@ def _calibrate_overall(
     main = main_case(release, relation)
     promise = ZCDP(one_case(release, main))
     target = target or below(promise.epsilon(delta=float(small)))
-    family = _family(release, weights)
+    family = weighted_family(release, weights)
     ends = bounds(event for level in release.levels for event in level.events(release.neighbours))
     if weights and len(weights) < len(release.levels):
         if epsilon_or_zero(compose(one_case(family(Fraction(SOME)), main)), small) > target:
@@ -518,7 +518,7 @@ def _least_overall(
     raise PrecisionError(f"no factor was found that keeps epsilon {float(target):.6g}")
 
 
-def _family(release: Release, weights: Mapping[str, Exact] | None) -> Callable[[Fraction], Release]:
+def weighted_family(release: Release, weights: Mapping[str, Exact] | None) -> Callable[[Fraction], Release]:
     """Releases, less noisy as a factor x falls; with weights level l has the factor x^(w_l / max w)."""
     if not weights:
         return release.scaled

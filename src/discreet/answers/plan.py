@@ -10,6 +10,7 @@ from discreet.answers.accuracy import LEVELS, UNKNOWN
 from discreet.answers.answer import Answer, AnswerTable, Column, Fact, Paragraph, Part, Sentence, sentence
 from discreet.answers.describing import describes
 from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.answers.risk_limits import limits_table
 from discreet.budget.level_names import level_name
 from discreet.estimation import Plan  # through the package, in which the function `plan` must win
 from discreet.estimation.accuracy import QueryAccuracy
@@ -68,6 +69,8 @@ def plan_answer(found: Plan, *, of: str = "") -> Answer:
         "tree": found.before.children or (),
         "levels": levels,
     }
+    if found.limits:
+        record["limits"] = limits_table(found.limits)
     facts = (Fact("rho", rho, f"before: {before}"), Fact("epsilon", epsilon, f"at delta {delta}"))
     name = of or found.before.release
     return Answer(
@@ -129,12 +132,15 @@ def _plan_body(
     if not found.possible:
         yield Paragraph(
             sentence(
-                "Not possible: at epsilon {epsilon} the best plan has {ratio} times the standard deviations "
+                "Not possible: {ceiling} the best plan has {ratio} times the standard deviations "
                 "you want, for every goal that binds. It is shown below.",
-                epsilon=epsilon,
+                ceiling="within these limits" if found.limits else f"at epsilon {epsilon}",
                 ratio=Quantity(math.sqrt(found.ratio), Style.BRIEF, digits=4),
             )
         )
     if found.dropped:
         yield f"{len(found.dropped)} of {len(found.budgets)} measurements are not needed and are dropped."
+    if found.limits:
+        yield limits_table(found.limits)
+        yield ""
     yield every

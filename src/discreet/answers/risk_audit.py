@@ -22,12 +22,17 @@ _KINDS = {
     "shift, neighbour": "lean of the changed cells, neighbour",
     "repeats": "runs with the same noise",
     "written": "numbers written that were not drawn",
+    "again": "estimates other than the measurements give",
+    "picked": "groups with a larger table (first stage)",
+    "dropped": "groups that were dropped",
+    "account": "errors at which the account promises too much",
 }
 _NOT_A_PROOF = (
     "No alarm is not a proof. An audit finds faults that are large for its number of runs; the proof of what "
     "a release costs is its account."
 )
 _NOTHING_KEPT = "All runs are rehearsals: nothing of them is kept, and nothing is spent."
+_OWN = ("measure", "safetab run")
 _NO_LAWS = (
     "Only epsilon and delta are promised, so one linear statistic is judged, not the noise. Whether the two "
     "tables are neighbours was not checked."
@@ -59,6 +64,8 @@ def audit_answer(found: Audit) -> Answer:
         "cells": found.cells,
         "changed": found.changed,
         "false_alarm": Quantity(found.false_alarm, Style.GIVEN),
+        "needed": found.needed,
+        "unseen": found.unseen,
         "looks": every,
         "alarms": len(found.alarms),
     }
@@ -68,6 +75,14 @@ def audit_answer(found: Audit) -> Answer:
     if found.noise:
         body += ["", _noise_table(found)]
     cautions = [Caution(_NO_LAWS)] if found.promise != "laws" else []
+    cautions += _blind(found)
+    if found.unseen:
+        cautions.append(
+            Caution(
+                f"These records do not show the noise of the first stage at {'; '.join(found.unseen)}: no "
+                "group is close enough to a threshold. Records with groups near one would."
+            )
+        )
     cautions += [] if found.alarms else [Caution(_NOT_A_PROOF)]
     note = sentence("at most {chance} without a fault", chance=Quantity(found.false_alarm, Style.GIVEN))
     return Answer(
@@ -82,8 +97,27 @@ def audit_answer(found: Audit) -> Answer:
     )
 
 
+def _blind(found: Audit) -> list[Caution]:
+    """Say of which tests no alarm means nothing, since no mechanism could raise one."""
+    few = {look.statistic for look in found.points if look.runs[0] < found.needed}
+    every = found.needed if found.promise == "laws" else 2 * found.needed  # half of them choose the test
+    needed, runs = (Quantity(many, Style.COUNT) for many in (every, found.written))
+    if few == {"estimates"}:
+        text = (
+            f"The test of the estimates says nothing yet: with {runs} written runs it could raise no alarm "
+            f"even if they told everything; it needs {needed} (--written). That estimates follow from the "
+            "measurements alone is checked all the same."
+        )
+        return [Caution(text)]
+    text = (
+        "The tests that tell the tables apart say nothing yet: with so few runs they could raise no alarm "
+        f"even if the mechanism told everything; they need {needed} (--runs)."
+    )
+    return [Caution(text)] if few else []
+
+
 def _headline(found: Audit) -> str:
-    what = "measure" if found.mechanism == "measure" else f"a {found.mechanism}"
+    what = found.mechanism if found.mechanism in _OWN else f"a {found.mechanism}"
     runs = f"2 x {Quantity(found.runs, Style.COUNT)} runs of {what}"
     if not found.alarms:
         return f"No alarm in {found.looks} looks at {runs}."
@@ -93,12 +127,15 @@ def _headline(found: Audit) -> str:
 def _runs(found: Audit) -> Paragraph:
     false_alarm = Quantity(found.false_alarm, Style.GIVEN)
     text = "A mechanism that keeps its promise raises an alarm with a chance of at most {chance}."
-    if found.promise == "laws":
+    if found.mechanism == "safetab run":
+        text = "There are {cells} groups, of which {changed} differ. " + text
+    elif found.promise == "laws":
         text = "The tables have {cells} cells, of which {changed} differ. " + text
-    if found.mechanism == "measure":
+    if found.mechanism in _OWN:
         text += f" {_NOTHING_KEPT}"
     if found.written:
-        text += " {written} runs on each table were written by measure and read back."
+        were = "run on each table was" if found.written == 1 else "runs on each table were"
+        text += f" {{written}} {were} written by {found.mechanism} and read back."
     return Paragraph(
         sentence(
             text,

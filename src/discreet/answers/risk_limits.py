@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from discreet.accounting.limits import KeptLimit, RiskLimit
 from discreet.answers.account import case_text
 from discreet.answers.answer import Answer, AnswerTable, Column, Fact, Paragraph, Part, sentence
 from discreet.answers.describing import describes
@@ -12,7 +13,7 @@ from discreet.answers.release import claim_text, relation
 from discreet.answers.risk import chance_words
 from discreet.budget import AnswerKind
 from discreet.budget.level_names import level_name
-from discreet.risk.limits import RiskCalibration, RiskLimit
+from discreet.risk.limits import RiskCalibration
 
 _MOST = NumberKind.AT_MOST
 
@@ -27,10 +28,11 @@ def risk_calibration_answer(found: RiskCalibration) -> Answer:
     >>> [str(fact.value) for fact in answer.facts], answer.objects["limits"][0]["proved_at_most"] <= 0.6
     (['28.4336', '3.14362'], True)
     """
-    limits = _limits(found)
+    limits = limits_table(found.kept)
     record = {
         "name": found.before.name,
         "neighbours": found.neighbours,
+        "by": found.by,
         "factor": Quantity(found.factor, Style.EXACT),
         "limits": limits,
         "epsilon": found.epsilon,
@@ -39,12 +41,15 @@ def risk_calibration_answer(found: RiskCalibration) -> Answer:
         "levels": _levels(found),
         "release": found.release.to_toml(),
     }
+    if found.alone:
+        record["alone"] = _alone(found)
+    factor = Fact("Factor on all variances", Quantity(found.factor, Style.EXACT), "the least that keeps all")
     return Answer(
         found.before.name,
         record,
         tuple(_body(found, limits)),
         (
-            Fact("Factor on all variances", Quantity(found.factor, Style.EXACT), "the least that keeps all"),
+            *(() if found.factor is None else (factor,)),
             Fact(
                 "Epsilon",
                 NumberKind.of(found.release.claim.kind).quantity(found.epsilon),
@@ -79,24 +84,30 @@ def _words(chance: float) -> str:
 
 def _body(found: RiskCalibration, limits: AnswerTable) -> Iterator[Part]:
     who = relation(found.neighbours, found.before.unit)
-    yield Paragraph(f"{found.before.name}: the least noise that keeps all limits on risk; {who}.")
+    alone = "with which each level alone" if found.by == "level" else "that"
+    yield Paragraph(f"{found.before.name}: the least noise {alone} keeps all limits on risk; {who}.")
     if found.release.claim.kind is not AnswerKind.EXACT:
         yield Paragraph(claim_text(found.release.claim))
+    kept = [one for level in found.alone for one in level.kept] or found.kept
     yield Paragraph(
         sentence(
-            "All variances are multiplied by {factor}. {proof} for all cases; the new noise has epsilon "
-            "{epsilon} at delta {delta}.",
-            proof="Proved" if all(one.proved is not None for one in found.kept) else "Computed",
+            _HOW[found.by] + " {proof} for all cases; the new noise has epsilon {epsilon} at delta {delta}.",
+            proof="Proved" if all(one.proved is not None for one in kept) else "Computed",
             factor=Quantity(found.factor, Style.EXACT),
             epsilon=NumberKind.of(found.release.claim.kind).quantity(found.epsilon),
             delta=Quantity(found.delta, Style.GIVEN),
         )
     )
     yield ""
+    if found.alone:
+        yield _alone(found)
+        yield ""
+        yield "All levels together tell more; the limits are kept by each alone, not by all of them:"
     yield limits
     yield ""
-    yield _levels(found)
-    yield ""
+    if not found.alone:
+        yield _levels(found)
+        yield ""
     yield (
         "Someone who knows every other record, and sees everything published. Guesses are compared with "
         "nobody in the place. A limit on beliefs bounds how often they are exceeded: the belief after one "
@@ -104,7 +115,56 @@ def _body(found: RiskCalibration, limits: AnswerTable) -> Iterator[Part]:
     )
 
 
-def _limits(found: RiskCalibration) -> AnswerTable:
+_HOW = {
+    "overall": "All variances are multiplied by {factor}.",
+    "weights": "The gain is shared by the weights.",
+    "level": "Each level has a factor of its own.",
+}
+
+
+def _alone(found: RiskCalibration) -> AnswerTable:
+    """Each level alone: its factor, variance and epsilon, and the limit that decides it."""
+    columns = (
+        Column("level", is_text=True),
+        Column(key="level"),
+        Column("factor", "factor"),
+        Column("usual variance before", "variance_before"),
+        Column("now", "variance_after"),
+        Column("epsilon alone", "epsilon"),
+        Column("decided by", "decided_by", is_text=True),
+        Column("limit", "limit"),
+        Column("alone", "now"),
+        Column("proved, at most", "proved_at_most"),
+    )
+    kind, rows = NumberKind.of(found.release.claim.kind), []
+    for level, change in zip(found.alone, found.levels, strict=True):
+        tight = max(level.kept, key=lambda one: one.risk / float(one.limit.most))
+        rows.append(
+            (
+                level_name(level.name),
+                level.name,
+                Quantity(level.factor, Style.EXACT),
+                Quantity(change.before, Style.EXACT),
+                Quantity(change.after, Style.EXACT),
+                kind.quantity(level.epsilon),
+                limit_text(tight.limit),
+                *_kept_cells(tight),
+            )
+        )
+    return AnswerTable(columns, tuple(rows))
+
+
+def _kept_cells(one: KeptLimit) -> tuple[Quantity, Quantity, Quantity]:
+    """A limit, the risk now, and what is proved of it."""
+    return (
+        Quantity(float(one.limit.most), Style.HUNDRED, unit="%"),
+        Quantity(one.risk, Style.HUNDRED, _MOST, unit="%"),
+        Quantity(one.proved, Style.HUNDRED, _MOST, unit="%", missing="not proved"),
+    )
+
+
+def limits_table(kept: Sequence[KeptLimit]) -> AnswerTable:
+    """Return the limits with the risk before and now, and what is proved."""
     columns = (
         Column("risk", "risk", is_text=True),
         Column(key="kind"),
@@ -120,13 +180,11 @@ def _limits(found: RiskCalibration) -> AnswerTable:
             limit_text(one.limit),
             one.limit.kind,
             Quantity(one.before, Style.HUNDRED, _MOST, unit="%"),
-            Quantity(float(one.limit.most), Style.HUNDRED, unit="%"),
-            Quantity(one.risk, Style.HUNDRED, _MOST, unit="%"),
-            Quantity(one.proved, Style.HUNDRED, _MOST, unit="%", missing="not proved"),
+            *_kept_cells(one),
             case_text(one.case),
             one.case,
         )
-        for one in found.kept
+        for one in kept
     )
     return AnswerTable(columns, tuple(rows))
 

@@ -16,7 +16,7 @@ from discreet.options import Calibrating
 if TYPE_CHECKING:
     from discreet.risk.limits import RiskCalibration
 
-_NOT_WITH_RISK = ("by", "weights", "accuracy", "certify")
+_NOT_WITH_RISK = ("accuracy", "certify")
 
 app = console.command(
     "calibrate",
@@ -69,7 +69,9 @@ def calibrate(
         if risk:
             from discreet.risk.limits import calibrate_risk
 
-            asked = {key: given[key] for key in ("delta", "jobs", "neighbours") if key in given}
+            asked = {
+                key: given[key] for key in ("delta", "by", "weights", "jobs", "neighbours") if key in given
+            }
             found = calibrate_risk(release, risk=risk, progress=progress, **asked)
         else:
             found = find(release, **given, progress=progress)
@@ -102,7 +104,7 @@ def _check_target(given: dict[str, console.Given], risk: list[str] | None) -> No
             f"one target is needed: --epsilon E, --zcdp, --moe LEVEL=M,... or --risk LIMIT; {found}"
         )
     if risk and (extra := [f"--{name}" for name in _NOT_WITH_RISK if given.get(name)]):
-        raise InputError(f"--risk finds one factor for all variances: it has no {' and no '.join(extra)}")
+        raise InputError(f"--risk proves its limits to the last digit: it has no {' and no '.join(extra)}")
     if moe is not None and given.get("accuracy") is not None:
         raise InputError("--moe sets each level's noise: there is no search that --accuracy could shorten")
     if moe is not None and (given.get("weights") is not None or given.get("by") == "level"):

@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 app = console.command(
     "plan",
     "RELEASE (--keep LEVEL[:QUERY] | --goal FILE.toml | --weights LEVEL=W,...)\n"
-    "         (--epsilon E | --least-cost) [OPTIONS]",
+    "         (--epsilon E | --risk LIMIT... | --least-cost) [OPTIONS]",
     "pl94-2020 --keep State --keep County --keep Tract --least-cost",
     "release.toml --tree 16,25 --goal goals.toml --epsilon 4 --delta 1e-8 --out new.toml",
     "release.toml --tree 16,25 --weights Region=2,District=1 --epsilon 4",
+    "pl94-2020 --keep State --keep County --risk right=60%,prior=1/2",
 )
 
 
@@ -40,10 +41,10 @@ def plan(
     **given: console.Given,
 ) -> None:
     """Find the plan that is best for the accuracy of the estimates."""
-    epsilon = given.get("epsilon")
-    if (epsilon is None) != least_cost:
-        found = "none is given" if epsilon is None else "both are given"
-        raise InputError(f"give exactly one of --epsilon E and --least-cost; {found}")
+    epsilon, risk = given.get("epsilon"), given.get("risk")
+    if (epsilon is None and not risk) != least_cost:
+        found = "they are given together" if least_cost else "none is given"
+        raise InputError(f"give --epsilon E, --risk LIMIT or both, or else --least-cost; {found}")
     if "delta" in given:
         given["delta"] = read_delta(given["delta"])
     if epsilon is not None:

@@ -34,6 +34,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.calibration import prove
+from discreet.accounting.limits import (
+    KeptLimit,
+    RiskLimit,
+    largest_part,
+    limited_account,
+    proved_limits,
+    read_limits,
+    told_of_all,
+)
 from discreet.accounting.overall import account
 from discreet.budget import Level, Release, Spine, cases
 from discreet.budget.goals import Goal, moderate
@@ -100,6 +109,8 @@ class Plan(Summarised):
     """Level, query, rho before and after; 0 after: dropped."""
     before: Accuracy
     after: Accuracy
+    limits: tuple[KeptLimit, ...] = ()
+    """Limits on risk that the plan keeps; those that are proved say by what."""
 
 
 @asked_with(Planning)
@@ -108,9 +119,11 @@ def plan(asked: Planning) -> Plan:
 
     `keep` names levels, or LEVEL:QUERY, whose estimates must be at least as accurate as now; `goals` state
     standard deviations. Without `epsilon` the result is the plan of least cost that meets all of them; with
-    it, the one whose largest ratio of variance to bound is smallest at that exact (epsilon, delta). `weights`
-    by LEVEL or LEVEL:QUERY go with an epsilon: the weighted sum of variances, each relative to what it is
-    now, becomes smallest. `certify=False` leaves the proof in ball arithmetic out.
+    it, the one whose largest ratio of variance to bound is smallest at that exact (epsilon, delta). `risk`
+    are limits on what an adversary gains from all that is published (`discreet.accounting.limits`): with
+    them, instead of an epsilon or beside it, the plan is the best whose exact risk keeps all of them.
+    `weights` by LEVEL or LEVEL:QUERY go with an epsilon or limits: the weighted sum of variances, each
+    relative to what it is now, becomes smallest. `certify=False` leaves the proofs in ball arithmetic out.
 
     >>> from discreet.budget import load
     >>> found = plan(load("pl94-2020-units"), keep=["Tract"])
@@ -122,8 +135,9 @@ def plan(asked: Planning) -> Plan:
     cap = None if asked.epsilon is None else positive(asked.epsilon, name="epsilon")
     if weights and (asked.keep or asked.goals):
         raise InputError("give weights or goals, not both")
-    if weights and cap is None:
-        raise InputError("weights divide a given cost, so they need an epsilon")
+    limits = read_limits(asked.risk) if asked.risk else []
+    if weights and cap is None and not limits:
+        raise InputError("weights divide a given cost, so they need an epsilon or limits on risk")
     if not (weights or asked.keep or asked.goals):
         raise InputError("there is nothing to plan for: give levels to keep, goals or weights")
     chain = UniformPlan(release, uniform_tree(release, asked.tree))
@@ -135,7 +149,8 @@ def plan(asked: Planning) -> Plan:
         targets = [(chain.names.index(goal.level), goal.query) for goal in wanted]
         rows, bounds = np.eye(len(wanted)), np.array([chain.bound(goal) for goal in wanted])
     best = chain.cheapest(targets, rows, bounds)
-    result, spent, proof = _costed(chain, best, wanted, cap, small, asked.certify)
+    ceiling = _Ceiling(release, small, cap, limits, asked.certify)
+    result, spent, proof, kept = _costed(chain, best, wanted, ceiling)
     ratio, binding = _closeness(wanted, chain.misses(result, wanted))
     old = {key: Fraction(size) for key, size in chain.exact.items()}
     new = {(lv.name, q.name): q.rho or Fraction(0) for lv in result.levels for q in lv.queries}
@@ -155,6 +170,7 @@ def plan(asked: Planning) -> Plan:
         both,
         before,
         chain.accuracy(result),
+        kept,
     )
 
 
@@ -223,19 +239,61 @@ def _weighted(
     return targets, rows, np.array([sum(sizes[pair] for pair in now)])
 
 
-Costed = tuple[Release, Fraction, Interval | None]
-"""A release, an epsilon that it keeps, and the certified delta there."""
+Costed = tuple[Release, Fraction, Interval | None, tuple[KeptLimit, ...]]
+"""A release, an epsilon that it keeps, the certified delta there, and the limits on risk that it keeps."""
 
 
-def _costed(
-    chain: UniformPlan,
-    best: Floats,
-    goals: Sequence[Goal],
-    cap: Fraction | None,
-    delta: Fraction,
-    certified: bool,
-) -> Costed:
-    """Return the best budgets as a release, of a rho that meets the goals or keeps (cap, delta)."""
+@dataclass(frozen=True)
+class _Ceiling:
+    """What a plan may cost at most: an epsilon at delta, limits on risk, both or neither."""
+
+    before: Release
+    delta: Fraction
+    cap: Fraction | None
+    limits: Sequence[RiskLimit]
+    certified: bool
+
+    @property
+    def is_none(self) -> bool:
+        return self.cap is None and not self.limits
+
+    def part(self, release: Release) -> float:
+        """The largest part of what it may be that epsilon, or a risk, is."""
+        parts = [_epsilon(release, self.delta) / float(self.cap)] if self.cap is not None else []
+        if self.limits:
+            parts.append(largest_part(release, release.neighbours, self.limits))
+        return max(parts)
+
+    def proved(self, candidates: Iterable[tuple[Release, Iterable[Fraction]]]) -> Costed:
+        """Return the first of these releases that is proved to keep its limits and one of its epsilons."""
+        old = self.before
+        wholes = ((one, limited_account(old, old.neighbours, one)) for one in self.limits)
+        before = [one.risk(told_of_all(whole, one)[0]) for one, whole in wholes]
+        for release, epsilons in candidates:
+            relation = release.neighbours
+            kept = proved_limits(release, relation, self.limits, before, certify=self.certified)
+            if kept and kept[-1].is_refuted:
+                continue
+            for epsilon in epsilons:
+                try:
+                    proof = prove(release, relation, epsilon, self.delta, 1, None) if self.certified else None
+                    return release, epsilon, proof, kept
+                except PrecisionError as error:
+                    if "the proof gives" not in str(error):
+                        raise
+        raise PrecisionError("no plan was proved to keep its promise")
+
+    def epsilons(self, release: Release) -> Iterable[Fraction]:
+        """Return the epsilon to prove of a release: the one promised, or a little above the exact one."""
+        if self.cap is not None and not self.limits:
+            return [self.cap]
+        exact = math.ceil(_epsilon(release, self.delta) * 10**6)
+        ends = [Fraction(exact + more, 10**6) for more in range(10)]
+        return ends if self.cap is None else [min(one, self.cap) for one in ends]
+
+
+def _costed(chain: UniformPlan, best: Floats, goals: Sequence[Goal], ceiling: _Ceiling) -> Costed:
+    """Return the best budgets as a release, of a rho that meets the goals or stays below the ceiling."""
     merges = chain.release(best, PIECES[0], up=True).spine is not None
     ways = [(pieces, merged) for pieces in PIECES for merged in (False, True)[: 1 + merges]]
     for way in ways:
@@ -246,9 +304,9 @@ def _costed(
         if way != ways[-1] and _is_long(made(best.sum())):
             continue
         try:
-            if cap is None:
-                return _met(made, chain, best, goals, delta, certified)
-            return _kept(made, cap, delta, certified)
+            if ceiling.is_none:
+                return _met(made, chain, best, goals, ceiling)
+            return _kept(made, best, ceiling)
         except PrecisionError:
             if way == ways[-1]:
                 raise
@@ -260,8 +318,7 @@ def _met(
     chain: UniformPlan,
     best: Floats,
     goals: Sequence[Goal],
-    delta: Fraction,
-    certified: bool,
+    ceiling: _Ceiling,
 ) -> Costed:
     """Return the release of the least rho that meets the goals, and its exact epsilon."""
     least = int(np.argmax(best / chain.unit))
@@ -274,31 +331,20 @@ def _met(
     start = float(best.sum())
     rho = _crossing(lambda rho: 1 / max(chain.misses(made(rho), goals)), start, below=False)
     result = made(rho)
-    epsilon = math.ceil(_epsilon(result, delta) * 10**6)
-    ends = (Fraction(epsilon + more, 10**6) for more in range(10))
-    return _proved(((result, end) for end in ends), delta, certified)
+    return ceiling.proved([(result, ceiling.epsilons(result))])
 
 
-def _kept(made: Callable[[float], Release], cap: Fraction, delta: Fraction, certified: bool) -> Costed:
-    """Return the release of the largest rho that keeps (cap, delta)."""
-    target, room = float(cap), -math.log(delta)
-    start = (math.sqrt(room + target) - math.sqrt(room)) ** 2  # the rho that has this epsilon by zCDP
-    if start < 1e-9:
-        raise InputError(f"epsilon {target:.6g} at this delta leaves almost nothing to measure")
-    rho = _crossing(lambda rho: _epsilon(made(rho), delta) / target, start, below=True)
-    return _proved(((made(rho * (1 - 5 * CLOSE) ** k), cap) for k in range(20)), delta, certified)
-
-
-def _proved(found: Iterable[tuple[Release, Fraction]], delta: Fraction, certified: bool) -> Costed:
-    """Return the first of these releases that is proved to keep its epsilon, or without proofs the first."""
-    for release, epsilon in found:
-        try:
-            proof = prove(release, release.neighbours, epsilon, delta, 1, None) if certified else None
-            return release, epsilon, proof
-        except PrecisionError as error:
-            if "the proof gives" not in str(error):
-                raise
-    raise PrecisionError(f"no plan was proved to keep epsilon {float(epsilon):.6g}")
+def _kept(made: Callable[[float], Release], best: Floats, ceiling: _Ceiling) -> Costed:
+    """Return the release of the largest rho that stays below the ceiling."""
+    start = float(best.sum())
+    if ceiling.cap is not None:
+        target, room = float(ceiling.cap), -math.log(ceiling.delta)
+        start = (math.sqrt(room + target) - math.sqrt(room)) ** 2  # the rho that has this epsilon by zCDP
+        if start < 1e-9:
+            raise InputError(f"epsilon {target:.6g} at this delta leaves almost nothing to measure")
+    rho = _crossing(lambda rho: ceiling.part(made(rho)), start, below=True)
+    less = (made(rho * (1 - 5 * CLOSE) ** k) for k in range(20))
+    return ceiling.proved((release, ceiling.epsilons(release)) for release in less)
 
 
 def _crossing(value: Callable[[float], float], start: float, *, below: bool) -> float:

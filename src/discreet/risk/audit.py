@@ -36,6 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
+from discreet.budget import grouped
 from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.noise import Noise
@@ -43,6 +44,7 @@ from discreet.numbers import fraction, share, whole
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Signed = NDArray[np.int64] | NDArray[np.int8]
 TradeOffCurve = Callable[[Sequence[float]], Floats]
 """f at some type I errors."""
 
@@ -91,7 +93,8 @@ class NoiseLook:
     """A property of the noise: what was seen of it, what the law says, and how rare that is at most."""
 
     kind: str
-    """tails, law, shift, neighbouring cells, neighbouring areas, runs, blocks, repeats or written."""
+    """tails, law, shift, neighbouring cells, neighbouring areas, runs, blocks, repeats, written or again; of
+    detailed groups also tables, dropped or account."""
     where: str
     trials: int
     observed: float
@@ -133,6 +136,11 @@ class Audit(Summarised):
     epsilon: Fraction | None = None
     delta: Fraction | None = None
     post: str = "none"
+    unseen: tuple[str, ...] = ()
+    """Geographies and levels of detailed groups whose first stage these data do not show."""
+    needed: int = 0
+    """The fewest runs, of those that are judged, with which a test could raise an alarm: for whatever the
+    mechanism tells."""
 
     @property
     def looks(self) -> int:
@@ -169,8 +177,8 @@ class Scores:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
-    """A property of the noise before it is judged."""
+class Seen:
+    """A property of the noise before it is judged: how rare it is, without a share of the false alarms."""
 
     kind: str
     where: str
@@ -219,7 +227,7 @@ def promised_curve(*, epsilon: Fraction, delta: Fraction) -> TradeOffCurve:
 
 
 def judge_looks(
-    curve: TradeOffCurve, scores: Sequence[Scores], seen: Sequence[_Seen], false_alarm: Fraction
+    curve: TradeOffCurve, scores: Sequence[Scores], seen: Sequence[Seen], false_alarm: Fraction
 ) -> tuple[tuple[PointLook, ...], tuple[NoiseLook, ...]]:
     """Give every look its share of the false alarms, and judge it."""
     tests = [(one, t, above) for one in scores for t in one.thresholds for above in (True, False)]
@@ -237,6 +245,25 @@ def judge_looks(
         for one in seen
     )
     return points, noise
+
+
+def needed_runs(curve: TradeOffCurve, part: float) -> int:
+    """Return the fewest runs with which a mechanism that tells all is caught by a look of this share.
+
+    Its test is never wrong, in n runs on each table: its bands are 1 - s^(1/n) and s^(1/n), with s half the
+    share. Here log s / log(e / (1 + e)) is 61.01:
+
+    >>> needed_runs(promised_curve(epsilon=Fraction(1), delta=Fraction(0)), 1e-8)
+    62
+    """
+    low, high = 0, 2**40
+    while high - low > 1:  # several numbers at once: the curve is faster for many points together
+        tried = sorted({int(x) for x in np.geomspace(low + 1, high, 18)} - {high})
+        misses = 1 - curve([upper_rate(0, runs, part / 2) for runs in tried])
+        seen = [lower_rate(n, n, part / 2) > miss for n, miss in zip(tried, misses.tolist(), strict=True)]
+        first = seen.index(True) if True in seen else len(tried)
+        low, high = ([low, *tried][first], [*tried, high][first])
+    return high
 
 
 # -- likelihood ratios -------------------------------------------------------------------------------------
@@ -266,13 +293,41 @@ class Claimed:
     blocks: tuple[Block, ...]
 
     @cached_property
+    def _pair(self) -> _ComparedTables:
+        return _compared_tables(grouped(pair_events(self.change, self.blocks)))
+
+    @property
     def loss(self) -> PrivacyLoss:
         """The privacy loss between the two tables."""
-        return compose(pair_events(self.change, self.blocks))
+        return self._pair.loss
+
+    @property
+    def thresholds(self) -> tuple[float, ...]:
+        """The thresholds of the best tests at some type I errors."""
+        return self._pair.thresholds
+
+    def curve(self, alphas: Sequence[float]) -> Floats:
+        """Return f, made smaller by more than its error, so that it stays a promise."""
+        return self._pair.curve(alphas)
+
+    @cached_property
+    def drawn(self) -> tuple[tuple[float, float], ...]:
+        """Points of 1 - f, to draw."""
+        return drawn_curve(self.curve)
+
+
+@dataclass(frozen=True)
+class _ComparedTables:
+    """What tells two tables apart, and what is known of their curve: audits of the same two share it."""
+
+    events: tuple[Noise, ...]
+
+    @cached_property
+    def loss(self) -> PrivacyLoss:
+        return compose(self.events)
 
     @cached_property
     def thresholds(self) -> tuple[float, ...]:
-        """The thresholds of the best tests at some type I errors."""
         found = self.loss.tradeoff_thresholds([Fraction(alpha) for alpha in ALPHAS])
         return tuple(dict.fromkeys(float(threshold) for threshold in found))
 
@@ -281,17 +336,14 @@ class Claimed:
         return {}
 
     def curve(self, alphas: Sequence[float]) -> Floats:
-        """Return f, made smaller by more than its error, so that it stays a promise."""
         new = [alpha for alpha in dict.fromkeys(alphas) if alpha not in self._known]
         if new:
             values = self.loss.tradeoff(alpha=[Fraction(min(max(alpha, 0.0), 1.0)) for alpha in new])
             self._known.update(zip(new, (np.asarray(values) * (1 - 1e-9)).tolist(), strict=True))
         return np.array([self._known[alpha] for alpha in alphas])
 
-    @cached_property
-    def drawn(self) -> tuple[tuple[float, float], ...]:
-        """Points of 1 - f, to draw."""
-        return drawn_curve(self.curve)
+
+_compared_tables = lru_cache(maxsize=8)(_ComparedTables)
 
 
 def log_ratios(noise: Integers, change: Integers, blocks: Sequence[Block], *, is_neighbour: bool) -> Floats:
@@ -311,7 +363,7 @@ def log_ratios(noise: Integers, change: Integers, blocks: Sequence[Block], *, is
 
 def seen_in_noise(
     table: Integers, neighbour: Integers, change: Integers, blocks: Sequence[Block]
-) -> Iterator[_Seen]:
+) -> Iterator[Seen]:
     """Yield what can be seen in the noise of runs (rows) on both tables, against the laws of the blocks."""
     both = np.concatenate([table, neighbour])
     signs = np.sign(both).astype(np.int8)
@@ -332,7 +384,7 @@ def seen_in_noise(
         few = min(one.places.size, other.places.size)
         first, second = (signs[:, block.places.ravel()[:few]] for block in (one, other))
         yield from _agreement("blocks", one, first, second, other)
-    yield _repeats(both, blocks)
+    yield repeated_runs(both, [(block.law, block.places.size) for block in blocks])
 
 
 def _binomial(found: int, trials: int, chance: float) -> float:
@@ -344,9 +396,9 @@ def _binomial(found: int, trials: int, chance: float) -> float:
     return min(1.0, max(_LEAST, 2 * min(low, high)))
 
 
-def _binomial_look(kind: str, where: str, found: int, trials: int, chance: float, size: int = 0) -> _Seen:
+def _binomial_look(kind: str, where: str, found: int, trials: int, chance: float, size: int = 0) -> Seen:
     rare = _binomial(found, trials, chance)
-    return _Seen(kind, where, trials, found / trials, chance, rare, size)
+    return Seen(kind, where, trials, found / trials, chance, rare, size)
 
 
 @lru_cache(maxsize=1024)
@@ -371,14 +423,14 @@ def _positive(law: Noise) -> float:
     return _tail_chances(law)[0][1] / 2
 
 
-def _tails(block: Block, values: Integers) -> Iterator[_Seen]:
+def _tails(block: Block, values: Integers) -> Iterator[Seen]:
     """How much of the noise lies at or beyond some absolute values."""
     for size, chance in _tail_chances(block.law):
         found = int(np.count_nonzero(np.abs(values) >= size))
         yield _binomial_look("tails", block.name, found, values.size, chance, size)
 
 
-def _distance(block: Block, values: Integers) -> _Seen:
+def _distance(block: Block, values: Integers) -> Seen:
     """The largest distance between the empirical distribution and that of the law."""
     points, counts = np.unique(values, return_counts=True)
     below = np.cumsum(counts) / values.size
@@ -386,21 +438,72 @@ def _distance(block: Block, values: Integers) -> _Seen:
     apart = np.maximum(np.abs(below - here), np.abs(np.concatenate([[0.0], below[:-1]]) - before))
     largest = float(apart.max())
     chance = min(1.0, max(_LEAST, 2 * math.exp(-2 * values.size * largest**2)))
-    return _Seen("law", block.name, values.size, largest, None, chance)
+    return Seen("law", block.name, values.size, largest, None, chance)
 
 
 def _agreement(
     kind: str, block: Block, one: NDArray[np.int8], other: NDArray[np.int8], second: Block | None = None
-) -> Iterator[_Seen]:
+) -> Iterator[Seen]:
     """How often two independent noises have the same sign, neither of them zero."""
+    where = block.name if second is None else f"{block.name} and {second.name}"
+    yield from sign_look(kind, where, (block.law, (second or block).law), one, other)
+
+
+def sign_look(kind: str, where: str, laws: tuple[Noise, Noise], one: Signed, other: Signed) -> Iterator[Seen]:
+    """Yield how often the noises of two laws have the same sign, neither of them zero, if there are any.
+
+    >>> from discreet.noise import DiscreteLaplace
+    >>> law, same = DiscreteLaplace(5), np.ones(100, dtype=np.int8)
+    >>> [look.chance < 1e-20 for look in sign_look("runs", "State", (law, law), same, same)]
+    [True]
+    """
     if one.size:
-        found = int(np.count_nonzero(one * other > 0))
-        chance = 2 * _positive(block.law) * _positive((second or block).law)
-        where = block.name if second is None else f"{block.name} and {second.name}"
-        yield _binomial_look(kind, where, found, one.size, chance)
+        found = int(np.count_nonzero(np.sign(one) * np.sign(other) > 0))
+        yield _binomial_look(kind, where, found, one.size, 2 * _positive(laws[0]) * _positive(laws[1]))
 
 
-def _shifts(block: Block, table: Integers, neighbour: Integers, change: Integers) -> Iterator[_Seen]:
+def seen_in_values(
+    name: str,
+    law: Noise,
+    values: Integers,
+    pairs: Mapping[str, tuple[Integers, Integers]],
+    leaning: Mapping[str, Integers],
+) -> Iterator[Seen]:
+    """Yield what can be seen in noises of one law, in pairs of them, and in those that could lean.
+
+    >>> from discreet.noise import DiscreteGaussian
+    >>> law = DiscreteGaussian(5)
+    >>> looks = seen_in_values("cells", law, np.zeros(100, dtype=np.int64), {}, {})
+    >>> min(look.chance for look in looks) < 1e-20
+    True
+    """
+    block = Block(name, law, np.zeros((0, 0), dtype=np.int64))
+    yield from _tails(block, values)
+    yield _distance(block, values)
+    for kind, (one, other) in pairs.items():
+        yield from sign_look(kind, name, (law, law), one, other)
+    for kind, own in leaning.items():
+        if own.size:
+            yield _binomial_look(kind, name, int(np.count_nonzero(own > 0)), own.size, _positive(law))
+
+
+def summed_look(kind: str, where: str, found: int, trials: int, mean: float) -> Seen:
+    """Return how rare a number of independent events is whose chances differ, with this mean.
+
+    By Hoeffding (1963) both tails are at most exp(-n KL(x, p)), with x the share seen and p the mean chance.
+
+    >>> look = summed_look("dropped", "County", 70, 100, 0.5)
+    >>> round(look.chance, 6)   # twice exp(-100 * 0.082283)
+    0.000534
+    """
+    seen = found / trials
+    parts = ((seen, mean), (1 - seen, 1 - mean))
+    apart = sum(x * math.log(x / p) if p > 0 else math.inf for x, p in parts if x > 0)
+    chance = min(1.0, max(_LEAST, 2 * math.exp(-min(trials * apart, 690.0))))
+    return Seen(kind, where, trials, seen, mean, chance)
+
+
+def _shifts(block: Block, table: Integers, neighbour: Integers, change: Integers) -> Iterator[Seen]:
     """Whether the noise of the cells that differ leans to the side of the difference, on each table."""
     places = block.places.ravel()
     places = places[change[places] != 0]
@@ -412,15 +515,21 @@ def _shifts(block: Block, table: Integers, neighbour: Integers, change: Integers
             yield _binomial_look(kind, block.name, found, leaning.size, _positive(block.law))
 
 
-def _repeats(noise: Integers, blocks: Sequence[Block]) -> _Seen:
-    """How many pairs of runs have the same noise in every cell."""
+def repeated_runs(noise: Integers, laws: Sequence[tuple[Noise, int]]) -> Seen:
+    """Return how many pairs of runs (rows) are the same, with noise of these laws, so many numbers of each.
+
+    >>> from discreet.noise import DiscreteGaussian
+    >>> rows = np.zeros((2, 40), dtype=np.int64)
+    >>> repeated_runs(rows, [(DiscreteGaussian(5), 40)]).chance < 1e-30
+    True
+    """
     _, counts = np.unique(noise, axis=0, return_counts=True)
     found, pairs = int((counts * (counts - 1) // 2).sum()), len(noise) * (len(noise) - 1) // 2
-    log_same = sum(block.places.size * math.log(_same(block.law)) for block in blocks)
+    log_same = sum(many * math.log(_same(law)) for law, many in laws)
     expected = math.exp(math.log(max(pairs, 1)) + log_same)
     expected = expected if expected > _LEAST else 0.0
     chance = min(1.0, max(_LEAST, expected / found)) if found else 1.0
-    return _Seen("repeats", "", pairs, found, expected, chance)
+    return Seen("repeats", "", pairs, found, expected, chance)
 
 
 # -- audits ------------------------------------------------------------------------------------------------
@@ -433,14 +542,14 @@ def audit_noise(
     claimed: Claimed,
     false_alarm: str | Fraction = FALSE_ALARM,
     more: Sequence[Scores] = (),
-    mismatches: tuple[int, int] | None = None,
+    mismatches: Mapping[str, tuple[int, int]] | None = None,
     facts: Mapping[str, object] | None = None,
 ) -> Audit:
     """Audit the noise of runs on a table and on its neighbour: what was measured, less the known counts.
 
     Rows are runs and columns are cells. `more` are further statistics of the same pair, such as those of
-    estimates; `mismatches` is how many of how many numbers that were written were not those that had been
-    drawn.
+    estimates; `mismatches` is how many of how many numbers were not what they must be: those `written` not
+    those drawn, estimates made `again` from the measurements not those written.
 
     Guarantee. If the rows are independent, and each cell's noise is independent of the others with the law
     claimed, there is an alarm with a chance of at most `false_alarm`: see the head of this module, and
@@ -466,9 +575,10 @@ def audit_noise(
     ]
     scores = [Scores("likelihood ratio", ratios[0], ratios[1], claimed.thresholds), *more]
     seen = list(seen_in_noise(table, neighbour, change, blocks))
-    if mismatches is not None:
-        wrong, numbers = mismatches
-        seen.append(_Seen("written", "", numbers, wrong, 0.0, 0.0 if wrong else 1.0))
+    seen += [
+        Seen(kind, "", numbers, wrong, 0.0, 0.0 if wrong else 1.0)
+        for kind, (wrong, numbers) in (mismatches or {}).items()
+    ]
     points, noise = judge_looks(claimed.curve, scores, seen, level)
     told: dict[str, object] = {"name": "noise", "mechanism": "function", "seed": None, "written": 0}
     return Audit(
@@ -481,6 +591,7 @@ def audit_noise(
         points=points,
         noise=noise,
         curve=claimed.drawn,
+        needed=needed_runs(claimed.curve, float(level) / (len(points) + len(noise))),
     )
 
 
@@ -534,6 +645,7 @@ def audit_promise(
         false_alarm=level,
         points=points,
         curve=drawn_curve(curve),
+        needed=needed_runs(curve, float(level) / len(points)),
         epsilon=promised[0],
         delta=promised[1],
     )

@@ -3,7 +3,14 @@
 *Which code runs.* Most runs call what draws the noise of a release, `measuring.add_noise`, on the validated
 counts, with the noise of a rehearsal, a seed for each run. Some go the whole way: `measure` writes a
 directory for the same seed, it is read back, and every number must be the one drawn; so that what holds of
-the many holds of what is written. Estimates are taken from these too. Nothing is entered into a ledger.
+the many holds of what is written. Nothing is entered into a ledger.
+
+*Estimates* of these runs are looked at twice. They are made again from the written measurements alone, and
+must be the same: what is a function of the measurements tells no more than they do. And a linear statistic of
+them tells the table from its neighbour, with the difference d of the two tables over the variances of the
+noise as weights. Least-squares estimates are the projection P of the measurements, with these weights, onto
+tables that add up; d adds up, so <d, P y> = <P d, y> = <d, y>, which for Gaussian noise is the likelihood
+ratio: no statistic of the estimates tells more.
 
 *Another mechanism* is a function or a command that maps a table of counts to a table of measurements. If a
 release is claimed for it, its noise is judged by the laws; if only epsilon and delta are, by a linear
@@ -35,9 +42,12 @@ from discreet.estimation.tables import detailed_cells, impossible_cells
 from discreet.estimation.tree import Floats, Integers
 from discreet.numbers import share
 from discreet.release.admission import Request, admit
+from discreet.release.contents import records_of_one
 from discreet.release.hierarchy.counts import CountTable, read_counts
+from discreet.release.hierarchy.estimates import estimate
 from discreet.release.hierarchy.layout import Laws, Layout, laws_of, positions, units_of
 from discreet.release.hierarchy.measuring import POSTS, add_noise, measure
+from discreet.release.hierarchy.steps import step_column, unit_steps
 from discreet.release.rehearsal import rehearsal_entropy
 from discreet.release.tables import ArrowTable, arrow
 from discreet.risk.audit import (
@@ -72,6 +82,7 @@ def audit_release(
     runs: int = 1000,
     written: int = 10,
     post: Literal["none", "nonnegative", "consistent"] = "consistent",
+    at_most: int | None = None,
     seed: int = 1,
     false_alarm: str | Fraction = FALSE_ALARM,
 ) -> Audit:
@@ -79,10 +90,12 @@ def audit_release(
 
     `counts`, `units` and `cells` are those of `measure`. Without a `neighbour`, the audit makes one: it adds
     a record to the counts, or if people are replaced, one record to the table and another, in another area,
-    to its neighbour. All runs are rehearsals, with seeds made of `seed`. `written` of them on each table go
-    through `measure` and its files, with the estimates that `post` says. `mechanism` is another mechanism for
-    which the release is claimed: it gets a table with the columns unit, parent, level, query, cell and count,
-    and returns one with unit, level, query, cell and value.
+    to its neighbour; to a sum a record adds its bound. A person with up to `at_most` records, by default as
+    many as the counts say, has all of them in one place. All runs are rehearsals, with seeds made of `seed`.
+    `written` of them on each table go through `measure` and its files, with the estimates that `post` says.
+    `mechanism` is another mechanism for which the release is claimed: it gets a table with the columns unit,
+    parent, level, query, cell and count (and in_units_of, if there are sums), and returns one with unit,
+    level, query, cell and value.
 
     Guarantee. That of `discreet.risk.audit.audit_noise`: a mechanism that keeps its promise is accused with a
     chance of at most `false_alarm`.
@@ -101,8 +114,11 @@ def audit_release(
     for source in (counts,) if neighbour is None else (counts, neighbour):
         admit(source, Request(rehearsal=True, entered=False))
     found = read_counts(release, counts, units=units, cells=cells)
-    pair = _given_pair(release, found, neighbour, units, cells) if neighbour is not None else None
-    pair = pair or _made_pair(release, found)
+    people = records_of_one(
+        counts, found.at_most, at_most, content=None, ledger=None, where=None, secret=None
+    )
+    pair = _given_pair(release, found, neighbour, units, cells, people) if neighbour is not None else None
+    pair = pair or _made_pair(release, found, people)
     if 2 * runs * pair.layout.size > MOST_NUMBERS:
         most = MOST_NUMBERS // (2 * pair.layout.size)
         raise InputError(
@@ -120,7 +136,7 @@ def audit_release(
         facts |= {"mechanism": kind}
         return audit_noise(table, beside, claimed=pair.claimed, false_alarm=false_alarm, facts=facts)
     table, beside = (
-        np.array([pair.noise(side, _seed(seed, side, run)) for run in range(runs)]) for side in (0, 1)
+        np.array([pair.noise(side, run_seed(seed, side, run)) for run in range(runs)]) for side in (0, 1)
     )
     checked = _Written(pair, seed, min(written, runs), post)
     mismatches, scores = checked.compare((table, beside))
@@ -186,8 +202,6 @@ def audit_mechanism(
 
 def _check(release: Release, runs: int, written: int, post: str, seed: int) -> None:
     """Refuse what cannot be asked, before anything is read."""
-    if any(one.is_sum for one in release.variables.values()):
-        raise InputError(f"{release.name} has sums; an audit is of counts (take the queries of counts alone)")
     read_runs(runs, "runs", least=2)
     read_runs(written, "written", least=0)
     if post not in POSTS:
@@ -195,8 +209,12 @@ def _check(release: Release, runs: int, written: int, post: str, seed: int) -> N
     rehearsal_entropy(seed)
 
 
-def _seed(seed: int, side: int, run: int) -> int:
-    """Return the seed of one run; those of different audits do not meet."""
+def run_seed(seed: int, side: int, run: int) -> int:
+    """Return the seed of one run; those of different audits do not meet.
+
+    >>> run_seed(1, 0, 0) == run_seed(1, 1, 0) - 1
+    True
+    """
     return (seed << 40) + 2 * run + side
 
 
@@ -210,6 +228,8 @@ class _Pair:
     release: Release
     layout: Layout
     counts: tuple[Integers, Integers]
+    people: int = 1
+    """How many records one person may have."""
 
     @property
     def change(self) -> Integers:
@@ -233,6 +253,24 @@ class _Pair:
         return Claimed(self.change, tuple(self.blocks))
 
     @cached_property
+    def variances(self) -> Floats:
+        """The variance of the noise of each cell."""
+        found = np.empty(self.layout.size)
+        for block in self.blocks:
+            found[block.places] = block.law.true_variance()
+        return found
+
+    @cached_property
+    def steps(self) -> Floats:
+        """What one unit of each cell is worth: one, but for sums."""
+        found = np.ones(self.layout.size)
+        for query in self.layout.queries:
+            first = self.layout.first(query)
+            places = first[first >= 0][:, None] + np.arange(len(self.layout.cells[query]))
+            found[places] = float(self.release.variables[query].step)
+        return found
+
+    @cached_property
     def _laws(self) -> Laws:
         return laws_of(self.layout, noises(self.release))
 
@@ -250,11 +288,17 @@ class _Pair:
         names = [*tree.names.to_pylist(), ""]
         parents = pa.array([names[above] for above in tree.parent.tolist()])
         columns["parent"] = parents.take(pa.array(rows["unit"][1]))
-        return pa.table({**columns, "count": self.counts[side]})
+        units = step_column(self.layout, unit_steps(self.release), slice(0, tree.size))
+        return pa.table({**columns, "count": self.counts[side], **units})
 
 
 def _given_pair(
-    release: Release, found: CountTable, neighbour: TableSource, units: TableSource, cells: TableSource
+    release: Release,
+    found: CountTable,
+    neighbour: TableSource,
+    units: TableSource,
+    cells: TableSource,
+    people: int,
 ) -> _Pair:
     """Return two tables that were given; those that differ by more than one may change are refused."""
     other = read_counts(release, neighbour, units=units, cells=cells)
@@ -264,33 +308,37 @@ def _given_pair(
             "the neighbour has other areas or cells than the counts; both tables list all of them"
         )
     every = slice(0, layout.tree.size)
-    pair = _Pair(release, layout, (found.read(every), other.read(every)))
+    pair = _Pair(release, layout, (found.read(every), other.read(every)), people)
     events = pair_events(pair.change, pair.blocks)
     if not events:
         raise InputError("the neighbour has the same counts as the table; one record must differ")
-    if zcdp_rho(events) > account(release).rho:
+    if zcdp_rho(events) > account(release, people=people).rho:
+        records = f" with {people} records" if people > 1 else ""
         raise InputError(
-            f"the tables are not neighbours: they differ by more than one {release.unit} may change "
+            f"the tables are not neighbours: they differ by more than one {release.unit}{records} may change "
             f"({release.neighbours} neighbours), so some record is counted twice, or several differ"
         )
     return pair
 
 
-def _made_pair(release: Release, found: CountTable) -> _Pair:
-    """Add a record; if people are replaced, one to the table and another to its neighbour."""
+def _made_pair(release: Release, found: CountTable, people: int) -> _Pair:
+    """Add a person's records; if people are replaced, one's to the table and another's to its neighbour."""
     layout = found.layout
     counts = found.read(slice(0, layout.tree.size))
     above = np.zeros(layout.tree.size, dtype=bool)
     above[layout.tree.parent[layout.tree.parent >= 0]] = True
     lowest = np.flatnonzero(~above)
-    one, other = (_record(release, layout, int(lowest[end]), end) for end in (0, -1))
+    one, other = (people * _record(release, layout, int(lowest[end]), end) for end in (0, -1))
     if release.neighbours == "bounded":
-        return _Pair(release, layout, (counts + one, counts + other))
-    return _Pair(release, layout, (counts, counts + one))
+        return _Pair(release, layout, (counts + one, counts + other), people)
+    return _Pair(release, layout, (counts, counts + one), people)
 
 
 def _record(release: Release, layout: Layout, unit: int, end: int) -> Integers:
-    """Return the counts of one record in a unit, in the first or last cell that it can be in."""
+    """Return the counts of one record in a unit, in the first or last cell that it can be in.
+
+    It adds to every query what a record adds at most: with values above all bounds, it does so to all.
+    """
     record, attributes = np.zeros(layout.size, dtype=np.int64), release.attributes
     possible = None if attributes is None else np.flatnonzero(~impossible_cells(attributes))
     while unit >= 0:
@@ -298,7 +346,7 @@ def _record(release: Release, layout: Layout, unit: int, end: int) -> Integers:
             cell = end % len(layout.cells[query])
             if attributes is not None and possible is not None:
                 cell = int(detailed_cells(attributes, query, written=True)[possible[end]])
-            record[layout.first(query)[unit] + cell] = 1
+            record[layout.first(query)[unit] + cell] = release.variables[query].bound
         unit = int(layout.tree.parent[unit])
     return record
 
@@ -315,25 +363,36 @@ class _Written:
     runs: int
     post: str
 
-    def compare(self, noise: tuple[Integers, Integers]) -> tuple[tuple[int, int] | None, list[Scores]]:
-        """Return how many numbers are not those drawn, of how many; and a statistic of the estimates."""
+    def compare(self, noise: tuple[Integers, Integers]) -> tuple[dict[str, tuple[int, int]], list[Scores]]:
+        """Return how many numbers are not what they should be, of how many; and a statistic of the estimates.
+
+        Measurements are those drawn, and estimates those that the measurements give.
+        """
         if not self.runs:
-            return None, []
-        pair, wrong, scores = self.pair, 0, []
-        size = float(np.sum(pair.change**2))
+            return {}, []
+        pair, scores = self.pair, []
+        weights, wrong = pair.change / pair.variances, {"written": [0, 0]}
         with tempfile.TemporaryDirectory(prefix="discreet-audit-") as folder:
             for side in (0, 1):
                 found = list(self._read(side, Path(folder)))
                 drawn = noise[side][: self.runs] + pair.counts[side]
-                wrong += int(np.count_nonzero(np.array([values for values, _ in found]) != drawn))
-                scores.append(np.array([(one - pair.counts[0]) @ pair.change for _, one in found]))
-        steps = [part * size for part in PARTS]
+                values = np.array([one.values for one in found])
+                wrong["written"][0] += int(np.count_nonzero(values != drawn))
+                wrong["written"][1] += values.size
+                for one in found:
+                    if one.again is not None:
+                        both = wrong.setdefault("again", [0, 0])
+                        off = np.abs(one.estimates - one.again) > 1e-9 * (1 + np.abs(one.again))  # units
+                        both[0] += int(np.count_nonzero(off))
+                        both[1] += one.again.size
+                scores.append(np.array([(one.estimates - pair.counts[0]) @ weights for one in found]))
+        steps = [part * float(pair.change @ weights) for part in PARTS]
         statistic = [] if self.post == "none" else [Scores("estimates", scores[0], scores[1], steps)]
-        return (wrong, 2 * self.runs * pair.layout.size), statistic
+        return {kind: (both[0], both[1]) for kind, both in wrong.items()}, statistic
 
-    def _read(self, side: int, folder: Path) -> Iterator[tuple[Integers, Floats]]:
+    def _read(self, side: int, folder: Path) -> Iterator[_Read]:
         """Yield the measurements and the estimates of each run, as they were written."""
-        table = self.pair.table(side)
+        pair, table = self.pair, self.pair.table(side)
         if (named := admit(table, Request(rehearsal=True)).ledger) is not None:
             raise InputError(
                 f"written runs would be entered into the ledger {named}; leave them out (written=0, or "
@@ -341,23 +400,59 @@ class _Written:
             )
         for run in range(self.runs):
             out = folder / f"{side}-{run}"
-            seed = _seed(self.seed, side, run)
-            done = measure(self.pair.release, table, out, post=self.post, rehearsal=seed, format="parquet")  # type: ignore[arg-type]
+            done = measure(
+                pair.release,
+                table,
+                out,
+                post=self.post,  # type: ignore[arg-type]
+                at_most=pair.people,
+                rehearsal=run_seed(self.seed, side, run),
+                format="parquet",
+            )
             files = {name.split(".")[0]: out / name for name in done.files}
-            values = _measured(self.pair.layout, files["measurements"])
-            estimates = np.zeros(values.size)
+            values = _measured(pair.layout, files["measurements"])
+            estimates, again = np.zeros(values.size), None
             if self.post != "none":
-                column = "table" if self.post == "consistent" else "estimate"
-                whole = Layout.same(self.pair.layout.tree, self.pair.layout.cells)
-                rows = arrow("parquet").read_table(files["estimates"])
-                there = rows[column].is_valid()  # a level may not ask a query
-                estimates = _column(self.pair.layout, rows.filter(there), column, whole)
+                estimates = self._estimates(files["estimates"])
+                if run < AGAIN:
+                    again = self._made_again(out, values)
             shutil.rmtree(out)
-            yield values, estimates
+            yield _Read(values, estimates, again)
+
+    def _made_again(self, out: Path, values: Integers) -> Floats:
+        """Return the estimates as the measurements alone give them."""
+        if self.post == "nonnegative":
+            return np.maximum(values, 0).astype(np.float64)
+        done = estimate(out, out / "again", tables=True, format="parquet")
+        files = {name.split(".")[0]: out / "again" / name for name in done.files}
+        return self._estimates(files["estimates"])
+
+    def _estimates(self, file: Path) -> Floats:
+        """Return the estimates of the cells that are measured, in the units of the measurements."""
+        layout, rows = self.pair.layout, arrow("parquet").read_table(file)
+        best = rows["estimate"]
+        if "table" in rows.column_names:  # a sum that is not made of detailed cells has none
+            best = arrow("compute").coalesce(rows["table"].cast("double"), best)
+        rows = rows.select(["unit", "level", "query", "cell"]).append_column("estimate", best)
+        whole = Layout.same(layout.tree, layout.cells)
+        there = rows.filter(best.is_valid())  # a level may not ask a query
+        return np.asarray(_column(layout, there, "estimate", whole) / self.pair.steps)
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A run that was written: its measurements, its estimates, and the same made again."""
+
+    values: Integers
+    estimates: Floats
+    again: Floats | None
 
 
 PARTS = (-1.0, 0.0, 0.5, 1.0, 2.0)
 """Thresholds of the statistic of the estimates: parts of the way from the table to its neighbour."""
+
+AGAIN = 2
+"""Of how many written runs on each table the estimates are made again."""
 
 
 def _measured(layout: Layout, source: object) -> Integers:
@@ -369,7 +464,7 @@ def _column(layout: Layout, source: object, column: str, whole: Layout | None = 
 
     A table of a `whole` layout may have more cells, of queries that a level does not ask.
     """
-    is_whole = column != "estimate"
+    is_whole = column == "value"
     table = read_table(
         source,
         words=["unit", "level", "query", "cell"],
