@@ -68,7 +68,7 @@ def release(
         given["exact"] = [held for text in given.get("exact", ()) for held in _held(text)]
         given["jobs"] = console.jobs_or_cpus(given.get("jobs"))
         releases = [console.read_release(target, given.get("neighbours")) for target in targets]
-        with screen.progress("Comparing paths") as progress:
+        with screen.progress("Comparing data sets") as progress:
             found = risk(releases, pairs="main" if main_only else "all", progress=progress, **given)
         answer, figure = whole_risk_answer(found), "risk"
     outputs.write({"--csv": csv_of(answer.tables["risks"]), "--plot": answer.figures[figure]})
@@ -117,7 +117,7 @@ def explain(
     from discreet.answers.risk_explain import explain_answer
     from discreet.risk.everything import risk
 
-    with screen.progress("Comparing paths") as progress:
+    with screen.progress("Comparing data sets") as progress:
         found = risk(
             release,
             prior=list(dict.fromkeys([prior, *_RARE])),
