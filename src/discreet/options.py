@@ -301,6 +301,7 @@ class Risking:
         Exact | float, Option("For the epsilon of each attribute. Default: 1e-10.", "D", reads=str)
     ] = "1e-10"
     pairs: Literal["all", "main"] = "all"
+    certify: bool = False
     neighbours: Relation = None
     people: People = 1
     jobs: Jobs = 1

@@ -6,6 +6,7 @@ sentence before it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import partial
 
@@ -217,11 +218,6 @@ accused at most 93.98 are present.
     row = next((row for row in found.detections if row.false_positive_rate >= 1e-4), None)
     if row is None:
         return None
-    return accused_sentence(row, is_bound=bool(_at_most(found)))
-
-
-def accused_sentence(row: Detection, *, is_bound: bool) -> Sentence:
-    """Say whom someone finds who accuses few, at the lowest prior, and how often that is right."""
     prior, share = min(row.predictive)
     return sentence(
         "Someone who knows every other record, gives each target {prior}, sees everything published and "
@@ -229,7 +225,7 @@ def accused_sentence(row: Detection, *, is_bound: bool) -> Sentence:
         "accused{most} {share} are present.",
         prior=chance_words(prior),
         rate=_rate(row.false_positive_rate),
-        most=" at most" if is_bound else "",
+        most=_at_most(found),
         found=_share_of_all(row.true_positive_rate),
         share=Quantity(share, Style.HUNDRED, _MOST),
     )
@@ -424,21 +420,23 @@ def detection_panel(curve: tuple[tuple[float, float], ...]) -> Panel:
 
 
 def predictive_panel(curve: tuple[tuple[float, float], ...], priors: tuple[float, ...]) -> Panel:
-    """Return what share of those accused is present, against the false-positive rate, by prior.
+    """Return what share of those accused is present against the false-positive rate, both logarithmic.
 
     >>> [item.label for item in predictive_panel(((1e-6, 0.01), (0.1, 0.8)), (0.5, 0.01)).items]
     ['prior 0.5', 'prior 0.01']
     """
     lines = tuple(
         Line(
-            tuple((a, predictive_value(prior, true, a)) for a, true in curve),
+            (*((a, predictive_value(prior, true, a)) for a, true in curve), (1.0, prior)),
             f"prior {prior_text(prior)}",
             place,
         )
         for place, prior in enumerate(priors)
     )
     x = Axis("wrongly accused", 1e-6, 1.0, is_log=True, written=Notation.POWER)
-    y = Axis("of those accused, present", 0.0, 1.0, written=Notation.PERCENT)
+    least = min((y for line in lines for _, y in line.points if y > 0), default=0.1)
+    low = 10.0 ** math.floor(math.log10(min(least, 0.5)))
+    y = Axis("of those accused, present", low, 1.0, is_log=True, written=Notation.PERCENT)
     return Panel(x, y, lines, "right when accusing")
 
 

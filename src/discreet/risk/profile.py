@@ -203,7 +203,7 @@ def risk_profile(
         claim = Claim.of_all([claim, Claim(AnswerKind.MAIN)])
         main = (whole.main, whole.events(whole.main))
         whole = Account(whole.name, whole.unit, whole.neighbours, [main], whole.main, whole.people)
-    rows = (single, every, whole_risks(whole, priors, certify=certify))
+    rows = (single, every, whole_risks(whole, priors, proved=priors if certify else ()))
     about = (whole.name, whole.unit, whole.neighbours)
     modelled = release.claim.kind is not AnswerKind.MODEL
     sums = any(one.is_sum for one in release.variables.values())
@@ -327,8 +327,13 @@ def _threshold(prior: Fraction) -> Fraction:
     return Fraction(math.log((1 - less) / less) if 2 * less != 1 else 0.0)
 
 
-def whole_risks(whole: Account, priors: Sequence[Fraction], *, certify: bool = False) -> tuple[Risk, ...]:
-    """Return the risks of everything that an account is of, each the largest of any case."""
+def whole_risks(
+    whole: Account, priors: Sequence[Fraction], *, proved: Sequence[Fraction] = ()
+) -> tuple[Risk, ...]:
+    """Return the risks of everything that an account is of, each the largest of any case.
+
+    At the priors `proved` the accuracy has a proof.
+    """
     if whole.pairs == 1:
         rows, cases = part_risks(whole.cases[0][1], priors), [whole.main] * len(priors)
     else:
@@ -343,7 +348,7 @@ def whole_risks(whole: Account, priors: Sequence[Fraction], *, certify: bool = F
             for p, at, mean in zip(priors, points, means, strict=True)
             for naming in _naming(whole.case(at.worst), [p])
         )
-    proofs = [_certified(whole, p) if certify else None for p in priors]
+    proofs = [_certified(whole, p) if p in proved else None for p in priors]
     about = {"scope": "overall", "what": "everything published"}
     return tuple(
         replace(row, **about, case=case, certified=proof)  # type: ignore[arg-type]
