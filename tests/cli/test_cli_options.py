@@ -132,6 +132,7 @@ PYTHON_ONLY: dict[str, set[str]] = {
     "risk categories": {"noisy", "known", "groups", "names", "counts"},
     "risk explain": {"certify", "false_positive_rates", "guess", "delta"},
     "risk hierarchy": {"tolerance"},
+    "risk release": {"certify"},
     "safetab design": {"configuration", "specification", "exact", "sure", "which"},
     "safetab run": {"options", "order"},
     "verify": {"main_path"},

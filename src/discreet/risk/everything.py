@@ -25,6 +25,7 @@ exact. `tests/risk/test_everything.py` compares each number with an enumeration 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -220,7 +221,7 @@ def _open_rate(value: Number, what: str) -> Fraction:
 
 
 class _Parts:
-    """How far a question of many parts has come, told as (done, total) in hundredths of a part."""
+    """How far a question of many parts has come, told as (done, total) in hundredths of all."""
 
     def __init__(self, told: Progress | None, many: int) -> None:
         self.told, self.many, self.finished = told, many, 0
@@ -228,7 +229,8 @@ class _Parts:
     def __call__(self, done: int, total: int) -> None:
         """Take in how far the current part has come."""
         if self.told is not None:
-            self.told(100 * self.finished + min(100 * done // total, 99), 100 * self.many)
+            part = min(done / total, 0.99)
+            self.told(math.floor(100 * (self.finished + part) / self.many), 100)
 
     def done(self) -> None:
         """Finish a part."""

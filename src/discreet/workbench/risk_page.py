@@ -214,7 +214,7 @@ def _answer(page: _RiskPage) -> None:
     with c.card("What the adversary learns", aria_live="polite") as card:
         with c.box("wb-tiles") as tiles:
             numbers = (
-                c.Tile(page, "Belief afterwards", "posterior", first=True),
+                c.Tile(page, "Belief afterwards", "posterior"),
                 c.Tile(page, "Times the prior", "ratio"),
                 c.Tile(page, "Right decisions", "right"),
                 c.Tile(page, "Mean belief if there", "mean"),
