@@ -257,6 +257,16 @@ class Calibrating:
     progress: Callable[[int, int], None] | None = None
 
 
+HeldExact = Annotated[
+    Sequence[str],
+    repeated_option(
+        "Counts published without noise: only data sets that agree on them are compared.",
+        "LEVEL:QUERY,...",
+        "held-exact",
+    ),
+]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Risking:
     """What `risk` takes, and the command `risk release`."""
@@ -272,14 +282,7 @@ class Risking:
             "prior",
         ),
     ] = ("1/2", "1/10", "1/100")
-    exact: Annotated[
-        Sequence[str],
-        repeated_option(
-            "Counts published without noise: only data sets that agree on them are compared.",
-            "LEVEL:QUERY,...",
-            "held-exact",
-        ),
-    ] = ()
+    exact: HeldExact = ()
     false_positive_rates: Annotated[
         Sequence[Exact | float],
         repeated_option(
@@ -301,6 +304,7 @@ class Risking:
         Exact | float, Option("For the epsilon of each attribute. Default: 1e-10.", "D", reads=str)
     ] = "1e-10"
     pairs: Literal["all", "main"] = "all"
+    certify: bool = False
     neighbours: Relation = None
     people: People = 1
     jobs: Jobs = 1

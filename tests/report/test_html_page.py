@@ -15,12 +15,14 @@ from discreet.accounting.calibration import calibrate, calibrated_lines
 from discreet.accounting.overall import Account, account
 from discreet.answers import NumberKind, Quantity, Style
 from discreet.answers.calibration import saved_text
+from discreet.answers.report import report_sections
 from discreet.answers.risk import right_percent
+from discreet.answers.risk_everything import attribute_table
 from discreet.budget import Level, Query, Release, Spine, load
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise
 from discreet.report.html import Facts, gather, page, render
-from discreet.risk import risk_profile
+from discreet.risk import risk, risk_profile
 
 SMALL = """\
 name = "small"
@@ -159,7 +161,7 @@ def test_ids_are_unique_and_pictures_say_what_they_show(text):
     ids = [attributes["id"] for _, attributes in reader.elements if "id" in attributes]
     assert len(ids) == len(set(ids))
     pictures = [attributes for tag, attributes in reader.elements if tag == "svg" and "role" in attributes]
-    assert len(pictures) == 2
+    assert len(pictures) == 4  # the profile, the trade-off, targets found, right when accusing
     for attributes in pictures:
         assert set(attributes["aria-labelledby"].split()) <= set(ids)
     for chart in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
@@ -243,9 +245,39 @@ def test_the_best_guess_is_that_of_all_outcomes_listed(prior):
     assert found.certified.relative_width < 1e-5
 
 
-def test_risks_are_those_of_the_risk_profile():
+def test_risks_are_those_of_everything_published():
     found = gather(small(), prior="1/10", certify=False, savings=False)
-    assert found.risk == risk_profile(small(), prior="1/10")
+    whole = risk(small(), prior=["1/10", "1/100"], false_positive_rates=["1e-4"])
+    assert found.everything == whole
+    assert found.risk == whole.profile.at("1/10")
+    assert found.risk.overall == risk_profile(small(), prior="1/10").overall
+
+
+def test_a_report_has_the_risk_of_each_attribute_and_both_curves_on_logarithmic_axes():
+    release = Release.from_toml(
+        'name = "tiny"\nneighbours = "bounded"\n[attributes]\nsex = ["f", "m"]\nrace = ["a", "b", "c"]\n'
+        '[[levels]]\nname = "State"\nqueries = { total = { variance = 2 }, sex = { variance = 4 } }\n'
+        '[[levels]]\nname = "Block"\nqueries = { detailed = { variance = 9 } }'
+    )
+    found = gather(release, certify=False, savings=False, delta="1e-8")
+    section = report_sections(found)["risk"]
+    (table,) = [part for part in section.body if getattr(part, "title", "") == "What about one attribute?"]
+    asked = {row["attribute"]: row for row in table.objects}
+    whole = risk(release, prior=["1/2", "1/100"], false_positive_rates=["1e-4"], delta="1e-8")
+    assert asked == {row["attribute"]: row for row in attribute_table(whole).objects}
+    assert asked["race"]["delta"] == 1e-8
+    for name in ("found", "right"):
+        (panel,) = section.figures[name]().panels
+        assert panel.x.is_log
+        assert panel.y.is_log
+        assert panel.x.low == 1e-6
+    # of those accused at rate 1e-4, the table of everything has the same share
+    line = next(one for one in panel.items if one.label == "prior 0.01")
+    (row,) = whole.detections
+    shares = dict(row.predictive)
+    assert dict(line.points)[next(x for x, _ in line.points if x == pytest.approx(1e-4))] == pytest.approx(
+        shares[0.01], rel=1e-9
+    )
 
 
 def test_a_level_that_is_always_merged_has_one_row_with_the_noise_it_has():

@@ -10,10 +10,13 @@ from itertools import product
 import numpy as np
 import pytest
 
+from discreet.accounting.privacy_loss import compose
 from discreet.budget import Release, load
 from discreet.errors import InputError
+from discreet.risk.beliefs import loss_quantiles
 from discreet.risk.compared import DataSetPairs, Held
 from discreet.risk.everything import WholeRisk, predictive_value, risk
+from discreet.risk.profile import best_accuracies
 
 TOML = """
 name = "tiny"
@@ -295,3 +298,99 @@ def test_an_exact_count_holds_no_sum() -> None:
     assert risk(release, prior="1/2", exact=["State:total"]).dropped == 1
     zero = risk(release, prior="1/2", exact=["State:hours by sex"], neighbours="unbounded")
     assert not zero.told_apart  # somebody without hours changes no sum
+
+
+SPINES = [
+    """
+name = "one"
+neighbours = "bounded"
+[[levels]]
+name = "State"
+queries = { total = { variance = 3 }, kind = { variance = 4 } }
+[[levels]]
+name = "Block"
+queries = { kind = { variance = 12 } }
+[spine]
+may_merge_up = ["Block"]
+[attributes]
+kind = ["a", "b"]
+""",
+    """
+name = "two"
+neighbours = "bounded"
+[[levels]]
+name = "State"
+queries = { total = { variance = 2 } }
+[[levels]]
+name = "Tract"
+queries = { kind = { variance = 6 } }
+[[levels]]
+name = "Block"
+queries = { kind = { variance = 6 } }
+[spine]
+may_merge_up = ["Tract"]
+[attributes]
+kind = ["a", "b"]
+""",
+]
+
+
+@pytest.mark.parametrize("exact", [pytest.param((), marks=pytest.mark.slow), ("State:total",)])
+def test_all_pairs_of_two_releases_are_compared(exact: tuple[str, ...]) -> None:
+    """Each case evaluated by itself: every number of the whole is the largest of them."""
+    releases = [Release.from_toml(text) for text in SPINES]
+    seen: list[tuple[int, int]] = []
+    found = risk(
+        releases,
+        prior=["1/2", "1/100"],
+        exact=exact,
+        false_positive_rates=RATES,
+        progress=lambda done, total: seen.append((done, total)),
+    )
+    whole = found.account
+    assert whole is not None
+    assert whole.pairs == 9
+    losses = [compose(events) for _, events in whole.cases]
+    marks = np.max([loss_quantiles(loss) for loss in losses], axis=0)
+    levels = np.linspace(-4, 12, 17)
+    deltas = np.max([loss.delta(epsilon=levels) for loss in losses], axis=0)
+    if exact:  # the totals of states, and whatever is merged into them, are not compared
+        assert found.dropped == 2
+        assert whole.rho < risk(releases, prior="1/2").account.rho
+    for row, prior in zip(found.profile.overall, (Fraction(1, 2), Fraction(1, 100)), strict=True):
+        each = [best_accuracies(loss, [prior])[0] for loss in losses]
+        assert row.accuracy == pytest.approx(max(each), rel=1e-9)
+        highest = 1 / (1 + np.exp(math.log((1 - prior) / prior) - marks))
+        assert (np.array(row.quantiles) >= highest * (1 - 1e-9)).all()
+        assert (np.array(row.quantiles) <= highest * 1.01).all()
+    for detection in found.detections:
+        alpha = Fraction(detection.false_positive_rate)
+        each = [1 - loss.tradeoff(alpha=alpha) for loss in losses]
+        assert detection.true_positive_rate >= max(each) - 1e-9
+        # 1 - f lies below every line of slope e^l above all cases
+        assert detection.true_positive_rate <= (deltas + np.exp(levels) * float(alpha)).min() + 1e-12
+    # told as it goes on, never backwards
+    assert seen[0][0] < seen[-1][0] < seen[-1][1]
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+    assert len({total for _, total in seen}) == 1
+
+
+@pytest.mark.slow
+def test_two_releases_of_2020_with_the_totals_of_states_held_exact() -> None:
+    """34,056 cases; it did not finish within minutes, for the quantiles of one level."""
+    found = risk([load("pl94-2020-persons"), load("dhc-2020")], prior="1/2", exact=["State:total"])
+    plain = risk([load("pl94-2020-persons"), load("dhc-2020")], prior="1/2")
+    whole, before = found.account, plain.account
+    assert whole is not None
+    assert before is not None
+    assert whole.pairs == before.pairs == 34056
+    assert found.dropped > 0
+    (row,), (other,) = found.profile.overall, plain.profile.overall
+    assert row.accuracy < other.accuracy
+    generator = np.random.default_rng(3)
+    for number in (*generator.integers(0, whole.pairs, 12).tolist(), whole.cases.main):
+        loss = compose(whole.cases[number][1])
+        assert best_accuracies(loss, [Fraction(1, 2)])[0] <= row.accuracy + 1e-12
+        for detection in found.detections[2:]:
+            alpha = Fraction(detection.false_positive_rate)
+            assert 1 - loss.tradeoff(alpha=alpha) <= detection.true_positive_rate + 1e-12

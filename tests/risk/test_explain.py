@@ -23,7 +23,7 @@ from discreet.answers.risk import (
 )
 from discreet.budget import Release, load
 from discreet.cli import run
-from discreet.risk import RiskProfile, explain_profile, risk_profile
+from discreet.risk import RiskProfile, explain_profile, risk, risk_profile
 
 
 @pytest.fixture(scope="module")
@@ -277,3 +277,72 @@ def test_a_page_about_several_people_and_one_about_a_part() -> None:
     assert "is right at most" in page.partition("## Level by level")[2]
     part = explain_profile(replace(profile, modelled=False)).partition("## Level by level")[2]
     assert "is right at most" not in part  # more may be published at a level than is modelled
+
+
+TINY = """
+name = "tiny"
+neighbours = "{}"
+[attributes]
+sex = ["f", "m"]
+[[levels]]
+name = "State"
+queries = {{ total = {{ variance = 2 }}, sex = {{ variance = 4 }} }}
+[[levels]]
+name = "Block"
+queries = {{ detailed = {{ variance = 4 }} }}
+"""
+
+
+def explained(tmp_path: Path, capsys: pytest.CaptureFixture[str], relation: str, *more: str) -> dict:
+    file = tmp_path / f"{relation}.toml"
+    file.write_text(TINY.format(relation))
+    assert run(["risk", "explain", str(file), "--json", *more]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_counts_held_exact_are_named_with_what_they_change(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = explained(tmp_path, capsys, "bounded", "--held-exact", "State:total")
+    assert found["held_exact"] == ["State:total"]
+    rows = {row["what"]: row for row in found["changed_by_exact_counts"]}
+    release = Release.from_toml(TINY.format("bounded"))
+    for name, exact in (("all_data_sets", ()), ("those_that_agree", ("State:total",))):
+        whole = risk(release, prior="1/2", exact=exact, false_positive_rates=["1e-4"])
+        for what, value in (
+            ("right decisions, prior 0.5", whole.profile.overall[0].accuracy),
+            ("found, 1 in 10,000 wrongly accused", whole.detections[0].true_positive_rate),
+            ("guess one of 2", whole.guesses[0].after),
+            ("epsilon of sex", whole.attributes[0].epsilon),
+        ):
+            assert rows[what][name] == pytest.approx(value, rel=1e-6), what
+    assert (
+        rows["right decisions, prior 0.5"]["those_that_agree"]
+        < 0.99 * (rows["right decisions, prior 0.5"]["all_data_sets"])
+    )
+    page = found["page"]
+    assert "Held exact: total of each state." in page
+    assert "## What the exact counts change" in page
+    assert "Beside State:total, anything published without noise" in page
+    assert "and what is published without noise" not in page
+    plain = explained(tmp_path, capsys, "bounded")
+    assert "held_exact" not in plain
+    assert "exact counts" not in plain["page"]
+
+
+def test_an_exact_total_tells_whether_a_record_is_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = explained(tmp_path, capsys, "unbounded", "--held-exact", "State:total")
+    first = short(found["page"])[0]
+    assert "is right every time, from any prior" in first
+    assert "wrongly" not in " ".join(short(found["page"]))  # nobody has to accuse wrongly
+    rows = {row["what"]: row for row in found["changed_by_exact_counts"]}
+    assert rows["right decisions, prior 0.5"]["those_that_agree"] == 1
+
+
+def test_what_cannot_be_held_exact_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "tiny.toml"
+    file.write_text(TINY.format("bounded"))
+    assert run(["risk", "explain", str(file), "--held-exact", "County:total"]) == 2
+    assert "tiny has the levels State, Block" in capsys.readouterr().err

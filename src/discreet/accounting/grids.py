@@ -12,7 +12,14 @@ where its corner eps lies within the cell, by at most tanh(h/4) <= h/4. With n s
     delta' - n (h/4) P'[|L' - eps| <= n h]  <=  delta  <=  delta',
 
 L' being the loss on the grid. Values of several terms are listed before they are split, to keep n small.
-This serves any composition. It is the last resort for delta; single tails are not bounded by it.
+This serves any composition. It is the last resort for delta.
+
+*Single tails.* Each split moves a value by at most h and keeps its probability, under either hypothesis. So
+L and L', the two ends of a chain of n splits, can be drawn together such that |L - L'| <= n h, and
+
+    P'[L' > t + n h]  <=  P[L > t]  <=  P'[L' > t - n h].
+
+The quantiles of L' are within n h of those of L. `GridTails` has them all from one untilted grid.
 """
 
 from __future__ import annotations
@@ -25,7 +32,7 @@ from functools import cached_property
 import numpy as np
 from flint import arb
 
-from discreet.accounting.contour import Kind, Tail, kernel_size, period, rest_of, saddle
+from discreet.accounting.contour import OFFSETS, Kind, Tail, kernel_size, period, rest_of, saddle
 from discreet.accounting.loss import Floats, Loss, exact_exponent, log_scale
 from discreet.accounting.windows import window
 from discreet.memory import Forgetful
@@ -36,6 +43,8 @@ _SIZES = (2**16, 2**19, 2**21)
 _LISTED = 60_000  # values of terms that are split together
 _AIM = 1e-8
 _GRIDS_REMEMBERED = 2
+_TAIL_POINTS = 2**21
+_ALIAS = 40.0  # less than e^-40 lies outside the grid on either side
 
 
 class Grid(Forgetful):
@@ -149,6 +158,64 @@ class GridLaw(Forgetful):
         weight = np.exp(-self.theta * (near - steps) * self.h)
         close = float(np.maximum(self.p[near % self.size], 0.0) @ weight)
         return value + noise, value - noise - self.splits * self.h / 4 * close
+
+
+@dataclass(frozen=True, eq=False)
+class GridTails:
+    """P[L > t] of any loss, between bounds that belong to thresholds `apart` on either side.
+
+    Guarantee. `tests/accounting/test_grids.py` compares the bounds with exact tails and quantiles.
+
+    >>> from discreet.budget import DiscreteGaussian
+    >>> tails = GridTails.of(Loss([DiscreteGaussian(variance=5, times=10)]), 2**16)
+    >>> [side.round(6).tolist() for side in tails.at(np.array([1.05]))], tails.apart < 1e-3
+    ([[0.471791], [0.471791]], True)
+    """
+
+    first: int
+    h: float
+    apart: float
+    above: Floats
+    """P'[L' >= x] at each point x of the grid, from `first` on, and 0 after the last."""
+    left_out: float
+
+    @classmethod
+    def of(cls, loss: Loss, size: int = _TAIL_POINTS) -> GridTails:
+        """Connect the dots of a loss on a grid of `size` points."""
+        tilts = OFFSETS / loss.spread
+        # Chernoff's bound, on either side
+        high = float(np.min((loss.log_mgf(tilts) + _ALIAS) / tilts))
+        low = -float(np.min((loss.log_mgf(-tilts) + _ALIAS) / tilts))
+        h = (high - low) / (size - 64)
+        law = GridLaw.of(loss, 0.0, size, h)
+        first = math.floor(low / h) - 32
+        p = np.maximum(np.roll(law.p, -(first % size)), 0.0)
+        above = np.append(np.cumsum(p[::-1])[::-1], 0.0)
+        # rounding of the transform, summed over all points
+        noise = 1e-15 * math.log2(size) * float(np.linalg.norm(p)) * math.sqrt(size)
+        # (half a step more covers the rounding of thresholds)
+        return cls(first, h, (law.splits + 0.5) * h, above, law.left_out + noise + 2 * math.exp(-_ALIAS))
+
+    def at(self, points: Floats, *, null: bool = False) -> tuple[Floats, Floats]:
+        """Return lower and upper bounds of P[L > t], if the person is there or (`null`) is not."""
+        if null:  # the loss without the person is as likely to be l as it is with them to be -l
+            lower, upper = (self._above(side - points, or_at=True) for side in (-self.apart, self.apart))
+            lower, upper = 1.0 - lower, 1.0 - upper
+        else:
+            lower, upper = (self._above(points + side, or_at=False) for side in (self.apart, -self.apart))
+        return np.clip(lower - self.left_out, 0.0, 1.0), np.clip(upper + self.left_out, 0.0, 1.0)
+
+    def quantiles(self, chances: Floats) -> Floats:
+        """Return upper bounds of quantiles of the loss; each is too large by `3 apart` at most."""
+        # the first point at which no more than 1 - chance lies above
+        place = np.searchsorted(-self.above, -(1.0 - chances - self.left_out)) - 1
+        return np.asarray((self.first + place) * self.h + self.apart)
+
+    def _above(self, points: Floats, *, or_at: bool) -> Floats:
+        """P'[L' > t], or >=."""
+        steps = points / self.h - self.first
+        place = np.ceil(steps) if or_at else np.floor(steps) + 1
+        return np.asarray(self.above[np.clip(place.astype(np.int64), 0, self.above.size - 1)])
 
 
 def around_mode(term: Noise, theta: float) -> tuple[Fraction, Floats, Floats, float]:

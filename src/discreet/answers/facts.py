@@ -11,11 +11,12 @@ from discreet.accounting.comparisons.gaussian_dp import GaussianDP
 from discreet.accounting.costs import PrivacyRow, PrivacyTable
 from discreet.accounting.overall import Account
 from discreet.accounting.sampling import Sampled
+from discreet.answers.figure import Points
 from discreet.answers.quantity import NumberKind
 from discreet.budget import Release
 from discreet.estimation.accuracy import Accuracy
 from discreet.faces import Displayed
-from discreet.risk.everything import Detection, predictive_value
+from discreet.risk.everything import WholeRisk
 from discreet.risk.profile import Risk, RiskProfile
 
 ALPHAS = tuple(map(Fraction, ("1/1000", "1/100", "1/20", "1/10", "1/4")))
@@ -42,7 +43,10 @@ class Facts(Displayed):
     rows: tuple[PrivacyRow, ...]
     headline: PrivacyRow
     prior: Fraction
-    risk: RiskProfile
+    everything: WholeRisk
+    """The risk of everything published, at the prior asked for and at a low one."""
+    curve: Points
+    """Targets found at most, against the rate of wrong accusations."""
     misses: tuple[Misses, ...]
     estimates: Accuracy | None
     drawn: Sampled
@@ -53,6 +57,11 @@ class Facts(Displayed):
     certified: bool
 
     @property
+    def risk(self) -> RiskProfile:
+        """The risk at the prior asked for."""
+        return self.everything.profile.at(self.prior)
+
+    @property
     def guess(self) -> Risk:
         """What the best adversary with the whole release achieves."""
         return self.risk.overall[0]
@@ -61,13 +70,6 @@ class Facts(Displayed):
     def accuser(self) -> Misses:
         """What an adversary misses who accepts false alarms in 5 of 100 cases."""
         return self.misses[ALPHAS.index(Fraction(1, 20))]
-
-    @property
-    def rare(self) -> Detection:
-        """Whom someone finds who gives each target 1 chance in 100, at the least share of false alarms."""
-        least = self.misses[0]
-        false, true = float(least.alpha), 1.0 - least.exact
-        return Detection(false, true, ((0.01, predictive_value(0.01, true, false)),), None)
 
     @property
     def costs(self) -> PrivacyTable:

@@ -262,7 +262,7 @@ class Quantity:
             case Style.RESULT:
                 return self._result(float(value), up=up, down=down)
             case Style.BRIEF:
-                return numbers.brief(value, self.digits or DIGITS)
+                return _in_full(numbers.brief(value, self.digits or DIGITS))
             case Style.GIVEN if up:
                 return numbers.bound(Fraction(value), digits=self.digits or DIGITS)
             case Style.GIVEN:
@@ -326,7 +326,7 @@ class Quantity:
             return "0"
         if self.accuracy < 1e-5:
             return f"{value:+.4f}" if abs(value) >= 0.0001 else f"{value:+.1e}"
-        return f"{value:+.{_count_of_digits(value, self.accuracy, 4)}g}"
+        return _in_full(f"{value:+.{_count_of_digits(value, self.accuracy, 4)}g}")
 
 
 def _with_zeros(value: float, digits: int) -> str:
@@ -337,7 +337,18 @@ def _with_zeros(value: float, digits: int) -> str:
     >>> _with_zeros(1e12, 1), _with_zeros(-0.0, 6)
     ('1e+12', '0')
     """
-    return "0" if value == 0 else f"{value:#.{digits}g}".rstrip(".").replace(".e", "e")
+    return "0" if value == 0 else _in_full(f"{value:#.{digits}g}".rstrip(".").replace(".e", "e"))
+
+
+def _in_full(text: str) -> str:
+    """Write a number of fewer digits than it has places as people do, below a million.
+
+    >>> _in_full("1.23e+03"), _in_full("-9.7e+04"), _in_full("+2e+05"), _in_full("1e+06"), _in_full("1e-07")
+    ('1230', '-97000', '+200000', '1e+06', '1e-07')
+    """
+    if "e+" not in text or abs(float(text)) >= 1e6:
+        return text
+    return f"{float(text):{'+' if text.startswith('+') else ''}.0f}"
 
 
 def _count_of_digits(value: float, doubt: float, most: int) -> int:

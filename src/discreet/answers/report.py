@@ -55,7 +55,14 @@ from discreet.answers.risk import (
     right_sentence,
     times_right,
 )
-from discreet.answers.risk_everything import accused_sentence
+from discreet.answers.risk_everything import (
+    accusing_sentence,
+    attribute_table,
+    attribute_words,
+    detection_panel,
+    guess_sentence,
+    predictive_panel,
+)
 from discreet.answers.risk_explain import LOPSIDED
 from discreet.answers.sums import has_sums
 from discreet.budget import Release, load_preset, preset_names
@@ -368,8 +375,42 @@ def _risk(found: Facts) -> Answer:
             "merged there share a row.",
         ]
     )
-    body = (Bullets(tuple(_adversaries(found)), "adversaries"), averages, _guesses(found), _accusers(found))
-    return Answer("Risk in plain words", body=body)
+    whole = found.everything
+    body: list[Part] = [Bullets(tuple(_adversaries(found)), "adversaries"), averages]
+    body += [*_accusing_curves(), _guesses(found)]
+    if whole.attributes:
+        body += [attribute_words(whole), replace(attribute_table(whole), title="What about one attribute?")]
+    body.append(_accusers(found))
+    figures = {name: partial(_accusing_panel, found, name) for name in ("found", "right")}
+    return Answer("Risk in plain words", body=tuple(body), figures=figures)
+
+
+def _accusing_panel(found: Facts, name: str) -> Picture:
+    """Targets found, or the share of those accused who are there, against the rate of wrong accusations."""
+    priors = found.everything.profile.priors
+    panel = detection_panel(found.curve) if name == "found" else predictive_panel(found.curve, priors)
+    return Picture((replace(panel, title=""),), size=(5.2, 4.2))
+
+
+def _accusing_curves() -> Iterator[Illustration]:
+    yield Illustration(
+        "found",
+        "Present targets found",
+        sentence(
+            "The largest share of present targets that anyone finds, against the share of others who are "
+            "wrongly accused, from one in a million to all. Both axes are logarithmic."
+        ),
+        "How many present targets anyone can find who accuses few others.",
+    )
+    yield Illustration(
+        "right",
+        "Right when accusing",
+        sentence(
+            "The largest share of those accused who are present, by prior, against the share of others who "
+            "are wrongly accused. Both axes are logarithmic."
+        ),
+        "How many of those accused can be present at most.",
+    )
 
 
 def _adversaries(found: Facts) -> Iterator[Sentence]:
@@ -381,10 +422,10 @@ def _adversaries(found: Facts) -> Iterator[Sentence]:
     yield _item("How sure they become.", belief_sentence(risk))
     if found.guess.baseline >= LOPSIDED:
         yield _item("Whom they would name.", naming_sentence(risk))
-    yield _item(
-        "Where targets are rare.",
-        accused_sentence(found.rare, is_bound=risk.is_bound and risk.complete),
-    )
+    said = (accusing_sentence(found.everything), guess_sentence(found.everything))
+    for name, one in zip(("Where targets are rare.", "What they would guess."), said, strict=True):
+        if one is not None:
+            yield _item(name, one)
     best = max(risk.one_count, key=lambda row: row.advantage)
     yield _item(
         "Someone who sees one count.",

@@ -71,8 +71,10 @@ OF_SUMS = (
 
 
 @describes(RiskProfile)
-def risk_answer(profile: RiskProfile) -> Answer:
+def risk_answer(profile: RiskProfile, *, is_held: bool = False) -> Answer:
     """Say how much the best adversary learns: from one count, from each level, from everything.
+
+    `is_held` says that some counts are held exact.
 
     >>> from discreet.risk.profile import risk_profile
     >>> answer = risk_answer(risk_profile({"block group": "0.2465", "block": "0.0992"}, prior="1/2"))
@@ -88,7 +90,7 @@ def risk_answer(profile: RiskProfile) -> Answer:
         "answer": profile.claim.document(),
         "rows": _table(profile.rows),
     }
-    body = tuple(_body(profile))
+    body = tuple(_body(profile, "whatever else" if is_held else "what"))
     facts = risk_facts(profile.at(profile.priors[0]))
     priors = " ".join(f"--prior {prior_text(prior)}" for prior in profile.priors)
     command = f"discreet risk release {profile.name} {priors}"
@@ -235,7 +237,7 @@ def _saved(profile: RiskProfile) -> AnswerTable:
     return AnswerTable(tuple(Column(key=key) for key in (*keys, *marks)), tuple(rows))
 
 
-def _body(profile: RiskProfile) -> Iterator[Part]:
+def _body(profile: RiskProfile, without_noise: str) -> Iterator[Part]:
     who = relation(profile.neighbours, profile.unit, profile.people)
     cases = f"{profile.compared} cases compared" if profile.compared > 1 else "one case"
     yield Paragraph(f"{profile.name}: {who}; {cases}.")
@@ -260,7 +262,7 @@ def _body(profile: RiskProfile) -> Iterator[Part]:
         "right: how often the best adversary with this prior is right, averaged over the prior. Rows of one "
         "count: someone who knows everyone else in the area. Other rows: someone who knows every other "
         f"record; {bounds}. Posteriors are those of a target who is present. {largest}Left out: records that "
-        "change together with the target's (see --people), and what is published without noise."
+        f"change together with the target's (see --people), and {without_noise} is published without noise."
     )
     if profile.has_sums:
         yield Paragraph(OF_SUMS)

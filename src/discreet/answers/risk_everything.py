@@ -6,6 +6,7 @@ sentence before it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import partial
 
@@ -53,7 +54,7 @@ def whole_risk_answer(found: WholeRisk) -> Answer:
     >>> answer.objects["detection"][0]["false_positive_rate"], [str(fact.value) for fact in answer.facts[:2]]
     (0.0001, ['99.26 %', '93.98 %'])
     """
-    about = risk_answer(found.profile)
+    about = risk_answer(found.profile, is_held=bool(found.exact))
     record = {
         **about.record,
         "releases": list(found.releases),
@@ -105,7 +106,8 @@ def _body(found: WholeRisk, about: Answer) -> Iterator[Part]:
     yield Paragraph(f"{profile.name}: {several}{who}; {cases}.")
     if profile.claim.kind is not AnswerKind.EXACT:
         yield Paragraph(claim_text(profile.claim))
-    yield from _about_exact(found)
+    if found.exact:
+        yield Paragraph(exact_words(found))
     yield ""
     yield Paragraph(right_words(found))
     yield belief_table(found)
@@ -130,21 +132,18 @@ def _body(found: WholeRisk, about: Answer) -> Iterator[Part]:
     yield from about.body[skipped + 1 :]
 
 
-def _about_exact(found: WholeRisk) -> Iterator[Part]:
-    if not found.exact:
-        return
+def exact_words(found: WholeRisk) -> str:
+    """Say what is held exact, and what that does to the comparison."""
     held = _listed([f"{one.query} of each {level_name(one.level).lower()}" for one in found.exact])
     if found.told_apart:
-        yield Paragraph(
+        return (
             f"Held exact: {held}. Adding or removing a {found.profile.unit} changes an exact count, so that "
             "the two data sets are told apart with certainty: f is 0, whatever the noise. What can still be "
             "asked is which values a person has (below), or who is there instead (--neighbours bounded)."
         )
-        return
-    yield Paragraph(
-        f"Held exact: {held}. Only data sets that agree on them are compared; {found.dropped} of "
-        f"{found.queries} queries of the main path{'s' if len(found.releases) > 1 else ''} are fixed by them "
-        "and drop out."
+    return (
+        f"Held exact: {held}. Only data sets that agree on that are compared. Of the {found.queries} queries "
+        f"of the main path{'s' if len(found.releases) > 1 else ''} it fixes {found.dropped}."
     )
 
 
@@ -217,11 +216,6 @@ accused at most 93.98 are present.
     row = next((row for row in found.detections if row.false_positive_rate >= 1e-4), None)
     if row is None:
         return None
-    return accused_sentence(row, is_bound=bool(_at_most(found)))
-
-
-def accused_sentence(row: Detection, *, is_bound: bool) -> Sentence:
-    """Say whom someone finds who accuses few, at the lowest prior, and how often that is right."""
     prior, share = min(row.predictive)
     return sentence(
         "Someone who knows every other record, gives each target {prior}, sees everything published and "
@@ -229,7 +223,7 @@ def accused_sentence(row: Detection, *, is_bound: bool) -> Sentence:
         "accused{most} {share} are present.",
         prior=chance_words(prior),
         rate=_rate(row.false_positive_rate),
-        most=" at most" if is_bound else "",
+        most=_at_most(found),
         found=_share_of_all(row.true_positive_rate),
         share=Quantity(share, Style.HUNDRED, _MOST),
     )
@@ -388,6 +382,42 @@ def _attribute_row(row: AttributeRisk) -> tuple[object, ...]:
     )
 
 
+def exact_table(found: WholeRisk, before: WholeRisk) -> AnswerTable:
+    """Return the risk if only data sets are compared that agree on what is held exact, beside that of all.
+
+    >>> from discreet.budget import load
+    >>> from discreet.risk.everything import risk
+    >>> release = load("dhc-2022-08-25")  # for records added or removed, which exact totals tell apart
+    >>> pair = [risk(release, prior="1/2", exact=exact) for exact in (["State:total"], [])]
+    >>> exact_table(*pair).cells[0]
+    ['right decisions, prior 0.5', '91.17 %', '100.00 %']
+    """
+    columns = (
+        Column("at most", "what", is_text=True),
+        Column("all data sets", "all_data_sets"),
+        Column("those that agree on what is exact", "those_that_agree"),
+    )
+    both = (before, found)
+    first = [one.profile.at(one.profile.priors[0]).overall[0] for one in both]
+    prior = f"prior {prior_text(first[0].prior)}"
+    rows: list[tuple[object, ...]] = [
+        (f"right decisions, {prior}", *(right_percent(row, unit="%") for row in first)),
+        (f"mean belief if present, {prior}", *(belief_of(row, row.expected) for row in first)),
+    ]
+    for many in zip(before.detections, found.detections, strict=True):
+        name = f"found, {_rate(many[0].false_positive_rate)} wrongly accused"
+        rows.append((name, *(_share_of_all(one.true_positive_rate) for one in many)))
+    for guesses in zip(before.guesses, found.guesses, strict=True):
+        rows.append((f"guess {_of_many(guesses[0])}", *(_share_of_all(one.after) for one in guesses)))
+    for pair in zip(before.attributes, found.attributes, strict=True):
+        epsilons = (
+            Quantity(one.epsilon, kind=NumberKind.of(one.kind), digits=5, missing="told by an exact count")
+            for one in pair
+        )
+        rows.append((f"epsilon of {pair[0].attribute}", *epsilons))
+    return AnswerTable(columns, tuple(rows))
+
+
 # -- pictures ------------------------------------------------------------------------------------------------
 
 
@@ -424,21 +454,23 @@ def detection_panel(curve: tuple[tuple[float, float], ...]) -> Panel:
 
 
 def predictive_panel(curve: tuple[tuple[float, float], ...], priors: tuple[float, ...]) -> Panel:
-    """Return what share of those accused is present, against the false-positive rate, by prior.
+    """Return what share of those accused is present against the false-positive rate, both logarithmic.
 
     >>> [item.label for item in predictive_panel(((1e-6, 0.01), (0.1, 0.8)), (0.5, 0.01)).items]
     ['prior 0.5', 'prior 0.01']
     """
     lines = tuple(
         Line(
-            tuple((a, predictive_value(prior, true, a)) for a, true in curve),
+            (*((a, predictive_value(prior, true, a)) for a, true in curve), (1.0, prior)),
             f"prior {prior_text(prior)}",
             place,
         )
         for place, prior in enumerate(priors)
     )
     x = Axis("wrongly accused", 1e-6, 1.0, is_log=True, written=Notation.POWER)
-    y = Axis("of those accused, present", 0.0, 1.0, written=Notation.PERCENT)
+    least = min((y for line in lines for _, y in line.points if y > 0), default=0.1)
+    low = 10.0 ** math.floor(math.log10(min(least, 0.5)))
+    y = Axis("of those accused, present", low, 1.0, is_log=True, written=Notation.PERCENT)
     return Panel(x, y, lines, "right when accusing")
 
 

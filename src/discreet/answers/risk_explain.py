@@ -29,7 +29,13 @@ from discreet.answers.risk import (
     unmarked,
     worst_case,
 )
-from discreet.answers.risk_everything import accusing_sentence, attribute_sentences, guess_sentence
+from discreet.answers.risk_everything import (
+    accusing_sentence,
+    attribute_sentences,
+    exact_table,
+    exact_words,
+    guess_sentence,
+)
 from discreet.budget import AnswerKind
 from discreet.budget.level_names import level_name
 from discreet.risk.everything import WholeRisk
@@ -38,15 +44,16 @@ from discreet.risk.profile import Risk, RiskProfile
 LOPSIDED = 0.8
 """From this share of right guesses without any release on, the page leads with beliefs."""
 
-_LEFT_OUT = "records that change together with the target's, and what is published without noise"
-
 Line = str | Sentence
 
 
-def explain_answer(found: RiskProfile | WholeRisk, *, title: str = "") -> Answer:
+def explain_answer(
+    found: RiskProfile | WholeRisk, *, title: str = "", before: WholeRisk | None = None
+) -> Answer:
     """Say in plain words what can be learned about one person, at the first prior.
 
-    Of everything published it also says what changes at a low prior, and what is told of each attribute.
+    Of everything published it also says what changes at a low prior, and what is told of each attribute. With
+    counts held exact, `before` is the risk with none, and the page says what they change.
 
     >>> from discreet.risk.profile import risk_profile
     >>> answer = explain_answer(risk_profile({"Block": "0.0992"}, prior="1/2"))
@@ -56,15 +63,23 @@ sees only the block's count is right 58.88 times in 100. Every other count is le
     """
     whole = found if isinstance(found, WholeRisk) else None
     profile = found if isinstance(found, RiskProfile) else found.profile.at(found.profile.priors[0])
-    lines = list(_page(profile, title, whole))
+    lines = list(_page(profile, title, whole, before))
     page = "".join(f"{line}\n" for line in lines)
     about = risk_answer(profile)
     body = tuple(Paragraph(line, wraps=False) for line in lines)
     command = about.command.replace("risk release", "risk explain")
-    return Answer(about.title, {**about.record, "page": page}, body, about.facts, command=command)
+    record = {**about.record, "page": page}
+    if whole is not None and whole.exact:
+        command += f" --held-exact {','.join(map(str, whole.exact))}"
+        record["held_exact"] = [str(one) for one in whole.exact]
+        if before is not None:
+            record["changed_by_exact_counts"] = exact_table(whole, before)
+    return Answer(about.title, record, body, about.facts, command=command)
 
 
-def _page(profile: RiskProfile, title: str, whole: WholeRisk | None) -> Iterator[Line]:
+def _page(
+    profile: RiskProfile, title: str, whole: WholeRisk | None, before: WholeRisk | None
+) -> Iterator[Line]:
     one = profile.people == 1
     who = f"one {profile.unit}" if one else f"{profile.people} records that change together"
     instead = f"that of another {profile.unit} in its place" if one else "others in their place"
@@ -78,16 +93,40 @@ def _page(profile: RiskProfile, title: str, whole: WholeRisk | None) -> Iterator
         f"{instead if profile.neighbours == 'bounded' else 'not'}? If {'it is' if one else 'they are'}, the "
         f"target is *present*. Beforehand the adversaries of this page give that {_prior(profile)}."
     )
+    if whole is not None and whole.exact:
+        yield from ("", exact_words(whole))
     yield from ("", "## In short", "", *_in_short(profile, whole))
+    if whole is not None and whole.exact and before is not None:
+        yield from ("", "## What the exact counts change", "", *_changes(whole, before))
     if whole is not None and whole.attributes:
         yield from ("", "## One attribute", "")
         yield from (sentence("- {said}", said=said) for said in attribute_sentences(whole))
     yield from ("", "## Level by level", "")
     for count, level in zip(profile.one_count, profile.levels, strict=True):
         yield _level(profile, count, level)
-    yield from ("", f"Levels are those of the main path. Left out: other levels, {_LEFT_OUT}.")
-    yield from ("", "## What this page leaves out", "", *_left_out(profile))
+    yield from ("", f"Levels are those of the main path. Left out: other levels, {_missing(whole)}.")
+    yield from ("", "## What this page leaves out", "", *_left_out(profile, whole))
     yield from ("", "## The numbers", "", *_numbers(profile))
+
+
+def _missing(whole: WholeRisk | None) -> str:
+    """What every sentence leaves out."""
+    more = "whatever else" if whole is not None and whole.exact else "what"
+    return f"records that change together with the target's, and {more} is published without noise"
+
+
+def _changes(whole: WholeRisk, before: WholeRisk) -> Iterator[Line]:
+    table = exact_table(whole, before)
+    yield f"| {' | '.join(column.title for column in table.head)} |"
+    yield f"|{' --- |' * len(table.head)}"
+    yield from (f"| {unmarked(first)} | {' | '.join(others)} |" for first, *others in table.cells)
+    if not whole.told_apart:
+        yield ""
+        yield (
+            "An adversary who knows the exact counts does not learn less. Fewer data sets are left to tell "
+            "apart, and the last column is about those alone; what the exact counts themselves say of the "
+            "target is known before the noisy ones, and belongs to the prior."
+        )
 
 
 def _prior(profile: RiskProfile) -> str:
@@ -119,14 +158,26 @@ def _in_short(profile: RiskProfile, found: WholeRisk | None) -> Iterator[Line]:
         prior=_prior(profile),
         times=Quantity(whole.baseline, Style.TIMES),
     )
-    everything = _bullet("From everything", right_sentence(profile))
+
+    def bullet(name: str, said: Sentence) -> Sentence:
+        return sentence(f"- *{name}.* {{said}} This leaves out {_missing(found)}.", said=said)
+
+    everything = bullet("From everything", right_sentence(profile))
     said = [] if found is None else [accusing_sentence(found), guess_sentence(found)]
     names = ("Where targets are rare", "What they would guess")
-    more = [_bullet(name, one) for name, one in zip(names, said, strict=False) if one is not None]
+    more = [bullet(name, one) for name, one in zip(names, said, strict=False) if one is not None]
+    if found is not None and found.told_apart:
+        yield (
+            "- *From everything.* Someone who knows every other record and the exact counts is right every "
+            "time, from any prior: adding or removing a record changes an exact count."
+        )
+        yield nothing
+        yield from more[1:]
+        return
     if not _is_lopsided(profile):
         yield everything
         yield nothing
-        yield _bullet("How sure they become", belief_sentence(profile))
+        yield bullet("How sure they become", belief_sentence(profile))
         yield from more
         yield sentence(
             "- *From one count.* {sees} is right {times}. Every other count is left out.",
@@ -134,8 +185,8 @@ def _in_short(profile: RiskProfile, found: WholeRisk | None) -> Iterator[Line]:
             times=times_right(worst),
         )
         return
-    yield _bullet("What changes", belief_sentence(profile))
-    yield _bullet("Whom they would name", naming_sentence(profile))
+    yield bullet("What changes", belief_sentence(profile))
+    yield bullet("Whom they would name", naming_sentence(profile))
     yield from more
     yield sentence(
         "- *From one count.* {sees} gives a present target a probability of {mean} on average, {factor} "
@@ -146,10 +197,6 @@ def _in_short(profile: RiskProfile, found: WholeRisk | None) -> Iterator[Line]:
     )
     yield sentence("{nothing} That is why the next number says little at this prior.", nothing=nothing)
     yield everything
-
-
-def _bullet(name: str, said: Sentence) -> Sentence:
-    return sentence(f"- *{name}.* {{said}} This leaves out {_LEFT_OUT}.", said=said)
 
 
 def _level(profile: RiskProfile, count: Risk, level: Risk) -> Sentence:
@@ -182,7 +229,7 @@ def _level(profile: RiskProfile, count: Risk, level: Risk) -> Sentence:
     )
 
 
-def _left_out(profile: RiskProfile) -> Iterator[Line]:
+def _left_out(profile: RiskProfile, whole: WholeRisk | None) -> Iterator[Line]:
     if profile.has_sums:
         yield f"- Smaller amounts. {OF_SUMS}"
     yield sentence(
@@ -198,10 +245,17 @@ def _left_out(profile: RiskProfile) -> Iterator[Line]:
         )
     else:
         yield f"- Records that change together beyond the {profile.people} that this page is about."
-    yield (
-        "- Invariants. Anything published without noise, such as the number of people in each state, may "
-        "reveal more about the target. It is not in these numbers."
-    )
+    if whole is not None and whole.exact:
+        yield (
+            f"- Other invariants. Beside {', '.join(map(str, whole.exact))}, anything published without "
+            "noise may reveal more about the target. It is not in these numbers."
+        )
+    else:
+        yield (
+            "- Invariants. Anything published without noise, such as the number of people in each state, may "
+            "reveal more about the target. It is not in these numbers; `--held-exact` compares only data "
+            "sets that agree on it."
+        )
     yield (
         "- Adversaries who know less. Someone who knows less about records that have nothing to do with the "
         "target's does worse than this page says; someone who knows how they depend on it may do better."

@@ -12,7 +12,9 @@ that no digits cancel. The trapezoidal rule of step 2 pi / D adds the values at 
 which together are below e^-40 relatively (`_period` has the bounds).
 
 *Quantiles* of the posterior are those of L, found from its exact tails and moved to the point of its lattice.
-Of a whole release each is the largest of any case, which bounds them all.
+Where the lattice is too fine, tails are differences of delta, or those of a grid (`GridTails`), which are off
+by a few hundred-thousandths of a standard deviation. Of a whole release each is the largest of any case,
+which bounds them all.
 """
 
 from __future__ import annotations
@@ -20,10 +22,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
 from discreet.accounting.contour import Kind, Quadrature
+from discreet.accounting.grids import Grid, GridTails
 from discreet.accounting.loss import Loss, TiltedTransform
 from discreet.accounting.overall import Account
 from discreet.accounting.privacy_loss import PrivacyLoss
@@ -46,12 +50,16 @@ _NEAR = np.array([-0.03, -0.001, 0.001, 0.03])
 def loss_quantiles(loss: PrivacyLoss, chances: Sequence[float] = QUANTILES) -> Floats:
     """Return quantiles of the loss with the target present: points of its lattice, or 1e-9 deviations off.
 
+    Of a loss that has no usable lattice and is not smooth they are bounds, at most 1e-3 deviations above.
+
     >>> from discreet.accounting.privacy_loss import compose
     >>> from discreet.budget import DiscreteLaplace
     >>> loss_quantiles(compose([DiscreteLaplace(scale=1, times=2)])).tolist()
     [-2.0, 0.0, 2.0, 2.0, 2.0]
     """
     above = 1.0 - np.array(chances)
+    if _is_fine(loss):
+        return _fine_quantiles(loss, above)
     deviation, lattice, offset = math.sqrt(loss.variance), loss.loss.step, loss.loss.offset
     # Cantelli: beyond k standard deviations on one side lies at most 1 / (1 + k^2)
     reach = 1.001 * deviation * np.sqrt(1.0 / np.minimum(above, 1.0 - above).min() - 1.0) + 1e-9
@@ -59,7 +67,7 @@ def loss_quantiles(loss: PrivacyLoss, chances: Sequence[float] = QUANTILES) -> F
     enough = max(1e-9 * deviation + 4e-16 * abs(loss.mean), 0.9 * float(lattice))
     asked = loss.mean + deviation * np.linspace(-2.6, 2.6, 14)
     while asked.size:  # few rounds of several points: tails asked for together share their work
-        points, tails = np.append(points, asked), np.append(tails, loss_tails(loss, asked))
+        points, tails = np.append(points, asked), np.append(tails, _exact_tails(loss, asked))
         order = np.argsort(points)
         points, tails = points[order], tails[order]
         place = np.maximum((tails <= above[:, None] + 1e-15).argmax(axis=1), 1)
@@ -133,21 +141,70 @@ def _tails_of_all(whole: Account, points: Floats, step: float) -> tuple[Floats, 
 
 
 def loss_tails(loss: PrivacyLoss, points: Floats, *, null: bool = False) -> Floats:
-    """Return P[L > t] with the target, or without.
+    """Return P[L > t] with the target, or without; where only bounds are quick, the upper one.
 
     >>> from discreet.accounting.privacy_loss import compose
     >>> from discreet.budget import DiscreteLaplace
     >>> loss_tails(compose([DiscreteLaplace(scale=1)]), np.array([0.0])).round(4).tolist()
     [0.7311]
     """
-    deviation = math.sqrt(loss.variance)
-    is_cut = isinstance(loss.engine, Quadrature) and loss.engine.remainder > 0
-    if is_cut and float(loss.loss.step) < 1e-6 * deviation:
-        smooth = _differences(lambda at: np.asarray(loss.delta(epsilon=at)), points, deviation)
-        if smooth is not None:
-            return smooth[1 if null else 0]
+    if _is_fine(loss):
+        return _fine_tails(loss, points)[1 if null else 0]
+    return _exact_tails(loss, points, null=null)
+
+
+def both_tails(loss: PrivacyLoss, points: Floats) -> tuple[Floats, Floats]:
+    """Return P[L > t] with the target and without, which share much of their work."""
+    if _is_fine(loss):
+        return _fine_tails(loss, points)
+    return _exact_tails(loss, points), _exact_tails(loss, points, null=True)
+
+
+def _fine_tails(loss: PrivacyLoss, points: Floats) -> tuple[Floats, Floats]:
+    smooth = _smooth_tails(loss, points)
+    if smooth is not None:
+        return smooth
+    grid = _grid_tails(loss.events)
+    return grid.at(points)[1], grid.at(points, null=True)[1]
+
+
+def _is_fine(loss: PrivacyLoss) -> bool:
+    """Whether a tail takes long: the lattice is too fine to be summed over."""
+    engine = loss.engine
+    is_cut = isinstance(engine, Quadrature) and engine.remainder > 0
+    is_fine = is_cut and float(loss.loss.step) < 1e-6 * math.sqrt(loss.variance)
+    return is_fine or isinstance(engine, Grid)
+
+
+def _exact_tails(loss: PrivacyLoss, points: Floats, *, null: bool = False) -> Floats:
     exact = [Fraction(point) for point in points]
     return np.asarray(loss.tail(above=exact, under="null" if null else "alternative"))
+
+
+def _smooth_tails(loss: PrivacyLoss, points: Floats) -> tuple[Floats, Floats] | None:
+    """P[L > t] with the target and without, of a law that is smooth but for its lattice, from delta."""
+    if isinstance(loss.engine, Grid):
+        return None  # delta is not known well enough
+    return _differences(lambda at: np.asarray(loss.delta(epsilon=at)), points, math.sqrt(loss.variance))
+
+
+def _fine_quantiles(loss: PrivacyLoss, above: Floats) -> Floats:
+    """Quantiles by a grid, and between its bounds by the smooth tail, which is straight so close."""
+    grid = _grid_tails(loss.events)
+    high = grid.quantiles(1.0 - above)
+    low = high - 3.0 * grid.apart
+    ends = _smooth_tails(loss, np.append(low, high))
+    if ends is None:
+        return high
+    first, last = np.split(ends[0], 2)
+    share = np.clip((first - above) / np.maximum(first - last, 1e-300), 0.0, 1.0)
+    return np.maximum.accumulate(low + share * (high - low))
+
+
+@lru_cache(maxsize=2)
+def _grid_tails(events: tuple[Noise, ...]) -> GridTails:
+    """The tails of a loss on a grid, kept: quantiles and single tails are asked for in turn."""
+    return GridTails.of(Loss(events))
 
 
 def _differences(

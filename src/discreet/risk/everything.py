@@ -25,6 +25,7 @@ exact. `tests/risk/test_everything.py` compares each number with an enumeration 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -32,6 +33,7 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.accounting.overall import Account
+from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import F_ROUNDING
 from discreet.accounting.tradeoff import envelope
 from discreet.accounting.values import Number, held, read_probabilities
@@ -148,6 +150,7 @@ def risk(asked: Risking) -> WholeRisk:
     accuse wrongly; `guess` are chances of guessing a
     person's values without the data (default: one of all detailed cells of a release, and 1/100); `delta` is
     for the epsilon of each attribute. With `pairs="main"` only the main paths are looked at: no bound.
+    `certify` proves how often the best guess is right at the first prior.
 
     >>> from discreet.budget import load
     >>> found = risk(load("dhc-2022-08-25"), prior="1/100", false_positive_rates=["1e-4"], guess=["1/2016"])
@@ -168,25 +171,30 @@ def risk(asked: Risking) -> WholeRisk:
         listed, neighbours=asked.neighbours, people=asked.people, exact=asked.exact, jobs=asked.jobs
     )
     whole, nobody = compared.whole(), compared.nobody()
+    levels = {level.name for release in listed for level in release.levels}
+    parts = _Parts(asked.progress, 3 + len(compared.attributes) + len(levels))
     if pairs == "main":
         whole, nobody = (None if one is None else compared.main_only(one) for one in (whole, nobody))
-    elif whole is not None and asked.progress is not None:
-        whole = whole.with_workers(asked.jobs, asked.progress)
+    elif whole is not None:
+        whole = whole.with_workers(asked.jobs, parts)
     found = _true_rates(whole, alphas, compared.told_apart)
+    parts.done()
     counted = [
         (member, run, row.query)
         for member, release in enumerate(listed)
         for run in release.runs(release.main)
         for row in release.run_table(run)
     ]
-    attributes = tuple(
-        _attribute(compared, name, small, pairs, counted, alphas, priors) for name in compared.attributes
-    )
+    attributes = []
+    for name in compared.attributes:
+        attributes.append(_attribute(compared, name, small, pairs, counted, alphas, priors))
+        parts.done()
+    profile = _profile(compared, whole, priors, pairs, priors[:1] if asked.certify else [], parts)
     return WholeRisk(
-        _profile(compared, whole, priors, pairs),
+        profile,
         tuple(_detection(alpha, *rate, priors) for alpha, rate in zip(alphas, found, strict=True)),
         _guesses(compared, whole, nobody, chances),
-        attributes,
+        tuple(attributes),
         tuple(release.name for release in listed),
         compared.exact,
         sum(compared.fixed(*one) for one in counted),
@@ -212,15 +220,39 @@ def _open_rate(value: Number, what: str) -> Fraction:
     return read
 
 
+class _Parts:
+    """How far a question of many parts has come, told as (done, total) in hundredths of all."""
+
+    def __init__(self, told: Progress | None, many: int) -> None:
+        self.told, self.many, self.finished = told, many, 0
+
+    def __call__(self, done: int, total: int) -> None:
+        """Take in how far the current part has come."""
+        if self.told is not None:
+            part = min(done / total, 0.99)
+            self.told(math.floor(100 * (self.finished + part) / self.many), 100)
+
+    def done(self) -> None:
+        """Finish a part."""
+        self.finished = min(self.finished + 1, self.many - 1)  # the last part ends with the answer
+        self(0, 1)
+
+
 # -- everything ----------------------------------------------------------------------------------------------
 
 
 def _profile(
-    compared: DataSetPairs, whole: Account | None, priors: list[Fraction], pairs: Pairs
+    compared: DataSetPairs,
+    whole: Account | None,
+    priors: list[Fraction],
+    pairs: Pairs,
+    proved: list[Fraction],
+    parts: _Parts,
 ) -> RiskProfile:
     """Right decisions and beliefs: level by level, and of everything."""
     plain, kept = compared.plain, compared.varies
-    single, every = level_risks(compared.releases, plain.neighbours, priors, compared.people, kept)
+    about_levels = (compared.releases, plain.neighbours, priors, compared.people, kept)
+    single, every = level_risks(*about_levels, parts.done)
     claim = plain.claim if whole is None else whole.claim
     cases = plain.pairs if whole is None else whole.pairs
     if compared.told_apart:
@@ -228,7 +260,8 @@ def _profile(
     elif whole is None:
         rows = tuple(_nothing(p) for p in priors)
     else:
-        rows = whole_risks(whole, priors)
+        rows = whole_risks(whole, priors, proved=proved)
+    parts.done()
     complete = pairs == "all" or plain.pairs == 1
     modelled = plain.claim.kind is not AnswerKind.MODEL
     about = (plain.name, plain.unit, plain.neighbours)

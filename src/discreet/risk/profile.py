@@ -35,7 +35,7 @@ from discreet.faces import Displayed
 from discreet.noise import DiscreteGaussian, Noise, grouped
 from discreet.numbers import Interval
 from discreet.numbers import prior as read_prior
-from discreet.risk.beliefs import QUANTILES, loss_quantiles, loss_tails, mean_posteriors, worst_quantiles
+from discreet.risk.beliefs import QUANTILES, both_tails, loss_quantiles, mean_posteriors, worst_quantiles
 from discreet.risk.decisions import Costs
 from discreet.risk.inputs import one_variance
 from discreet.risk.odds import Floats, logistic
@@ -203,7 +203,7 @@ def risk_profile(
         claim = Claim.of_all([claim, Claim(AnswerKind.MAIN)])
         main = (whole.main, whole.events(whole.main))
         whole = Account(whole.name, whole.unit, whole.neighbours, [main], whole.main, whole.people)
-    rows = (single, every, whole_risks(whole, priors, certify=certify))
+    rows = (single, every, whole_risks(whole, priors, proved=priors if certify else ()))
     about = (whole.name, whole.unit, whole.neighbours)
     modelled = release.claim.kind is not AnswerKind.MODEL
     sums = any(one.is_sum for one in release.variables.values())
@@ -216,11 +216,13 @@ def level_risks(
     priors: Sequence[Fraction],
     people: int = 1,
     keeps: Callable[[int, tuple[str, ...], str], bool] | None = None,
+    done: Callable[[], None] = lambda: None,
 ) -> tuple[tuple[Risk, ...], tuple[Risk, ...]]:
     """Return the risks of the most telling count of each level, and of all counts of each level.
 
     Levels are those of the main paths; those of several releases with one name are one. `keeps` says of a
-    query, by the number of its release and its run of levels, whether it counts.
+    query, by the number of its release and its run of levels, whether it counts; `done` is called after each
+    level.
     """
     levels: dict[str, list[tuple[str, Noise, str]]] = {}
     for member, release in enumerate(releases):
@@ -237,6 +239,7 @@ def level_risks(
         single += part_risks([event.repeated(1)], priors, scope=name, what=f"one {noun} of {query}")
         together = [one for _, one, _ in events] * (2 if neighbours == "bounded" else 1)
         every += part_risks(together, priors, scope=name, what="every count of the level")
+        done()
     return tuple(single), tuple(every)
 
 
@@ -263,8 +266,8 @@ def _part_risks(events: tuple[Noise, ...], priors: tuple[Fraction, ...]) -> tupl
     none, *deltas = np.asarray(loss.delta(epsilon=[Fraction(0), *map(_threshold, priors)])).tolist()
     means, marks = mean_posteriors([loss.events], priors)[0].tolist(), loss_quantiles(loss)
     return tuple(
-        _risk(p, _naming(loss, p), accuracy_at(p, delta), none, mean, marks, loss.loss.largest)
-        for p, delta, mean in zip(priors, deltas, means, strict=True)
+        _risk(p, naming, accuracy_at(p, delta), none, mean, marks, loss.loss.largest)
+        for p, naming, delta, mean in zip(priors, _naming(loss, priors), deltas, means, strict=True)
     )
 
 
@@ -291,14 +294,15 @@ def _risk(
     return Risk("", "", float(p), accuracy, advantage, mean, quantiles, min(true, 1.0), predictive, most)
 
 
-def _naming(loss: PrivacyLoss, p: Fraction) -> list[float]:
-    """How often a present target, and an absent one, is said to be present."""
-    odds = np.array([math.log(1 - p) - math.log(p)])
-    true, false = (float(loss_tails(loss, odds, null=null)[0]) for null in (False, True))
-    if 2 * p != 1:
-        return [true, false]
+def _naming(loss: PrivacyLoss, priors: Sequence[Fraction]) -> list[tuple[float, float]]:
+    """How often a present target, and an absent one, is said to be present, at each prior."""
+    odds = np.array([math.log(1 - p) - math.log(p) for p in priors])
+    found = zip(*(tails.tolist() for tails in both_tails(loss, odds)), strict=True)
     # a coin decides ties; the loss is as likely to be l with the target as -l without
-    return [(1.0 + true - false) / 2.0, (1.0 - true + false) / 2.0]
+    return [
+        (true, false) if 2 * p != 1 else ((1.0 + true - false) / 2.0, (1.0 - true + false) / 2.0)
+        for p, (true, false) in zip(priors, found, strict=True)
+    ]
 
 
 def accuracy_at(prior: Fraction, delta: float) -> float:
@@ -323,8 +327,13 @@ def _threshold(prior: Fraction) -> Fraction:
     return Fraction(math.log((1 - less) / less) if 2 * less != 1 else 0.0)
 
 
-def whole_risks(whole: Account, priors: Sequence[Fraction], *, certify: bool = False) -> tuple[Risk, ...]:
-    """Return the risks of everything that an account is of, each the largest of any case."""
+def whole_risks(
+    whole: Account, priors: Sequence[Fraction], *, proved: Sequence[Fraction] = ()
+) -> tuple[Risk, ...]:
+    """Return the risks of everything that an account is of, each the largest of any case.
+
+    At the priors `proved` the accuracy has a proof.
+    """
     if whole.pairs == 1:
         rows, cases = part_risks(whole.cases[0][1], priors), [whole.main] * len(priors)
     else:
@@ -335,10 +344,11 @@ def whole_risks(whole: Account, priors: Sequence[Fraction], *, certify: bool = F
         of_all = worst_quantiles(whole), _largest_loss(whole)
         cases = [point.worst for point in points]
         rows = tuple(
-            _risk(p, _naming(whole.case(at.worst), p), accuracy_at(p, at.delta), none.delta, mean, *of_all)
+            _risk(p, naming, accuracy_at(p, at.delta), none.delta, mean, *of_all)
             for p, at, mean in zip(priors, points, means, strict=True)
+            for naming in _naming(whole.case(at.worst), [p])
         )
-    proofs = [_certified(whole, p) if certify else None for p in priors]
+    proofs = [_certified(whole, p) if p in proved else None for p in priors]
     about = {"scope": "overall", "what": "everything published"}
     return tuple(
         replace(row, **about, case=case, certified=proof)  # type: ignore[arg-type]

@@ -25,6 +25,7 @@ from discreet.answers.risk_everything import (
     detection_panel,
     detection_table,
     guess_sentence,
+    predictive_panel,
 )
 from discreet.budget.level_names import level_name
 from discreet.errors import DiscreetError, InputError
@@ -215,7 +216,7 @@ def _answer(page: _RiskPage) -> None:
     with c.card("What the adversary learns", aria_live="polite") as card:
         with c.box("wb-tiles") as tiles:
             numbers = (
-                c.Tile(page, "Belief afterwards", "posterior", first=True),
+                c.Tile(page, "Belief afterwards", "posterior"),
                 c.Tile(page, "Times the prior", "ratio"),
                 c.Tile(page, "Right decisions", "right"),
                 c.Tile(page, "Mean belief if there", "mean"),
@@ -334,10 +335,19 @@ def _rare(page: _RiskPage) -> None:
         found = page.whole.now
         if found is None:
             return None
-        points = tuple((row.false_positive_rate, row.true_positive_rate) for row in found.detections)
         return (
-            detection_panel(points),
+            detection_panel(_points(found)),
             "Present targets found against the rate of wrong accusations, both on logarithmic axes.",
+        )
+
+    def right_accusing() -> c.Drawn:
+        found = page.whole.now
+        if found is None:
+            return None
+        return (
+            predictive_panel(_points(found), found.profile.priors),
+            "Share of those accused who are present against the rate of wrong accusations, by prior, both on "
+            "logarithmic axes.",
         )
 
     def build_attributes(found: WholeRisk) -> None:
@@ -354,9 +364,16 @@ def _rare(page: _RiskPage) -> None:
             lambda found: _shown_table(detection_table(found.detections)),
             dims=True,
         )
-        page.chart("present targets found", found_targets, 260)
+        with c.box("wb-two"):
+            page.chart("present targets found", found_targets, 260)
+            page.chart("right when accusing", right_accusing, 260)
         page.rebuild(c.box("").style("margin-top: 14px"), lambda: page.whole.now, build_attributes, dims=True)
     page.show(card, lambda: page.whole.now is not None)
+
+
+def _points(found: WholeRisk) -> tuple[tuple[float, float], ...]:
+    """The points that the table has."""
+    return tuple((row.false_positive_rate, row.true_positive_rate) for row in found.detections)
 
 
 def _shown_table(table: AnswerTable) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
+from discreet import options
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, option
 from discreet.errors import InputError
@@ -15,6 +17,8 @@ MainOnly = Annotated[
     bool, option("Only the main pair of paths: quick, but not a bound for the whole release.")
 ]
 
+
+HeldExact = Annotated[list[str] | None, console.declared(options.HeldExact)]
 
 app = console.command(
     "risk release",
@@ -68,7 +72,7 @@ def release(
         given["exact"] = [held for text in given.get("exact", ()) for held in _held(text)]
         given["jobs"] = console.jobs_or_cpus(given.get("jobs"))
         releases = [console.read_release(target, given.get("neighbours")) for target in targets]
-        with screen.progress("Comparing paths") as progress:
+        with screen.progress("Comparing data sets") as progress:
             found = risk(releases, pairs="main" if main_only else "all", progress=progress, **given)
         answer, figure = whole_risk_answer(found), "risk"
     outputs.write({"--csv": csv_of(answer.tables["risks"]), "--plot": answer.figures[figure]})
@@ -92,6 +96,7 @@ explain_app = console.command(
     "TARGET --prior P [--out FILE.md] [OPTIONS]",
     "pl94-2020-persons --prior 1/2",
     "dhc-2020 --prior 1/10 --out risk.md",
+    "pl94-2020-persons --held-exact State:total",
     help="One page in plain words; each sentence names its adversary.",
 )
 
@@ -103,6 +108,7 @@ def explain(
     *,
     prior: console.Prior = "1/2",
     out: Annotated[Path | None, option("Write the page.", "FILE.md|txt")] = None,
+    held_exact: HeldExact = None,
     between: console.AllPaths = console.ALL_PATHS,
     main_only: MainOnly = False,
     screen: Screen = PLAIN,
@@ -115,11 +121,14 @@ def explain(
     read_prior(prior)  # before the long work
     release = console.read_release(target, between.neighbours)
     from discreet.answers.risk_explain import explain_answer
-    from discreet.risk.everything import risk
+    from discreet.risk.everything import WholeRisk, risk
 
-    with screen.progress("Comparing paths") as progress:
-        found = risk(
+    held = [one for text in held_exact or () for one in _held(text)]
+
+    def asked(exact: list[str], progress: Callable[[int, int], None] | None) -> WholeRisk:
+        return risk(
             release,
+            exact=exact,
             prior=list(dict.fromkeys([prior, *_RARE])),
             neighbours=between.neighbours,
             people=between.people,
@@ -128,7 +137,14 @@ def explain(
             jobs=between.workers,
             progress=progress,
         )
-    answer = explain_answer(found, title=release.title)
+
+    with screen.progress("Comparing data sets") as progress:
+        found = asked(held, progress)
+    before = None
+    if held:
+        with screen.progress("With nothing held exact") as progress:
+            before = asked([], progress)
+    answer = explain_answer(found, title=release.title, before=before)
     if out is not None:
         outputs.write({"--out": str(answer.record["page"])})
         console.write(f"Written to {out}\n")

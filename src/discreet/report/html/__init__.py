@@ -34,7 +34,7 @@ from discreet.numbers import Exact
 from discreet.render import look
 from discreet.render.html import html_words, section_of
 from discreet.report.html.pdf import print_pdf
-from discreet.risk.profile import risk_profile
+from discreet.risk.everything import risk
 
 if TYPE_CHECKING:
     from discreet.accounting.calibration import Calibration
@@ -45,6 +45,7 @@ __all__ = ["Facts", "checked_title", "framed", "gather", "page", "print_pdf", "r
 Stage = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
 
+_RARE = (Fraction(1, 100),)  # a report says what changes at a low prior, whatever else is asked
 _COLOURS = {
     look.INK: "var(--ink)",
     look.SOFT: "var(--quiet)",
@@ -137,6 +138,18 @@ def gather(
     found, unsaved = None, ""
     if savings and account.people == 1:  # calibration is for one person
         found, unsaved = _saving(release, asked[0], during("Looking for the least noise"))
+    told = "Proving the best guess" if certify else "Weighing everything published"
+    everything = risk(
+        release,
+        prior=[chance, *(one for one in _RARE if one != chance)],
+        false_positive_rates=["1e-4"],
+        delta=asked[0],
+        certify=certify,
+        neighbours=account.neighbours,
+        people=account.people,
+        jobs=jobs,
+        progress=None if progress is None else partial(progress, told),
+    )
     return Facts(
         release=release,
         account=account.with_workers(jobs),
@@ -145,7 +158,8 @@ def gather(
         rows=tuple(sorted(table, key=lambda row: -row.delta)),
         headline=rows[0],
         prior=chance,
-        risk=risk_profile(release, prior=chance, whole=during("Proving the best guess"), certify=certify),
+        everything=everything,
+        curve=everything.curve(),
         misses=tuple(
             Misses(alpha, float(value), max(float(zcdp.tradeoff(alpha=float(alpha))), 0.0))
             for alpha, value in zip(ALPHAS, missed, strict=True)
