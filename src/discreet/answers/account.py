@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from dataclasses import replace
 from functools import partial
 
 from discreet.accounting.comparisons.gaussian_dp import GaussianDP
-from discreet.accounting.costs import PrivacyRow, PrivacyTable, TwoReleases, epsilon_rows
+from discreet.accounting.costs import PrivacyRow, PrivacyTable, TwoReleases, epsilon_rows, zcdp_of
 from discreet.accounting.overall import Account, Point, ReleaseAccount
-from discreet.accounting.sampling import Sampled
+from discreet.accounting.sampling import Sampled, sampled
 from discreet.answers.answer import (
     Answer,
     AnswerTable,
@@ -28,6 +29,7 @@ from discreet.answers.answer import (
 )
 from discreet.answers.curves import account_picture, comparison_picture
 from discreet.answers.describing import describes
+from discreet.answers.figure import Picture
 from discreet.answers.quantity import FLOAT_DIGITS, NumberKind, Quantity, Style
 from discreet.answers.release import (
     calibrated_for,
@@ -44,6 +46,9 @@ from discreet.numbers import DIGITS, Interval
 
 REPORTED = 1e-10
 """The delta that the sentence below the table is about, if it was asked for."""
+
+FEW = 64
+"""Cases of an account whose curves are drawn within a second, so that a notebook shows them unasked."""
 
 FLOOR = 1e-300
 """What lies below is only said to do so."""
@@ -86,8 +91,18 @@ def account_answer(table: PrivacyTable, *, drawn: Sampled | None = None) -> Answ
     title = " and ".join(heading(release) for release in releases) or account.name
     names = " ".join(release.name for release in releases)
     command = f"discreet account {names}" if names else ""
-    figures = {"curves": partial(account_picture, drawn, title=_curve_title(table))} if drawn else {}
-    return Answer(title, record, body, facts, notes, {"results": results[0]}, command, figures=figures)
+    tables = {name: one for name, one in zip(("results", "deltas"), results, strict=True) if one.rows}
+    picture = partial(_curve_picture, table, drawn)
+    pictures = {"curves": picture, "profile": partial(picture, 0), "tradeoff": partial(picture, 1)}
+    pictured = {"figures": {"curves": picture}} if drawn else {"on_request": pictures}
+    return Answer(title, record, body, facts, notes, tables, command, **pictured)
+
+
+def _curve_picture(table: PrivacyTable, drawn: Sampled | None, panel: int | None = None) -> Picture:
+    """Both curves, or one of them; without points the account is sampled first."""
+    drawn = drawn or sampled(table.account, zcdp_of(table.account))
+    picture = account_picture(drawn, title=_curve_title(table))
+    return picture if panel is None else replace(picture, panels=(picture.panels[panel],), size=None)
 
 
 def _curve_title(table: PrivacyTable) -> str:
@@ -266,7 +281,12 @@ def curve_answer(account: Account) -> Answer:
     'the exact epsilon is 20.3247'
     """
     release = account.release if isinstance(account, ReleaseAccount) else None
-    return account_answer(PrivacyTable([] if release is None else [release], account, epsilon_rows(account)))
+    answer = account_answer(
+        PrivacyTable([] if release is None else [release], account, epsilon_rows(account))
+    )
+    if account.pairs > FEW:
+        return answer
+    return replace(answer, figures={"curves": answer.on_request["curves"]})
 
 
 @describes(Point)
@@ -324,8 +344,14 @@ def comparison_answer(both: TwoReleases, *, drawn: tuple[Sampled, Sampled] | Non
     body = tuple(_comparison_body(both, results, noise))
     command = f"discreet compare {both.a.account.name} {both.b.account.name}"
     tables = {"results": results, "variances": noise}
-    figures = {"curves": partial(comparison_picture, *drawn)} if drawn else {}
-    return Answer(title, record, body, (), notes, tables, command, figures=figures)
+    pictures = {"curves": partial(_both_curves, both, drawn)}
+    pictured = {"figures" if drawn else "on_request": pictures}
+    return Answer(title, record, body, (), notes, tables, command, **pictured)
+
+
+def _both_curves(both: TwoReleases, drawn: tuple[Sampled, Sampled] | None) -> Picture:
+    sides = (both.a.account, both.b.account)
+    return comparison_picture(*(drawn or (sampled(one, zcdp_of(one)) for one in sides)))
 
 
 def _two_columns(both: TwoReleases) -> AnswerTable:

@@ -19,21 +19,27 @@ def as_pandas(table: ArrowTable) -> DataFrame:
     >>> as_pandas(arrow().table({"unit": ["01"], "estimate": [4.5]})).to_dict("list")
     {'unit': ['01'], 'estimate': [4.5]}
     """
-    try:
-        import_module("pandas")
-    except ImportError:
-        raise _missing("pandas") from None
+    pandas_library("to_pandas", "; to_arrow works without it")
     return table.to_pandas()
 
 
 def as_polars(table: ArrowTable) -> DataFrame:
     """Return a table of Arrow's as a DataFrame of polars."""
+    return _library("polars", "to_polars", "; to_arrow works without it").from_arrow(table)
+
+
+def pandas_library(asked: str, instead: str = "") -> Any:
+    """Return the module pandas, or say that what was `asked` for needs it.
+
+    >>> pandas_library("to_frame").__name__
+    'pandas'
+    """
+    return _library("pandas", asked, instead)
+
+
+def _library(name: str, asked: str, instead: str) -> Any:
     try:
-        return import_module("polars").from_arrow(table)
+        return import_module(name)
     except ImportError:
-        raise _missing("polars") from None
-
-
-def _missing(library: str) -> DiscreetError:
-    text = f"to_{library} needs {library}, which is not installed: pip install {library}"
-    return DiscreetError(f"{text}; to_arrow works without it")
+        text = f"{asked} needs {name}, which is not installed: pip install {name}{instead}"
+        raise DiscreetError(text) from None

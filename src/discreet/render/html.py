@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from hashlib import sha256
 from html import escape
 from itertools import groupby
 
@@ -161,8 +162,10 @@ class _Writer:
         """A picture of an answer where it is placed, with what it shows for those who cannot see it."""
         from discreet.render.pictures import inline_svg
 
-        head, rest = inline_svg(answer.figures[part.name](), part.name, self.colours)
-        ids = [f"{part.name}-title", f"{part.name}-text"]
+        picture = answer.figures[part.name]()
+        key = self.key(part.name, picture)
+        head, rest = inline_svg(picture, key, self.colours)
+        ids = [f"{key}-title", f"{key}-text"]
         return (
             f'<figure>{head} role="img" aria-labelledby="{" ".join(ids)}" class="chart">'
             f'<title id="{ids[0]}">{_escaped(part.title)}</title>'
@@ -174,9 +177,14 @@ class _Writer:
         """A picture, described for those who cannot see it."""
         from discreet.render.pictures import inline_svg
 
-        head, rest = inline_svg(picture, name, self.colours)
+        head, rest = inline_svg(picture, self.key(name, picture), self.colours)
         said = escape(visible(picture.caption or picture.title or name))
-        return f'<figure>{head} role="img" aria-label="{said}">{rest}</figure>'
+        wide = ' style="max-width: 45em; margin: 1em 0"' if self.in_notebook else ""
+        return f'<figure{wide}>{head} role="img" aria-label="{said}">{rest}</figure>'
+
+    def key(self, name: str, picture: Picture) -> str:
+        """What the ids in a picture start with: a notebook may hold several pictures of one name."""
+        return f"{name}-{sha256(repr(picture).encode()).hexdigest()[:8]}" if self.in_notebook else name
 
     # -- tables ------------------------------------------------------------------------------------------
 
