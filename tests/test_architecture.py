@@ -43,7 +43,7 @@ BELOW["cli"] = {*BELOW["workbench"], "workbench"}  # the command that starts it
 
 EXCEPTIONS = {
     ("faces.py", "", "answers"),  # for type checkers
-    ("faces.py", "", "render"),
+    ("faces.py", "", "release"),
     ("faces.py", "_answer", "answers"),
     ("faces.py", "Displayed.__str__", "render"),
     ("faces.py", "Displayed._repr_html_", "render"),

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from discreet.answers import Answer
-    from discreet.render.frame import DataFrame
+    from discreet.release.frames import DataFrame
 
 LONGEST = 120
 """Characters of a result at a prompt, at most."""
@@ -26,8 +26,8 @@ class Displayed:
 
     >>> from discreet.budget import load
     >>> release = load("dhc-2022-08-25")
-    >>> release
-    <Release: dhc-2022-08-25: 2020 Census DHC, demonstration allocation of 2022-08-25, ten equal queries per level>
+    >>> release   # doctest: +ELLIPSIS
+    <Release: dhc-2022-08-25: 2020 Census DHC, demonstration allocation of 2022-08-25, ...>
     >>> release._repr_html_().splitlines()[0]
     '<section class="answer">'
     >>> release.to_frame().columns[:4].tolist()
@@ -81,7 +81,7 @@ class Displayed:
 
         >>> from discreet import account
         >>> account("dhc-2022-08-25").to_frame()["epsilon"].round(4).tolist()
-        [15.2437, 20.3247, 24.2998, 27.6917]
+        [14.576, 20.3247, 24.6407, 28.2419]
         """
         from discreet.render.frame import frame_of
 

@@ -149,9 +149,10 @@ def privacy_table(asked: Accounting) -> PrivacyTable:
     """
     account = _account_of(asked).with_accuracy(asked.accuracy).with_workers(asked.jobs, asked.progress)
     zcdp = zcdp_of(account)
-    deltas = list(asked.delta) if asked.delta or asked.epsilon else [*DELTAS]
+    deltas, epsilons = list(asked.delta), list(asked.epsilon)
+    deltas = deltas if deltas or epsilons else [*DELTAS]
     by_delta = epsilon_rows(account, deltas, zcdp=zcdp, certified=asked.certify, digits=asked.digits)
-    by_epsilon = delta_rows(account, asked.epsilon, zcdp=zcdp, certified=asked.certify, digits=asked.digits)
+    by_epsilon = delta_rows(account, epsilons, zcdp=zcdp, certified=asked.certify, digits=asked.digits)
     return PrivacyTable(asked.releases, account, by_delta, by_epsilon, asked.digits)
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
 from dataclasses import replace
+from decimal import Decimal
 from functools import partial
 
 from discreet.accounting.comparisons.gaussian_dp import GaussianDP
 from discreet.accounting.costs import PrivacyRow, PrivacyTable, TwoReleases, epsilon_rows, zcdp_of
 from discreet.accounting.overall import Account, Point, ReleaseAccount
+from discreet.accounting.overall import account as account_of
+from discreet.accounting.privacy_loss import PrivacyLoss
 from discreet.accounting.sampling import Sampled, sampled
 from discreet.answers.answer import (
     Answer,
@@ -50,6 +52,9 @@ REPORTED = 1e-10
 FEW = 64
 """Cases of an account whose curves are drawn within a second, so that a notebook shows them unasked."""
 
+INFINITE = "infinite"
+"""An epsilon that no number bounds, in a table."""
+
 FLOOR = 1e-300
 """What lies below is only said to do so."""
 
@@ -84,7 +89,11 @@ def account_answer(table: PrivacyTable, *, drawn: Sampled | None = None) -> Answ
     }
     says = account.claim.kind.label
     facts = tuple(
-        Fact(f"epsilon at delta {_given(row.delta)}", _quantity(table, row, "epsilon"), says)
+        Fact(
+            f"epsilon at delta {_given(row.delta)}",
+            _quantity(table, row, "epsilon") if math.isfinite(row.epsilon) else INFINITE,
+            says,
+        )
         for row in table.by_delta
     )
     body = tuple(_body(table, [result for result in results if result.rows]))
@@ -94,8 +103,8 @@ def account_answer(table: PrivacyTable, *, drawn: Sampled | None = None) -> Answ
     tables = {name: one for name, one in zip(("results", "deltas"), results, strict=True) if one.rows}
     picture = partial(_curve_picture, table, drawn)
     pictures = {"curves": picture, "profile": partial(picture, 0), "tradeoff": partial(picture, 1)}
-    pictured = {"figures": {"curves": picture}} if drawn else {"on_request": pictures}
-    return Answer(title, record, body, facts, notes, tables, command, **pictured)
+    figures, others = ({"curves": picture}, {}) if drawn else ({}, pictures)
+    return Answer(title, record, body, facts, notes, tables, command, figures=figures, on_request=others)
 
 
 def _curve_picture(table: PrivacyTable, drawn: Sampled | None, panel: int | None = None) -> Picture:
@@ -133,8 +142,12 @@ def _results(table: PrivacyTable, given: str, asked: str) -> AnswerTable:
     cells = _epsilon_cells if asked == "epsilon" else _delta_cells
     lines: list[tuple[Cell, ...]] = []
     for row in rows:
-        value = row.epsilon if asked == "epsilon" else row.delta
-        line: list[Cell] = [*cells(table, row), case_text(row.worst), value, row.zcdp, row.worst]
+        # JSON has no infinity: at delta 0 null is said where no epsilon holds
+        value, zcdp = (
+            number if math.isfinite(number) else None
+            for number in (row.epsilon if asked == "epsilon" else row.delta, row.zcdp)
+        )
+        line: list[Cell] = [*cells(table, row), case_text(row.worst), value, zcdp, row.worst]
         line += [row.accuracy] if account.accuracy is not None else []
         if row.certified is not None:
             line += map(Decimal, Quantity(row.certified, digits=table.digits).ends)
@@ -158,6 +171,9 @@ def _quantity(table: PrivacyTable, row: PrivacyRow, asked: str) -> Quantity:
 
 
 def _epsilon_cells(table: PrivacyTable, row: PrivacyRow) -> tuple[Cell, ...]:
+    if row.delta == 0:  # zCDP has no epsilon there, and Gaussian noise none either
+        pure: Cell = _quantity(table, row, "epsilon") if math.isfinite(row.epsilon) else INFINITE
+        return _given(row.delta), pure, INFINITE, None
     gap = row.epsilon - row.zcdp
     less = sentence(
         "{gap} ({share})",
@@ -207,6 +223,8 @@ def _body(table: PrivacyTable, results: Sequence[AnswerTable]) -> Iterator[Part]
         if row.delta == REPORTED or len(table.by_delta) == 1:
             yield cost_sentence(table, row)
             break
+    if len(table.by_delta) > 1:
+        yield from (cost_sentence(table, row) for row in table.by_delta if row.delta == 0)
     if len(releases) == 1 and len(releases[0].paths) > 1:
         for number in sorted({n for row in (*table.by_delta, *table.by_epsilon) for n in row.paths}):
             yield Paragraph(f"Path {number}: {path_text(releases[0], number)}.")
@@ -239,10 +257,19 @@ def cost_sentence(table: PrivacyTable, row: PrivacyRow) -> Sentence:
     >>> print(cost_sentence(table, table.by_delta[0]))
     At delta 0.5 the exact epsilon is 2.68462, 4.15 (60.7 %) below the 6.83119 of the usual zCDP conversion.
     """
+    if not math.isfinite(row.epsilon):
+        return sentence(
+            "At delta {delta} no epsilon holds: the loss of Gaussian noise has no largest value. "
+            "Ask at a delta above 0, such as 1e-10.",
+            delta=_given(row.delta),
+        )
     epsilon = _quantity(table, row, "epsilon")
     stated: dict[str, Quantity | str] = {"delta": _given(row.delta), "stated": epsilon.states("epsilon")}
     if row.epsilon <= 0:
         return sentence("At delta {delta} {stated}: delta alone covers the whole loss.", **stated)
+    if row.delta == 0:
+        said = "At delta {delta} {stated}: pure differential privacy. zCDP promises nothing at delta 0."
+        return sentence(said, **stated)
     gap = row.zcdp - row.epsilon
     return sentence(
         "At delta {delta} {stated}, {gap} ({share}) below the {zcdp} of the usual zCDP conversion.",
@@ -289,6 +316,20 @@ def curve_answer(account: Account) -> Answer:
     return replace(answer, figures={"curves": answer.on_request["curves"]})
 
 
+@describes(PrivacyLoss)
+def loss_answer(loss: PrivacyLoss) -> Answer:
+    """Say what a list of events costs at the usual deltas.
+
+    >>> from discreet.accounting.privacy_loss import compose
+    >>> from discreet.noise import DiscreteGaussian
+    >>> print(loss_answer(compose([DiscreteGaussian(variance=5, times=10)])).facts[1].value)
+    9.60053
+    """
+    if loss.events:
+        return curve_answer(account_of(loss.events))
+    return Answer("No events", body=("Nothing is released, so nothing is spent.",))
+
+
 @describes(Point)
 def point_answer(point: Point) -> Answer:
     """Say what a point of the curve is, and which case attains it.
@@ -298,6 +339,10 @@ def point_answer(point: Point) -> Answer:
     """
     # of an epsilon that was asked for the accuracy is absolute; beside a delta that was it is small
     epsilon = NumberKind.of(point.kind).quantity(point.epsilon, 8, point.accuracy)
+    if not math.isfinite(point.epsilon):
+        said = sentence("no epsilon holds at delta {delta}", delta=_given(point.delta))
+        none = {"epsilon": None, "delta": point.delta, "worst": point.worst, "kind": point.kind.value}
+        return Answer("A point of the curve", none, (said,), summary=said)
     delta = Quantity(point.delta, Style.BRIEF, digits=8)
     said = sentence(
         "epsilon {epsilon} at delta {delta}, worst case {worst}",
@@ -345,8 +390,8 @@ def comparison_answer(both: TwoReleases, *, drawn: tuple[Sampled, Sampled] | Non
     command = f"discreet compare {both.a.account.name} {both.b.account.name}"
     tables = {"results": results, "variances": noise}
     pictures = {"curves": partial(_both_curves, both, drawn)}
-    pictured = {"figures" if drawn else "on_request": pictures}
-    return Answer(title, record, body, (), notes, tables, command, **pictured)
+    figures, others = (pictures, {}) if drawn else ({}, pictures)
+    return Answer(title, record, body, (), notes, tables, command, figures=figures, on_request=others)
 
 
 def _both_curves(both: TwoReleases, drawn: tuple[Sampled, Sampled] | None) -> Picture:

@@ -51,7 +51,7 @@ def account(
         raise InputError(
             "--accuracy asks for fewer digits than a float has, so it cannot be combined with a proof"
         )
-    given["delta"] = console.read_deltas(given.get("delta", ()))
+    given["delta"] = console.read_deltas(given.get("delta", ()), zero=export is None)
     given["epsilon"] = list(dict.fromkeys(map(console.read_epsilon, given.get("epsilon", ()))))
     given["jobs"] = console.jobs_or_cpus(given.get("jobs"))
     outputs = Outputs(plot=plot, curve=curve, tradeoff=tradeoff)

@@ -52,7 +52,7 @@ def calibrate(
     _check_target(given, risk)
     given["jobs"] = console.jobs_or_cpus(given.get("jobs"))
     given["accuracy"] = console.read_accuracy(given.get("accuracy"))
-    given["delta"] = read_delta(given["delta"])
+    given["delta"] = read_delta(given["delta"], zero=True)
     outputs = Outputs(plot=plot)
     outputs.plan("--out", out, (".toml",), source=target)
     release = console.read_plan(target, "calibrate")

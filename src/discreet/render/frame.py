@@ -39,4 +39,3 @@ def frame_of(answer: Answer, name: str = "") -> DataFrame:
     heads = [column.key if keyed else column.title for column in table.columns]
     rows = [[machine(cell) for cell, head in zip(row, heads, strict=True) if head] for row in table.rows]
     return pandas_library("to_frame").DataFrame(rows, columns=[head for head in heads if head])
-

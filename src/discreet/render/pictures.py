@@ -90,9 +90,7 @@ _MANY = 20
 """More panels than this are small ones, which share both axes."""
 
 
-def figure_of(
-    picture: Picture, look: Any = None, *, new: Callable[..., Figure] | None = None
-) -> Figure:
+def figure_of(picture: Picture, look: Any = None, *, new: Callable[..., Figure] | None = None) -> Figure:
     """Return a picture as a figure of Matplotlib; `look` are settings beyond those of all pictures.
 
     `new` makes the figure, for those who keep an account of theirs, as pyplot does.
@@ -135,9 +133,7 @@ def figure_of(
     return figure
 
 
-def drawn_in(
-    answer: Answer, name: str = "", ax: Axes | Sequence[Axes] | None = None
-) -> Axes | list[Axes]:
+def drawn_in(answer: Answer, name: str = "", ax: Axes | Sequence[Axes] | None = None) -> Axes | list[Axes]:
     """Draw a picture of an answer, the first unless it is named, and return the axes of its panels.
 
     Axes that are given keep their style and their figure; without any, pyplot makes a figure.

@@ -273,7 +273,7 @@ class Claimed:
     @cached_property
     def thresholds(self) -> tuple[float, ...]:
         """The thresholds of the best tests at some type I errors."""
-        found = self.loss.tradeoff_thresholds([Fraction(alpha) for alpha in ALPHAS])
+        found = self.loss.workings.tradeoff_thresholds([Fraction(alpha) for alpha in ALPHAS])
         return tuple(dict.fromkeys(float(threshold) for threshold in found))
 
     @cached_property

@@ -52,7 +52,7 @@ def loss_quantiles(loss: PrivacyLoss, chances: Sequence[float] = QUANTILES) -> F
     [-2.0, 0.0, 2.0, 2.0, 2.0]
     """
     above = 1.0 - np.array(chances)
-    deviation, lattice, offset = math.sqrt(loss.variance), loss.loss.step, loss.loss.offset
+    deviation, lattice, offset = math.sqrt(loss.variance), loss.workings.loss.step, loss.workings.loss.offset
     # Cantelli: beyond k standard deviations on one side lies at most 1 / (1 + k^2)
     reach = 1.001 * deviation * np.sqrt(1.0 / np.minimum(above, 1.0 - above).min() - 1.0) + 1e-9
     points, tails = loss.mean + np.array([-reach, reach]), np.array([1.0, 0.0])
@@ -141,8 +141,8 @@ def loss_tails(loss: PrivacyLoss, points: Floats, *, null: bool = False) -> Floa
     [0.7311]
     """
     deviation = math.sqrt(loss.variance)
-    is_cut = isinstance(loss.engine, Quadrature) and loss.engine.remainder > 0
-    if is_cut and float(loss.loss.step) < 1e-6 * deviation:
+    is_cut = isinstance(loss.workings.engine, Quadrature) and loss.workings.engine.remainder > 0
+    if is_cut and float(loss.workings.loss.step) < 1e-6 * deviation:
         smooth = _differences(lambda at: np.asarray(loss.delta(epsilon=at)), points, deviation)
         if smooth is not None:
             return smooth[1 if null else 0]
