@@ -41,10 +41,10 @@ def fraction(value: Exact | float, *, name: str = "value", floats: bool = False)
     Traceback (most recent call last):
     discreet.errors.InputError: variance is the float 0.1, which is not exactly what it looks like; \
 write it as a string such as "0.1", or as Fraction(1, 10)
-    >>> fraction(1 / 3, name="share")
+    >>> fraction(1 / 3)
     Traceback (most recent call last):
-    discreet.errors.InputError: share is the float 0.3333333333333333, which is not exactly what it looks like; \
-write it as a string such as "1/3", or as Fraction(1, 3)
+    discreet.errors.InputError: value is the float 0.3333333333333333, which is not exactly what it looks \
+like; write it as a string such as "1/3", or as Fraction(1, 3)
     """
     if isinstance(value, bool):
         raise InputError(f'{name} is {value}; an exact number such as 5 or "73/10000" is needed')
@@ -301,6 +301,9 @@ class Interval:
 
     def __float__(self) -> float:
         return float(self.midpoint)
+
+    def __repr__(self) -> str:
+        return f"<Interval {self}>"
 
     def __str__(self) -> str:
         digits = 17

@@ -26,7 +26,9 @@ class Column(Protocol):
     """A column of pandas or polars, as far as it is looked at."""
 
     def __iter__(self) -> Iterator[Number]: ...
-    def to_list(self) -> list[Number]: ...
+    def to_list(self) -> list[Number]:
+        """Return its numbers."""
+        ...
 
 
 Many = Sequence[Number] | NDArray[np.generic] | Column
