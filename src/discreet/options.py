@@ -155,7 +155,7 @@ Relation = Annotated[
         "bounded|unbounded",
     ),
 ]
-People = Annotated[int, Option("How many people change together.", "K")]
+People = Annotated[int, Option("Group privacy: the promise to K people who change together.", "K")]
 Jobs = Annotated[int, Option("Processes; default: one for each CPU.", "N", reads=int | None)]
 Deltas = Annotated[
     Sequence[Exact],
