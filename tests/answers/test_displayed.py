@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from test_faces import RESULTS, displayed
 
 import discreet
-from discreet import DiscreteGaussian, DiscreteLaplace, InputError, account, compose, load
+from discreet import DiscreteGaussian, InputError, account, compose, load
 from discreet.answers import Answer, AnswerTable, Column, describe
 from discreet.answers.answer import Bullets, Paragraph, Sentence
 from discreet.answers.figure import Axis, Line, Panel, Picture, points
@@ -32,7 +32,7 @@ QUICK = "dhc-2022-08-25"
 NOISY = {"unit": ["A", "B"], "estimate": [520.0, 480.0], "sd": [6.0, 8.0]}
 
 MORE: dict[str, Callable[[], object]] = {
-    "PrivacyLoss": lambda: compose([DiscreteGaussian(5, times=10), DiscreteLaplace(4)]),
+    "PrivacyLoss": lambda: compose([DiscreteGaussian(5, times=10)]),
     "Ledger": Ledger.new,
     "AreaComparison": lambda: compare_areas(NOISY),
     "OneCount": lambda: one_count([1], prior=["1/2"], rho="0.099"),
@@ -42,7 +42,7 @@ MORE: dict[str, Callable[[], object]] = {
     "RiskProfile": lambda: risk_profile({"Block": "0.0992"}, prior="1/2"),
     "WholeRisk": lambda: risk(load("pl94-2020-units"), prior="1/2"),
 }
-SLOW = ("Verification", "Sizing", "Plan", "WholeRisk", "Study", "Regression")
+SLOW = ("TwoReleases", "OneCount", "Verification", "Sizing", "Plan", "WholeRisk", "Study", "Regression")
 ALL = {name: make for name, (make, _) in RESULTS.items()} | MORE
 NAMED = [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in ALL]
 _MADE: dict[str, Any] = {}

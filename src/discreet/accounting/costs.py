@@ -13,7 +13,7 @@ from discreet.budget import Neighbours, Release
 from discreet.budget.neighbours import CaseLabel
 from discreet.errors import InputError
 from discreet.faces import Displayed
-from discreet.numbers import Exact, Interval, fraction
+from discreet.numbers import Exact, Interval, fraction, read_delta
 from discreet.options import Accounting, Comparing, asked_with
 
 DELTAS = ("1e-5", "1e-10", "1e-15", "1e-20")
@@ -224,7 +224,7 @@ def compare(asked: Comparing) -> TwoReleases:
 def _side(asked: Comparing, release: Release) -> PrivacyTable:
     return privacy_table(
         [release],
-        delta=list(asked.delta) or DELTAS,
+        delta=list(map(read_delta, asked.delta)) or DELTAS,
         accuracy=asked.accuracy,
         neighbours=asked.neighbours,
         people=asked.people,

@@ -29,7 +29,7 @@ from discreet.answers.answer import (
     marked,
     sentence,
 )
-from discreet.answers.curves import account_picture, comparison_picture
+from discreet.answers.curves import account_picture, both_curves
 from discreet.answers.describing import describes
 from discreet.answers.figure import Picture
 from discreet.answers.quantity import FLOAT_DIGITS, NumberKind, Quantity, Style
@@ -365,8 +365,8 @@ def point_answer(point: Point) -> Answer:
 
 
 @describes(TwoReleases)
-def comparison_answer(both: TwoReleases, *, drawn: tuple[Sampled, Sampled] | None = None) -> Answer:
-    """Say which of two releases promises more, and how their noise differs; with a picture as above."""
+def comparison_answer(both: TwoReleases) -> Answer:
+    """Say which of two releases promises more, and how their noise differs; their curves on request."""
     sides = (("A", both.a), ("B", both.b))
     notes = tuple(Caution(text, letter) for letter, side in sides for text in cautions(side.releases[0]))
     results, noise = _two_columns(both), _noise(both)
@@ -389,14 +389,8 @@ def comparison_answer(both: TwoReleases, *, drawn: tuple[Sampled, Sampled] | Non
     body = tuple(_comparison_body(both, results, noise))
     command = f"discreet compare {both.a.account.name} {both.b.account.name}"
     tables = {"results": results, "variances": noise}
-    pictures = {"curves": partial(_both_curves, both, drawn)}
-    figures, others = (pictures, {}) if drawn else ({}, pictures)
-    return Answer(title, record, body, (), notes, tables, command, figures=figures, on_request=others)
-
-
-def _both_curves(both: TwoReleases, drawn: tuple[Sampled, Sampled] | None) -> Picture:
-    sides = (both.a.account, both.b.account)
-    return comparison_picture(*(drawn or (sampled(one, zcdp_of(one)) for one in sides)))
+    curves = {"curves": partial(both_curves, both.a.account, both.b.account)}
+    return Answer(title, record, body, (), notes, tables, command, on_request=curves)
 
 
 def _two_columns(both: TwoReleases) -> AnswerTable:
