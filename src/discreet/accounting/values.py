@@ -22,7 +22,7 @@ from discreet.numbers import Interval, fraction, is_column, read_delta, share
 Number = int | float | Fraction | Decimal | str
 
 
-class Column(Protocol):
+class NumberColumn(Protocol):
     """A column of pandas or polars, as far as it is looked at."""
 
     def __iter__(self) -> Iterator[Number]: ...
@@ -31,7 +31,7 @@ class Column(Protocol):
         ...
 
 
-Many = Sequence[Number] | NDArray[np.generic] | Column
+Many = Sequence[Number] | NDArray[np.generic] | NumberColumn
 Numbers = Number | Many
 
 

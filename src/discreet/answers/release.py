@@ -69,7 +69,7 @@ def noise_by_query(release: Release) -> AnswerTable:
     >>> from discreet.budget import load
     >>> row = noise_by_query(load("dhc-2022-08-25")).objects[10]
     >>> row["level"], row["query"], row["variance_exact"]
-    ('State', 'Q1', '50000/10001')
+    ('State', 'query 1', '50000/10001')
     """
     lines = [
         {"level": level, "query": row.query} | _query_record(row)

@@ -25,7 +25,10 @@ def as_pandas(table: ArrowTable) -> DataFrame:
 
 def as_polars(table: ArrowTable) -> DataFrame:
     """Return a table of Arrow's as a DataFrame of polars."""
-    return _library("polars", "to_polars", "; to_arrow works without it").from_arrow(table)
+    try:
+        return import_module("polars").from_arrow(table)
+    except ImportError:
+        raise _missing("polars", "to_polars", "; to_arrow works without it") from None
 
 
 def pandas_library(asked: str, instead: str = "") -> Any:
@@ -34,12 +37,11 @@ def pandas_library(asked: str, instead: str = "") -> Any:
     >>> pandas_library("to_frame").__name__
     'pandas'
     """
-    return _library("pandas", asked, instead)
-
-
-def _library(name: str, asked: str, instead: str) -> Any:
     try:
-        return import_module(name)
+        return import_module("pandas")
     except ImportError:
-        text = f"{asked} needs {name}, which is not installed: pip install {name}{instead}"
-        raise DiscreetError(text) from None
+        raise _missing("pandas", asked, instead) from None
+
+
+def _missing(library: str, asked: str, instead: str) -> DiscreetError:
+    return DiscreetError(f"{asked} needs {library}, which is not installed: pip install {library}{instead}")
