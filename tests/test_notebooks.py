@@ -42,8 +42,12 @@ def told(output: dict[str, Any]) -> list[str]:
     if output["output_type"] == "stream":
         return ["".join(output["text"])]
     data = {kind: "".join(text) for kind, text in output["data"].items()}
-    page = re.sub(r"(?s)<svg.*?</svg>", "<svg/>", data.get("text/html", ""))
-    return [data.get("text/plain", ""), page, *(kind for kind in data if kind.startswith("image/"))]
+    plain, page = data.get("text/plain", ""), data.get("text/html", "")
+    page = re.sub(r"(?s)<svg.*?</svg>", "<svg/>", page)
+    if 'class="dataframe"' in page:  # how a table of pandas is laid out is its business
+        page = re.sub(r"(?s)<style.*?</style>|<[^>]*>", " ", page)
+        plain, page = " ".join(plain.split()), " ".join(page.split())
+    return [plain, page, *(kind for kind in data if kind.startswith("image/"))]
 
 
 def test_there_are_three() -> None:

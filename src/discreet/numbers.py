@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from numbers import Rational, Real
+from typing import TypeGuard
 
 from discreet.errors import InputError
 
@@ -50,7 +51,7 @@ like; write it as a string such as "1/3", or as Fraction(1, 3)
         raise InputError(f'{name} is {value}; an exact number such as 5 or "73/10000" is needed')
     if isinstance(value, int | Fraction):
         return Fraction(value)
-    if isinstance(value, Real) and not isinstance(value, Rational):  # NumPy's floats too
+    if _is_float(value):
         if not math.isfinite(value):
             raise InputError(f"{name} is {float(value)}; a finite number is needed")
         if floats:
@@ -85,7 +86,12 @@ like; write it as a string such as "1/3", or as Fraction(1, 3)
     )
 
 
-def _to_type(value: Real) -> str:
+def _is_float(value: object) -> TypeGuard[float]:
+    """Whether a number is a float, of NumPy too."""
+    return isinstance(value, Real) and not isinstance(value, Rational)
+
+
+def _to_type(value: float) -> str:
     """What to type for the number that a float stands for, its shortest decimal or a simple fraction."""
     text, near = str(value), Fraction(str(value))
     simple = Fraction(float(value)).limit_denominator(1000)
@@ -197,8 +203,8 @@ def whole(value: object, *, name: str) -> int:
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         number = 0
-        if isinstance(value, Real) and not isinstance(value, Rational) and float(value).is_integer():
-            text = f"{name} is the float {value!s}; it must be a whole number"
+        if _is_float(value) and float(value) > 0 and float(value).is_integer():
+            text = f"{name} is the float {value!s}; it must be a whole number above zero"
             raise InputError(f"{text}: {_to_type(value)}") from None
     if isinstance(value, bool) or number <= 0:
         raise InputError(f"{name} is {shown(value)}; it must be a whole number above zero, such as 1")

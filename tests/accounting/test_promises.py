@@ -165,7 +165,7 @@ def test_sigma_is_the_root_of_the_variance() -> None:
     assert DiscreteGaussian(sigma="3/2", times=2) == DiscreteGaussian("9/4", times=2)
     assert Query(name="total", sigma=3) == Query(name="total", variance=9)
     for wrong in ({}, {"variance": 4, "sigma": 2}):
-        with pytest.raises(InputError, match="give the variance of the noise or its sigma"):
+        with pytest.raises(InputError, match=r"^variance is .*given.* sigma; give one of them"):
             DiscreteGaussian(**wrong)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="query 'a' states variance and sigma; it must state one of them"):
         Query(name="a", variance=4, sigma=2)

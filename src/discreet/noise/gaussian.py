@@ -39,8 +39,8 @@ from discreet.numbers import Exact, positive
 def _variance_of(variance: Exact | None, sigma: Exact | None) -> Exact:
     """The variance, or the square of the standard deviation."""
     if (variance is None) == (sigma is None):
-        given = "none is given" if sigma is None else "both are given"
-        raise InputError(f"give the variance of the noise or its sigma; {given}")
+        given = "not given, and neither is sigma" if sigma is None else "given, and so is sigma"
+        raise InputError(f"variance is {given}; give one of them")
     return positive(sigma, name="sigma") ** 2 if sigma is not None else variance  # type: ignore[return-value]
 
 
