@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "discreet"
@@ -103,6 +104,12 @@ def modules() -> Trees:
     return {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
 
 
+@cache
+def nodes(tree: ast.Module) -> tuple[ast.AST, ...]:
+    """Everything in a module: a dozen questions walk through it once."""
+    return tuple(ast.walk(tree))
+
+
 def name_of(path: Path) -> str:
     """The module as a path within the package."""
     return path.relative_to(SOURCE).as_posix()
@@ -129,21 +136,19 @@ def calling(*names: str) -> Callable[[ast.Module], bool]:
     ends = {name.rpartition(".")[2] for name in names}
     return lambda tree: any(
         isinstance(node, ast.Attribute) and node.attr in ends and ast.unparse(node).endswith(names)
-        for node in ast.walk(tree)
+        for node in nodes(tree)
     )
 
 
 def saying(text: str) -> Callable[[ast.Module], bool]:
     """Whether a module has a message with these words; examples in its documentation do not count."""
-    return lambda tree: any(
-        isinstance(node, ast.Raise) and text in ast.unparse(node) for node in ast.walk(tree)
-    )
+    return lambda tree: any(isinstance(node, ast.Raise) and text in ast.unparse(node) for node in nodes(tree))
 
 
 def importing(module: str) -> Callable[[ast.Module], bool]:
     """Whether a module imports another, anywhere in it."""
     return lambda tree: any(
-        isinstance(node, ast.ImportFrom) and node.module == module for node in ast.walk(tree)
+        isinstance(node, ast.ImportFrom) and node.module == module for node in nodes(tree)
     )
 
 
@@ -163,7 +168,7 @@ IDEAS: dict[str, Callable[[ast.Module], bool]] = {
     "theta sums": lambda tree: (
         any(
             isinstance(node, ast.FunctionDef) and node.name.strip("_") in ("theta", "theta3", "theta_sum")
-            for node in ast.walk(tree)
+            for node in nodes(tree)
         )
         or calling(".modular_theta")(tree)
     ),
@@ -206,12 +211,12 @@ def foreign_private_attributes(trees: Trees, within: str = "") -> Iterator[str]:
         name = name_of(path)
         if not name.startswith(within):
             continue
-        nodes = list(ast.walk(tree))
+        every = nodes(tree)
         own = {"_exit", "_asdict", "_replace", "_fields"}  # os._exit and those of named tuples are public
-        own |= {n.attr for n in nodes if isinstance(n, ast.Attribute) and _is_self(n.value)}
-        own |= {n.name for n in nodes if isinstance(n, ast.FunctionDef | ast.ClassDef)}
-        own |= {n.target.id for n in nodes if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)}
-        for node in nodes:
+        own |= {n.attr for n in every if isinstance(n, ast.Attribute) and _is_self(n.value)}
+        own |= {n.name for n in every if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+        own |= {n.target.id for n in every if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)}
+        for node in every:
             if not isinstance(node, ast.Attribute) or _is_self(node.value) or node.attr in own:
                 continue
             if node.attr[:1] == "_" and node.attr[:2] != "__":
@@ -228,7 +233,7 @@ def importers(trees: Trees) -> Counter[str]:
     known = {"discreet." + name_of(p).removesuffix(".py").replace("/", ".") for p in trees}
     for tree in trees.values():
         own = set()
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             if isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 own |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
         found.update(own & known)
@@ -240,7 +245,7 @@ def once_called(trees: Trees) -> int:
     count = 0
     for tree in trees.values():
         private = {n.name for n in tree.body if isinstance(n, ast.FunctionDef) and n.name.startswith("_")}
-        used = Counter(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id in private)
+        used = Counter(n.id for n in nodes(tree) if isinstance(n, ast.Name) and n.id in private)
         count += sum(many == 1 for many in used.values())
     return count
 
@@ -300,7 +305,7 @@ def figures(*, journeys: bool = False) -> dict[str, object]:
     for path, tree in trees.items():
         lines[room(path)] += len(path.read_text(encoding="utf-8").splitlines())
         files[room(path)] += 1
-        anys[room(path)] += sum(isinstance(node, ast.Name) and node.id == "Any" for node in ast.walk(tree))
+        anys[room(path)] += sum(isinstance(node, ast.Name) and node.id == "Any" for node in nodes(tree))
     found: dict[str, object] = {
         "rooms": {
             name: {"lines": lines[name], "files": files[name], "any": anys[name]} for name in sorted(lines)

@@ -222,7 +222,7 @@ def test_seeded_randomness_is_never_imported_by_a_module(path: Path) -> None:
 def test_no_import_is_hidden_in_a_string(path: Path) -> None:
     if name_of(path) == "__init__.py":  # the lazy public names, checked in test_public_names.py
         return
-    for node in ast.walk(tree_of(path)):
+    for node in house.nodes(tree_of(path)):
         if not isinstance(node, ast.Call):
             continue
         called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
@@ -243,7 +243,7 @@ def test_modules_are_short_and_say_what_they_are(path: Path) -> None:
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
 def test_any_stays_at_the_borders(path: Path) -> None:
-    lines = [n.lineno for n in ast.walk(tree_of(path)) if getattr(n, "id", "") == "Any"]
+    lines = [n.lineno for n in house.nodes(tree_of(path)) if getattr(n, "id", "") == "Any"]
     if name_of(path) in ANY:
         assert lines, f"{name_of(path)} is listed in ANY and has none"
     else:

@@ -67,11 +67,11 @@ ODD = {
     "modelled in part": 'kind = "model"\nreason = "one query is left out"\n'
     + written("bounded", counts("7"), counts("31.25")),
 }
-QUICK = ("dhc-2022-08-25", "ddhca-2020", "pl94-2020-units")
-SLOW = ("next to no noise", *(name for name in preset_names() if name not in QUICK))
+QUICK = ("dhc-2022-08-25", "ddhca-2020")
+SLOW = ("next to no noise", "merged and not", *(name for name in preset_names() if name not in QUICK))
 CASES = [pytest.param(name, False, id=name) for name in (*ODD, *QUICK) if name not in SLOW]
 CASES += [pytest.param(name, False, id=name, marks=pytest.mark.slow) for name in SLOW]
-LONG = ("next to no noise", "merged and not")
+LONG = ("next to no noise", "merged and not", "mixed and merged")
 CASES += [
     pytest.param(name, True, id=f"{name}, otherwise", marks=[pytest.mark.slow] * (name in LONG))
     for name in ODD

@@ -397,7 +397,7 @@ def dhc_tradeoff(*, alphas: int = 9) -> Found:
 def dhc_reduction() -> Found:
     """Compute by how much all variances of the 2020 DHC could shrink, proved over all pairs.
 
-    >>> [(row[0], round(row[1], 4), row[4], round(row[5], 4)) for row in dhc_reduction().rows]
+    >>> [(row[0], round(row[1], 4), row[4], round(row[5], 4)) for row in dhc_reduction().rows]  # slow
     [('1e-10', 11.4457, '(6, 6)', 11.4461), ('1e-11', 10.7973, '(6, 6)', 10.7977)]
     """
     reductions = {delta: _reduction(delta) for delta in (OVERALL_DELTA, DELTA)}
