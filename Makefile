@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-lowest fuzz torture times lock sbom licences bench bench-nation lint format house \
+.PHONY: help demo test test-all test-lowest test-interop fuzz torture times lock sbom licences bench bench-nation lint format house \
   changelog command-line notebooks screenshot clean
 
 help:
@@ -17,6 +17,7 @@ help:
 	@echo "make fuzz      search with new seeds for MINUTES (10); what is found becomes a case of make test"
 	@echo "make torture   faults at every system call of a run, and a billion draws of the sampler"
 	@echo "make test-lowest  tests with the lowest versions of the dependencies that are allowed"
+	@echo "make test-interop  the adapters to dp-accounting, OpenDP, riskcal and Tumult, against the packages"
 	@echo "make lock      rebuild the lock files; UPGRADE=--upgrade takes newer versions"
 	@echo "make sbom      a CycloneDX document of the dependencies, in out/"
 	@echo "make times     the tests, and which of them take most processor time"
@@ -131,6 +132,18 @@ test-lowest: | $(BIN)/python
 	PYTHONPATH=src $(VENV)-lowest/bin/python -m pytest -q -p no:cacheprovider -n $(JOBS) -o filterwarnings=default -k "not spark and not engines" \
 	  tests/bad tests/budget tests/noise tests/cli tests/release tests/accounting/test_published.py
 
+# Against the packages themselves. Tumult Analytics needs NumPy 1, so it has an environment of its own, and neither is .venv.
+test-interop:
+	@test -e $(VENV)-interop/.stamp || { rm -rf $(VENV)-interop && $(PYTHON) -m venv $(VENV)-interop \
+	  && $(VENV)-interop/bin/python -m pip --disable-pip-version-check install --quiet '.[interop,release]' pytest hypothesis mpmath jsonschema; } \
+	  && touch $(VENV)-interop/.stamp
+	@test -e $(VENV)-tumult/.stamp || { rm -rf $(VENV)-tumult && $(PYTHON) -m venv $(VENV)-tumult \
+	  && $(VENV)-tumult/bin/python -m pip --disable-pip-version-check install --quiet tmlt.analytics python-flint pytest; } \
+	  && touch $(VENV)-tumult/.stamp
+	PYTHONPATH=src $(VENV)-interop/bin/python -m pytest -q -p no:cacheprovider --run-slow -o filterwarnings=default tests/interop
+	PYTHONPATH=src $(VENV)-interop/bin/python -m pytest -q -p no:cacheprovider -o filterwarnings=default tests/test_docs.py -k "other-tools or registry"
+	PYTHONPATH=src $(VENV)-tumult/bin/python -m pytest -q -p no:cacheprovider -o filterwarnings=default --noconftest tests/interop/test_interop_tumult.py
+
 MINUTES ?= 10
 
 torture: $(VENV)/.stamp-test
@@ -174,5 +187,5 @@ screenshot: $(VENV)/.stamp-test
 	$(BIN)/python docs/make_screenshot.py
 
 clean:
-	rm -rf $(VENV) $(VENV)-lowest out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-lowest $(VENV)-interop $(VENV)-tumult out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

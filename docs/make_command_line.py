@@ -29,6 +29,7 @@ MORE = {
     "measure": "[How to](../howto/measure.md), [files](measurements.md)",
     "plan": "[Reference](estimation.md#discreet-plan)",
     "policy": "[How to](../howto/policy.md), [rules](policy.md)",
+    "registry": "[How to](../howto/registry.md)",
     "report": "[How to](../howto/report.md)",
     "reproduce": "[How to](../howto/reproduce.md)",
     "risk": "[Reference](risk.md)",

@@ -21,7 +21,8 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 LONGEST = 900
 
 # errors <- numbers, files, memory, faces <- noise <- budget <- options <- accounting <- estimation <- release
-# accounting <- risk <- release; release, risk <- answers <- render <- report <- studies <- workbench <- cli
+# accounting <- risk <- release; release, risk <- interop <- answers <- render <- report <- studies
+# studies <- workbench <- cli
 # files <- tables <- options, estimation, release, risk
 BELOW: dict[str, set[str]] = {"errors": set(), "numbers": {"errors"}, "files": {"errors"}, "memory": set()}
 BELOW["tables"] = {"errors", "files"}
@@ -34,7 +35,8 @@ BELOW["accounting"] = {*BELOW["budget"], "budget", "options"}
 BELOW["risk"] = {*BELOW["accounting"], "accounting", "testing", "tables"}
 BELOW["estimation"] = {*BELOW["accounting"], "accounting", "tables"}
 BELOW["release"] = {*BELOW["estimation"], *BELOW["risk"], "estimation", "risk", "testing"}
-BELOW["answers"] = {*BELOW["release"], "release", "risk"}
+BELOW["interop"] = {*BELOW["release"], "release", "risk"}
+BELOW["answers"] = {*BELOW["interop"], "interop"}
 BELOW["render"] = {*BELOW["answers"], "answers"}
 BELOW["report"] = {*BELOW["render"], "render"}
 BELOW["studies"] = {*BELOW["report"], "report"}
@@ -59,6 +61,11 @@ ANY = {
     "budget/toml.py": "TOML, until it is checked",
     "cli/console.py": "options passed on to Cyclopts",
     "files.py": "PyArrow, which has no types",
+    "interop/dp_accounting.py": "dp-accounting, which has no types and need not be installed",
+    "interop/opendp.py": "OpenDP, which need not be installed",
+    "interop/registry.py": "YAML and JSON, until it is checked",
+    "interop/riskcal.py": "riskcal, which has no types and need not be installed",
+    "interop/tumult.py": "Tumult Analytics, which need not be installed",
     "release/engine/__init__.py": "Ibis, which has no types that a checker could use",
     "release/engine/spark.py": "Spark, which need not be installed",
     "release/frames.py": "pandas and polars, which need not be installed",
@@ -100,6 +107,7 @@ SENTENCES = {
     "accounting/overall.py": "why an account is no bound, as certificates state it",
     "estimation/plan.py": "the note in the file of a planned release",
     "release/composition.py": "why a cost is a bound, as certificates state it",
+    "interop/registry.py": "the texts of an entry, which is a file",
     "risk/limits.py": "the note in the file of a calibrated release",
     "risk/compared.py": "why a risk is a bound, as its claim states it",
     "release/safetab/account.py": "why an account is a bound, as summaries state it",
@@ -107,7 +115,7 @@ SENTENCES = {
 }
 """Rooms return results without words; these modules have sentences, and why. Errors are not meant."""
 
-WITHOUT_WORDS = ("noise", "budget", "accounting", "estimation", "release", "risk")
+WITHOUT_WORDS = ("noise", "budget", "accounting", "estimation", "release", "risk", "interop")
 
 HEAVY = {"ibis", "duckdb", "pyspark", "pandas", "matplotlib", "nicegui", "numpy", "flint", "rich", "cyclopts"}
 

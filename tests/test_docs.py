@@ -4,6 +4,7 @@
   `text` block that directly follows is what the block prints.
 - A `toml` block is read as a release. With `title="name.toml"` it is also a file for the commands below it.
 - A `console` block holds `$ command` lines with their output.
+- A block that says `needs="package"` is run where that package is installed, and read elsewhere.
 - Each file starts in an empty directory. `...` stands for any text, or on a line of its own for any lines.
 
 Blocks of other kinds (`sh`, plain fences) are for reading only.
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import doctest
+import importlib.util
 import io
 import re
 import shlex
@@ -131,6 +133,18 @@ def run_in_shell(command: str) -> str:
     return done.stdout
 
 
+def installed(package: str) -> bool:
+    """Whether a package is there; of a name with dots, the first part may be missing too.
+
+    >>> installed("json"), installed("no_such_package.part")
+    (True, False)
+    """
+    try:
+        return importlib.util.find_spec(package) is not None
+    except ModuleNotFoundError:
+        return False
+
+
 # pages that take seconds, and whose numbers other tests have too
 LONG = ("docs/errata.md", "docs/howto/design-a-tabulation.md", "docs/tutorial-safetab.md")
 
@@ -147,6 +161,9 @@ def test_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setenv(variable, value)
     names: dict[str, Any] = {"__name__": "__page__"}
     for block in blocks(page.read_text(encoding="utf-8")):
+        needed = re.fullmatch(r'needs="([\w.]+)"', block.info)
+        if needed and not installed(needed[1]):
+            continue
         if block.kind == "python":
             run_python(block, names, page)
         elif block.kind == "console":

@@ -16,6 +16,7 @@ from discreet.budget import load
 from discreet.cli import COMMANDS, run
 from discreet.cli.safetab import SUBCOMMANDS
 from discreet.estimation import accuracy, plan
+from discreet.interop.registry import registry_entry
 from discreet.options import (
     Accounting,
     Calibrating,
@@ -70,6 +71,7 @@ ASKED: dict[str, Functions] = {
     "policy check": (review_policy,),
     "policy show": (release.rules_in_force,),
     "policy sign": (release.sign_policy,),
+    "registry": (registry_entry,),
     "report": (gather, render),
     "risk audit": (audit_release, audit_mechanism),
     "risk categories": (categories, table_categories, release_categories),
@@ -115,6 +117,7 @@ DIFFERENT: dict[str, dict[str, str]] = {
     "account": {"--unit": "ledger_release(unit=)"},
     "calibrate": {"--risk": "calibrate_risk(risk=)"},
     "plan": {"--least-cost": "epsilon=None"},
+    "registry": {"--check": "review_entry", "--template": "facts_template"},
     "risk explain": {"--main-only": "pairs"},
     "risk release": {"--main-only": "pairs", "--rho": "risk_profile", "--held-exact": "exact"},
     "risk single": {"--together": "several_counts"},

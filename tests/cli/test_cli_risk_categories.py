@@ -19,7 +19,8 @@ from discreet.risk import decision_accuracy, joint_accuracy
 from discreet.risk import evidence as evidence_module
 from discreet.risk.attack import Attack, independent_others
 from discreet.risk.categories import categories, release_categories, table_categories
-from discreet.risk.evidence import EvidenceLaw, chance_largest_is_right, evidence_law
+from discreet.risk.evidence import EvidenceLaw, evidence_law
+from discreet.risk.scores import chance_right
 
 
 def enumerated(noise: Noise, priors: list[float], reach: int) -> float:
@@ -43,8 +44,7 @@ def enumerated(noise: Noise, priors: list[float], reach: int) -> float:
 )
 @pytest.mark.parametrize("priors", [[0.5, 0.5], [0.7, 0.3], [1 / 3, 1 / 3, 1 / 3], [0.2, 0.2, 0.6]])
 def test_the_chance_of_being_right_is_that_of_enumeration(noise: Noise, priors: list[float]) -> None:
-    distinct, sizes = np.unique(priors, return_counts=True)
-    right, error = chance_largest_is_right(EvidenceLaw.of_noise(noise), distinct, sizes.astype(float))
+    right, error = chance_right(EvidenceLaw.of_noise(noise), np.array(priors))
     assert error == 0
     reach = 7 if len(priors) == 2 else 5
     left_out = 2 * len(priors) * float(noise.sf(reach - 1))
@@ -105,11 +105,11 @@ def test_uneven_priors_agree_with_simulation_and_others_do_not() -> None:
 
 def test_a_grid_is_as_good_as_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
     noises = [DiscreteGaussian(variance=v) for v in (10, 4, 19)]
-    even = np.array([0.01]), np.array([100.0])
-    exact, none = chance_largest_is_right(evidence_law(noises), *even)
+    even = np.full(100, 0.01)
+    exact, none = chance_right(evidence_law(noises), even)
     monkeypatch.setattr(evidence_module, "MOST_VALUES", 100)
     monkeypatch.setattr(evidence_module, "GRID", 1 << 14)
-    rough, error = chance_largest_is_right(evidence_law(noises), *even)
+    rough, error = chance_right(evidence_law(noises), even)
     assert none == 0 < abs(rough - exact) <= error < 0.01 * exact
 
 
@@ -147,8 +147,15 @@ def test_counts_of_groups_speak_for_all_their_cells() -> None:
         chances.append(np.prod(own) * np.prod(shared))
     found = categories(variance=[3, 2], noisy=noisy, known=known, groups=[None, group])
     assert [one.posterior for one in found.beliefs] == pytest.approx(np.array(chances) / sum(chances))
-    assert not found.guesses
-    assert "depend on each other" in found._repr_html_()
+    crossed = categories(
+        variance=[3, 2, 2],
+        noisy=[[1, 0, 2], [4, 2, 0], [1, 5, 0]],
+        known=[[0, 0, 2], [3, 2, 0], [1, 4, 0]],
+        groups=[None, [0, 0, 1], [0, 1, 1]],
+    )
+    assert len(found.guesses) == 1
+    assert not crossed.guesses
+    assert "depend on each other" in crossed._repr_html_()
 
 
 def test_unsure_others_are_mixtures() -> None:
@@ -157,6 +164,63 @@ def test_unsure_others_are_mixtures() -> None:
     gap = attack.log_ratio(2) - attack.log_ratio(0)
     assert found.beliefs[0].posterior == pytest.approx(1 / (1 + np.exp(-gap)))
     assert found.guesses[0].right < categories(cells=2, variance=5).guesses[0].right
+
+
+def test_a_prior_that_rounds_to_one() -> None:
+    found = categories(variance=5, prior=[1e-300, 1.0], noisy=[3, 0], known=[0, 0])
+    assert found.guesses[0].right == pytest.approx(1.0, rel=1e-15)
+    assert found.beliefs[0].posterior == pytest.approx(1e-300 * np.exp(0.6), rel=1e-12)
+
+
+def test_the_command_asks_for_groups_and_takes_totals(discreet: Callable[..., Any], tmp_path: Path) -> None:
+    asked = [part for name in "aabb" for part in ("--asked", name)]
+    said = discreet("risk", "categories", "--cells", "4", "--variance", "5.04", *asked).out
+    assert "this adversary names the right group 59.00 % of the time" in said
+    found = discreet(
+        "risk",
+        "categories",
+        "--cells",
+        "3",
+        "--variance",
+        "5",
+        "--total",
+        "4",
+        "--draws",
+        "100",
+        "--seed",
+        "1",
+        "--json",
+    ).json
+    assert found["totals_of_others"] == [4]
+    assert found["guesses"][0]["kind"] == "simulated"
+    assert "compares all cells" in found["one_cell_adversary"]
+    table, out = tmp_path / "cells.csv", tmp_path / "out.csv"
+    table.write_text("cell,noisy,group\na,3,x\nb,0,y\nc,7,x\n")
+    result = discreet("risk", "categories", "--table", table, "--variance", "5", "--total", "8", "--csv", out)
+    assert "at most" in result.out
+    assert "That understates what can be learned about a category" in " ".join(result.out.split())
+    assert out.read_text().startswith("group,prior,evidence,posterior,ratio\nx,0.666")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["pl94-2020-persons", "--variance", "5", "--total", "3"],
+            "--variance and --total are not used with a",
+        ),
+        (
+            ["--table", "x.csv", "--asked", "a", "--unsure", "3"],
+            "--unsure and --asked are not used with --table",
+        ),
+        (["--cells", "0", "--variance", "5"], "there are 0 cells; from 2"),
+        (["pl94-2020-persons", "--asked", "race"], "race"),
+    ],
+)
+def test_what_the_command_refuses(discreet: Callable[..., Any], arguments: list[str], message: str) -> None:
+    result = discreet("risk", "categories", *arguments)
+    assert result.status == 2
+    assert message in " ".join(result.err.split())
 
 
 def test_the_one_cell_adversary_is_that_of_the_paper() -> None:
@@ -207,7 +271,23 @@ def test_a_table_of_two_counts() -> None:
         ({"cells": 3, "variance": [5, 2], "unsure": 3, "chance": "1/2"}, "the same people"),
         ({"cells": 3, "variance": 5, "unsure": 3}, "belong together"),
         ({"variance": [5, 2], "noisy": [1, 2], "known": [0, 0]}, "noisy is 2; a row of cells for each of 2"),
-        ({"cells": 3, "variance": 5, "groups": [[0, 0, 1]]}, "depend on each other"),
+        ({"cells": 3, "variance": [5, 5], "groups": [[0, 0, 1], [0, 1, 1]]}, "do not nest"),
+        ({"cells": 3, "variance": 5, "asked": ["a", "b"]}, "different numbers of cells: 2, 3"),
+        ({"cells": 2, "variance": 5, "asked": ["a", "a"]}, "all cells are in group 'a'"),
+        ({"cells": 2, "variance": 5, "asked": "race"}, "a list with the group of each cell"),
+        ({"cells": 3, "variance": 5, "totals": -1}, "a total of others is -1; it must be zero or more"),
+        ({"cells": 3, "variance": 5, "totals": [3, 4]}, "stated for 2 counts; there are 1"),
+        ({"cells": 3, "variance": [5, 2], "totals": [4, 3]}, "at least the 4 of the area inside it"),
+        ({"cells": 3, "variance": 5, "totals": 2.5}, "a whole number is needed"),
+        ({"cells": 3, "variance": 5, "totals": 2, "shares": [0, 0, 0]}, "not all zero"),
+        ({"cells": 3, "variance": 5, "totals": 2, "shares": [1, 1]}, "shares have 2 numbers; there are 3"),
+        ({"cells": 3, "variance": 5, "shares": [1, 1, 1]}, "shares is used with totals"),
+        ({"cells": 3, "variance": 5, "totals": 2, "unsure": 3, "chance": "1/2"}, "cannot be stated together"),
+        ({"cells": 3, "variance": [5] * 9, "totals": range(9)}, "a whole number is needed"),
+        ({"cells": 3, "variance": [5] * 9, "totals": [*range(9)]}, "for 9 levels; at most 8 are summed"),
+        ({"noisy": [3, 0], "variance": 5, "totals": 10**9}, "2.0e.09 counts to sum over; at most 1e.07 are"),
+        ({"cells": 3, "variance": 5, "totals": 2, "draws": 10}, "at least 100 are needed"),
+        ({"cells": 3, "variance": 5, "totals": 2, "draws": 10**6}, "at most 33333 are made"),
     ],
 )
 def test_what_cannot_be_answered(given: dict[str, Any], message: str) -> None:
@@ -221,9 +301,10 @@ def test_the_command(discreet: Callable[..., Any], tmp_path: Path) -> None:
     table, out, plot = tmp_path / "cells.csv", tmp_path / "out.csv", tmp_path / "plot.png"
     table.write_text("cell,noisy,known,prior\na,0,0,1\nb,3,0,1\nc,1,0,2\n")
     result = discreet("risk", "categories", "--table", table, "--variance", "5", "--csv", out, "--plot", plot)
-    assert "cell    prior   evidence   posterior    ratio" in result.out
-    assert out.read_text().startswith("cell,prior,evidence,posterior,ratio\na,0.25,-0.1,")
+    assert "cell    prior   evidence   posterior    ratio   one cell alone" in result.out
+    assert out.read_text().splitlines()[1].startswith("a,0.25,-0.1,")
     assert plot.read_bytes()[:4] == b"\x89PNG"
+    assert out.read_text().splitlines()[0] == "cell,prior,evidence,posterior,ratio,one_cell_posterior"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from functools import partial
 
@@ -21,7 +22,9 @@ _GUESSES = (
     Column(key="variances"),
     Column("right"),
     Column(key="right"),
+    Column(key="kind"),
     Column(key="right_may_be_off_by"),
+    Column(key="draws"),
     Column("times the chance without", "times_unaided"),
     Column("one-cell adversary", "one_cell_right_if_present"),
 )
@@ -31,6 +34,11 @@ _BELIEFS = (
     Column("evidence", "evidence"),
     Column("posterior", "posterior"),
     Column("ratio", "ratio"),
+    Column("one cell alone", "one_cell_posterior"),
+)
+_WHY = (
+    "That understates what can be learned about a category: whoever must name one compares all cells, and "
+    "names the likeliest, though its posterior may be far below one half."
 )
 
 
@@ -44,26 +52,50 @@ def categories_answer(found: Categories) -> Answer:
     which of 5 cells: the largest posterior is right 31.72 % of the time, without the release 20.00 %
     """
     guesses, beliefs = _guesses(found), category_table(found.beliefs)
+    groups = category_table(found.group_beliefs, of="group")
     record = {
         **({"release": found.release, "query": found.query} if found.release else {}),
         "adversary": _adversary(found),
         "cells": found.cells,
+        **({"groups": found.groups} if found.groups else {}),
+        **({"asked": found.asked} if found.asked else {}),
+        **({"totals_of_others": list(found.totals)} if found.totals else {}),
         "even_priors": found.is_even,
         "right_without_release": found.unaided,
         "guesses": guesses,
-        **({"named": [one.cell for one in found.named], "results": beliefs} if found.beliefs else {}),
+        "one_cell_adversary": _one_cell(found) + _WHY,
+        **({"named": [one.cell for one in found.named]} if found.beliefs else {}),
+        **({"group_results": groups} if found.group_beliefs else {}),
+        **({"results": beliefs} if found.beliefs else {}),
     }
     tables = {"guesses": guesses} | ({"beliefs": beliefs} if found.beliefs else {})
     return Answer(
-        f"Which of {count_quantity(found.cells)} cells",
+        f"Which of {_among(found)}",
         record,
         tuple(_body(found)),
         tuple(_facts(found)),
-        tables=tables,
-        command=f"discreet risk categories {found.release or f'--cells {found.cells}'}",
+        tables=tables | ({"groups": groups} if found.group_beliefs else {}),
+        command=_command(found),
         summary=_summary(found),
         figures={"categories": partial(categories_picture, found)},
     )
+
+
+def _among(found: Categories) -> str:
+    """What is sought among: cells, or groups of them."""
+    cells = f"{count_quantity(found.cells)} cells"
+    return f"{count_quantity(found.groups)} groups of {cells}" if found.groups else cells
+
+
+def _noun(found: Categories) -> str:
+    return "group" if found.groups else "cell"
+
+
+def _command(found: Categories) -> str:
+    if found.release:
+        named = ["discreet", "risk", "categories", found.release]
+        return shlex.join([*named, *(["--asked", found.asked] if found.asked else [])])
+    return f"discreet risk categories --cells {found.cells}"
 
 
 def categories_picture(found: Categories) -> Picture:
@@ -78,10 +110,8 @@ def categories_picture(found: Categories) -> Picture:
         names = tuple(_counts(one) for one in found.guesses)
         rights = Bars(points(range(len(names)), (one.right for one in found.guesses)), "right", 0)
         y = Axis("the largest posterior is right", low=0.0, written=Notation.PERCENT)
-        return Picture(
-            (Panel(Axis(names=names), y, (rights,)),), f"Which of {count_quantity(found.cells)} cells"
-        )
-    top = _largest(found.beliefs)
+        return Picture((Panel(Axis(names=names), y, (rights,)),), f"Which of {_among(found)}")
+    top = _largest(found.found_beliefs)
     before = Bars(
         points((x - 0.2 for x in range(len(top))), (one.prior for one in top)), "before", QUIET, 0.4
     )
@@ -92,20 +122,20 @@ def categories_picture(found: Categories) -> Picture:
         0.4,
     )
     names = tuple(one.cell for one in top)
-    y = Axis("belief that the cell is the target's", low=0.0, written=Notation.PERCENT)
-    more = f", the {len(top)} likeliest" if len(top) < found.cells else ""
-    return Picture(
-        (Panel(Axis(names=names), y, (before, after)),), f"{count_quantity(found.cells)} cells{more}"
-    )
+    y = Axis(f"belief that the {_noun(found)} is the target's", low=0.0, written=Notation.PERCENT)
+    more = f", the {len(top)} likeliest" if len(top) < found.sought else ""
+    return Picture((Panel(Axis(names=names), y, (before, after)),), f"{_among(found)}{more}")
 
 
-def category_table(beliefs: tuple[CategoryBelief, ...]) -> AnswerTable:
-    """Return what is believed of each cell.
+def category_table(beliefs: tuple[CategoryBelief, ...], *, of: str = "cell") -> AnswerTable:
+    """Return what is believed of each cell, or of each group of cells.
 
     >>> from discreet.risk.categories import CategoryBelief
-    >>> category_table((CategoryBelief("a", 0.5, 0.1, 0.525, 1.05),)).cells
-    [['a', '0.5000', '0.1', '0.5250', '1.05']]
+    >>> category_table((CategoryBelief("a", 0.5, 0.1, 0.525, 1.05, 0.525),)).cells
+    [['a', '0.5000', '0.1', '0.5250', '1.05', '0.5250']]
     """
+    columns = (Column(of, of, is_text=True), *_BELIEFS[1:])
+    alone = any(one.alone is not None for one in beliefs)
     rows = (
         (
             one.cell,
@@ -113,20 +143,37 @@ def category_table(beliefs: tuple[CategoryBelief, ...]) -> AnswerTable:
             Quantity(one.evidence, Style.BRIEF, digits=4),
             Quantity(one.posterior, Style.CHANCE),
             Quantity(one.ratio, Style.BRIEF, digits=4),
+            *([Quantity(one.alone, Style.CHANCE)] if alone else []),
         )
         for one in beliefs
     )
-    return AnswerTable(_BELIEFS, tuple(rows))
+    return AnswerTable(columns if alone else columns[:-1], tuple(rows))
 
 
 def _largest(beliefs: tuple[CategoryBelief, ...]) -> tuple[CategoryBelief, ...]:
     return tuple(sorted(beliefs, key=lambda one: -one.posterior)[:SHOWN])
 
 
+def _kind(guess: CategoryGuess) -> NumberKind:
+    if guess.draws:
+        return NumberKind.ABOUT
+    return NumberKind.AT_MOST if guess.is_bound else NumberKind.EXACT
+
+
 def _right(guess: CategoryGuess) -> Quantity:
     """How often the guess is right, in percent, with the digits that hold."""
-    value = 100 * guess.right
-    return Quantity(value, kind=NumberKind.EXACT, accuracy=100 * guess.error, digits=4, unit="%")
+    value, error = 100 * guess.right, 100 * guess.error
+    if guess.is_bound:
+        value, error = min(value + error, 100.0), 0.0
+    if guess.draws:  # its interval stands beside it
+        return Quantity(value, kind=_kind(guess), digits=2, unit="%")
+    return Quantity(value, kind=_kind(guess), accuracy=error, digits=4, unit="%")
+
+
+def _claimed(guess: CategoryGuess) -> str:
+    """The same in a sentence: at most, or about."""
+    shown = _right(guess)
+    return str(shown) if shown.kind is NumberKind.EXACT else shown.claimed
 
 
 def _in_percent(share: float) -> Quantity:
@@ -148,9 +195,11 @@ def _guesses(found: Categories) -> AnswerTable:
                 _counts(one),
                 one.counts,
                 one.variances,
-                _right(one),
+                _claimed(one),
                 one.right,
+                "simulated" if one.draws else _kind(one).value,
                 one.error,
+                one.draws,
                 Quantity(one.right / found.unaided, Style.BRIEF, digits=3),
                 Quantity(one.one_cell, Style.CHANCE),
             )
@@ -161,7 +210,13 @@ def _guesses(found: Categories) -> AnswerTable:
 
 def _adversary(found: Categories) -> str:
     who = "someone who knows that the target is in the area"
-    if found.unsure:
+    if found.totals:
+        many = " and ".join(str(count_quantity(one)) for one in found.totals)
+        areas = "in the areas from the smallest up" if len(found.totals) > 1 else "there"
+        who += (
+            f" and that {many} others whom they do not know are {areas}, each in a cell with a stated chance,"
+        )
+    elif found.unsure:
         who += (
             f", knows everyone else in each cell but up to {count_quantity(found.unsure)} more, "
             "independently from cell to cell,"
@@ -169,22 +224,33 @@ def _adversary(found: Categories) -> str:
     else:
         who += " and everyone else there,"
     prior = "gives each cell the same chance" if found.is_even else "has a prior for each cell"
-    return f"{who} {prior}, sees the noisy counts of all cells, and names the likeliest"
+    return f"{who} {prior}, sees the noisy counts of all cells, and names the likeliest {_noun(found)}"
+
+
+def _one_cell(found: Categories) -> str:
+    """What the adversary of the paper does, and how often; it ends with a space."""
+    text = (
+        "The one-cell adversary of Kazan and Reiter looks at the count of the target's own cell alone, "
+        "asks yes or no, and says yes only where the posterior exceeds one half"
+    )
+    if not found.guesses:
+        return f"{text}. "
+    often = found.guesses[0].one_cell
+    return f"{text}: {_in_percent(often) if often > 1e-8 else 'practically none'} of the time. "
 
 
 def _summary(found: Categories) -> Sentence:
     if not found.guesses:
         return sentence(
-            "which of {cells} cells: {named} has the largest posterior, {posterior}",
-            cells=count_quantity(found.cells),
+            "which of {cells}: {named} has the largest posterior, {posterior}",
+            cells=_among(found),
             named=" or ".join(one.cell for one in found.named[:3]),
             posterior=Quantity(found.named[0].posterior, Style.CHANCE),
         )
     return sentence(
-        "which of {cells} cells: the largest posterior is right {right} of the time, without the release "
-        "{unaided}",
-        cells=count_quantity(found.cells),
-        right=_right(found.guesses[0]),
+        "which of {cells}: the largest posterior is right {right} of the time, without the release {unaided}",
+        cells=_among(found),
+        right=_claimed(found.guesses[0]),
         unaided=_in_percent(found.unaided),
     )
 
@@ -198,47 +264,74 @@ def _facts(found: Categories) -> Iterator[Fact]:
 
 
 def _body(found: Categories) -> Iterator[Part]:
+    noun = _noun(found)
     if found.release:
         yield sentence(
-            "{release}: which of the {cells} cells of query {query} is the target's?",
+            "{release}: which of the {cells} of query {query}{asked} is the target's?",
             release=found.release,
-            cells=count_quantity(found.cells),
+            cells=_among(found),
             query=found.query,
+            asked=f", by {found.asked}," if found.asked else "",
         )
     yield Paragraph(f"Adversary: {_adversary(found)}.")
     yield ""
     if found.beliefs:
-        if found.cells > SHOWN:
-            yield f"The {SHOWN} likeliest of {count_quantity(found.cells)} cells:"
-        yield category_table(_largest(found.beliefs) if found.cells > SHOWN else found.beliefs)
+        if found.sought > SHOWN:
+            yield f"The {SHOWN} likeliest of {_among(found)}:"
+        beliefs = found.found_beliefs
+        yield category_table(_largest(beliefs) if found.sought > SHOWN else beliefs, of=noun)
         yield ""
     if not found.guesses:
         yield Paragraph(
             "The posteriors are exact. How often the largest is right is not known here: counts of groups of "
-            "cells make the evidence of different cells depend on each other."
+            "cells that do not nest, or of too many different ones, make the evidence of different cells "
+            "depend on each other."
         )
+        yield Paragraph(_one_cell(found) + _WHY)
         return
     yield _guesses(found)
     yield ""
     first = found.guesses[0]
     yield sentence(
-        "From {counts}, this adversary names the right cell {right} of the time; without the release, "
+        "From {counts}, this adversary names the right {noun} {right} of the time; without the release, "
         "{unaided}.",
         counts=f"the counts of {_counts(first)}" if found.release else "these counts",
-        right=_right(first),
+        noun=noun,
+        right=_right(first) if _kind(first) is NumberKind.EXACT else _claimed(first),
         unaided=_in_percent(found.unaided),
     )
+    yield from _how_known(found, first)
+    if found.is_asked_counted:
+        yield f"The counts of {found.asked} speak too, at the levels that have them."
     if len(found.guesses) > 1:
         yield Paragraph(
             "Each further line is for someone who also knows everyone else in the larger area: the evidence "
             "of the levels adds up."
         )
-    yield Paragraph(
-        sentence(
-            "The one-cell adversary of Kazan and Reiter looks at the count of the target's own cell alone, "
-            "asks yes or no, and says yes only where the posterior exceeds one half: {often} of the time. "
-            "That understates what can be learned about a category: whoever must name one compares all "
-            "cells, and names the likeliest, though its posterior may be far below one half.",
-            often=_in_percent(first.one_cell) if first.one_cell > 1e-8 else "practically none",
+    if found.release:
+        yield Paragraph(
+            "The counts of other queries of the release tell more. What everything published tells is "
+            "bounded by discreet risk release."
         )
-    )
+    yield Paragraph(_one_cell(found) + _WHY)
+
+
+def _how_known(found: Categories, guess: CategoryGuess) -> Iterator[Part]:
+    """What the chance of being right is, where it is not exact."""
+    if guess.is_bound:
+        yield Paragraph(
+            "That is how often someone is right who knows every other person: whoever knows less cannot be "
+            "right more often. The posteriors are exact for the totals; draws simulate how often they are "
+            "right."
+        )
+    elif guess.draws:
+        low, high = max(guess.right - guess.error, found.unaided), guess.right + guess.error
+        yield Paragraph(
+            sentence(
+                "Simulated, {draws} draws of target, others and noise, each with its posterior: between "
+                "{low} and {high} with 99 % confidence.",
+                draws=count_quantity(guess.draws),
+                low=Quantity(100 * low, kind=NumberKind.AT_LEAST, digits=3, unit="%"),
+                high=Quantity(100 * high, kind=NumberKind.AT_MOST, digits=3, unit="%"),
+            )
+        )

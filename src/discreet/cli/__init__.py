@@ -35,6 +35,7 @@ COMMANDS = {
     "plan": "The noise that is best for the accuracy of the estimates, and its proof.",
     "policy": "The rules of an agency: show those in force, check and sign them.",
     "presets": "The releases that come with the package.",
+    "registry": "An entry of the OpenDP registry of deployments: written from a release, or checked.",
     "report": "One self-contained page to share: the decision, its numbers with proofs, and figures.",
     "reproduce": "The papers' tables and figures, recomputed, beside the published values.",
     "risk": "What can be learned about one person from what is released.",

@@ -85,6 +85,17 @@ def adversary(state: State) -> Adversary | None:
     return Adversary(scenario=scenario, counts=chosen, prior=prior, chance=chance, **numbers)
 
 
+def asked_category(state: State) -> str | None:
+    """Return the attribute whose value is asked for, if the release has it; None asks for the cell.
+
+    >>> state = State.of("pl94-2020").with_settings("risk", {"category": "cenrace"})
+    >>> asked_category(state), asked_category(State.of("pl94-2020"))
+    ('cenrace', None)
+    """
+    said, attributes = state.setting(NAME, "category"), state.release.attributes
+    return said if attributes is not None and said in attributes.names else None
+
+
 def read_chance(text: str, name: str = "the prior") -> str:
     """Write a chance as a fraction, however it was typed.
 

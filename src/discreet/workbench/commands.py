@@ -9,7 +9,7 @@ from discreet.answers.adversary import attack_command
 from discreet.budget.spine import CHILDREN_2020
 from discreet.errors import DiscreetError
 from discreet.numbers import exact_text
-from discreet.workbench.adversary import adversary, read_chance
+from discreet.workbench.adversary import adversary, asked_category, read_chance
 from discreet.workbench.state import State
 
 LONGEST_TITLE = 120
@@ -80,7 +80,22 @@ def risk_commands(state: State) -> list[str]:
     except DiscreetError:
         return []
     whole = command_line(state, "risk release", "--prior", prior)
-    return [whole] if asked is None or asked.scenario == "whole" else [attack_command(asked), whole]
+    first = [] if asked is None or asked.scenario == "whole" else [attack_command(asked)]
+    return [*first, whole, *which_category_command(state)]
+
+
+def which_category_command(state: State) -> list[str]:
+    """Return the command line of the card on categories; none for a release without attributes.
+
+    >>> which_category_command(State.of("pl94-2020").with_settings("risk", {"category": "cenrace"}))
+    ['discreet risk categories pl94-2020-persons --asked cenrace']
+    """
+    if state.release.attributes is None:
+        return []
+    asked = asked_category(state)
+    return [
+        shlex.join(["discreet", "risk", "categories", *target(state), *(["--asked", asked] if asked else [])])
+    ]
 
 
 def design_commands(state: State) -> list[str]:

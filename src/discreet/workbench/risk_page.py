@@ -33,6 +33,7 @@ from discreet.risk.everything import WholeRisk
 from discreet.risk.profile import RiskProfile
 from discreet.workbench import controls as c
 from discreet.workbench.adversary import SCENARIOS, SETTINGS, adversary, read_chance
+from discreet.workbench.risk_categories import build_categories
 from discreet.workbench.session import Question, Session
 from discreet.workbench.state import State
 from discreet.workbench.tasks import MainPath, best_on_main_path, everything_published
@@ -119,6 +120,7 @@ def build(session: Session) -> None:
             _rare(page)
             _answer(page)
             _pictures(page)
+            build_categories(session, _shown_table)
 
 
 def _adversary(page: _RiskPage) -> None:

@@ -1,0 +1,90 @@
+"""`discreet registry`: an entry of the OpenDP registry of deployments, made of a release, or checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from discreet.cli import console
+from discreet.cli.console import PLAIN, Outputs, Screen, option
+from discreet.errors import InputError
+
+app = console.command(
+    "registry",
+    "RELEASE... [OPTIONS]",
+    "dhc-2020 --facts facts.toml --out dhc.yaml",
+    "dhc-2020-persons dhc-2020-units --check dhc.yaml",
+    "dhc-2020 --template",
+    note="Exit status: 0 written, or all adds up; 1 something does not; 2 the input cannot be used.\n\n",
+)
+
+
+@app.default
+def write_entry(
+    *releases: console.Targets,
+    facts: Annotated[
+        Path | None, option("What no release knows, as --template asks it.", "FILE.toml")
+    ] = None,
+    ledger: Annotated[Path | None, option("The ledger of the runs that made the release.", "FILE")] = None,
+    delta: console.Deltas = None,
+    certify: Annotated[bool, option("Prove each epsilon, and name its certificate.")] = False,
+    template: Annotated[bool, option("Print the facts that are asked for, to fill in.")] = False,
+    check: Annotated[Path | None, option("Recompute an entry that exists.", "FILE.yaml|json")] = None,
+    out: Annotated[Path | None, option("Write the entry.", "FILE.yaml|json")] = None,
+    jobs: console.Jobs = None,
+    screen: Screen = PLAIN,
+) -> None:
+    """Write a release's entry for the registry of deployments, or say what in one does not add up."""
+    outputs = Outputs()
+    outputs.plan("--out", out, (".yaml", ".yml", ".json"))
+    asked = {"--facts": facts, "--ledger": ledger, "--delta": delta, "--certify": certify, "--out": out}
+    beside = [name for name, value in asked.items() if value]
+    if check is not None or template:
+        which = "--check" if check is not None else "--template"
+        beside += ["--template"] if check is not None and template else []
+        if beside:
+            raise InputError(f"{which} cannot be combined with {', '.join(beside)}")
+    if not releases and check is None:
+        raise InputError("registry needs a preset's name or a TOML file; `discreet presets` lists all names")
+    found = [console.read_release(one) for one in releases]
+
+    from discreet.answers.registry import entry_review_answer, registry_answer, template_answer
+    from discreet.interop import registry
+
+    if template:
+        screen.tell(template_answer(registry.facts_template(found)))
+        return
+    workers = console.jobs_or_cpus(jobs)
+    if check is not None:
+        entry = registry.read_entry(check)
+        with screen.progress("Comparing paths") as progress:
+            review = registry.review_entry(
+                entry, releases=found, where=str(check), jobs=workers, progress=progress
+            )
+        screen.tell(entry_review_answer(review))
+        if not review.adds_up:
+            raise SystemExit(1)
+        return
+    stated = registry.read_facts(facts) if facts is not None else {}
+    kept = None
+    if ledger is not None:
+        from discreet.release.ledger_file import ledger_in, read_ledger
+
+        kept = read_ledger(ledger_in(ledger))
+    with screen.progress("Comparing paths") as progress:
+        made = registry.registry_entry(
+            found,
+            facts=stated,
+            ledger=kept,
+            delta=console.read_deltas(delta or registry.DELTAS),
+            certify=certify,
+            jobs=workers,
+            progress=progress,
+        )
+    answer = registry_answer(made)
+    if out is not None:
+        from discreet.render.json import json_text
+
+        is_json = outputs.kind("--out") == "json"
+        outputs.write({"--out": json_text(made.entry) if is_json else str(answer.record["yaml"])})
+    screen.tell(answer)

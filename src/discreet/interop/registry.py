@@ -1,0 +1,520 @@
+"""Entries of the OpenDP registry of deployments: one made of a release, and one that exists recomputed.
+
+What a release, its account and its ledger know is filled in; the rest are facts that people state. An entry
+states nothing that was not computed or given, and its tier is the one whose fields are all there.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal
+
+from discreet.accounting.certificate import Certificate
+from discreet.accounting.comparisons.zcdp import ZCDP, TightZCDP
+from discreet.accounting.costs import PrivacyTable, privacy_table
+from discreet.budget.presets import read_text_file
+from discreet.budget.release import Release
+from discreet.budget.toml import hint, parse_toml
+from discreet.errors import DiscreetError, InputError
+from discreet.faces import Displayed
+from discreet.interop.registry_fields import (
+    LARGEST,
+    PARAMETERS,
+    RegistryField,
+    form_problems,
+    leaves,
+    needed_fields,
+    reached_tier,
+    registry_fields,
+)
+from discreet.noise import Noise
+from discreet.numbers import Exact, bound, brief, exact_text, fraction, shown
+from discreet.release.ledger import Ledger
+from discreet.release.spending import spent_epsilon
+
+DELTAS = ("1e-10", "1e-6")
+"""Deltas at which an entry states epsilon, unless others are named; the first is that of the parameters."""
+
+DIGITS = 6
+
+_SOURCES = "deployment.administrative.sources"
+_RHO = re.compile(r"\brho\b|ρ", re.IGNORECASE)
+_EPSILON = re.compile(r"\bepsilon\b|ε|ϵ|\bdelta\b|δ", re.IGNORECASE)
+_NUMBER = re.compile(r"(?<![\w.])\d{1,9}\.\d{1,15}(?![\w.]*\d)")
+_LABELLED = re.compile(r"(?:\brho\b|ρ)\W{0,12}(?:of|is|=|≈)?\W{0,4}(\d{1,9}\.\d{1,15})(?!\d)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryEntry(Displayed):
+    """An entry, the account that it states, the tier that it reaches, and what the next tier asks for."""
+
+    entry: Mapping[str, object]
+    table: PrivacyTable
+    tier: int
+    missing: tuple[RegistryField, ...]
+    certificates: tuple[Certificate, ...] = ()
+
+
+FindingKind = Literal["form", "variant", "tier", "parts", "releases", "implied", "exact"]
+
+
+@dataclass(frozen=True, slots=True)
+class EntryFinding:
+    """One thing that was recomputed: what is stated, what was found, its parts, and whether they agree."""
+
+    kind: FindingKind
+    agrees: bool
+    text: str = ""
+    stated: Fraction | None = None
+    found: Fraction | None = None
+    at: Fraction | None = None
+    parts: tuple[tuple[str, Fraction], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EntryReview(Displayed):
+    """What does, and what does not, add up in an entry."""
+
+    where: str
+    name: str
+    findings: tuple[EntryFinding, ...]
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether nothing is wrong."""
+        return all(one.agrees for one in self.findings)
+
+
+# -- making one --------------------------------------------------------------------------------------------
+
+
+def read_facts(path: str | Path) -> dict[str, object]:
+    """Return the facts of a TOML file, by their places; all that is wrong with them is said at once.
+
+    Places are those of an entry without "deployment": [basic] name, [deployment_model] actors, and so on.
+    """
+    text, where = read_text_file(path, "file of facts")
+    known, facts, problems = registry_fields(), {}, []
+    short = {place.removeprefix("deployment."): one for place, one in known.items()}
+    for place, value in leaves(parse_toml(text, where)):
+        one = known.get(place) or short.get(place)
+        if one is None:
+            problems.append(f"{place} is not a field of an entry{hint(place, short)}")
+        elif one.ours == "always":
+            problems.append(f"{place} is computed from the release; leave it out")
+        elif value != "" and (problem := one.problem(value)):
+            problems.append(problem)
+        elif value != "":  # an empty text is a question that nobody has answered yet
+            facts[one.place] = value.isoformat() if isinstance(value, date) else value
+    if problems:
+        problems += [f"{_short_place(one)} is missing: {one.asks}" for one in _lacking(facts)]
+        raise InputError(f"{'; '.join(problems)} ({where})")
+    return facts
+
+
+def _lacking(facts: Mapping[str, object]) -> list[RegistryField]:
+    """Facts without which no entry is valid, and which no release has."""
+    return [one for one in needed_fields(facts) if not one.ours and one.place not in facts]
+
+
+def _short_place(one: RegistryField) -> str:
+    """Where a fact stands in a file of facts."""
+    return one.place.removeprefix("deployment.")
+
+
+def facts_template(releases: Sequence[Release]) -> str:
+    """Return a file of facts to fill in: every question that a release does not answer, with its choices."""
+    lines = [
+        f"# Facts for the registry's entry of {', '.join(one.name for one in releases)}",
+        "# What stays empty is left out of the entry.",
+    ]
+    section = ""
+    for one in registry_fields().values():
+        if one.ours in ("always", "default"):
+            continue
+        *parents, key = one.place.removeprefix("deployment.").split(".")
+        if parents and parents[-1] != section:
+            section = parents[-1]
+            lines += ["", f"[{section}]"]
+        tier = "needed" if one.needed else f"tier {one.tier}" if one.tier and not one.optional else "optional"
+        more = " (follows what the release says)" if one.ours == "text" else ""
+        lines.append(f"# {tier}: {one.asks}{more}")
+        lines += [f"#   one of {', '.join(one.choices)}"] if one.choices else []
+        lines.append(f'{key} = ""')
+    return "\n".join(lines) + "\n"
+
+
+def registry_entry(
+    releases: Sequence[Release],
+    *,
+    facts: Mapping[str, object] | None = None,
+    ledger: Ledger | None = None,
+    delta: Sequence[Exact] = DELTAS,
+    certify: bool = False,
+    jobs: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> RegistryEntry:
+    """Return the registry's entry of a release, or of several together, with the facts that are stated.
+
+    `facts` are what `read_facts` returns. A ledger says how many runs there were, what was published without
+    noise and which program drew the noise. With `certify`, each epsilon is proved, and its certificate named.
+    """
+    stated = dict(facts or {})
+    sources = " ".join(source for one in releases for source in one.sources)
+    if lacking := _lacking(stated | ({_SOURCES: sources} if sources else {})):
+        asked = "; ".join(f"{_short_place(one)}, {one.asks}" for one in lacking)
+        raise InputError(
+            f"an entry needs facts that no release has: {asked}; `discreet registry RELEASE --template` "
+            "writes a file of them to fill in, and --facts reads it"
+        )
+    deltas = list(dict.fromkeys(fraction(one, name="delta") for one in delta)) or [Fraction(DELTAS[0])]
+    table = privacy_table(releases, delta=deltas, certify=certify, jobs=jobs, progress=progress)
+    certificates = tuple(
+        Certificate.from_account(table.account, releases, "epsilon", at, row.certified, worst=row.worst)
+        for at, row in zip(deltas, table.by_delta, strict=True)
+        if row.certified is not None
+    )
+    computed = _computed(releases, table, deltas, certificates) | ({_SOURCES: sources} if sources else {})
+    for place, text in (_of_ledger(ledger, table) if ledger else {}).items():
+        computed[place] = f"{computed[place]} {text}" if place in computed else text
+    found: dict[str, object] = {}
+    for place, one in registry_fields().items():
+        own, given = computed.get(place), stated.get(place)
+        if own is not None and given is not None and one.ours == "text":
+            found[place] = f"{own} {given}"
+        elif given is not None or own is not None:
+            found[place] = own if given is None else given
+    tier, missing = reached_tier(found)
+    found["tier"] = tier
+    entry: dict[str, Any] = {}
+    for place in registry_fields():
+        if place in found:
+            *parents, key = place.split(".")
+            inner = entry
+            for parent in parents:
+                inner = inner.setdefault(parent, {})
+            inner[key] = found[place]
+    if problems := form_problems(entry):
+        raise InputError("; ".join(problems))
+    return RegistryEntry(entry, table, tier, tuple(missing), certificates)
+
+
+def _computed(
+    releases: Sequence[Release],
+    table: PrivacyTable,
+    deltas: Sequence[Fraction],
+    certificates: Sequence[Certificate],
+) -> dict[str, object]:
+    """What releases and their account say, by the places of an entry."""
+    account, first = table.account, releases[0]
+    events = [row.event for release in releases for row in release.variance_table()]
+    is_pure = not any(event.is_gaussian for event in events)
+    pure = sum((spent_epsilon(one, account.neighbours) or Fraction(0) for one in releases), Fraction(0))
+    kind = account.claim.kind.label
+    parts = [f"Rho ({kind}) is {_with_decimal(account.rho)}."]
+    if is_pure:
+        parts = [f"With delta 0, epsilon is {_with_decimal(pure)}."]
+    said = [
+        f"{_up(row.epsilon, row.accuracy)} at delta {exact_text(at)} (by zCDP's conversion of rho alone "
+        f"{_up(row.zcdp)})"
+        for at, row in zip(deltas, table.by_delta, strict=True)
+    ]
+    parts.append(f"Epsilon ({kind}), rounded up, is {'; '.join(said)}.")
+    parts += account.claim.reasons
+    parts += [
+        f"Proved: {one.says} Certificate {one.document()['digest']}, which discreet verify checks."
+        for one in certificates
+    ]
+    parameters: dict[str, object]
+    if is_pure:
+        parameters = {"epsilon": float(bound(pure, digits=DIGITS))}
+    else:
+        row = table.by_delta[0]
+        parameters = {"epsilon": float(_up(row.epsilon, row.accuracy)), "delta": float(deltas[0])}
+        parameters["rho"] = float(bound(account.rho, digits=DIGITS))
+    levels = sum(len(one.levels) for one in releases)
+    queries = sum(len(level.queries) for one in releases for level in one.levels)
+    slug = re.sub(r"[^a-z0-9]+", "-", "-".join(one.name for one in releases).lower()).strip("-")
+    which = "pairs of paths" if account.neighbours == "bounded" else "paths"
+    whom = f"{'an' if first.unit[0] in 'aeiou' else 'a'} {first.unit}"
+    return {
+        "url_slug": slug or "entry",
+        "status": "Draft",
+        "deployment.basic.name": "; ".join(one.title or one.name for one in releases),
+        "deployment.basic.data_product_type": "Summary statistics",
+        "deployment.dp_variant.variant_name": "Pure DP" if is_pure else "Zero-concentrated DP",
+        "deployment.privacy_loss.privacy_unit": f"One record of {whom}",
+        "deployment.privacy_loss.privacy_unit_details": _adjacent(first.unit, account.neighbours),
+        **{f"{PARAMETERS}{name}": value for name, value in parameters.items()},
+        "deployment.privacy_loss.privacy_parameters_details": " ".join(parts),
+        "deployment.deployment_model.model_name": "Central",
+        "deployment.accounting.composition": (
+            "Sequential composition, computed from the distribution of the privacy loss: the losses of all "
+            "noisy answers that a record changes are added as random variables, not by their parameters."
+            + (
+                f" The worst of all {account.pairs:,} {which} of records is stated."
+                if account.pairs > 1
+                else ""
+            )
+        ),
+        "deployment.implementation.mechanisms": (
+            f"{_laws(events)}, for {queries:,} {'query' if queries == 1 else 'queries'} in all at {levels:,} "
+            f"{'level' if levels == 1 else 'levels'}. The noise is a whole number."
+        ),
+    }
+
+
+def _adjacent(unit: str, neighbours: str) -> str:
+    if neighbours == "bounded":
+        return (
+            f"Two data sets are adjacent if one is the other with the record of one {unit} replaced by any "
+            "record of the data domain (bounded neighbours). The number of records is not protected."
+        )
+    return (
+        f"Two data sets are adjacent if one is the other with the record of one {unit} added or removed "
+        "(unbounded neighbours)."
+    )
+
+
+def _of_ledger(ledger: Ledger, table: PrivacyTable) -> dict[str, str]:
+    """What a ledger of runs says, by the places of an entry."""
+    unit = table.account.unit
+    runs = [entry for entry in ledger.runs(unit) if entry.counted]
+    if not runs:
+        raise InputError(f"the ledger has no run about one {unit} that counts; a rehearsal is no release")
+    spent = ledger.spent(unit, table.account.neighbours)
+    if spent != table.account.rho:
+        raise InputError(
+            f"the ledger's runs about one {unit} have spent rho {shown(spent)}, and the release costs "
+            f"{shown(table.account.rho)}; to register all that was spent, give the ledger for the release"
+        )
+    held = sorted({f"{query} of {level}" for entry in runs for level, query in entry.exact})
+    programs = sorted({f"discreet {entry.version}" for entry in runs})
+    most = max(entry.at_most for entry in runs)
+    several = f"One {unit} has up to {most:,} records, which are protected together."
+    return {
+        **({"deployment.privacy_loss.privacy_unit_details": several} if most > 1 else {}),
+        "deployment.dp_variant.unprotected_quantities": (
+            f"Published without noise: {', '.join(held)}."
+            if held
+            else "None: the ledger names no invariants."
+        ),
+        "deployment.deployment_model.release_type": "One release" if len(runs) == 1 else "Many releases",
+        "deployment.deployment_model.release_type_details": (
+            f"The ledger has {len(runs):,} {'run' if len(runs) == 1 else 'runs'} so far, the first of "
+            f"{runs[0].time[:10]}; later ones on the same data are added to it."
+        ),
+        "deployment.implementation.mechanisms": (
+            f"The noise was drawn by {' and '.join(programs)}: exact samplers of whole numbers, with random "
+            "bits of the operating system."
+        ),
+    }
+
+
+def _up(value: float, doubt: float = 0.0) -> str:
+    return bound(Fraction(value) + Fraction(doubt), digits=DIGITS)
+
+
+def _laws(events: Sequence[Noise]) -> str:
+    """The laws of noise, and their smallest and largest parameters."""
+    said = []
+    for family in sorted({event.FAMILY for event in events}):
+        of_family = [event for event in events if family == event.FAMILY]
+        sizes = sorted(event.size for event in of_family)
+        ends = list(dict.fromkeys(brief(size, 4) for size in (sizes[0], sizes[-1])))
+        said.append(f"{family} noise of {of_family[0].PARAMETER} {' to '.join(ends)}")
+    text = " and ".join(said)
+    return f"{text[0].upper()}{text[1:]}"
+
+
+def _with_decimal(value: Fraction) -> str:
+    short = bound(value, digits=DIGITS)
+    exact = Fraction(short) == value
+    return short if exact else f"{value}, at most {short}"
+
+
+# -- checking one ------------------------------------------------------------------------------------------
+
+
+def read_entry(path: str | Path) -> dict[str, object]:
+    """Return an entry as it stands in a YAML or JSON file."""
+    text, where = read_text_file(path, "entry")
+    if Path(path).suffix.lower() == ".json":
+        try:
+            data = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{where} is not JSON: {error}") from None
+    else:
+        try:
+            import yaml
+        except ImportError:
+            raise DiscreetError(
+                f"{where} is YAML, and PyYAML is not installed: pip install 'discreet[registry]', or give "
+                "the entry as a .json file"
+            ) from None
+        try:
+            # an alias can make a small file huge, or endless, and no entry needs one
+            if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
+                raise InputError(f"{where} has an alias (*name), which no entry needs; write the value out")
+            data = yaml.safe_load(text)
+        except InputError:
+            raise
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
+            raise InputError(f"{where} is not YAML: {' '.join(str(error).split())[:300]}") from None
+    if not isinstance(data, dict):
+        raise InputError(
+            f"{where} holds a {type(data).__name__}; an entry is a mapping with url_slug, status, "
+            "tier and deployment"
+        )
+    return data
+
+
+def review_entry(
+    entry: Mapping[str, object],
+    *,
+    releases: Sequence[Release] = (),
+    where: str = "the entry",
+    jobs: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> EntryReview:
+    """Recompute an entry: its form, its parameters against each other, and against releases if there are any.
+
+    A number that was rounded agrees with what it may have been rounded from.
+    """
+    found = dict(leaves(entry))
+    findings = [EntryFinding("form", False, text) for text in form_problems(entry)]
+    numbers = {name: _number(found.get(f"{PARAMETERS}{name}")) for name in ("epsilon", "delta", "rho")}
+    epsilon, delta, rho = numbers["epsilon"], numbers["delta"], numbers["rho"]
+    for name, number in numbers.items():
+        if number is not None and number[0] < 0:
+            findings.append(EntryFinding("form", False, f"{PARAMETERS}{name} is below zero"))
+    findings += _variant(str(found.get("deployment.dp_variant.variant_name", "")), epsilon, delta, rho)
+    tier, missing = reached_tier(found)
+    stated = found.get("tier")
+    if isinstance(stated, int) and stated > tier:
+        findings.append(
+            EntryFinding(
+                "tier", True, ", ".join(one.place for one in missing), Fraction(stated), Fraction(tier)
+            )
+        )
+    if rho is not None:
+        texts = [str(v) for place, v in found.items() if isinstance(v, str) and "privacy_loss" in place]
+        parts = [one for text in texts for one in rho_parts(text) if Fraction(one) != rho[0]]
+        # a number that is named twice may be one part or two
+        either = [_sum_agrees(some, rho) for some in (parts, list(dict.fromkeys(parts)))]
+        if len(set(parts)) > 1:
+            named = tuple((one, Fraction(one)) for one in dict.fromkeys(parts))
+            total = sum((value for _, value in named), Fraction(0))
+            findings.append(EntryFinding("parts", any(either), "", rho[0], total, None, named))
+    spent = [(one.name, account_rho) for one in releases if (account_rho := _rho_of(one)) is not None]
+    if rho is not None and spent:
+        total = sum((value for _, value in spent), Fraction(0))
+        findings.append(
+            EntryFinding("releases", abs(total - rho[0]) <= rho[1], "", rho[0], total, None, tuple(spent))
+        )
+    if epsilon is not None and delta is not None and 1e-300 < delta[0] < 1:
+        if rho is not None and rho[0] > 0:
+            tight = Fraction(TightZCDP.from_rho(rho[0]).epsilon(delta=float(delta[0])))
+            usual = Fraction(ZCDP.from_rho(rho[0]).epsilon(delta=float(delta[0])))
+            is_enough = epsilon[0] + epsilon[1] >= tight
+            findings.append(
+                EntryFinding(
+                    "implied",
+                    is_enough or len(releases) == 1,
+                    "",
+                    epsilon[0],
+                    usual,
+                    delta[0],
+                    (("tight", tight),),
+                )
+            )
+        if len(releases) == 1:
+            table = privacy_table(releases, delta=[delta[0]], jobs=jobs, progress=progress)
+            exact = Fraction(table.by_delta[0].epsilon)
+            findings.append(
+                EntryFinding(
+                    "exact",
+                    epsilon[0] + epsilon[1] >= exact,
+                    table.account.claim.kind.label,
+                    epsilon[0],
+                    exact,
+                    delta[0],
+                )
+            )
+    name = str(found.get("deployment.basic.name", where))
+    return EntryReview(where, name, tuple(findings))
+
+
+def _sum_agrees(parts: Sequence[str], rho: Stated) -> bool:
+    """Whether decimals add up to a number, as far as their last digits can tell."""
+    room = rho[1] + sum((_rounding(one) for one in parts), Fraction(0))
+    return abs(sum((Fraction(one) for one in parts), Fraction(0)) - rho[0]) <= room
+
+
+def rho_parts(text: str) -> list[str]:
+    """Return the decimals that a text states as rhos.
+
+    >>> rho_parts("The total rho is the sum of 4.96 for persons and 7.70 for units. Epsilon is 52.83.")
+    ['4.96', '7.70']
+    >>> rho_parts("Persons: rho = 4.96, epsilon = 26.34; units: rho = 7.70, epsilon = 34.33.")
+    ['4.96', '7.70']
+    """
+    found: list[str] = []
+    for part in re.split(r"(?<=[.;])\s+", text):
+        if _RHO.search(part):
+            found += _LABELLED.findall(part) if _EPSILON.search(part) else _NUMBER.findall(part)
+    return found
+
+
+def _variant(
+    name: str, epsilon: Stated | None, delta: Stated | None, rho: Stated | None
+) -> list[EntryFinding]:
+    """Whether the parameters are those of the variant."""
+    wants = {"Pure DP": {"epsilon"}, "Approximate DP": {"epsilon", "delta"}, "Zero-concentrated DP": {"rho"}}
+    given = {key for key, one in (("epsilon", epsilon), ("delta", delta), ("rho", rho)) if one is not None}
+    if name not in wants:
+        return []
+    missing = ", ".join(sorted(wants[name] - given))
+    found = [EntryFinding("variant", False, f"{name} has {missing}, which is not stated")] if missing else []
+    if name == "Pure DP" and delta is not None and delta[0] > 0:
+        found.append(EntryFinding("variant", False, "Pure DP has no delta, and one is stated"))
+    return found
+
+
+Stated = tuple[Fraction, Fraction]
+"""A number, and half a unit of its last digit."""
+
+
+def _number(value: object) -> Stated | None:
+    """A stated number as it prints; None if it is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    text = str(value).strip()
+    try:
+        number = fraction(text)
+    except InputError:
+        return None
+    return (number, _rounding(text)) if abs(number) < LARGEST else None
+
+
+def _rounding(text: str) -> Fraction:
+    """Half a unit of the last digit of a decimal."""
+    try:
+        exponent = Decimal(text).as_tuple().exponent
+    except ArithmeticError:
+        return Fraction(0)
+    return Fraction(10) ** int(exponent) / 2 if isinstance(exponent, int) else Fraction(0)
+
+
+def _rho_of(release: Release) -> Fraction | None:
+    """What a release spends by zCDP's count: as it states, or as its levels add up to."""
+    from discreet.accounting.overall import account
+
+    return release.rho if release.rho is not None else account(release).rho

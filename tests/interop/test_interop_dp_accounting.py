@@ -1,0 +1,190 @@
+"""dp-accounting's events and distributions; those that need the package are skipped without it.
+
+`make test-interop` runs all of them.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from discreet import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    GaussianDP,
+    InputError,
+    PrivacyLoss,
+    TightZCDP,
+    compose,
+)
+from discreet.interop.dp_accounting import from_dp_event, loss_grid, to_pld
+from discreet.noise import Noise
+
+COMPOSITIONS: dict[str, list[Noise]] = {
+    "a lattice of Gaussians": [DiscreteGaussian(5, times=10)],
+    "hardly any noise": [DiscreteGaussian("1/10")],
+    "much noise": [DiscreteGaussian(1000)],
+    "pure": [DiscreteLaplace(2, times=3)],
+    "two scales": [DiscreteLaplace(5), DiscreteLaplace(3, sensitivity=2)],
+    "a mixture": [DiscreteGaussian("1.828"), DiscreteGaussian("4.02"), DiscreteLaplace("7/3", times=2)],
+}
+
+
+def delta_of(points: tuple[int, np.ndarray, float], interval: float, epsilon: float) -> float:
+    """The delta of a distribution on a grid, from its definition."""
+    first, probabilities, infinite = points
+    losses = interval * np.arange(first, first + len(probabilities))
+    above = losses > epsilon
+    return infinite + math.fsum(probabilities[above] * -np.expm1(epsilon - losses[above]))
+
+
+@pytest.mark.parametrize("name", ["a lattice of Gaussians", "pure", "two scales", "much noise"])
+def test_the_grid_is_on_the_safe_side_and_within_a_step(name: str) -> None:
+    loss, interval = compose(COMPOSITIONS[name]), 0.01
+    points = loss_grid(loss, interval, Fraction(1, 10**10))
+    assert math.isclose(points[1].sum() + points[2], 1.0, abs_tol=1e-12)
+    assert points[1].min() >= 0.0
+    for epsilon in (-0.5, 0.0, 0.013, 0.2, 1 / 3, 0.7, 1.5, 4.0):
+        ours = loss.delta(epsilon=Fraction(repr(epsilon)))
+        assert delta_of(points, interval, epsilon) >= ours
+        # a step further down the exact curve
+        least = loss.delta(epsilon=Fraction(repr(epsilon)) - Fraction(101, 10_000))
+        assert delta_of(points, interval, epsilon) <= least + 1e-15
+
+
+def test_a_grid_that_rounded_down_would_be_found() -> None:
+    loss, interval = compose(COMPOSITIONS["a lattice of Gaussians"]), 0.01
+    first, probabilities, infinite = loss_grid(loss, interval, Fraction(1, 10**10))
+    lower = (first - 1, probabilities, infinite)
+    assert delta_of(lower, interval, 1.0) < loss.delta(epsilon=1)
+
+
+def test_what_cannot_become_a_distribution_is_refused() -> None:
+    pytest.importorskip("dp_accounting", reason="dp-accounting is not installed")
+    loss = compose([DiscreteGaussian(5)])
+    with pytest.raises(InputError, match="interval is 1; it must lie between"):
+        to_pld(loss, interval=1)
+    with pytest.raises(InputError, match="loss is a list; it must be one PrivacyLoss"):
+        to_pld([loss])  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="take a larger interval"):
+        to_pld(loss, interval=1e-7)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMPOSITIONS)
+def test_epsilons_of_the_package_are_never_below_ours_and_within_its_step(name: str) -> None:
+    pytest.importorskip("dp_accounting", reason="dp-accounting is not installed")
+    loss = compose(COMPOSITIONS[name])
+    pld = to_pld(loss)
+    for delta in ("0.1", "1e-3", "1e-6", "1e-9", "1e-10"):
+        ours = max(float(loss.epsilon(delta=delta)), 0.0)
+        theirs = pld.get_epsilon_for_delta(float(delta))
+        assert ours <= theirs <= ours + 1e-4
+
+
+def test_it_composes_with_distributions_of_the_package() -> None:
+    pytest.importorskip("dp_accounting", reason="dp-accounting is not installed")
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    ours = to_pld(compose([DiscreteLaplace(2)]))
+    theirs = pld.from_discrete_laplace_mechanism(0.5)
+    both = ours.compose(theirs)
+    exact = compose([DiscreteLaplace(2, times=2)])
+    for delta in ("1e-2", "1e-5"):
+        value = float(exact.epsilon(delta=delta))
+        assert value - 1e-9 <= both.get_epsilon_for_delta(float(delta)) <= value + 3e-4
+
+
+@pytest.mark.slow
+def test_the_package_agrees_on_discrete_gaussians() -> None:
+    """from_discrete_gaussian_mechanism, composed by itself: an independent engine."""
+    pytest.importorskip("dp_accounting", reason="dp-accounting is not installed")
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    theirs = pld.from_discrete_gaussian_mechanism(5**0.5, value_discretization_interval=1e-4)
+    loss = compose([DiscreteGaussian(5, times=10)])
+    value = theirs.self_compose(10).get_epsilon_for_delta(1e-8)
+    assert abs(value - to_pld(loss).get_epsilon_for_delta(1e-8)) < 2e-3
+
+
+def events() -> Any:
+    return pytest.importorskip("dp_accounting", reason="dp-accounting is not installed").dp_event
+
+
+def test_discrete_laplace_events_are_accounted_for_exactly() -> None:
+    de = events()
+    one = de.DiscreteLaplaceDpEvent(noise_parameter=0.1, sensitivity=2)
+    tree = de.ComposedDpEvent([de.NoOpDpEvent(), de.SelfComposedDpEvent(one, 3), one])
+    found = from_dp_event(tree)
+    assert isinstance(found, PrivacyLoss)
+    assert found.events == (DiscreteLaplace(10, sensitivity=2, times=4),)
+    from dp_accounting.pld import pld_privacy_accountant
+
+    accountant = pld_privacy_accountant.PLDAccountant()
+    accountant.compose(tree)
+    ours = float(found.epsilon(delta="1e-6"))
+    assert ours <= accountant.get_epsilon(1e-6) <= ours + 1e-3
+
+
+def test_gaussian_events_are_accounted_for_exactly() -> None:
+    de = events()
+    tree = de.ComposedDpEvent([de.SelfComposedDpEvent(de.GaussianDpEvent(4.0), 16), de.GaussianDpEvent(1.0)])
+    found = from_dp_event(tree)
+    assert isinstance(found, GaussianDP)
+    assert math.isclose(found.mu, math.sqrt(2))  # 16/16 + 1
+    from dp_accounting.pld import pld_privacy_accountant
+
+    accountant = pld_privacy_accountant.PLDAccountant()
+    accountant.compose(tree)
+    assert found.epsilon(delta=1e-6) <= accountant.get_epsilon(1e-6) <= found.epsilon(delta=1e-6) + 1e-3
+
+
+def test_with_rho_alone_the_sum_of_rhos_is_what_is_known() -> None:
+    de = events()
+    tree = de.ComposedDpEvent(
+        [
+            de.ZCDpEvent(0.5),
+            de.GaussianDpEvent(1.0),
+            de.DiscreteLaplaceDpEvent(noise_parameter=1.0, sensitivity=1),
+        ]
+    )
+    found = from_dp_event(tree)
+    assert isinstance(found, TightZCDP)
+    assert found.rho == Fraction(3, 2)
+
+
+def test_no_events_cost_nothing() -> None:
+    de = events()
+    found = from_dp_event(de.SelfComposedDpEvent(de.NoOpDpEvent(), 5))
+    assert isinstance(found, PrivacyLoss)
+    assert found.delta(epsilon=0) == 0.0
+    assert to_pld(found).get_epsilon_for_delta(1e-9) == 0.0
+
+
+def test_all_that_is_not_covered_is_named_at_once() -> None:
+    de = events()
+    tree = de.ComposedDpEvent(
+        [
+            de.LaplaceDpEvent(1.0),
+            de.PoissonSampledDpEvent(0.1, de.GaussianDpEvent(1.0)),
+            de.SelfComposedDpEvent(de.NonPrivateDpEvent(), 2),
+            de.GaussianDpEvent(0.0),
+            de.ZCDpEvent(0.5, 0.1),
+        ]
+    )
+    with pytest.raises(InputError) as raised:
+        from_dp_event(tree)
+    said = str(raised.value)
+    assert "event.events[0] is a LaplaceDpEvent" in said
+    assert "event.events[1] is a PoissonSampledDpEvent" in said
+    assert "event.events[2].event is a NonPrivateDpEvent" in said
+    assert "event.events[3].noise_multiplier is 0.0" in said
+    assert "event.events[4] is a ZCDpEvent" in said
+    with pytest.raises(InputError, match="mixes discrete and continuous noise"):
+        from_dp_event(de.ComposedDpEvent([de.GaussianDpEvent(1.0), de.DiscreteLaplaceDpEvent(1.0, 1)]))
+    with pytest.raises(InputError, match="event is a float; it must be a DpEvent"):
+        from_dp_event(1.0)

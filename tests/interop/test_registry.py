@@ -1,0 +1,349 @@
+"""Entries of the registry of deployments: made of releases, checked, and what is said of wrong ones."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from discreet import DiscreetError, InputError, Level, Query, Release, account
+from discreet.answers import describe
+from discreet.cli import run
+from discreet.interop.registry import (
+    facts_template,
+    read_entry,
+    read_facts,
+    registry_entry,
+    review_entry,
+)
+from discreet.interop.registry_fields import form_problems, leaves, registry_fields
+from discreet.interop.yaml_text import yaml_of
+
+BASIC = {
+    "deployment.basic.data_curators": ["An office"],
+    "deployment.basic.intended_use": "Planning",
+    "deployment.basic.data_product_region": "Here",
+    "deployment.basic.description": "Counts",
+    "deployment.basic.publication_date": "2026-01-31",
+}
+
+
+def small(**kinds: object) -> Release:
+    queries = [
+        Query(name="total", **(kinds or {"variance": 5})),
+        Query(name="sex", **(kinds or {"variance": 5})),
+    ]
+    return Release(name="Small one", neighbours="unbounded", levels=[Level(name="State", queries=queries)])
+
+
+def full() -> dict[str, object]:
+    """Facts that fill every field that people may state."""
+    values = {"text": "said.", "texts": ["A", "B"], "date": "2026-01-31"}
+    return {
+        place: one.choices[0] if one.choices else values[one.kind]
+        for place, one in registry_fields().items()
+        if one.ours != "always"
+    }
+
+
+def test_an_entry_states_the_account() -> None:
+    made = registry_entry([small()], facts=BASIC, delta=["1e-6", "1e-9"])
+    entry = dict(leaves(made.entry))
+    exact = account(small()).epsilon(delta=Fraction(1, 10**6))
+    stated = entry["deployment.privacy_loss.privacy_parameters.epsilon"]
+    assert isinstance(stated, float)
+    assert exact <= stated < exact * 1.00001  # rounded up to six digits
+    assert entry["deployment.privacy_loss.privacy_parameters.rho"] == 0.2  # 2 / (2 * 5)
+    assert entry["deployment.privacy_loss.privacy_parameters.delta"] == 1e-6
+    assert entry["deployment.dp_variant.variant_name"] == "Zero-concentrated DP"
+    assert "added or removed" in str(entry["deployment.privacy_loss.privacy_unit_details"])
+    assert "at delta 1e-9" in str(entry["deployment.privacy_loss.privacy_parameters_details"])
+    assert (entry["url_slug"], made.tier) == ("small-one", 1)
+    assert form_problems(made.entry) == []
+
+
+def test_what_is_no_bound_is_said_loudly() -> None:
+    level = Level(name="State", queries=[Query(name="total", variance=5)])
+    part = Release(
+        name="p", neighbours="unbounded", levels=[level], kind="model", reason="A part is left out."
+    )
+    answer = describe(registry_entry([part], facts=BASIC))
+    assert any(one.loud and "not a bound" in one.text for one in answer.cautions)
+    assert "A part is left out." in str(answer.objects["yaml"])
+
+
+def test_pure_noise_has_a_pure_epsilon_and_no_delta() -> None:
+    entry = dict(leaves(registry_entry([small(scale=4)], facts=BASIC).entry))
+    assert entry["deployment.dp_variant.variant_name"] == "Pure DP"
+    assert entry["deployment.privacy_loss.privacy_parameters.epsilon"] == 0.5
+    assert "deployment.privacy_loss.privacy_parameters.delta" not in entry
+
+
+def test_with_all_facts_it_reaches_tier_3_and_each_missing_one_is_named() -> None:
+    facts = full()
+    made = registry_entry([small()], facts=facts)
+    assert (made.tier, made.missing) == (3, ())
+    assert form_problems(made.entry) == []
+    # what is stated follows what was computed, and replaces a default
+    entry = dict(leaves(made.entry))
+    assert str(entry["deployment.accounting.composition"]).endswith("parameters. said.")
+    assert entry["deployment.deployment_model.model_name"] == "Local"
+    del facts["deployment.implementation.justification"]
+    less = registry_entry([small()], facts=facts)
+    assert (less.tier, [one.place for one in less.missing]) == (
+        2,
+        ["deployment.implementation.justification"],
+    )
+
+
+def test_proofs_and_their_certificates_are_named() -> None:
+    made = registry_entry([small()], facts=BASIC, delta=["1e-6"], certify=True)
+    (certificate,) = made.certificates
+    details = str(dict(leaves(made.entry))["deployment.privacy_loss.privacy_parameters_details"])
+    assert str(certificate.document()["digest"]) in details
+    assert certificate.says in details
+
+
+def test_facts_are_checked_all_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "facts.toml"
+    file.write_text(
+        'tier = 3\n[basic]\ndata_curators = "one"\npublication_date = "May 2023"\nnam = "x"\n'
+        '[deployment_model]\naccess_type = "interactiv"\n[privacy_loss.privacy_parameters]\nepsilon = 1\n'
+    )
+    with pytest.raises(InputError) as raised:
+        read_facts(file)
+    said = str(raised.value)
+    for part in (
+        "tier is computed from the release",
+        "data_curators is 'one'; it must be a list of texts",
+        "publication_date is 'May 2023'; it must be a day as YYYY-MM-DD",
+        "basic.nam is not a field of an entry",
+        "access_type is 'interactiv'; it must be one of Interactive, Non-interactive",
+        "epsilon is computed from the release",
+        "basic.intended_use is missing: what it is for",
+        "facts.toml",
+    ):
+        assert part in said
+    with pytest.raises(InputError, match=r"basic\.data_curators, who publishes it.*basic\.publication_date"):
+        registry_entry([small()])
+
+
+def test_a_release_with_sources_needs_an_author_of_the_entry() -> None:
+    """The schema asks for registry_authors wherever there is an administrative section."""
+    from dataclasses import replace
+
+    sourced = replace(small(), sources=("A paper.",))
+    with pytest.raises(InputError, match=r"administrative\.registry_authors, who wrote this entry"):
+        registry_entry([sourced], facts=BASIC)
+    made = registry_entry([sourced], facts={**BASIC, "deployment.administrative.registry_authors": ["A"]})
+    assert dict(leaves(made.entry))["deployment.administrative.sources"] == "A paper."
+
+
+def test_facts_from_python_are_checked_too() -> None:
+    with pytest.raises(InputError, match=r"deployment\.basic\.description is 5; it must be a text"):
+        registry_entry([small()], facts={**BASIC, "deployment.basic.description": 5})
+
+
+def test_the_template_asks_for_all_that_is_missing(tmp_path: Path) -> None:
+    file = tmp_path / "facts.toml"
+    file.write_text(facts_template([small()]))
+    assert read_facts(file) == {}
+    for line in ("data_curators", "actors", "post_processing", "justification", "registry_authors"):
+        assert f'{line} = ""' in file.read_text()
+
+
+def test_yaml_is_read_back_as_it_was_written() -> None:
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
+    long = "words: of # a - text, 'quoted' \"twice\" " * 5
+    entry = {
+        "a": {"long": long.strip(), "odd": "  two\nlines\u2028\x7f ", "word": "yes", "date": "2026-01-31"},
+        "numbers": {"delta": 1e-10, "tiny": 2.5e-20, "one": 1.0, "tier": 3},
+        "list": ["a: b", "- c", "é"],
+        "end": "x" * 200,
+    }
+    assert yaml.safe_load(yaml_of(entry)) == entry
+    made = registry_entry([small()], facts=full())
+    assert yaml.safe_load(yaml_of(made.entry)) == made.entry
+
+
+# -- checking ----------------------------------------------------------------------------------------------
+
+
+def census(rho: float, details: str) -> dict[str, object]:
+    """The 2020 DHC as an entry has it; 4.96 (persons) and 7.70 (units) are the Bureau's published rhos."""
+    entry = dict(registry_entry([small()], facts=BASIC).entry)
+    deployment = dict(entry["deployment"])  # type: ignore[call-overload]
+    loss = {
+        "privacy_unit": "person",
+        "privacy_parameters": {"rho": rho},
+        "privacy_parameters_details": details,
+    }
+    return {**entry, "deployment": {**deployment, "privacy_loss": loss}}
+
+
+PARTS = "The person file has rho 4.96 and the housing unit file 7.70."
+
+
+def test_parts_that_do_not_add_up_are_found() -> None:
+    found = review_entry(census(15.29, PARTS))
+    (wrong,) = [one for one in found.findings if not one.agrees]
+    assert (wrong.kind, wrong.stated, wrong.found) == ("parts", Fraction("15.29"), Fraction("12.66"))
+    assert "The entry states 2.63 more than that." in str(describe(found).objects)
+    assert review_entry(census(12.66, PARTS)).adds_up
+    assert review_entry(census(12.665, PARTS)).adds_up  # as far as digits that were rounded can tell
+    assert not review_entry(census(12.68, PARTS)).adds_up
+    # a part that is named twice is one part, or two of the same size
+    twice = f"{PARTS} Of the person file, rho 4.96 is all."
+    assert review_entry(census(12.66, twice)).adds_up
+    assert review_entry(census(17.62, twice)).adds_up
+    assert not review_entry(census(15.29, twice)).adds_up
+
+
+def test_releases_that_spend_something_else_are_found() -> None:
+    from discreet import load
+
+    both = [load("dhc-2020-persons"), load("dhc-2020-units")]
+    found = review_entry(census(15.29, "Three products."), releases=both)
+    (wrong,) = [one for one in found.findings if not one.agrees]
+    assert (wrong.kind, wrong.found) == ("releases", Fraction(24811, 5000) + Fraction(15401, 2000))
+    four = [*both, load("pl94-2020-persons"), load("pl94-2020-units")]
+    assert review_entry(census(15.29, "Three products."), releases=four).adds_up  # 15.2939
+
+
+def test_an_own_entry_adds_up_and_a_changed_epsilon_does_not() -> None:
+    made = registry_entry([small()], facts=BASIC, delta=["1e-6"])
+    assert review_entry(made.entry, releases=[small()]).adds_up
+    text = yaml_of(made.entry)
+    stated = made.entry["deployment"]["privacy_loss"]["privacy_parameters"]["epsilon"]  # type: ignore[index]
+    changed = json.loads(json.dumps(made.entry).replace(f"{stated}", f"{stated * 0.9}"))
+    assert text
+    found = review_entry(changed, releases=[small()])
+    assert [one.kind for one in found.findings if not one.agrees] == ["exact"]
+    # without the release, rho alone does not prove what is smaller than its tight conversion
+    alone = review_entry(changed)
+    assert [one.kind for one in alone.findings if not one.agrees] == ["implied"]
+
+
+def test_the_form_and_the_variant_are_checked() -> None:
+    entry = json.loads(json.dumps(registry_entry([small()], facts=BASIC).entry))
+    entry["tier"], entry["extra"] = 4, 1
+    entry["deployment"]["dp_variant"]["variant_name"] = "Pure DP"
+    del entry["deployment"]["basic"]["description"]
+    said = [one.text for one in review_entry(entry).findings if not one.agrees]
+    assert any(text.startswith("extra is not a field") for text in said)
+    assert "tier is 4; it must be 1, 2 or 3" in said
+    assert any(text.startswith("deployment.basic.description is missing") for text in said)
+    assert "Pure DP has no delta, and one is stated" in said
+
+
+@pytest.mark.parametrize(
+    "odd", ["1e9999999", "n^-2", float("nan"), -1.0, True, [1], {"a": {"b": 2}}, 10**400]
+)
+def test_odd_numbers_are_named_and_break_nothing(odd: object) -> None:
+    entry = json.loads(json.dumps(registry_entry([small()], facts=BASIC).entry))
+    for name in ("epsilon", "delta", "rho"):
+        changed = json.loads(json.dumps(entry))
+        changed["deployment"]["privacy_loss"]["privacy_parameters"][name] = odd
+        found = review_entry(changed, releases=[small()])
+        is_text_of_delta = name == "delta" and isinstance(odd, str)  # the schema allows any
+        assert found.adds_up == is_text_of_delta, describe(found).objects
+
+
+def test_files_that_are_no_entry_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("yaml", reason="PyYAML is not installed")
+    file = tmp_path / "entry.yaml"
+    file.write_text("a: [1")
+    with pytest.raises(InputError, match="is not YAML"):
+        read_entry(file)
+    file.write_text("- 1")
+    with pytest.raises(InputError, match="holds a list; an entry is a mapping"):
+        read_entry(file)
+    file.write_text("a: &x {b: 1}\nc: *x\n")
+    with pytest.raises(InputError, match="has an alias"):
+        read_entry(file)
+    deep = tmp_path / "deep.json"
+    deep.write_text('{"a": ' * 100_000 + "1" + "}" * 100_000)
+    with pytest.raises(InputError, match="is not JSON"):
+        read_entry(deep)
+    deep.write_text('{"a": ' * 500 + "1" + "}" * 500)
+    assert any(one.text.startswith("a.a.a") for one in review_entry(read_entry(deep)).findings)
+    (tmp_path / "entry.json").write_text("{")
+    with pytest.raises(InputError, match="is not JSON"):
+        read_entry(tmp_path / "entry.json")
+    import sys
+
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    with pytest.raises(DiscreetError, match=r"pip install 'discreet\[registry\]'.*\.json"):
+        read_entry(file)
+
+
+# -- the command -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "small.toml").write_text(small().to_toml())
+    lines = [
+        '[basic]\ndata_curators = ["An office"]\nintended_use = "Planning"\ndata_product_region = "Here"'
+    ]
+    lines.append('description = "Counts"\npublication_date = 2026-01-31\n')
+    (tmp_path / "facts.toml").write_text("\n".join(lines))
+    return tmp_path
+
+
+def test_the_command_writes_an_entry_that_it_finds_right(
+    workplace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["registry", "small.toml", "--facts", "facts.toml", "--out", "entry.json", "--quiet"]) == 0
+    printed = capsys.readouterr().out
+    assert 'url_slug: "small-one"' in printed
+    assert "Note: The entry is of tier 1. Tier 2 asks for" in printed
+    assert run(["registry", "small.toml", "--check", "entry.json", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["adds_up"] is True
+    text = (workplace / "entry.json").read_text()
+    (workplace / "entry.json").write_text(text.replace('"rho": 0.2', '"rho": 0.3'))
+    assert run(["registry", "small.toml", "--check", "entry.json", "--quiet"]) == 1
+    assert "wrong: Rho is stated as 0.3. By release it is Small one 0.2." in capsys.readouterr().out
+
+
+def test_wrong_arguments_end_with_status_2_and_nothing_written(
+    workplace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for arguments, said in (
+        (["small.toml"], "an entry needs facts that no release has"),
+        ([], "registry needs a preset's name or a TOML file"),
+        (["small.toml", "--check", "none.yaml", "--certify"], "--check cannot be combined with --certify"),
+        (["small.toml", "--check", "none.json"], "there is no file none.json"),
+        (["small.toml", "--facts", "facts.toml", "--out", "entry.txt"], "must end in .yaml, .yml or .json"),
+    ):
+        assert run(["registry", *arguments]) == 2
+        assert said in capsys.readouterr().err
+    assert sorted(one.name for one in workplace.iterdir()) == ["facts.toml", "small.toml"]
+
+
+def test_a_ledger_says_how_many_runs_and_what_was_exact(
+    workplace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pyarrow")
+    from discreet.release import Total, create_ledger
+
+    (workplace / "counts.csv").write_text(
+        "unit,parent,level,query,cell,count\nA,,State,total,all,10\nA,,State,sex,f,4\nA,,State,sex,m,6\n"
+    )
+    create_ledger("ledger.json", [Total(unit="person", neighbours="unbounded", rho=1)])
+    measured = ["measure", "small.toml", "--counts", "counts.csv", "--out", "made", "--ledger", "ledger.json"]
+    assert run([*measured, "--invariant", "State/total"]) == 0, capsys.readouterr().err
+    capsys.readouterr()
+    asked = ["registry", "small.toml", "--facts", "facts.toml", "--ledger", "ledger.json", "--json"]
+    assert run(asked) == 0
+    deployment = json.loads(capsys.readouterr().out)["entry"]["deployment"]
+    assert deployment["deployment_model"]["release_type"] == "One release"
+    held = "Published without noise: total of State."
+    assert deployment["dp_variant"]["unprotected_quantities"] == held
+    assert "drawn by discreet" in deployment["implementation"]["mechanisms"]
+    (workplace / "other.toml").write_text(small(variance=7).to_toml())
+    assert run(["registry", "other.toml", *asked[2:]]) == 2
+    assert "have spent rho 1/5, and the release costs 1/7" in capsys.readouterr().err
