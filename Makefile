@@ -8,7 +8,7 @@ JOBS ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-lowest test-interop fuzz torture times lock sbom licences bench bench-nation lint format house \
-  changelog command-line screenshot clean
+  changelog command-line notebooks screenshot clean
 
 help:
 	@echo "make demo      account for the 2020 Census DHC: table, proof, plots, curves and a report in out/"
@@ -179,6 +179,9 @@ changelog:
 
 command-line: $(VENV)/.stamp-run
 	$(BIN)/python docs/make_command_line.py
+
+notebooks: $(VENV)/.stamp-test
+	$(BIN)/python docs/make_notebooks.py
 
 screenshot: $(VENV)/.stamp-test
 	$(BIN)/python docs/make_screenshot.py

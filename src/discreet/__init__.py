@@ -3,10 +3,11 @@
 A release is a list of events; the account says what it costs one person, exactly:
 
 >>> import discreet
->>> ten = discreet.compose([discreet.DiscreteGaussian(variance=5, times=10)])
+>>> ten = discreet.account([discreet.DiscreteGaussian(variance=5, times=10)])
 >>> round(ten.epsilon(delta="1e-11"), 5)
 10.12483
 
+Group privacy, the promise to several people who change together, is `people=`: `account(events, people=4)`.
 Names are loaded when they are first used, so that the import itself costs next to nothing.
 """
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from discreet.accounting.comparisons.zcdp import ZCDP, TightZCDP
     from discreet.accounting.overall import Account, Point, account, portfolio
     from discreet.accounting.privacy_loss import PrivacyLoss, compose
+    from discreet.accounting.promises import noise_for, rho_for
     from discreet.accounting.verification import verify
     from discreet.budget import (
         DiscreteGaussian,
@@ -67,8 +69,10 @@ __all__ = [
     "compose",
     "load",
     "measure",
+    "noise_for",
     "portfolio",
     "preset_names",
+    "rho_for",
     "sample",
     "verify",
 ]
@@ -81,6 +85,7 @@ _HOMES = {
     "discreet.accounting.comparisons.zcdp": ("ZCDP", "TightZCDP"),
     "discreet.accounting.overall": ("Account", "Point", "account", "portfolio"),
     "discreet.accounting.privacy_loss": ("PrivacyLoss", "compose"),
+    "discreet.accounting.promises": ("noise_for", "rho_for"),
     "discreet.accounting.verification": ("verify",),
     "discreet.budget": (
         "DiscreteGaussian",

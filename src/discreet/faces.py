@@ -1,26 +1,91 @@
-"""Results show themselves in a notebook and under `print`: what they tell is asked for there and then.
+"""Results show themselves: under `print` and in a notebook, as a picture and as a table of pandas.
 
-What a result tells is written above it, in `discreet.answers`. This is the one place below that looks up.
+What a result tells is written above it, in `discreet.answers`, and asked for there and then. This is the one
+place below that looks up.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+    from discreet.answers import Answer
+    from discreet.release.frames import DataFrame
+
+LONGEST = 120
+"""Characters of a result at a prompt, at most."""
+
 
 class Displayed:
-    """A result that a notebook shows as its answer: title, sentences, tables and cautions.
+    """A result that shows itself as its answer: in one line at a prompt, in full under `print` and in a
+    notebook, as a picture (`plot`) and as a table of pandas (`to_frame`).
 
     >>> from discreet.budget import load
-    >>> load("dhc-2022-08-25")._repr_html_().splitlines()[0]
+    >>> release = load("dhc-2022-08-25")
+    >>> release   # doctest: +ELLIPSIS
+    <Release: dhc-2022-08-25: 2020 Census DHC, demonstration allocation of 2022-08-25, ...>
+    >>> release._repr_html_().splitlines()[0]
     '<section class="answer">'
+    >>> release.to_frame().columns[:4].tolist()
+    ['level', 'query', 'noise', 'variance']
     """
 
     __slots__ = ()
 
+    def __init_subclass__(cls, **options: object) -> None:
+        super().__init_subclass__(**options)
+        # in its own namespace, or a dataclass writes one that prints all fields
+        cls.__repr__ = cls.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        try:
+            answer = _answer(self)
+            words = (str(answer.summary) or answer.title).partition("\n")[0]
+        except Exception:  # a debugger must be able to show any object
+            return f"<{type(self).__name__}>"
+        most = LONGEST - len(f"<{type(self).__name__}: >")
+        return f"<{type(self).__name__}: {words if len(words) <= most else f'{words[: most - 4]} ...'}>"
+
+    def __str__(self) -> str:
+        from discreet.render.text import text_of
+
+        answer = _answer(self)
+        return str(answer.summary) or "\n".join(text_of(answer))
+
     def _repr_html_(self) -> str:
-        from discreet.answers import describe
         from discreet.render.html import html_of
 
-        return html_of(describe(self))
+        return html_of(_answer(self))
+
+    def plot(self, picture: str = "", *, ax: Axes | Sequence[Axes] | None = None) -> Axes | list[Axes]:
+        """Draw a picture of the result, the first unless it is named, and return the axes of its panels.
+
+        It is drawn into `ax`, one Axes for each panel, in your style; without, into a new figure of pyplot.
+
+        >>> from discreet import account
+        >>> from matplotlib.figure import Figure
+        >>> ax = account("dhc-2022-08-25").plot("profile", ax=Figure().subplots())
+        >>> ax.get_xlabel(), ax.get_yscale()
+        ('epsilon', 'log')
+        """
+        from discreet.render.pictures import drawn_in
+
+        return drawn_in(_answer(self), picture, ax)
+
+    def to_frame(self, table: str = "") -> DataFrame:
+        """Return a table of the result, the first unless it is named, as a DataFrame of pandas.
+
+        >>> from discreet import account
+        >>> account("dhc-2022-08-25").to_frame()["epsilon"].round(4).tolist()
+        [14.576, 20.3247, 24.6407, 28.2419]
+        """
+        from discreet.render.frame import frame_of
+
+        return frame_of(_answer(self), table)
 
 
 class Summarised(Displayed):
@@ -33,10 +98,11 @@ class Summarised(Displayed):
 
     __slots__ = ()
 
-    def __str__(self) -> str:
-        from discreet.answers import describe
 
-        return str(describe(self).summary)
+def _answer(result: object) -> Answer:
+    from discreet.answers import describe
+
+    return describe(result)
 
 
 def reason_in_words(verification: object) -> str:

@@ -10,9 +10,12 @@ from __future__ import annotations
 import math
 import operator
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from numbers import Rational, Real
+from typing import TypeGuard
 
 from discreet.errors import InputError
 
@@ -38,20 +41,23 @@ def fraction(value: Exact | float, *, name: str = "value", floats: bool = False)
     >>> fraction(0.1, name="variance")
     Traceback (most recent call last):
     discreet.errors.InputError: variance is the float 0.1, which is not exactly what it looks like; \
-write it as a string such as "0.1", or as a Fraction or an int
+write it as a string such as "0.1", or as Fraction(1, 10)
+    >>> fraction(1 / 3)
+    Traceback (most recent call last):
+    discreet.errors.InputError: value is the float 0.3333333333333333, which is not exactly what it looks \
+like; write it as a string such as "1/3", or as Fraction(1, 3)
     """
     if isinstance(value, bool):
         raise InputError(f'{name} is {value}; an exact number such as 5 or "73/10000" is needed')
     if isinstance(value, int | Fraction):
         return Fraction(value)
-    if isinstance(value, float):  # NumPy's float64 too, whose own repr is no number
+    if _is_float(value):
         if not math.isfinite(value):
             raise InputError(f"{name} is {float(value)}; a finite number is needed")
         if floats:
-            return Fraction(value)
+            return Fraction(float(value))
         raise InputError(
-            f"{name} is the float {float(value)!r}, which is not exactly what it looks like; "
-            f'write it as a string such as "{float(value)!r}", or as a Fraction or an int'
+            f"{name} is the float {value!s}, which is not exactly what it looks like; {_to_type(value)}"
         )
     if isinstance(value, Decimal):
         if not value.is_finite():
@@ -78,6 +84,32 @@ write it as a string such as "0.1", or as a Fraction or an int
         f"{name} is of type {type(value).__name__}; an int, a Fraction or a string such as "
         '"73/10000" is needed'
     )
+
+
+def _is_float(value: object) -> TypeGuard[float]:
+    """Whether a number is a float, of NumPy too."""
+    return isinstance(value, Real) and not isinstance(value, Rational)
+
+
+def _to_type(value: float) -> str:
+    """What to type for the number that a float stands for, its shortest decimal or a simple fraction."""
+    text, near = str(value), Fraction(str(value))
+    simple = Fraction(float(value)).limit_denominator(1000)
+    if len(text) > 12 and float(simple) == float(value):
+        text, near = str(simple), simple
+    if near.denominator == 1:
+        return f"write it as {shown(near)}"
+    exact = f", or as Fraction({near.numerator}, {near.denominator})" if near.denominator <= 10**12 else ""
+    return f'write it as a string such as "{text}"{exact}'
+
+
+def is_column(value: object) -> bool:
+    """Whether something holds several numbers: a list, an array, a column of pandas, polars or Arrow.
+
+    >>> is_column([1, 2]), is_column("12"), is_column(12)
+    (True, False, False)
+    """
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
 
 
 def positive(value: Exact, *, name: str = "value") -> Fraction:
@@ -113,8 +145,8 @@ def share(
     return number
 
 
-def read_delta(value: Exact | float, *, floats: bool = False) -> Fraction:
-    """Return a delta that can be answered: a share of 1e-300 or more.
+def read_delta(value: Exact | float, *, floats: bool = False, zero: bool = False) -> Fraction:
+    """Return a delta that can be answered: a share of 1e-300 or more, or with `zero` none at all.
 
     >>> read_delta("1e-10") == Fraction(1, 10**10)
     True
@@ -122,6 +154,8 @@ def read_delta(value: Exact | float, *, floats: bool = False) -> Fraction:
     Traceback (most recent call last):
     discreet.errors.InputError: delta is 1e-301; the smallest supported is 1e-300
     """
+    if zero and fraction(value, name="delta", floats=floats) == 0:
+        return Fraction(0)
     number = share(value, name="delta", floats=floats)
     if number < SMALLEST:
         raise InputError(f"delta is {_as_given(value)}; the smallest supported is 1e-300")
@@ -169,6 +203,9 @@ def whole(value: object, *, name: str) -> int:
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         number = 0
+        if _is_float(value) and float(value) > 0 and float(value).is_integer():
+            text = f"{name} is the float {value!s}; it must be a whole number above zero"
+            raise InputError(f"{text}: {_to_type(value)}") from None
     if isinstance(value, bool) or number <= 0:
         raise InputError(f"{name} is {shown(value)}; it must be a whole number above zero, such as 1")
     if number > MOST_TIMES:
@@ -270,6 +307,9 @@ class Interval:
 
     def __float__(self) -> float:
         return float(self.midpoint)
+
+    def __repr__(self) -> str:
+        return f"<Interval {self}>"
 
     def __str__(self) -> str:
         digits = 17

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Annotated, Literal, ParamSpec, TypeVar, get_args, get_origin
 
 from discreet.budget import Attributes, Neighbours, Release, TableInput
+from discreet.budget.events import Releasable
 from discreet.budget.goals import Goal
 from discreet.errors import InputError
 from discreet.files import FilePath
@@ -154,7 +155,7 @@ Relation = Annotated[
         "bounded|unbounded",
     ),
 ]
-People = Annotated[int, Option("How many people change together.", "K")]
+People = Annotated[int, Option("Group privacy: the promise to K people who change together.", "K")]
 Jobs = Annotated[int, Option("Processes; default: one for each CPU.", "N", reads=int | None)]
 Deltas = Annotated[
     Sequence[Exact],
@@ -231,7 +232,7 @@ class Comparing:
 class Calibrating:
     """What `calibrate` takes."""
 
-    release: Release
+    release: Releasable
     _: KW_ONLY
     delta: Annotated[Exact | float, Option("The delta of the promise, such as 1e-10.", "D", reads=str)]
     epsilon: Annotated[Exact | float | None, Option("The epsilon of the promise.", "E", reads=str | None)] = (

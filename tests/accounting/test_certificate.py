@@ -107,7 +107,7 @@ def test_a_leaning_contour_encloses_the_same_value(h: str) -> None:
 def test_upper_bounds_hold_on_a_leaning_contour_too() -> None:
     account = discreet.account(load("pl94-2020-units"))
     assert account.together is not None
-    worst = account.case(account.main).loss
+    worst = account.case(account.main).workings.loss
     bounds = [UpperBounds(account.together).at(Fraction(2), worst, lean=lean) for lean in (0.0, module.LEAN)]
     for (label, _), first, second in zip(account.cases, *bounds, strict=True):
         truth = account.case(label).delta(epsilon=2)

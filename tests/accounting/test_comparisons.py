@@ -474,8 +474,8 @@ def test_shapes(curve: Comparison) -> None:
 def test_wrong_inputs_are_named(curve: Comparison) -> None:
     with pytest.raises(InputError, match=r"epsilon is -1; it must lie in \[0, inf\)"):
         curve.delta(epsilon=-1.0)
-    with pytest.raises(InputError, match=r"delta is 0; it must lie in \(0, 1\)"):
-        curve.epsilon(delta=np.array([0.5, 0.0]))
+    with pytest.raises(InputError, match=r"delta is -0.5; it must lie in \[0, 1\)"):
+        curve.epsilon(delta=np.array([0.5, -0.5]))
     with pytest.raises(InputError, match=r"alpha is nan; it must lie in \[0, 1\]"):
         curve.tradeoff(alpha=math.nan)
     with pytest.raises(InputError, match="at least one event"):

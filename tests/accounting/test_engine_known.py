@@ -348,7 +348,7 @@ def test_deltas_far_below_the_smallest_float(epsilon: str | int) -> None:
 def test_a_group_of_a_million_million_people() -> None:
     # losses lie 2e11 apart, so epsilon is next to the value at which the tail passes 1e-10
     loss = compose([G(5, 10**12, 10)])
-    steps = (Fraction(loss.epsilon(delta="1e-10")) - loss.loss.offset) / loss.loss.step
+    steps = (Fraction(loss.epsilon(delta="1e-10")) - loss.workings.loss.offset) / loss.workings.loss.step
     one = compose([G(5, 1, 10)])  # its loss is 1 + X / 5
     above, at = one.tail(above=[1 + (round(steps) + s) / Fraction(5) for s in (0, Fraction(-1, 2))])
     assert above <= 1e-10 <= at

@@ -34,7 +34,7 @@ def epsilons(loss: PrivacyLoss) -> list[Fraction]:
 def test_round_trip(name: str) -> None:
     loss = compose(LARGE[name])
     found = loss.epsilon(delta=list(DELTAS))
-    assert np.all(np.diff(found) > 0) or loss.loss.largest is not None
+    assert np.all(np.diff(found) > 0) or loss.workings.loss.largest is not None
     for delta, epsilon in zip(DELTAS, found, strict=True):
         # epsilon is a float: within 1e-11 of it, to both sides, the curve must pass through delta
         room = Fraction(max(abs(epsilon) * 1e-11, 2e-12 * float(delta)))
@@ -57,7 +57,7 @@ def test_hundreds_of_distinct_variances(name: str) -> None:
 def test_epsilon_never_passes_the_largest_loss(name: str) -> None:
     events = {"lap 1e6": (L("0.1", 1, 10**6),), "lap of large steps": (L("0.1", 7),)}[name]
     loss = compose(events)
-    largest = float(loss.loss.largest or 0)
+    largest = float(loss.workings.loss.largest or 0)
     found = loss.epsilon(delta=list(DELTAS))
     assert np.all(found <= largest * (1 + 1e-12))
     assert np.all(np.diff(found) >= 0)
@@ -153,7 +153,7 @@ def test_lattice_and_listing_agree(events: tuple[Noise, ...], kind: Kind) -> Non
 @pytest.fixture(scope="module")
 def redistricting() -> Loss:
     account = discreet.account(load("pl94-2020-persons"))
-    return account.case(account.main).loss
+    return account.case(account.main).workings.loss
 
 
 def test_a_longer_line_changes_nothing(redistricting: Loss) -> None:

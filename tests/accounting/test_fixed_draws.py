@@ -15,7 +15,8 @@ from reference import Reference, mpf
 from discreet.accounting.contour import Kind, Tail
 from discreet.accounting.evaluation import Evaluations
 from discreet.accounting.overall import Account
-from discreet.accounting.privacy_loss import PrivacyLoss, compose
+from discreet.accounting.privacy_loss import compose
+from discreet.accounting.workings import Workings
 from discreet.errors import InputError
 from discreet.noise import Noise
 
@@ -100,7 +101,7 @@ def test_the_accuracy_of_a_rounded_answer_covers_the_rounding(
         return Tail(tail.log + off, np.full(len(thresholds), 3e-8))
 
     monkeypatch.setattr(Evaluations, "tail", coarse)
-    monkeypatch.setattr(PrivacyLoss, "has_quick_balls", False)
+    monkeypatch.setattr(Workings, "has_quick_balls", False)
     events = (G("5.123456789"), G("7.0000001"))
     loss, reference = compose(events), Reference(events, bits=800, floor="1e-60")
     account = Account("two", "person", "unbounded", [("only", events)], "only")

@@ -140,7 +140,7 @@ def test_a_live_chart(found: Uniqueness) -> None:
 
 def test_a_picture_on_a_page(found: Uniqueness) -> None:
     page = html_of(describe(found))
-    assert "<figure><svg" in page
+    assert '<figure style="max-width: 45em; margin: 1em 0"><svg' in page
     assert 'role="img" aria-label="Who is alone, in $"' in page
     assert "share who are alone</text>" in page
     assert "Tract &amp; block</text>" in page

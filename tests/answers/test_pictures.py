@@ -48,8 +48,7 @@ def _account() -> Answer:
 def _comparison() -> Answer:
     whole = account(load("dhc-2022-08-25"))
     table = PrivacyTable([load("dhc-2022-08-25")], whole, epsilon_rows(whole, ["1e-10"]))
-    drawn = sampled(whole, zcdp_of(whole))
-    return describe(TwoReleases(table, table), drawn=(drawn, drawn))
+    return describe(TwoReleases(table, table))
 
 
 def _table(folder: Path) -> Answer:
@@ -71,7 +70,8 @@ ANSWERS: dict[str, Callable[[Path], Answer]] = {
 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_print_and_browser_show_the_same(name: str, tmp_path: Path) -> None:
-    (drawn,) = ANSWERS[name](tmp_path).figures.values()
+    answer = ANSWERS[name](tmp_path)
+    (drawn,) = {**answer.figures, **answer.on_request}.values()
     picture = drawn()
     axes, charts = figure_of(picture).axes, charts_of(picture)
     assert len(axes) == len(charts) == len(picture.panels)
@@ -86,8 +86,12 @@ def test_print_and_browser_show_the_same(name: str, tmp_path: Path) -> None:
     json.dumps(charts, allow_nan=False)
 
 
-def test_an_answer_without_sampled_curves_has_no_picture_of_them() -> None:
-    assert describe(account(load("dhc-2022-08-25"))).figures == {}
+def test_curves_of_many_cases_are_drawn_only_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = account(load("dhc-2022-08-25"))
+    assert list(describe(whole).figures) == ["curves"]
+    monkeypatch.setattr("discreet.answers.account.FEW", 0)
+    assert describe(whole).figures == {}
+    assert list(describe(whole).on_request) == ["curves", "profile", "tradeoff"]
 
 
 def test_every_place_has_a_look_of_its_own() -> None:

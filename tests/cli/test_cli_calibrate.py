@@ -163,7 +163,7 @@ def test_what_cannot_be_used(refused, small, arguments, message):
 
 def test_delta_is_needed_and_checked(refused, small):
     assert "--delta requires an argument" in refused("calibrate", small, "--zcdp")
-    assert "strictly between 0 and 1" in refused("calibrate", small, "--zcdp", "--delta", "0")
+    assert "strictly between 0 and 1" in refused("calibrate", small, "--zcdp", "--delta", "1")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere: run as another user")

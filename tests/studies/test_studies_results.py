@@ -281,10 +281,12 @@ def test_reversal_as_delta_and_as_odds() -> None:
         assert eta < 2e-12
         rho = float(event.precision) / 2
         epsilons = np.linspace(rho, rho + 13 * math.sqrt(rho), 3000)
-        delta = np.exp(compose([dhc.reduced_events()[level]]).log_deltas([Fraction(e) for e in epsilons]))
+        delta = np.exp(
+            compose([dhc.reduced_events()[level]]).workings.log_deltas([Fraction(e) for e in epsilons])
+        )
         excess = delta - np.exp(-((epsilons - rho) ** 2) / (4 * rho))
         assert 0.9 * eta < excess.max() <= eta
-    chance = compose([dhc.reduced_events()["County"]]).log_tails(Kind.ALT, [Fraction(5)])[0]
+    chance = compose([dhc.reduced_events()["County"]]).workings.log_tails(Kind.ALT, [Fraction(5)])[0]
     assert math.exp(float(chance)) < 1e-6
 
 

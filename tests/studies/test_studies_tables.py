@@ -96,7 +96,7 @@ def test_the_cut_is_that_of_the_settings_and_explains_the_second_term() -> None:
     assert said.beyond(with_cut) <= 0
     assert term == pytest.approx(3.0543e-23, rel=1e-4)
     # delta is the first tail less the second term
-    (log,) = whole.case((13, 13)).log_tails(Kind.ALT, [Fraction(EPSILONS["1e-21"])])
+    (log,) = whole.case((13, 13)).workings.log_tails(Kind.ALT, [Fraction(EPSILONS["1e-21"])])
     mine = float(whole.case((13, 13)).delta(epsilon=EPSILONS["1e-21"]))
     assert math.exp(log) - term == pytest.approx(mine, rel=1e-9)
 

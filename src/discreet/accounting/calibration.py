@@ -15,12 +15,15 @@ from fractions import Fraction
 from typing import Literal
 
 from discreet.accounting.comparisons.zcdp import ZCDP
+from discreet.accounting.curves import NO_PURE
 from discreet.accounting.loss import common_step
 from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.accounting.values import read, read_probabilities
+from discreet.accounting.workings import Workings
 from discreet.budget.claims import Claim
+from discreet.budget.events import release_of
 from discreet.budget.levels import Level
 from discreet.budget.neighbours import Neighbours, main_case, one_case
 from discreet.budget.noise_table import levels_of, times
@@ -133,6 +136,11 @@ class Calibration(Summarised):
     before: Release
     certified: Interval | None = None
     """What provably contains the exact epsilon of the new release at delta, if asked for."""
+
+    @property
+    def events(self) -> tuple[Noise, ...]:
+        """The new noise as a list of events: that of a record where no levels are merged."""
+        return self.release.path_events(self.release.main)
 
     @property
     def claim(self) -> Claim:
@@ -266,14 +274,13 @@ def bounds(events: Iterable[Noise]) -> tuple[float, float]:
     return float(min(Fraction(1), LEAST / min(sizes))), float(max(Fraction(10), MOST / max(sizes)))
 
 
-def epsilon_or_zero(loss: PrivacyLoss, delta: Fraction) -> float:
+def epsilon_or_zero(loss: Workings, delta: Fraction) -> float:
     """Return the exact epsilon at delta, or zero if the promise is kept even with epsilon zero.
 
-    >>> from discreet.accounting.privacy_loss import compose
-    >>> epsilon_or_zero(compose([DiscreteGaussian(variance=10**6)]), Fraction(1, 2))
+    >>> epsilon_or_zero(Workings([DiscreteGaussian(variance=10**6)]), Fraction(1, 2))
     0.0
     """
-    if loss.log_delta(epsilon=0) <= math.log(delta):
+    if float(loss.log_deltas([Fraction(0)])[0]) <= math.log(delta):
         return 0.0
     return float(loss.epsilons([delta])[0])  # not rounded, for a search
 
@@ -395,22 +402,27 @@ def calibrate(asked: Calibrating) -> Calibration:
     margins of error, by level. `certify` adds an interval that provably contains the exact epsilon of the
     new release at delta. Without `proof` the same noise is found, over all cases, but neither the certified
     delta nor the price in the far tail: a first answer, for a page. With an `accuracy` the search is faster,
-    and the noise may exceed the least by as much as that changes epsilon.
+    and the noise may exceed the least by as much as that changes epsilon. The release may be named by a
+    preset or a file, or be a list of events. At delta 0 the promise is pure, and all noise must be Laplace.
 
-    >>> from discreet.budget import load
-    >>> calibration = calibrate(load("dhc-2022-08-25"), zcdp=True, delta="1e-10")
+    >>> calibration = calibrate("dhc-2022-08-25", zcdp=True, delta="1e-10")
     >>> round(100 * calibration.reduction, 2)
     12.28
+    >>> calibrate([DiscreteGaussian(variance=5, times=10)], epsilon=9, delta="1e-10").events
+    (DiscreteGaussian(variance=Fraction(28177, 5000), sensitivity=1, times=10),)
     """
-    release, relation = asked.release, asked.neighbours or asked.release.neighbours
-    (small,) = read_probabilities(asked.delta, name="delta").values
+    release = release_of(asked.release)
+    relation = asked.neighbours or release.neighbours
+    (small,) = read_probabilities(asked.delta, name="delta", zero=True).values
     target = _promised(asked)
-    if asked.moe:
-        found = _with_margins(asked, relation, small)
+    if not small:
+        found = _calibrate_pure(asked, release, relation, target)
+    elif asked.moe:
+        found = _with_margins(asked, release, relation, small)
     elif asked.by == "level":
         found = calibrate_levels(release, relation, target, small)
     else:
-        found = _calibrate_overall(asked, relation, target, small)
+        found = _calibrate_overall(asked, release, relation, target, small)
     if not asked.certify:
         return found
     cost = account(found.release, neighbours=relation).with_workers(asked.jobs, asked.progress)
@@ -443,18 +455,51 @@ def _promised(asked: Calibrating) -> Fraction | None:
     return target
 
 
+def _calibrate_pure(
+    asked: Calibrating, release: Release, relation: Neighbours, target: Fraction | None
+) -> Calibration:
+    """Return the release with one factor on all Laplace scales that keeps (epsilon, 0).
+
+    The largest loss is a sum of terms over scales, so it is as many times smaller as the scales are larger.
+    """
+    cost = account(release, neighbours=relation)
+    before = cost.at_delta(0)[0]
+    if not math.isfinite(before.epsilon):
+        raise InputError(NO_PURE)
+    if target is None or asked.weights or asked.by == "level":
+        raise InputError(
+            "at delta 0 one factor on all scales keeps an epsilon; zcdp, weights, moe and by='level' need a "
+            "delta above 0"
+        )
+    largest = cost.case(before.worst).epsilon(delta=0, certified=True).upper
+    factor = (largest / target) ** 2
+    after = short_scales(release.scaled(factor))
+    return Calibration(
+        named(release, after, f"Calibrated to epsilon {float(target):.6f} at delta 0."),
+        relation,
+        factor,
+        target,
+        Fraction(0),
+        prove(after, relation, target, Fraction(0), asked.jobs, asked.progress) if asked.proof else None,
+        changes(release, after),
+        None,
+        "overall",
+        release,
+    )
+
+
 def _calibrate_overall(
-    asked: Calibrating, relation: Neighbours, target: Fraction | None, small: Fraction
+    asked: Calibrating, release: Release, relation: Neighbours, target: Fraction | None, small: Fraction
 ) -> Calibration:
     """Return the release with one factor on all variances, or with gains shared by weights."""
-    release, weights, jobs, progress = asked.release, asked.weights, asked.jobs, asked.progress
+    weights, jobs, progress = asked.weights, asked.jobs, asked.progress
     main = main_case(release, relation)
     promise = ZCDP(one_case(release, main))
     target = target or below(promise.epsilon(delta=float(small)))
     family = weighted_family(release, weights)
     ends = bounds(event for level in release.levels for event in level.events(release.neighbours))
     if weights and len(weights) < len(release.levels):
-        if epsilon_or_zero(compose(one_case(family(Fraction(SOME)), main)), small) > target:
+        if epsilon_or_zero(Workings(one_case(family(Fraction(SOME)), main)), small) > target:
             raise InputError(
                 f"epsilon {float(target):.6g} at this delta is not kept even with {SOME:,} times the "
                 f"variances of {', '.join(weights)}: levels without a weight keep their noise, so more of "
@@ -503,7 +548,7 @@ def _least_overall(
     for _ in range(6):
 
         def epsilon(size: Fraction, label: tuple[int, ...] = label) -> float:
-            return epsilon_or_zero(compose(one_case(family(size), label)).with_accuracy(accuracy), delta)
+            return epsilon_or_zero(Workings(one_case(family(size), label), aim=accuracy), delta)
 
         solved = solve_factor(epsilon, float(target), least=ends[0], most=ends[1], tolerance=tolerance)
         factor = max(factor, solved)
@@ -593,7 +638,7 @@ def _least(
     """Return the least short factor that keeps the promise, and the certified delta that proves it."""
 
     def epsilon(size: Fraction) -> float:
-        return epsilon_or_zero(loss(size), delta)
+        return epsilon_or_zero(loss(size).workings, delta)
 
     factor = solve_factor(epsilon, float(promise), least=ends[0], most=ends[1])
     while True:
@@ -677,9 +722,9 @@ def _check_noise(level: Level, margin: Fraction, variances: Mapping[str, Fractio
             )
 
 
-def _with_margins(asked: Calibrating, relation: Neighbours, small: Fraction) -> Calibration:
+def _with_margins(asked: Calibrating, release: Release, relation: Neighbours, small: Fraction) -> Calibration:
     """Return the release of least cost with the wanted margins of error, and what it costs at delta."""
-    release, jobs, progress = asked.release, asked.jobs, asked.progress
+    jobs, progress = asked.jobs, asked.progress
     after = margins(release, asked.moe or {})
     cost = account(after, neighbours=relation).with_workers(jobs, progress)
     # rounded up, so that the promise holds; zero if delta alone is enough

@@ -18,12 +18,12 @@ from importlib.metadata import version
 from typing import Any, Literal
 
 from discreet.accounting.contour import Quadrature
-from discreet.accounting.curves import Quantity
+from discreet.accounting.curves import Quantity, certified_values
 from discreet.accounting.lists import Direct
 from discreet.accounting.overall import Account, account, portfolio
-from discreet.accounting.privacy_loss import PrivacyLoss
 from discreet.accounting.tradeoff import envelope
 from discreet.accounting.values import read_probabilities
+from discreet.accounting.workings import Workings
 from discreet.budget.neighbours import RELATIONS, CaseLabel, Neighbours
 from discreet.budget.release import Release
 from discreet.errors import InputError
@@ -110,7 +110,7 @@ class Certificate:
         quantity = next(stated for stated, argument in GIVEN.items() if argument == name)
         nothing = Interval(Fraction(0), Fraction(0))
         accounted = cls._stated(releases, neighbours, people, quantity, at, nothing).account(jobs=jobs)
-        (box,) = accounted.intervals(quantity, [at], digits)
+        (box,) = certified_values(accounted, quantity, [at], digits)
         box = Interval(max(box.lower, Fraction(0)), max(box.upper, Fraction(0)))
         return cls.from_account(accounted, releases, quantity, at, box, digits=digits)
 
@@ -140,7 +140,7 @@ class Certificate:
         made = cls._stated(releases, account.neighbours, account.people, quantity, given, ends)
         if account.pairs == 1 and (len(releases) > 1 or made.account().pairs > 1):
             made = replace(made, taken="main" if len(releases) > 1 else account.main)
-        return replace(made, worst=worst, method=_method(account.case(worst), digits))
+        return replace(made, worst=worst, method=_method(account.case(worst).workings, digits))
 
     @classmethod
     def claim(
@@ -333,7 +333,7 @@ this program reads 'discreet certificate 1'
 # -- small things ----------------------------------------------------------------------------------
 
 
-def _method(loss: PrivacyLoss, digits: int | None) -> dict[str, object]:
+def _method(loss: Workings, digits: int | None) -> dict[str, object]:
     """How the numbers of a case are made, so that a checker may use another method."""
     from discreet.accounting.certified.intervals import default_accuracy
 

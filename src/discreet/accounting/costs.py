@@ -13,7 +13,7 @@ from discreet.budget import Neighbours, Release
 from discreet.budget.neighbours import CaseLabel
 from discreet.errors import InputError
 from discreet.faces import Displayed
-from discreet.numbers import Exact, Interval, fraction
+from discreet.numbers import Exact, Interval, fraction, read_delta
 from discreet.options import Accounting, Comparing, asked_with
 
 DELTAS = ("1e-5", "1e-10", "1e-15", "1e-20")
@@ -149,9 +149,10 @@ def privacy_table(asked: Accounting) -> PrivacyTable:
     """
     account = _account_of(asked).with_accuracy(asked.accuracy).with_workers(asked.jobs, asked.progress)
     zcdp = zcdp_of(account)
-    deltas = list(asked.delta) if asked.delta or asked.epsilon else [*DELTAS]
+    deltas, epsilons = list(asked.delta), list(asked.epsilon)
+    deltas = deltas if deltas or epsilons else [*DELTAS]
     by_delta = epsilon_rows(account, deltas, zcdp=zcdp, certified=asked.certify, digits=asked.digits)
-    by_epsilon = delta_rows(account, asked.epsilon, zcdp=zcdp, certified=asked.certify, digits=asked.digits)
+    by_epsilon = delta_rows(account, epsilons, zcdp=zcdp, certified=asked.certify, digits=asked.digits)
     return PrivacyTable(asked.releases, account, by_delta, by_epsilon, asked.digits)
 
 
@@ -223,7 +224,7 @@ def compare(asked: Comparing) -> TwoReleases:
 def _side(asked: Comparing, release: Release) -> PrivacyTable:
     return privacy_table(
         [release],
-        delta=list(asked.delta) or DELTAS,
+        delta=list(map(read_delta, asked.delta)) or DELTAS,
         accuracy=asked.accuracy,
         neighbours=asked.neighbours,
         people=asked.people,

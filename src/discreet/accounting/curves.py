@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
 from typing import Literal, Required, TypedDict, Unpack, overload
+
+import numpy as np
 
 from discreet.accounting.loss import Floats
 from discreet.accounting.values import (
@@ -18,8 +21,15 @@ from discreet.accounting.values import (
     read,
     read_probabilities,
 )
+from discreet.errors import InputError
 from discreet.memory import Forgetful
-from discreet.numbers import Interval
+from discreet.numbers import Interval, float_up
+
+NO_PURE = (
+    "at delta 0 no epsilon holds: the loss of discrete Gaussian noise has no bound; take a delta above 0, "
+    "such as 1e-10, or Laplace noise alone"
+)
+"""Why Gaussian noise is not purely differentially private."""
 
 Quantity = Literal["epsilon", "delta", "beta"]
 """What is asked for, at a delta, at an epsilon or at an alpha."""
@@ -50,13 +60,13 @@ class Curves(Forgetful, ABC):
     """
 
     @abstractmethod
-    def floats(
+    def _floats(
         self, quantity: Quantity, at: list[Fraction], accuracy: float | None
     ) -> tuple[Floats, Floats | None]:
         """The values, and the error of each if that is known."""
 
     @abstractmethod
-    def intervals(self, quantity: Quantity, at: list[Fraction], digits: int | None) -> list[Interval]:
+    def _intervals(self, quantity: Quantity, at: list[Fraction], digits: int | None) -> list[Interval]:
         """Intervals that provably contain the values."""
 
     def _answer(
@@ -68,8 +78,31 @@ class Curves(Forgetful, ABC):
         accuracy: float | None,
     ) -> Value | Values | Interval | Boxes:
         if certified or digits is not None:
-            return arguments.boxes(self.intervals(quantity, arguments.values, digits))
-        return arguments.known(*self.floats(quantity, arguments.values, accuracy))
+            return arguments.boxes(self._boxes(quantity, arguments.values, digits))
+        if quantity != "epsilon" or all(arguments.values):
+            return arguments.known(*self._floats(quantity, arguments.values, accuracy))
+        largest = self._largest_loss()
+        values = np.full(len(arguments.values), math.inf if largest is None else float_up(largest))
+        errors = np.zeros(values.size)
+        above = np.array([delta > 0 for delta in arguments.values])
+        if above.any():
+            found, off = self._floats(quantity, [delta for delta in arguments.values if delta], accuracy)
+            values[above], errors[above] = found, math.nan if off is None else off
+        return arguments.known(values, errors)
+
+    def _boxes(self, quantity: Quantity, at: list[Fraction], digits: int | None) -> list[Interval]:
+        """Intervals; at delta 0 epsilon is the largest loss."""
+        if quantity != "epsilon" or all(at):
+            return self._intervals(quantity, at, digits)
+        largest, above = self._largest_loss(), [delta for delta in at if delta]
+        if largest is None:
+            raise InputError(NO_PURE)
+        found = iter(self._intervals(quantity, above, digits) if above else ())
+        return [next(found) if delta else Interval(largest, largest) for delta in at]
+
+    @abstractmethod
+    def _largest_loss(self) -> Fraction | None:
+        """The largest loss that can occur, which is epsilon at delta 0; None if there is no bound."""
 
     @overload
     def delta(self, *, epsilon: Number, **how: Unpack[InFloats]) -> Value: ...
@@ -119,15 +152,20 @@ class Curves(Forgetful, ABC):
         """The epsilon at which the curve passes through delta.
 
         Negative where delta exceeds the total variation: the promise then holds with epsilon 0 and room to
-        spare.
+        spare. At delta 0 it is the largest loss that can occur: pure differential privacy, which Laplace
+        noise gives. Gaussian noise gives none, and epsilon is infinite.
 
         >>> from discreet import compose
         >>> from discreet.budget import DiscreteGaussian
         >>> loss = compose([DiscreteGaussian(variance=5, times=10)])
         >>> print(loss.epsilon(delta="1e-11", certified=True))   # doctest: +ELLIPSIS
         [10.12483..., 10.12483...]
+        >>> from discreet.budget import DiscreteLaplace
+        >>> compose([DiscreteLaplace(scale=4, times=6)]).epsilon(delta=0), loss.epsilon(delta=0)
+        (1.5, inf)
         """
-        return self._answer("epsilon", read_probabilities(delta, name="delta"), certified, digits, accuracy)
+        asked = read_probabilities(delta, name="delta", zero=True)
+        return self._answer("epsilon", asked, certified, digits, accuracy)
 
     @overload
     def tradeoff(self, *, alpha: Number, **how: Unpack[InFloats]) -> Value: ...
@@ -164,3 +202,15 @@ class Curves(Forgetful, ABC):
     def total_variation(self) -> float:
         """delta(0): the largest advantage of any test."""
         return self.delta(epsilon=0)
+
+
+def certified_values(
+    curve: Curves, quantity: Quantity, at: list[Fraction], digits: int | None
+) -> list[Interval]:
+    """Return intervals that provably contain epsilons, deltas or values of f at exact numbers.
+
+    >>> from discreet import DiscreteLaplace, compose
+    >>> print(*certified_values(compose([DiscreteLaplace(scale=1)]), "delta", [Fraction(1)], None))
+    [0, 0]
+    """
+    return curve._intervals(quantity, at, digits)

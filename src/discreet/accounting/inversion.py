@@ -21,7 +21,7 @@ from discreet.accounting.loss import Floats, log_fraction
 from discreet.errors import PrecisionError
 
 if TYPE_CHECKING:
-    from discreet.accounting.privacy_loss import PrivacyLoss
+    from discreet.accounting.workings import Workings
 
 NEXT_TO_ONE = Fraction(9, 10)
 """Larger deltas are solved for 1 - delta, which is known to relative accuracy."""
@@ -43,7 +43,7 @@ def full_epsilon(epsilon: float, delta: Fraction) -> float:
 class Inversion:
     """Finds the epsilons of one loss."""
 
-    def __init__(self, curve: PrivacyLoss) -> None:
+    def __init__(self, curve: Workings) -> None:
         self.curve, self.loss = curve, curve.loss
 
     def epsilons(self, deltas: list[Fraction], accuracy: float) -> tuple[Floats, Floats]:

@@ -31,15 +31,17 @@ from discreet.accounting.evaluation import has_short_contour
 from discreet.accounting.inversion import NEXT_TO_ONE
 from discreet.accounting.loss import Floats, Loss, log_fraction
 from discreet.accounting.parallel import Progress, map_cases
-from discreet.accounting.privacy_loss import COARSEST, F_ROUNDING, PrivacyLoss, compose
+from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.accounting.values import Many, Number, Numbers, held, read, read_probabilities, rounded
+from discreet.accounting.workings import COARSEST, F_ROUNDING, Workings
 from discreet.budget.claims import EXACTLY, AnswerKind, Claim
+from discreet.budget.events import Releasable, release_of
 from discreet.budget.neighbours import RELATIONS, Case, CaseLabel, Cases, Neighbours, cases, joint_cases
 from discreet.budget.release import Release
 from discreet.errors import InputError
 from discreet.faces import Displayed, Summarised
 from discreet.noise import Noise
-from discreet.numbers import Interval
+from discreet.numbers import Interval, float_up
 
 if TYPE_CHECKING:
     from discreet.accounting.certified.all_cases import UpperBounds
@@ -106,7 +108,11 @@ class Account(Curves, Displayed):
     # -- single cases ------------------------------------------------------------------------------
 
     @cached_property
-    def _losses(self) -> dict[tuple[CaseLabel, float | None], PrivacyLoss]:
+    def _losses(self) -> dict[CaseLabel, PrivacyLoss]:
+        return {}
+
+    @cached_property
+    def _coarser(self) -> dict[CaseLabel, Workings]:
         return {}
 
     def _number_of(self, label: CaseLabel) -> int | None:
@@ -125,11 +131,19 @@ class Account(Curves, Displayed):
             raise InputError(f"there is no case {label} in {self.name} ({self.neighbours} neighbours)")
         return self.cases[number][1]
 
-    def case(self, label: CaseLabel, accuracy: float | None = None) -> PrivacyLoss:
-        """The loss of one case by its label, computed to this accuracy."""
-        if (label, accuracy) not in self._losses:
-            self._losses[label, accuracy] = compose(self.events(label)).with_accuracy(accuracy)
-        return self._losses[label, accuracy]
+    def case(self, label: CaseLabel) -> PrivacyLoss:
+        """The loss of one case by its label."""
+        if label not in self._losses:
+            self._losses[label] = compose(self.events(label))
+        return self._losses[label]
+
+    def workings(self, label: CaseLabel) -> Workings:
+        """How one case is computed, to the accuracy of this account."""
+        if self.accuracy is None:
+            return self.case(label).workings
+        if label not in self._coarser:
+            self._coarser[label] = Workings(self.events(label), aim=self.accuracy)
+        return self._coarser[label]
 
     @cached_property
     def rho(self) -> Fraction:
@@ -298,7 +312,7 @@ class Account(Curves, Displayed):
         """Tails of each chosen case at its own thresholds, evaluated one by one."""
         if len(numbers) < 64:
             return [
-                self.case(self.label(int(number)), self.accuracy).tails(kind, row, self.accuracy or COARSEST)
+                self.workings(self.label(int(number))).tails(kind, row, self.accuracy or COARSEST)
                 for number, row in zip(numbers, thresholds, strict=True)
             ]
         tasks = [
@@ -342,7 +356,23 @@ class Account(Curves, Displayed):
             heights[k] = (log_fraction(1 - deltas[k]) - log, label, error)
         return heights
 
-    def floats(
+    def _largest_loss(self) -> Fraction | None:
+        return self._largest[0]
+
+    @cached_property
+    def _largest(self) -> tuple[Fraction | None, CaseLabel]:
+        """The largest loss that can occur in any case, and the case; None where there is no bound."""
+        if any(event.largest is None for event in self.events(self.main)):
+            return None, self.main
+        found: tuple[Fraction, CaseLabel] = (Fraction(0), self.main)
+        for label, events in self.cases:
+            size = Loss(events).largest
+            if size is None:
+                return None, label
+            found = (size, label) if size > found[0] else found
+        return found
+
+    def _floats(
         self, quantity: Quantity, at: list[Fraction], accuracy: float | None
     ) -> tuple[Floats, Floats | None]:
         """The values for the whole release, and the error of each."""
@@ -358,11 +388,11 @@ class Account(Curves, Displayed):
         from discreet.accounting.tradeoff import envelope
 
         if len(self.cases) == 1:
-            return self.case(self.main, self.accuracy).floats("beta", alphas, None)
+            return self.workings(self.main)._floats("beta", alphas, None)
         points = [replace(p, error=p.error + F_ROUNDING) for p in envelope(self, alphas)]
         return held(np.array([p.beta for p in points]), np.array([p.error for p in points]), "down")
 
-    def intervals(self, quantity: Quantity, at: list[Fraction], digits: int | None) -> list[Interval]:
+    def _intervals(self, quantity: Quantity, at: list[Fraction], digits: int | None) -> list[Interval]:
         """Intervals that provably contain the values of the whole release."""
         from discreet.accounting.certified import intervals as proofs
         from discreet.accounting.certified.tradeoffs import certified_tradeoffs
@@ -391,8 +421,14 @@ class Account(Curves, Displayed):
         From the main case's epsilon upwards: the case with the largest delta there is solved next, until no
         case has a larger one. On the way only the likeliest cases are evaluated; at the end all are compared.
         """
-        wanted = read_probabilities(delta, name="delta").values
-        start, off = self.case(self.main, self.accuracy).floats("epsilon", wanted, None)
+        wanted = read_probabilities(delta, name="delta", zero=True).values
+        if not all(wanted):
+            size, label = self._largest
+            pure = Point(math.inf if size is None else float_up(size), 0.0, label, self.claim.kind)
+            finite = [one for one in wanted if one]
+            others = iter(self.at_delta(finite) if finite else ())
+            return [next(others) if one else pure for one in wanted]
+        start, off = self.workings(self.main)._floats("epsilon", wanted, None)
         epsilons, errors = start.tolist(), off.tolist()
         worst = [self.main] * len(wanted)
         for only_likeliest in (True, False):
@@ -405,7 +441,7 @@ class Account(Curves, Displayed):
                 for k, (height, label, _) in zip(open_, heights, strict=True):
                     if height <= _TIE or label == worst[k]:
                         continue
-                    better = self.case(label, self.accuracy).epsilon(delta=wanted[k])
+                    better = self.workings(label).epsilon(delta=wanted[k])
                     if better > epsilons[k]:  # else equal to rounding
                         epsilons[k], errors[k], worst[k] = float(better), better.accuracy, label
                         raised.append(k)
@@ -422,7 +458,7 @@ class Account(Curves, Displayed):
             # other cases may lie above by what counts as equal
             for label in dict.fromkeys(worst):
                 which = [k for k, other in enumerate(worst) if other == label]
-                own, at = self.case(label, self.accuracy), np.array([epsilons[k] for k in which])
+                own, at = self.workings(label), np.array([epsilons[k] for k in which])
                 moves = own.epsilon_moves([wanted[k] for k in which], at, _TIE)
                 for k, move in zip(which, moves.tolist(), strict=True):
                     errors[k] = max(errors[k], move)
@@ -442,7 +478,7 @@ class Account(Curves, Displayed):
         The main case has no level merged; if the gap is small, tuning with it alone is justified.
         """
         arguments = read_probabilities(delta, name="delta")
-        alone = self.case(self.main).epsilons(arguments.values)
+        alone = self.case(self.main).workings.epsilons(arguments.values)
         overall = np.array([point.epsilon for point in self.at_delta(delta)])
         return arguments.answer((overall - alone) / overall)
 
@@ -463,7 +499,7 @@ class Account(Curves, Displayed):
             same_events.setdefault(events, []).append(number)
         losses = [compose(events) for events in same_events]
         with np.errstate(under="ignore"):
-            alpha, beta = both_errors([loss.loss for loss in losses], arguments.values)
+            alpha, beta = both_errors([loss.workings.loss for loss in losses], arguments.values)
         for k, loss in enumerate(losses):
             open_ = np.flatnonzero(np.isnan(alpha[k]) | np.isnan(beta[k]))
             if open_.size:
@@ -500,15 +536,40 @@ class ReleaseAccount(Account):
         return compose((*self._events(i), *self._events(j)))
 
 
+@overload
 def account(
-    release: Release, *, neighbours: Neighbours | None = None, people: int = 1, jobs: int = 1
-) -> ReleaseAccount:
+    release: Releasable, *, neighbours: Neighbours | None = None, people: int = 1, jobs: int = 1
+) -> ReleaseAccount: ...
+@overload
+def account(
+    release: Sequence[Release | str], *, neighbours: Neighbours | None = None, people: int = 1, jobs: int = 1
+) -> Account: ...
+
+
+def account(
+    release: Releasable | Sequence[Release | str],
+    *,
+    neighbours: Neighbours | None = None,
+    people: int = 1,
+    jobs: int = 1,
+) -> Account:
     """What a release costs, exactly, under the relation it was calibrated for or another.
 
-    >>> from discreet.budget import load
-    >>> account(load("dhc-2020")).pairs
+    It may be named by a preset or a file, or be a list of events; several releases in a list are accounted
+    for together, as by `portfolio`. With `people` above 1 the promise is to a group who change together
+    (group privacy).
+
+    >>> account("dhc-2020").pairs
     946
+    >>> from discreet.budget import DiscreteGaussian
+    >>> events = [DiscreteGaussian(variance=5, times=10)]
+    >>> [round(account(events, people=people).epsilon(delta="1e-10"), 4) for people in (1, 3)]
+    [9.6005, 35.3517]
     """
+    if isinstance(release, list | tuple) and any(isinstance(one, Release | str) for one in release):
+        several = [release_of(one) for one in release]
+        return portfolio(several, neighbours=neighbours, people=people, jobs=jobs)
+    release = release_of(release)  # type: ignore[arg-type]
     relation = neighbours or release.neighbours
     if relation not in RELATIONS:
         raise InputError(f"neighbours is {relation!r}; it must be 'bounded' or 'unbounded'")
@@ -670,4 +731,4 @@ class _Candidates:
 
 def _tails_of_case(task: tuple[tuple[Noise, ...], Kind, list[Fraction], float | None]) -> Tail:
     events, kind, thresholds, accuracy = task
-    return compose(events).with_accuracy(accuracy).tails(kind, thresholds, accuracy or COARSEST)
+    return Workings(events, aim=accuracy).tails(kind, thresholds, accuracy or COARSEST)

@@ -490,7 +490,7 @@ def envelope(account: Account, alphas: list[Fraction]) -> list[EnvelopePoint]:
 
 def _on_subset(account: Account, alphas: list[Fraction], labels: list[CaseLabel]) -> list[EnvelopePoint]:
     """The envelope of a few cases: the best line of one of them, or the line where two of them meet."""
-    losses = [account.case(label) for label in labels]
+    losses = [account.case(label).workings for label in labels]
     count = len(alphas)
     starts = [loss.tradeoff_thresholds(alphas) for loss in losses]
     every = [threshold for row in starts for threshold in row]

@@ -6,21 +6,32 @@ A float stands for the binary number that it is; a string such as "1e-10" or "73
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.loss import Floats
-from discreet.numbers import Interval, fraction, read_delta, share
+from discreet.numbers import Interval, fraction, is_column, read_delta, share
 
 Number = int | float | Fraction | Decimal | str
-Many = Sequence[Number] | NDArray[np.generic]
+
+
+class NumberColumn(Protocol):
+    """A column of pandas or polars, as far as it is looked at."""
+
+    def __iter__(self) -> Iterator[Number]: ...
+    def to_list(self) -> list[Number]:
+        """Return its numbers."""
+        ...
+
+
+Many = Sequence[Number] | NDArray[np.generic] | NumberColumn
 Numbers = Number | Many
 
 
@@ -156,25 +167,29 @@ def read(numbers: Numbers, *, name: str, rule: Callable[[Number], Fraction] | No
 
     >>> read("1e-10", name="delta").values, read([0.5, "1/3"], name="alpha").values
     ([Fraction(1, 10000000000)], [Fraction(1, 2), Fraction(1, 3)])
+    >>> import pandas
+    >>> read(pandas.Series(["1e-5", "1e-10"]), name="delta").shape
+    (2,)
     """
     asked: Sequence[Number]
     if isinstance(numbers, np.ndarray):
         asked, shape = numbers.ravel().tolist(), numbers.shape or None
-    elif isinstance(numbers, Sequence) and not isinstance(numbers, str):
-        asked, shape = numbers, (len(numbers),)
+    elif is_column(numbers):
+        asked = numbers.to_pylist() if hasattr(numbers, "to_pylist") else list(numbers)  # type: ignore[arg-type]
+        shape = (len(asked),)
     else:
-        asked, shape = [numbers], None
+        asked, shape = [numbers], None  # type: ignore[list-item]
     rule = rule or partial(fraction, name=name, floats=True)
     return Arguments([rule(float(x) if isinstance(x, np.floating) else x) for x in asked], shape)
 
 
-def read_probabilities(numbers: Numbers, *, name: str, closed: bool = False) -> Arguments:
-    """Return the numbers as exact fractions between 0 and 1, or refuse them.
+def read_probabilities(numbers: Numbers, *, name: str, closed: bool = False, zero: bool = False) -> Arguments:
+    """Return the numbers as exact fractions between 0 and 1, or refuse them; with `zero` a delta may be 0.
 
     >>> read_probabilities(2, name="delta")
     Traceback (most recent call last):
     discreet.errors.InputError: delta is 2; it must lie strictly between 0 and 1
     """
     if name == "delta":
-        return read(numbers, name=name, rule=partial(read_delta, floats=True))
+        return read(numbers, name=name, rule=partial(read_delta, floats=True, zero=zero))
     return read(numbers, name=name, rule=partial(share, name=name, floats=True, closed=closed))

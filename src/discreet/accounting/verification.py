@@ -40,8 +40,8 @@ from discreet.accounting.comparisons.zcdp import zcdp_rho
 from discreet.accounting.contour import Kind, Quadrature, saddle
 from discreet.accounting.loss import Loss, is_coarse, log_fraction
 from discreet.accounting.parallel import Progress, map_cases
-from discreet.accounting.privacy_loss import compose
 from discreet.accounting.tradeoff import envelope, heights, lowest_heights
+from discreet.accounting.workings import Workings
 from discreet.budget.neighbours import RELATIONS, CaseLabel, Neighbours
 from discreet.budget.presets import load, read_text_file
 from discreet.budget.release import Release
@@ -321,7 +321,7 @@ class _Check:
         self.roads += Counter()  # leave out what is zero
         if (together := self.account.together) is not None:
             # upper bounds by one contour for all
-            tops = UpperBounds(together).at(epsilon, self.account.case(first[0]).loss, lean=LEAN)
+            tops = UpperBounds(together).at(epsilon, self.account.case(first[0]).workings.loss, lean=LEAN)
             ends = {self.account.label(k): _above(top) for k, top in enumerate(tops) if top.is_finite()}
             for events, (label, *_) in list(waiting.items()):
                 if label in ends and ends[label] < level:
@@ -425,7 +425,7 @@ class _Check:
         ]
         best = min(labels, key=lambda label: float(self.account.case(label).tradeoff(alpha=alpha)))
         loss = self.account.case(best)
-        return best, Fraction(float(loss.tradeoff(alpha=alpha))), loss.tradeoff_thresholds([alpha])
+        return best, Fraction(float(loss.tradeoff(alpha=alpha))), loss.workings.tradeoff_thresholds([alpha])
 
     def _some_line(
         self, alpha: Fraction, thresholds: Sequence[Fraction], beta: Fraction
@@ -444,12 +444,12 @@ class _Check:
 
     def _crossing(self, alpha: Fraction, threshold: Fraction) -> list[Fraction]:
         """Where the two cases cross that have the least g on either side of a threshold, if they differ."""
-        spread = self.account.case(self.account.main).loss.spread
+        spread = self.account.case(self.account.main).workings.loss.spread
         for part in (1e-5, 1e-3):
             low, high = threshold - Fraction(part * spread), threshold + Fraction(part * spread)
             (_, left), (_, right) = lowest_heights(self.account, [low, high], [alpha, alpha])
             if left != right:
-                tails = [self.account.case(label).tails for label in (left, right)]
+                tails = [self.account.case(label).workings.tails for label in (left, right)]
                 for _ in range(50):
                     middle = Fraction(float((low + high) / 2))
                     first, second = (float(heights(each, [middle], [alpha])[0][0]) for each in tails)
@@ -474,7 +474,7 @@ class _Check:
         by another: the curve of a release is convex and lies below those of its cases. With `alone`, by one
         case only.
         """
-        spread = self.account.case(worst).loss.spread
+        spread = self.account.case(worst).workings.loss.spread
         best: ErrorBound | None = None
         # the bound is off by about the square of a step, relatively
         first = math.sqrt(min(max(float(abs(aim - beta) / aim), 1e-13), 1e-6)) / 2
@@ -547,7 +547,7 @@ def _enclosed(events: tuple[Noise, ...], epsilon: Fraction, accuracy: float) -> 
     bits = math.ceil(-math.log2(accuracy)) + 4
     if seconds(events, bits=bits) < 20:
         return defined_delta(events, epsilon, bits=bits), DEFINITION
-    composed = compose(events)
+    composed = Workings(events)
     step = composed.engine.h if isinstance(composed.engine, Quadrature) else composed.loss.step
     size = math.exp(min(float(composed.log_deltas([epsilon], math.inf)[0]), 0.0))
     relative = min(accuracy / size, 0.01)
@@ -624,7 +624,7 @@ def _by_definition(task: _Task) -> Iterator[tuple[Interval, str]]:
 
 def _by_another_contour(task: _Task) -> Iterator[tuple[Interval, str]]:
     """A contour at a tilt beside the saddle point, and with more bits, finer and finer."""
-    composed = compose(task.events)
+    composed = Workings(task.events)
     # on a lattice where there is one, as the engine does; coarse values are quicker on a cut line
     step = composed.engine.h if isinstance(composed.engine, Quadrature) else composed.loss.step
     accuracy = 1e-3

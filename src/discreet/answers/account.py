@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 
 from discreet.accounting.comparisons.gaussian_dp import GaussianDP
-from discreet.accounting.costs import PrivacyRow, PrivacyTable, TwoReleases, epsilon_rows
+from discreet.accounting.costs import PrivacyRow, PrivacyTable, TwoReleases, epsilon_rows, zcdp_of
 from discreet.accounting.overall import Account, Point, ReleaseAccount
-from discreet.accounting.sampling import Sampled
+from discreet.accounting.overall import account as account_of
+from discreet.accounting.privacy_loss import PrivacyLoss
+from discreet.accounting.sampling import Sampled, sampled
 from discreet.answers.answer import (
     Answer,
     AnswerTable,
@@ -26,8 +29,9 @@ from discreet.answers.answer import (
     marked,
     sentence,
 )
-from discreet.answers.curves import account_picture, comparison_picture
+from discreet.answers.curves import account_picture, both_curves
 from discreet.answers.describing import describes
+from discreet.answers.figure import Picture
 from discreet.answers.quantity import FLOAT_DIGITS, NumberKind, Quantity, Style
 from discreet.answers.release import (
     calibrated_for,
@@ -44,6 +48,12 @@ from discreet.numbers import DIGITS, Interval
 
 REPORTED = 1e-10
 """The delta that the sentence below the table is about, if it was asked for."""
+
+FEW = 64
+"""Cases of an account whose curves are drawn within a second, so that a notebook shows them unasked."""
+
+INFINITE = "infinite"
+"""An epsilon that no number bounds, in a table."""
 
 FLOOR = 1e-300
 """What lies below is only said to do so."""
@@ -79,15 +89,29 @@ def account_answer(table: PrivacyTable, *, drawn: Sampled | None = None) -> Answ
     }
     says = account.claim.kind.label
     facts = tuple(
-        Fact(f"epsilon at delta {_given(row.delta)}", _quantity(table, row, "epsilon"), says)
+        Fact(
+            f"epsilon at delta {_given(row.delta)}",
+            _quantity(table, row, "epsilon") if math.isfinite(row.epsilon) else INFINITE,
+            says,
+        )
         for row in table.by_delta
     )
     body = tuple(_body(table, [result for result in results if result.rows]))
     title = " and ".join(heading(release) for release in releases) or account.name
     names = " ".join(release.name for release in releases)
     command = f"discreet account {names}" if names else ""
-    figures = {"curves": partial(account_picture, drawn, title=_curve_title(table))} if drawn else {}
-    return Answer(title, record, body, facts, notes, {"results": results[0]}, command, figures=figures)
+    tables = {name: one for name, one in zip(("results", "deltas"), results, strict=True) if one.rows}
+    picture = partial(_curve_picture, table, drawn)
+    pictures = {"curves": picture, "profile": partial(picture, 0), "tradeoff": partial(picture, 1)}
+    figures, others = ({"curves": picture}, {}) if drawn else ({}, pictures)
+    return Answer(title, record, body, facts, notes, tables, command, figures=figures, on_request=others)
+
+
+def _curve_picture(table: PrivacyTable, drawn: Sampled | None, panel: int | None = None) -> Picture:
+    """Both curves, or one of them; without points the account is sampled first."""
+    drawn = drawn or sampled(table.account, zcdp_of(table.account))
+    picture = account_picture(drawn, title=_curve_title(table))
+    return picture if panel is None else replace(picture, panels=(picture.panels[panel],), size=None)
 
 
 def _curve_title(table: PrivacyTable) -> str:
@@ -118,8 +142,12 @@ def _results(table: PrivacyTable, given: str, asked: str) -> AnswerTable:
     cells = _epsilon_cells if asked == "epsilon" else _delta_cells
     lines: list[tuple[Cell, ...]] = []
     for row in rows:
-        value = row.epsilon if asked == "epsilon" else row.delta
-        line: list[Cell] = [*cells(table, row), case_text(row.worst), value, row.zcdp, row.worst]
+        # JSON has no infinity: at delta 0 null is said where no epsilon holds
+        value, zcdp = (
+            number if math.isfinite(number) else None
+            for number in (row.epsilon if asked == "epsilon" else row.delta, row.zcdp)
+        )
+        line: list[Cell] = [*cells(table, row), case_text(row.worst), value, zcdp, row.worst]
         line += [row.accuracy] if account.accuracy is not None else []
         if row.certified is not None:
             line += map(Decimal, Quantity(row.certified, digits=table.digits).ends)
@@ -143,6 +171,9 @@ def _quantity(table: PrivacyTable, row: PrivacyRow, asked: str) -> Quantity:
 
 
 def _epsilon_cells(table: PrivacyTable, row: PrivacyRow) -> tuple[Cell, ...]:
+    if row.delta == 0:  # zCDP has no epsilon there, and Gaussian noise none either
+        pure: Cell = _quantity(table, row, "epsilon") if math.isfinite(row.epsilon) else INFINITE
+        return _given(row.delta), pure, INFINITE, None
     gap = row.epsilon - row.zcdp
     less = sentence(
         "{gap} ({share})",
@@ -192,6 +223,8 @@ def _body(table: PrivacyTable, results: Sequence[AnswerTable]) -> Iterator[Part]
         if row.delta == REPORTED or len(table.by_delta) == 1:
             yield cost_sentence(table, row)
             break
+    if len(table.by_delta) > 1:
+        yield from (cost_sentence(table, row) for row in table.by_delta if row.delta == 0)
     if len(releases) == 1 and len(releases[0].paths) > 1:
         for number in sorted({n for row in (*table.by_delta, *table.by_epsilon) for n in row.paths}):
             yield Paragraph(f"Path {number}: {path_text(releases[0], number)}.")
@@ -224,10 +257,19 @@ def cost_sentence(table: PrivacyTable, row: PrivacyRow) -> Sentence:
     >>> print(cost_sentence(table, table.by_delta[0]))
     At delta 0.5 the exact epsilon is 2.68462, 4.15 (60.7 %) below the 6.83119 of the usual zCDP conversion.
     """
+    if not math.isfinite(row.epsilon):
+        return sentence(
+            "At delta {delta} no epsilon holds: the loss of Gaussian noise has no largest value. "
+            "Ask at a delta above 0, such as 1e-10.",
+            delta=_given(row.delta),
+        )
     epsilon = _quantity(table, row, "epsilon")
     stated: dict[str, Quantity | str] = {"delta": _given(row.delta), "stated": epsilon.states("epsilon")}
     if row.epsilon <= 0:
         return sentence("At delta {delta} {stated}: delta alone covers the whole loss.", **stated)
+    if row.delta == 0:
+        said = "At delta {delta} {stated}: pure differential privacy. zCDP promises nothing at delta 0."
+        return sentence(said, **stated)
     gap = row.zcdp - row.epsilon
     return sentence(
         "At delta {delta} {stated}, {gap} ({share}) below the {zcdp} of the usual zCDP conversion.",
@@ -266,7 +308,26 @@ def curve_answer(account: Account) -> Answer:
     'the exact epsilon is 20.3247'
     """
     release = account.release if isinstance(account, ReleaseAccount) else None
-    return account_answer(PrivacyTable([] if release is None else [release], account, epsilon_rows(account)))
+    answer = account_answer(
+        PrivacyTable([] if release is None else [release], account, epsilon_rows(account))
+    )
+    if account.pairs > FEW:
+        return answer
+    return replace(answer, figures={"curves": answer.on_request["curves"]})
+
+
+@describes(PrivacyLoss)
+def loss_answer(loss: PrivacyLoss) -> Answer:
+    """Say what a list of events costs at the usual deltas.
+
+    >>> from discreet.accounting.privacy_loss import compose
+    >>> from discreet.noise import DiscreteGaussian
+    >>> print(loss_answer(compose([DiscreteGaussian(variance=5, times=10)])).facts[1].value)
+    9.60053
+    """
+    if loss.events:
+        return curve_answer(account_of(loss.events))
+    return Answer("No events", body=("Nothing is released, so nothing is spent.",))
 
 
 @describes(Point)
@@ -278,6 +339,10 @@ def point_answer(point: Point) -> Answer:
     """
     # of an epsilon that was asked for the accuracy is absolute; beside a delta that was it is small
     epsilon = NumberKind.of(point.kind).quantity(point.epsilon, 8, point.accuracy)
+    if not math.isfinite(point.epsilon):
+        said = sentence("no epsilon holds at delta {delta}", delta=_given(point.delta))
+        none = {"epsilon": None, "delta": point.delta, "worst": point.worst, "kind": point.kind.value}
+        return Answer("A point of the curve", none, (said,), summary=said)
     delta = Quantity(point.delta, Style.BRIEF, digits=8)
     said = sentence(
         "epsilon {epsilon} at delta {delta}, worst case {worst}",
@@ -300,8 +365,8 @@ def point_answer(point: Point) -> Answer:
 
 
 @describes(TwoReleases)
-def comparison_answer(both: TwoReleases, *, drawn: tuple[Sampled, Sampled] | None = None) -> Answer:
-    """Say which of two releases promises more, and how their noise differs; with a picture as above."""
+def comparison_answer(both: TwoReleases) -> Answer:
+    """Say which of two releases promises more, and how their noise differs; their curves on request."""
     sides = (("A", both.a), ("B", both.b))
     notes = tuple(Caution(text, letter) for letter, side in sides for text in cautions(side.releases[0]))
     results, noise = _two_columns(both), _noise(both)
@@ -324,8 +389,8 @@ def comparison_answer(both: TwoReleases, *, drawn: tuple[Sampled, Sampled] | Non
     body = tuple(_comparison_body(both, results, noise))
     command = f"discreet compare {both.a.account.name} {both.b.account.name}"
     tables = {"results": results, "variances": noise}
-    figures = {"curves": partial(comparison_picture, *drawn)} if drawn else {}
-    return Answer(title, record, body, (), notes, tables, command, figures=figures)
+    curves = {"curves": partial(both_curves, both.a.account, both.b.account)}
+    return Answer(title, record, body, (), notes, tables, command, on_request=curves)
 
 
 def _two_columns(both: TwoReleases) -> AnswerTable:

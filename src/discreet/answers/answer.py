@@ -252,8 +252,8 @@ class Answer:
     """A title, what machines read, what people read in order, cautions, and the command that gives it.
 
     `facts` are the few numbers of a headline or of tiles, `tables` are those that can be saved as CSV files,
-    `figures` the pictures that can be drawn, each by name. `summary` is what `print` shows of the result, in
-    one line.
+    `figures` the pictures that can be drawn, each by name; `on_request` are those that take seconds, drawn
+    only when somebody asks for one. `summary` is what `print` shows of the result, in one line.
 
     >>> epsilon = Quantity(2.5, digits=3)
     >>> answer = Answer("ten counts", {"epsilon": epsilon}, (sentence("Epsilon is {e}.", e=epsilon),))
@@ -270,6 +270,7 @@ class Answer:
     command: str = ""
     summary: str | Sentence = ""
     figures: Mapping[str, Drawable] = field(default_factory=dict)
+    on_request: Mapping[str, Drawable] = field(default_factory=dict)
 
     @property
     def objects(self) -> dict[str, object]:

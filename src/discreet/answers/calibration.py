@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import partial
 
 from discreet.accounting.calibration import (
     Calibration,
@@ -12,6 +13,7 @@ from discreet.accounting.calibration import (
     VarianceLine,
     calibrated_lines,
 )
+from discreet.accounting.overall import account
 from discreet.answers.answer import (
     Answer,
     AnswerTable,
@@ -25,7 +27,9 @@ from discreet.answers.answer import (
     joined_words,
     sentence,
 )
+from discreet.answers.curves import both_curves
 from discreet.answers.describing import describes
+from discreet.answers.figure import Picture
 from discreet.answers.quantity import NumberKind, Quantity, Style, margin_quantity
 from discreet.answers.release import claim_text, heading, query_words, scaled_sizes
 from discreet.budget import AnswerKind
@@ -73,7 +77,13 @@ def calibration_answer(found: Calibration) -> Answer:
         tables={"variances": variances},
         command=f"discreet calibrate {found.before.name}",
         summary=_summary(found),
+        on_request={"curves": partial(_curves, found)},
     )
+
+
+def _curves(found: Calibration) -> Picture:
+    """The release before and after."""
+    return both_curves(*(account(one, neighbours=found.neighbours) for one in (found.before, found.release)))
 
 
 def saved_text(found: Calibration) -> str:

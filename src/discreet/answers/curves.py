@@ -11,6 +11,8 @@ import numpy as np
 from discreet.accounting.comparisons.curve import Comparison
 from discreet.accounting.comparisons.gaussian_dp import GaussianDP
 from discreet.accounting.comparisons.zcdp import ZCDP, TightZCDP
+from discreet.accounting.costs import zcdp_of
+from discreet.accounting.overall import Account
 from discreet.accounting.sampling import (
     Profile,
     Sampled,
@@ -18,6 +20,7 @@ from discreet.accounting.sampling import (
     curve_alphas,
     sample_profile,
     sample_tradeoff,
+    sampled,
 )
 from discreet.answers.answer import AnswerTable, Column
 from discreet.answers.figure import (
@@ -79,6 +82,17 @@ def comparison_picture(first: Sampled, second: Sampled) -> Picture:
         lines.append((one, Line((), f"{name}, {one.label}", place, Weight.HEAVY)))
         lines.append((one.zcdp, Line((), f"{name}, zCDP", place, Weight.LIGHT)))
     return Picture(curve_panels(lines), short(f"{first.name} and {second.name}", 90), size=(7.2, 3.9))
+
+
+def both_curves(first: Account, second: Account) -> Picture:
+    """Return the picture of two accounts, whose curves are sampled first.
+
+    >>> from discreet.accounting.overall import account
+    >>> one = account("dhc-2022-08-25")
+    >>> len(both_curves(one, one).panels[0].items)
+    4
+    """
+    return comparison_picture(*(sampled(one, zcdp_of(one)) for one in (first, second)))
 
 
 def decision_picture(

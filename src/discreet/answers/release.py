@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import partial
 
 from discreet.answers.answer import (
     Answer,
@@ -17,6 +18,7 @@ from discreet.answers.answer import (
     sentence,
 )
 from discreet.answers.describing import describes
+from discreet.answers.figure import Axis, Bars, Notation, Panel, Picture, points
 from discreet.answers.quantity import NumberKind, Quantity, Style
 from discreet.answers.sums import counts_word, sums_notes, variable_record
 from discreet.budget import ALIASES, AnswerKind, Claim, Neighbours, Release, Row
@@ -37,6 +39,8 @@ _QUERY_COLUMNS = (
     Column("query", is_text=True),
     *map(Column, ("variance", "exact", "share", "sensitivity", "groups")),
 )
+_SIZES = ("variance", "variance_exact", "scale", "scale_exact")
+_NOISE_KEYS = ("level", "query", "noise", *_SIZES, "rho", "share", "sensitivity", "groups")
 
 
 @describes(Release)
@@ -52,9 +56,42 @@ def release_answer(release: Release) -> Answer:
         heading(release),
         release_record(release),
         tuple(_body(release)),
+        tables={"noise": noise_by_query(release)},
         command=command,
         summary=_release_summary(release),
+        figures={} if rho_total(release) is None else {"budget": partial(_budget_picture, release)},
     )
+
+
+def noise_by_query(release: Release) -> AnswerTable:
+    """Return the noise of every query, a row each, for machines.
+
+    >>> from discreet.budget import load
+    >>> row = noise_by_query(load("dhc-2022-08-25")).objects[10]
+    >>> row["level"], row["query"], row["variance_exact"]
+    ('State', 'query 1', '50000/10001')
+    """
+    lines = [
+        {"level": level, "query": row.query} | _query_record(row)
+        for level, rows in levels_of(release).items()
+        for row in rows
+    ]
+    keys = [key for key in _NOISE_KEYS if any(line.get(key) is not None for line in lines)]
+    rows = tuple(tuple(line.get(key) for key in keys) for line in lines)
+    return AnswerTable(tuple(Column(key=key) for key in keys), rows)
+
+
+def _budget_picture(release: Release) -> Picture:
+    """How rho is shared between levels."""
+    spent = {level_name(level.name): level.spent(release.neighbours) for level in release.levels}
+    total = sum(spent.values())
+    shares = [float(rho / total) for rho in spent.values()]
+    bars = Bars(
+        points(range(len(shares)), shares), "", texts=tuple(str(Style.PERCENT.quantity(x)) for x in shares)
+    )
+    axis = Axis("share of rho", low=0.0, written=Notation.PERCENT)
+    caption = sentence("The share of each level in rho {rho}.", rho=_exact(total))
+    return Picture((Panel(Axis(names=tuple(spent)), axis, (bars,)),), release.name, str(caption))
 
 
 def _release_summary(release: Release) -> str:

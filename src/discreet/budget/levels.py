@@ -27,7 +27,7 @@ WAYS = ("share", "rho", "variance", "scale")
 
 @dataclass(frozen=True, slots=True, kw_only=True, init=False)
 class Query:
-    """One query of a level: exactly one of `share`, `rho`, `variance` and `scale`.
+    """One query of a level: exactly one of `share`, `rho`, `variance` (or its root, `sigma`) and `scale`.
 
     `sensitivity` is how much one record changes a count; `groups` is how many counts of the query
     one record is part of. A query of sums states the `variable` that it adds up, and its noise is in units of
@@ -57,12 +57,17 @@ class Query:
         share: Exact | None = None,
         rho: Exact | None = None,
         variance: Exact | None = None,
+        sigma: Exact | None = None,
         scale: Exact | None = None,
         sensitivity: int | None = None,
         groups: int = 1,
         variable: Variable = COUNT,
     ) -> None:
         set_fields(self, name=line(name, name="name of a query", field=("name",)))
+        if sigma is not None:
+            if variance is not None:
+                raise FieldError(f"query {shown(name)} states variance and sigma; it must state one of them")
+            variance = exact(sigma, name=f"sigma of query {shown(name)}", field=("sigma",)) ** 2
         stated = dict(zip(WAYS, (share, rho, variance, scale), strict=True))
         given = [way for way, value in stated.items() if value is not None]
         if len(given) != 1:

@@ -14,9 +14,7 @@ from discreet.options import Accounting, Comparing
 
 if TYPE_CHECKING:
     from discreet.accounting.costs import PrivacyTable
-    from discreet.accounting.overall import Account
     from discreet.accounting.sampling import Sampled
-    from discreet.answers.figure import Picture
 
 CERTIFIED_DIGITS = 300
 
@@ -51,7 +49,7 @@ def account(
         raise InputError(
             "--accuracy asks for fewer digits than a float has, so it cannot be combined with a proof"
         )
-    given["delta"] = console.read_deltas(given.get("delta", ()))
+    given["delta"] = console.read_deltas(given.get("delta", ()), zero=export is None)
     given["epsilon"] = list(dict.fromkeys(map(console.read_epsilon, given.get("epsilon", ()))))
     given["jobs"] = console.jobs_or_cpus(given.get("jobs"))
     outputs = Outputs(plot=plot, curve=curve, tradeoff=tradeoff)
@@ -143,22 +141,6 @@ def compare(
     with screen.progress("Comparing paths") as progress:
         both = (console.read_release(one, given.get("neighbours")) for one in (a, b))
         found = side_by_side(*both, **given, progress=progress)
-        drawn = sampled_both(found.a.account, found.b.account) if plot else None
-    answer = comparison_answer(found, drawn=drawn)
-    outputs.write({"--plot": answer.figures["curves"]} if drawn else {})
+        answer = comparison_answer(found)
+        outputs.write({"--plot": answer.on_request["curves"]})
     screen.tell(answer, timed=True)
-
-
-def sampled_both(first: Account, second: Account) -> tuple[Sampled, Sampled]:
-    """Return the points of the curves of two accounts."""
-    from discreet.accounting.costs import zcdp_of
-    from discreet.accounting.sampling import sampled
-
-    return sampled(first, zcdp_of(first)), sampled(second, zcdp_of(second))
-
-
-def both_curves(first: Account, second: Account) -> Picture:
-    """Return the picture of two accounts."""
-    from discreet.answers.curves import comparison_picture
-
-    return comparison_picture(*sampled_both(first, second))

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from discreet.cli import console
-from discreet.cli.account import both_curves
 from discreet.cli.console import PLAIN, Outputs, Screen, option
 from discreet.errors import InputError
 from discreet.numbers import read_delta
@@ -52,7 +51,7 @@ def calibrate(
     _check_target(given, risk)
     given["jobs"] = console.jobs_or_cpus(given.get("jobs"))
     given["accuracy"] = console.read_accuracy(given.get("accuracy"))
-    given["delta"] = read_delta(given["delta"])
+    given["delta"] = read_delta(given["delta"], zero=True)
     outputs = Outputs(plot=plot)
     outputs.plan("--out", out, (".toml",), source=target)
     release = console.read_plan(target, "calibrate")
@@ -63,6 +62,7 @@ def calibrate(
     from discreet.accounting.calibration import calibrate as find
     from discreet.accounting.overall import account
     from discreet.answers.calibration import calibration_answer
+    from discreet.answers.curves import both_curves
 
     with screen.progress("Calibrating") as progress:
         found: Calibration | RiskCalibration
@@ -77,7 +77,8 @@ def calibrate(
             found = find(release, **given, progress=progress)
         cost = partial(account, neighbours=found.neighbours, jobs=given["jobs"])
         after = cost(found.release).with_workers(given["jobs"], progress)
-        outputs.write({"--plot": lambda: both_curves(cost(release), after), "--out": found.release.to_toml})
+        curves = partial(both_curves, cost(release), after)
+        outputs.write({"--plot": curves, "--out": found.release.to_toml})
     if isinstance(found, Calibration):
         screen.tell(calibration_answer(found), timed=True)
     else:

@@ -221,13 +221,13 @@ def read_accuracy(text: str | None) -> float | None:
     return float(value)
 
 
-def read_deltas(texts: Sequence[str]) -> list[Fraction]:
-    """Return the deltas as the exact numbers they denote, each once.
+def read_deltas(texts: Sequence[str], *, zero: bool = False) -> list[Fraction]:
+    """Return the deltas as the exact numbers they denote, each once; with `zero` one may be 0.
 
     >>> read_deltas(["1e-10", "0.0000000001"])
     [Fraction(1, 10000000000)]
     """
-    return list(dict.fromkeys(map(read_delta, texts)))
+    return list(dict.fromkeys(map(partial(read_delta, zero=zero), texts)))
 
 
 def read_epsilon(text: str) -> Fraction:

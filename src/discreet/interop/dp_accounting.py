@@ -190,7 +190,7 @@ def loss_grid(loss: PrivacyLoss, interval: float, smallest: Fraction) -> tuple[i
         errors = alternative.error + null.error + _ROUNDING
         above = np.minimum(np.exp(alternative.log) * (1 + alternative.error + _ROUNDING), 1.0)
         above = np.maximum.accumulate(above[::-1])[::-1]
-        if loss.loss.largest is not None:
+        if loss.workings.loss.largest is not None:
             above[-1] = 0.0
         other = np.exp(null.log)
         growth = np.exp(interval * np.arange(first, last + 1))  # e^g at the lower end of each cell
@@ -208,11 +208,11 @@ def loss_grid(loss: PrivacyLoss, interval: float, smallest: Fraction) -> tuple[i
 
 def _tails(loss: PrivacyLoss, kind: Kind, edges: list[Fraction]) -> Tail:
     """Tails at the edges; between two values that the loss can take they are the same, and computed once."""
-    step, offset = loss.loss.step, loss.loss.offset
+    step, offset = loss.workings.loss.step, loss.workings.loss.offset
     if step < (edges[1] - edges[0]) * 2:
-        return loss.tails(kind, edges)
+        return loss.workings.tails(kind, edges)
     values = [(edge - offset) // step for edge in edges]
-    tails = loss.tails(kind, [offset + step * value + step / 2 for value in dict.fromkeys(values)])
+    tails = loss.workings.tails(kind, [offset + step * value + step / 2 for value in dict.fromkeys(values)])
     place = np.array(values) - values[0]
     return Tail(tails.log[place], tails.error[place])
 
@@ -221,8 +221,8 @@ def _ends(loss: PrivacyLoss, tail: Fraction) -> tuple[Fraction, Fraction]:
     """Losses beyond which at most `tail` of the probability lies, on either side."""
     # P[L > e + 1] (1 - 1/e) <= delta(e)
     top = Fraction(float(loss.epsilon(delta=tail / 2, accuracy=1e-3))) + 1
-    if loss.loss.largest is not None:
-        top = min(top, loss.loss.largest)
+    if loss.workings.loss.largest is not None:
+        top = min(top, loss.workings.loss.largest)
     tried = [top * k / 64 for k in range(1, 65)]
     # P[L < -t] = P_null[L > t], by symmetry
     far = loss.tail(above=tried, under="null") <= float(tail)

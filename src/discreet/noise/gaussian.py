@@ -19,6 +19,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from discreet.errors import InputError
 from discreet.noise import balls
 from discreet.noise.distribution import Complexes, Floats, Noise
 from discreet.noise.factors import GaussianFactor
@@ -32,7 +33,15 @@ from discreet.noise.theta import (
     log_ratio,
     terms_needed,
 )
-from discreet.numbers import Exact
+from discreet.numbers import Exact, positive
+
+
+def _variance_of(variance: Exact | None, sigma: Exact | None) -> Exact:
+    """The variance, or the square of the standard deviation."""
+    if (variance is None) == (sigma is None):
+        given = "not given, and neither is sigma" if sigma is None else "given, and so is sigma"
+        raise InputError(f"variance is {given}; give one of them")
+    return positive(sigma, name="sigma") ** 2 if sigma is not None else variance  # type: ignore[return-value]
 
 
 @dataclass(frozen=True, init=False)
@@ -40,14 +49,17 @@ class DiscreteGaussian(Noise):
     """Discrete Gaussian noise on a count that one person can change by `sensitivity`, `times` times over.
 
     The noise takes the integer x with probability proportional to exp(-x^2 / (2 variance)). `variance` is the
-    parameter; the variance of the noise is a little less, see `variance_deficit`.
+    parameter, and `sigma`, its root, may be given instead; the variance of the noise is a little less, see
+    `variance_deficit`.
 
     >>> DiscreteGaussian(variance="5/2", times=10)
     DiscreteGaussian(variance=Fraction(5, 2), sensitivity=1, times=10)
+    >>> DiscreteGaussian(sigma="1.5")
+    DiscreteGaussian(variance=Fraction(9, 4), sensitivity=1, times=1)
     >>> DiscreteGaussian(variance=2.5)
     Traceback (most recent call last):
     discreet.errors.InputError: variance is the float 2.5, which is not exactly what it looks like; \
-write it as a string such as "2.5", or as a Fraction or an int
+write it as a string such as "2.5", or as Fraction(5, 2)
     >>> noise = DiscreteGaussian(625)
     >>> noise.quantile("0.9999"), float(noise.log_sf(1000)) < -800
     (93, True)
@@ -66,8 +78,15 @@ write it as a string such as "2.5", or as a Fraction or an int
     sensitivity: int
     times: int
 
-    def __init__(self, variance: Exact, *, sensitivity: int = 1, times: int = 1) -> None:
-        super().__init__(variance, sensitivity=sensitivity, times=times)
+    def __init__(
+        self,
+        variance: Exact | None = None,
+        *,
+        sigma: Exact | None = None,
+        sensitivity: int = 1,
+        times: int = 1,
+    ) -> None:
+        super().__init__(_variance_of(variance, sigma), sensitivity=sensitivity, times=times)
 
     # -- probabilities ----------------------------------------------------------------------------
 

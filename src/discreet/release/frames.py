@@ -19,10 +19,7 @@ def as_pandas(table: ArrowTable) -> DataFrame:
     >>> as_pandas(arrow().table({"unit": ["01"], "estimate": [4.5]})).to_dict("list")
     {'unit': ['01'], 'estimate': [4.5]}
     """
-    try:
-        import_module("pandas")
-    except ImportError:
-        raise _missing("pandas") from None
+    pandas_library("to_pandas", "; to_arrow works without it")
     return table.to_pandas()
 
 
@@ -31,9 +28,20 @@ def as_polars(table: ArrowTable) -> DataFrame:
     try:
         return import_module("polars").from_arrow(table)
     except ImportError:
-        raise _missing("polars") from None
+        raise _missing("polars", "to_polars", "; to_arrow works without it") from None
 
 
-def _missing(library: str) -> DiscreetError:
-    text = f"to_{library} needs {library}, which is not installed: pip install {library}"
-    return DiscreetError(f"{text}; to_arrow works without it")
+def pandas_library(asked: str, instead: str = "") -> Any:
+    """Return the module pandas, or say that what was `asked` for needs it.
+
+    >>> pandas_library("to_frame").__name__
+    'pandas'
+    """
+    try:
+        return import_module("pandas")
+    except ImportError:
+        raise _missing("pandas", asked, instead) from None
+
+
+def _missing(library: str, asked: str, instead: str) -> DiscreetError:
+    return DiscreetError(f"{asked} needs {library}, which is not installed: pip install {library}{instead}")

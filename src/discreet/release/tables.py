@@ -36,6 +36,9 @@ Columns = Callable[[slice, slice], Mapping[str, Numbers]]
 MARK = "not_private"
 """The column that marks each row of a rehearsal."""
 
+TEXTS = ("unit", "level", "parent", "query", "cell", MARK)
+"""Columns of texts, whatever they look like: an area may be called 01."""
+
 MARKED = NOT_PRIVATE.replace(" ", "-")
 """The part of a file's name that marks a rehearsal."""
 

@@ -7,9 +7,10 @@ alignment is written into the cells there; its numbers carry their machine value
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from hashlib import sha256
 from html import escape
 from itertools import groupby
 
@@ -70,6 +71,38 @@ def section_of(answer: Answer, *, anchor: str, colours: Mapping[str, str] | None
     return _Writer(colours=colours or {}).section(answer, f'id="{anchor}"', 2)
 
 
+def marked_up(body: Sequence[Part]) -> Iterator[Part]:
+    """Yield the parts of a body; lines that are written as a page of Markdown become headings and lists.
+
+    >>> list(marked_up((Paragraph("## The odds"), Paragraph("- One."), Paragraph("- Two."), "Three.")))
+    [Heading(text='The odds'), Bullets(items=('One.', 'Two.'), role=''), 'Three.']
+    """
+    for mark, run in groupby(body, _mark):
+        if mark == "- ":
+            yield Bullets(tuple(_unmarked(part, mark) for part in run))
+        elif mark == "    ":
+            yield Verbatim("\n".join(str(_unmarked(part, mark)) for part in run))
+        elif mark == "# ":
+            yield from (Paragraph(_unmarked(part, mark)) for part in run)  # the title of the page
+        elif mark == "## ":
+            yield from (Heading(str(_unmarked(part, mark))) for part in run)
+        else:
+            yield from run
+
+
+def _mark(part: Part) -> str:
+    text = str(part.text) if isinstance(part, Paragraph) else ""
+    return next((mark for mark in ("- ", "# ", "## ", "    ") if text.startswith(mark)), "")
+
+
+def _unmarked(part: Part, mark: str) -> str | Sentence:
+    assert isinstance(part, Paragraph)
+    if isinstance(part.text, str):
+        return part.text.removeprefix(mark)
+    first, *rest = part.text.parts
+    return Sentence((str(first).removeprefix(mark), *rest))
+
+
 def html_words(words: Words | None) -> str:
     """Write words on a page, with quantities typeset and with what is set apart; nothing is a dash.
 
@@ -111,7 +144,8 @@ class _Writer:
 
         Pictures stand where the body places them, or else at the end.
         """
-        body = [part for part in answer.body if part != "" and not _is_title(part, answer.title)]
+        parted = (part for part in marked_up(answer.body) if part not in ("", Paragraph("", wraps=False)))
+        body = [part for part in parted if not _is_title(part, answer.title)]
         parts: list[str] = []
         for is_placed, run in groupby(body, lambda part: isinstance(part, Illustration)):
             written = [self.part(part, answer, level + 1) for part in run]
@@ -161,8 +195,10 @@ class _Writer:
         """A picture of an answer where it is placed, with what it shows for those who cannot see it."""
         from discreet.render.pictures import inline_svg
 
-        head, rest = inline_svg(answer.figures[part.name](), part.name, self.colours)
-        ids = [f"{part.name}-title", f"{part.name}-text"]
+        picture = answer.figures[part.name]()
+        key = self.key(part.name, picture)
+        head, rest = inline_svg(picture, key, self.colours)
+        ids = [f"{key}-title", f"{key}-text"]
         return (
             f'<figure>{head} role="img" aria-labelledby="{" ".join(ids)}" class="chart">'
             f'<title id="{ids[0]}">{_escaped(part.title)}</title>'
@@ -174,9 +210,14 @@ class _Writer:
         """A picture, described for those who cannot see it."""
         from discreet.render.pictures import inline_svg
 
-        head, rest = inline_svg(picture, name, self.colours)
+        head, rest = inline_svg(picture, self.key(name, picture), self.colours)
         said = escape(visible(picture.caption or picture.title or name))
-        return f'<figure>{head} role="img" aria-label="{said}">{rest}</figure>'
+        wide = ' style="max-width: 45em; margin: 1em 0"' if self.in_notebook else ""
+        return f'<figure{wide}>{head} role="img" aria-label="{said}">{rest}</figure>'
+
+    def key(self, name: str, picture: Picture) -> str:
+        """What the ids in a picture start with: a notebook may hold several pictures of one name."""
+        return f"{name}-{sha256(repr(picture).encode()).hexdigest()[:8]}" if self.in_notebook else name
 
     # -- tables ------------------------------------------------------------------------------------------
 

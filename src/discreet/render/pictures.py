@@ -8,13 +8,14 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet.answers.answer import Answer
 from discreet.answers.figure import (
     Axis,
     Bars,
@@ -30,6 +31,7 @@ from discreet.answers.figure import (
     Symbol,
     Weight,
 )
+from discreet.errors import InputError
 from discreet.render.look import GREY, GRID, INK, SOFT, WIDTHS, colour, dashes, tick_text
 
 if TYPE_CHECKING:
@@ -88,8 +90,10 @@ _MANY = 20
 """More panels than this are small ones, which share both axes."""
 
 
-def figure_of(picture: Picture, look: Any = None) -> Figure:
+def figure_of(picture: Picture, look: Any = None, *, new: Callable[..., Figure] | None = None) -> Figure:
     """Return a picture as a figure of Matplotlib; `look` are settings beyond those of all pictures.
+
+    `new` makes the figure, for those who keep an account of theirs, as pyplot does.
 
     >>> from discreet.answers.figure import points
     >>> line = Line(points([0, 1], [1, 0]), "nothing told")
@@ -105,7 +109,7 @@ def figure_of(picture: Picture, look: Any = None) -> Figure:
         across = picture.across or min(many, 4)
         is_small = many > _MANY
         size = picture.size or _size(picture, across)
-        figure = Figure(figsize=size, layout=None if is_small else "constrained")
+        figure = (new or Figure)(figsize=size, layout=None if is_small else "constrained")
         grid = figure.subplots(
             -(-many // across), across, squeeze=False, sharex=is_small, sharey=picture.shares_y
         )
@@ -127,6 +131,55 @@ def figure_of(picture: Picture, look: Any = None) -> Figure:
             _tighten(figure, axes[:many])
         _explain(figure, axes, many, size[0])
     return figure
+
+
+def drawn_in(answer: Answer, name: str = "", ax: Axes | Sequence[Axes] | None = None) -> Axes | list[Axes]:
+    """Draw a picture of an answer, the first unless it is named, and return the axes of its panels.
+
+    Axes that are given keep their style and their figure; without any, pyplot makes a figure.
+
+    >>> from matplotlib.figure import Figure
+    >>> from discreet.answers.figure import points
+    >>> line = Line(points([0, 1], [1, 0]), "nothing told")
+    >>> picture = Picture((Panel(Axis("false alarms"), Axis("misses"), (line,)),), "A trade-off")
+    >>> given = Figure().subplots()
+    >>> drawn_in(Answer("one count", figures={"tradeoff": lambda: picture}), ax=given) is given
+    True
+    """
+    pictures = {**answer.figures, **answer.on_request}
+    if not pictures:
+        raise InputError(f"{answer.title!r} has no picture")
+    if name and name not in pictures:
+        raise InputError(f"{answer.title!r} has no picture {name!r}; there are {', '.join(pictures)}")
+    picture = pictures[name or next(iter(pictures))]()
+    many = len(picture.panels)
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        axes = figure_of(picture, new=plt.figure).axes[:many]
+        return axes[0] if many == 1 else axes
+    axes = list(np.ravel(np.asarray(ax, dtype=object)))
+    if len(axes) != many:
+        room = f"plt.subplots({-(-many // (picture.across or many))}, {picture.across or many})"
+        raise InputError(
+            f"this picture has {many} panel{'s' * (many > 1)}, and ax has {len(axes)} Axes; give one for "
+            f"each, such as those of {room}, or leave ax out"
+        )
+    _draw_into(axes, picture)
+    return axes[0] if many == 1 else axes
+
+
+def _draw_into(axes: Sequence[Axes], picture: Picture) -> None:
+    import matplotlib
+
+    with matplotlib.rc_context({"text.parse_math": False}):  # a name may hold a dollar sign
+        for one, panel in zip(axes, picture.panels, strict=True):
+            _draw(one.figure, one, panel)  # type: ignore[arg-type]  # a part of a figure does as well
+            one.set_xlabel(panel.x.title)
+            one.set_ylabel(panel.y.title)
+            one.set_title(panel.title or (picture.title if len(axes) == 1 else ""))
+            if one.get_legend_handles_labels()[1]:
+                one.legend()
 
 
 def picture_bytes(picture: Picture, kind: str, look: Any = None) -> bytes:

@@ -60,7 +60,7 @@ def loss_quantiles(loss: PrivacyLoss, chances: Sequence[float] = QUANTILES) -> F
     above = 1.0 - np.array(chances)
     if _is_fine(loss):
         return _fine_quantiles(loss, above)
-    deviation, lattice, offset = math.sqrt(loss.variance), loss.loss.step, loss.loss.offset
+    deviation, lattice, offset = math.sqrt(loss.variance), loss.workings.loss.step, loss.workings.loss.offset
     # Cantelli: beyond k standard deviations on one side lies at most 1 / (1 + k^2)
     reach = 1.001 * deviation * np.sqrt(1.0 / np.minimum(above, 1.0 - above).min() - 1.0) + 1e-9
     points, tails = loss.mean + np.array([-reach, reach]), np.array([1.0, 0.0])
@@ -170,9 +170,9 @@ def _fine_tails(loss: PrivacyLoss, points: Floats) -> tuple[Floats, Floats]:
 
 def _is_fine(loss: PrivacyLoss) -> bool:
     """Whether a tail takes long: the lattice is too fine to be summed over."""
-    engine = loss.engine
+    engine = loss.workings.engine
     is_cut = isinstance(engine, Quadrature) and engine.remainder > 0
-    is_fine = is_cut and float(loss.loss.step) < 1e-6 * math.sqrt(loss.variance)
+    is_fine = is_cut and float(loss.workings.loss.step) < 1e-6 * math.sqrt(loss.variance)
     return is_fine or isinstance(engine, Grid)
 
 
@@ -183,7 +183,7 @@ def _exact_tails(loss: PrivacyLoss, points: Floats, *, null: bool = False) -> Fl
 
 def _smooth_tails(loss: PrivacyLoss, points: Floats) -> tuple[Floats, Floats] | None:
     """P[L > t] with the target and without, of a law that is smooth but for its lattice, from delta."""
-    if isinstance(loss.engine, Grid):
+    if isinstance(loss.workings.engine, Grid):
         return None  # delta is not known well enough
     return _differences(lambda at: np.asarray(loss.delta(epsilon=at)), points, math.sqrt(loss.variance))
 

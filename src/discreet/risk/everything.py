@@ -34,15 +34,15 @@ import numpy as np
 
 from discreet.accounting.overall import Account
 from discreet.accounting.parallel import Progress
-from discreet.accounting.privacy_loss import F_ROUNDING
 from discreet.accounting.tradeoff import envelope
 from discreet.accounting.values import Number, held, read_probabilities
+from discreet.accounting.workings import F_ROUNDING
 from discreet.budget.claims import AnswerKind
 from discreet.budget.neighbours import CaseLabel
 from discreet.budget.release import Release
 from discreet.errors import InputError
 from discreet.faces import Displayed
-from discreet.numbers import Exact
+from discreet.numbers import Exact, is_column
 from discreet.numbers import prior as read_prior
 from discreet.options import Risking, asked_with
 from discreet.risk.compared import DataSetPairs, Held, Keeps
@@ -208,7 +208,7 @@ def risk(asked: Risking) -> WholeRisk:
 
 
 def _priors(prior: Exact | float | Sequence[Exact | float]) -> list[Fraction]:
-    many = isinstance(prior, Sequence | np.ndarray) and not isinstance(prior, str)
+    many = is_column(prior)
     read = [read_prior(one) for one in (prior if many else [prior])]  # type: ignore[union-attr, arg-type]
     if not read:
         raise InputError("no prior is given; at least one is needed")

@@ -33,7 +33,7 @@ from discreet.budget.release import Release
 from discreet.errors import InputError
 from discreet.faces import Displayed
 from discreet.noise import DiscreteGaussian, Noise, grouped
-from discreet.numbers import Interval
+from discreet.numbers import Interval, is_column
 from discreet.numbers import prior as read_prior
 from discreet.risk.beliefs import QUANTILES, both_tails, loss_quantiles, mean_posteriors, worst_quantiles
 from discreet.risk.decisions import Costs
@@ -182,7 +182,7 @@ def risk_profile(
     >>> [(row.scope, round(row.accuracy, 4)) for row in profile.rows[2:]]
     [('block group', 0.6401), ('block', 0.5888), ('overall', 0.6613)]
     """
-    many = isinstance(prior, Sequence | np.ndarray) and not isinstance(prior, str)
+    many = is_column(prior)
     given = prior if many else [prior]
     read = [read_prior(one) for one in given]  # type: ignore[union-attr, arg-type]
     priors = [*{float(one): one for one in read}.values()]
@@ -266,7 +266,7 @@ def _part_risks(events: tuple[Noise, ...], priors: tuple[Fraction, ...]) -> tupl
     none, *deltas = np.asarray(loss.delta(epsilon=[Fraction(0), *map(_threshold, priors)])).tolist()
     means, marks = mean_posteriors([loss.events], priors)[0].tolist(), loss_quantiles(loss)
     return tuple(
-        _risk(p, naming, accuracy_at(p, delta), none, mean, marks, loss.loss.largest)
+        _risk(p, naming, accuracy_at(p, delta), none, mean, marks, loss.workings.loss.largest)
         for p, naming, delta, mean in zip(priors, _naming(loss, priors), deltas, means, strict=True)
     )
 

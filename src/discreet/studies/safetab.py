@@ -14,7 +14,7 @@ from discreet.accounting.privacy_loss import compose
 from discreet.answers.quantity import Style
 from discreet.budget import load
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
-from discreet.release.mechanism.adaptive import noise_for, suppression_threshold
+from discreet.release.mechanism.adaptive import budget_noise, suppression_threshold
 from discreet.release.mechanism.margins import Z95, bureau_margin, margin_of_error, variance_of
 from discreet.release.safetab.census2020 import specification_2020
 from discreet.release.safetab.design import (
@@ -32,7 +32,7 @@ LARGEST = 300
 
 def _stage_two(rho: Fraction) -> Noise:
     """Return the noise of a published cell at a level with this rho."""
-    return noise_for((1 - GAMMA) * rho, STABILITY, "zcdp")
+    return budget_noise((1 - GAMMA) * rho, STABILITY, "zcdp")
 
 
 @study("rho sigma2 threshold size suppressed bias_if_released bias_dropped_as_zero")
@@ -103,7 +103,7 @@ def _coverage() -> Iterator[Compared]:
     """Compare how often floor(1.96 sigma) covers the noise of a published number in 2020."""
     cells = {
         "detailed, below the states": _stage_two(Fraction("0.159")),
-        "TotalOnly, nation and states": noise_for(Fraction("2.134"), STABILITY, "zcdp"),
+        "TotalOnly, nation and states": budget_noise(Fraction("2.134"), STABILITY, "zcdp"),
     }
     entries = printed("safetab", "section 6.1", "chance that floor(1.96 sigma) covers the noise, percent")
     for at, entry in entries.items():

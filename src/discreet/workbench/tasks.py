@@ -109,7 +109,7 @@ def quick(events: Events, delta: Fraction) -> Quick:
     small, floor = float(delta), float(deepest)
     grid = np.linspace(0.0, float(zcdp.epsilon(delta=floor)), POINTS)
     exact = loss.delta(epsilon=grid)
-    chosen, last = map(float, loss.epsilons([delta, deepest]))
+    chosen, last = map(float, loss.workings.epsilons([delta, deepest]))
     # the curve may drop between two points of the grid, as with Laplace noise
     known = ((chosen, small), (last, floor))
     line = [at for at in line_of(grid, exact) if at[1] > floor] + [at for at in known if at[0] > 0]

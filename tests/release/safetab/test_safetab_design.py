@@ -17,7 +17,7 @@ from discreet.budget import load
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise, sample
 from discreet.release.mechanism import margins
-from discreet.release.mechanism.adaptive import noise_for
+from discreet.release.mechanism.adaptive import budget_noise
 from discreet.release.mechanism.configuration import Configuration
 from discreet.release.safetab import design
 from discreet.release.safetab.account import account_pass
@@ -238,7 +238,7 @@ def test_a_changed_design_is_a_configuration() -> None:
     assert found.passes == ("US",)
     assert found.levels("US") == (("USA", 2), ("TRACT", 1), ("AIANNH", 1))
     for place, margin in ((("USA", 2), 3), (("TRACT", 1), 50)):
-        second = noise_for((found.budgets[place] or 0) * Fraction(4, 5), 4, "zcdp")
+        second = budget_noise((found.budgets[place] or 0) * Fraction(4, 5), 4, "zcdp")
         assert margins.margin_of_error(second) == margin
     derived = design.sizing(found, PLAN[1], "US", error="1/4", derive=True, exact=False)
     for level in derived.levels:
@@ -343,7 +343,7 @@ def test_a_cap_on_race_codes_saves_noise_and_misses_people() -> None:
     assert found.lost == Fraction("0.039") / Fraction("1.149")
     for one in found.levels:
         few, all_codes = (
-            weights(noise_for((plan.budgets[one.place] or 0) * Fraction(9, 10), s, "zcdp"), 700)
+            weights(budget_noise((plan.budgets[one.place] or 0) * Fraction(9, 10), s, "zcdp"), 700)
             for s in (3, 9)
         )
         without = fsum(p * x * x for x, p in all_codes.items())

@@ -13,7 +13,7 @@ from safetab_toy import SPEC_2020, TOY
 
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise
-from discreet.release.mechanism.adaptive import mechanism, noise_for, suppression_threshold
+from discreet.release.mechanism.adaptive import budget_noise, mechanism, suppression_threshold
 from discreet.release.mechanism.margins import bureau_margin
 from discreet.release.safetab.account import mechanisms
 from discreet.release.safetab.configuration import read_configuration
@@ -45,12 +45,12 @@ def test_variances_and_thresholds_of_2020(which: str, many: int) -> None:
 def test_published_suppression_thresholds(entry: Printed) -> None:
     # with gamma 0.1, stability 9, chance 0.9999
     rho, threshold = entry.at, int(entry.text)
-    noise = noise_for(Fraction(9, 10) * Fraction(rho), 9, "zcdp")
+    noise = budget_noise(Fraction(9, 10) * Fraction(rho), 9, "zcdp")
     assert suppression_threshold(noise, CHANCE) == threshold
     # 10 % more or less noise gives another one at the larger two
     if threshold > 11:
         for factor in (Fraction(9, 10), Fraction(11, 10)):
-            other = noise_for(Fraction(9, 10) * Fraction(rho) / factor, 9, "zcdp")
+            other = budget_noise(Fraction(9, 10) * Fraction(rho) / factor, 9, "zcdp")
             assert suppression_threshold(other, CHANCE) != threshold
 
 

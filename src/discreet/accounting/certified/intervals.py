@@ -23,7 +23,7 @@ from discreet.accounting.contour import (
 from discreet.accounting.lists import Direct
 from discreet.accounting.loss import log_fraction
 from discreet.accounting.parallel import map_cases
-from discreet.accounting.privacy_loss import UNSEEN, PrivacyLoss, compose
+from discreet.accounting.workings import UNSEEN, Workings
 from discreet.budget.neighbours import CaseLabel
 from discreet.errors import PrecisionError
 from discreet.noise import Noise
@@ -42,7 +42,7 @@ _FAR = 20  # standard deviations
 _MANY_TIMES_UNSEEN = UNSEEN * 10**40
 
 
-def default_accuracy(loss: PrivacyLoss, digits: int | None) -> float:
+def default_accuracy(loss: Workings, digits: int | None) -> float:
     """Half the relative width asked for."""
     if digits is not None:
         if not 1 <= digits <= MOST_DIGITS:
@@ -52,7 +52,7 @@ def default_accuracy(loss: PrivacyLoss, digits: int | None) -> float:
     return LINE_ACCURACY if has_line else LATTICE_ACCURACY
 
 
-def certified_tail(loss: PrivacyLoss, kind: Kind, threshold: Fraction, accuracy: float) -> arb:
+def certified_tail(loss: Workings, kind: Kind, threshold: Fraction, accuracy: float) -> arb:
     """One tail to the asked relative accuracy, or PrecisionError."""
     engine = loss.engine
     aim, bits = accuracy, 48 - math.log2(accuracy)
@@ -95,7 +95,7 @@ def certified_tail(loss: PrivacyLoss, kind: Kind, threshold: Fraction, accuracy:
     )
 
 
-def delta_ball(loss: PrivacyLoss, epsilon: Fraction, accuracy: float) -> arb:
+def delta_ball(loss: Workings, epsilon: Fraction, accuracy: float) -> arb:
     """delta as a ball, at an epsilon of either sign."""
     if not loss.loss.terms:
         with working_bits(120 - 2 * math.log2(accuracy)):
@@ -121,7 +121,7 @@ def delta_ball(loss: PrivacyLoss, epsilon: Fraction, accuracy: float) -> arb:
     return value
 
 
-def certified_delta(loss: PrivacyLoss, epsilon: Fraction, *, digits: int | None = None) -> Interval:
+def certified_delta(loss: Workings, epsilon: Fraction, *, digits: int | None = None) -> Interval:
     """An interval that contains delta(epsilon)."""
     box = around_floats(as_interval(delta_ball(loss, epsilon, default_accuracy(loss, digits))), digits)
     return Interval(max(box.lower, Fraction(0)), min(box.upper, Fraction(1)))
@@ -138,7 +138,7 @@ def around_floats(box: Interval, digits: int | None) -> Interval:
     return Interval(max(box.lower - room, Fraction(0)), box.upper + room)
 
 
-def certified_epsilon(loss: PrivacyLoss, delta: Fraction, *, digits: int | None = None) -> Interval:
+def certified_epsilon(loss: Workings, delta: Fraction, *, digits: int | None = None) -> Interval:
     """An interval that contains the epsilon at which the curve passes through delta."""
     accuracy = default_accuracy(loss, digits)
     if not loss.loss.terms:
@@ -200,7 +200,7 @@ def _root(error: Callable[[Fraction], float], point: Fraction, slope: float, nea
     return point
 
 
-def _log_slope(loss: PrivacyLoss, epsilon: Fraction) -> float:
+def _log_slope(loss: Workings, epsilon: Fraction) -> float:
     """d log delta / d epsilon = -e^epsilon P_null[L > epsilon] / delta."""
     if loss.deterministic_shift is not None:
         shift, others = loss.deterministic_shift
@@ -218,7 +218,7 @@ def shortened(value: Fraction, slack: float) -> Fraction:
     return Fraction(round(value * 2**bits), 2**bits)
 
 
-def _rest_ball(loss: PrivacyLoss, threshold: Fraction, accuracy: float) -> arb:
+def _rest_ball(loss: Workings, threshold: Fraction, accuracy: float) -> arb:
     """1 - delta(t), to relative accuracy: the closer delta is to 1, the more accurately it is computed."""
     aim = accuracy
     for _ in range(4):
@@ -232,7 +232,7 @@ def _rest_ball(loss: PrivacyLoss, threshold: Fraction, accuracy: float) -> arb:
     raise PrecisionError("1 - delta could not be enclosed")
 
 
-def refined_log(loss: PrivacyLoss, kind: Kind, threshold: Fraction, *, accuracy: float) -> float:
+def refined_log(loss: Workings, kind: Kind, threshold: Fraction, *, accuracy: float) -> float:
     """The logarithm of a tail, from ball arithmetic, where floats were not accurate enough."""
     if kind is Kind.REST:
         value = _rest_ball(loss, threshold, accuracy / 4)
@@ -252,7 +252,7 @@ def certified_deltas(account: Account, epsilons: list[Fraction], digits: int | N
     """Intervals that contain the overall delta at each epsilon."""
     boxes = []
     for epsilon, point in zip(epsilons, account.at_epsilon(list(epsilons)), strict=True):
-        worst = account.case(point.worst)
+        worst = account.case(point.worst).workings
         box = worst.delta(epsilon=epsilon, certified=True, digits=digits)
         top = largest_delta(account, point.worst, epsilon, box.upper, default_accuracy(worst, digits))
         boxes.append(Interval(box.lower, top))
@@ -263,7 +263,7 @@ def certified_epsilons(account: Account, deltas: list[Fraction], digits: int | N
     """Intervals that contain the overall epsilon at each delta."""
     boxes = []
     for delta, point in zip(deltas, account.at_delta(list(deltas)), strict=True):
-        worst = account.case(point.worst)
+        worst = account.case(point.worst).workings
         box = certified_epsilon(worst, delta, digits=digits)
         # at the upper end every case must be proved to lie at or below delta
         accuracy = default_accuracy(worst, digits)
@@ -291,7 +291,7 @@ def largest_delta(
         left = [events for label, events in account.cases if label != worst]
     else:
         bounds = account.upper_bounds
-        open_ = bounds.unproved(abs(epsilon), _at_positive(epsilon, bound), account.case(worst).loss)
+        open_ = bounds.unproved(abs(epsilon), _at_positive(epsilon, bound), account.case(worst).workings.loss)
         left = [account.cases[int(k)][1] for k in open_ if account.label(int(k)) != worst]
     own = account.events(worst)
     tasks = [(events, epsilon, bound, accuracy) for events in dict.fromkeys(left) if events != own]
@@ -312,7 +312,7 @@ def _at_positive(epsilon: Fraction, bound: Fraction) -> Fraction:
 
 def _upper_end(task: _Proof) -> Fraction:
     events, epsilon, bound, accuracy = task
-    loss = compose(events)
+    loss = Workings(events)
     if accuracy == LATTICE_ACCURACY:  # no digits were asked for, and this case may not have a lattice
         accuracy = default_accuracy(loss, None)
     log_delta = float(loss.log_deltas([epsilon])[0])

@@ -18,7 +18,7 @@ from discreet.accounting.certified.intervals import (
     shortened,
 )
 from discreet.accounting.contour import Kind
-from discreet.accounting.privacy_loss import UNSEEN, PrivacyLoss
+from discreet.accounting.workings import UNSEEN, Workings
 from discreet.errors import PrecisionError
 from discreet.noise.balls import ball, lower, upper, working_bits
 from discreet.numbers import Interval, brief
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _MOST_STEPS = 64
 
 
-def certified_tradeoff(loss: PrivacyLoss, alpha: Fraction, *, digits: int | None = None) -> Interval:
+def certified_tradeoff(loss: Workings, alpha: Fraction, *, digits: int | None = None) -> Interval:
     """An interval that contains f(alpha)."""
     if alpha in (0, 1) or not loss.loss.terms:
         return Interval(1 - alpha, 1 - alpha)
@@ -53,7 +53,7 @@ def certified_tradeoff(loss: PrivacyLoss, alpha: Fraction, *, digits: int | None
     return box
 
 
-def _by_points(loss: PrivacyLoss, alpha: Fraction, fine: float) -> Interval:
+def _by_points(loss: Workings, alpha: Fraction, fine: float) -> Interval:
     """Enclose f between two points of the curve, t1 < t2, with at most one value of the loss in (t1, t2].
 
     Up to one half with X(t) = P_null[L > t] and Y(t) = P_alt[L <= t]: the line Y(t) + e^t (X(t) - alpha) lies
@@ -116,7 +116,7 @@ def _by_points(loss: PrivacyLoss, alpha: Fraction, fine: float) -> Interval:
     )
 
 
-def _by_duality(loss: PrivacyLoss, alpha: Fraction, accuracy: float) -> Interval:
+def _by_duality(loss: Workings, alpha: Fraction, accuracy: float) -> Interval:
     """f(alpha) = sup over w = e^l of g(w) = 1 - delta - w alpha, and g is concave: three points enclose it.
 
     Any point gives a lower bound. If g rises from the first to the second and falls to the third, its
@@ -151,7 +151,7 @@ def _by_duality(loss: PrivacyLoss, alpha: Fraction, accuracy: float) -> Interval
     return best
 
 
-def dual_height(loss: PrivacyLoss, level: Fraction, alpha: Fraction, accuracy: float) -> arb:
+def dual_height(loss: Workings, level: Fraction, alpha: Fraction, accuracy: float) -> arb:
     """1 - delta(l) - e^l alpha; for l < 0 as e^l (1 - alpha - delta(-l)), which does not cancel."""
     if level >= 0:
         return 1 - delta_ball(loss, level, accuracy) - ball(level).exp() * ball(alpha)
@@ -171,7 +171,7 @@ def certified_tradeoffs(account: Account, alphas: list[Fraction], digits: int | 
         if alpha in (0, 1):
             boxes.append(Interval(1 - alpha, 1 - alpha))
             continue
-        worst = account.case(point.worst)
+        worst = account.case(point.worst).workings
         accuracy = default_accuracy(worst, digits)
         own = certified_tradeoff(worst, alpha, digits=digits)
         level, top = point.threshold, own.upper
@@ -199,18 +199,18 @@ def _crossing_top(
     """
     from discreet.accounting.tradeoff import lowest_heights
 
-    spread = math.sqrt(account.case(account.main).variance)
+    spread = math.sqrt(account.case(account.main).workings.variance)
     for fraction in (1e-5, 1e-4, 1e-3, 1e-2):
         aside = Fraction(fraction * spread)
         (_, left), (_, right) = lowest_heights(account, [level - aside, level + aside], [alpha, alpha])
         if left == right:
             continue
-        case_left, case_right = account.case(left), account.case(right)
+        case_left, case_right = account.case(left).workings, account.case(right).workings
         fine = accuracy / 64
         with working_bits(_bits(accuracy)):
 
             def gap(
-                at: Fraction, cases: tuple[PrivacyLoss, ...] = (case_left, case_right), fine: float = fine
+                at: Fraction, cases: tuple[Workings, ...] = (case_left, case_right), fine: float = fine
             ) -> float:
                 height_left, height_right = (dual_height(loss, at, alpha, fine) for loss in cases)
                 return float((height_left - height_right).mid())
@@ -236,7 +236,7 @@ def _lowest_line(account: Account, level: Fraction, alpha: Fraction, accuracy: f
     """A certified lower bound of 1 - delta(l) - e^l alpha for the case of the largest delta."""
     (point,) = account.at_epsilon([abs(level)])
     fine = accuracy / 64
-    own = upper(delta_ball(account.case(point.worst), abs(level), fine))
+    own = upper(delta_ball(account.case(point.worst).workings, abs(level), fine))
     top = largest_delta(account, point.worst, abs(level), own, fine)
     with working_bits(_bits(accuracy)):
         if level >= 0:

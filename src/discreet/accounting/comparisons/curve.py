@@ -42,10 +42,14 @@ class Comparison(Forgetful, ABC):
         return np.exp(logs) if isinstance(logs, np.ndarray) else float(np.exp(logs))
 
     def epsilon(self, *, delta: Real) -> Real:
-        """Return epsilon >= 0 at `delta`, strictly between 0 and 1."""
-        return _apply(
-            lambda d: self._epsilon(np.log(d)), delta, name="delta", low=0.0, high=1.0, ends=(False, False)
-        )
+        """Return epsilon >= 0 at `delta`, below 1: infinite at 0, of which these curves say nothing."""
+
+        def from_zero(delta: Floats) -> Floats:
+            result = np.full_like(delta, np.inf)
+            result[delta > 0] = self._epsilon(np.log(delta[delta > 0]))
+            return result
+
+        return _apply(from_zero, delta, name="delta", low=0.0, high=1.0, ends=(True, False))
 
     def tradeoff(self, *, alpha: Real) -> Real:
         """Return the type II error at type I error `alpha` in [0, 1]: 1 at 0, and 0 at 1."""

@@ -38,11 +38,8 @@ from discreet.release.hierarchy.noisy_table import TableForm, column_names
 from discreet.release.hierarchy.published import Published
 from discreet.release.hierarchy.sampling import SamplingErrors, read_sampling, sampling_columns
 from discreet.release.rehearsal import NOT_PRIVATE
-from discreet.release.tables import MARK, ArrowTable, Folder, FolderInMemory, output_format, read_output
+from discreet.release.tables import TEXTS, ArrowTable, Folder, FolderInMemory, output_format, read_output
 from discreet.tables import TableSource
-
-TEXTS = ("unit", "level", "parent", "query", "cell", MARK)
-"""Columns of texts, whatever they look like: an area may be called 01."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +83,10 @@ class Estimated(Summarised):
         if found is None:
             raise InputError(f"there is no table {table!r}; there are {', '.join(self.held or ())}")
         return found
+
+    def to_frame(self, table: str = "") -> DataFrame:
+        """Return the estimates, or another table of the output, as a DataFrame of pandas."""
+        return self.to_pandas(table or "estimates")
 
     def to_pandas(self, table: str = "estimates") -> DataFrame:
         """Return a table of the output as a DataFrame of pandas."""

@@ -30,6 +30,7 @@ from discreet.release import contents
 from discreet.release.admission import Request, admit
 from discreet.release.commit import free, staging
 from discreet.release.entry import Entry, now
+from discreet.release.frames import DataFrame, as_pandas
 from discreet.release.hierarchy.clipping import Clipped, measured_clips
 from discreet.release.hierarchy.counts import CountTable, read_counts
 from discreet.release.hierarchy.estimate_table import in_real_numbers, write_estimates
@@ -43,7 +44,7 @@ from discreet.release.ledger_file import open_ledger
 from discreet.release.rehearsal import NOT_PRIVATE, rehearsal_entropy
 from discreet.release.signing import read_key
 from discreet.release.spending import spent
-from discreet.release.tables import Columns, Folder, output_format
+from discreet.release.tables import TEXTS, Columns, Folder, output_format, read_output
 from discreet.tables import Numbers, table_format
 
 POSTS = ("none", "nonnegative", "consistent")
@@ -72,6 +73,10 @@ class Measured(Summarised):
     """What clipping took away from sums and weights, if there are any."""
     left_out: tuple[str, ...] = ()
     """Attributes without whose values records are left out, as `[input]` says; how many is confidential."""
+
+    def to_frame(self, table: str = "") -> DataFrame:
+        """Return the measurements, or another table of the output, as a DataFrame of pandas."""
+        return as_pandas(read_output(self.out, table or "measurements", TEXTS))
 
 
 @asked_with(Measuring)

@@ -107,7 +107,7 @@ def mechanism(
     if budget is not None:
         try:
             shares = (Fraction(1), gamma, 1 - gamma) if ladder.picks else (Fraction(1), None, Fraction(1))
-            parts = [None if part is None else noise_for(part * budget, often, kind) for part in shares]
+            parts = [None if part is None else budget_noise(part * budget, often, kind) for part in shares]
         except InputError as error:
             raise InputError(f"the budget of {place} cannot be used: {error}") from None
     return Mechanism(
@@ -127,12 +127,12 @@ def mechanism(
     )
 
 
-def noise_for(budget: Fraction, stability: int, privacy: Privacy) -> Noise:
+def budget_noise(budget: Fraction, stability: int, privacy: Privacy) -> Noise:
     """Return the noise of counts of which one person is in `stability`, for a budget over all of them.
 
-    >>> print(noise_for(Fraction(9, 1250), 9, "zcdp"))
+    >>> print(budget_noise(Fraction(9, 1250), 9, "zcdp"))
     discrete Gaussian noise of variance 625
-    >>> print(noise_for(Fraction(9, 10), 9, "puredp"))
+    >>> print(budget_noise(Fraction(9, 10), 9, "puredp"))
     discrete Laplace noise of scale 10
     """
     if privacy == "zcdp":

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.errors import InputError
 from discreet.noise import Noise
 from discreet.numbers import Exact, fraction, positive
-from discreet.release.mechanism.adaptive import noise_for
+from discreet.release.mechanism.adaptive import budget_noise
 from discreet.release.mechanism.configuration import Configuration
 from discreet.release.mechanism.groups import Specification
 from discreet.release.mechanism.ladder import Ladder
@@ -141,12 +141,12 @@ def with_derived(
             often = max(specification.stability(level, configuration.max_race_codes, geography).value, 1)
             first: Noise | None
             first, second = (
-                noise_for(share * budget, often, configuration.privacy)
+                budget_noise(share * budget, often, configuration.privacy)
                 for share in (configuration.gamma, 1 - configuration.gamma)
             )
             ladder = configuration.tabulation.ladder(level)
             if not ladder.picks:
-                first, second = None, noise_for(budget, often, configuration.privacy)
+                first, second = None, budget_noise(budget, often, configuration.privacy)
             sizes = smallest_sizes(second, ladder, relative_margin=error, of=of)
             thresholds[geography, level] = thresholds_for(sizes[1:], first)
     return replace(configuration, thresholds=thresholds)

@@ -1,0 +1,107 @@
+"""From a promise to noise: the least noise on some counts, or the largest rho, that keeps it."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Literal
+
+from discreet.accounting.calibration import calibrate
+from discreet.accounting.comparisons.zcdp import ZCDP, TightZCDP
+from discreet.accounting.curves import NO_PURE
+from discreet.accounting.values import read
+from discreet.errors import InputError
+from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
+from discreet.numbers import Exact, read_delta, shown, whole
+
+LAWS = {"gaussian": DiscreteGaussian, "laplace": DiscreteLaplace}
+"""Laws of noise by name."""
+
+DIGITS = 6
+"""Significant digits of a rho, rounded down."""
+
+
+def noise_for(
+    *,
+    epsilon: Exact | float,
+    delta: Exact | float,
+    counts: int = 1,
+    sensitivity: int = 1,
+    law: Literal["gaussian", "laplace"] = "gaussian",
+) -> Noise:
+    """Return the least noise with which counts of one person, published together, keep (epsilon, delta).
+
+    One person who is added or removed is part of `counts` counts, and changes each by `sensitivity`. With
+    `law="laplace"` delta may be 0.
+
+    Guarantee. The noise is (epsilon, delta)-differentially private for such neighbours: `calibrate` proves it
+    in ball arithmetic. It is rounded up to six digits; 2 in 100,000 less would not keep the promise.
+
+    >>> noise_for(epsilon=1, delta="1e-6", counts=10)
+    DiscreteGaussian(variance=Fraction(446219, 2500), sensitivity=1, times=10)
+    >>> noise_for(epsilon=1, delta=0, counts=10, law="laplace")
+    DiscreteLaplace(scale=Fraction(10, 1), sensitivity=1, times=10)
+    """
+    if law not in LAWS:
+        raise InputError(f"law is {shown(law)}; it must be 'gaussian' or 'laplace'")
+    target = _target(epsilon)
+    small = read_delta(delta, floats=True, zero=True)
+    many, change = whole(counts, name="counts"), whole(sensitivity, name="sensitivity")
+    pure = many * change / target  # the scale of Laplace noise that is enough at delta 0
+    if law == "laplace":
+        if not small:
+            return DiscreteLaplace(pure, sensitivity=change, times=many)
+        start: Noise = DiscreteLaplace(_short(pure), sensitivity=change, times=many)
+    else:
+        if not small:
+            raise InputError(NO_PURE)
+        rho = float(rho_for(epsilon=target, delta=small))
+        start = DiscreteGaussian(_short(many * change**2 / (2 * rho)), sensitivity=change, times=many)
+    (found,) = calibrate([start], epsilon=target, delta=small).events
+    return found
+
+
+def rho_for(*, epsilon: Exact | float, delta: Exact | float, tight: bool = True) -> Fraction:
+    """Return the largest rho, rounded down to six digits, with which every rho-zCDP release keeps a promise.
+
+    By the tight conversion of zCDP; with `tight=False` by that of Bun and Steinke (2016), which the Census
+    Bureau reports. For a release that is known, `calibrate` finds less noise for the same promise.
+
+    >>> float(rho_for(epsilon=1, delta="1e-10")), float(rho_for(epsilon=1, delta="1e-10", tight=False))
+    (0.0132425, 0.0106278)
+    """
+    target, small = _target(epsilon), read_delta(delta, floats=True, zero=True)
+    if not small:
+        raise InputError(
+            "at delta 0 zCDP promises nothing, whatever rho is; take a delta above 0, such as 1e-10, or "
+            "Laplace noise"
+        )
+    curve, wide = TightZCDP if tight else ZCDP, float(target)
+
+    def is_kept(rho: Fraction) -> bool:
+        return curve.from_rho(rho).epsilon(delta=float(small)) <= wide * (1 - 1e-12)
+
+    # eps = rho + 2 sqrt(rho log(1/delta)) is the larger bound: its root keeps the promise, or nearly
+    deep = -math.log(small)
+    low = Fraction((math.sqrt(deep + wide) - math.sqrt(deep)) ** 2)
+    while not is_kept(low):
+        low *= Fraction(1, 2)
+    high = max(2 * low, target)  # rho at most epsilon
+    while high > low * (1 + Fraction(1, 10**8)):
+        middle = Fraction(math.sqrt(float(low) * float(high)))
+        low, high = (middle, high) if is_kept(middle) else (low, middle)
+    place = Fraction(10) ** (math.floor(math.log10(low)) + 1 - DIGITS)
+    return math.floor(low / place) * place
+
+
+def _target(epsilon: Exact | float) -> Fraction:
+    (target,) = read(epsilon, name="epsilon").values
+    if target <= 0:
+        raise InputError(f"epsilon is {shown(target)}; it must be above zero")
+    return target
+
+
+def _short(size: float | Fraction) -> Fraction:
+    """A number of one digit near this one: multiples of it by short factors are short."""
+    place = Fraction(10) ** math.floor(math.log10(size))
+    return max(round(Fraction(size) / place), 1) * place

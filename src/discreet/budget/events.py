@@ -1,0 +1,65 @@
+"""A release by whatever names it: itself, a preset, a file, or a list of events."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from discreet.budget.levels import Level, Query
+from discreet.budget.presets import load
+from discreet.budget.release import Release
+from discreet.errors import InputError
+from discreet.noise import Noise, grouped
+
+Releasable = Release | str | os.PathLike[str] | Iterable[Noise]
+"""What a release is named by."""
+
+
+def release_of(named: Releasable) -> Release:
+    """Return a release as it is, by the name of its preset or file, or as a list of events.
+
+    Events say what one person who is added or removed can change, so they are a release for unbounded
+    neighbours, of one level and one path.
+
+    >>> from discreet.noise import DiscreteGaussian, DiscreteLaplace
+    >>> release_of("pl94-2020").name
+    'pl94-2020-persons'
+    >>> made = release_of([DiscreteGaussian(5, times=9), DiscreteGaussian(5), DiscreteLaplace(4)])
+    >>> [str(event) for event in made.path_events(1)]
+    ['10 times discrete Gaussian noise of variance 5', 'discrete Laplace noise of scale 4']
+    """
+    if isinstance(named, Release):
+        return named
+    if isinstance(named, str | os.PathLike):
+        return load(named)
+    events = [named] if isinstance(named, Noise) else _listed(named)
+    if not events:
+        raise InputError("the list of events is empty; there is nothing to account for")
+    queries = [
+        Query(
+            name=f"counts {place}",
+            **{event.PARAMETER: event.size},  # type: ignore[arg-type]
+            sensitivity=event.sensitivity,
+            groups=event.times,
+        )
+        for place, event in enumerate(grouped(events), 1)
+    ]
+    return Release(name="events", neighbours="unbounded", levels=[Level(name="events", queries=queries)])
+
+
+def _listed(named: Iterable[object]) -> list[Noise]:
+    try:
+        items = list(named)
+    except TypeError:
+        raise _unusable(named) from None
+    for item in items:
+        if not isinstance(item, Noise):
+            raise _unusable(item)
+    return [item for item in items if isinstance(item, Noise)]
+
+
+def _unusable(found: object) -> InputError:
+    return InputError(
+        f"a release is of type {type(found).__name__}; it must be a Release, the name of a preset or file, "
+        "or a list of events such as [DiscreteGaussian(variance=5, times=10)]"
+    )
