@@ -170,7 +170,7 @@ def _check(browser, out: Path, scheme: str, width: int) -> None:
     assert page.locator("h1").inner_text() == "Two levels"
     # nothing sticks out: what is too wide scrolls within its own frame
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    assert page.locator("svg.chart").count() == 2
+    assert page.locator("svg.chart").count() == 4
     assert page.evaluate(_LEAST_CONTRAST) >= 4.5
     context.close()
 

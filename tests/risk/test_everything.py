@@ -135,6 +135,21 @@ def test_what_is_held_exact_leaves_pairs_that_agree_on_it(exact: tuple[str, ...]
     assert found.profile.overall[0].accuracy < risk(TINY, prior="1/2").profile.overall[0].accuracy
 
 
+def test_two_records_of_one_person_may_swap_what_is_held() -> None:
+    """A sensitivity of 2 is that of a person with two records: what holds for two people holds for them."""
+    text = TOML.replace("{ variance = ", "{ sensitivity = 2, variance = ")
+    exact = ("Block:grown", "State:sex")
+    twice = risk(Release.from_toml(text), false_positive_rates=RATES, prior="1/2", exact=exact)
+    pair = risk(TINY, people=2, false_positive_rates=RATES, prior="1/2", exact=exact)
+    assert twice.dropped == pair.dropped == 2  # of four that one record would leave
+    assert twice.detections == pair.detections
+    assert [row.right for row in twice.attributes] == [row.right for row in pair.attributes]
+    # (girl, man) for (boy, woman) in one block: no exact count differs, four cells of sex by age do by one
+    swap = law_of([4] * 4 + [4] * 4)
+    for row in twice.detections:
+        assert row.true_positive_rate >= true_rate(swap, row.false_positive_rate)
+
+
 def test_an_exact_total_tells_whether_somebody_was_added() -> None:
     found = risk(
         TINY, false_positive_rates=["1e-6"], prior="1/100", exact=["State:total"], neighbours="unbounded"

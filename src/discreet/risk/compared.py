@@ -3,9 +3,9 @@
 *Held exact.* Counts that are published without noise are the same in every data set that is still possible.
 With `State:total` exact, a record is replaced by another one of the same state; with `State:sex`, also of the
 same sex. Queries that what is held determines are the same in both data sets and drop out: a query of that
-level or of one above it, whose cells are unions of cells of what is held. If one person changes, all that is
-held counts together (who agrees on sex and on age agrees on sex by age); if several do, two may have swapped
-values, and each held query counts alone. Adding or removing a record changes every exact total, so that the
+level or of one above it, whose cells are unions of cells of what is held. If one record changes, all that is
+held counts together (who agrees on sex and on age agrees on sex by age); if several do, of several people or
+of one who has several, two may have swapped values, and each held query counts alone. Adding or removing a record changes every exact total, so that the
 two data sets are told apart with certainty.
 
 *One attribute.* The record stays in its place, so both data sets have the same path, and only a query that
@@ -116,6 +116,12 @@ class DataSetPairs:
         )
         self.neighbours: Neighbours = self.plain.neighbours
         self.held = self._read_held()
+        self.is_one_record = people == 1 and not any(
+            query.sensitivity > query.variable.bound
+            for release in releases
+            for level in release.levels
+            for query in level.queries
+        )
         self._splits: dict[tuple[int, str], tuple[Ways, ...] | None] = {}
 
     @property
@@ -209,7 +215,7 @@ class DataSetPairs:
         ways = self.ways(member, query)
         if ways is None:
             return False
-        if self.people > 1:
+        if not self.is_one_record:
             return any(_determines([one.ways], ways) for one in counting if one.ways is not None)
         return _determines([one.ways for one in held if one.counts and one.ways is not None], ways)
 
@@ -294,7 +300,7 @@ class DataSetPairs:
                     split = self.ways(member, query)
                     assert split is not None
                     kinds[split[place]] = None
-                if self.people == 1:
+                if self.is_one_record:
                     held |= {
                         one.ways[place]: None
                         for one in self.held[member]
