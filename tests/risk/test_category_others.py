@@ -252,6 +252,38 @@ def test_totals_are_the_sum_over_all_tables(totals: list[int], cells: int, zero_
     assert np.exp(logs - logs.max()) == pytest.approx(exact / exact.max(), rel=1e-11)
 
 
+@pytest.mark.parametrize("totals", [[0, 0], [1, 2], [3, 3]])
+@pytest.mark.parametrize("seed", range(4))
+def test_counts_that_contradict_the_totals(totals: list[int], seed: int) -> None:
+    """Little noise and far counts: terms below exp(-100) of the largest are what is left."""
+    random = np.random.default_rng(seed)
+    off = random.integers(-6, 10, (2, 3)).astype(float)
+    variances, shares = [0.01, 0.5], random.dirichlet(np.ones(3), 2)
+    rings, true = np.diff([0, *totals]), []
+    for truth in range(3):
+        terms = []
+        for people in product(*(list(tables(int(ring), 3)) for ring in rings)):
+            counts, log = np.eye(3)[truth], 0.0
+            for level in range(2):
+                log += math.lgamma(sum(people[level]) + 1)
+                log += sum(
+                    many * math.log(shares[level, cell]) - math.lgamma(many + 1)
+                    for cell, many in enumerate(people[level])
+                )
+                counts = counts + people[level]
+                log -= float(((off[level] - counts) ** 2).sum()) / (2 * variances[level])
+            terms.append(log)
+        true.append(np.logaddexp.reduce(terms))
+    logs = evidence_given_totals(off, variances, totals, shares)
+    assert logs - logs.max() == pytest.approx(np.array(true) - max(true), rel=1e-10, abs=1e-9)
+
+
+def test_counts_that_contradict_too_large_totals_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("discreet.risk.totals.MOST_LOGARITHMS", 10_000)
+    with pytest.raises(InputError, match="so far from what the totals allow"):
+        categories(variance=["1/1000"] * 2, noisy=[[-50, 100, 20], [90, 0, 0]], totals=[30, 60])
+
+
 def test_poisson_counts_given_their_total_are_the_same() -> None:
     """Independent Poisson counts of any means in these proportions, restricted to tables of the total."""
     off, total, rates = np.array([2.0, 0.0, 3.0]), 4, np.array([3.0, 1.0, 2.5])

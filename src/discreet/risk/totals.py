@@ -16,7 +16,8 @@ below) has its own total and one variable of the polynomials; a count sums all r
 
 *Tilting.* A factor r^n leaves the sums as they are but for r^M. It is chosen so that the means add up to the
 total: then each a_j is a probability law with little mass far from what matters. Values below exp(-100) of
-the largest are left out, of the laws and of their products.
+the largest are left out, of the laws and of their products. Where noisy counts contradict the totals by so
+much that those values matter, the same sums are made of logarithms.
 """
 
 from __future__ import annotations
@@ -45,6 +46,9 @@ MOST_TABLED = 10_000_000
 MOST_PRODUCTS = 10_000_000_000
 """Products that are summed before a total is called too large."""
 
+MOST_LOGARITHMS = 500_000_000
+"""The same of logarithms, which take longer."""
+
 MOST_LEVELS = 8
 """Levels of which totals are known."""
 
@@ -55,6 +59,7 @@ MOST_DRAWN = 100_000
 """Cells times draws of a simulation."""
 
 _NATS = 100.0
+_SURE = 50.0  # of them, that are left above what is left out
 _SWEEPS = 60
 _INSTEAD = (
     "Give smaller totals or fewer levels, or unsure and chance, which take the cells as independent: with "
@@ -281,14 +286,68 @@ def evidence_given_totals(
     nobody = _Part((0,) * len(top), np.ones((1,) * len(top)))
     after = list(accumulate(reversed(whole), lambda one, more: one.times(more, top), initial=nobody))[::-1]
     found, before = np.empty(sizes.size), nobody
+    # no term is larger than the product of the largest values, so what is left out is below exp(-100) of it
+    largest = sum(float(size) * law.log_scale for law, size in zip(laws, sizes, strict=True))
     gain = ((off - 0.5) / np.array(variances)[:, None]).sum(axis=0)
     for place, law in enumerate(whole):
         (table,) = _tables(off[:, [place]] - 1.0, variances, shares[:, [place]], rings)
         own = _trimmed((0,) * len(top), table + _leaning(tilt, rings), logs=True)
         with_target = own.times(before.times(rest[place], top), top)
-        found[place] = with_target.log_at(after[place + 1], rings) + gain[place]
+        found[place] = with_target.log_at(after[place + 1], rings)
+        if found[place] < largest + own.log_scale - laws[place].log_scale - _NATS + _SURE:
+            found = _in_logarithms(off, variances, shares, rings, sizes)
+            break
         before = before.times(law, top)
-    return np.asarray(found[cell.reshape(-1)])
+    return np.asarray((found + gain)[cell.reshape(-1)])
+
+
+def _in_logarithms(
+    off: Floats, variances: Sequence[float], shares: Floats, rings: Sequence[int], sizes: NDArray[np.int64]
+) -> Floats:
+    """The log likelihood of each cell by sums over all tables of which no term is left out."""
+    box = math.prod(one + 1 for one in rings)
+    products = float(box) ** 2 * (4.0 * sizes.size + float(np.log2(sizes).sum()))
+    if products > MOST_LOGARITHMS:
+        raise InputError(
+            "the noisy counts are so far from what the totals allow that all tables count, about "
+            f"{products:.1e} products of {sizes.size} different cells; at most {MOST_LOGARITHMS:.0e} are "
+            f"summed. See whether the totals are those of these counts. {_INSTEAD}"
+        )
+    nobody = np.full(tuple(one + 1 for one in rings), -np.inf)
+    nobody[(0,) * len(rings)] = 0.0
+    without = _tables(off, variances, shares, rings)
+    rest = []
+    for law, size in zip(without, sizes.tolist(), strict=True):
+        power, times, square = nobody, size - 1, law
+        while times:
+            power = _log_times(power, square) if times & 1 else power
+            times >>= 1
+            square = _log_times(square, square) if times else square
+        rest.append(power)
+    whole = [_log_times(one, law) for one, law in zip(rest, without, strict=True)]
+    after = list(accumulate(reversed(whole), _log_times, initial=nobody))[::-1]
+    found, before = np.empty(sizes.size), nobody
+    for place, law in enumerate(whole):
+        (own,) = _tables(off[:, [place]] - 1.0, variances, shares[:, [place]], rings)
+        mine = _log_times(_log_times(own, rest[place]), before)
+        found[place] = log_sum((mine + np.flip(after[place + 1])).ravel())
+        before = _log_times(before, law)
+    return found
+
+
+def _log_times(first: Floats, second: Floats) -> Floats:
+    """The logarithms of the coefficients of a product, up to the totals.
+
+    >>> np.exp(_log_times(np.log([1.0, 2.0]), np.log([3.0, 5.0]))).round(6).tolist()   # 3 + 11 x + ...
+    [3.0, 11.0]
+    """
+    found = np.full(first.shape, -np.inf)
+    for place in np.ndindex(second.shape):
+        if second[place] > -np.inf:
+            moved = tuple(slice(at, None) for at in place)
+            kept = tuple(slice(0, size - at) for at, size in zip(place, first.shape, strict=True))
+            found[moved] = np.logaddexp(found[moved], first[kept] + second[place])
+    return found
 
 
 def _tables(off: Floats, variances: Sequence[float], shares: Floats, top: Sequence[int]) -> Floats:
