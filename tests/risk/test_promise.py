@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from discreet.accounting.privacy_loss import compose
+from discreet.answers.promise import promise_answer
 from discreet.budget import DiscreteGaussian, DiscreteLaplace
 from discreet.cli import run
 from discreet.errors import InputError
@@ -74,6 +75,34 @@ def test_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*asked, *files]) == 0
     assert (tmp_path / "page.md").read_text() == page
     assert (tmp_path / "people.svg").stat().st_size > 1000
+
+
+def page_of(**asked: object) -> str:
+    found = promise_answer(promised_risk(**asked)).record["page"]  # type: ignore[arg-type]
+    assert isinstance(found, str)
+    return found
+
+
+def test_without_a_delta_odds_never_rise_by_more_than_the_promise() -> None:
+    found = promised_risk(epsilon=1, delta=0, prior="1/2")
+    assert found.belief == pytest.approx(math.e / (1 + math.e), rel=1e-15)
+    assert "raise them to 2.72 to 1, a factor of e^1 = 2.72, never further" in page_of(
+        epsilon=1, delta=0, prior="1/2"
+    )
+
+
+def test_people_are_counted_as_the_prior_says() -> None:
+    assert "Take 100 people like her, 50 of whom are" in page_of(epsilon=1, delta=0, prior="1/2")
+    assert "Take 864 people like her, 1 of whom is" in page_of(epsilon=1, delta=0, prior="1/864")
+    page = page_of(epsilon=1, delta=0, prior="0.999999")
+    assert "Take 1,000,000 people like her, 999,999 of whom are" in page
+    assert "right 99.9999 times in 100." in page  # not 100
+
+
+def test_numbers_at_the_ends_stay_short_and_true() -> None:
+    page = page_of(epsilon=700, delta="1e-300", prior="1e-300")
+    assert max(map(len, page.split())) < 101  # the row of people
+    assert "at most 0.00" not in page
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,13 @@ from functools import partial
 from discreet.answers.answer import Answer, Fact, Paragraph, Sentence, sentence
 from discreet.answers.describing import describes
 from discreet.answers.figure import QUIET, Axis, Dots, Panel, Picture, Symbol
-from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.answers.quantity import NumberKind, Quantity, Style, count_quantity
 from discreet.answers.risk import chance_words
 from discreet.answers.risk_everything import detection_table
 from discreet.risk.promise import PromisedRisk
 
 _MOST = NumberKind.AT_MOST
+_MOST_PEOPLE = 10**9
 
 
 @describes(PromisedRisk)
@@ -57,8 +58,6 @@ def promise_answer(found: PromisedRisk) -> Answer:
 
 def _page(found: PromisedRisk) -> Iterator[str | Sentence]:
     epsilon, delta = (Quantity(one, Style.GIVEN) for one in (found.epsilon, found.delta))
-    before = Quantity(100 * float(found.prior), Style.BRIEF, digits=4)
-    one = 100 * found.prior == 1
     yield f"# What epsilon {epsilon} means for one person"
     yield ""
     yield (
@@ -67,14 +66,17 @@ def _page(found: PromisedRisk) -> Iterator[str | Sentence]:
         "for the worst of them its averages are exact. A woman asks what it means for her."
     )
     yield from ("", "## The odds", "")
+    there, all_people = _people_like_her(found)
     yield sentence(
-        "Take 100 people like her, {before} of whom {are} in the data (or {have} what the data say of her). "
-        "Someone who knows everyone else's data, and that, gives her {before} {chances} in 100. If she is "
-        "one of them, then after publication they give her at most {mean} chances in 100 on average.",
-        before=before,
-        are="is" if one else "are",
-        have="has" if one else "have",
-        chances="chance" if one else "chances",
+        "Take {all} people like her, {there} of whom {are} in the data. Someone who knows everyone else's "
+        "data, but not who of the {all} {are} in it, gives her {chance}. If she is in it, then after "
+        "publication they give her at most {mean} chances in 100 on average. The same holds for what the "
+        "data say of her, such as a diagnosis that {there} of the {all} {have}.",
+        all=all_people,
+        there=there,
+        are="is" if str(there) == "1" else "are",
+        have="has" if str(there) == "1" else "have",
+        chance=chance_words(found.prior),
         mean=_of_hundred(found.mean),
     )
     yield ""
@@ -83,8 +85,8 @@ def _page(found: PromisedRisk) -> Iterator[str | Sentence]:
     yield sentence(
         "In odds: {odds}. Published numbers may raise them to {raised}{rare}.",
         odds=f"{_odds(float(found.prior))} beforehand",
-        raised=f"{_odds(found.belief)}, a factor of 2 e^{epsilon} = "
-        f"{Quantity(2 * math.exp(float(found.epsilon)), Style.FACTOR)}",
+        raised=f"{_odds(found.belief)}, a factor of {'2 ' if found.delta else ''}e^{epsilon} = "
+        f"{Quantity(found.factor, Style.BRIEF, digits=3)}",
         rare=_rare(found),
     )
     yield from ("", "## Deciding about her", "")
@@ -92,7 +94,7 @@ def _page(found: PromisedRisk) -> Iterator[str | Sentence]:
         "- Someone who must say whether she is there is right at most {right} times in 100. With nothing "
         "published, saying the likelier answer is right {unaided} times in 100.",
         right=Quantity(found.right, Style.HUNDRED, _MOST),
-        unaided=Quantity(100 * found.baseline, Style.BRIEF, digits=4),
+        unaided=Quantity(found.baseline, Style.HUNDRED),
     )
     for row in found.detections:
         ((_, share),) = row.predictive
@@ -124,6 +126,15 @@ def _page(found: PromisedRisk) -> Iterator[str | Sentence]:
         "everything together."
     )
     yield "- Whom the promise compares: her record with none, or with another in its place. Ask which it is."
+
+
+def _people_like_her(found: PromisedRisk) -> tuple[Quantity, Quantity]:
+    """Of how many people how many are there: of 100 if that is a whole number, else as the prior says it."""
+    prior = found.prior
+    many = 100 if 100 % prior.denominator == 0 else prior.denominator
+    if many > _MOST_PEOPLE:
+        return Quantity(100 * float(prior), Style.BRIEF, digits=4), count_quantity(100)
+    return count_quantity(int(many * prior)), count_quantity(many)
 
 
 def _rare(found: PromisedRisk) -> str:

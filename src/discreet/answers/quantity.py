@@ -577,12 +577,13 @@ def _times(chance: float, *, upper: bool = False) -> str:
 def _at_most(chance: float, *, percent: bool = False) -> str:
     """A bound with four digits, rounded up so that it stays one; more where it would become certainty.
 
-    >>> _at_most(0.61511), _at_most(0.61511, percent=True), _at_most(0.99999123), _at_most(1.0)
-    ('0.6152', '61.52', '0.999992', '1.0000')
+    >>> _at_most(0.61511), _at_most(0.61511, percent=True), _at_most(0.99999123), _at_most(1.0), _at_most(1e-20)
+    ('0.6152', '61.52', '0.999992', '1.0000', '0.0001')
     """
     places = 4
     while True:
-        rounded = math.ceil(10**places * chance - 1e-9)  # the margin is for rounding in the last digit
+        # the margin is for rounding in the last digit; what is above zero is not at most zero
+        rounded = max(math.ceil(10**places * chance - 1e-9), 1 if chance > 0 else 0)
         if rounded < 10**places or places == 12 or chance >= 1 - 1e-12:
             break
         places += 1

@@ -360,7 +360,7 @@ def chance_words(prior: Fraction | float) -> str:
     if value == 0.5:
         return "an even chance"
     often = round(1.0 / value)
-    if often > 1 and math.isclose(1.0 / often, value, rel_tol=1e-9):
+    if 1 < often < 1e12 and math.isclose(1.0 / often, value, rel_tol=1e-9):
         return f"a chance of 1 in {Quantity(often, Style.COUNT)}"
     return f"a chance of {prior_text(value)}"
 

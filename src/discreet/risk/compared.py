@@ -5,8 +5,8 @@ With `State:total` exact, a record is replaced by another one of the same state;
 same sex. Queries that what is held determines are the same in both data sets and drop out: a query of that
 level or of one above it, whose cells are unions of cells of what is held. If one record changes, all that is
 held counts together (who agrees on sex and on age agrees on sex by age); if several do, of several people or
-of one who has several, two may have swapped values, and each held query counts alone. Adding or removing a record changes every exact total, so that the
-two data sets are told apart with certainty.
+of one who has several, two may have swapped values, and each held query counts alone. Adding or removing a
+record changes every exact total, so that the two data sets are told apart with certainty.
 
 *One attribute.* The record stays in its place, so both data sets have the same path, and only a query that
 splits the attribute, with the two values in different groups, sees the change: one of its cells loses the

@@ -10,7 +10,8 @@ lies below that of every other, so that what any adversary gains on average is a
 
 A belief after one outcome is another matter. If L is the loss with the target present, then for s > 0
 delta >= E[(1 - e^(epsilon - L))+] >= (1 - e^-s) P[L > epsilon + s]; with s = log 2 the odds rise by more than
-2 e^epsilon with probability 2 delta at most. Nothing bounds how far they rise then.
+2 e^epsilon with probability 2 delta at most. Nothing bounds how far they rise then. With delta 0 they never
+rise by more than e^epsilon.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ class PromisedRisk(Displayed):
     """The most that any adversary gains from a mechanism that keeps a promise, at one prior.
 
     `right`, `mean` and the detections are the largest of any mechanism with this promise, and are attained by
-    one. `belief` is the posterior that the odds of 2 e^epsilon lead to; it is exceeded with probability
-    `chance` at most. `guesses` has the chance of a right guess without the data, and the bound with it.
+    one. `belief` is the posterior that odds of `factor` times the prior's lead to, 2 e^epsilon, or e^epsilon
+    if delta is 0; it is exceeded with probability `chance` at most. `guesses` has the chance of a right guess without the data, and the bound with it.
     """
 
     epsilon: Fraction
@@ -53,6 +54,11 @@ class PromisedRisk(Displayed):
     def baseline(self) -> float:
         """How often the likelier answer is right with nothing published."""
         return float(max(self.prior, 1 - self.prior))
+
+    @property
+    def factor(self) -> float:
+        """By how much the odds rise at most, but for rare outcomes."""
+        return (2.0 if self.delta else 1.0) * math.exp(float(self.epsilon))
 
 
 def promised_risk(
@@ -81,7 +87,7 @@ def promised_risk(
         true = true_positive_rate(float(height), float(small), float(rate))
         share = predictive_value(float(p), true, float(rate))
         found.append(Detection(float(rate), true, ((float(p), share),), None))
-    raised = math.log(2) + float(height)
+    raised = float(height) + (math.log(2) if small else 0.0)
     return PromisedRisk(
         height,
         small,
