@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet.budget import Attributes, Level, Query, Release
+from discreet.budget import Attributes, Level, Query, Release, Spine
 from discreet.errors import InputError
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from discreet.risk import decision_accuracy, joint_accuracy
@@ -213,7 +213,7 @@ def test_the_command_asks_for_groups_and_takes_totals(discreet: Callable[..., An
             ["--table", "x.csv", "--asked", "a", "--unsure", "3"],
             "--unsure and --asked are not used with --table",
         ),
-        (["--cells", "0", "--variance", "5"], "there are 0 cells; from 2"),
+        (["--cells", "0", "--variance", "5"], "the number of cells is 0; from 2"),
         (["pl94-2020-persons", "--asked", "race"], "race"),
     ],
 )
@@ -246,6 +246,20 @@ def test_levels_of_a_release_add_up() -> None:
         release_categories(release, query="age")
 
 
+def test_levels_that_are_merged_are_one_count() -> None:
+    """The counts that are published are those of the upper level, with the noise of both together."""
+    release = Release(
+        name="merged",
+        neighbours="unbounded",
+        attributes=Attributes({"age": ["a", "b", "c"]}),
+        levels=[Level(name=n, queries=[Query(name="age", variance=6)]) for n in ("State", "County")],
+        spine=Spine(paths={1: ["State+County"]}),
+    )
+    (guess,) = release_categories(release).guesses
+    assert guess.counts == ("State+County",)
+    assert guess.right == pytest.approx(categories(cells=3, variance=3).guesses[0].right, rel=1e-12)
+
+
 def test_a_table_of_two_counts() -> None:
     rows = {
         "count": ["block", "block", "group", "group"],
@@ -263,7 +277,7 @@ def test_a_table_of_two_counts() -> None:
     ("given", "message"),
     [
         ({"variance": 5}, "say how many cells there are"),
-        ({"cells": 1, "variance": 5}, "there are 1 cells; from 2"),
+        ({"cells": 1, "variance": 5}, "the number of cells is 1; from 2"),
         ({"cells": 5, "variance": 5, "prior": [1, 2]}, "different numbers of cells: 2, 5"),
         ({"variance": 5, "noisy": [1, 2]}, "known is missing"),
         ({"cells": 3, "variance": 5, "known": [1, 2, 3]}, "known counts without noisy ones"),

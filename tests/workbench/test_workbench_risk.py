@@ -15,14 +15,17 @@ from browsing import value, wait_for_text, wait_for_value
 
 from discreet.answers import NumberKind, Quantity, Style
 from discreet.answers.adversary import attack_command, attacked_answer
+from discreet.answers.answer import AnswerTable, Paragraph
 from discreet.answers.risk import belief_sentence, right_sentence
-from discreet.budget import load
+from discreet.answers.risk_categories import categories_answer
+from discreet.budget import Release, load
 from discreet.errors import InputError
 from discreet.risk import decision_accuracy, explain_profile, posterior, risk_profile
 from discreet.risk.adversary import Adversary, attacked
+from discreet.risk.categories import Categories, release_categories
 from discreet.workbench import adversary as plan
 from discreet.workbench.commands import command_line
-from discreet.workbench.state import State
+from discreet.workbench.state import State, to_link
 from discreet.workbench.tasks import best_on_main_path
 
 pytestmark = pytest.mark.xdist_group("workbench")  # one server and one browser for all
@@ -216,6 +219,73 @@ def test_a_narrow_chart_has_room_for_its_labels(visit: Callable[..., Any]) -> No
     page.wait_for_selector("[data-complete-risk=true]")
     assert "Optimized block group" in page.locator(LEVELS).text_content()
     assert not page.evaluate(CUT_OFF)
+
+
+CATEGORIES = """
+name = "cats"
+neighbours = "bounded"
+[attributes]
+sex = ["f", "m"]
+age = ["0-17", "18-64", "65+"]
+[[levels]]
+name = "State"
+queries = { "sex * age" = { variance = 4 } }
+[[levels]]
+name = "Block"
+queries = { "sex * age" = { variance = 2 }, "age" = { variance = 1 } }
+"""
+
+
+def told(found: Categories) -> list[str]:
+    """The sentences that the command prints."""
+    parts = categories_answer(found).body
+    texts = [one.text if isinstance(one, Paragraph) else one for one in parts]
+    return [str(one) for one in texts if not isinstance(one, AnswerTable) and str(one)]
+
+
+def test_which_category_is_answered_as_on_the_command_line(visit: Callable[..., Any]) -> None:
+    release = Release.from_toml(CATEGORIES)
+    page = visit(f"/risk?s={to_link(State(release, 'cats.toml', False))}")
+    card = page.get_by_role("region", name="Which category is theirs")
+    for name, question in (("", None), ("age", "age")):
+        found = release_categories(release, asked=question)
+        if name:
+            card.get_by_role("combobox", name="What is asked").select_option(name)
+        for text in told(found):
+            card.get_by_text(text, exact=True).wait_for(state="visible")
+        right = str(categories_answer(found).facts[0].value)
+        assert card.locator(".wb-value").inner_text().replace("\xa0", " ") == right
+        rows = card.locator("tbody tr")
+        assert rows.count() == len(found.guesses) == 2
+        cells = [
+            text.strip().replace("\xa0", " ") for text in rows.nth(1).locator("th, td").all_inner_texts()
+        ]
+        (table,) = [one for one in categories_answer(found).body if isinstance(one, AnswerTable)]
+        assert cells == table.cells[1]
+    # the question is a part of the link, so that a reload asks it again
+    page.reload()
+    card.get_by_text(told(found)[0], exact=True).wait_for(state="visible")
+
+
+def test_a_release_without_attributes_has_no_card_of_categories(visit: Callable[..., Any]) -> None:
+    page = visit("/risk", preset=PRESET)
+    page.wait_for_selector("[data-complete-risk=true]")
+    assert not page.get_by_role("region", name="Which category is theirs").is_visible()
+
+
+def test_on_a_narrow_page_everything_published_leads(visit: Callable[..., Any]) -> None:
+    page = visit("/risk", preset=PRESET, viewport={"width": 400, "height": 900})
+    page.wait_for_selector("[data-complete-risk=true]")
+    tops = [
+        page.locator(place).first.bounding_box()["y"]
+        for place in (
+            ".wb-value[aria-label='Right decisions, all']",
+            "select[aria-label='What the adversary sees']",
+            ".wb-value[aria-label='Belief afterwards']",
+        )
+    ]
+    assert tops == sorted(tops)
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
 def test_wrong_input_is_said_beside_it_and_the_page_lives_on(visit: Callable[..., Any]) -> None:

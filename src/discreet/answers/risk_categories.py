@@ -26,7 +26,8 @@ _GUESSES = (
     Column(key="right_may_be_off_by"),
     Column(key="draws"),
     Column("times the chance without", "times_unaided"),
-    Column("one-cell adversary", "one_cell_right_if_present"),
+    Column("one-cell adversary"),
+    Column(key="one_cell_right_if_present"),
 )
 _BELIEFS = (
     Column("cell", "cell", is_text=True),
@@ -200,8 +201,9 @@ def _guesses(found: Categories) -> AnswerTable:
                 "simulated" if one.draws else _kind(one).value,
                 one.error,
                 one.draws,
-                Quantity(one.right / found.unaided, Style.BRIEF, digits=3),
-                Quantity(one.one_cell, Style.CHANCE),
+                Quantity(one.right / found.unaided, Style.FACTOR, _kind(one)),
+                _in_percent(one.one_cell),
+                one.one_cell,
             )
             for one in found.guesses
         ),
@@ -209,20 +211,18 @@ def _guesses(found: Categories) -> AnswerTable:
 
 
 def _adversary(found: Categories) -> str:
-    who = "someone who knows that the target is in the area"
+    who = "someone who knows that the target is in the area,"
     if found.totals:
         many = " and ".join(str(count_quantity(one)) for one in found.totals)
         areas = "in the areas from the smallest up" if len(found.totals) > 1 else "there"
-        who += (
-            f" and that {many} others whom they do not know are {areas}, each in a cell with a stated chance,"
-        )
+        who += f" and that {many} others are {areas}, each in some cell with a known chance,"
     elif found.unsure:
         who += (
-            f", knows everyone else in each cell but up to {count_quantity(found.unsure)} more, "
+            f" knows everyone else in each cell but up to {count_quantity(found.unsure)} more, "
             "independently from cell to cell,"
         )
     else:
-        who += " and everyone else there,"
+        who += " knows everyone else there,"
     prior = "gives each cell the same chance" if found.is_even else "has a prior for each cell"
     return f"{who} {prior}, sees the noisy counts of all cells, and names the likeliest {_noun(found)}"
 
@@ -236,7 +236,7 @@ def _one_cell(found: Categories) -> str:
     if not found.guesses:
         return f"{text}. "
     often = found.guesses[0].one_cell
-    return f"{text}: {_in_percent(often) if often > 1e-8 else 'practically none'} of the time. "
+    return f"{text}: {f'{_in_percent(often)} of the time' if often > 1e-8 else 'practically never'}. "
 
 
 def _summary(found: Categories) -> Sentence:
@@ -281,6 +281,8 @@ def _body(found: Categories) -> Iterator[Part]:
         beliefs = found.found_beliefs
         yield category_table(_largest(beliefs) if found.sought > SHOWN else beliefs, of=noun)
         yield ""
+        yield _named_sentence(found)
+        yield ""
     if not found.guesses:
         yield Paragraph(
             "The posteriors are exact. How often the largest is right is not known here: counts of groups of "
@@ -293,9 +295,13 @@ def _body(found: Categories) -> Iterator[Part]:
     yield ""
     first = found.guesses[0]
     yield sentence(
-        "From {counts}, this adversary names the right {noun} {right} of the time; without the release, "
+        "{from_counts}, this adversary names the right {noun} {right} of the time; without the release, "
         "{unaided}.",
-        counts=f"the counts of {_counts(first)}" if found.release else "these counts",
+        from_counts=f"From the counts of {_counts(first)}"
+        if found.release
+        else "From such counts, averaged over the noise"
+        if found.beliefs
+        else "From these counts",
         noun=noun,
         right=_right(first) if _kind(first) is NumberKind.EXACT else _claimed(first),
         unaided=_in_percent(found.unaided),
@@ -314,6 +320,21 @@ def _body(found: Categories) -> Iterator[Part]:
             "bounded by discreet risk release."
         )
     yield Paragraph(_one_cell(found) + _WHY)
+
+
+def _named_sentence(found: Categories) -> Sentence:
+    """Which cell, or group, the numbers drawn make the likeliest."""
+    names = [one.cell for one in found.named[:3]]
+    several = len(found.named) > 1
+    return sentence(
+        "From the numbers drawn, this adversary names {names}{more}: a probability of {posterior}{each}, "
+        "beforehand {prior}.",
+        names=" or ".join(names),
+        more=f" or {count_quantity(len(found.named) - 3)} more" if len(found.named) > 3 else "",
+        posterior=Quantity(found.named[0].posterior, Style.CHANCE),
+        each=" each" if several else "",
+        prior=Quantity(found.named[0].prior, Style.CHANCE),
+    )
 
 
 def _how_known(found: Categories, guess: CategoryGuess) -> Iterator[Part]:

@@ -34,6 +34,7 @@ from discreet.budget import Attributes, Level, Release
 from discreet.budget.variables import COUNT
 from discreet.errors import InputError
 from discreet.faces import Summarised
+from discreet.numbers import shown
 from discreet.risk.attack import Attack, independent_others
 from discreet.risk.evidence import SAME, EvidenceLaw
 from discreet.risk.inputs import Numbers, read_known, read_variance, read_whole
@@ -254,16 +255,16 @@ def release_categories(release: Release, *, query: str | None = None, asked: str
     if release.attributes is None:
         raise InputError(f"release {release.name!r} states no attributes, so its cells are not known")
     attributes = release.attributes.with_variables((COUNT,))
-    lowest = counting_queries(release.levels[-1])
+    runs = release.runs(release.main)  # where levels are merged, the upper one has the counts of both
+    bottom = release.level(runs[-1][0])
+    lowest = counting_queries(bottom)
     if query is None and asked is not None:
-        query = _telling(release, attributes, lowest, asked)
+        query = _telling(release, attributes, lowest, asked, runs[-1])
     elif query is None:
         query = max(lowest, key=lambda name: attributes.tabulation(name).cells, default="total")
     elif query not in lowest:
         names = ", ".join(map(repr, lowest)) or "none"
-        raise InputError(
-            f"level {release.levels[-1].name!r} has no query {query!r} that counts records; it has {names}"
-        )
+        raise InputError(f"level {bottom.name!r} has no query {query!r} that counts records; it has {names}")
     labels = None if asked is None else cell_groups(attributes, query, asked)
     cells = possible_cells(attributes, query)
     if cells < 2:
@@ -274,14 +275,14 @@ def release_categories(release: Release, *, query: str | None = None, asked: str
     sizes: list[float] = []
     guesses: list[CategoryGuess] = []
     chances = np.full(cells, 1.0 / cells)
-    for level in reversed(release.levels):
-        noises = {row.query: row.single() for row in reversed(release.run_table((level.name,)))}
+    for run in reversed(runs):
+        noises = {row.query: row.single() for row in reversed(release.run_table(run))}
         if query not in noises:
             continue
         own.append(EvidenceLaw.of_noise(noises[query]))
         if labels is not None and asked in noises and asked != query:
             by_group.append(EvidenceLaw.of_noise(noises[asked]))
-        names_of_levels.append(level.name)
+        names_of_levels.append("+".join(run))
         sizes.append(noises[query].true_variance())
         law = reduce(EvidenceLaw.plus, own)
         coarse = (
@@ -302,15 +303,17 @@ def release_categories(release: Release, *, query: str | None = None, asked: str
     )
 
 
-def _telling(release: Release, attributes: Attributes, queries: Sequence[str], asked: str) -> str:
-    """The query of the lowest level, beside `asked` itself, whose cells tell most of its cell.
+def _telling(
+    release: Release, attributes: Attributes, queries: Sequence[str], asked: str, run: tuple[str, ...]
+) -> str:
+    """The query of the lowest levels, beside `asked` itself, whose cells tell most of its cell.
 
     With c cells of noise of variance v in each group, the variance of a group's score is about
     (exp(1/v) - 1) / c.
     """
     told: dict[str, float] = {}
     groups = attributes.tabulation(asked).cells  # an unknown name is refused here
-    noises = {row.query: row.single() for row in release.run_table((release.levels[-1].name,))}
+    noises = {row.query: row.single() for row in release.run_table(run)}
     for name in queries:
         try:
             cell_groups(attributes, name, asked)
@@ -320,10 +323,7 @@ def _telling(release: Release, attributes: Attributes, queries: Sequence[str], a
         told[name] = spread * groups / attributes.tabulation(name).cells
     if not told:
         names = ", ".join(map(repr, queries)) or "none"
-        raise InputError(
-            f"no query of level {release.levels[-1].name!r} that counts records tells {asked!r}; "
-            f"it has {names}"
-        )
+        raise InputError(f"no query of level {run[0]!r} that counts records tells {asked!r}; it has {names}")
     others = [name for name in told if name != asked] or [asked]
     return max(others, key=lambda name: told[name])
 
@@ -566,6 +566,8 @@ def _guessed(
     variances: Sequence[float],
 ) -> CategoryGuess:
     right, error = chance_right(law, chances, coarse=coarse, asked=labels)
+    # in the last digit it may lie below what the likeliest prior alone gives
+    right = max(right, float((chances if labels is None else np.bincount(labels, chances)).max()))
     priors, sizes = np.unique(chances, return_counts=True)
     # present is said where the evidence exceeds the log odds against it; at equality a coin is tossed
     with np.errstate(divide="ignore"):  # of a prior that rounds to one
@@ -613,7 +615,7 @@ def _cells(cells: int | None, *given: Floats | Labels | None) -> int:
         raise InputError(f"the lists have different numbers of cells: {', '.join(map(str, sorted(found)))}")
     many = found.pop()
     if isinstance(many, bool) or not isinstance(many, int) or not 2 <= many <= MOST_CELLS:
-        raise InputError(f"there are {many} cells; from 2 to {MOST_CELLS} are allowed")
+        raise InputError(f"the number of cells is {shown(many)}; from 2 to {MOST_CELLS:,} are allowed")
     return many
 
 

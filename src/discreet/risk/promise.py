@@ -37,7 +37,8 @@ class PromisedRisk(Displayed):
 
     `right`, `mean` and the detections are the largest of any mechanism with this promise, and are attained by
     one. `belief` is the posterior that odds of `factor` times the prior's lead to, 2 e^epsilon, or e^epsilon
-    if delta is 0; it is exceeded with probability `chance` at most. `guesses` has the chance of a right guess without the data, and the bound with it.
+    if delta is 0; it is exceeded with probability `chance` at most. `guesses` has the chance of a right guess
+    without the data, and the bound with it.
     """
 
     epsilon: Fraction

@@ -116,7 +116,7 @@ def build(session: Session) -> None:
     with c.box("wb-stack"), c.box("wb-split"):
         with c.box("wb-stack"):
             _adversary(page)
-        with c.box("wb-stack"):
+        with c.box("wb-stack wb-open"):
             _everything(page)
             _rare(page)
             _answer(page)
@@ -292,7 +292,7 @@ def _everything(page: _RiskPage) -> None:
             f"Right decisions from one count and from all counts of a level: {said}",
         )
 
-    with c.card() as card:
+    with c.card("Everything published").classes("wb-lead") as card:
         page.heading("With everything published: the best anyone can do", "bound")
         with c.box("wb-tiles"):
             right = c.Tile(page, "Right decisions, all", "bound", first=True)
