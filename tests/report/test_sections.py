@@ -14,10 +14,11 @@ from discreet.answers.answer import Cards, Fact, Glossary, Illustration, Verbati
 from discreet.answers.calibration import calibration_answer
 from discreet.answers.figure import Axis, Panel, Picture
 from discreet.answers.report import report_sections
-from discreet.budget import load
+from discreet.budget import Attributes, Level, Query, Release, load
 from discreet.render.html import html_of, section_of, typeset
 from discreet.render.text import text_of
 from discreet.report.html import Facts, gather, render
+from discreet.risk.categories import release_categories
 
 
 @pytest.fixture(scope="module")
@@ -124,3 +125,19 @@ def test_what_is_set_apart_is_escaped_and_kept() -> None:
 )
 def test_numbers_on_a_page(text: str, wanted: str) -> None:
     assert typeset(text) == wanted
+
+
+def test_which_category_is_said_where_the_cells_are_known() -> None:
+    ages = Attributes({"age": ["0-17", "18-64", "65+"]})
+    levels = [Level(name=name, queries=[Query(name="age", variance=5)]) for name in ("State", "Block")]
+    release = Release(name="ages", neighbours="unbounded", attributes=ages, levels=levels)
+    found = gather(release, certify=False, savings=False)
+    text = words(section_of(report_sections(found)["risk"], anchor="risk"))
+    for guess in release_categories(release).guesses:
+        assert f"{100 * guess.right:.2f} %" in text
+    assert "names the likeliest cell" in text
+    assert found.categories == release_categories(release)
+    # of two people, or of cells that nobody states, nothing is said
+    assert gather(release, people=2, certify=False, savings=False).categories is None
+    bare = Release(name="bare", neighbours="unbounded", levels=levels)
+    assert gather(bare, certify=False, savings=False).categories is None

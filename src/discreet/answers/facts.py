@@ -16,6 +16,7 @@ from discreet.answers.quantity import NumberKind
 from discreet.budget import Release
 from discreet.estimation.accuracy import Accuracy
 from discreet.faces import Displayed
+from discreet.risk.categories import Categories
 from discreet.risk.everything import WholeRisk
 from discreet.risk.profile import Risk, RiskProfile
 
@@ -47,6 +48,8 @@ class Facts(Displayed):
     """The risk of everything published, at the prior asked for and at a low one."""
     curve: Points
     """Targets found at most, against the rate of wrong accusations."""
+    categories: Categories | None
+    """Which cell is a person's, if attributes are stated."""
     misses: tuple[Misses, ...]
     estimates: Accuracy | None
     drawn: Sampled

@@ -393,12 +393,15 @@ def _percent(value: float | Fraction, places: int | None = None) -> str:
     ('7.2 %', '10.0 %', '10 %', '0.49 %')
     >>> _percent(0.00001), _percent(-2.5e-9), _percent(0.0), _percent(0.5, 2), _percent(0.99999, 2)
     ('0.0010 %', '-2.5e-07 %', '0 %', '50.00 %', '99.999 %')
+    >>> _percent(3e-30, 2)
+    '3e-28 %'
     """
     hundred = 100 * value
     if places is not None:
         while 0 < value < 1 and places < 12 and float(f"{float(hundred):.{places}f}") in (0, 100):
             places += 1
-        return f"{float(hundred):.{places}f} %"
+        text = f"{float(hundred):.{places}f}"
+        return f"{float(hundred):.1g} %" if value > 0 and float(text) == 0 else f"{text} %"
     if hundred == 0 or (isinstance(hundred, Fraction) and hundred.denominator == 1):
         return f"{int(hundred)} %"
     size = abs(float(hundred))
@@ -460,7 +463,9 @@ def _nearest(value: float, *, percent: bool = False) -> str:
     ('0.5888', '58.88', '0.999999', '1.0000')
     """
     hundred = _percent(value, 2).removesuffix(" %")
-    return hundred if percent else f"{value:.{len(hundred.partition('.')[2]) + 2}f}"
+    if percent:
+        return hundred
+    return f"{value:.1g}" if "e" in hundred else f"{value:.{len(hundred.partition('.')[2]) + 2}f}"
 
 
 def _up(value: float, least: int = 3) -> str:

@@ -55,6 +55,7 @@ from discreet.answers.risk import (
     right_sentence,
     times_right,
 )
+from discreet.answers.risk_categories import category_sentence
 from discreet.answers.risk_everything import (
     accusing_sentence,
     attribute_table,
@@ -426,6 +427,8 @@ def _adversaries(found: Facts) -> Iterator[Sentence]:
     for name, one in zip(("Where targets are rare.", "What they would guess."), said, strict=True):
         if one is not None:
             yield _item(name, one)
+    if found.categories is not None:
+        yield _item("Which category is theirs.", category_sentence(found.categories))
     best = max(risk.one_count, key=lambda row: row.advantage)
     yield _item(
         "Someone who sees one count.",
@@ -595,6 +598,8 @@ def _commands(found: Facts, before: Facts | None) -> Iterator[str]:
         yield f"discreet calibrate {file} --zcdp --delta {exact_text(found.deltas[0])}{about}"
     if account.people == 1:
         yield f"discreet risk explain {file} --prior {found.prior}{about}"
+    if found.categories is not None:
+        yield f"discreet risk categories {file}"
     if before is not None:
         old = _argument(before.release, "before.toml")
         yield f"discreet compare {old} {file}{deltas}{about}{people}"

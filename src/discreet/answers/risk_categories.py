@@ -10,6 +10,7 @@ from discreet.answers.answer import Answer, AnswerTable, Column, Fact, Paragraph
 from discreet.answers.describing import describes
 from discreet.answers.figure import QUIET, Axis, Bars, Notation, Panel, Picture, points
 from discreet.answers.quantity import NumberKind, Quantity, Style, count_quantity
+from discreet.answers.risk import place_words
 from discreet.budget.level_names import level_name
 from discreet.risk.categories import Categories, CategoryBelief, CategoryGuess
 
@@ -149,6 +150,41 @@ def category_table(beliefs: tuple[CategoryBelief, ...], *, of: str = "cell") -> 
         for one in beliefs
     )
     return AnswerTable(columns if alone else columns[:-1], tuple(rows))
+
+
+def category_sentence(found: Categories) -> Sentence:
+    """Say how often the right cell of a release is named, from the lowest level and from all.
+
+    >>> from discreet.budget import Attributes, Level, Query, Release
+    >>> from discreet.risk.categories import release_categories
+    >>> block = Level(name="Block", queries=[Query(name="age", variance=5)])
+    >>> ages = Attributes({"age": ["0-17", "18-64", "65+"]})
+    >>> small = Release(name="small", neighbours="unbounded", attributes=ages, levels=[block])
+    >>> print(category_sentence(release_categories(small)))
+    Someone who knows that the target is in the block, knows everyone else there, gives each of 3 cells of \
+age the same chance, sees their noisy counts and names the likeliest cell is right 46.52 % of the time, and \
+33.33 % without the release.
+    """
+    first, *_, last = [*found.guesses, *found.guesses]
+    more = sentence("")
+    if len(found.guesses) > 1:
+        more = sentence(
+            " With the counts of the same cells of {counts}, and everyone else known there too, it is {right}.",
+            counts=_counts(last),
+            right=_claimed(last),
+        )
+    return sentence(
+        "Someone who knows that the target is in the {area}, knows everyone else there, gives each of {cells} "
+        "of {query} the same chance, sees their noisy counts and names the likeliest {noun} is right {right} "
+        "of the time, and {unaided} without the release.{more}",
+        area=place_words(first.counts[0]),
+        cells=_among(found),
+        query=found.query,
+        noun=_noun(found),
+        right=_claimed(first),
+        unaided=_in_percent(found.unaided),
+        more=more,
+    )
 
 
 def _largest(beliefs: tuple[CategoryBelief, ...]) -> tuple[CategoryBelief, ...]:

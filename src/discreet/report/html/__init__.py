@@ -34,6 +34,7 @@ from discreet.numbers import Exact
 from discreet.render import look
 from discreet.render.html import html_words, section_of
 from discreet.report.html.pdf import print_pdf
+from discreet.risk.categories import Categories, release_categories
 from discreet.risk.everything import risk
 
 if TYPE_CHECKING:
@@ -160,6 +161,7 @@ def gather(
         prior=chance,
         everything=everything,
         curve=everything.curve(),
+        categories=_categories(release) if account.people == 1 else None,
         misses=tuple(
             Misses(alpha, float(value), max(float(zcdp.tradeoff(alpha=float(alpha))), 0.0))
             for alpha, value in zip(ALPHAS, missed, strict=True)
@@ -170,6 +172,16 @@ def gather(
         unsaved=unsaved,
         certified=certify,
     )
+
+
+def _categories(release: Release) -> Categories | None:
+    """How often a person's cell is found out, if the release says what its cells are."""
+    if release.attributes is None:
+        return None
+    try:
+        return release_categories(release)
+    except InputError:  # one cell, or counts that one record changes by more than one
+        return None
 
 
 def _estimates(release: Release) -> Accuracy | None:
