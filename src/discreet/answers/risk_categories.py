@@ -169,14 +169,15 @@ age the same chance, sees their noisy counts and names the likeliest cell is rig
     more = sentence("")
     if len(found.guesses) > 1:
         more = sentence(
-            " With the counts of the same cells of {counts}, and everyone else known there too, it is {right}.",
+            " With the counts of the same cells of {counts}, and everyone else known there too, it is "
+            "{right}.",
             counts=_counts(last),
             right=_claimed(last),
         )
     return sentence(
-        "Someone who knows that the target is in the {area}, knows everyone else there, gives each of {cells} "
-        "of {query} the same chance, sees their noisy counts and names the likeliest {noun} is right {right} "
-        "of the time, and {unaided} without the release.{more}",
+        "Someone who knows that the target is in the {area}, knows everyone else there, gives each of "
+        "{cells} of {query} the same chance, sees their noisy counts and names the likeliest {noun} is right "
+        "{right} of the time, and {unaided} without the release.{more}",
         area=place_words(first.counts[0]),
         cells=_among(found),
         query=found.query,

@@ -113,9 +113,10 @@ def _body(found: WholeRisk, about: Answer) -> Iterator[Part]:
     yield belief_table(found)
     yield ""
     yield Paragraph(
-        "Someone who knows every other record and accuses those whose loss is largest: how often they accuse "
-        f"wrongly, how often they find a present target{_at_most(found)}, and what share of those accused is "
-        "present, by prior. A smaller rate of wrong accusations makes them right more often, and find fewer."
+        "Someone who knows every other record and accuses where the evidence is strongest: how often they "
+        f"accuse wrongly, how often they find a present target{_at_most(found)}, and what share of those "
+        "accused is present, by prior. A smaller rate of wrong accusations makes them right more often, and "
+        "find fewer."
     )
     yield detection_table(found.detections)
     yield ""
