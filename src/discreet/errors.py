@@ -22,6 +22,15 @@ class PrecisionError(DiscreetError, ArithmeticError):
     """The requested accuracy is out of reach; the message says what can be had instead."""
 
 
+def install_hint(extra: str) -> str:
+    """Return what to type to get the packages of an extra, as messages about missing ones end.
+
+    >>> install_hint("release")
+    "pip install '.[release]' in a checkout of discreet"
+    """
+    return f"pip install '.[{extra}]' in a checkout of discreet"
+
+
 def visible(text: str) -> str:
     r"""Escape the characters of a text that control a terminal or change the direction of writing.
 

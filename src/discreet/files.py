@@ -24,13 +24,17 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from discreet.errors import DiscreetError, InputError
+from discreet.errors import DiscreetError, InputError, install_hint
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 FilePath = str | os.PathLike[str]
 """A file or a directory, as a caller names it."""
+
+WINDOWS = os.name == "nt"
+BINARY: int = getattr(os, "O_BINARY", 0)
+"""A flag of `os.open` without which Windows would write every end of a line as two characters."""
 
 
 @contextmanager
@@ -160,11 +164,31 @@ def hidden_name(place: Path, *, private: bool = False) -> Path:
 
 def sync(path: Path) -> None:
     """Wait until a file or a directory is on the disk."""
-    handle = os.open(path, os.O_RDONLY)
+    if WINDOWS and path.is_dir():  # its file system keeps a journal of names, and does not sync directories
+        return
+    handle = os.open(path, os.O_RDWR if WINDOWS else os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def belongs_to_another(state: os.stat_result) -> bool:
+    """Whether a file is another user's, where files have owners (not on Windows).
+
+    >>> belongs_to_another(os.stat(os.curdir)) in (True, False)
+    True
+    """
+    return hasattr(os, "getuid") and state.st_uid != os.getuid()
+
+
+def open_to_others(state: os.stat_result) -> bool:
+    """Whether others than its owner may use a file, where its mode says so (not on Windows).
+
+    >>> open_to_others(os.stat(os.devnull))
+    True
+    """
+    return not WINDOWS and bool(state.st_mode & (stat.S_IRWXG | stat.S_IRWXO))
 
 
 def _create(path: Path, mode: int) -> int:
@@ -245,7 +269,7 @@ def arrow(part: str = "") -> Any:
         return import_module(f"pyarrow.{part}" if part else "pyarrow")
     except ImportError:  # pragma: no cover
         text = "reading and writing tables needs PyArrow, which is not installed"
-        raise DiscreetError(f"{text}: pip install 'discreet[release]'") from None
+        raise DiscreetError(f"{text}: {install_hint('release')}") from None
 
 
 @cache

@@ -27,7 +27,7 @@ from discreet.answers.quantity import Style
 from discreet.budget import Neighbours, load
 from discreet.budget.presets import IN_A_FOLDER
 from discreet.cli import seconds_so_far
-from discreet.errors import DiscreetError, InputError, visible
+from discreet.errors import DiscreetError, InputError, install_hint, visible
 from discreet.files import check_writable, csv_text, write_whole
 from discreet.numbers import fraction, read_delta, whole
 from discreet.options import Option
@@ -398,7 +398,7 @@ def need_tables(command: str) -> None:
     """Raise unless the library that reads and writes tables is there."""
     if find_spec("pyarrow") is None:
         text = f"{command} needs PyArrow, which is not installed"
-        raise DiscreetError(f"{text}: pip install 'discreet[release]'")
+        raise DiscreetError(f"{text}: {install_hint('release')}")
 
 
 KINDS = {"plot": (".svg", ".png", ".pdf"), "pdf": (".pdf",)}

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from discreet.cli import console
 from discreet.cli.console import option, write
-from discreet.errors import InputError
+from discreet.errors import InputError, install_hint
 
 app = console.command(
     "workbench",
@@ -73,7 +73,7 @@ def workbench(
     try:
         import nicegui as _  # noqa: F401
     except ImportError:
-        raise InputError("the workbench needs NiceGUI: pip install 'discreet[workbench]'") from None
+        raise InputError(f"the workbench needs NiceGUI: {install_hint('workbench')}") from None
     from discreet.workbench.server import serve
 
     place = Address(host, port, token, os.path.abspath(os.path.expanduser(socket)) if socket else "")

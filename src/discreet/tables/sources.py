@@ -46,7 +46,7 @@ PACKED = (".gz", ".zst")
 FILE_ENDINGS = (*ENDINGS, *(end + more for end, kind in ENDINGS.items() if kind == "csv" for more in PACKED))
 """How the names of files of tables end, packed or not."""
 
-STANDARD_INPUT = ("-", "/dev/stdin")
+STANDARD_INPUT = ("-", "/dev/stdin", str(Path("/dev/stdin")))  # Windows turns the strokes around
 
 INSIDE = "::"
 """What stands between a file and the name of a table or sheet in it."""
