@@ -272,7 +272,43 @@ def test_merged_levels_are_levels_of_their_own(tmp_path: Path) -> None:
     assert found.row("County+Block").people == 3
     assert found.row("County+Block", who="uniques").people == 1
     assert found.row("County").people == found.row("Block").people == found.row(HIERARCHY).people == 40
+    assert found.row(TOGETHER, who="uniques").people == found.uniques  # with the one in D
     assert "alone in their cell in their lowest area" in words(found)
+
+
+def test_families_of_several_kinds_alone_leave_the_hierarchy_out(tmp_path: Path) -> None:
+    """Blocks do not ask: the lowest areas that do are a tract, and a tract and block at once beside it."""
+    (tmp_path / "release.toml").write_text(
+        RELEASE.replace('name = "County"', 'name = "Tract"').replace(
+            '{ "detailed" = { variance = "5" }, ', "{"
+        )
+        + '[spine]\nmay_merge_up = ["Block"]\n'
+    )
+    lines = "L,Land, T,Tract,L D,Tract+Block,L A,Block,T B,Block,T"
+    (tmp_path / "units.csv").write_text("unit,level,parent\n" + lines.replace(" ", "\n") + "\n")
+    (tmp_path / "records.csv").write_text("unit,age,work\nD,old,a\nA,old,a\nB,old,c\n")
+    found = records_risk(
+        load_file(tmp_path / "release.toml"),
+        tmp_path / "records.csv",
+        units=tmp_path / "units.csv",
+        query="detailed",
+    )
+    assert (HIERARCHY, "needs families of areas of one kind") in found.left_out
+    assert found.row(ALL_ABOVE).people == found.row(TOGETHER).people == 3
+    assert HIERARCHY in words(found)
+
+
+def test_figures_do_not_depend_on_the_order_of_priors(tmp_path: Path) -> None:
+    """All of one cell: with prior `area` everyone is certain, which says nothing about prior 1/10."""
+    release = made(tmp_path, people=1)
+    (tmp_path / "records.csv").write_text("unit,age,work\n" + "B00,old,a\n" * 3)
+    records, units = tmp_path / "records.csv", tmp_path / "units.csv"
+    one, other = (
+        records_risk(release, records, units=units, priors=priors)
+        for priors in (["1/10", "area"], ["area", "1/10"])
+    )
+    assert {curve.prior for curve in one.curves} == {curve.prior for curve in other.curves} == {"1/10"}
+    assert len(one.decisions) == len(other.decisions) == 1
 
 
 def test_sums_beside_counts_are_passed_over(study: tuple[Path, ByHand, RecordsRisk], tmp_path: Path) -> None:
@@ -460,6 +496,27 @@ def test_what_cannot_be_asked(
         records_risk(
             load_file(folder / "release.toml"), folder / "records.csv", units=folder / "units.csv", **given
         )
+
+
+def test_all_that_is_wrong_with_what_is_asked_is_said_before_the_records_are_read(
+    study: tuple[Path, ByHand, RecordsRisk],
+) -> None:
+    folder = study[0]
+    with pytest.raises(InputError) as refused:
+        records_risk(
+            load_file(folder / "release.toml"),
+            folder / "no-such-file.csv",
+            units=folder / "units.csv",
+            priors=["often", "2", "1/3", "1/3"],
+            query="sex",
+            prior_level="Street",
+            example=1,
+        )
+    text = str(refused.value)
+    assert text.startswith("7 kinds of problems")
+    for part in ("often", "prior is 2", "1/3 is given twice", "'sex'", "Street", "--prior area", "--noisy"):
+        assert part in text
+    assert "no-such-file" not in text
 
 
 def test_areas_must_be_those_that_were_measured(
