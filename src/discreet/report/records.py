@@ -54,8 +54,8 @@ def write_records_risk(
 
     `report.html` shows it on one page. `people` has a row for each record, in their order; `shares`,
     `areas`, `sizes`, `published`, `curves`, `examples` and `decisions` are the tables of the answer;
-    `ratios.svg` is the histogram. With `shapes`, a GeoJSON file whose property
-    `shape_key` names the areas, or what `read_shapes` made of it, `map.svg` shades the areas of `shape_level`.
+    `ratios.svg` is the histogram. With `shapes`, a GeoJSON file whose property `shape_key` names the areas,
+    or what `read_shapes` made of it, `map.svg` shades the areas of `shape_level`.
     """
     if format not in FORMATS:
         raise InputError(f"format is {format!r}; it must be csv or parquet")
