@@ -128,7 +128,10 @@ def records_page(found: RecordsRisk, pictures: Mapping[str, Picture] | None = No
     headline = [part for part in answer.body if isinstance(part, Paragraph) and part.role == "headline"]
     rest = [part for part in answer.body if part not in ("", *warnings, *headline)]
     people = count_quantity(found.people)
-    first = {"ratios": f"{people} people by ratio of posterior to prior", "map": "Where ratios exceed 2"}
+    first = {
+        "ratios": f"{people} people by ratio of posterior to prior",
+        "map": "Where ratios exceed 2: the share of each area's people; hatched shapes have no people",
+    }
     shown = [
         Illustration(name, title, sentence("{title}.", title=title), f"{title}.")
         for name, title in first.items()
