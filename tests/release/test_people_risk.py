@@ -534,6 +534,8 @@ def test_all_that_is_wrong_with_what_is_asked_is_said_before_the_records_are_rea
     for part in ("often", "prior is 2", "1/3 is given twice", "'sex'", "Street", "--prior area", "--noisy"):
         assert part in text
     assert "no-such-file" not in text
+    with pytest.raises(InputError, match="no-such-folder cannot be read: No such file"):
+        records_risk(None, folder / "records.csv", noisy=folder / "no-such-folder")
 
 
 def test_areas_must_be_those_that_were_measured(

@@ -192,8 +192,8 @@ def read_limits(risk: Sequence[str | RiskLimit]) -> list[RiskLimit]:
         except InputError as error:
             wrong.append(str(error))
     if len(wrong) > 1:
-        listed = "".join(f"\n  {place}. {text}" for place, text in enumerate(wrong, 1))
-        raise InputError(f"{len(wrong)} limits on risk cannot be used:{listed}")
+        listed = ";\n".join(f"  {place}. {text}" for place, text in enumerate(wrong, 1))
+        raise InputError(f"{len(wrong)} limits on risk cannot be used:\n{listed}")
     if wrong:
         raise InputError(wrong[0])
     return found

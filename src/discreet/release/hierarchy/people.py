@@ -7,6 +7,7 @@ area above the lowest, not the measurements, which are read part by part.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -25,6 +26,7 @@ from discreet.estimation.intervals import View
 from discreet.estimation.model import Model, told_by_level
 from discreet.estimation.tables import detailed_cells
 from discreet.estimation.tree import Floats, Integers, Tree
+from discreet.files import readable
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.numbers import prior as read_prior
 from discreet.options import RiskingRecords, asked_with
@@ -103,6 +105,9 @@ def records_risk(asked: RiskingRecords) -> RecordsRisk:
     (2410, 26, 0.1083)
     """
     admit(asked.records, Request(exact_counts=True, entered=False))
+    if asked.noisy is not None:
+        with readable(Path(asked.noisy)):
+            os.stat(asked.noisy)
     release, units = _named(asked)
     problems = Problems()
     with problems.gathering():
