@@ -56,7 +56,13 @@ def test_all_surfaces_tell_the_same(discreet: Callable[..., Any], survey: Path) 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (("--noisy", "nowhere"), "the release is not known: name it, or the output of `measure`"),
+        (("--noisy", "nowhere"), "nowhere cannot be read: No such file"),
+        (("--noisy", "units.csv"), "the release is not known: name it, or the output of `measure`"),
+        (
+            ("release.toml", "--units", "units.csv", "--out", "records.csv", "--shapes", "none.json"),
+            "2 kinds of problems: 1. records.csv exists and is not a directory; name a new one for the "
+            "output; 2. none.json cannot be read",
+        ),
         (("release.toml",), "records need a table of areas"),
         (("release.toml", "--units", "units.csv", "--shape-key", "a"), "are about files; name --out"),
         (

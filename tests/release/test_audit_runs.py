@@ -313,6 +313,24 @@ def test_what_cannot_be_audited(given: dict[str, Any], words: str) -> None:
         quick(ADDED, **given)
 
 
+def test_nothing_runs_before_all_is_read_and_checked(tmp_path: Path) -> None:
+    ran = []
+
+    def mechanism(table: pa.Table) -> list[int]:
+        ran.append(table)
+        return [1]
+
+    with pytest.raises(InputError, match="no-such-file"):
+        audit_mechanism(mechanism, counts(), tmp_path / "no-such-file.csv", epsilon=1, delta=0, runs=3)
+    with pytest.raises(InputError, match=r"(?s)2 kinds of problems.*runs is 1.*epsilon is -1"):
+        audit_mechanism(mechanism, counts(), counts(1), epsilon=-1, delta=0, runs=1)
+    assert not ran
+    with pytest.raises(InputError) as refused:
+        audit_release(MOVED, tmp_path / "no-such-file.csv", runs=1, written=-1, post="best", false_alarm="2")
+    for part in ("4 kinds of problems", "runs is 1", "written is -1", "post is 'best'", "false_alarm is 2"):
+        assert part in str(refused.value)
+
+
 def test_nothing_is_entered_into_a_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = tmp_path / "ledger.json"
     create_ledger(ledger)

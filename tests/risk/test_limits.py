@@ -12,6 +12,7 @@ import pytest
 from discreet.accounting.limits import RiskLimit
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
+from discreet.answers.risk_limits import risk_calibration_answer
 from discreet.budget import Release, load
 from discreet.cli import run
 from discreet.errors import InputError
@@ -217,6 +218,37 @@ def test_all_limits_are_kept_together() -> None:
 def test_limits_that_cannot_be_had(text: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         calibrate_risk(TINY, risk=[text])
+
+
+def test_all_limits_that_cannot_be_had_are_named_at_once() -> None:
+    with pytest.raises(InputError) as refused:
+        calibrate_risk(TINY, risk=["right=50%,prior=1/2", LIMITS["guess"], "wrong=1/2"])
+    text = str(refused.value)
+    assert text.startswith("2 limits on risk cannot be used:")
+    assert "no noise lowers it" in text
+    assert "begins with" in text
+
+
+def test_a_limit_on_beliefs_is_said_to_be_a_saw() -> None:
+    """One count of variance 2 times x, all outcomes: kept at the factor found, broken a little below it, kept
+    again at a third of it. For other limits the chance falls steadily, and nothing is said."""
+    release = Release.from_toml(
+        'name = "one"\nneighbours = "unbounded"\n[[levels]]\nname = "A"\nqueries = { q = { variance = 2 } }'
+    )
+    found = calibrate_risk(release, risk=["belief=70%,prior=1/10,chance=1/20"])
+    places = np.arange(-9, 11)
+
+    def risk(factor: float) -> float:
+        there, absent = (np.exp(-((places - count) ** 2) / (4 * factor)) for count in (1, 0))
+        return float(there[there / (there + 9 * absent) > 0.7].sum() / there.sum())
+
+    factor = float(found.factor or 0)
+    assert risk(factor) == pytest.approx(found.kept[0].risk, rel=1e-9)
+    assert risk(factor) < 0.05 < risk(0.998 * factor)
+    assert risk(0.34 * factor) < 0.05
+    assert "a saw" in str(risk_calibration_answer(found).body)
+    steady = calibrate_risk(release, risk=[LIMITS["right"]])
+    assert "a saw" not in str(risk_calibration_answer(steady).body)
 
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

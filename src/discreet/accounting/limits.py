@@ -178,14 +178,25 @@ class KeptLimit:
 
 
 def read_limits(risk: Sequence[str | RiskLimit]) -> list[RiskLimit]:
-    """Read limits, at least one.
+    """Read limits, at least one; all that is wrong is said at once.
 
     >>> [limit.kind for limit in read_limits(["right=60%,prior=1/2", "guess=1/2016,most=5%"])]
     ['right', 'guess']
     """
     if isinstance(risk, str) or not risk:
         raise InputError("no list of limits on risk is given; one is right=60%,prior=1/2")
-    return [RiskLimit.read(one) for one in risk]
+    found, wrong = list[RiskLimit](), list[str]()
+    for one in risk:
+        try:
+            found.append(RiskLimit.read(one))
+        except InputError as error:
+            wrong.append(str(error))
+    if len(wrong) > 1:
+        listed = ";\n".join(f"  {place}. {text}" for place, text in enumerate(wrong, 1))
+        raise InputError(f"{len(wrong)} limits on risk cannot be used:\n{listed}")
+    if wrong:
+        raise InputError(wrong[0])
+    return found
 
 
 def limited_account(release: Release, relation: Neighbours, limit: RiskLimit) -> Account:

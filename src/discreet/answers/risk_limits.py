@@ -113,6 +113,12 @@ def _body(found: RiskCalibration, limits: AnswerTable) -> Iterator[Part]:
         "nobody in the place. A limit on beliefs bounds how often they are exceeded: the belief after one "
         "outcome has no bound."
     )
+    if any(one.limit.kind == "belief" for one in found.kept):
+        yield (
+            "Noise in whole numbers makes beliefs jump, and the chance of a high one a saw: a little less "
+            "noise breaks the limit, but much less may keep it, and more may break it again. What is said "
+            "holds for this noise; ask again for any other."
+        )
 
 
 _HOW = {

@@ -25,7 +25,7 @@ from discreet.render.pictures import picture_bytes
 from discreet.render.text import text_of
 from discreet.report.html import framed
 from discreet.risk.records import EachPerson, RecordsRisk
-from discreet.tables.shapes import read_shapes
+from discreet.tables.shapes import Shapes, read_shapes
 
 MARKED = "CONFIDENTIAL"
 """The part of each file's name that says what it is."""
@@ -46,7 +46,7 @@ def write_records_risk(
     out: FilePath,
     *,
     format: str = "csv",
-    shapes: FilePath | None = None,
+    shapes: FilePath | Shapes | None = None,
     shape_key: str | None = None,
     shape_level: str | None = None,
 ) -> RecordsFiles:
@@ -54,8 +54,8 @@ def write_records_risk(
 
     `report.html` shows it on one page. `people` has a row for each record, in their order; `shares`,
     `areas`, `sizes`, `published`, `curves`, `examples` and `decisions` are the tables of the answer;
-    `ratios.svg` is the histogram. With `shapes`, a GeoJSON file whose property
-    `shape_key` names the areas, `map.svg` shades the areas of `shape_level`.
+    `ratios.svg` is the histogram. With `shapes`, a GeoJSON file whose property `shape_key` names the areas,
+    or what `read_shapes` made of it, `map.svg` shades the areas of `shape_level`.
     """
     if format not in FORMATS:
         raise InputError(f"format is {format!r}; it must be csv or parquet")
@@ -65,7 +65,8 @@ def write_records_risk(
     answer = records_answer(found)
     pictures = {name: figure() for name, figure in answer.figures.items()}
     if shapes is not None:
-        pictures["map"] = records_map(found, read_shapes(shapes, shape_key), level=shape_level)
+        known = shapes if isinstance(shapes, dict) else read_shapes(shapes, shape_key)
+        pictures["map"] = records_map(found, known, level=shape_level)
     with staging(out, confidential=True) as stage:
         names: list[str] = []
 
@@ -127,7 +128,10 @@ def records_page(found: RecordsRisk, pictures: Mapping[str, Picture] | None = No
     headline = [part for part in answer.body if isinstance(part, Paragraph) and part.role == "headline"]
     rest = [part for part in answer.body if part not in ("", *warnings, *headline)]
     people = count_quantity(found.people)
-    first = {"ratios": f"{people} people by ratio of posterior to prior", "map": "Where ratios exceed 2"}
+    first = {
+        "ratios": f"{people} people by ratio of posterior to prior",
+        "map": "Where ratios exceed 2: the share of each area's people; hatched shapes have no people",
+    }
     shown = [
         Illustration(name, title, sentence("{title}.", title=title), f"{title}.")
         for name, title in first.items()

@@ -122,6 +122,7 @@ def patched(sample: Callable[[TabulationPair], Callable[..., Any]]) -> Callable[
 
 
 FAULTS: dict[str, tuple[Callable[..., None], int, str]] = {
+    "hardly any noise, stage 1": (patched(lambda pair: resized(pair, "stage_one", "1/50")), 25, "picked"),
     "half the variance, stage 1": (patched(lambda pair: resized(pair, "stage_one", "1/2")), 120, "picked"),
     "half the variance, stage 2": (patched(lambda pair: resized(pair, "stage_two", "1/2")), 20, "tails"),
     "variance x 0.8, stage 2": (patched(lambda pair: resized(pair, "stage_two", "4/5")), 40, "tails"),
@@ -132,7 +133,7 @@ FAULTS: dict[str, tuple[Callable[..., None], int, str]] = {
 }
 
 
-QUICK = {"half the variance, stage 1", "half the variance, stage 2", "a place without noise"}
+QUICK = {"hardly any noise, stage 1", "a place without noise"}
 
 
 @pytest.mark.parametrize(
@@ -214,9 +215,8 @@ def false_alarms(pair: TabulationPair, audits: int, runs: int) -> list[int]:
 
 
 def test_honest_tabulations_are_not_accused(pair: TabulationPair) -> None:
-    shipped, often = false_alarms(pair, 2, 10)
-    assert shipped == 0
-    assert often <= stats.binom.isf(1e-6, 2, 0.05)
+    shipped, often = false_alarms(pair, 1, 10)
+    assert (shipped, often) == (0, 0)
 
 
 @pytest.mark.slow

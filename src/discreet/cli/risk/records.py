@@ -72,14 +72,24 @@ def records_command(
     from discreet.release.commit import free
     from discreet.release.hierarchy.people import records_risk
     from discreet.report.records import write_records_risk
+    from discreet.tables.problems import Problems
+    from discreet.tables.shapes import read_shapes
 
+    shapes, problems = None, Problems()
     if out is not None:
-        free(out)
+        with problems.gathering():
+            free(out)
+    if files.shapes is not None:
+        with problems.gathering():
+            shapes = read_shapes(files.shapes, files.shape_key)
+    elif files.shape_key or files.shape_level:
+        problems.say("shape_key and shape_level are about a file of shapes; name it (--shapes)")
+    problems.stop()  # before the records are read
     with screen.working(f"Reading {given['records'].name}"):
         found = records_risk(None if target is None else load(target), given.pop("records"), **given)
     answer = records_answer(found)
     with screen.working("Writing"):
         if out is not None:
-            write_records_risk(found, out, **asdict(files))
+            write_records_risk(found, out, **{**asdict(files), "shapes": shapes})
     outputs.write({"--plot": answer.figures["ratios"]}, confidential=True)
     screen.tell(answer, timed=True)

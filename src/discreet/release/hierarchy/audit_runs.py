@@ -63,6 +63,7 @@ from discreet.risk.audit import (
     read_runs,
 )
 from discreet.tables import TableSource, read_table
+from discreet.tables.problems import Problems
 
 Mechanism = Callable[[ArrowTable], object] | str
 """A function from a table to a table, or a command in which {in} and {out} stand for CSV files."""
@@ -109,8 +110,7 @@ def audit_release(
     >>> audit_release(release, table, runs=200, written=2, post="none").alarms
     ()
     """
-    _check(release, runs, written, post, seed)
-    share(false_alarm, name="false_alarm")
+    _check(runs, written, post, seed, false_alarm)
     for source in (counts,) if neighbour is None else (counts, neighbour):
         admit(source, Request(rehearsal=True, entered=False))
     found = read_counts(release, counts, units=units, cells=cells)
@@ -178,13 +178,16 @@ def audit_mechanism(
     >>> audit_mechanism(rows, data, data.slice(1), epsilon=1, delta=0, runs=500).alarms
     ()
     """
-    read_runs(runs, "runs", least=2)
-    read_promise(epsilon, delta, false_alarm)
-    sides = []
+    problems = Problems()
+    with problems.gathering():
+        read_runs(runs, "runs", least=2)
+    with problems.gathering():
+        read_promise(epsilon, delta, false_alarm)
+    problems.stop()
     for source in (table, neighbour):
         admit(source, Request(rehearsal=True, entered=False))
-        vectors = [_numbers(out) for out in _outputs(mechanism, _arrow_of(source), runs)]
-        sides.append(vectors)
+    read = [_arrow_of(source) for source in (table, neighbour)]  # both, before anything runs
+    sides = [[_numbers(out) for out in _outputs(mechanism, one, runs)] for one in read]
     if len({vector.size for side in sides for vector in side}) > 1 or not sides[0][0].size:
         raise InputError(
             "the mechanism must put out at least one number, and as many in each run; let it write every row "
@@ -200,13 +203,33 @@ def audit_mechanism(
     )
 
 
-def _check(release: Release, runs: int, written: int, post: str, seed: int) -> None:
+def _check(runs: int, written: int, post: str, seed: int, false_alarm: str | Fraction) -> None:
     """Refuse what cannot be asked, before anything is read."""
-    read_runs(runs, "runs", least=2)
-    read_runs(written, "written", least=0)
+    problems = asked_runs(runs, written, seed, false_alarm)
     if post not in POSTS:
-        raise InputError(f"post is {post!r}; it must be none, nonnegative or consistent")
-    rehearsal_entropy(seed)
+        problems.say(f"post is {post!r}; it must be none, nonnegative or consistent")
+    problems.stop()
+
+
+def asked_runs(runs: int, written: int, seed: int, false_alarm: str | Fraction) -> Problems:
+    """Return all that is wrong with the runs that are asked for.
+
+    >>> asked_runs(1, 0, 1, "2").stop()
+    Traceback (most recent call last):
+    discreet.errors.InputError: 2 kinds of problems:
+      1. runs is 1; it must be 2 or more
+      2. false_alarm is 2; it must lie strictly between 0 and 1
+    """
+    problems = Problems()
+    with problems.gathering():
+        read_runs(runs, "runs", least=2)
+    with problems.gathering():
+        read_runs(written, "written", least=0)
+    with problems.gathering():
+        rehearsal_entropy(seed)
+    with problems.gathering():
+        share(false_alarm, name="false_alarm")
+    return problems
 
 
 def run_seed(seed: int, side: int, run: int) -> int:

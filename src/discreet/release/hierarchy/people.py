@@ -7,6 +7,7 @@ area above the lowest, not the measurements, which are read part by part.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -25,6 +26,7 @@ from discreet.estimation.intervals import View
 from discreet.estimation.model import Model, told_by_level
 from discreet.estimation.tables import detailed_cells
 from discreet.estimation.tree import Floats, Integers, Tree
+from discreet.files import readable
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.numbers import prior as read_prior
 from discreet.options import RiskingRecords, asked_with
@@ -61,6 +63,7 @@ from discreet.risk.records import (
     size_rows,
 )
 from discreet.tables import TableSource
+from discreet.tables.problems import Problems
 
 TOGETHER = "all levels together"
 COLUMN = "column:"
@@ -102,10 +105,17 @@ def records_risk(asked: RiskingRecords) -> RecordsRisk:
     (2410, 26, 0.1083)
     """
     admit(asked.records, Request(exact_counts=True, entered=False))
-    if not asked.priors:
-        raise InputError("at least one prior is needed, such as 1/10, flat, population or area")
+    if asked.noisy is not None:
+        with readable(Path(asked.noisy)):
+            os.stat(asked.noisy)
     release, units = _named(asked)
-    query = _query(release, asked.query)
+    problems = Problems()
+    with problems.gathering():
+        query = _query(release, asked.query)
+    _check_priors(release, asked, problems)
+    if asked.example is not None and asked.noisy is None:
+        problems.say("an example needs the numbers drawn (--noisy)")
+    problems.stop()  # before the records are read
     columns = {
         str(prior): str(prior).removeprefix(COLUMN) for prior in asked.priors if str(prior).startswith(COLUMN)
     }
@@ -131,6 +141,30 @@ def _named(asked: RiskingRecords) -> tuple[Release, TableSource]:
     if listed is None:
         raise InputError("records need a table of areas: all areas, inhabited or not, must be known")
     return release, listed
+
+
+def _check_priors(release: Release, asked: RiskingRecords, problems: Problems) -> None:
+    """Say what is wrong with the priors, as far as it can be told without the records."""
+    if not asked.priors:
+        problems.say("at least one prior is needed, such as 1/10, flat, population or area")
+    labels = list(map(str, asked.priors))
+    for given in asked.priors:
+        if labels.count(str(given)) > 1:
+            problems.say(f"prior {given} is given twice")
+        if isinstance(given, str) and (given in RATES or given.startswith(COLUMN)):
+            continue
+        with problems.gathering():
+            if isinstance(given, str) and not given[:1].isdigit() and not given.startswith("."):
+                raise InputError(
+                    f"prior is {given!r}; it must be a chance such as 1/10, flat, population, area, or "
+                    "column:NAME"
+                )
+            read_prior(given)
+    if asked.prior_level is not None:
+        with problems.gathering():
+            release.level(asked.prior_level)
+        if "area" not in labels:
+            problems.say("a level of the prior (--prior-level) is about prior area; add --prior area")
 
 
 def _drawn(source: Path, release: Release, units: TableSource, tree: Tree) -> Published:
@@ -355,10 +389,9 @@ class _Study:
         people, certain = self.people.people, 0
         for given in priors:
             label, prior = self._prior(given, level)
-            if label in own:
-                raise InputError(f"prior {label} is given twice")
             own[label] = prior.present
-            certain = max(certain, int(people[prior.absent <= 0].sum()))
+            sure = int(people[prior.absent <= 0].sum())
+            certain = max(certain, sure)
             for sight in sights:
                 risk = group_risk(sight, prior)
                 each[label, sight.name] = risk
@@ -375,7 +408,7 @@ class _Study:
                 off = self.noisy.values[self.lowest] - (self.count[self.lowest] - 1)
             offs += off_rows(label, self.noise[self.lowest], prior, off, people)
             examples += self._example(label, prior, each, example)
-            if np.ptp(prior.present) == 0 and not certain:
+            if np.ptp(prior.present) == 0 and not sure:
                 curves += self._curves(label, float(prior.present[0]))
                 maps += self._decisions(label, Fraction(float(prior.present[0])))
         together = self.people.counted(self.people.unit)
@@ -439,7 +472,9 @@ class _Study:
             for kind, inside in zip(self.kinds, there, strict=True):
                 off = self.noisy.values[kind] - (self.count[kind] - 1)
                 drawn += np.where(inside, evidence_of(self.noise[kind], np.where(inside, off, 0.0)), 0.0)
-        unique = self.count[self.lowest] == 1
+        smallest = len(self.kinds) - 1 - np.argmax(there[::-1], axis=0)  # of the areas that ask
+        counts = np.stack([self.count[kind] for kind in self.kinds])
+        unique = counts[smallest, np.arange(smallest.size)] == 1
         return [Sight(TOGETHER, "together", laws, law, unique, drawn)]
 
     def _hierarchy(self) -> list[Sight]:
@@ -459,15 +494,18 @@ class _Study:
         children = np.bincount(tree.parent[tree.parent >= 0], minlength=tree.size)
         alike = np.bincount(tree.parent[(tree.kind == lowest) & (tree.parent >= 0)], minlength=tree.size)
         seen = (above >= 0) & (children[above] == alike[above])  # families of one kind of area
+        if not seen.any():
+            self.left_out.append((HIERARCHY, "needs families of areas of one kind"))
+            return []
         siblings = np.where(seen, children[above] - 1, -1)
         laws = self.laws = TwoLevelLaws(noise[lowest].size, noise[upper].size)
         many, often = np.unique(siblings[seen], return_counts=True)
-        self.siblings = int(many[np.argmax(often)]) if many.size else 0
+        self.siblings = int(many[np.argmax(often)])
         if laws.outcomes(int(siblings.max())) > MOST_OUTCOMES:
             self.laws = None
             self.left_out.append((HIERARCHY, "needs noise of the siblings that is less wide"))
             return []
-        far = np.array([laws.far(many) if many > 0 else 0 for many in range(int(siblings.max()) + 1)] or [0])
+        far = np.array([laws.far(many) if many > 0 else 0 for many in range(int(siblings.max()) + 1)])
         rest = np.where(seen, np.minimum(self.count[upper] - self.count[lowest], far[siblings]), -1)
         pairs, of = np.unique(np.stack([siblings, rest], axis=1)[seen], axis=0, return_inverse=True)
         law = np.full(area.size, -1, dtype=np.int64)
@@ -604,8 +642,7 @@ class _Study:
         """Tables 6 to 8: whom the hierarchy tells most about, of those unique in both areas, if any are."""
         if self.noisy is None or self.laws is None:
             if row is not None:
-                why = "the numbers drawn (--noisy)" if self.noisy is None else "two levels that ask the query"
-                raise InputError(f"an example needs {why}")
+                raise InputError("an example needs two levels that ask the query")
             return []
         lowest, known = self.lowest, np.where(prior.absent > 0, each[label, HIERARCHY].drawn_ratio, np.nan)
         if np.isnan(known).all() and row is None:
@@ -676,11 +713,6 @@ class _Study:
             _, of = np.unique(area, return_inverse=True)
             total = np.bincount(of.ravel(), people.people)[of.ravel()]
             return str(given), Prior(inside / total, (total - inside) / total)
-        if isinstance(given, str) and not given[:1].isdigit() and not given.startswith("."):
-            raise InputError(
-                f"prior is {given!r}; it must be a chance such as 1/10, flat, population, area, or "
-                "column:NAME"
-            )
         chance = read_prior(given)
         return str(given), Prior(np.full(many, float(chance)), np.full(many, float(1 - chance)))
 

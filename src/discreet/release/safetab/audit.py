@@ -45,12 +45,11 @@ from discreet.noise import Noise
 from discreet.numbers import share
 from discreet.release.admission import Request, admit
 from discreet.release.engine import connect
-from discreet.release.hierarchy.audit_runs import MOST_NUMBERS, run_seed
+from discreet.release.hierarchy.audit_runs import MOST_NUMBERS, asked_runs, run_seed
 from discreet.release.mechanism.adaptive import Mechanism, column
 from discreet.release.mechanism.parts import Codes, Part, keys
 from discreet.release.mechanism.records import count, find_sources
 from discreet.release.mechanism.released import Picked, read_released
-from discreet.release.rehearsal import rehearsal_entropy
 from discreet.release.safetab.account import exact_account
 from discreet.release.safetab.configuration import read_configuration
 from discreet.release.safetab.run import run
@@ -68,7 +67,6 @@ from discreet.risk.audit import (
     drawn_curve,
     judge_looks,
     needed_runs,
-    read_runs,
     repeated_runs,
     seen_in_values,
     sign_look,
@@ -110,9 +108,7 @@ def audit_tabulation(
     alarm with a chance of at most `false_alarm`: see the head of this module, and
     `tests/release/safetab/test_safetab_audit.py`, which counts false alarms at a chance of 1/20.
     """
-    read_runs(runs, "runs", least=2)
-    read_runs(written, "written", least=0)
-    rehearsal_entropy(seed)
+    asked_runs(runs, written, seed, false_alarm).stop()
     level, params = share(false_alarm, name="false_alarm"), Path(params)
     plan = RunPlan(params, Options(format="parquet"), read_configuration(params), read_specification(params))
     plan.check(ledger=False)
