@@ -36,6 +36,7 @@ import numpy as np
 from discreet.accounting.comparisons.zcdp import zcdp_rho
 from discreet.accounting.overall import account
 from discreet.budget import Release
+from discreet.budget.events import Releasable, release_of
 from discreet.budget.noise_table import noises
 from discreet.errors import InputError
 from discreet.estimation.tables import detailed_cells, impossible_cells
@@ -72,7 +73,7 @@ MOST_NUMBERS = 50_000_000
 
 
 def audit_release(
-    release: Release,
+    release: Releasable,
     counts: TableSource,
     *,
     neighbour: TableSource = None,
@@ -109,6 +110,7 @@ def audit_release(
     >>> audit_release(release, table, runs=200, written=2, post="none").alarms
     ()
     """
+    release = release_of(release)
     _check(release, runs, written, post, seed)
     share(false_alarm, name="false_alarm")
     for source in (counts,) if neighbour is None else (counts, neighbour):
