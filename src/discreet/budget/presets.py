@@ -123,11 +123,15 @@ def read_text_file(path: str | os.PathLike[str], kind: str = "TOML file") -> tup
     name = str(file) if str(file).isprintable() else ascii(str(file))
     try:
         if file.is_dir():
-            raise InputError(f"{name} is a directory; the path of a {kind} is needed")
+            raise InputError(
+                f"{name} is a directory; the path of {'an' if kind[0] in 'aeiou' else 'a'} {kind} is needed"
+            )
         if not file.exists():
             raise InputError(f"there is no file {name}")
         if not file.is_file():
-            raise InputError(f"{name} is not a regular file; the path of a {kind} is needed")
+            raise InputError(
+                f"{name} is not a regular file; the path of {'an' if kind[0] in 'aeiou' else 'a'} {kind} is needed"
+            )
         with file.open("rb") as stream:
             content = stream.read(LARGEST_FILE + 1)
     except OSError as error:

@@ -169,9 +169,10 @@ def risk_profile(
     """Return the best any adversary can do: one count, each level, and everything published, by prior.
 
     `release` is a release or its name, taken with its true variances, or rhos (a list, or a mapping by
-    level), each of one count when a record is added or removed, with noise of variance 1/(2 rho). With bounded neighbours the
-    target is replaced by another record, and all pairs of paths are compared; `pairs="main"` looks at the
-    main pair alone: quick, but no bound. `people` is the number of people whose records change together.
+    level), each of one count when a record is added or removed, with noise of variance 1/(2 rho). With
+    bounded neighbours the target is replaced by another record, and all pairs of paths are compared;
+    `pairs="main"` looks at the main pair alone: quick, but no bound. `people` is the number of people
+    whose records change together.
     `certify` adds a proof of the overall accuracy. `whole` is the account of the release, where it is at
     hand; it says who the neighbours are.
 
