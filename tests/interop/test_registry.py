@@ -265,12 +265,12 @@ def test_files_that_are_no_entry_are_refused(tmp_path: Path, monkeypatch: pytest
         read_entry(file)
     deep = tmp_path / "deep.json"
     deep.write_text('{"a": ' * 100_000 + "1" + "}" * 100_000)
-    with pytest.raises(InputError, match="not (valid|usable) JSON"):
+    with pytest.raises(InputError, match=r"not (valid|usable) JSON"):
         read_entry(deep)
     deep.write_text('{"a": ' * 500 + "1" + "}" * 500)
     assert any(one.text.startswith("a.a.a") for one in review_entry(read_entry(deep)).findings)
     (tmp_path / "entry.json").write_text("{")
-    with pytest.raises(InputError, match="not (valid|usable) JSON"):
+    with pytest.raises(InputError, match=r"not (valid|usable) JSON"):
         read_entry(tmp_path / "entry.json")
     import sys
 
@@ -352,7 +352,7 @@ def test_a_ledger_says_how_many_runs_and_what_was_exact(
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("twice.yaml", "tier: 1\ndeployment:\n  rho: 1\n  rho: 2\n", "states 'rho' twice in .* line 3"),
+        ("twice.yaml", "tier: 1\ndeployment:\n  rho: 1\n  rho: 2\n", r"states 'rho' twice in .* line 3"),
         ("twice.json", '{"tier": 1, "tier": 2}', "states one key twice"),
         ("nan.json", '{"tier": NaN}', "has the number NaN; numbers must be finite"),
         ("deep.yaml", "[" * 100_000, "is nested more than 100 times"),
