@@ -40,7 +40,7 @@ from discreet.budget.events import Releasable, Releasables, releases_of
 from discreet.budget.neighbours import RELATIONS, Case, CaseLabel, Cases, Neighbours, cases, joint_cases
 from discreet.budget.release import Release
 from discreet.errors import InputError
-from discreet.faces import Displayed, Summarised
+from discreet.faces import LONGEST, Displayed, Summarised
 from discreet.noise import Noise
 from discreet.numbers import Interval, float_up
 
@@ -165,10 +165,12 @@ class Account(Curves, Displayed):
         return len(self.cases)
 
     def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}({self.name!r}, unit={self.unit!r}, neighbours={self.neighbours!r}, "
-            f"cases={self.pairs}, main={self.main}, people={self.people}, kind={self.claim.kind.value!r})"
-        )
+        whom = f"one {self.unit}" if self.people == 1 else f"{self.people} of unit {self.unit}"
+        cases = f"{self.pairs} case{'s' * (self.pairs > 1)}"
+        words = f": {self.claim.kind.value} for {whom}, {self.neighbours} neighbours, {cases}"
+        room = LONGEST - len(f"<{type(self).__name__}: {words}>")
+        name = self.name if len(self.name) <= room else f"{self.name[: max(room - 4, 0)]} ..."
+        return f"<{type(self).__name__}: {name}{words}>"
 
     def with_workers(self, jobs: int, progress: Progress | None = None) -> Account:
         """A copy that is computed in several processes."""
