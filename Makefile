@@ -8,10 +8,10 @@ JOBS ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-lowest test-interop fuzz torture times lock sbom licences bench bench-nation lint format house \
-  changelog command-line notebooks screenshot clean
+  changelog command-line notebooks schemas screenshot docs dist test-wheel clean
 
 help:
-	@echo "make demo      account for the 2020 Census DHC: table, proof, plots, curves and a report in out/"
+	@echo "make demo      the first two minutes: the 2020 Census, then a survey of one's own; out/index.html"
 	@echo "make test      lint, types and tests (installs Java and Chromium if it may)"
 	@echo "make test-all  the same with the slow tests"
 	@echo "make fuzz      search with new seeds for MINUTES (10); what is found becomes a case of make test"
@@ -28,7 +28,11 @@ help:
 	@echo "make house     how large the package is, and where each idea lives"
 	@echo "make changelog  the next version in CHANGELOG.md, from changelog.d/; DATE=2026-12-01 releases it"
 	@echo "make command-line  docs/reference/command-line.md, from what --help prints"
-	@echo "make screenshot  the picture in the README"
+	@echo "make schemas   the JSON Schemas in src/discreet/cli/schemas, from what commands print with --json"
+	@echo "make screenshot  the pictures in the README"
+	@echo "make docs      the site, in out/site: works without a network"
+	@echo "make dist      a wheel and an sdist, in dist/"
+	@echo "make test-wheel  install them in clean environments, and account"
 	@echo "make clean     remove everything that can be made again"
 
 # -- environments: one stamp for each set of dependencies, renewed with its lock file and with the version --
@@ -54,6 +58,20 @@ $(VENV)/.stamp-test: pyproject.toml src/discreet/__init__.py requirements/test.t
 	@$(LOCKED) requirements/test.txt
 	@$(OWN)
 	@touch $@ $(VENV)/.stamp-run
+
+$(VENV)/.stamp-workbench: pyproject.toml src/discreet/__init__.py requirements/workbench.txt | $(BIN)/python
+	@echo "installing discreet with tables and the workbench"
+	@$(LOCKED) requirements/workbench.txt
+	@$(OWN)
+	@touch $@ $(VENV)/.stamp-run
+
+# What builds the site has an environment of its own.
+$(VENV)-docs/.stamp: pyproject.toml src/discreet/__init__.py requirements/docs.txt
+	@echo "installing what builds the site"
+	@$(PYTHON) -m venv $(VENV)-docs
+	@$(VENV)-docs/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes --no-deps --requirement requirements/docs.txt
+	@$(VENV)-docs/bin/python -m pip --disable-pip-version-check install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
 
 $(VENV)/.stamp-bench: pyproject.toml src/discreet/__init__.py | $(BIN)/python
 	@echo "installing discreet and the accountants it is compared with"
@@ -81,19 +99,19 @@ system:
 
 # -- what people run -------------------------------------------------------------------------------------
 
-DEMO := $(BIN)/discreet account dhc-2020
+demo: $(VENV)/.stamp-workbench
+	@$(BIN)/python docs/make_demo.py out $(JOBS)
 
-demo: $(VENV)/.stamp-run
-	@mkdir -p out
-	$(DEMO) --jobs $(JOBS) --curve out/dhc-2020-curve.csv
-	@echo && echo "The pair of paths that merge nothing, as curves and plots:"
-	$(DEMO) --pair 13 13 --delta 1e-10 --tradeoff out/dhc-2020-tradeoff.csv --plot out/dhc-2020.png --quiet
-	@$(DEMO) --pair 13 13 --delta 1e-10 --plot out/dhc-2020.svg --quiet >/dev/null
-	@echo && echo "A page to hand on, its headline proved:"
-	$(BIN)/discreet report dhc-2020 --jobs $(JOBS) --out out/dhc-2020.html --quiet
-	@echo && echo "The proof by itself, every pair shown to lie below:"
-	$(DEMO) --jobs $(JOBS) --delta 1e-10 --certify
-	@echo && echo "Files, all in out/:" && ls -1 out
+docs: $(VENV)-docs/.stamp
+	@NO_MKDOCS_2_WARNING=1 $(VENV)-docs/bin/python -m mkdocs build --strict --quiet
+	@echo "Open out/site/index.html"
+
+dist: $(VENV)/.stamp-test
+	@rm -rf dist
+	@$(BIN)/python -m hatchling build -d dist
+
+test-wheel: $(VENV)/.stamp-test
+	$(BIN)/python -m pytest -q tests/systems/test_packaging.py --run-slow
 
 test: system lint
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
@@ -112,7 +130,9 @@ lock: | $(BIN)/python
 	@$(PIP) uv
 	@$(COMPILE) --output-file requirements/run.txt >/dev/null
 	@$(COMPILE) --extra test --output-file requirements/test.txt >/dev/null
-	@for name in run test; do \
+	@$(COMPILE) --extra workbench --constraints requirements/test.txt --output-file requirements/workbench.txt >/dev/null
+	@$(COMPILE) --extra docs --constraints requirements/test.txt --output-file requirements/docs.txt >/dev/null
+	@for name in run test workbench docs; do \
 	  { echo '$(LOCK_HEAD)'; grep -v '^#' requirements/$$name.txt; } > requirements/$$name.new; \
 	  mv requirements/$$name.new requirements/$$name.txt; \
 	done
@@ -183,9 +203,12 @@ command-line: $(VENV)/.stamp-run
 notebooks: $(VENV)/.stamp-test
 	$(BIN)/python docs/make_notebooks.py
 
+schemas: $(VENV)/.stamp-test
+	$(BIN)/python docs/make_schemas.py
+
 screenshot: $(VENV)/.stamp-test
 	$(BIN)/python docs/make_screenshot.py
 
 clean:
-	rm -rf $(VENV) $(VENV)-lowest $(VENV)-interop $(VENV)-tumult out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-lowest $(VENV)-docs $(VENV)-interop $(VENV)-tumult out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

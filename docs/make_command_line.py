@@ -17,12 +17,14 @@ from pathlib import Path
 from unittest import mock
 
 from discreet.cli import run
+from discreet.cli.console import TRY
 
 PAGE = Path(__file__).parent / "reference" / "command-line.md"
 MORE = {
     "account": "[What it prints](output.md#discreet-account)",
     "accuracy": "[Reference](estimation.md#discreet-accuracy)",
     "calibrate": "[How to](../howto/calibrate.md), [what it prints](output.md#other-commands)",
+    "completion": "[How to](../howto/shell.md)",
     "compare": "[How to](../howto/compare-releases.md)",
     "estimate": "[Reference](estimation.md#discreet-estimate)",
     "ledger": "[Reference](measurements.md#the-ledger)",
@@ -34,6 +36,7 @@ MORE = {
     "reproduce": "[How to](../howto/reproduce.md)",
     "risk": "[Reference](risk.md)",
     "safetab": "[Reference](safetab.md)",
+    "schema": "[Schemas](output.md#json-and-its-schemas)",
     "show": "[Release files](release-toml.md)",
     "tabulate": "[Reference](estimation.md#discreet-tabulate)",
     "verify": "[How to](../howto/hand-on.md)",
@@ -89,7 +92,7 @@ def read(printed: str) -> Help:
         elif not line.startswith("╰"):
             text.append(line)
     usage, *paragraphs = (part.strip("\n") for part in "\n".join(text).split("\n\n") if part.strip())
-    said = tuple(" ".join(part.split()) for part in paragraphs if not part.startswith("Example"))
+    said = tuple(" ".join(part.split()) for part in paragraphs if not part.startswith(("Example", TRY)))
     return Help(" ".join(usage.removeprefix("Usage: ").split()), said, boxes)
 
 

@@ -1,7 +1,8 @@
-"""Makes docs/images/workbench.png from the running page: `.venv/bin/python docs/make_screenshot.py`.
+"""Makes the pictures of the README and of the site's first page: `make screenshot`.
 
-Needs Chromium and `discreet[test]`. The page is the one that a new visitor sees, when
-all pairs of paths of the 2020 Census DHC have been compared.
+Those that `make demo` draws are taken from a demo in a temporary folder, smaller; tables to print and the
+workbench are photographed. Needs Chromium and what `make test` installs. The workbench is the page that a
+new visitor sees, when all pairs of paths of the 2020 Census DHC have been compared.
 """
 
 from __future__ import annotations
@@ -9,37 +10,60 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
+import make_demo
+from PIL import Image
+from playwright.sync_api import Browser, sync_playwright
 
 from discreet.report.html.pdf import find_chromium
 
-OUT = Path(__file__).parent / "images" / "workbench.png"
+IMAGES = Path(__file__).parent / "images"
+DRAWN = ("dhc-2020.png", "less-noise.png", "survey/accuracy.png", "survey/estimates.png", "survey/risk.png")
 LARGEST = 300_000  # bytes
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
 
 
 def main() -> None:
-    """Start the server, take the picture, stop the server."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    url = f"http://127.0.0.1:{port}/budget"
-    command = [sys.executable, "-m", "discreet", "workbench", "--port", str(port), "--no-token"]
-    server = subprocess.Popen(command)
-    try:
-        wait_for(url)
-        OUT.parent.mkdir(exist_ok=True)
-        take(url)
-    finally:
-        server.terminate()
-        server.wait(20)
-    size = OUT.stat().st_size
-    assert size < LARGEST, f"{OUT} has {size} bytes; at most {LARGEST} are wanted"
-    print(f"{OUT}: {size // 1000} kB")
+    """Run the demo and the server, take the pictures, stop the server."""
+    IMAGES.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
+        out = Path(folder) / "out"
+        make_demo.main(out, jobs=2)
+        for name in DRAWN:
+            shrink(out / name, IMAGES / Path(name).name)
+        photograph(browser, (out / "survey" / "tables.html").as_uri(), "tables.png", height=560)
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        url = f"http://127.0.0.1:{port}/budget"
+        command = [sys.executable, "-m", "discreet", "workbench", "--port", str(port), "--no-token"]
+        server = subprocess.Popen(command)
+        try:
+            wait_for(url)
+            photograph(browser, url, "workbench.png", ready="[data-complete=true]")
+        finally:
+            server.terminate()
+            server.wait(20)
+        browser.close()
+    for image in sorted(IMAGES.glob("*.png")):
+        size = image.stat().st_size
+        assert size < LARGEST, f"{image} has {size} bytes; at most {LARGEST} are wanted"
+        print(f"{image}: {size // 1000} kB")
+
+
+def shrink(source: Path, target: Path, width: int = 1400) -> None:
+    """Write a picture with fewer dots and colours: a few lines need no more."""
+    picture = Image.open(source).convert("RGB")
+    if picture.width > width:
+        picture = picture.resize(
+            (width, round(picture.height * width / picture.width)), Image.Resampling.LANCZOS
+        )
+    picture.quantize(128).save(target, optimize=True)
 
 
 def wait_for(url: str) -> None:
@@ -53,16 +77,14 @@ def wait_for(url: str) -> None:
     raise SystemExit("the workbench did not start")
 
 
-def take(url: str) -> None:
-    """Photograph the first page once its numbers are final."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
-        page = browser.new_page(viewport={"width": 1280, "height": 860}, color_scheme="light")
-        page.goto(url)
-        page.wait_for_selector("[data-complete=true]", timeout=180_000)
-        page.wait_for_timeout(500)
-        page.screenshot(path=OUT)
-        browser.close()
+def photograph(browser: Browser, url: str, name: str, *, height: int = 860, ready: str = "body") -> None:
+    """Photograph a page once what `ready` selects is there: then its numbers are final."""
+    page = browser.new_page(viewport={"width": 1280, "height": height}, color_scheme="light")
+    page.goto(url)
+    page.wait_for_selector(ready, timeout=180_000)
+    page.wait_for_timeout(500)
+    page.screenshot(path=IMAGES / name)
+    page.close()
 
 
 if __name__ == "__main__":

@@ -129,9 +129,10 @@ HEADER = ("licence", "---")
 PAGE_HEAD = """\
 # Dependencies and their licences
 
-Everything that the lock files in `requirements/` name, with the licence that its author states in the
-package's metadata. `discreet` itself is under the Apache License 2.0 and contains none of them. Made by
-`make licences`; `make sbom` writes the same as a CycloneDX document with versions and hashes.
+Everything that `requirements/run.txt` and `test.txt` name, with the licence that its author states in the
+package's metadata; not what builds the site (`docs.txt`). `discreet` itself is under the Apache License 2.0
+and contains none of them. Made by `make licences`; `make sbom` writes the same as a CycloneDX document
+with versions and hashes.
 """
 
 

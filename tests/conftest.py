@@ -8,6 +8,7 @@ Property tests draw the same examples each time (profile `fixed`); `make fuzz` s
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import signal
@@ -19,6 +20,13 @@ from typing import Any
 import hypothesis
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+from json_schema import problems
+
+from discreet import cli
+from discreet.answers.answer import Answer
+from discreet.cli import console
+from discreet.cli.schema import schema_names, schema_of
+from discreet.render.json import json_of
 
 # an example of the accountant's tests costs up to a second: shrinking one would take many minutes
 _COMMON = {
@@ -62,6 +70,28 @@ KNOWN_LIMITS = {
         "test_release_policy.py::test_a_copy_elsewhere_is_bound[beside]",
     ),
 }
+
+
+# Whatever a command prints as JSON in this process must be as its schema says.
+_tell = console.Screen.tell
+
+
+def _tell_as_stated(screen: console.Screen, answer: Answer, *, timed: bool = False) -> None:
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_code is not cli.run.__code__:
+        frame = frame.f_back
+    if screen.json and frame is not None:
+        words = " ".join(frame.f_locals["arguments"])
+        name = max((one for one in schema_names() if f"{words} ".startswith(f"{one} ")), key=len, default="")
+        found = json.loads(json_of(answer, **({"seconds": 0.1} if timed else {})))
+        wrong = list(problems(found, schema_of(name))) if name else ["there is no schema"]
+        if wrong:
+            hint = "run `make schemas`, and add a sample to docs/make_schemas.py"
+            raise AssertionError(f"discreet {words}: {'; '.join(wrong[:5])}; {hint}")
+    _tell(screen, answer, timed=timed)
+
+
+console.Screen.tell = _tell_as_stated  # type: ignore[method-assign]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -20,6 +20,10 @@ import dependencies  # noqa: E402
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
+SETS = [("run", ()), ("test", ("test",)), ("workbench", ("workbench",)), ("docs", ("docs",))]
+"""Lock files, and the extras that they lock."""
+
+
 def needed(extras: tuple[str, ...]) -> list[Requirement]:
     """The direct requirements of the package with some extras, extras of extras included."""
     texts, waiting = list(PROJECT["dependencies"]), list(extras)
@@ -33,7 +37,7 @@ def needed(extras: tuple[str, ...]) -> list[Requirement]:
     return [Requirement(text) for text in texts]
 
 
-@pytest.mark.parametrize(("name", "extras"), [("run", ()), ("test", ("test",))])
+@pytest.mark.parametrize(("name", "extras"), SETS)
 def test_every_requirement_is_locked_at_a_version_that_is_allowed(name: str, extras: tuple[str, ...]) -> None:
     locked = {canonicalize_name(one.name): one for one in dependencies.locked(name)}
     for one in needed(extras):
@@ -42,7 +46,7 @@ def test_every_requirement_is_locked_at_a_version_that_is_allowed(name: str, ext
         assert one.specifier.contains(found.version), f"{one} is locked at {found.version}: make lock"
 
 
-@pytest.mark.parametrize("name", ["run", "test"])
+@pytest.mark.parametrize("name", [name for name, _ in SETS])
 def test_names_versions_and_hashes_only(name: str) -> None:
     text = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
     head, *lines = text.splitlines()
@@ -55,8 +59,9 @@ def test_names_versions_and_hashes_only(name: str) -> None:
 
 
 def test_what_runs_is_tested() -> None:
-    run, test = ({one.name: one.version for one in dependencies.locked(name)} for name in ("run", "test"))
-    assert run.items() <= test.items()
+    sets = ("run", "workbench", "test")
+    run, workbench, test = ({one.name: one.version for one in dependencies.locked(name)} for name in sets)
+    assert run.items() <= workbench.items() <= test.items()
 
 
 def test_licences_are_listed() -> None:

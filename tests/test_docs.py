@@ -231,7 +231,7 @@ def test_the_index_leads_to_every_page() -> None:
     notebooks = (ROOT / "docs" / "notebooks").glob("*.ipynb")
     written = [page for page in (*PAGES, *notebooks) if ROOT / "docs" in page.parents]
     pages = {page.relative_to(ROOT / "docs").as_posix() for page in written}
-    assert pages - {"index.md"} == linked
+    assert pages - {"index.md"} == {target for target in linked if target.endswith((".md", ".ipynb"))}
 
 
 def test_pages_are_plain_and_portable() -> None:

@@ -11,7 +11,27 @@ _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202
 
 
 class DiscreetError(Exception):
-    """Base of all errors a caller may want to show to a person as they are."""
+    r"""Base of all errors a caller may want to show to a person as they are.
+
+    A message may list several problems, one a line after its first; `problems` has them one by one.
+
+    >>> DiscreetError("2 kinds of problems:\n  1. a count is below zero\n  2. an empty line").problems
+    ('a count is below zero', 'an empty line')
+    >>> DiscreetError("there is no file a.toml").problems
+    ('there is no file a.toml',)
+    """
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong: one text for each problem."""
+        first, *others = str(self).split("\n")
+        return tuple(re.sub(r"^\s*(\d+\. )?", "", line) for line in others) or (first,)
+
+    @property
+    def line(self) -> str:
+        """The message in one line."""
+        first, *others = str(self).split("\n")
+        return f"{first} {'; '.join(line.strip() for line in others)}" if others else first
 
 
 class InputError(DiscreetError, ValueError):
@@ -20,6 +40,15 @@ class InputError(DiscreetError, ValueError):
 
 class PrecisionError(DiscreetError, ArithmeticError):
     """The requested accuracy is out of reach; the message says what can be had instead."""
+
+
+def install_hint(extra: str) -> str:
+    """Return what to type to get the packages of an extra, as messages about missing ones end.
+
+    >>> install_hint("release")
+    "pip install '.[release]' in a checkout of discreet"
+    """
+    return f"pip install '.[{extra}]' in a checkout of discreet"
 
 
 def visible(text: str) -> str:

@@ -14,6 +14,7 @@ import io
 import os
 import secrets
 import stat
+import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -24,13 +25,37 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from discreet.errors import DiscreetError, InputError
+from discreet.errors import DiscreetError, InputError, install_hint
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 FilePath = str | os.PathLike[str]
 """A file or a directory, as a caller names it."""
+
+WINDOWS = os.name == "nt"
+BINARY: int = getattr(os, "O_BINARY", 0)
+"""A flag of `os.open` without which Windows would write every end of a line as two characters."""
+
+STANDARD_INPUT = ("-", "/dev/stdin", str(Path("/dev/stdin")))  # Windows turns the strokes around
+"""What stands for standard input where a file is named."""
+
+
+def piped_bytes(needed: str, *, what: str, most: int | None = None) -> bytes:
+    """Return what was piped into the program: all of it, or one byte more than `most`.
+
+    It can be read once, so one input of a command comes that way. A person at a terminal is not waited for.
+    The messages say that `what` is to be piped, and that `needed` must stand in it.
+    """
+    if sys.stdin is None or sys.stdin.closed or sys.stdin.isatty():
+        raise InputError(f"there is nothing on standard input (-); pipe {what} into it, or name a file")
+    try:
+        content = sys.stdin.buffer.read(-1 if most is None else most + 1)
+    except OSError as error:
+        raise InputError(f"standard input cannot be read: {error.strerror}") from None
+    if not content:
+        raise InputError(f"standard input (-) is empty; {needed}, and one input at most comes that way")
+    return content
 
 
 @contextmanager
@@ -160,11 +185,31 @@ def hidden_name(place: Path, *, private: bool = False) -> Path:
 
 def sync(path: Path) -> None:
     """Wait until a file or a directory is on the disk."""
-    handle = os.open(path, os.O_RDONLY)
+    if WINDOWS and path.is_dir():  # its file system keeps a journal of names, and does not sync directories
+        return
+    handle = os.open(path, os.O_RDWR if WINDOWS else os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def belongs_to_another(state: os.stat_result) -> bool:
+    """Whether a file is another user's, where files have owners (not on Windows).
+
+    >>> belongs_to_another(os.stat(os.curdir)) in (True, False)
+    True
+    """
+    return hasattr(os, "getuid") and state.st_uid != os.getuid()
+
+
+def open_to_others(state: os.stat_result) -> bool:
+    """Whether others than its owner may use a file, where its mode says so (not on Windows).
+
+    >>> open_to_others(os.stat(os.devnull))
+    True
+    """
+    return not WINDOWS and bool(state.st_mode & (stat.S_IRWXG | stat.S_IRWXO))
 
 
 def _create(path: Path, mode: int) -> int:
@@ -245,7 +290,7 @@ def arrow(part: str = "") -> Any:
         return import_module(f"pyarrow.{part}" if part else "pyarrow")
     except ImportError:  # pragma: no cover
         text = "reading and writing tables needs PyArrow, which is not installed"
-        raise DiscreetError(f"{text}: pip install 'discreet[release]'") from None
+        raise DiscreetError(f"{text}: {install_hint('release')}") from None
 
 
 @cache

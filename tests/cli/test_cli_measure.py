@@ -209,7 +209,7 @@ def test_without_pyarrow(refused, here, monkeypatch, command):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     rest = ["release.toml", "--counts", "counts.csv"] if command == "measure" else ["published"]
     line = refused(command, *rest, "--out", "new")
-    assert "PyArrow, which is not installed: pip install 'discreet[release]'" in line
+    assert "PyArrow, which is not installed: pip install '.[release]' in a checkout" in line
     assert _names(".") == ["counts.csv", "release.toml"]
 
 

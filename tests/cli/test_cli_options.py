@@ -65,6 +65,7 @@ QUESTIONS: dict[str, tuple[type, Callable[..., object]]] = {
 ASKED: dict[str, Functions] = {
     **{command: (function,) for command, (_, function) in QUESTIONS.items()},
     "accuracy": (accuracy,),
+    "example": (release.write_example,),
     "explain": (promised_risk,),
     "ledger check": (release.check_ledger,),
     "ledger new": (release.create_ledger,),
@@ -97,6 +98,7 @@ ASKED: dict[str, Functions] = {
 """Every command that asks something, and the functions that answer it in Python."""
 
 OTHERS = {
+    "completion",
     "ledger",
     "ledger witness",
     "policy",
@@ -104,6 +106,7 @@ OTHERS = {
     "reproduce",
     "risk",
     "safetab",
+    "schema",
     "show",
     "workbench",
 }

@@ -53,7 +53,8 @@ def test_an_interrupt_at_either_end(broken, status):
         "from discreet.cli import main\n"
         "sys.exit(main())\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    words = [sys.executable, "-c", code, "presets"]
+    done = subprocess.run(words, check=False, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (status, "", "")
 
 

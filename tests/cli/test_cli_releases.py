@@ -129,7 +129,6 @@ def test_help_names_every_command(discreet):
     for command in ("account", "compare", "presets", "show"):
         assert f" {command} " in result.out
         assert discreet(command, "--help").status == 0
-    assert discreet().out == result.out
 
 
 def test_help_of_account_names_every_option(discreet):

@@ -225,7 +225,7 @@ def piped(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
 def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     piped(monkeypatch, b"")
     assert refused("-") == (
-        "standard input (-) is empty; a header and rows are needed, and one table at most comes that way"
+        "standard input (-) is empty; a header and rows are needed, and one input at most comes that way"
     )
     for content, says in (
         (

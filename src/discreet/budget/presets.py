@@ -11,6 +11,7 @@ from discreet.budget.attributes import Attributes, read_attributes
 from discreet.budget.release import Release
 from discreet.budget.toml import FieldError, hint, inside, located, parse_toml
 from discreet.errors import InputError
+from discreet.files import STANDARD_INPUT, piped_bytes
 from discreet.numbers import shown
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def preset_titles() -> dict[str, str]:
 
 
 def load(name_or_path: str | os.PathLike[str]) -> Release:
-    """Return a preset by its name or alias, or the release that a TOML file states.
+    """Return a preset by its name or alias, or the release that a TOML file states; `-` is standard input.
 
     >>> load("dhc-2020").name
     'dhc-2020-persons'
@@ -115,10 +116,15 @@ def load_attributes(path: str | os.PathLike[str]) -> Attributes:
 def read_text_file(path: str | os.PathLike[str], kind: str = "TOML file") -> tuple[str, str]:
     """Return the text of a file, and its name for error messages; files that are too large are refused.
 
+    `-` stands for standard input.
+
     >>> read_text_file("no-such-file.json", "certificate")
     Traceback (most recent call last):
     discreet.errors.InputError: there is no file no-such-file.json
     """
+    if os.fspath(path) in STANDARD_INPUT:
+        what = f"a {kind.partition(',')[0]}"
+        return _decoded(piped_bytes(f"{what} is needed", what=what, most=LARGEST_FILE), "standard input")
     file = Path(path)
     name = str(file) if str(file).isprintable() else ascii(str(file))
     needed = f"the path of {'an' if kind[0] in 'aeiou' else 'a'} {kind} is needed"
@@ -133,6 +139,10 @@ def read_text_file(path: str | os.PathLike[str], kind: str = "TOML file") -> tup
             content = stream.read(LARGEST_FILE + 1)
     except OSError as error:
         raise InputError(f"{name} cannot be read: {error.strerror}") from None
+    return _decoded(content, name)
+
+
+def _decoded(content: bytes, name: str) -> tuple[str, str]:
     if len(content) > LARGEST_FILE:
         raise InputError(f"{name} is larger than {LARGEST_FILE // 10**6} MB, the largest file that is read")
     try:
@@ -162,4 +172,4 @@ def _unknown(what: str, name: str) -> InputError:
 
 
 def _looks_like_file(text: str) -> bool:
-    return text.endswith(".toml") or "/" in text or os.sep in text or os.path.exists(text)
+    return text == "-" or text.endswith(".toml") or "/" in text or os.sep in text or os.path.exists(text)

@@ -1,19 +1,21 @@
-"""The command line: one file a command, thin: parse, call, present. Here: which there are and how they end.
+"""The command line: one file a command, thin: parse, call, present. Here: commands and exit statuses.
 
 A command is one module with a cyclopts `app`, and one line in `COMMANDS`. It ends with an answer, with one
-line that says what is wrong, or by a signal. Exit status: 0 done; 2 the input cannot be used, and nothing was
-written (or a check found a problem); 130 stopped by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP. `verify` ends with
-1 if what it was given could not be proved. A mistake of the program itself shows its traceback, status 1.
+line that says what is wrong, or by a signal (`STATUSES`). With `--json` standard output holds one JSON object
+either way: the answer, or what is wrong.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn, get_args
 
@@ -28,7 +30,9 @@ COMMANDS = {
     "calibrate": "How little noise keeps a promise, and what that saves.",
     "check-records": "All that is wrong with records, and how to read them as they are.",
     "compare": "Two releases side by side.",
+    "completion": "Completion of commands, options and names, for bash, zsh or fish.",
     "estimate": "Best estimates of any table and area, with intervals, from noisy measurements.",
+    "example": "The files of an example to start from.",
     "explain": "What an epsilon means for one person, on one page in plain words.",
     "ledger": "Make, read and check the ledger of what runs have spent.",
     "measure": "Add the noise of a release to a table of counts, and record what was spent.",
@@ -40,6 +44,7 @@ COMMANDS = {
     "reproduce": "The papers' tables and figures, recomputed, beside the published values.",
     "risk": "What can be learned about one person from what is released.",
     "safetab": "Adaptive private tabulation of detailed race and ethnicity groups.",
+    "schema": "The JSON Schema of what a command prints with --json.",
     "show": "What a release publishes, and with which noise.",
     "tabulate": "The exact counts of records for every query at every level.",
     "verify": "Prove or refute a certificate, or the claim that a release is (epsilon, delta)-private.",
@@ -54,6 +59,27 @@ HOMES = {
     "presets": "show:presets_app",
 }
 """Commands that stand in the module of another."""
+
+STATUSES = {
+    "0": "done; also if the reader of a pipe, such as head, closed it",
+    "1": "a bug in the program, with its traceback; verify, registry, risk audit: it does not hold",
+    "2": "the input cannot be used, and nothing was written; or a check found a problem",
+    "130, 143, 129": "stopped by Ctrl-C, SIGTERM, SIGHUP",
+}
+"""Exit statuses, and what they mean."""
+
+BEGIN = """\
+discreet: exact accounting, calibrated noise, release and disclosure risk for differential privacy.
+
+  discreet presets                             the releases that come with it, such as dhc-2020
+  discreet account dhc-2020                    what one costs a person, exactly
+  discreet explain --epsilon 4 --delta 1e-6    what an epsilon means, in plain words
+  discreet example survey                      files to plan a release of your own from
+  discreet workbench --open                    decide with live figures, in the browser
+
+`discreet --help` lists all commands; the help of each ends with an example that runs as it stands.
+"""
+"""What the program says without arguments: where to begin."""
 
 _started = time.perf_counter()
 
@@ -109,6 +135,13 @@ def build_app() -> App:
         name="discreet",
         help="Exact privacy accounting for differentially private official statistics.",
         help_format="plaintext",
+        help_epilogue="\n".join(
+            [
+                "Exit status:",
+                *(f"  {code:<13}  {meaning}" for code, meaning in STATUSES.items()),
+                "\nExample:\n  discreet account dhc-2022-08-25 --delta 1e-10",
+            ]
+        ),
         version=_version,
         default_parameter=Parameter(negative=(), show_default=False, converter=_converted),
     )
@@ -134,7 +167,7 @@ def _converted(kind: type, tokens: Sequence[Token]) -> object:
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit status.
 
-    >>> run(["show", "pl94-2020-units", "--toml", "--json"])
+    >>> run(["show", "no-such-release"])
     2
     """
     global _started
@@ -142,6 +175,10 @@ def run(arguments: Sequence[str]) -> int:
     arguments = [re.sub("^--neighbors(?==|$)", "--neighbours", text) for text in arguments]
     # standard input, by the name that cyclopts does not take for an option
     arguments = ["/dev/stdin" if text == "-" else text for text in arguments]
+    if not arguments:
+        sys.stdout.write(BEGIN)
+        return 0
+    complain = partial(_complain, as_json="--json" in arguments)
     try:  # loading takes a moment, in which Ctrl-C ends the program as it does later
         from cyclopts import CycloptsError, UnknownOptionError, UnusedCliTokensError
 
@@ -149,17 +186,17 @@ def run(arguments: Sequence[str]) -> int:
             build_app()(arguments, exit_on_error=False, print_error=False, result_action="return_value")
         except UnusedCliTokensError as error:
             more = ", ".join(map(repr, error.unused_tokens or ()))
-            return _complain(f"too many values: {more}; an option that takes several is repeated before each")
+            return complain(f"too many values: {more}; an option that takes several is repeated before each")
         except UnknownOptionError as error:
             meant = MEANT.get(error.token.keyword or "")
-            return _complain(f"unknown option {meant}" if meant else str(error))
+            return complain(f"unknown option {meant}" if meant else str(error))
         except CycloptsError as error:
             option = re.search(r"Did you mean (--\S+) instead of (--\S+)\?", str(error))
-            return _complain(
+            return complain(
                 f"unknown option {option[2]}; did you mean {option[1]}?" if option else str(error)
             )
     except DiscreetError as error:
-        return _complain(str(error))
+        return complain(error.line, error.problems)
     except BrokenPipeError:  # the reader, such as head, has seen enough
         _discard_output()
         return 0
@@ -168,7 +205,7 @@ def run(arguments: Sequence[str]) -> int:
     except OSError as error:
         if error.filename is None:  # not about a file that was named: a mistake of the program
             raise
-        return _complain(f"{error.filename} cannot be used: {error.strerror}")
+        return complain(f"{error.filename} cannot be used: {error.strerror}")
     except SystemExit as stop:  # cyclopts ends so after Ctrl-C, and rich when help is piped to head
         if isinstance(stop.__context__, BrokenPipeError):
             return 0
@@ -176,12 +213,17 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _complain(message: str) -> int:
+def _complain(message: str, problems: Sequence[str] = (), *, as_json: bool) -> int:
+    """Say what is wrong in one line; a program that asked for JSON reads the same there."""
     line = " ".join(message.split())
     if len(line) > 2000:  # a path or a name of thousands of letters: what is wrong stands at the ends
         line = f"{line[:1200]} ... {line[-600:]}"
     encoding = sys.stderr.encoding or "utf-8"
     print("discreet:", visible(line).encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)
+    if as_json:
+        found = {"error": line, "problems": list(problems) or [line], "status": 2}
+        with suppress(OSError):  # that the output cannot be written may be what is wrong
+            print(json.dumps(found, indent=2), flush=True)
     return 2
 
 

@@ -23,7 +23,8 @@ app = console.command(
     "TARGET... [OPTIONS]",
     "dhc-2020",
     "dhc-2020 --neighbours unbounded --delta 1e-10 --certify",
-    "release.toml --epsilon 4 --curve curve.csv --plot curve.svg",
+    "- < release.toml",
+    tries=(console.SURVEY, "account survey --epsilon 4 --curve curve.csv --plot curve.svg"),
 )
 
 

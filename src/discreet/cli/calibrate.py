@@ -22,8 +22,8 @@ app = console.command(
     "TARGET (--epsilon E | --zcdp | --risk LIMIT...) --delta D [OPTIONS]",
     "dhc-2020 --zcdp --delta 1e-10 --out less-noise.toml",
     "release.toml --epsilon 4 --delta 1e-8 --by level",
-    "dhc-2022-08-25 --moe State=5,Block=40 --delta 1e-10",
     "dhc-2022-08-25 --risk predictive=20%,prior=1/100,false-positive-rate=1e-3 --delta 1e-10",
+    "dhc-2022-08-25 --moe State=5,Block=40 --delta 1e-10",
     note="A limit on risk is one of these; --risk may be repeated, and all limits are kept:\n"
     "  right=60%,prior=1/2\n"
     "  predictive=20%,prior=1/100,false-positive-rate=1e-3\n"

@@ -16,6 +16,10 @@ app = console.command(
     "FILE --release RELEASE.toml [--units FILE] [OPTIONS]",
     "survey.csv --release release.toml --units units.csv",
     "survey.csv --release release.toml --units units.csv --suggest --out input.toml",
+    tries=(
+        console.SURVEY,
+        "check-records survey/records.csv --release survey --units survey/units.csv",
+    ),
 )
 
 

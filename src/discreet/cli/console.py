@@ -22,17 +22,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional, get_args, get_type_h
 from cyclopts import App, Parameter
 
 from discreet import options
-from discreet.answers.answer import Answer, Part
+from discreet.answers.answer import Answer
 from discreet.answers.quantity import Style
 from discreet.budget import Neighbours, load
 from discreet.budget.presets import IN_A_FOLDER
 from discreet.cli import seconds_so_far
-from discreet.errors import DiscreetError, InputError, visible
-from discreet.files import check_writable, csv_text, write_whole
+from discreet.errors import DiscreetError, InputError, install_hint, visible
+from discreet.files import STANDARD_INPUT, check_writable, csv_text, write_whole
 from discreet.numbers import fraction, read_delta, whole
 from discreet.options import Option
 from discreet.render.json import json_of
-from discreet.render.text import part_text, text_of
+from discreet.render.text import text_of
 
 if TYPE_CHECKING:
     from discreet.answers.figure import Picture
@@ -44,6 +44,17 @@ if TYPE_CHECKING:
 
 MOST_JOBS = 256
 LARGEST_EPSILON = 10**6
+
+HELP_WIDTH = 80
+"""Columns that an example may take."""
+
+TRY = "To try it, in an empty directory:"
+"""What stands above commands of a help that run as they stand."""
+
+SURVEY = "example survey"
+TABULATE = "tabulate survey --records survey/records.csv --units survey/units.csv --out counts"
+MEASURE = "measure survey --records survey/records.csv --units survey/units.csv --out noisy --rehearsal 1"
+"""What examples begin with: the files of an invented health survey, its counts, and counts with noise."""
 
 
 def option(help: str, metavar: str = "", **more: str | bool) -> Parameter:
@@ -197,7 +208,7 @@ def read_plan(target: str, command: str) -> Release:
 
 def _ledger_at(target: str) -> str:
     """Return the ledger that is named, or that is in a directory without a release; or nothing."""
-    if not os.path.exists(target):
+    if target in STANDARD_INPUT or not os.path.exists(target):
         return ""
     from discreet.release import is_ledger
     from discreet.release.ledger_file import ledger_in
@@ -271,18 +282,53 @@ def read_by_level(text: str | None, option: str, release: Release | None = None)
     return found
 
 
+def _folded(line: str) -> str:
+    r"""Write a command so that 80 columns hold it, and it can be pasted from there.
+
+    >>> print(_folded("discreet measure survey --records records.csv --units units.csv --rehearsal 1 --json"))
+      discreet measure survey --records records.csv --units units.csv \
+          --rehearsal 1 --json
+    """
+    made = [" "]
+    for part in line.split(" --"):  # an option stays with its value
+        word = part if made == [" "] else f"--{part}"
+        if len(made[-1]) + len(word) + 3 > HELP_WIDTH:
+            made[-1] += " \\"
+            made.append("     ")
+        made[-1] += f" {word}"
+    return "\n".join(made)
+
+
 def command(
-    name: str, usage: str, *examples: str, help: str | None = None, note: str = "", group: App | None = None
+    name: str,
+    usage: str,
+    *examples: str,
+    tries: Sequence[str] = (),
+    help: str | None = None,
+    note: str = "",
+    group: App | None = None,
 ) -> App:
     """Return a command of the program, or of a group of commands: its usage, and examples of its arguments.
+
+    The help ends with what runs as it stands: `tries`, whole commands that begin in an empty directory, or
+    else the last example.
 
     >>> print(command("presets", "[OPTIONS]", "--json").help_epilogue)
     Example:
       discreet presets --json
+    >>> print(command("show", "NAME", tries=["example survey", "show survey"]).help_epilogue)
+    To try it, in an empty directory:
+      discreet example survey
+      discreet show survey
     """
-    title = "Example" if len(examples) == 1 else "Examples"
-    shown = "\n".join([f"{title}:", *(f"  discreet {name} {one}" for one in examples)])
-    usage = f"Usage: discreet {name} {usage}"
+    title = "Example:" if len(examples) == 1 else "Examples:"
+    blocks = {title: [f"{name} {one}".rstrip() for one in examples], TRY: tries}
+    shown = "\n\n".join(
+        "\n".join([head, *(_folded(f"discreet {one}") for one in lines)])
+        for head, lines in blocks.items()
+        if lines
+    )
+    usage = f"Usage: discreet {name} {usage}".rstrip()
     made = App(name=name.split()[-1], help=help, usage=usage, help_epilogue=note + shown)
     if group is not None:
         group.command(made)
@@ -345,20 +391,14 @@ class Screen:
 
     @contextmanager
     def working(self, text: str) -> Iterator[None]:
-        """Show on a terminal that work goes on; several problems of an input become one line."""
-        try:
-            with ExitStack() as shown:
-                if self.is_watched:
-                    from rich.console import Console
-                    from rich.text import Text
+        """Show on a terminal that work goes on."""
+        with ExitStack() as shown:
+            if self.is_watched:
+                from rich.console import Console
+                from rich.text import Text
 
-                    shown.enter_context(Console(stderr=True).status(Text(f"{visible(text)} ...")))
-                yield
-        except InputError as error:
-            first, *others = str(error).split("\n")
-            if not others:
-                raise
-            raise InputError(f"{first} {'; '.join(line.strip() for line in others)}") from None
+                shown.enter_context(Console(stderr=True).status(Text(f"{visible(text)} ...")))
+            yield
 
     def tell(self, answer: Answer, *, timed: bool = False) -> None:
         """Write an answer as JSON, with the seconds it took if `timed`, or as text and the time beside it."""
@@ -374,12 +414,6 @@ class Screen:
 
 
 PLAIN = Screen()
-
-
-def say(*parts: Part) -> None:
-    """Write paragraphs and tables that are no answer, such as what was just done."""
-    for part in parts:
-        write(f"{part_text(part)}\n")
 
 
 def write(text: str) -> None:
@@ -398,7 +432,7 @@ def need_tables(command: str) -> None:
     """Raise unless the library that reads and writes tables is there."""
     if find_spec("pyarrow") is None:
         text = f"{command} needs PyArrow, which is not installed"
-        raise DiscreetError(f"{text}: pip install 'discreet[release]'")
+        raise DiscreetError(f"{text}: {install_hint('release')}")
 
 
 KINDS = {"plot": (".svg", ".png", ".pdf"), "pdf": (".pdf",)}

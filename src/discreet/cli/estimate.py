@@ -20,6 +20,7 @@ app = console.command(
     'published --print "age * sex" --areas regions.csv --out tables.xlsx',
     "pl94 dhc --out both --query total",
     "nmf --release pl94-2020 --within 0144001 --down-to Block_Group --out county",
+    tries=(console.SURVEY, console.MEASURE, 'estimate noisy --out estimates --query "adult * limitation"'),
 )
 
 

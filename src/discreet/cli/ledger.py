@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
-from discreet.answers.answer import Paragraph
+from discreet.answers.answer import Answer, Paragraph, Part
 from discreet.cli import console
-from discreet.cli.console import Screen, option, say, write
+from discreet.cli.console import Screen, option
 from discreet.errors import DiscreetError, InputError
 from discreet.numbers import read_delta
 
@@ -32,19 +32,49 @@ File = Annotated[
 ]
 _TOTAL = "UNIT:NEIGHBOURS:RHO or UNIT:NEIGHBOURS:EPSILON@DELTA"
 
-app = App(
-    name="ledger",
-    usage="Usage: discreet ledger new|show|total|check|sign|witness PATH [OPTIONS]",
-    help_epilogue="Examples:\n"
-    "  discreet ledger new discreet-ledger.json --total person:bounded:3/2\n"
-    "  discreet ledger total discreet-ledger.json person:bounded:20@1e-10 --reason 'decided on 3 May'\n"
-    "  discreet ledger show discreet-ledger.json\n"
-    "  discreet ledger check discreet-ledger.json published/\n"
-    "  discreet account discreet-ledger.json",
+_NEW = "ledger new ledger.json --total person:bounded:3/2"
+_WHY = "ledger total ledger.json person:bounded:20@1e-10 --reason 'decided on 3 May'"
+
+app = console.command(
+    "ledger",
+    "new|show|total|check|sign|witness PATH [OPTIONS]",
+    "check discreet-ledger.json published/",
+    tries=(_NEW, _WHY, "ledger show ledger.json"),
+)
+new_app = console.command("ledger new", "PATH [OPTIONS]", tries=[_NEW], group=app)
+total_app = console.command(
+    "ledger total", "PATH TOTAL --reason TEXT [OPTIONS]", tries=[_NEW, _WHY], group=app
+)
+show_app = console.command(
+    "ledger show", "PATH [OPTIONS]", tries=[_NEW, "ledger show ledger.json"], group=app
+)
+check_app = console.command(
+    "ledger check",
+    "PATH [DIR ...] [OPTIONS]",
+    "discreet-ledger.json published/",
+    tries=[_NEW, "ledger check ledger.json"],
+    group=app,
+)
+sign_app = console.command(
+    "ledger sign",
+    "PATH --key FILE [OPTIONS]",
+    tries=[_NEW, "ledger sign ledger.json --key ledger.key"],
+    group=app,
+)
+witness_app = console.command(
+    "ledger witness",
+    "PATH [WITNESS] [OPTIONS]",
+    tries=[_NEW, "ledger witness ledger.json --to witness.txt", "ledger witness ledger.json"],
+    group=app,
 )
 
 
-@app.command(name="new", usage="Usage: discreet ledger new PATH [OPTIONS]")
+def _tell(path: Path, record: Mapping[str, object], said: Sequence[Part], *, json: bool) -> None:
+    """Say what was done to a ledger."""
+    Screen(json=json, quiet=True).tell(Answer(str(path), {"ledger": str(path), **record}, tuple(said)))
+
+
+@new_app.default
 def new(
     path: File,
     /,
@@ -57,6 +87,7 @@ def new(
             "UNIT:NEIGHBOURS:LIMIT",
         ),
     ] = None,
+    json: console.Json = False,
 ) -> None:
     """Make a ledger that runs share, readable by its owner only."""
     from discreet.release import create_ledger
@@ -65,10 +96,11 @@ def new(
     text = f"{path}: a new ledger without totals; runs are entered, and none is refused."
     if ledger.totals:
         text = f"{path}: a new ledger. All runs together may spend at most"
-    say(text, *(Paragraph(f"  on one {one}") for one in ledger.totals))
+    said: list[Part] = [text, *(Paragraph(f"  on one {one}") for one in ledger.totals)]
+    _tell(path, {"totals": [one.document() for one in ledger.totals]}, said, json=json)
 
 
-@app.command(name="total", usage="Usage: discreet ledger total PATH TOTAL --reason TEXT [OPTIONS]")
+@total_app.default
 def total(
     path: File,
     total: Annotated[str, option("Such as person:bounded:3/2 or person:bounded:20@1e-10.")],
@@ -76,17 +108,18 @@ def total(
     *,
     reason: Annotated[str, option("Why; the ledger keeps it.", "TEXT")],
     key: console.KeyFile = None,
+    json: console.Json = False,
 ) -> None:
     """Declare or change a total; the change and its reason are an entry of the ledger."""
     from discreet.release import change_total, read_key
 
     declared = _total(total, "the total")
     change_total(path, declared, reason, key=read_key(key))
-    text = f"{path}: all runs together may now spend at most"
-    say(Paragraph(text), Paragraph(f"  on one {declared}"))
+    said = [f"{path}: all runs together may now spend at most", f"  on one {declared}"]
+    _tell(path, {"total": declared.document(), "reason": reason}, [*map(Paragraph, said)], json=json)
 
 
-@app.command(name="show", usage="Usage: discreet ledger show PATH [OPTIONS]")
+@show_app.default
 def show_runs(
     path: File,
     /,
@@ -104,7 +137,7 @@ def show_runs(
     Screen(json=json, quiet=True).tell(ledger_answer(found, file=path))
 
 
-@app.command(name="check", usage="Usage: discreet ledger check PATH [DIR ...] [OPTIONS]")
+@check_app.default
 def check(
     path: File,
     outputs: Annotated[list[Path] | None, option("Outputs of runs, or directories of them.")] = None,
@@ -114,18 +147,19 @@ def check(
         str | None, option("What `discreet ledger witness` printed earlier.", "WITNESS")
     ] = None,
     key: Annotated[str | None, option("The public key that entries must be signed with.", "HEX")] = None,
+    json: console.Json = False,
 ) -> None:
     """Check that totals, spending, hashes and outputs agree; status 2 if they do not."""
     from discreet.answers.ledger import ledger_check_answer
     from discreet.release import check_ledger
 
     found = check_ledger(path, outputs or (), witness=witness, key=key)
-    Screen(quiet=True).tell(ledger_check_answer(found, file=path))
+    Screen(json=json, quiet=True).tell(ledger_check_answer(found, file=path))
     if not found.sound:
         raise SystemExit(2)
 
 
-@app.command(name="sign", usage="Usage: discreet ledger sign PATH --key FILE [OPTIONS]")
+@sign_app.default
 def sign(
     path: File,
     /,
@@ -134,6 +168,7 @@ def sign(
     old_key: Annotated[
         Path | None, option("The file of the current key, if the ledger is signed.", "FILE")
     ] = None,
+    json: console.Json = False,
 ) -> None:
     """Sign the ledger: from here on every entry needs the key."""
     from discreet.release import new_key, read_key, read_ledger, sign_ledger
@@ -149,13 +184,14 @@ def sign(
         if made:
             key.unlink()
         raise
-    say(
+    said = (
         f"{path}: signed from here on; runs need --key {key}.",
         f"Public key, to be kept elsewhere for `discreet ledger check --key`: {signer.public}",
     )
+    _tell(path, {"key": str(key), "public_key": signer.public}, said, json=json)
 
 
-@app.command(name="witness", usage="Usage: discreet ledger witness PATH [WITNESS] [OPTIONS]")
+@witness_app.default
 def witness(
     path: File,
     witness: Annotated[str | None, option("A witness printed earlier, to check.")] = None,
@@ -165,6 +201,7 @@ def witness(
         Path | None,
         option("Start a witness in this new file, which runs add to if a policy names it.", "FILE"),
     ] = None,
+    json: console.Json = False,
 ) -> None:
     """Print a short head to keep elsewhere, or check that the ledger continues from one (status 2 if not)."""
     from discreet.release import read_ledger, witness_ledger
@@ -173,15 +210,18 @@ def witness(
         raise InputError("give a witness to check, or --to to start one, not both")
     if to is not None:
         witness_ledger(path, to)
-        say(f"{to}: a witness of {path}. Keep it where the ledger is not, and name it in the policy.")
-        return
     ledger = read_ledger(path)
-    if witness is None:
-        write(f"{ledger.witness}\n")
-    elif ledger.agrees(witness):
-        say(f"{path} continues from this witness.")
-    else:
-        say(f"{path} does not continue from this witness: entries were removed or changed since then.")
+    agrees = None if witness is None else ledger.agrees(witness)
+    head: Part = Paragraph(ledger.witness, wraps=False)
+    if to is not None:
+        head = f"{to}: a witness of {path}. Keep it where the ledger is not, and name it in the policy."
+    elif agrees is not None:
+        head = f"{path} continues from this witness."
+    if agrees is False:
+        head = f"{path} does not continue from this witness: entries were removed or changed since then."
+    record = {"witness": ledger.witness, "file": None if to is None else str(to), "continues": agrees}
+    _tell(path, record, [head], json=json)
+    if agrees is False:
         raise SystemExit(2)
 
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 app = console.command(
     "measure",
     "RELEASE.toml (--counts FILE | --records FILE --units FILE) --out DIR",
-    "release.toml --counts counts.csv --out trial --rehearsal 1",
     "release.toml --counts counts.parquet --out published --post consistent",
     "release.toml --counts counts.csv --out published --ledger ledger.json",
+    tries=(console.SURVEY, console.MEASURE),
 )
 
 

@@ -24,8 +24,11 @@ app = console.command(
     "         (--epsilon E | --risk LIMIT... | --least-cost) [OPTIONS]",
     "pl94-2020 --keep State --keep County --keep Tract --least-cost",
     "release.toml --tree 16,25 --goal goals.toml --epsilon 4 --delta 1e-8 --out new.toml",
-    "release.toml --tree 16,25 --weights Region=2,District=1 --epsilon 4",
     "pl94-2020 --keep State --keep County --risk right=60%,prior=1/2",
+    tries=(
+        console.SURVEY,
+        "plan survey --tree survey/units.csv --weights Region=2,District=1 --epsilon 4 --out new.toml",
+    ),
 )
 
 
@@ -56,7 +59,8 @@ def plan(
 
     release = console.read_plan(target, "plan")
     if "goals" in given:
-        given["goals"] = read_goals(read_text_file(given["goals"])[0], given["goals"].name)
+        text, where = read_text_file(given["goals"])
+        given["goals"] = read_goals(text, Path(where).name)
     given["weights"] = console.read_by_level(given.get("weights"), "--weights")
     tree = read_tree_option(given.get("tree"), release)
     given["tree"] = _children([level.name for level in release.levels], tree)
@@ -84,7 +88,7 @@ accuracy_app = console.command(
     "RELEASE [--tree N,N,...|FILE] [OPTIONS]",
     "pl94-2020",
     "release.toml --tree 16,25 --plot accuracy.svg",
-    "release.toml --tree units.csv --json",
+    tries=(console.SURVEY, "accuracy survey --tree survey/units.csv"),
 )
 
 

@@ -5,24 +5,44 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import App
-
+from discreet.answers.answer import Answer
 from discreet.cli import console
-from discreet.cli.console import Screen, option, say
+from discreet.cli.console import Screen, option
 
 File = Annotated[Path, option("The policy's file.")]
 
-app = App(
-    name="policy",
-    usage="Usage: discreet policy show|check|sign PATH [OPTIONS]",
-    help_epilogue="Examples:\n"
-    "  discreet policy show data/counts.csv\n"
-    "  discreet policy check data/discreet-policy.toml\n"
-    "  discreet policy sign data/discreet-policy.toml --key policy.key",
+_FILE = "rules/discreet-policy.toml"
+_WRITTEN = "example rules --name policy"
+
+app = console.command(
+    "policy",
+    "show|check|sign PATH [OPTIONS]",
+    "check data/discreet-policy.toml",
+    "sign data/discreet-policy.toml --key policy.key",
+    tries=(console.SURVEY, "policy show survey/records.csv"),
+)
+show_app = console.command(
+    "policy show",
+    "DATA [OPTIONS]",
+    tries=(console.SURVEY, "policy show survey/records.csv"),
+    group=app,
+)
+check_app = console.command(
+    "policy check",
+    "PATH [OPTIONS]",
+    "data/discreet-policy.toml",
+    tries=(_WRITTEN, f"policy check {_FILE}"),
+    group=app,
+)
+sign_app = console.command(
+    "policy sign",
+    "PATH --key FILE [OPTIONS]",
+    tries=(_WRITTEN, f"policy sign {_FILE} --key policy.key"),
+    group=app,
 )
 
 
-@app.command(name="show", usage="Usage: discreet policy show DATA [OPTIONS]")
+@show_app.default
 def show_rules(
     data: Annotated[Path, option("The input of a run: a file or a directory.")],
     /,
@@ -37,7 +57,7 @@ def show_rules(
     Screen(json=json, quiet=True).tell(in_force_answer(rules_in_force(data, ledger=ledger)))
 
 
-@app.command(name="check", usage="Usage: discreet policy check PATH [OPTIONS]")
+@check_app.default
 def check_rules(path: File, /, *, json: console.Json = False) -> None:
     """Check a policy, its signature, its ledger and its witness; status 2 if there is any problem."""
     from discreet.answers.policy import policy_review_answer
@@ -49,12 +69,13 @@ def check_rules(path: File, /, *, json: console.Json = False) -> None:
         raise SystemExit(2)
 
 
-@app.command(name="sign", usage="Usage: discreet policy sign PATH --key FILE")
+@sign_app.default
 def sign_rules(
     path: File,
     /,
     *,
     key: Annotated[Path, option("The key's file; it is made if it does not exist.", "FILE")],
+    json: console.Json = False,
 ) -> None:
     """Sign a policy, in a file beside it."""
     from discreet.errors import DiscreetError
@@ -70,7 +91,9 @@ def sign_rules(
         if made:
             key.unlink()
         raise
-    say(
+    said = (
         f"{path}: signed, in {signature_file(path).name}. After each change it must be signed again.",
         f"Public key, for DISCREET_POLICY_KEY or /etc/discreet/policy-key.pub: {signer.public}",
     )
+    record = {"policy": str(path), "signature": str(signature_file(path)), "public_key": signer.public}
+    Screen(json=json, quiet=True).tell(Answer(str(path), record, said))

@@ -18,11 +18,11 @@ app = console.command(
     "reproduce",
     "[NAME|all] [--out DIR] [OPTIONS]",
     "--list",
-    "risk-table-4",
     "reduced-noise --out tables",
     "accuracy --counts counts.csv --out tables",
     "dhc-tables --from deltas.csv.gz",
     "all --out tables",
+    "risk-table-4",
 )
 
 

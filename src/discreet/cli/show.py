@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from cyclopts import App
-
 from discreet.budget import load_preset, preset_names
 from discreet.cli import console
 from discreet.cli.console import Screen, option, write
 from discreet.errors import InputError, visible
 
-app = App(name="show", usage="Usage: discreet show NAME [OPTIONS]")
-presets_app = App(name="presets")
+app = console.command("show", "NAME [OPTIONS]", "dhc-2020 --toml", "pl94-2020")
+presets_app = console.command("presets", "[OPTIONS]", "")
 
 
 @app.default

@@ -9,8 +9,8 @@ from discreet.options import Tabulating
 app = console.command(
     "tabulate",
     "RELEASE.toml --records FILE --units FILE --out DIR [OPTIONS]",
-    "survey.toml --records people.csv --units units.csv --out counts",
     "survey.toml --records people.csv --units districts.csv --geocodes 2,5 --out counts",
+    tries=(console.SURVEY, console.TABULATE),
 )
 
 

@@ -16,8 +16,8 @@ app = console.command(
     "verify",
     "FILE | discreet verify TARGET... (--epsilon E --delta D | --alpha A --beta B) [OPTIONS]",
     "handed-on/certificates/epsilon-at-delta-1e-10.json",
-    "dhc-2020 --epsilon 24.5 --delta 1e-10",
     "dhc-2020 --alpha 0.05 --beta 0.066",
+    "dhc-2022-08-25 --epsilon 20.4 --delta 1e-10",
     note="Exit status: 0 proved, 1 refuted or undecided, 2 the input cannot be used.\n\n",
 )
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from discreet.answers.answer import Answer, Paragraph
 from discreet.cli import console
-from discreet.cli.console import option, write
-from discreet.errors import InputError
+from discreet.cli.console import Screen, option
+from discreet.errors import InputError, install_hint
 
 app = console.command(
     "workbench",
     "[OPTIONS]",
-    "--open",
     "--port 9000",
     "--socket ~/.workbench.sock",
     "--host 0.0.0.0 --token auto",
+    "--open",
 )
 
 PORT = 8765
@@ -40,6 +41,7 @@ def workbench(
         ),
     ] = None,
     no_token: Annotated[bool, option("Serve every program on this machine.", negative="")] = False,
+    json: Annotated[bool, option("Print the address as one JSON object.", negative="")] = False,
 ) -> None:
     """Serve the pages until Ctrl-C. Nothing leaves this machine."""
     import os
@@ -73,12 +75,18 @@ def workbench(
     try:
         import nicegui as _  # noqa: F401
     except ImportError:
-        raise InputError("the workbench needs NiceGUI: pip install 'discreet[workbench]'") from None
+        raise InputError(f"the workbench needs NiceGUI: {install_hint('workbench')}") from None
     from discreet.workbench.server import serve
 
     place = Address(host, port, token, os.path.abspath(os.path.expanduser(socket)) if socket else "")
     where = f"{place.url} by way of {place.socket}" if place.socket else place.url
-    serve(place, show=open, ready=lambda: write(f"Workbench: {where}\nStop with Ctrl-C.\n"))
+    said = (f"Workbench: {where}", "Stop with Ctrl-C.")
+    answer = Answer(
+        "Workbench",
+        {"url": place.url, "socket": place.socket or None},
+        tuple(Paragraph(one, wraps=False) for one in said),
+    )
+    serve(place, show=open, ready=lambda: Screen(json=json, quiet=True).tell(answer))
 
 
 def checked_token(token: str) -> str:

@@ -26,7 +26,7 @@ from discreet.accounting.comparisons.zcdp import TightZCDP, zcdp_rho
 from discreet.accounting.contour import Kind, Tail
 from discreet.accounting.loss import Floats
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
-from discreet.errors import DiscreetError, InputError
+from discreet.errors import DiscreetError, InputError, install_hint
 from discreet.noise import DiscreteLaplace, Noise
 from discreet.numbers import Exact, read_delta, shown
 
@@ -37,7 +37,7 @@ MOST_POINTS = 4_000_000
 """Of the grid: they take minutes."""
 
 _ROUNDING = 1e-13  # relative, of a tail whose error is stated as smaller
-_MISSING = "dp-accounting is not installed: pip install 'discreet[dp-accounting]'"
+_MISSING = f"dp-accounting is not installed: {install_hint('dp-accounting')}"
 
 
 @dataclass(slots=True)

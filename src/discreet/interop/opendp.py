@@ -10,7 +10,7 @@ from typing import Any, Literal
 from discreet.accounting.comparisons.zcdp import zcdp_rho
 from discreet.accounting.overall import Account
 from discreet.accounting.privacy_loss import PrivacyLoss
-from discreet.errors import DiscreetError, InputError
+from discreet.errors import DiscreetError, InputError, install_hint
 from discreet.interop.promise import Promise
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from discreet.numbers import Exact, float_up, read_delta, shown, whole
@@ -19,7 +19,7 @@ Law = Literal["gaussian", "laplace"]
 
 _MEASURES: dict[Law, str] = {"gaussian": "ZeroConcentratedDivergence", "laplace": "MaxDivergence"}
 _INTEGERS = re.compile(r"(VectorDomain\()?AtomDomain\((bounds=.*, )?T=[iu](8|16|32|64|128|size)\)\)?.*")
-_MISSING = "OpenDP is not installed: pip install 'discreet[opendp]'"
+_MISSING = f"OpenDP is not installed: {install_hint('opendp')}"
 
 
 def measurement_promise(measurement: Any, *, d_in: float = 1) -> Promise:

@@ -21,7 +21,7 @@ from discreet.accounting.costs import PrivacyTable, privacy_table
 from discreet.budget.presets import read_text_file
 from discreet.budget.release import Release
 from discreet.budget.toml import hint, parse_toml
-from discreet.errors import DiscreetError, InputError
+from discreet.errors import DiscreetError, InputError, install_hint
 from discreet.faces import Displayed
 from discreet.interop.registry_fields import (
     LARGEST,
@@ -355,7 +355,7 @@ def read_entry(path: str | Path) -> dict[str, object]:
             import yaml
         except ImportError:
             raise DiscreetError(
-                f"{where} is YAML, and PyYAML is not installed: pip install 'discreet[registry]', or give "
+                f"{where} is YAML, and PyYAML is not installed: {install_hint('registry')}, or give "
                 "the entry as a .json file"
             ) from None
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from discreet.accounting.privacy_loss import PrivacyLoss
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, install_hint
 from discreet.interop.dp_accounting import INTERVAL, to_pld
 from discreet.numbers import Exact
 
@@ -19,5 +19,5 @@ def to_plrvs(loss: PrivacyLoss, *, interval: float = INTERVAL, smallest: Exact =
     try:
         from riskcal.analysis import pld_to_plrvs
     except ImportError:
-        raise DiscreetError("riskcal is not installed: pip install 'discreet[riskcal]'") from None
+        raise DiscreetError(f"riskcal is not installed: {install_hint('riskcal')}") from None
     return pld_to_plrvs(to_pld(loss, interval=interval, smallest=smallest))

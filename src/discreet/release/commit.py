@@ -20,7 +20,7 @@ brought up to date by the next run, before anything is read (`discreet.release.w
 The name of a staging directory follows from the ledger and the entry, both protected by the ledger's chain
 of hashes; nothing else is ever removed. The next run removes what a killed one left behind. A staging
 directory is locked while its run lives, and the lock is released when the process ends, so leftovers can be
-told from work in progress. The locks are POSIX locks on directories (`flock`), so no lock files remain.
+told from work in progress (`discreet.release.locks`).
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from pathlib import Path
 from uuid import uuid4
 
 from discreet.errors import InputError
-from discreet.files import FilePath, surely, sync
+from discreet.files import WINDOWS, FilePath, surely, sync
 from discreet.release.entry import Entry
 from discreet.release.ledger import Ledger
 from discreet.release.ledger_file import read_text, recover, write_text
-from discreet.release.locks import empty_folder, is_own, locked, remove_if_dead, try_lock
+from discreet.release.locks import empty_folder, is_own, locked, remove_if_dead, try_lock, unlock
 from discreet.release.receipts import write_receipt
 from discreet.release.rules import Rules
 from discreet.release.signing import Key
@@ -94,7 +94,7 @@ class Staging:
         if self.ledger is None or entry is None:
             self._appear()
             return entry
-        entry = replace(entry, output=os.path.relpath(self.out, self.ledger.parent))
+        entry = replace(entry, output=_seen_from(self.ledger.parent, self.out))
         with locked(self.ledger.parent):
             before = recover(self.ledger)
             before.allow(entry, where=str(self.ledger), again=again)
@@ -130,6 +130,8 @@ class Staging:
             mask = os.umask(0o077)  # the only way to read the mask is to set it
             os.umask(mask)
             os.chmod(self.path, 0o777 & ~mask)
+        if WINDOWS and self.out.is_dir():  # elsewhere a rename replaces an empty directory
+            self.out.rmdir()
         self._renaming = True
         try:
             os.rename(self.path, self.out)
@@ -160,7 +162,7 @@ class Staging:
             else:
                 shutil.rmtree(self.path, ignore_errors=True)
         if self._lock is not None:
-            os.close(self._lock)
+            unlock(self.path, self._lock)
             self._lock = None
 
 
@@ -228,6 +230,15 @@ def free(out: FilePath) -> Path:
         raise InputError(f"{path} cannot be used: {error.strerror}") from None
     whole = path if path.name.strip(".") else Path(os.path.abspath(path))
     return Path(os.path.realpath(whole.parent)) / whole.name
+
+
+def _seen_from(folder: Path, out: Path) -> str:
+    """Return the path of an output as its ledger writes it, on every system alike."""
+    try:
+        return os.path.relpath(out, folder).replace(os.sep, "/")
+    except ValueError:  # Windows has drives
+        text = f"{out} and its ledger, in {folder}, are on different drives; both must be on one"
+        raise InputError(text) from None
 
 
 def _clean(parent: Path, tag: str) -> None:

@@ -18,7 +18,6 @@ import json
 import os
 import re
 import secrets
-import stat
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -28,7 +27,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.errors import InputError
-from discreet.files import FilePath, arrow, check_regular
+from discreet.files import FilePath, arrow, check_regular, open_to_others
 from discreet.numbers import whole
 from discreet.release.ledger import Ledger
 from discreet.release.ledger_file import write_text
@@ -101,10 +100,10 @@ def read_secret(ledger: FilePath) -> Secret | None:
         if not os.path.lexists(file):  # a broken link must not lead to a second key
             return None
         check_regular(file, f"the secret {file}", most=1 << 10)
-        mode, text = os.stat(file).st_mode, file.read_text(encoding="ascii", errors="replace").strip()
+        state, text = os.stat(file), file.read_text(encoding="ascii", errors="replace").strip()
     except OSError as error:
         raise InputError(f"the secret {file} cannot be read: {error.strerror}") from None
-    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+    if open_to_others(state):
         raise InputError(f"the secret {file} can be read by others; run chmod 600 on it")
     if not re.fullmatch("[0-9a-f]{64}", text):
         raise InputError(f"the secret {file} is damaged: it must be 64 hexadecimal digits")

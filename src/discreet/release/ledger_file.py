@@ -1,7 +1,7 @@
 """The file of a ledger: found, read as it stands, made, changed under its lock, and recovered after a kill.
 
-The lock is a POSIX lock on the directory of the ledger (`flock`), released when the process ends, so no lock
-file remains. How a run's output and its entry appear together is told in `discreet.release.commit`.
+The lock is that of the ledger's directory (`discreet.release.locks`), released when the process ends. How a
+run's output and its entry appear together is told in `discreet.release.commit`.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from discreet.files import STANDARD_INPUT
 from discreet.tables import file_of
-from discreet.tables.sources import STANDARD_INPUT
 
 DEEPEST = 3
 """How deep links are looked for within a folder of records."""

@@ -96,9 +96,11 @@ def current_user() -> User:
     >>> current_user().name != ""
     True
     """
-    import grp
-    import pwd
-
+    try:
+        import grp
+        import pwd
+    except ImportError:  # Windows: the name of the account; its groups are not asked for
+        return User(os.getlogin())
     groups = dict.fromkeys([os.getgid(), *os.getgroups()])
     return User(_named(pwd.getpwuid, os.getuid()), tuple(_named(grp.getgrgid, one) for one in groups))
 
@@ -285,8 +287,13 @@ def check_owner(path: Path) -> None:
 
     >>> check_owner(Path("/etc/passwd"))
     """
-    import pwd
-
+    try:
+        import pwd
+    except ImportError:
+        raise InputError(
+            f"who wrote the policy {path} cannot be told on this system, where files have no owners: it must "
+            f"be signed with the key of policies ({KEY_VARIABLE})"
+        ) from None
     try:
         above = os.stat(path.parent).st_uid
         owners = [found(path).st_uid for found in (os.lstat, os.stat)]  # of a link, and of what it leads to

@@ -10,13 +10,12 @@ is compared, and modulo p, that encoding and either sign of x are refused as wel
 from __future__ import annotations
 
 import os
-import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.errors import InputError
-from discreet.files import FilePath, check_regular
+from discreet.files import FilePath, check_regular, open_to_others
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -96,10 +95,10 @@ def read_key(path: FilePath | None = None) -> Key | None:
         return None
     try:
         check_regular(Path(named), f"the key {named}", most=1 << 16)
-        mode, data = os.stat(named).st_mode, Path(named).read_bytes()
+        state, data = os.stat(named), Path(named).read_bytes()
     except OSError as error:
         raise InputError(f"the key {named} cannot be read: {error.strerror}") from None
-    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+    if open_to_others(state):
         raise InputError(f"the key {named} can be read by others; run chmod 600 on it, or make a new one")
     try:
         private = load_pem_private_key(data, password=None)

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from discreet.errors import InputError
-from discreet.files import FilePath, check_regular, sync
+from discreet.files import BINARY, FilePath, check_regular, sync
 from discreet.release.entry import now
 from discreet.release.ledger import Ledger
 
@@ -85,7 +85,7 @@ def start_witness(file: FilePath, ledger: Ledger) -> Witness:
     """
     place = Path(file)
     try:
-        handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
+        handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | BINARY, 0o600)
     except FileExistsError:
         raise InputError(f"the file {file} already exists; a witness is never overwritten") from None
     except OSError as error:
@@ -129,10 +129,11 @@ def add_line(witness: Witness, ledger: Ledger) -> None:
     """Append the head of a ledger, unless it is there; an `OSError` says why it cannot be done."""
     if not witness.lacks(ledger):
         return
-    handle = os.open(witness.file, os.O_RDWR | os.O_APPEND)
+    handle = os.open(witness.file, os.O_RDWR | os.O_APPEND | BINARY)
     try:
         size = os.fstat(handle).st_size
-        cut_short = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
+        os.lseek(handle, max(size - 1, 0), os.SEEK_SET)
+        cut_short = size > 0 and os.read(handle, 1) != b"\n"
         _append(handle, ("\n" if cut_short else "") + _line(ledger))
     finally:
         os.close(handle)

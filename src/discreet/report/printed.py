@@ -25,7 +25,7 @@ from discreet.answers.printed import (
     subtitle,
     table_title,
 )
-from discreet.errors import DiscreetError, InputError
+from discreet.errors import DiscreetError, InputError, install_hint
 from discreet.files import check_writable, write_whole
 from discreet.options import Estimating, asked_with
 from discreet.release.commit import free, staging
@@ -245,7 +245,7 @@ def _need_xlsxwriter() -> None:
     if find_spec("xlsxwriter") is None:
         raise DiscreetError(
             "a workbook is written with XlsxWriter, which is not installed: "
-            "pip install 'discreet[spreadsheet]', or write .html or .csv"
+            f"{install_hint('spreadsheet')}, or write .html or .csv"
         )
 
 

@@ -23,7 +23,7 @@ from discreet.answers.tabulation_design import (
     rival_epsilons,
     with_article,
 )
-from discreet.errors import DiscreetError, InputError
+from discreet.errors import DiscreetError, InputError, install_hint
 from discreet.noise import Noise
 from discreet.release.mechanism.groups import Specification
 from discreet.release.mechanism.margins import CONFIDENCE, Z95
@@ -108,8 +108,7 @@ def xlsx_bytes(found: Sequence[Sizing], specification: Specification) -> bytes:
     """Return the designs as a spreadsheet, every formula with its value."""
     if find_spec("xlsxwriter") is None:
         raise DiscreetError(
-            "a spreadsheet is written with XlsxWriter, which is not installed: "
-            "pip install 'discreet[spreadsheet]'"
+            f"a spreadsheet is written with XlsxWriter, which is not installed: {install_hint('spreadsheet')}"
         )
     import xlsxwriter
 

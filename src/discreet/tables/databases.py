@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from discreet.errors import DiscreetError, InputError
+from discreet.errors import DiscreetError, InputError, install_hint
 from discreet.files import ArrowArray, ArrowSchema, ArrowTable, arrow
 from discreet.tables.columns import text_of_number, with_mixtures
 from discreet.tables.sources import INSIDE, UTF8, chosen, which
@@ -193,7 +193,7 @@ def _refusing(path: Path, *, is_sqlite: bool) -> Iterator[None]:
         errors: type[Exception] = sqlite3.Error if is_sqlite else import_module("duckdb").Error
     except ImportError:  # pragma: no cover
         text = f"reading {path.name} needs DuckDB, which is not installed"
-        raise DiscreetError(f"{text}: pip install 'discreet[release]'") from None
+        raise DiscreetError(f"{text}: {install_hint('release')}") from None
     try:
         yield
         return

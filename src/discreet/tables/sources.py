@@ -10,7 +10,6 @@ import gzip
 import io
 import os
 import re
-import sys
 from abc import abstractmethod
 from collections.abc import Iterable
 from contextlib import closing, suppress
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.errors import InputError
-from discreet.files import ArrowTable, FilePath, arrow, readable
+from discreet.files import STANDARD_INPUT, ArrowTable, FilePath, arrow, piped_bytes, readable
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -45,8 +44,6 @@ PACKED = (".gz", ".zst")
 
 FILE_ENDINGS = (*ENDINGS, *(end + more for end, kind in ENDINGS.items() if kind == "csv" for more in PACKED))
 """How the names of files of tables end, packed or not."""
-
-STANDARD_INPUT = ("-", "/dev/stdin")
 
 INSIDE = "::"
 """What stands between a file and the name of a table or sheet in it."""
@@ -382,19 +379,9 @@ class _Recoded(_Forward):
 
 
 def standard_input() -> Content:
-    """Read standard input to its end, and unpack it.
-
-    It can be read once, so one table of a command comes that way. A person at a terminal is not waited for.
-    """
+    """Read standard input to its end, and unpack it."""
     name = "standard input"
-    if sys.stdin is None or sys.stdin.closed or sys.stdin.isatty():
-        raise InputError(f"there is nothing on {name} (-); pipe a table into it, or name a file")
-    with readable(Path(name)):
-        content = sys.stdin.buffer.read()
-    if not content:
-        raise InputError(
-            f"{name} (-) is empty; a header and rows are needed, and one table at most comes that way"
-        )
+    content = piped_bytes("a header and rows are needed", what="a table")
     with readable(Path(name)):
         if content.startswith(b"\x1f\x8b"):
             content = gzip.decompress(content)

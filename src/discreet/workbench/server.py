@@ -278,10 +278,12 @@ async def _announce(place: Address, ready: Callable[[], None]) -> None:
     import asyncio
 
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(place.host, place.host)
-    unix, web = asyncio.open_unix_connection, asyncio.open_connection
     for _ in range(200):
         with contextlib.suppress(OSError):
-            _, writer = await (unix(place.socket) if place.socket else web(host, place.port))
+            if place.socket:  # not on Windows, which has no such function
+                _, writer = await asyncio.open_unix_connection(place.socket)
+            else:
+                _, writer = await asyncio.open_connection(host, place.port)
             writer.close()
             break
         await asyncio.sleep(0.05)

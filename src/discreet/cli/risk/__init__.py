@@ -8,13 +8,14 @@ the target's. `records`: everyone in the data, for the curator. `audit`: does a 
 
 from __future__ import annotations
 
-from cyclopts import App
-
+from discreet.cli import console
 from discreet.cli.risk import audit, categories, hierarchy, records, release, single, table
 
-app = App(
-    name="risk",
-    usage="Usage: discreet risk COMMAND ...",
+app = console.command(
+    "risk",
+    "COMMAND ...",
+    "release pl94-2020 --prior 1/2",
+    "single --noisy 1 --rho 0.099 --prior 1/2",
     help="Posterior probabilities, ratios and accuracies for a stated adversary.",
 )
 for one in (

@@ -16,6 +16,11 @@ app = console.command(
     'release.toml --counts counts.csv --runs 500 --mechanism "python mine.py {in} {out}"',
     '--counts people.csv --neighbour fewer.csv --epsilon 1 --delta 0 --mechanism "./mine {in} {out}"',
     "params --data records --runs 300",
+    tries=(
+        console.SURVEY,
+        console.TABULATE,
+        "risk audit survey --counts counts/counts.csv --units survey/units.csv --runs 100",
+    ),
     help="Run a mechanism on neighbouring tables: does it keep its promise?",
     note="Exit status: 0 no alarm, 1 alarm, 2 the input cannot be used.\n\n",
 )

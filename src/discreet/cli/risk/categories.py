@@ -16,10 +16,10 @@ app = console.command(
     "(RELEASE | --cells K --variance V... | --table FILE) [OPTIONS]",
     "--cells 5 --variance 5.04",
     "--cells 2016 --variance 10.08 --variance 4.06",
-    "pl94-2020-persons",
-    "pl94-2020-persons --asked cenrace",
     "--table cells.csv --variance 10 --csv beliefs.csv",
     "--table cells.csv --variance 10 --total 25",
+    "pl94-2020-persons --asked cenrace",
+    "pl94-2020-persons",
     help="The target's place is known: which of K cells is theirs?",
 )
 

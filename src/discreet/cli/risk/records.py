@@ -37,9 +37,12 @@ NO_FILES = StudyFiles()
 app = console.command(
     "risk records",
     "[RELEASE] --records FILE (--units FILE | --noisy DIR) [OPTIONS]",
-    "release.toml --records records.csv --units units.csv --prior 1/10",
     "--records records.csv --noisy published --prior flat --prior area --out curator",
     "--records records.csv --noisy published --out curator --shapes map.geojson --shape-key name",
+    tries=(
+        console.SURVEY,
+        "risk records survey --records survey/records.csv --units survey/units.csv --prior 1/10",
+    ),
     help="Everyone in the data: shares of people, uniques apart. Confidential.",
 )
 

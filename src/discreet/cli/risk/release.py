@@ -94,9 +94,9 @@ _RARE = ("1/100",)  # the page says what changes at a low prior, whatever else i
 explain_app = console.command(
     "risk explain",
     "TARGET --prior P [--out FILE.md] [OPTIONS]",
-    "pl94-2020-persons --prior 1/2",
     "dhc-2020 --prior 1/10 --out risk.md",
     "pl94-2020-persons --held-exact State:total",
+    "pl94-2020-units --prior 1/2",
     help="One page in plain words; each sentence names its adversary.",
 )
 

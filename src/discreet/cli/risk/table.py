@@ -59,9 +59,13 @@ NOTHING = Reading()
 app = console.command(
     "risk table",
     "FILE (--prior P | --prior-column NAME) [OPTIONS]",
-    "published/measurements.csv --prior 1/10",
     "t1.csv --prior 1/2 --known 0 --nonnegative --json",
     "measurements.parquet --prior 1/10 --known-column others --csv rows.csv",
+    tries=(
+        console.SURVEY,
+        console.MEASURE,
+        "risk table noisy/measurements.NOT-PRIVATE.csv --prior 1/10",
+    ),
     help="Every row of a released table, and a summary by level.",
 )
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
+from discreet.cli import console
 from discreet.cli.console import option
 
 Format = Literal["csv", "parquet"]
@@ -50,9 +51,16 @@ HOMES = {"init": "synth", "account": "design"}
 HOMES |= dict.fromkeys(("validate", "coterminous", "post", "report"), "run")
 """The modules of subcommands that do not live in one of their own name."""
 
-app = App(
-    name="safetab",
-    usage="Usage: discreet safetab COMMAND ...",
+NATION = "safetab synth nation --persons 2000 --states 1"
+TRIAL = "safetab run nation/params nation/data trial --rehearsal 1"
+"""What examples begin with: an invented nation, and a run on it."""
+
+app = console.command(
+    "safetab",
+    "COMMAND ...",
+    "init params",
+    "design --levels USA,STATE,COUNTY:2",
+    tries=(NATION, TRIAL),
     help="Detailed race and ethnicity groups by geography, sex and age, tabulated adaptively.",
 )
 for _name, _help in SUBCOMMANDS.items():

@@ -8,12 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
 from discreet.budget.neighbours import RELATIONS, Neighbours
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, need_tables, option
-from discreet.cli.safetab import Params
+from discreet.cli.safetab import NATION, Params
 from discreet.errors import InputError
 from discreet.render.json import json_of
 
@@ -24,15 +24,13 @@ if TYPE_CHECKING:
     from discreet.release.mechanism.tabulation import AdaptiveTabulation
     from discreet.release.safetab.design import Sizing
 
-design_app = App(
-    name="design",
-    usage="Usage: discreet safetab design [2020|PARAMS] [OPTIONS]",
-    help_epilogue="Examples:\n"
-    "  discreet safetab design\n"
-    "  discreet safetab design --levels USA,STATE,COUNTY:2 --races 3 --error 0.2\n"
-    "  discreet safetab design params --margin COUNTY:2=8 --out design.xlsx\n"
-    "  discreet safetab design --total-rho 2 --out safetab.toml\n"
-    "  discreet safetab design params --earlier t1.csv",
+design_app = console.command(
+    "safetab design",
+    "[2020|PARAMS] [OPTIONS]",
+    "--levels USA,STATE,COUNTY:2 --races 3 --error 0.2",
+    "params --margin COUNTY:2=8 --out design.xlsx",
+    "params --earlier t1.csv",
+    "--total-rho 2 --out safetab.toml",
 )
 
 
@@ -247,7 +245,7 @@ account_app = console.command(
     "safetab account",
     "PARAMS [OPTIONS]",
     "params",
-    "params --delta 1e-10 --neighbours unbounded --json",
+    tries=(NATION, "safetab account nation/params --delta 1e-10 --neighbours unbounded"),
 )
 
 

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
 from discreet.cli import console, seconds_so_far
 from discreet.cli.console import (
@@ -23,7 +23,7 @@ from discreet.cli.console import (
     need_tables,
     option,
 )
-from discreet.cli.safetab import DUCKDB, FORMATS, Counting, Data, Format, Params
+from discreet.cli.safetab import DUCKDB, FORMATS, NATION, TRIAL, Counting, Data, Format, Params
 from discreet.errors import InputError
 
 SuppressionOption = Annotated[
@@ -40,9 +40,9 @@ NegativeOption = Annotated[
 run_app = console.command(
     "safetab run",
     "PARAMS DATA OUT [OPTIONS]",
-    "params data trial --rehearsal 1",
     "params data published --memory 8GB",
     "params data published --engine spark --spark-master local[4]",
+    tries=(NATION, TRIAL),
 )
 
 
@@ -126,7 +126,7 @@ validate_app = console.command(
     "safetab validate",
     "PARAMS DATA [OPTIONS]",
     "params data",
-    "params data --json",
+    tries=(NATION, "safetab validate nation/params nation/data"),
 )
 
 
@@ -161,7 +161,11 @@ NewFormat = Annotated[Format | None, FORMATS, Parameter(help="Format of the tabl
 coterminous_app = console.command(
     "safetab coterminous",
     "OUT --params DIR --data DIR --to DIR [OPTIONS]",
-    "published --params params --data data --to agreed",
+    tries=(
+        NATION,
+        f"{TRIAL} --no-coterminous",
+        "safetab coterminous trial --params nation/params --data nation/data --to agreed",
+    ),
 )
 
 
@@ -188,12 +192,15 @@ def coterminous(
     screen.tell(reprocessed_answer(done), timed=True)
 
 
-post_app = App(
-    name="post",
-    usage="Usage: discreet safetab post OUT --params DIR --to DIR [OPTIONS]",
-    help_epilogue="Examples:\n"
-    "  discreet safetab post published --params params --to final\n"
-    "  discreet safetab post published --params params --to final --tabulation-suppression alone",
+post_app = console.command(
+    "safetab post",
+    "OUT --params DIR --to DIR [OPTIONS]",
+    "published --params params --to final",
+    tries=(
+        NATION,
+        TRIAL,
+        "safetab post trial --params nation/params --to final --tabulation-suppression alone",
+    ),
 )
 
 
@@ -234,8 +241,8 @@ MARK = "CONFIDENTIAL-"
 report_app = console.command(
     "safetab report",
     "PARAMS DATA OUT [OPTIONS]",
-    "nation/params nation/data released",
-    "nation/params nation/data released --out report.html",
+    "params data published",
+    tries=(NATION, TRIAL, "safetab report nation/params nation/data trial --out report.html"),
 )
 
 

@@ -5,19 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Screen, need_tables, option
 from discreet.cli.safetab import FORMATS, Format
 
-init_app = App(
-    name="init",
-    usage="Usage: discreet safetab init FOLDER [OPTIONS]",
-    help_epilogue="Examples:\n"
-    "  discreet safetab init params\n"
-    "  discreet safetab synth nation --persons 20000 --params params",
-)
+init_app = console.command("safetab init", "FOLDER [OPTIONS]", "params")
 
 
 @init_app.default
@@ -41,8 +35,8 @@ def init(
 synth_app = console.command(
     "safetab synth",
     "OUT --persons N [OPTIONS]",
-    "nation --persons 20000",
     "nation --persons 10000000 --params params --format parquet",
+    "nation --persons 20000",
 )
 
 

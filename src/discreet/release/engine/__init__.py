@@ -11,7 +11,6 @@ process lives, so the next run recognises an abandoned one and removes it.
 from __future__ import annotations
 
 import atexit
-import os
 import re
 import secrets
 import shutil
@@ -27,9 +26,9 @@ from threading import Event, Thread
 from typing import Any, ClassVar
 
 from discreet.accounting.parallel import usable_cpus
-from discreet.errors import DiscreetError, InputError
-from discreet.files import surely
-from discreet.release.locks import locked, remove_if_dead, try_lock
+from discreet.errors import DiscreetError, InputError, install_hint
+from discreet.files import belongs_to_another, surely
+from discreet.release.locks import locked, remove_if_dead, try_lock, unlock
 from discreet.release.tables import ArrowTable
 
 ENGINES = ("duckdb", "spark")
@@ -147,7 +146,7 @@ class DuckDB(Engine):
             import ibis
         except ImportError:  # pragma: no cover
             text = "counting needs Ibis and DuckDB, which are not installed"
-            raise DiscreetError(f"{text}: pip install 'discreet[release]'") from None
+            raise DiscreetError(f"{text}: {install_hint('release')}") from None
         backend = ibis.duckdb.connect(
             ":memory:",
             memory_limit=f"{int(memory * SHARE)}B",
@@ -406,7 +405,7 @@ def spill_directory() -> Iterator[Path]:
     def remove() -> None:
         shutil.rmtree(place, ignore_errors=True)
         while lock:
-            os.close(lock.pop())
+            unlock(place, lock.pop())
 
     with surely(remove):
         try:
@@ -457,7 +456,7 @@ def remove_abandoned(root: Path) -> None:
     """Remove spill directories whose process has ended, which releases the lock of the directory."""
     with suppress(OSError):
         for place in root.glob(f"{PREFIX}*"):
-            if place.is_symlink() or place.stat().st_uid != os.getuid():
+            if place.is_symlink() or belongs_to_another(place.stat()):
                 continue
             with suppress(OSError):
                 remove_if_dead(place)

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from discreet.accounting.parallel import usable_cpus
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, install_hint
 from discreet.release.engine import (
     FULL_DISK,
     FULL_MEMORY,
@@ -63,7 +63,7 @@ class Spark(Engine):
             import ibis  # type: ignore[import-untyped]
             import pyspark  # noqa: F401
         except ImportError:
-            text = "Spark is not installed: pip install 'discreet[spark]', or use --engine duckdb"
+            text = f"Spark is not installed: {install_hint('spark')}, or use --engine duckdb"
             raise DiscreetError(text) from None
         from pyspark.sql import SparkSession
 
@@ -272,7 +272,8 @@ def _end_java() -> None:
     while _started:
         process = _started.pop()
         if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)  # the shell, and the Java process it started
+            # the shell, and the Java process it started; without groups Java ends when its input is closed
+            os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
             process.wait()
 
 

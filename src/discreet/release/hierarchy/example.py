@@ -1,4 +1,4 @@
-"""An example to start from: the release, the units and the records of an invented health survey."""
+"""Examples to start from: an invented health survey, detailed groups, rules for data."""
 
 from __future__ import annotations
 
@@ -8,21 +8,33 @@ from pathlib import Path
 from discreet.errors import InputError
 from discreet.files import FilePath
 
-EXAMPLE = ("release.toml", "units.csv", "records.csv")
+EXAMPLES = {
+    "health-survey": ("release.toml", "units.csv", "records.csv"),
+    "birthplace": ("specification.toml", "areas.csv", "people.csv", "published.csv"),
+    "policy": ("discreet-policy.toml",),
+}
+"""The files of each example."""
 
 
-def write_example(folder: FilePath) -> tuple[Path, ...]:
-    """Write the release, the units and the records of the health survey to a folder; nothing is overwritten.
+def write_example(folder: FilePath, *, name: str = "health-survey") -> tuple[Path, ...]:
+    """Write the files of an example to a folder; nothing is overwritten.
+
+    `health-survey` has a release, its units and its records; `birthplace` detailed groups,
+    and `policy` rules for data.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     [path.name for path in write_example(folder)]
     ['release.toml', 'units.csv', 'records.csv']
     """
+    if name not in EXAMPLES:
+        raise InputError(f"there is no example {name!r}; the examples are {', '.join(EXAMPLES)}")
     target = Path(folder)
+    if target.exists() and not target.is_dir():
+        raise InputError(f"{target} is a file; the name of a directory is needed")
     target.mkdir(parents=True, exist_ok=True)
-    source = files("discreet.release") / "examples" / "health-survey"
-    made = tuple(target / name for name in EXAMPLE)
+    source = files("discreet.release") / "examples" / name
+    made = tuple(target / one for one in EXAMPLES[name])
     for path in made:
         if path.exists():
             raise InputError(f"{path} exists; nothing is overwritten")

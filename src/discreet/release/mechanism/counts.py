@@ -20,7 +20,6 @@ that are alike, in one plan; what it finds is stored and counted on this machine
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -37,9 +36,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import DiscreetError, InputError
-from discreet.files import sync, whole_file
+from discreet.files import belongs_to_another, open_to_others, sync, whole_file
 from discreet.release.engine import DuckDB, Engine, Relation, connect
-from discreet.release.locks import try_lock
+from discreet.release.locks import try_lock, unlock
 from discreet.release.mechanism.configuration import Configuration
 from discreet.release.mechanism.groups import Specification
 from discreet.release.mechanism.regions import Geography
@@ -314,7 +313,7 @@ class CodedRecords:
             raise InputError(f"{folder} is a link; coded records are not kept behind one")
         folder.mkdir(mode=0o700, exist_ok=True)
         state = folder.stat()
-        if state.st_uid != os.getuid() or state.st_mode & 0o077:
+        if belongs_to_another(state) or open_to_others(state):
             raise InputError(f"{folder} can be read by others; remove it, or make it private to you")
         self._lock = try_lock(folder)
         if self._lock is None:
@@ -394,7 +393,7 @@ class CodedRecords:
 
     def _free(self) -> None:
         if self._lock is not None:
-            os.close(self._lock)
+            unlock(self._folder, self._lock)
             self._lock = None
         self._open.close()
 

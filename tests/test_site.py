@@ -1,0 +1,194 @@
+"""The site and the demo: built as `make` builds them, and every link in the pages leads somewhere."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import shutil
+import subprocess
+import sys
+import urllib.parse
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from discreet.errors import DiscreetError
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+OUTSIDE = re.compile(r"^(https?:)?//")
+LOADED = {"img": "src", "script": "src", "iframe": "src", "source": "src", "link": "href"}
+"""What a browser fetches by itself: from elsewhere, the page would not work without a network."""
+
+
+class Page(HTMLParser):
+    """The anchors of a page, where its links lead, and what it loads."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.anchors: set[str] = set()
+        self.links: list[str] = []
+        self.loaded: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.anchors |= {text for name in ("id", "name") if (text := given.get(name))}
+        if tag == "a" and given.get("href"):
+            self.links.append(str(given["href"]))
+        if given.get(LOADED.get(tag, "")) and not (tag == "link" and given.get("rel") == "canonical"):
+            self.loaded.append(str(given[LOADED[tag]]))
+
+
+def problems(site: Path) -> list[str]:
+    """What is wrong with the links of all pages in a folder."""
+    pages = {file: Page(file.read_text(encoding="utf-8")) for file in sorted(site.rglob("*.html"))}
+    found: list[str] = []
+    for file, page in pages.items():
+        name = file.relative_to(site)
+        for target in page.loaded:
+            if OUTSIDE.match(target):
+                found.append(f"{name} loads {target}")
+        for target in (*page.links, *page.loaded):
+            if OUTSIDE.match(target) or re.match("(data|mailto|javascript):", target):
+                continue
+            path, _, anchor = urllib.parse.unquote(target).partition("#")
+            path = path.partition("?")[0]
+            place = (file.parent / path).resolve() if path else file
+            if place.is_dir():
+                place /= "index.html"
+            if not place.exists():
+                found.append(f"{name} links to {target}")
+            elif anchor and place in pages and anchor not in pages[place].anchors:
+                found.append(f"{name} links to {target}: there is no such place")
+    return found
+
+
+def test_the_checker_finds_dead_links(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text('<p id="here"></p><a href="b.html#there">b</a><a href="#here">ok</a>')
+    (tmp_path / "b.html").write_text(
+        '<a href="none.html">x</a><script src="https://cdn.example/x.js"></script>'
+    )
+    assert problems(tmp_path) == [
+        "a.html links to b.html#there: there is no such place",
+        "b.html loads https://cdn.example/x.js",
+        "b.html links to none.html",
+    ]
+
+
+def test_how_pages_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(DOCS)
+    import make_demo
+    import make_site
+
+    for module in (make_site, make_demo):
+        assert not doctest.testmod(module).failed
+    for room in re.split("^## ", make_site.public_names(), flags=re.MULTILINE)[1:]:
+        assert "\n::: discreet." in room, f"nothing is listed under {room}"
+    # every page is in one part of the navigation, under the four that the documentation has
+    parts = make_site.navigation((DOCS / "index.md").read_text(encoding="utf-8"), [])
+    names = [name for part in parts for name in part]
+    assert names == ["Home", "Tutorials", "How to", "Explanation", "Reference", "Project"]
+    listed = [page for part in parts[1:-1] for pages in part.values() for page in pages]
+    assert len(listed) == len(set(listed))
+    there = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
+    assert there - {"index.md"} == {page for page in listed if not page.startswith("notebooks/")}
+
+
+def builder() -> str | None:
+    """A Python that has MkDocs: this one, or that of `make docs`."""
+    for python in (
+        os.environ.get("DOCS_PYTHON"),
+        sys.executable,
+        str(ROOT / ".venv-docs" / "bin" / "python"),
+    ):
+        if python and shutil.which(python):
+            asked = [python, "-c", "import material, mkdocstrings, griffe"]
+            if subprocess.run(asked, capture_output=True).returncode == 0:
+                return python
+    return None
+
+
+@pytest.mark.slow
+def test_the_site_builds_without_a_warning_and_without_dead_links(tmp_path: Path) -> None:
+    python = builder()
+    if python is None:
+        pytest.skip("MkDocs is not installed: make docs installs it")
+    command = [python, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
+    env = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "WARNING" not in done.stderr
+    site = tmp_path / "site"
+    assert problems(site) == []
+    for style in site.rglob("*.css"):
+        assert not re.search(r"(url\(|@import )['\"]?https?:", style.read_text(encoding="utf-8")), style
+    api = (site / "reference" / "api.html").read_text(encoding="utf-8")
+    import discreet
+
+    for name in discreet.__all__:
+        thing = getattr(discreet, name)
+        if hasattr(thing, "__qualname__"):
+            assert f'id="{thing.__module__}.{thing.__qualname__}"' in api, name
+    index = (site / "search" / "search_index.js").read_text(encoding="utf-8")
+    for words in ("group privacy", "What epsilon is safe", "sampling error", "Windows"):
+        assert words in index, words
+    search_works(site)
+
+
+def search_works(site: Path) -> None:
+    """Ask pages opened from the disk for what people look for: the answer comes first, nothing is fetched."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="the search is tried in a browser")
+    from discreet.report.html.pdf import find_chromium
+
+    try:
+        chromium = find_chromium()
+    except DiscreetError:
+        pytest.skip("the search is tried in a browser, and there is no Chromium")
+    with playwright.sync_playwright() as running:
+        browser = running.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        fetched: list[str] = []
+        page.on("request", lambda request: fetched.append(request.url))
+        page.goto((site / "index.html").as_uri())
+        for words in ("group privacy", "what epsilon is safe", "windows"):
+            page.fill("input.md-search__input", words)
+            page.wait_for_selector(".md-search-result__link", timeout=60_000)
+            first = "document.querySelector('.md-search-result__link')"
+            page.wait_for_function(f"{first}.innerText.includes('Questions people ask')", timeout=60_000)
+        browser.close()
+    assert not [url for url in fetched if not url.startswith(("file:", "data:", "about:", "blob:"))]
+
+
+@pytest.mark.slow
+def test_the_demo_leads_through_what_it_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = [sys.executable, str(DOCS / "make_demo.py"), str(tmp_path / "out"), "2"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", timeout=900)
+    assert done.returncode == 0, done.stderr
+    out = tmp_path / "out"
+    assert problems(out) == []
+    text = (out / "index.html").read_text(encoding="utf-8")
+    page = Page(text)
+    pictures = [name for name in page.loaded if name.endswith(".png")]
+    assert len(pictures) == 5
+    assert all((out / name).stat().st_size > 10_000 for name in pictures)
+    # the promise, its proof, what is saved, and the survey: as the commands printed them
+    for said in (
+        "24.4565",
+        "24.456514456846157 &lt;= epsilon",
+        "12.280 % less variance",
+        "6.62861",
+        "NOT PRIVATE",
+    ):
+        assert said in text, said
+    # what to try next is tried
+    from discreet.cli import run
+
+    assert 'id="next"' in text
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(out / "survey", tmp_path / "mine")
+    for line in re.findall(r"^discreet (.+? mine/.+)$", text, re.MULTILINE):
+        words = line.replace("</pre>", "").split()
+        assert run([*words, *(["--quiet"] if words[0] != "ledger" else [])]) == 0, line
