@@ -275,7 +275,7 @@ def test_files_that_are_no_entry_are_refused(tmp_path: Path, monkeypatch: pytest
     import sys
 
     monkeypatch.setitem(sys.modules, "yaml", None)
-    with pytest.raises(DiscreetError, match=r"pip install 'discreet\[registry\]'.*\.json"):
+    with pytest.raises(DiscreetError, match=r"pip install '\.\[registry\]' in a checkout.*\.json"):
         read_entry(file)
 
 
