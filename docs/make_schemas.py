@@ -124,6 +124,7 @@ SAMPLES: tuple[tuple[str, ...], ...] = (
     ("risk explain pl94-2020-units --held-exact State:total --prior 1/2",),
     ("account given/laplace.toml --delta 0", "calibrate given/laplace.toml --epsilon 1 --delta 0"),
     (SURVEY, "plan survey --tree 4,5 --keep Region --risk right=60%,prior=1/2"),
+    (SURVEY, "plan survey --tree 4,5 --keep Region --risk right=60%,prior=1/2 --no-certify"),
     (NATION, "risk audit nation/params --data nation/data --runs 10"),
     (SURVEY, "plan survey --tree 4,5 --keep Region --least-cost --no-certify"),
     ("estimate given/contradicting.csv --out a",),
