@@ -49,6 +49,10 @@ queries = { "total" = { variance = 4 } }
 name = "B"
 queries = { "sex" = { variance = 2 } }
 """
+_FACTS = (
+    '[basic]\ndata_curators = ["A"]\nintended_use = "b"\ndata_product_region = "c"\n'
+    'description = "d"\npublication_date = 2026-03-01\n'
+)
 _RULES = """
 format = "discreet policy 1"
 ledger.file = "ledger.json"
@@ -88,8 +92,8 @@ GIVEN = {
     "rules/discreet-policy.toml": _RULES,
     "signed/discreet-policy.toml": _RULES.replace("ledger.witness", f'ledger.public_key = "{_KEYS[0]}"\n#'),
     "twice/discreet-policy.toml": _RULES.replace("ledger.witness", f"ledger.public_key = {[*_KEYS]}\n#"),
-    "facts.toml": '[basic]\ndata_curators = ["A"]\nintended_use = "b"\ndata_product_region = "c"\n'
-    'description = "d"\npublication_date = 2026-03-01\n[administrative]\nregistry_authors = ["E"]\n',
+    "facts.toml": f'{_FACTS}[administrative]\nregistry_authors = ["E"]\n',
+    "few-facts.toml": _FACTS,
     "entry.json": _ENTRY,
     "contradicting.csv": "unit,parent,level,query,cell,value,variance\nA,,State,total,all,1000,1\n"
     "B,A,County,total,all,10,1\nC,A,County,total,all,10,1\n",
@@ -103,6 +107,10 @@ GIVEN = {
 """Files for the samples, in the directory `given`."""
 
 SAMPLES: tuple[tuple[str, ...], ...] = (
+    (
+        "registry given/one.toml --facts given/few-facts.toml --delta 1e-10",
+        "account given/one.toml --delta 0",
+    ),
     ("registry dhc-2022-08-25 --facts given/facts.toml --delta 1e-10",),
     ("registry pl94-2020-units --facts given/facts.toml --certify --delta 1e-10",),
     ("registry pl94-2020-units --check given/entry.json", "registry --check given/entry.json"),
@@ -116,6 +124,7 @@ SAMPLES: tuple[tuple[str, ...], ...] = (
     ("risk explain pl94-2020-units --held-exact State:total --prior 1/2",),
     ("account given/laplace.toml --delta 0", "calibrate given/laplace.toml --epsilon 1 --delta 0"),
     (SURVEY, "plan survey --tree 4,5 --keep Region --risk right=60%,prior=1/2"),
+    (SURVEY, "plan survey --tree 4,5 --keep Region --risk right=60%,prior=1/2 --no-certify"),
     (NATION, "risk audit nation/params --data nation/data --runs 10"),
     (SURVEY, "plan survey --tree 4,5 --keep Region --least-cost --no-certify"),
     ("estimate given/contradicting.csv --out a",),

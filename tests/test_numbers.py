@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -75,3 +76,10 @@ def test_formats_round_outward_below_zero() -> None:
 def test_an_unknown_format_is_refused(box: Interval) -> None:
     with pytest.raises(ValueError, match=r"\.3f, \.3e or \.3g"):
         format(box, "x")
+
+
+@pytest.mark.parametrize("wrong", [np.array([5]), np.array(5.0), np.array([[1, 2]])])
+def test_an_array_is_no_number(wrong: Any) -> None:
+    with pytest.raises(InputError, match="variance is of type ndarray; an int, a Fraction or a string such"):
+        fraction(wrong, name="variance")
+    assert fraction(np.array(5)) == 5

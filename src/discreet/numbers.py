@@ -11,6 +11,7 @@ import math
 import operator
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -78,8 +79,8 @@ like; write it as a string such as "1/3", or as Fraction(1, 3)
         raise InputError(
             f'{name} is {shown(value)}; an exact number such as 5, "73/10000", "0.159" or "1e-10" is needed'
         )
-    if hasattr(value, "__index__"):  # NumPy's integers
-        return Fraction(operator.index(value))
+    with suppress(TypeError):  # NumPy's integers; arrays have the method too, and raise
+        return Fraction(operator.index(value))  # type: ignore[arg-type]
     raise InputError(
         f"{name} is of type {type(value).__name__}; an int, a Fraction or a string such as "
         '"73/10000" is needed'
@@ -110,6 +111,23 @@ def is_column(value: object) -> bool:
     (True, False, False)
     """
     return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
+
+
+def by_name(value: object, *, name: str) -> dict[str, Exact]:
+    """Return numbers by name, of a mapping or a column of pandas with an index; none for None.
+
+    >>> by_name({"State": 5}, name="moe"), by_name(None, name="moe")
+    ({'State': 5}, {})
+    >>> by_name(["State"], name="moe")
+    Traceback (most recent call last):
+    discreet.errors.InputError: moe is of type list; it must name levels, such as {"State": 5}
+    """
+    if value is None:
+        return {}
+    found = value.to_dict() if hasattr(value, "to_dict") else value
+    if not isinstance(found, Mapping) or not all(isinstance(key, str) for key in found):
+        raise InputError(f'{name} is {shown(value)}; it must name levels, such as {{"State": 5}}')
+    return dict(found)
 
 
 def positive(value: Exact, *, name: str = "value") -> Fraction:

@@ -16,8 +16,8 @@ from functools import wraps
 from pathlib import Path
 from typing import Annotated, Literal, ParamSpec, TypeVar, get_args, get_origin
 
-from discreet.budget import Attributes, Neighbours, Release, TableInput
-from discreet.budget.events import Releasable
+from discreet.budget import Attributes, Neighbours, TableInput
+from discreet.budget.events import Releasable, Releasables
 from discreet.budget.goals import Goal
 from discreet.errors import InputError
 from discreet.files import FilePath
@@ -188,7 +188,7 @@ Children = Annotated[
 class Accounting:
     """What `privacy_table` takes, and the command `account`."""
 
-    releases: Sequence[Release]
+    releases: Releasables
     _: KW_ONLY
     delta: Deltas = ()
     epsilon: Annotated[
@@ -217,8 +217,8 @@ class Accounting:
 class Comparing:
     """What `compare` takes."""
 
-    a: Release
-    b: Release
+    a: Releasable
+    b: Releasable
     _: KW_ONLY
     delta: Deltas = ()
     accuracy: Accuracy = None
@@ -272,7 +272,7 @@ HeldExact = Annotated[
 class Risking:
     """What `risk` takes, and the command `risk release`."""
 
-    releases: Release | Sequence[Release]
+    releases: Releasables
     _: KW_ONLY
     prior: Annotated[
         Exact | float | Sequence[Exact | float],
@@ -316,7 +316,7 @@ class Risking:
 class Planning:
     """What `plan` takes."""
 
-    release: Release
+    release: Releasable
     _: KW_ONLY
     keep: Annotated[
         Sequence[str],
@@ -364,7 +364,7 @@ class Planning:
 class Tabulating:
     """What `tabulate` takes."""
 
-    release: Release
+    release: Releasable
     records: Annotated[
         TableSource,
         Option(
@@ -390,7 +390,7 @@ class Tabulating:
 class Checking:
     """What `check_records` takes."""
 
-    release: Release
+    release: Releasable
     records: TableSource
     _: KW_ONLY
     units: Annotated[
@@ -412,7 +412,7 @@ class Checking:
 class RiskingRecords:
     """What `records_risk` takes, and the command `risk records`."""
 
-    release: Release | None
+    release: Releasable | None
     records: Annotated[
         TableSource,
         Option("One row per person: the lowest area (unit), and a column per attribute.", "FILE", reads=Path),
@@ -462,7 +462,7 @@ class RiskingRecords:
 class Measuring:
     """What `measure` takes."""
 
-    release: Release
+    release: Releasable
     counts: Annotated[TableSource, file_option("The exact counts, CSV or Parquet.")]
     out: Out
     _: KW_ONLY
@@ -602,7 +602,7 @@ class Estimating:
         False
     )
     release: Annotated[
-        Release | None,
+        Releasable | None,
         Option("The release, for a table without one: a preset or a TOML file.", "R", reads=str | None),
     ] = None
     units: Annotated[TableSource | None, file_option("All areas: columns unit, level, parent.")] = None

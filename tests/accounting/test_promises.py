@@ -32,9 +32,13 @@ from discreet import (
     portfolio,
     rho_for,
 )
+from discreet.accounting.costs import compare, privacy_table
 from discreet.cli import run
+from discreet.estimation import accuracy, plan
+from discreet.report.html import gather
+from discreet.risk import risk, risk_profile
 
-QUICK = "dhc-2022-08-25"
+QUICK, UNITS = "dhc-2022-08-25", "pl94-2020-units"
 MIXED = [DiscreteGaussian(5, times=9), DiscreteGaussian(5), DiscreteLaplace(4, sensitivity=2)]
 LAPLACE = [DiscreteLaplace(4, times=3), DiscreteLaplace("1/2", sensitivity=2)]
 
@@ -71,7 +75,9 @@ def test_the_noise_at_delta_zero_is_laplace_and_exact() -> None:
 
 
 @pytest.mark.parametrize("tight", [True, False])
-@pytest.mark.parametrize(("epsilon", "delta"), [(1, "1e-10"), ("0.1", "0.01"), (10, "1e-5"), (300, "1e-100")])
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(1, "1e-10"), ("0.1", "0.01"), (10, "1e-5"), (300, "1e-100"), (2, "0.9")]
+)
 def test_the_rho_for_a_promise_is_the_largest(epsilon: Any, delta: str, tight: bool) -> None:
     curve = TightZCDP if tight else ZCDP
     rho = rho_for(epsilon=epsilon, delta=delta, tight=tight)
@@ -95,12 +101,25 @@ def test_rho_by_the_conversion_of_bun_and_steinke_is_its_closed_form() -> None:
         ({"epsilon": 1, "delta": 2}, "delta is 2; it must lie strictly between 0 and 1"),
         ({"epsilon": 1, "delta": "1e-6", "counts": 0}, "counts is 0; it must be a whole number above zero"),
         ({"epsilon": 1, "delta": "1e-6", "counts": 3.0}, "counts is the float 3.0; .*: write it as 3"),
+        ({"epsilon": [1, 2], "delta": "1e-6"}, "epsilon is of type list; an int, a Fraction or a string"),
+        ({"epsilon": 100, "delta": "1e-6"}, "discrete Gaussian noise of variance 1/25 keeps at delta 1e-06"),
+        (
+            {"epsilon": 20, "delta": "1e-6", "counts": 2, "law": "laplace"},
+            "2 times discrete Laplace noise of scale .* keeps at delta 1e-06: that is next to no noise",
+        ),
         ({"epsilon": 1, "delta": "1e-6", "law": "normal"}, "law is 'normal'; it must be 'gaussian' or 'lap"),
     ],
 )
 def test_a_promise_that_cannot_be_kept_is_refused(asked: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         noise_for(**asked)
+
+
+@pytest.mark.parametrize("epsilon", ["1e-200", "1e200"])
+def test_a_rho_beyond_floats_is_refused(epsilon: str) -> None:
+    with pytest.raises(InputError, match=r"epsilon is 1e.?200; it must lie between 1e-100 and 1e100"):
+        rho_for(epsilon=epsilon, delta="1e-10")
+    assert rho_for(epsilon="1e-100", delta="0.5", tight=False) > 0
 
 
 def test_no_rho_is_enough_at_delta_zero() -> None:
@@ -129,6 +148,51 @@ def test_an_account_of_events_is_their_composition() -> None:
     assert account(MIXED, people=3).delta(epsilon=5) == pytest.approx(three.delta(epsilon=5), rel=1e-11)
     assert account(DiscreteGaussian(5)).delta(epsilon=1) == account([DiscreteGaussian(5)]).delta(epsilon=1)
     assert account(np.array(MIXED, dtype=object)).pairs == 1
+
+
+def test_every_question_reads_a_release_by_its_name(tmp_path: Path) -> None:
+    file = tmp_path / "units.toml"
+    file.write_text(load(UNITS).to_toml(), encoding="utf-8")
+    for named in (UNITS, file):
+        whole = compare(named, QUICK, delta=["1e-10"])
+        assert [side.releases[0].name for side in (whole.a, whole.b)] == [load(UNITS).name, load(QUICK).name]
+        assert privacy_table(named, delta=["1e-10"]).releases == [load(UNITS)]
+        assert accuracy(named) == accuracy(load(UNITS))
+        assert risk_profile(named, pairs="main").rows == risk_profile(load(UNITS), pairs="main").rows
+        assert portfolio([named, UNITS]).pairs == account([named, file]).pairs
+
+
+@pytest.mark.slow
+def test_longer_questions_read_a_release_by_its_name_too() -> None:
+    assert plan(UNITS, keep=["Tract"], certify=False).before == accuracy(load(UNITS))
+    assert gather(QUICK, certify=False, savings=False).release == load(QUICK)
+    found, same = (
+        risk(one, prior="1/2", pairs="main", false_positive_rates=["1e-2"]) for one in (UNITS, load(UNITS))
+    )
+    assert found.profile == same.profile
+
+
+@pytest.mark.parametrize("by", [pytest.param("weights", marks=pytest.mark.slow), "moe"])
+def test_levels_may_be_named_by_the_index_of_a_column(by: str) -> None:
+    import pandas
+
+    asked = {"epsilon": 15} if by == "weights" else {}
+    levels = {level.name: 1 + (level.name == "State") for level in load(QUICK).levels}
+    found, same = (
+        calibrate(QUICK, delta="1e-10", proof=False, **asked, **{by: one})  # type: ignore[arg-type]
+        for one in (pandas.Series(levels), levels)
+    )
+    assert found.release == same.release
+    with pytest.raises(
+        InputError, match=f'{by} is of type list; it must name levels, such as {{"State": 5}}'
+    ):
+        calibrate(QUICK, delta="1e-10", **asked, **{by: ["State"]})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("wrong", [{"epsilon": [5, 6]}, {"epsilon": 5, "delta": ["1e-6", "1e-7"]}])
+def test_a_calibration_has_one_epsilon_and_one_delta(wrong: Any) -> None:
+    with pytest.raises(InputError, match=r"(epsilon|delta) is of type list; an int, a Fraction or a string"):
+        calibrate(QUICK, **({"delta": "1e-6"} | wrong))
 
 
 def test_several_releases_in_a_list_are_a_portfolio() -> None:

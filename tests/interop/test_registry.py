@@ -265,17 +265,17 @@ def test_files_that_are_no_entry_are_refused(tmp_path: Path, monkeypatch: pytest
         read_entry(file)
     deep = tmp_path / "deep.json"
     deep.write_text('{"a": ' * 100_000 + "1" + "}" * 100_000)
-    with pytest.raises(InputError, match="is not JSON"):
+    with pytest.raises(InputError, match=r"not (valid|usable) JSON"):
         read_entry(deep)
     deep.write_text('{"a": ' * 500 + "1" + "}" * 500)
     assert any(one.text.startswith("a.a.a") for one in review_entry(read_entry(deep)).findings)
     (tmp_path / "entry.json").write_text("{")
-    with pytest.raises(InputError, match="is not JSON"):
+    with pytest.raises(InputError, match=r"not (valid|usable) JSON"):
         read_entry(tmp_path / "entry.json")
     import sys
 
     monkeypatch.setitem(sys.modules, "yaml", None)
-    with pytest.raises(DiscreetError, match=r"pip install 'discreet\[registry\]'.*\.json"):
+    with pytest.raises(DiscreetError, match=r"pip install '\.\[registry\]' in a checkout.*\.json"):
         read_entry(file)
 
 
@@ -347,3 +347,20 @@ def test_a_ledger_says_how_many_runs_and_what_was_exact(
     (workplace / "other.toml").write_text(small(variance=7).to_toml())
     assert run(["registry", "other.toml", *asked[2:]]) == 2
     assert "have spent rho 1/5, and the release costs 1/7" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("twice.yaml", "tier: 1\ndeployment:\n  rho: 1\n  rho: 2\n", r"states 'rho' twice in .* line 3"),
+        ("twice.json", '{"tier": 1, "tier": 2}', "states one key twice"),
+        ("nan.json", '{"tier": NaN}', "has the number NaN; numbers must be finite"),
+        ("deep.yaml", "[" * 100_000, "is nested more than 100 times"),
+    ],
+)
+def test_an_entry_that_can_be_read_in_two_ways_is_refused(
+    tmp_path: Path, name: str, text: str, message: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_entry(tmp_path / name)

@@ -423,7 +423,7 @@ def test_rhos_that_tell_nearly_everything(rhos: list[str]) -> None:
         assert row.expected == pytest.approx(1, abs=1e-12)
 
 
-@pytest.mark.parametrize("wrong", ["dhc-2020", None, 0.1, [], {}, {"a": ["0.1", "0.2"]}, ["x"], [0]])
+@pytest.mark.parametrize("wrong", [None, 0.1, [], {}, {"a": ["0.1", "0.2"]}, ["x"], [0]])
 def test_what_is_neither_a_release_nor_rhos_is_refused(wrong: object) -> None:
     with pytest.raises(InputError):
         risk_profile(wrong, prior="1/2")  # type: ignore[arg-type]

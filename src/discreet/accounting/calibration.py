@@ -20,7 +20,6 @@ from discreet.accounting.loss import common_step
 from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
-from discreet.accounting.values import read, read_probabilities
 from discreet.accounting.workings import Workings
 from discreet.budget.claims import Claim
 from discreet.budget.events import release_of
@@ -31,7 +30,7 @@ from discreet.budget.release import Release
 from discreet.errors import InputError, PrecisionError
 from discreet.faces import Summarised
 from discreet.noise import DiscreteGaussian, Noise
-from discreet.numbers import Exact, Interval, positive, shown
+from discreet.numbers import Exact, Interval, by_name, fraction, positive, read_delta, shown
 from discreet.options import Calibrating, asked_with
 
 LEVEL = Fraction(95, 100)
@@ -412,8 +411,10 @@ def calibrate(asked: Calibrating) -> Calibration:
     (DiscreteGaussian(variance=Fraction(28177, 5000), sensitivity=1, times=10),)
     """
     release = release_of(asked.release)
+    named = {one: by_name(getattr(asked, one), name=one) or None for one in ("weights", "moe")}
+    asked = replace(asked, **named)  # type: ignore[arg-type]
     relation = asked.neighbours or release.neighbours
-    (small,) = read_probabilities(asked.delta, name="delta", zero=True).values
+    small = read_delta(asked.delta, floats=True, zero=True)
     target = _promised(asked)
     if not small:
         found = _calibrate_pure(asked, release, relation, target)
@@ -445,7 +446,7 @@ def _promised(asked: Calibrating) -> Fraction | None:
     if (asked.epsilon is None) != asked.zcdp:
         given = "none is given" if asked.epsilon is None else "both are given"
         raise InputError(f"give exactly one promise, an epsilon or what zCDP promises (zcdp); {given}")
-    target = None if asked.epsilon is None else read(asked.epsilon, name="epsilon").values[0]
+    target = None if asked.epsilon is None else fraction(asked.epsilon, name="epsilon", floats=True)
     if target is not None and target <= 0:
         raise InputError(f"epsilon is {float(target):g}; it must be above zero")
     if asked.by == "level" and asked.weights:

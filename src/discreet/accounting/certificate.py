@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -364,7 +364,7 @@ def _digest(content: Mapping[str, object]) -> str:
     return f"sha256:{hashlib.sha256(canonical.encode()).hexdigest()}"
 
 
-def strict_json(text: str, where: str) -> dict[str, Any]:
+def strict_json(text: str, where: str, *, parse_float: Callable[[str], Any] = str) -> dict[str, Any]:
     """Read JSON, and refuse anything that could be read in two ways."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -377,7 +377,7 @@ def strict_json(text: str, where: str) -> dict[str, Any]:
         raise InputError(f"{where} has the number {word}; numbers must be finite")
 
     try:
-        data = json.loads(text, object_pairs_hook=once, parse_constant=refused, parse_float=str)
+        data = json.loads(text, object_pairs_hook=once, parse_constant=refused, parse_float=parse_float)
     except json.JSONDecodeError as error:
         raise InputError(f"not valid JSON: {error.msg} (line {error.lineno} of {where})") from None
     except (RecursionError, ValueError) as error:

@@ -10,6 +10,7 @@ from discreet.accounting.calibration import NoiseChange, matching_noise
 from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.overall import Account, account, portfolio
 from discreet.budget import Neighbours, Release
+from discreet.budget.events import release_of, releases_of
 from discreet.budget.neighbours import CaseLabel
 from discreet.errors import InputError
 from discreet.faces import Displayed
@@ -142,25 +143,25 @@ def privacy_table(asked: Accounting) -> PrivacyTable:
     values, of as many `digits` as are asked for; `accuracy` says how far an epsilon may be off, or what
     fraction of a delta, and saves time.
 
-    >>> from discreet.budget import load
-    >>> table = privacy_table([load("dhc-2022-08-25")], delta=["1e-10"])
+    >>> table = privacy_table("dhc-2022-08-25", delta=["1e-10"])
     >>> round(table.by_delta[0].epsilon, 4)
     20.3247
     """
-    account = _account_of(asked).with_accuracy(asked.accuracy).with_workers(asked.jobs, asked.progress)
+    releases = releases_of(asked.releases)
+    account = (
+        _account_of(asked, releases).with_accuracy(asked.accuracy).with_workers(asked.jobs, asked.progress)
+    )
     zcdp = zcdp_of(account)
     deltas, epsilons = list(asked.delta), list(asked.epsilon)
     deltas = deltas if deltas or epsilons else [*DELTAS]
     by_delta = epsilon_rows(account, deltas, zcdp=zcdp, certified=asked.certify, digits=asked.digits)
     by_epsilon = delta_rows(account, epsilons, zcdp=zcdp, certified=asked.certify, digits=asked.digits)
-    return PrivacyTable(asked.releases, account, by_delta, by_epsilon, asked.digits)
+    return PrivacyTable(releases, account, by_delta, by_epsilon, asked.digits)
 
 
-def _account_of(asked: Accounting) -> Account:
+def _account_of(asked: Accounting, releases: Sequence[Release]) -> Account:
     """Return the account of one release, of several together, or of a single pair of paths or path."""
-    releases, pair, path = asked.releases, asked.pair, asked.path
-    if not releases:
-        raise InputError("there is no release to account for")
+    pair, path = asked.pair, asked.path
     release = releases[0]
     if len(releases) == 1 and not asked.all_pairs:
         main = release.main
@@ -213,12 +214,11 @@ class TwoReleases(Displayed):
 def compare(asked: Comparing) -> TwoReleases:
     """Return what two releases cost at the same deltas, `DELTAS` if none is named, and their noise.
 
-    >>> from discreet.budget import load
-    >>> both = compare(load("pl94-2020-units"), load("dhc-2022-08-25"), delta=["1e-10"])
+    >>> both = compare("pl94-2020-units", "dhc-2022-08-25", delta=["1e-10"])
     >>> [round(row.epsilon, 4) for row in both.rows[0]]
     [2.3632, 20.3247]
     """
-    return TwoReleases(_side(asked, asked.a), _side(asked, asked.b))
+    return TwoReleases(_side(asked, release_of(asked.a)), _side(asked, release_of(asked.b)))
 
 
 def _side(asked: Comparing, release: Release) -> PrivacyTable:

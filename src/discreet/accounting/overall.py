@@ -15,6 +15,7 @@ main paths alone bound nothing.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -35,11 +36,11 @@ from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.accounting.values import Many, Number, Numbers, held, read, read_probabilities, rounded
 from discreet.accounting.workings import COARSEST, F_ROUNDING, Workings
 from discreet.budget.claims import EXACTLY, AnswerKind, Claim
-from discreet.budget.events import Releasable, release_of
+from discreet.budget.events import Releasable, Releasables, releases_of
 from discreet.budget.neighbours import RELATIONS, Case, CaseLabel, Cases, Neighbours, cases, joint_cases
 from discreet.budget.release import Release
 from discreet.errors import InputError
-from discreet.faces import Displayed, Summarised
+from discreet.faces import LONGEST, Displayed, Summarised
 from discreet.noise import Noise
 from discreet.numbers import Interval, float_up
 
@@ -164,10 +165,12 @@ class Account(Curves, Displayed):
         return len(self.cases)
 
     def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}({self.name!r}, unit={self.unit!r}, neighbours={self.neighbours!r}, "
-            f"cases={self.pairs}, main={self.main}, people={self.people}, kind={self.claim.kind.value!r})"
-        )
+        whom = f"one {self.unit}" if self.people == 1 else f"{self.people} of unit {self.unit}"
+        cases = f"{self.pairs} case{'s' * (self.pairs > 1)}"
+        words = f": {self.claim.kind.value} for {whom}, {self.neighbours} neighbours, {cases}"
+        room = LONGEST - len(f"<{type(self).__name__}: {words}>")
+        name = self.name if len(self.name) <= room else f"{self.name[: max(room - 4, 0)]} ..."
+        return f"<{type(self).__name__}: {name}{words}>"
 
     def with_workers(self, jobs: int, progress: Progress | None = None) -> Account:
         """A copy that is computed in several processes."""
@@ -542,12 +545,16 @@ def account(
 ) -> ReleaseAccount: ...
 @overload
 def account(
-    release: Sequence[Release | str], *, neighbours: Neighbours | None = None, people: int = 1, jobs: int = 1
+    release: Sequence[Release | str | os.PathLike[str]],
+    *,
+    neighbours: Neighbours | None = None,
+    people: int = 1,
+    jobs: int = 1,
 ) -> Account: ...
 
 
 def account(
-    release: Releasable | Sequence[Release | str],
+    release: Releasables,
     *,
     neighbours: Neighbours | None = None,
     people: int = 1,
@@ -566,29 +573,29 @@ def account(
     >>> [round(account(events, people=people).epsilon(delta="1e-10"), 4) for people in (1, 3)]
     [9.6005, 35.3517]
     """
-    if isinstance(release, list | tuple) and any(isinstance(one, Release | str) for one in release):
-        several = [release_of(one) for one in release]
-        return portfolio(several, neighbours=neighbours, people=people, jobs=jobs)
-    release = release_of(release)  # type: ignore[arg-type]
-    relation = neighbours or release.neighbours
+    named = releases_of(release)
+    if len(named) > 1:
+        return portfolio(named, neighbours=neighbours, people=people, jobs=jobs)
+    (one,) = named
+    relation = neighbours or one.neighbours
     if relation not in RELATIONS:
         raise InputError(f"neighbours is {relation!r}; it must be 'bounded' or 'unbounded'")
-    main = (release.main, release.main) if relation == "bounded" else (release.main,)
+    main = (one.main, one.main) if relation == "bounded" else (one.main,)
     return ReleaseAccount(
-        release.name,
-        release.unit,
+        one.name,
+        one.unit,
         relation,
-        cases(release, relation, people),
+        cases(one, relation, people),
         main,
         people,
         jobs,
-        claim=release.claim,
-        release=release,
+        claim=one.claim,
+        release=one,
     )
 
 
 def portfolio(
-    releases: Sequence[Release],
+    releases: Releasables,
     *,
     neighbours: Neighbours | None = None,
     people: int = 1,
@@ -601,13 +608,13 @@ def portfolio(
     is used: in each release the path with no level merged. The relation is that of the releases, or bounded
     if they were calibrated for different ones.
 
-    >>> from discreet.budget import load
-    >>> both = portfolio([load("pl94-2020-persons"), load("dhc-2020")])
+    >>> both = portfolio(["pl94-2020-persons", "dhc-2020"])
     >>> both.pairs, both.main, round(both.epsilon(delta="1e-10"), 3)
     (34056, ((1, 1), (13, 13)), 31.596)
     """
-    if not releases:
+    if isinstance(releases, list | tuple) and not releases:
         raise InputError("a portfolio needs at least one release")
+    releases = releases_of(releases)
     units = {release.unit for release in releases}
     if len(units) > 1:
         listed = ", ".join(f"{release.name} protects one {release.unit}" for release in releases)

@@ -6,16 +6,19 @@ import math
 from fractions import Fraction
 from typing import Literal
 
-from discreet.accounting.calibration import calibrate
+from discreet.accounting.calibration import LEAST, calibrate, rounded_up
 from discreet.accounting.comparisons.zcdp import ZCDP, TightZCDP
 from discreet.accounting.curves import NO_PURE
-from discreet.accounting.values import read
+from discreet.accounting.privacy_loss import compose
 from discreet.errors import InputError
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
-from discreet.numbers import Exact, read_delta, shown, whole
+from discreet.numbers import Exact, brief, fraction, read_delta, shown, whole
 
 LAWS = {"gaussian": DiscreteGaussian, "laplace": DiscreteLaplace}
 """Laws of noise by name."""
+
+SMALLEST_EPSILON = Fraction(1, 10**100)
+"""Of a promise by rho, which is of the order of its square, a float; the largest is one over it."""
 
 DIGITS = 6
 """Significant digits of a rho, rounded down."""
@@ -57,8 +60,22 @@ def noise_for(
             raise InputError(NO_PURE)
         rho = float(rho_for(epsilon=target, delta=small))
         start = DiscreteGaussian(_short(many * change**2 / (2 * rho)), sensitivity=change, times=many)
+    least = start.resized(_least(start))
+    if start.size < least.size:
+        start = least
+    if compose([least]).delta(epsilon=target) <= small:
+        raise InputError(
+            f"epsilon is {shown(target)}, which {least} keeps at delta {brief(small)}: that is next to no "
+            "noise; choose a smaller epsilon or delta, or Laplace noise at delta 0"
+        )
     (found,) = calibrate([start], epsilon=target, delta=small).events
     return found
+
+
+def _least(noise: Noise) -> Fraction:
+    """The parameter of the least noise that a search tries, rounded up."""
+    square = LEAST * noise.sensitivity**2
+    return square if noise.is_gaussian else rounded_up(math.sqrt(square / 2))
 
 
 def rho_for(*, epsilon: Exact | float, delta: Exact | float, tight: bool = True) -> Fraction:
@@ -71,6 +88,8 @@ def rho_for(*, epsilon: Exact | float, delta: Exact | float, tight: bool = True)
     (0.0132425, 0.0106278)
     """
     target, small = _target(epsilon), read_delta(delta, floats=True, zero=True)
+    if not SMALLEST_EPSILON <= target <= 1 / SMALLEST_EPSILON:
+        raise InputError(f"epsilon is {shown(target)}; it must lie between 1e-100 and 1e100")
     if not small:
         raise InputError(
             "at delta 0 zCDP promises nothing, whatever rho is; take a delta above 0, such as 1e-10, or "
@@ -83,19 +102,21 @@ def rho_for(*, epsilon: Exact | float, delta: Exact | float, tight: bool = True)
 
     # eps = rho + 2 sqrt(rho log(1/delta)) is the larger bound: its root keeps the promise, or nearly
     deep = -math.log(small)
-    low = Fraction((math.sqrt(deep + wide) - math.sqrt(deep)) ** 2)
+    low = Fraction((wide / (math.sqrt(deep + wide) + math.sqrt(deep))) ** 2)
     while not is_kept(low):
         low *= Fraction(1, 2)
-    high = max(2 * low, target)  # rho at most epsilon
+    high = 2 * low
+    while is_kept(high):
+        low, high = high, 2 * high
     while high > low * (1 + Fraction(1, 10**8)):
-        middle = Fraction(math.sqrt(float(low) * float(high)))
+        middle = Fraction(math.sqrt(low) * math.sqrt(high))
         low, high = (middle, high) if is_kept(middle) else (low, middle)
     place = Fraction(10) ** (math.floor(math.log10(low)) + 1 - DIGITS)
     return math.floor(low / place) * place
 
 
 def _target(epsilon: Exact | float) -> Fraction:
-    (target,) = read(epsilon, name="epsilon").values
+    target = fraction(epsilon, name="epsilon", floats=True)
     if target <= 0:
         raise InputError(f"epsilon is {shown(target)}; it must be above zero")
     return target

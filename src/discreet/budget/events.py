@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from discreet.budget.levels import Level, Query
 from discreet.budget.presets import load
@@ -13,6 +13,9 @@ from discreet.noise import Noise, grouped
 
 Releasable = Release | str | os.PathLike[str] | Iterable[Noise]
 """What a release is named by."""
+
+Releasables = Releasable | Sequence[Release | str | os.PathLike[str]]
+"""What one release, or several together, are named by."""
 
 
 def release_of(named: Releasable) -> Release:
@@ -45,6 +48,21 @@ def release_of(named: Releasable) -> Release:
         for place, event in enumerate(grouped(events), 1)
     ]
     return Release(name="events", neighbours="unbounded", levels=[Level(name="events", queries=queries)])
+
+
+def releases_of(named: Releasables) -> list[Release]:
+    """Return releases of whom one is named, or several in a list; a list of events alone is one.
+
+    >>> from discreet.noise import DiscreteGaussian
+    >>> [one.name for one in releases_of(["pl94-2020", release_of("dhc-2020")])]
+    ['pl94-2020-persons', 'dhc-2020-persons']
+    >>> len(releases_of([DiscreteGaussian(5), DiscreteGaussian(4)]))
+    1
+    """
+    listed: list[object] = list(named) if isinstance(named, list | tuple) else []
+    if any(isinstance(one, Release | str | os.PathLike) for one in listed):
+        return [release_of(one) for one in listed]  # type: ignore[arg-type]  # it says what is wrong
+    return [release_of(named)]  # type: ignore[arg-type]
 
 
 def _listed(named: Iterable[object]) -> list[Noise]:

@@ -127,13 +127,14 @@ def read_text_file(path: str | os.PathLike[str], kind: str = "TOML file") -> tup
         return _decoded(piped_bytes(f"{what} is needed", what=what, most=LARGEST_FILE), "standard input")
     file = Path(path)
     name = str(file) if str(file).isprintable() else ascii(str(file))
+    needed = f"the path of {'an' if kind[0] in 'aeiou' else 'a'} {kind} is needed"
     try:
         if file.is_dir():
-            raise InputError(f"{name} is a directory; the path of a {kind} is needed")
+            raise InputError(f"{name} is a directory; {needed}")
         if not file.exists():
             raise InputError(f"there is no file {name}")
         if not file.is_file():
-            raise InputError(f"{name} is not a regular file; the path of a {kind} is needed")
+            raise InputError(f"{name} is not a regular file; {needed}")
         with file.open("rb") as stream:
             content = stream.read(LARGEST_FILE + 1)
     except OSError as error:

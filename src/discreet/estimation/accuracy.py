@@ -13,6 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.budget import Release
+from discreet.budget.events import Releasable, release_of
 from discreet.budget.noise_table import levels_of, noise_lines, queries_of, times
 from discreet.errors import InputError
 from discreet.estimation.intervals import View
@@ -75,18 +76,18 @@ class Accuracy(Summarised):
         return found.sd
 
 
-def accuracy(release: Release, *, tree: Sequence[float] | Tree | None = None) -> Accuracy:
+def accuracy(release: Releasable, *, tree: Sequence[float] | Tree | None = None) -> Accuracy:
     """Return how accurate the estimates of every query at every level will be.
 
     `tree` says how many children a unit has on average, for each level below the top (no level is merged
     then), or it is a tree of units. Without it the numbers of the United States in 2020 are taken, for
     releases with its levels.
 
-    >>> from discreet.budget import load
-    >>> found = accuracy(load("pl94-2020"))
+    >>> found = accuracy("pl94-2020")
     >>> round(found.sd("Tract", "cenrace"), 2)
     2.57
     """
+    release = release_of(release)
     model = Model(release.attributes, queries_of(release))
     children: tuple[float, ...] | None = None
     if tree is None or isinstance(tree, Sequence):

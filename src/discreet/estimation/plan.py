@@ -45,6 +45,7 @@ from discreet.accounting.limits import (
 )
 from discreet.accounting.overall import account
 from discreet.budget import Level, Release, Spine, cases
+from discreet.budget.events import release_of
 from discreet.budget.goals import Goal, moderate
 from discreet.budget.level_names import find_level
 from discreet.budget.toml import hint
@@ -55,7 +56,7 @@ from discreet.estimation.model import Model, Told, told_by_level
 from discreet.estimation.solution import SMALL, Evidence, solve
 from discreet.estimation.tree import Floats, Tree, uniform_tree
 from discreet.faces import Summarised
-from discreet.numbers import Exact, Interval, brief, positive, share
+from discreet.numbers import Exact, Interval, brief, by_name, positive, share
 from discreet.options import Planning, asked_with
 
 PIECES = [scale * ten for ten in (10**7, 10**6, 10**5, 10**4, 10**3) for scale in (10, 5, 2)] + [1000]
@@ -125,12 +126,11 @@ def plan(asked: Planning) -> Plan:
     `weights` by LEVEL or LEVEL:QUERY go with an epsilon or limits: the weighted sum of variances, each
     relative to what it is now, becomes smallest. `certify=False` leaves the proofs in ball arithmetic out.
 
-    >>> from discreet.budget import load
-    >>> found = plan(load("pl94-2020-units"), keep=["Tract"])
+    >>> found = plan("pl94-2020-units", keep=["Tract"])
     >>> found.binding, [row[0] for row in found.dropped]
     ((('Tract', 'detailed'),), ['US', 'State', 'County', 'Block_Group', 'Block'])
     """
-    release, weights = asked.release, asked.weights
+    release, weights = release_of(asked.release), by_name(asked.weights, name="weights")
     small = share(asked.delta, name="delta")
     cap = None if asked.epsilon is None else positive(asked.epsilon, name="epsilon")
     if weights and (asked.keep or asked.goals):

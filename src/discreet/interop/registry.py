@@ -6,9 +6,8 @@ states nothing that was not computed or given, and its tier is the one whose fie
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -16,7 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
-from discreet.accounting.certificate import Certificate
+from discreet.accounting.certificate import Certificate, strict_json
 from discreet.accounting.comparisons.zcdp import ZCDP, TightZCDP
 from discreet.accounting.costs import PrivacyTable, privacy_table
 from discreet.budget.presets import read_text_file
@@ -43,6 +42,9 @@ DELTAS = ("1e-10", "1e-6")
 """Deltas at which an entry states epsilon, unless others are named; the first is that of the parameters."""
 
 DIGITS = 6
+
+DEEPEST = 100
+"""Brackets and indents in an entry that is read."""
 
 _SOURCES = "deployment.administrative.sources"
 _RHO = re.compile(r"\brho\b|ρ", re.IGNORECASE)
@@ -347,10 +349,7 @@ def read_entry(path: str | Path) -> dict[str, object]:
     """Return an entry as it stands in a YAML or JSON file."""
     text, where = read_text_file(path, "entry")
     if Path(path).suffix.lower() == ".json":
-        try:
-            data = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{where} is not JSON: {error}") from None
+        data: object = strict_json(text, where, parse_float=float)
     else:
         try:
             import yaml
@@ -360,9 +359,15 @@ def read_entry(path: str | Path) -> dict[str, object]:
                 "the entry as a .json file"
             ) from None
         try:
-            # an alias can make a small file huge, or endless, and no entry needs one
-            if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
-                raise InputError(f"{where} has an alias (*name), which no entry needs; write the value out")
+            _check_tokens(yaml, text, where)
+            for node in _mappings(yaml, yaml.compose(text, Loader=yaml.SafeLoader)):
+                keys = [str(key.value) for key, _ in node.value]
+                if twice := next((key for key in keys if keys.count(key) > 1), None):
+                    line = node.start_mark.line + 1
+                    raise InputError(
+                        f"{where} states {shown(twice)} twice in the mapping that begins at line {line}; "
+                        "leave one out"
+                    )
             data = yaml.safe_load(text)
         except InputError:
             raise
@@ -374,6 +379,29 @@ def read_entry(path: str | Path) -> dict[str, object]:
             "tier and deployment"
         )
     return data
+
+
+def _check_tokens(yaml: Any, text: str, where: str) -> None:
+    """Refuse what no entry needs: aliases, which can make a small file huge, and brackets without end."""
+    depth = 0
+    for token in yaml.scan(text):
+        if isinstance(token, yaml.AliasToken):
+            raise InputError(f"{where} has an alias (*name), which no entry needs; write the value out")
+        name = type(token).__name__
+        depth += name.endswith("StartToken") - name.endswith("EndToken")
+        if depth > DEEPEST:
+            raise InputError(f"{where} is nested more than {DEEPEST} times; an entry needs 4")
+
+
+def _mappings(yaml: Any, node: Any) -> Iterator[Any]:
+    """All mappings of a document."""
+    if isinstance(node, yaml.MappingNode):
+        yield node
+        for _, inner in node.value:
+            yield from _mappings(yaml, inner)
+    elif isinstance(node, yaml.SequenceNode):
+        for inner in node.value:
+            yield from _mappings(yaml, inner)
 
 
 def review_entry(

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from discreet.accounting.values import Number, read
 from discreet.budget import Attributes, Level, Release
+from discreet.budget.events import Releasable, release_of
 from discreet.budget.variables import COUNT
 from discreet.errors import InputError
 from discreet.faces import Summarised
@@ -239,7 +240,9 @@ def categories(
     )
 
 
-def release_categories(release: Release, *, query: str | None = None, asked: str | None = None) -> Categories:
+def release_categories(
+    release: Releasable, *, query: str | None = None, asked: str | None = None
+) -> Categories:
     """Return how well a release's most detailed query tells the cell, level by level from the lowest.
 
     The first guess has the counts of the lowest level alone; each next one those of one level more, for an
@@ -252,6 +255,7 @@ def release_categories(release: Release, *, query: str | None = None, asked: str
     >>> found.cells, [round(100 * one.right, 3) for one in found.guesses[:2]]
     (2016, [0.14, 0.321])
     """
+    release = release_of(release)
     if release.attributes is None:
         raise InputError(f"release {release.name!r} states no attributes, so its cells are not known")
     attributes = release.attributes.with_variables((COUNT,))

@@ -38,11 +38,11 @@ from discreet.accounting.tradeoff import envelope
 from discreet.accounting.values import Number, held, read_probabilities
 from discreet.accounting.workings import F_ROUNDING
 from discreet.budget.claims import AnswerKind
+from discreet.budget.events import releases_of
 from discreet.budget.neighbours import CaseLabel
-from discreet.budget.release import Release
 from discreet.errors import InputError
 from discreet.faces import Displayed
-from discreet.numbers import Exact, is_column
+from discreet.numbers import Exact, is_column, read_delta
 from discreet.numbers import prior as read_prior
 from discreet.options import Risking, asked_with
 from discreet.risk.compared import DataSetPairs, Held, Keeps
@@ -152,19 +152,16 @@ def risk(asked: Risking) -> WholeRisk:
     for the epsilon of each attribute. With `pairs="main"` only the main paths are looked at: no bound.
     `certify` proves how often the best guess is right at the first prior.
 
-    >>> from discreet.budget import load
-    >>> found = risk(load("dhc-2022-08-25"), prior="1/100", false_positive_rates=["1e-4"], guess=["1/2016"])
+    >>> found = risk("dhc-2022-08-25", prior="1/100", false_positive_rates=["1e-4"], guess=["1/2016"])
     >>> row, = found.detections
     >>> round(row.true_positive_rate, 4), round(row.predictive[0][1], 4), round(found.guesses[0].after, 4)
     (0.1545, 0.9398, 0.2773)
     """
-    listed = [asked.releases] if isinstance(asked.releases, Release) else list(asked.releases)
-    if not listed:
-        raise InputError("no release is given; the risk is that of one release or more")
+    listed = releases_of(asked.releases)
     priors, pairs = _priors(asked.prior), asked.pairs
     alphas = [_open_rate(one, "a false-positive rate") for one in asked.false_positive_rates]
     chances = [_open_rate(one, "a chance to guess") for one in asked.guess]
-    (small,) = read_probabilities(asked.delta, name="delta").values
+    small = read_delta(asked.delta, floats=True)
     if pairs not in ("all", "main"):
         raise InputError(f"pairs is {pairs!r}; it must be 'all' or 'main'")
     compared = DataSetPairs(

@@ -36,12 +36,13 @@ from discreet.accounting.limits import (
 from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
-from discreet.accounting.values import Number, read_probabilities
+from discreet.accounting.values import Number
+from discreet.budget.events import Releasable, release_of
 from discreet.budget.neighbours import CaseLabel, Neighbours
 from discreet.budget.release import Release
 from discreet.errors import InputError, PrecisionError
 from discreet.faces import Displayed
-from discreet.numbers import Exact
+from discreet.numbers import Exact, by_name, read_delta
 from discreet.risk.beliefs import loss_tails
 
 _TOLERANCE = 1e-7
@@ -81,7 +82,7 @@ class RiskCalibration(Displayed):
 
 
 def calibrate_risk(
-    release: Release,
+    release: Releasable,
     *,
     risk: Sequence[str | RiskLimit],
     delta: Number = "1e-10",
@@ -104,8 +105,9 @@ def calibrate_risk(
     >>> [(level.name, float(level.factor)) for level in found.alone][:2]
     [('US', 0.568429), ('State', 7.78747)]
     """
-    limits = read_limits(risk)
-    (small,) = read_probabilities(delta, name="delta").values
+    release, limits = release_of(release), read_limits(risk)
+    weights = by_name(weights, name="weights")
+    small = read_delta(delta, floats=True)
     relation = neighbours or release.neighbours
     if by not in ("overall", "level"):
         raise InputError(f"by is {by!r}; it must be overall or level")

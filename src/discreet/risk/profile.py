@@ -14,6 +14,7 @@ The mean of the posterior and its quantiles come from the loss too (`discreet.ri
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -28,6 +29,7 @@ from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.accounting.values import Number, Numbers
 from discreet.budget.claims import EXACTLY, AnswerKind, Claim
+from discreet.budget.events import release_of
 from discreet.budget.neighbours import CaseLabel, Cases, Neighbours
 from discreet.budget.release import Release
 from discreet.errors import InputError
@@ -153,7 +155,7 @@ class RiskProfile(Displayed):
 
 
 def risk_profile(
-    release: Release | Mapping[str, Number] | Sequence[Number],
+    release: Release | str | os.PathLike[str] | Mapping[str, Number] | Sequence[Number],
     *,
     prior: Numbers = "1/2",
     neighbours: Neighbours | None = None,
@@ -166,10 +168,11 @@ def risk_profile(
 ) -> RiskProfile:
     """Return the best any adversary can do: one count, each level, and everything published, by prior.
 
-    `release` is a release, taken with its true variances, or rhos (a list, or a mapping by level), each of
-    one count when a record is added or removed, with noise of variance 1/(2 rho). With bounded neighbours the
-    target is replaced by another record, and all pairs of paths are compared; `pairs="main"` looks at the
-    main pair alone: quick, but no bound. `people` is the number of people whose records change together.
+    `release` is a release or its name, taken with its true variances, or rhos (a list, or a mapping by
+    level), each of one count when a record is added or removed, with noise of variance 1/(2 rho). With
+    bounded neighbours the target is replaced by another record, and all pairs of paths are compared;
+    `pairs="main"` looks at the main pair alone: quick, but no bound. `people` is the number of people
+    whose records change together.
     `certify` adds a proof of the overall accuracy. `whole` is the account of the release, where it is at
     hand; it says who the neighbours are.
 
@@ -190,6 +193,8 @@ def risk_profile(
         raise InputError("no prior is given; at least one is needed")
     if pairs not in ("all", "main"):
         raise InputError(f"pairs is {pairs!r}; it must be 'all' or 'main'")
+    if isinstance(release, str | os.PathLike):
+        release = release_of(release)
     if not isinstance(release, Release):
         return _profile_of_rhos(release, priors)
     if whole is None:

@@ -36,6 +36,7 @@ import numpy as np
 from discreet.accounting.comparisons.zcdp import zcdp_rho
 from discreet.accounting.overall import account
 from discreet.budget import Release
+from discreet.budget.events import Releasable, release_of
 from discreet.budget.noise_table import noises
 from discreet.errors import InputError
 from discreet.estimation.tables import detailed_cells, impossible_cells
@@ -73,7 +74,7 @@ MOST_NUMBERS = 50_000_000
 
 
 def audit_release(
-    release: Release,
+    release: Releasable,
     counts: TableSource,
     *,
     neighbour: TableSource = None,
@@ -110,6 +111,7 @@ def audit_release(
     >>> audit_release(release, table, runs=200, written=2, post="none").alarms
     ()
     """
+    release = release_of(release)
     _check(runs, written, post, seed, false_alarm)
     for source in (counts,) if neighbour is None else (counts, neighbour):
         admit(source, Request(rehearsal=True, entered=False))

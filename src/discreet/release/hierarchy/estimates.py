@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from discreet.budget import Attributes
+from discreet.budget.events import release_of
 from discreet.budget.presets import load_attributes
 from discreet.errors import InputError
 from discreet.estimation.estimates import (
@@ -240,7 +241,8 @@ def read_joined(
 ) -> tuple[list[Published], JointEstimates, JointEstimates | None]:
     """Return the measurements, those of the earlier release last, and the estimates from each release."""
     lean = asked.streamed if cluster is None else True
-    known = (asked.release, asked.units, asked.invariants, asked.within, asked.streamed)
+    release = None if asked.release is None else release_of(asked.release)
+    known = (release, asked.units, asked.invariants, asked.within, asked.streamed)
     paths_only = all(isinstance(one, str | os.PathLike) for one in sources)
     products = by_product(sources) if paths_only else [[one] for one in sources]
     forms = _forms(asked, len(products))
@@ -251,7 +253,7 @@ def read_joined(
     if asked.since is not None:
         paths.append(asked.since)
         earlier_units = asked.units if any(one.assumed for one in given) else None
-        before = (asked.release, earlier_units, None, asked.within, asked.streamed)
+        before = (release, earlier_units, None, asked.within, asked.streamed)
         given.append(read_any([asked.since], *before, forms[0]))
         earlier = JointEstimates.of(given[-1:], lean, cluster, first=len(given))
     _check_distinct(paths, given)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.budget import Neighbours, Release
+from discreet.budget.events import release_of
 from discreet.budget.noise_table import noises
 from discreet.budget.variables import IN_UNITS_OF, as_decimal
 from discreet.errors import InputError
@@ -107,7 +108,7 @@ def measure(asked: Measuring) -> Measured:
     its outcome. So it costs what `account(release, people=at_most)` says. Output and ledger entry appear
     together, or neither does.
     """
-    release, post = asked.release, asked.post
+    release, post = release_of(asked.release), asked.post
     _check_question(asked)
     origin = asked.records if asked.counts is None else asked.counts
     is_text = asked.format is None and isinstance(origin, str | os.PathLike) and table_format(origin) == "csv"
@@ -123,10 +124,10 @@ def measure(asked: Measuring) -> Measured:
     named = rules.ledger
     signer = None if named is None else read_key(asked.key)
     shared, before = (None, None) if named is None else open_ledger(named, asked.out, key=signer, rules=rules)
-    found = _exact_counts(asked)
+    found = _exact_counts(asked, release)
     layout = found.layout
     most, known = _records_of_one(asked, found, named, before)
-    entry = _entry(asked, found, most, pairs)
+    entry = _entry(asked, release, found, most, pairs)
     if before is not None:
         before.allow(entry, where=str(named), again=asked.spend_again)
     rules.allow(entry, before)
@@ -182,13 +183,11 @@ def _check_question(asked: Measuring) -> None:
         whole(asked.at_most, name="at_most")
 
 
-def _exact_counts(asked: Measuring) -> CountTable:
+def _exact_counts(asked: Measuring, release: Release) -> CountTable:
     """Read the counts, or count the records."""
     if asked.counts is None:
-        return count_records(asked.release, asked)
-    return read_counts(
-        asked.release, asked.counts, units=asked.units, cells=asked.cells, additive=asked.additive
-    )
+        return count_records(release, asked)
+    return read_counts(release, asked.counts, units=asked.units, cells=asked.cells, additive=asked.additive)
 
 
 def _records_of_one(
@@ -205,14 +204,16 @@ def _records_of_one(
     return most, known
 
 
-def _entry(asked: Measuring, found: CountTable, most: int, pairs: tuple[tuple[str, str], ...]) -> Entry:
+def _entry(
+    asked: Measuring, release: Release, found: CountTable, most: int, pairs: tuple[tuple[str, str], ...]
+) -> Entry:
     """Return the entry of the run, before it has a name and files."""
     return Entry(
         id="",
         time=now(),
         version=version("discreet"),
         command="measure",
-        release=asked.release.for_people(most),
+        release=release.for_people(most),
         at_most=most,
         rehearsal=asked.rehearsal,
         inputs=found.inputs,

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from discreet.accounting.values import Number
 from discreet.budget import Release, load_file
+from discreet.budget.events import release_of
 from discreet.budget.noise_table import noises
 from discreet.budget.variables import COUNT
 from discreet.errors import InputError
@@ -131,8 +132,9 @@ def records_risk(asked: RiskingRecords) -> RecordsRisk:
 def _named(asked: RiskingRecords) -> tuple[Release, TableSource]:
     """Return the release and the table of areas: those that are named, or those of the numbers drawn."""
     folder = None if asked.noisy is None or not Path(asked.noisy).is_dir() else Path(asked.noisy)
-    release = asked.release
-    if release is None:
+    if asked.release is not None:
+        release = release_of(asked.release)
+    else:
         written = find_output(folder, "release", ["toml"])
         if written is None:
             raise InputError("the release is not known: name it, or the output of `measure` that has it")

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from discreet.budget import TableInput
+from discreet.budget import Release, TableInput
+from discreet.budget.events import release_of
 from discreet.estimation.tree import Tree
 from discreet.faces import Summarised
 from discreet.options import Checking, asked_with
@@ -79,12 +80,12 @@ def check_records(asked: Checking) -> RecordCheck:
     file are part of the result: those that are no values, and the codes in a suggestion.
     """
     admit(asked.records, Request(exact_counts=asked.show, entered=False))
-    release, records = asked.release, kept_source(asked.records)
+    release, records = release_of(asked.release), kept_source(asked.records)
     if isinstance(records, str | os.PathLike) and not is_there(records):
         open_table(records)  # says what is there instead
     how = input_of(release, asked.input)
     likely = in_likely_encoding(how, records)
-    found = _examined(asked, records, likely)
+    found = _examined(asked, release, records, likely)
     columns, suggestion = found.columns, None
     if likely != how:  # the rest of it was read all the same, to find all problems at once
         text = dialect_of(how).not_utf8.replace("windows-1252", likely.encoding)
@@ -93,7 +94,7 @@ def check_records(asked: Checking) -> RecordCheck:
         found.problems.of(columns.table.problems.where, first_line=1).at(text)
     if asked.suggest:
         suggestion = suggest_input(release, records, found.tree, how, show=asked.show)
-        suggestion = suggestion.tried(_examined(asked, records, suggestion.table).problems.found)
+        suggestion = suggestion.tried(_examined(asked, release, records, suggestion.table).problems.found)
     incomplete = int(np.count_nonzero(columns.left_out))
     shown = records if isinstance(records, str | os.PathLike) else columns.table.path
     return RecordCheck(
@@ -104,18 +105,18 @@ def check_records(asked: Checking) -> RecordCheck:
         usable=not found.problems,
         incomplete=incomplete,
         excess=columns.table.rows - int(np.count_nonzero(found.counted)) - incomplete,
-        columns=_checked_columns(found, dict(_values(asked)), show=asked.show),
+        columns=_checked_columns(found, dict(_values(release)), show=asked.show),
         problems=found.problems.found,
         suggestion=suggestion,
     )
 
 
-def _examined(asked: Checking, records: TableSource, how: TableInput) -> Examined:
-    return examine_records(asked.release, replace(asked, records=records, input=how))
+def _examined(asked: Checking, release: Release, records: TableSource, how: TableInput) -> Examined:
+    return examine_records(release, replace(asked, records=records, input=how))
 
 
-def _values(asked: Checking) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    attributes = asked.release.attributes
+def _values(release: Release) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    attributes = release.attributes
     return () if attributes is None else attributes.values
 
 

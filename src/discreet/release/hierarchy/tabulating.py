@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from discreet.budget.events import release_of
 from discreet.faces import Summarised
 from discreet.options import Tabulating, asked_with
 from discreet.release import contents
@@ -55,7 +56,7 @@ def tabulate(asked: Tabulating) -> Tabulated:
     `discreet-ledger.json` beside the records, with its `key` if it is signed. Nothing is spent. What policies
     forbid is refused.
     """
-    release, records, most = asked.release, asked.records, asked.at_most or 1
+    release, records, most = release_of(asked.release), asked.records, asked.at_most or 1
     free(asked.out)
     # nothing is spent; a ledger is needed if it must remember how many records of a person the counts hold
     rules = admit(records, Request(exact_counts=True, entered=most > 1), ledger=asked.ledger)

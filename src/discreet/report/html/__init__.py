@@ -28,6 +28,7 @@ from discreet.answers.answer import Sentence, Words, marked
 from discreet.answers.facts import ALPHAS, Facts, Misses
 from discreet.answers.report import report_answer, report_sections, report_subject
 from discreet.budget import Neighbours, Release
+from discreet.budget.events import Releasable, release_of
 from discreet.budget.toml import line as one_line
 from discreet.errors import InputError, PrecisionError
 from discreet.numbers import Exact
@@ -60,9 +61,9 @@ _COLOURS = {
 
 
 def page(
-    release: Release,
+    release: Releasable,
     *,
-    before: Release | None = None,
+    before: Releasable | None = None,
     title: str = "",
     progress: Stage | None = None,
     **asked: Any,
@@ -71,8 +72,7 @@ def page(
 
     `asked` goes to `gather`. The same inputs give the same text.
 
-    >>> from discreet.budget import load
-    >>> text = page(load("dhc-2022-08-25"), certify=False, savings=False)
+    >>> text = page("dhc-2022-08-25", certify=False, savings=False)
     >>> "20.3247" in text, "http://" in text
     (True, False)
     """
@@ -92,7 +92,7 @@ def checked_title(title: str) -> str:
 
 
 def gather(
-    release: Release,
+    release: Releasable,
     *,
     delta: Exact | Sequence[Exact] = ("1e-10",),
     prior: Exact = "1/2",
@@ -115,6 +115,7 @@ def gather(
     >>> round(facts.headline.epsilon, 4), round(facts.guess.accuracy, 4)
     (20.3247, 0.9116)
     """
+    release = release_of(release)
     many = [delta] if isinstance(delta, str | int | Fraction | Decimal) else list(delta)
     if not many:
         raise InputError("no delta is given; at least one is needed, such as 1e-10")
