@@ -1,8 +1,8 @@
-"""Makes src/discreet/cli/schemas from what commands answer: `.venv/bin/python docs/make_schemas.py`.
+"""Makes src/discreet/cli/schemas from what commands answer: `make schemas`.
 
-The examples at the end of all helps are run with --json, and the commands of SAMPLES. A schema has every key
-that any of them printed, requires those that all printed, and allows no other. The tests validate what they
-and the pages of the documentation print; where that fails, a sample is missing here.
+The examples at the end of all helps are run with --json, and the commands of SAMPLES; to these come the
+answers that the tests and the pages of the documentation print, collected in the file given as argument. A
+schema has every key that any of them printed, requires those that all printed, and allows no other.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import io
 import json
 import os
 import shlex
+import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from unittest import mock
 
@@ -394,19 +395,26 @@ def command_of(words: str, names: Sequence[str]) -> str:
     return max((name for name in names if f"{words} ".startswith(f"{name} ")), key=len, default="")
 
 
-def schemas() -> dict[str, Schema]:
-    """Return the schema of every command, and of errors."""
-    every = {one.words: one.help for one in completed_commands() if one.words}
-    groups = {name.rpartition(" ")[0] for name in every}
-    helps = {name: help for name, help in every.items() if name not in groups}
-    helps["error"] = "What is wrong, in place of an answer, and the exit status."
-    found: dict[str, list[object]] = {name: [FIXED[name]] if name in FIXED else [] for name in helps}
-    journeys = [example_of(name) for name in helps if name not in FIXED]
+def all_answers(collected: Iterable[tuple[str, object]] = ()) -> dict[str, list[object]]:
+    """Return what each command printed, and errors: the examples, the samples, and what was collected."""
+    names = list(helps())
+    found: dict[str, list[object]] = {name: [FIXED[name]] if name in FIXED else [] for name in names}
+    journeys = [example_of(name) for name in names if name not in FIXED]
     journeys += [[f"discreet {one}" for one in sample] for sample in SAMPLES]
     for journey in journeys:
         for words, answer in answers(journey):
-            found[command_of(words, list(helps))].append(answer)
-    return {name: _schema(name, help, found[name]) for name, help in helps.items()}
+            found[command_of(words, names)].append(answer)
+    for name, answer in collected:
+        found[name].append(answer)
+    return found
+
+
+def helps() -> dict[str, str]:
+    """Return what the help says of each command, and of errors."""
+    every = {one.words: one.help for one in completed_commands() if one.words}
+    groups = {name.rpartition(" ")[0] for name in every}
+    said = {name: help for name, help in every.items() if name not in groups}
+    return said | {"error": "What is wrong, in place of an answer, and the exit status."}
 
 
 def _schema(name: str, help: str, values: Sequence[object]) -> Schema:
@@ -425,5 +433,8 @@ def text_of(schema: Mapping[str, object]) -> str:
 
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
-    for name, schema in schemas().items():
-        (FOLDER / f"{name}.json").write_text(text_of(schema), encoding="utf-8")
+    printed = [json.loads(line) for name in sys.argv[1:] for line in Path(name).open(encoding="utf-8")]
+    found, said = all_answers(printed), helps()
+    for name, values in found.items():
+        text = text_of(_schema(name, said[name], values))
+        (FOLDER / f"{name}.json").write_text(text, encoding="utf-8")

@@ -72,7 +72,8 @@ KNOWN_LIMITS = {
 }
 
 
-# Whatever a command prints as JSON in this process must be as its schema says.
+# Whatever a command prints as JSON in this process must be as its schema says. `make schemas` collects it instead.
+COLLECTED = os.environ.get("DISCREET_COLLECT_ANSWERS")
 _tell = console.Screen.tell
 
 
@@ -85,8 +86,11 @@ def _tell_as_stated(screen: console.Screen, answer: Answer, *, timed: bool = Fal
         name = max((one for one in schema_names() if f"{words} ".startswith(f"{one} ")), key=len, default="")
         found = json.loads(json_of(answer, **({"seconds": 0.1} if timed else {})))
         wrong = list(problems(found, schema_of(name))) if name else ["there is no schema"]
-        if wrong:
-            hint = "run `make schemas`, and add a sample to docs/make_schemas.py"
+        if COLLECTED and name:
+            with Path(COLLECTED).open("a", encoding="utf-8") as stream:
+                stream.write(json.dumps([name, found]) + "\n")
+        elif wrong:
+            hint = "if that is right, run `make schemas`"
             raise AssertionError(f"discreet {words}: {'; '.join(wrong[:5])}; {hint}")
     _tell(screen, answer, timed=timed)
 

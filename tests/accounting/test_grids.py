@@ -30,7 +30,7 @@ LAWS = [
 def test_tails_lie_between_the_bounds_of_a_grid(events: list[Noise], size: int) -> None:
     loss = compose(events)
     deviation = math.sqrt(loss.variance)
-    atoms = [float(loss.loss.offset + k * loss.loss.step) for k in range(-2, 3)]
+    atoms = [float(loss.workings.loss.offset + k * loss.workings.loss.step) for k in range(-2, 3)]
     points = np.unique([*(loss.mean + deviation * np.linspace(-3, 3, 31)), *atoms, 0.0])
     grid = GridTails.of(Loss(events), size)
     for null in (False, True):
@@ -89,7 +89,7 @@ def test_quantiles_of_a_level_of_two_releases_are_bounds() -> None:
     events = [row.event for r in releases for row in r.run_table(("US",))] * 2
     loss = compose(events)
     deviation = math.sqrt(loss.variance)
-    assert float(loss.loss.step) < 1e-15
+    assert float(loss.workings.loss.step) < 1e-15
     marks, h = loss_quantiles(loss), 1e-5 * deviation
 
     def tails(points: np.ndarray) -> np.ndarray:

@@ -32,7 +32,6 @@ def test_no_target(refused):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--delta", "0"], "delta is 0; it must lie strictly between 0 and 1"),
         (["--delta", "1"], "delta is 1; it must lie strictly between 0 and 1"),
         (["--delta", "-1e-5"], "must lie strictly between 0 and 1"),
         (["--delta", "1e-301"], "the smallest supported is 1e-300"),

@@ -38,11 +38,11 @@ def test_a_missing_package_is_named_with_what_installs_it(monkeypatch: pytest.Mo
         monkeypatch.setitem(sys.modules, name, None)
     loss = compose([DiscreteGaussian(5)])
     for call, named in (
-        (lambda: dp_accounting.from_dp_event(None), r"discreet\[dp-accounting\]"),
-        (lambda: dp_accounting.to_pld(loss), r"discreet\[dp-accounting\]"),
-        (lambda: opendp.measurement_promise(None), r"discreet\[opendp\]"),
-        (lambda: opendp.to_privacy_loss(loss), r"discreet\[opendp\]"),
-        (lambda: riskcal.to_plrvs(loss), r"discreet\[riskcal\]"),
+        (lambda: dp_accounting.from_dp_event(None), r"\.\[dp-accounting\]"),
+        (lambda: dp_accounting.to_pld(loss), r"\.\[dp-accounting\]"),
+        (lambda: opendp.measurement_promise(None), r"\.\[opendp\]"),
+        (lambda: opendp.to_privacy_loss(loss), r"\.\[opendp\]"),
+        (lambda: riskcal.to_plrvs(loss), r"\.\[riskcal\]"),
         (lambda: tumult.budget_promise(None), "pip install tmlt.analytics"),
     ):
         with pytest.raises(DiscreetError, match=named):
