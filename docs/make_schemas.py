@@ -307,6 +307,9 @@ MAPS: dict[str, set[str]] = {
 }
 """Objects whose keys are names in the data, by command and place."""
 
+SHAPES = {"registry": ("yaml", "findings", "template")}
+"""Commands that answer different questions, each with a key that only its answers have."""
+
 NAMES = {
     type(None): "null",
     bool: "boolean",
@@ -423,7 +426,11 @@ def _schema(name: str, help: str, values: Sequence[object]) -> Schema:
         "title": "An error of discreet" if name == "error" else f"discreet {name}",
         "description": help,
     }
-    return head | infer(values, "", frozenset(MAPS.get(name, ())))
+    maps = frozenset(MAPS.get(name, ()))
+    if name not in SHAPES:
+        return head | infer(values, "", maps)
+    kinds = [[value for value in values if isinstance(value, dict) and key in value] for key in SHAPES[name]]
+    return head | {"type": "object", "anyOf": [infer(kind, "", maps) for kind in kinds]}
 
 
 def text_of(schema: Mapping[str, object]) -> str:
@@ -433,7 +440,8 @@ def text_of(schema: Mapping[str, object]) -> str:
 
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
-    printed = [json.loads(line) for name in sys.argv[1:] for line in Path(name).open(encoding="utf-8")]
+    lines = [line for name in sys.argv[1:] for line in Path(name).read_text(encoding="utf-8").splitlines()]
+    printed = [json.loads(line) for line in lines]
     found, said = all_answers(printed), helps()
     for name, values in found.items():
         text = text_of(_schema(name, said[name], values))

@@ -72,7 +72,7 @@ KNOWN_LIMITS = {
 }
 
 
-# Whatever a command prints as JSON in this process must be as its schema says. `make schemas` collects it instead.
+# What a command prints as JSON here must be as its schema says; `make schemas` collects it instead.
 COLLECTED = os.environ.get("DISCREET_COLLECT_ANSWERS")
 _tell = console.Screen.tell
 

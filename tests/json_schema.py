@@ -22,6 +22,7 @@ KNOWN = {
     "items",
     "enum",
     "pattern",
+    "anyOf",
 }
 TYPES = {
     "null": lambda value: value is None,
@@ -56,6 +57,9 @@ def problems(value: Any, schema: Any, *, place: str = "$", root: Any = None) -> 
     if not any(TYPES[name](value) for name in allowed):
         yield f"{place}: {value!r} is not {' or '.join(allowed)}"
         return
+    if "anyOf" in schema:
+        tried = [list(problems(value, one, place=place, root=root)) for one in schema["anyOf"]]
+        yield from min(tried, key=len)
     if "enum" in schema and value not in schema["enum"]:
         yield f"{place}: {value!r} is not one of {schema['enum']}"
     if "pattern" in schema and isinstance(value, str) and not re.search(schema["pattern"], value):

@@ -62,7 +62,7 @@ HOMES = {
 
 STATUSES = {
     "0": "done; also if the reader of a pipe, such as head, closed it",
-    "1": "a bug in the program, with its traceback; verify, registry, risk audit: it does not hold",
+    "1": "a bug, with its traceback; of verify, registry, risk audit: it does not hold",
     "2": "the input cannot be used, and nothing was written; or a check found a problem",
     "130, 143, 129": "stopped by Ctrl-C, SIGTERM, SIGHUP",
 }
