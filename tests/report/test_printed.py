@@ -213,7 +213,7 @@ def test_what_cannot_be_printed_is_refused(
     assert out.read_text() == "mine"
     monkeypatch.setitem(sys.modules, "xlsxwriter", None)
     monkeypatch.setattr("discreet.report.printed.find_spec", lambda name: None)
-    with pytest.raises(DiscreetError, match=r"discreet\[spreadsheet\]"):
+    with pytest.raises(DiscreetError, match=r"\.\[spreadsheet\]"):
         print_tables(folder / "real", tmp_path / "t.xlsx", prints=["age"])
     assert [one.name for one in tmp_path.iterdir()] == ["t.csv"]
 

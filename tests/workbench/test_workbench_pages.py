@@ -320,7 +320,7 @@ def test_legends_and_names_leave_room_for_what_is_drawn(visit: Callable[..., Any
         "() => [...document.querySelectorAll('.wb-chart svg text')].some(e => e.textContent === 'A')"
     )
     page.wait_for_function(
-        "() => [...document.querySelectorAll('.wb-chart')].filter(e => e.offsetWidth).length === 4"
+        "() => [...document.querySelectorAll('.wb-chart')].filter(e => e.offsetWidth).length === 5"
     )
     found = page.evaluate(
         """() => [...document.querySelectorAll('.wb-chart')].filter(e => e.offsetWidth).map(e => {
@@ -335,7 +335,7 @@ def test_legends_and_names_leave_room_for_what_is_drawn(visit: Callable[..., Any
               document.documentElement.scrollWidth];
         })"""
     )
-    assert len(found) == 4
+    assert len(found) == 5
     assert all(bottom <= top + 4 for bottom, top, _ in found), found
     assert found[0][2] <= width
 

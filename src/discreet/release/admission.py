@@ -37,7 +37,7 @@ def admit(source: object, request: Request, *, ledger: FilePath | None = None) -
     the input. None is ever made unasked.
 
     >>> admit("no-such-folder/counts.csv", Request())
-    Rules(policies=(), binding=(), ledger=None)
+    <Rules: no policy>
     """
     found = find_policies(folders_of(source))
     spared = _spared(found, request)

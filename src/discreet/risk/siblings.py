@@ -153,7 +153,7 @@ class SumNoise:
     >>> mixed.count, round(mixed.variance, 1), mixed.is_single
     (3, 10.3, False)
     >>> mixed.log_pmf(np.array([0.0])).round(4).tolist()   # no counts, no noise: `SumNoise.of({})`
-    [-2.082]
+    [-2.084]
     """
 
     count: int
