@@ -146,7 +146,12 @@ def installed(package: str) -> bool:
 
 
 # pages that take seconds, and whose numbers other tests have too
-LONG = ("docs/errata.md", "docs/howto/design-a-tabulation.md", "docs/tutorial-safetab.md")
+LONG = (
+    "docs/errata.md",
+    "docs/howto/design-a-tabulation.md",
+    "docs/howto/risk-of-everyone.md",
+    "docs/tutorial-safetab.md",
+)
 
 
 def marked(page: Path) -> Any:

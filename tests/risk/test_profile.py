@@ -242,7 +242,9 @@ levels = [
 
 
 @pytest.mark.parametrize("neighbours", ["bounded", "unbounded"])
-@pytest.mark.parametrize("variances", [(3, 4, 6), ('"1/2"', '"1/2"', '"1/3"'), (40, 7, 9)])
+@pytest.mark.parametrize(
+    "variances", [(3, 4, 6), ('"1/2"', '"1/2"', '"1/3"'), pytest.param((40, 7, 9), marks=pytest.mark.slow)]
+)
 def test_quantiles_of_a_release_are_the_largest_of_all_cases(neighbours: str, variances: tuple) -> None:
     texts = dict(zip("abc", variances, strict=True))
     whole = account(Release.from_toml(THREE.format(neighbours=neighbours, **texts)))
@@ -448,7 +450,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("name", ODD)
-@pytest.mark.parametrize("prior", ["1/5", "1/100"])
+@pytest.mark.parametrize("prior", [pytest.param("1/5", marks=pytest.mark.slow), "1/100"])
 def test_one_answer_on_every_surface(
     name: str, prior: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

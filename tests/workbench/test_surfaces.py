@@ -67,15 +67,25 @@ ODD = {
     "modelled in part": 'kind = "model"\nreason = "one query is left out"\n'
     + written("bounded", counts("7"), counts("31.25")),
 }
-QUICK = ("dhc-2022-08-25", "ddhca-2020")
-SLOW = ("next to no noise", "merged and not", *(name for name in preset_names() if name not in QUICK))
-CASES = [pytest.param(name, False, id=name) for name in (*ODD, *QUICK) if name not in SLOW]
-CASES += [pytest.param(name, False, id=name, marks=pytest.mark.slow) for name in SLOW]
-LONG = ("next to no noise", "merged and not", "mixed and merged")
-CASES += [
-    pytest.param(name, True, id=f"{name}, otherwise", marks=[pytest.mark.slow] * (name in LONG))
-    for name in ODD
-]
+QUICK = (
+    "one merged path",
+    "mixed",
+    "Laplace alone",
+    "groups",
+    "sensitivity",
+    "modelled in part",
+    "dhc-2022-08-25",
+)
+QUICK_OTHERWISE = ("three decimals", "households", "tiny noise")
+
+
+def case(name: str, otherwise: bool, quick: tuple[str, ...]) -> Any:
+    marks = [pytest.mark.slow] * (name not in quick)
+    return pytest.param(name, otherwise, id=f"{name}, otherwise" if otherwise else name, marks=marks)
+
+
+CASES = [case(name, False, QUICK) for name in (*ODD, *preset_names())]
+CASES += [case(name, True, QUICK_OTHERWISE) for name in ODD]
 
 
 def release_of(name: str) -> Release:

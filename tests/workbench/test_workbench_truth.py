@@ -201,7 +201,10 @@ def read(html: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
 
 
-@pytest.mark.parametrize("name", STATES)
+LONG = pytest.param("other neighbours", marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("name", ["preset", "bound", LONG, "changed file"])
 def test_the_commands_of_the_budget_page(
     visit: Callable[..., Any], shell: Callable[[str], str], tmp_path: Path, name: str
 ) -> None:
@@ -222,7 +225,7 @@ def test_the_commands_of_the_budget_page(
         assert "".join(figure) in told
 
 
-@pytest.mark.parametrize("name", ["other neighbours", "changed file"])
+@pytest.mark.parametrize("name", [LONG, "changed file"])
 def test_the_commands_of_the_accuracy_page(
     visit: Callable[..., Any], shell: Callable[[str], str], tmp_path: Path, name: str
 ) -> None:

@@ -101,7 +101,7 @@ def calibrate_risk(
     >>> found = calibrate_risk(load("dhc-2022-08-25"), risk=["right=60%,prior=1/2"])
     >>> float(found.factor), round(found.kept[0].risk, 5), round(found.epsilon, 4)
     (28.4336, 0.6, 3.1436)
-    >>> found = calibrate_risk(load("dhc-2022-08-25"), risk=["right=60%,prior=1/2"], by="level")
+    >>> found = calibrate_risk(load("dhc-2022-08-25"), risk=["right=60%,prior=1/2"], by="level")  # slow
     >>> [(level.name, float(level.factor)) for level in found.alone][:2]
     [('US', 0.568429), ('State', 7.78747)]
     """
