@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -19,6 +19,8 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "discreet"
 MODULES = sorted(SOURCE.rglob("*.py"))
 LONGEST = 900
+
+pytestmark = pytest.mark.xdist_group("architecture")  # so that one process alone parses all modules
 
 # errors <- numbers, files, memory, faces <- noise <- budget <- options <- accounting <- estimation <- release
 # accounting <- risk <- release; release, risk <- interop <- answers <- render <- report <- studies
@@ -172,6 +174,10 @@ def name_of(path: Path) -> str:
     return path.relative_to(SOURCE).as_posix()
 
 
+def room_of(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
 def test_imports_are_found_wherever_they_hide() -> None:
     text = """
 import discreet.noise
@@ -190,12 +196,25 @@ class A:
     }
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def every_module(check: Callable[[Path], None]) -> Callable[[str], None]:
+    """Make a test for each part of the package, which checks all of its modules."""
+
+    @pytest.mark.parametrize("room", sorted({room_of(path) for path in MODULES}))
+    def test(room: str) -> None:
+        for path in MODULES:
+            if room_of(path) == room:
+                check(path)
+
+    test.__name__, test.__doc__ = check.__name__, check.__doc__
+    return test
+
+
+@every_module
 def test_imports_go_one_way(path: Path) -> None:
     name = name_of(path)
     if name in ("__init__.py", "__main__.py"):
         return
-    own = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    own = room_of(path)
     assert own in BELOW, f"src/discreet/{own} is not part of the plan: say in BELOW what it may import"
     for where, module in found_in(path):
         target = part(module)
@@ -209,24 +228,24 @@ def test_every_exception_is_used() -> None:
     assert used >= EXCEPTIONS
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
+@every_module
 def test_nothing_imports_the_ends(path: Path) -> None:
     if name_of(path) == "__main__.py":  # `python -m discreet`
         return
-    own = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    own = room_of(path)
     allowed = {own, "workbench"} if name_of(path) == "cli/workbench.py" else {own}
     for _, module in found_in(path):
         assert part(module) not in {"cli", "workbench"} - allowed, f"{name_of(path)} imports {module}"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
+@every_module
 def test_seeded_randomness_is_never_imported_by_a_module(path: Path) -> None:
     # a rehearsal may ask for it inside a function, and then by its loud name
     for where, module in found_in(path):
         assert part(module) != "testing" or where, f"{name_of(path)} imports {module} at the top"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
+@every_module
 def test_no_import_is_hidden_in_a_string(path: Path) -> None:
     if name_of(path) == "__init__.py":  # the lazy public names, checked in test_public_names.py
         return
@@ -242,14 +261,14 @@ def test_no_import_is_hidden_in_a_string(path: Path) -> None:
             assert all(name.startswith(f"{package_of(path)}.") for name in inside), f"{path}:{node.lineno}"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
+@every_module
 def test_modules_are_short_and_say_what_they_are(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= LONGEST
     assert not text.strip() or ast.get_docstring(tree_of(path)), f"{path} has no docstring"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
+@every_module
 def test_any_stays_at_the_borders(path: Path) -> None:
     lines = [n.lineno for n in house.nodes(tree_of(path)) if getattr(n, "id", "") == "Any"]
     if name_of(path) in ANY:
@@ -279,7 +298,7 @@ def float_formats(node: ast.AST) -> Iterator[int]:
         yield from float_formats(child)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
+@every_module
 def test_quantities_alone_write_floats(path: Path) -> None:
     lines = list(float_formats(tree_of(path)))
     if name_of(path) in WRITERS:

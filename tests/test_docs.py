@@ -148,8 +148,11 @@ def installed(package: str) -> bool:
 # pages that take seconds, and whose numbers other tests have too
 LONG = (
     "docs/errata.md",
+    "docs/howto/audit.md",
     "docs/howto/design-a-tabulation.md",
+    "docs/howto/report.md",
     "docs/howto/risk-of-everyone.md",
+    "docs/reference/risk.md",
     "docs/tutorial-safetab.md",
 )
 

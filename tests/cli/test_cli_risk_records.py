@@ -35,6 +35,7 @@ def test_expected_alone(discreet: Callable[..., Any], survey: Path) -> None:
     assert sorted(os.listdir(survey)) == ["records.csv", "release.toml", "units.csv"]
 
 
+@pytest.mark.slow
 def test_all_surfaces_tell_the_same(discreet: Callable[..., Any], survey: Path) -> None:
     release.measure(
         load_file("release.toml"), None, "noisy", records="records.csv", units="units.csv", rehearsal=1

@@ -222,6 +222,7 @@ def test_streamed(tmp_path: Path, down_to: str | None) -> None:
     assert {one.level for one in read.by_query} == {"Nation", "Region"}
 
 
+@pytest.mark.slow
 def test_an_earlier_release_and_releases_apart(tmp_path: Path) -> None:
     now = measured(tmp_path)
     (tmp_path / "other").mkdir()

@@ -222,6 +222,7 @@ def test_killed_while_recovering_from_a_kill(crashes: Crashes) -> None:
     assert not crashes.debris
 
 
+@pytest.mark.slow
 def test_a_full_disk_at_every_operation(crashes: Crashes, thorough: bool) -> None:
     operations = crashes(how="count", at=0)["operations"]
     crashes.anew()
@@ -276,6 +277,7 @@ def random_kills(crashes: Crashes, kills: int, seed: int) -> int:
     return there
 
 
+@pytest.mark.slow
 def test_killed_at_random_moments(crashes: Crashes) -> None:
     random_kills(crashes, 10, seed=1)
 

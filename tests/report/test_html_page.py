@@ -293,6 +293,7 @@ def test_a_level_that_is_always_merged_has_one_row_with_the_noise_it_has():
     assert "58.14" not in prose
 
 
+@pytest.mark.slow
 def test_hostile_names_stay_names():
     escaped = HOSTILE.replace("\\", "\\\\").replace('"', '\\"')
     toml = SMALL.replace('"State"', f'"{escaped}"').replace('"total"', f'"{escaped}"')
@@ -334,6 +335,7 @@ def test_laplace_noise_and_another_unit():
     assert "Noise that could be saved" not in made  # calibration is for one record
 
 
+@pytest.mark.slow
 def test_commands_have_every_digit_of_delta():
     asked = ("1.23456789e-10", "1/3")
     made = Reader(page(small(), delta=asked, certify=False)).prose
@@ -350,6 +352,7 @@ def test_what_no_noise_can_exceed_is_proved_to_be_zero():
     assert "less variance for epsilon 1.7277852 at delta 10−10. Proof: the true delta" in made
 
 
+@pytest.mark.slow
 def test_the_only_path_may_be_merged():
     made = Reader(page(Release.from_toml(MERGED), certify=False, savings=False)).prose
     assert "One path: A + B. Noise is shown for each level by itself." in made
@@ -368,12 +371,14 @@ levels = [
 """
 
 
+@pytest.mark.slow
 def test_a_page_without_proofs_says_so():
     made = Reader(page(small(), certify=False, savings=False)).prose
     assert "Not certified." in made
     assert "≤ ε ≤" not in made
 
 
+@pytest.mark.slow
 def test_the_command_names_a_preset_only_if_it_is_one():
     preset = load("dhc-2022-08-25")
     made = Reader(page(preset, certify=False, savings=False)).prose
@@ -439,6 +444,7 @@ def test_the_kind_of_an_answer_leads_and_its_reason_stands_beside_it():
     assert "at most" not in exact[exact.index("Everything in") : exact.index(" at delta")]
 
 
+@pytest.mark.slow
 def test_a_proof_of_a_bound_proves_no_lower_end():
     toml = SMALL.replace(
         'title = "Two levels"', 'title = "Two levels"\nkind = "bound"\nreason = "Counted twice."'
@@ -449,6 +455,7 @@ def test_a_proof_of_a_bound_proves_no_lower_end():
     assert "Counted twice." in made
 
 
+@pytest.mark.slow
 def test_what_is_only_modelled_is_called_no_bound():
     toml = SMALL.replace(
         'title = "Two levels"', 'title = "Two levels"\nkind = "model"\nreason = "A table is missing."'
@@ -529,6 +536,7 @@ def test_the_best_guess_has_the_same_digits_everywhere(noise: str, certify: bool
     assert ("nothing bounds that" in prose) == ("variance" in noise)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("prior", "wanted"), [("1/864", "99.88"), ("1/2", "50.00"), ("1e-6", "99.9999")])
 def test_the_best_guess_without_the_release_is_rounded_once(prior: str, wanted: str) -> None:
     prose = Reader(render(gather(small(), prior=prior, certify=False, savings=False))).prose

@@ -70,13 +70,10 @@ ODD = {
 QUICK = (
     "one merged path",
     "mixed",
-    "Laplace alone",
-    "groups",
     "sensitivity",
-    "modelled in part",
     "dhc-2022-08-25",
 )
-QUICK_OTHERWISE = ("three decimals", "households", "tiny noise")
+QUICK_OTHERWISE = ("households",)
 
 
 def case(name: str, otherwise: bool, quick: tuple[str, ...]) -> Any:

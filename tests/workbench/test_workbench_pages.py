@@ -204,6 +204,7 @@ def test_two_browsers_do_not_see_each_other(visit: Callable[..., Any]) -> None:
     assert "dhc-2022-08-25" in first.locator("code.wb-command").first.inner_text()
 
 
+@pytest.mark.slow
 def test_saved_restarted_and_opened_again(
     visit: Callable[..., Any], launch: Callable[..., Any], tmp_path: Path
 ) -> None:

@@ -101,6 +101,7 @@ def test_the_token_leaves_the_address_at_once(guarded: Workbench, path: str, pla
     assert welcome(guarded, path)[0] == place
 
 
+@pytest.mark.slow
 def test_guessing_is_limited_but_not_for_those_who_are_in(launch: Callable[..., Workbench]) -> None:
     one = launch(token=TOKEN)
     _, cookie = welcome(one, "/")
@@ -249,6 +250,7 @@ def status_of(address: str) -> int:
         return error.code
 
 
+@pytest.mark.slow
 def test_open_brings_a_token_that_is_good_for_one_visit(tmp_path: Path) -> None:
     seen = tmp_path / "seen"
     browser = tmp_path / "browser"
@@ -273,6 +275,7 @@ def test_open_brings_a_token_that_is_good_for_one_visit(tmp_path: Path) -> None:
             process.wait(PATIENCE)
 
 
+@pytest.mark.slow
 def test_a_unix_socket_is_for_its_owner_alone(tmp_path: Path) -> None:
     path = tmp_path / "s"
     command = [sys.executable, "-m", "discreet", "workbench", "--socket", str(path), "--no-token"]
@@ -343,6 +346,7 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 def test_nicegui_is_loaded_only_by_the_pages() -> None:
     code = (
         "import sys, json; from discreet.workbench import adversary, commands, differences, "

@@ -141,6 +141,7 @@ def test_no_belief_stands_under_another_prior(visit: Callable[..., Any]) -> None
 MORE = ("p.wb-text", "code.wb-command", ".wb-sliders", ".wb-grid", "[aria-label^='delta against']")
 
 
+@pytest.mark.slow
 def test_numbers_are_dimmed_when_there_is_no_server(
     visit: Callable[..., Any], launch: Callable[..., Workbench], watched: Watched
 ) -> None:
@@ -204,6 +205,7 @@ def read(html: str) -> str:
 LONG = pytest.param("other neighbours", marks=pytest.mark.slow)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["preset", "bound", LONG, "changed file"])
 def test_the_commands_of_the_budget_page(
     visit: Callable[..., Any], shell: Callable[[str], str], tmp_path: Path, name: str
@@ -225,6 +227,7 @@ def test_the_commands_of_the_budget_page(
         assert "".join(figure) in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [LONG, "changed file"])
 def test_the_commands_of_the_accuracy_page(
     visit: Callable[..., Any], shell: Callable[[str], str], tmp_path: Path, name: str
@@ -249,6 +252,7 @@ def test_the_commands_of_the_accuracy_page(
         assert query["noise_sd"] is None or f" {margin} " in printed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [
@@ -282,6 +286,7 @@ def test_the_commands_of_the_risk_page(
     assert f"{float(right) / 100:.{len(best[0]) - 2}f}" == best[0]
 
 
+@pytest.mark.slow
 def test_the_command_of_the_design_page(
     visit: Callable[..., Any], shell: Callable[[str], str], tmp_path: Path
 ) -> None:
@@ -341,6 +346,7 @@ def rows(page: Any) -> dict[tuple[str, str], list[str]]:
     return found
 
 
+@pytest.mark.slow
 def test_queries_that_can_be_estimated_are_rows(visit: Callable[..., Any]) -> None:
     release = Release.from_toml(HEALTH.read_text())
     best = accuracy(release, tree=(4, 5))
@@ -361,6 +367,7 @@ def test_queries_that_can_be_estimated_are_rows(visit: Callable[..., Any]) -> No
     assert groups[1:] == ["noise", "best estimate (noise only)", "margin of the best estimate, relative"]
 
 
+@pytest.mark.slow
 def test_relative_errors_are_of_one_query(visit: Callable[..., Any]) -> None:
     release = load("pl94-2020-units")
     best = accuracy(release)
@@ -386,6 +393,7 @@ def test_relative_errors_are_of_one_query(visit: Callable[..., Any]) -> None:
     page.locator("[aria-label^='Relative error of total']").wait_for()
 
 
+@pytest.mark.slow
 def test_a_report_has_the_same_rows(tmp_path: Path) -> None:
     html = render(gather(load("pl94-2020-units"), certify=False, savings=False))
     release = load("pl94-2020-units")
@@ -438,6 +446,7 @@ def test_curves_are_named_as_what_they_are(visit: Callable[..., Any]) -> None:
 BIDI = "Persons \u202e0202 susneC"
 
 
+@pytest.mark.slow
 def test_what_turns_the_order_of_letters_is_written_out(visit: Callable[..., Any]) -> None:
     page = visit("/budget")
     turned = {"Two levels": BIDI, "County": "Coun\u202ety", "State": "St\u200fate", "total": "to\u2066tal"}
@@ -472,6 +481,7 @@ def shown(page: Any, name: str) -> None:
     page.locator(f".wb-nav [aria-current=page]:text-is('{name}')").wait_for()
 
 
+@pytest.mark.slow
 def test_back_stays_in_the_workbench(visit: Callable[..., Any]) -> None:
     page = visit("/budget")
     for name in ("Accuracy", "Risk"):
@@ -503,6 +513,7 @@ def test_back_stays_in_the_workbench(visit: Callable[..., Any]) -> None:
     wait_for_value(page, "zCDP", "21.9851")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("control", ["slider", "combobox"])
 def test_a_held_key_is_one_step_to_undo(visit: Callable[..., Any], control: str) -> None:
     page = visit("/budget")

@@ -16,6 +16,7 @@ from discreet.workbench.state import State, to_toml
 pytestmark = pytest.mark.xdist_group("workbench")  # one server and one browser for all
 
 
+@pytest.mark.slow
 def test_the_report_is_made_and_opens_from_disk(
     visit: Callable[..., Any], chromium: Any, tmp_path: Path
 ) -> None:

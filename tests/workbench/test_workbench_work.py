@@ -436,6 +436,7 @@ print(left(), len(app.routes) - routes)
 """
 
 
+@pytest.mark.slow
 def test_who_has_left_is_forgotten() -> None:
     """A route of each visitor's own is kept by FastAPI, with up to 4,096 functions behind such routes."""
     said = subprocess.run([sys.executable, "-c", LEAVING], capture_output=True, text=True, check=True)
@@ -475,6 +476,7 @@ def test_a_level_of_laplace_noise_has_no_share_to_slide() -> None:
     assert done.stdout.splitlines() == [usual, "disabled, 69.2 %, 30.8 %", usual]
 
 
+@pytest.mark.slow
 def test_what_a_visitor_leaves_behind_is_collected_once_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("discreet.workbench.session._QUIET", 0.05)
 

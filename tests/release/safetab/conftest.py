@@ -49,7 +49,7 @@ SPARK = pytest.mark.xdist_group("spark")
 """Keeps tests in one process with --dist loadgroup, so that Spark is started once."""
 
 
-@pytest.fixture(params=["duckdb", pytest.param("spark", marks=SPARK)])
+@pytest.fixture(params=["duckdb", pytest.param("spark", marks=[SPARK, pytest.mark.slow])])
 def engine(request: pytest.FixtureRequest) -> Engine:
     found: Engine = request.getfixturevalue(f"{request.param}_engine")
     return found

@@ -210,6 +210,7 @@ def test_ages_as_floats(
     assert text == "QAGE is not a whole number (row 1 of person-records.parquet, field QAGE)"
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("spark")
 def test_harmless_differences_on_spark(
     copy: Path, toy_parameters: Parameters, spark_engine: Engine, right: Counter[Any]
@@ -356,6 +357,7 @@ def test_a_byte_that_is_not_utf8_at_the_end_of_a_line(copy: Path, toy_parameters
     )
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("spark")
 def test_damage_on_spark(copy: Path, toy_parameters: Parameters, spark_engine: Engine) -> None:
     path = copy / "person-records.txt"

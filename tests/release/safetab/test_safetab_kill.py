@@ -116,6 +116,7 @@ def test_a_file_that_cannot_grow(runs: Runs) -> None:
     assert not runs.debris
 
 
+@pytest.mark.slow
 def test_a_full_disk(runs: Runs, tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
