@@ -35,7 +35,7 @@ def epsilon_note(release: Release, neighbours: Neighbours, compared: int | None)
     if len(release.paths) > 1:
         if compared is None:
             return AnswerKind.MAIN.label
-        which = f"worst of {compared} {'pairs of paths' if neighbours == 'bounded' else 'paths'}"
+        which = f"worst of {compared:,} {'pairs of paths' if neighbours == 'bounded' else 'paths'}"
     kind = release.claim.kind
     return f"{'a bound' if kind is AnswerKind.BOUND else kind.label}, {which}"
 

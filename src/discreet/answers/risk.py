@@ -239,7 +239,7 @@ def _saved(profile: RiskProfile) -> AnswerTable:
 
 def _body(profile: RiskProfile, without_noise: str) -> Iterator[Part]:
     who = relation(profile.neighbours, profile.unit, profile.people)
-    cases = f"{profile.compared} cases compared" if profile.compared > 1 else "one case"
+    cases = f"{profile.compared:,} cases compared" if profile.compared > 1 else "one case"
     yield Paragraph(f"{profile.name}: {who}; {cases}.")
     if profile.claim.kind is not AnswerKind.EXACT:
         yield Paragraph(claim_text(profile.claim))
@@ -437,7 +437,7 @@ sees everything published gives it a probability of at most 0.2255 on average, 1
 or less for at least 95 in 100.
     """
     row = profile.overall[0]
-    cases = f" (none of the {profile.compared} cases has more)" if profile.compared > 1 else ""
+    cases = f" (none of the {profile.compared:,} cases has more)" if profile.compared > 1 else ""
     return sentence(
         "If the target is present, someone who {knows} and sees everything published gives it a probability "
         "of {most}{mean} on average, {factor} times the prior; it is {low} or less for at least one such "

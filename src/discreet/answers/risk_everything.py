@@ -101,7 +101,7 @@ def whole_facts(found: WholeRisk) -> tuple[Fact, ...]:
 def _body(found: WholeRisk, about: Answer) -> Iterator[Part]:
     profile = found.profile
     who = relation(profile.neighbours, profile.unit, profile.people)
-    cases = f"{profile.compared} cases compared" if profile.compared > 1 else "one case"
+    cases = f"{profile.compared:,} cases compared" if profile.compared > 1 else "one case"
     several = f"{len(found.releases)} releases together; " if len(found.releases) > 1 else ""
     yield Paragraph(f"{profile.name}: {several}{who}; {cases}.")
     if profile.claim.kind is not AnswerKind.EXACT:

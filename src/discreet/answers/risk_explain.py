@@ -267,7 +267,7 @@ def _left_out(profile: RiskProfile, whole: WholeRisk | None) -> Iterator[Line]:
     if not profile.complete:
         yield "- Paths other than the main one. Leave out `--main-only` to get a bound."
         return
-    cases = f"all {profile.compared} cases" if profile.compared > 1 else "the one case"
+    cases = f"all {profile.compared:,} cases" if profile.compared > 1 else "the one case"
     who = relation(profile.neighbours, profile.unit, profile.people)
     claim = "" if profile.claim.kind is AnswerKind.EXACT else f" {claim_text(profile.claim)}"
     yield f"- The bound covers {cases} of {who}, with the noise that the release has.{claim}"
@@ -294,7 +294,7 @@ def _numbers(profile: RiskProfile) -> Iterator[Line]:
         said = f"In rows {' and '.join(bounds)} the second, third and fourth columns are bounds, rounded up."
     if profile.compared > 1:
         said += (
-            f" In the last row no case of the {profile.compared} has more than the first three numbers; the "
+            f" In the last row no case of the {profile.compared:,} has more than the first three numbers; the "
             f"fourth is for {worst_case(profile.overall[0])}, where the best guess is best."
         )
     yield said
