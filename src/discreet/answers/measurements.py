@@ -26,9 +26,9 @@ _ESTIMATES = {
     "nonnegative": "The estimates are the measurements, with negative values set to zero.",
     "consistent": "The estimates are unbiased, with intervals. The column table has whole numbers, none "
     "negative, that add up over areas, and over queries if the release states its attributes.",
-    "tables": "The estimates are unbiased, with intervals. The column table has whole numbers, none negative, "
-    "that add up over areas and queries. The files histogram (every cell that is not zero, in every area) "
-    "and microdata (one row a person, none of them anybody's record) have the same numbers.",
+    "tables": "The estimates are unbiased, with intervals. The column table has whole numbers, none "
+    "negative, that add up over areas and queries. The files histogram (every cell that is not zero, in "
+    "every area) and microdata (one row a person, none of them anybody's record) have the same numbers.",
 }
 
 

@@ -74,7 +74,7 @@ class Estimated(Summarised):
     """How many draws of all estimates were written."""
     clipped: tuple[Clipped, ...] = ()
     """What clipping took away from sums and weights, if there are any."""
-    people: PeopleFiles = PeopleFiles()
+    people: PeopleFiles = field(default_factory=PeopleFiles)
     """The rows of the histogram and of the microdata."""
     held: Mapping[str, ArrowTable] | None = field(default=None, repr=False, compare=False)
     """The tables by name, if they are in memory."""
@@ -118,9 +118,9 @@ def estimate(asked: Estimating) -> Estimated:
     release of the same tables, of which changes are given. `levels` are those of the intervals. `down_to` is
     the lowest level that is written. `tables` adds whole numbers, not negative and consistent over levels,
     and over queries if the release states attributes; `histogram` adds every detailed cell of them that is
-    not zero, in every unit, and `microdata` one row a person. `zeros` (unit, and columns of attributes) are values
-    that some units cannot have. `for_spreadsheets` is as in `measure`. What is large is streamed, or if
-    `streamed` says so. The `engine` is "local" or "spark", on a cluster if `spark_master` names one: then
+    not zero, in every unit, and `microdata` one row a person. `zeros` (unit, and columns of attributes) are
+    values that some units cannot have. `for_spreadsheets` is as in `measure`. What is large is streamed, or
+    if `streamed` says so. The `engine` is "local" or "spark", on a cluster if `spark_master` names one: then
     families of the lowest units are worked on by its processes. Nothing is spent.
     """
     chances = [interval_level(level) for level in asked.levels]

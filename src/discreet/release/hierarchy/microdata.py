@@ -163,7 +163,9 @@ def _histogram(whole: WholeTables, tree: Tree, cells: _CellColumns) -> Iterator[
 
 def _microdata(whole: WholeTables, tree: Tree, cells: _CellColumns) -> Iterator[Part]:
     above = area_columns(tree, cells.attributes)
-    yield _people(tree, np.zeros(0, dtype=np.int64), above, np.zeros(0, np.int64), cells, np.zeros(0, np.int64))
+    yield _people(
+        tree, np.zeros(0, dtype=np.int64), above, np.zeros(0, np.int64), cells, np.zeros(0, np.int64)
+    )
     for units in _batches(np.flatnonzero(tree.leaf)):
         place, cell, count = whole.cells(units)
         ends = np.cumsum(count)

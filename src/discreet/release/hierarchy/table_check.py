@@ -92,8 +92,8 @@ class TableCheck(Summarised):
 def check_tables(tables: FilePath) -> TableCheck:
     """Count the microdata or histogram in a directory again, and compare all tables there with the counts.
 
-    `tables` is the output of `estimate` with `histogram` or `microdata`, or of `measure` with `post="tables"`.
-    Nothing stops at the first problem: the result has all of them.
+    `tables` is the output of `estimate` with `histogram` or `microdata`, or of `measure` with
+    `post="tables"`. Nothing stops at the first problem: the result has all of them.
 
     >>> import tempfile
     >>> from discreet.release import measure, write_example
@@ -102,8 +102,10 @@ def check_tables(tables: FilePath) -> TableCheck:
     ...     done = measure(release, None, Path(folder, "out"), records=records, units=units,
     ...         rehearsal=1, post="tables")
     ...     found = check_tables(done.out)
-    >>> found.agrees, found.counted_from, found.areas, found.numbers
-    (True, 'microdata.NOT-PRIVATE.csv', 25, 731)
+    >>> found.agrees, found.counted_from, found.areas
+    (True, 'microdata.NOT-PRIVATE.csv', 25)
+    >>> found.queries
+    ('total', 'age', 'detailed', 'limitation', 'adult * limitation')
     """
     return _Checker.open(Path(tables)).check()
 
@@ -128,6 +130,13 @@ def cells_of(table: Tabulation) -> Integers:
 
 
 # -- counting ------------------------------------------------------------------------------------------------
+
+
+class _Query:
+    """A query as a table: its cells by name, and the cell that each detailed cell belongs to."""
+
+    def __init__(self, table: Tabulation) -> None:
+        self.table, self.labels, self.of_cell = table, strings(list(table.labels)), cells_of(table)
 
 
 @dataclass(frozen=True)
@@ -162,14 +171,14 @@ class _Counts:
             below = _Counts.of([rest, (above[up] * self.cells + cell[up], counts[up])], self.cells)
         return _Counts.of(every, self.cells)
 
-    def tabulated(self, table: Tabulation, first: int, last: int) -> _Counts:
-        """Return the counts of another table in the units from `first` to before `last`."""
-        low, high = np.searchsorted(self.keys, [first * self.cells, last * self.cells])
+    def tabulated(self, query: _Query, units: Integers) -> _Counts:
+        """Return the counts of another table in some units and those between them."""
+        low, high = np.searchsorted(self.keys, [units.min() * self.cells, (units.max() + 1) * self.cells])
         unit, cell = np.divmod(self.keys[low:high], self.cells)
-        mine = cells_of(table)[cell]
+        mine = query.of_cell[cell]
         inside = mine >= 0
-        keys = unit[inside] * table.cells + mine[inside]
-        return _Counts.of([(keys, self.counts[low:high][inside])], table.cells)
+        many = query.table.cells
+        return _Counts.of([(unit[inside] * many + mine[inside], self.counts[low:high][inside])], many)
 
     def at(self, keys: Integers) -> Integers:
         """Return the counts at some keys."""
@@ -204,6 +213,7 @@ class _Checker:
     queries: list[str] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
     found: dict[tuple[str, str], _Differences] = field(default_factory=dict)
+    known: dict[str, _Query | None] = field(default_factory=dict)
 
     @classmethod
     def open(cls, folder: Path) -> _Checker:
@@ -218,15 +228,17 @@ class _Checker:
                 "--microdata` or `measure --post tables`"
             )
         if units is None or about is None:
-            raise InputError(f"{folder} lacks its {'areas' if units is None else 'attributes'}: a file is gone")
+            raise InputError(
+                f"{folder} lacks its {'areas' if units is None else 'attributes'}: a file is gone"
+            )
         attributes = load_attributes(about)
         check_people(attributes, ["total"])
         told = json.loads(manifest.read_text(encoding="utf-8"))
-        many, texts = told.get("units"), told.get("queries", [])
-        tree = read_tree(units, None)
-        if not isinstance(many, int) or not 0 < many <= tree.size or not isinstance(texts, list):
+        many, tree = told.get("units"), read_tree(units, None)
+        texts = told.get("queries") or [one.get("query") for one in told.get("noise", [])]
+        if not isinstance(many, int) or not 0 < many <= tree.size or not texts:
             raise InputError(f"{manifest.name} does not say how many areas were written, or which queries")
-        named = {name_of_query(text): text for text in texts}
+        named = {name_of_query(str(text)): str(text) for text in texts}
         return cls(folder, tree.first(many), attributes, named, Problems())
 
     def check(self) -> TableCheck:
@@ -280,7 +292,9 @@ class _Checker:
         kinds |= {columns[name]: kind for name, kind in numbers.items()}
         start = 0
         for batch in opened.batches(kinds, problems):
-            yield start, problems, {name: batch.column(columns[name]) for name in (*texts, *numbers)}
+            found = {name: batch.column(columns[name]) for name in (*texts, *numbers)}
+            found |= {name: arrow().chunked_array([found[name]]) for name in texts}
+            yield start, problems, found
             start += batch.num_rows
 
     def _places(self, column: ArrowTable, names: ArrowTable) -> Integers:
@@ -294,7 +308,8 @@ class _Checker:
 
     def _cells(self, columns: Mapping[str, ArrowTable], problems: Problems, start: int) -> Integers:
         """Return the detailed cell of each row, or -1."""
-        cell, good = np.zeros(len(columns["unit"]), dtype=np.int64), True
+        rows = len(columns["unit"])
+        cell, good = np.zeros(rows, dtype=np.int64), np.ones(rows, dtype=bool)
         for name, values in self.attributes.values:
             place = self._places(columns[name], strings(list(values)))
             problems.rows(place < 0, f"a value that attribute {name!r} does not have", name, start=start)
@@ -313,12 +328,17 @@ class _Checker:
         for start, problems, columns in self._batches(file, texts, {}):
             unit, cell = self._units(columns, problems, start), self._cells(columns, problems, start)
             inner = (unit >= 0) & ~self.tree.leaf[unit]
-            problems.rows(inner, "an area that has areas within it: a record is of a lowest one", "unit", start=start)
+            problems.rows(
+                inner, "an area that has areas within it: a record is of a lowest one", "unit", start=start
+            )
             areas = areas_above(self.tree, np.maximum(unit, 0), [level for level, _ in above])
             for (_, column), area in zip(above, areas, strict=True):
                 stated = self._places(columns[column], self.tree.names)
                 problems.rows(
-                    (unit >= 0) & (stated != area), "not the area that the lowest area lies in", column, start=start
+                    (unit >= 0) & (stated != area),
+                    "not the area that the lowest area lies in",
+                    column,
+                    start=start,
                 )
             good = (unit >= 0) & (cell >= 0) & ~inner
             keys, counts = np.unique(unit[good] * self.attributes.cells + cell[good], return_counts=True)
@@ -326,7 +346,9 @@ class _Checker:
 
     def _entries(self, file: Path) -> Iterator[tuple[Integers, Integers]]:
         """Yield unit and cell, as one number, and count of the rows of the histogram."""
-        for start, problems, columns in self._batches(file, ["unit", *self.attributes.names], {"count": "whole"}):
+        for start, problems, columns in self._batches(
+            file, ["unit", *self.attributes.names], {"count": "whole"}
+        ):
             unit, cell = self._units(columns, problems, start), self._cells(columns, problems, start)
             count = columns["count"].to_numpy(zero_copy_only=False).astype(np.int64)
             problems.rows(count < 0, "a count is below zero", "count", start=start)
@@ -406,26 +428,34 @@ class _Checker:
             none = np.zeros_like(lowest.counts)
             self._differ("impossible", file, wrong, unit, self._detailed(cell[wrong]), lowest.counts, none)
 
-    def _table(self, query: str) -> Tabulation | None:
+    def _query(self, name: str) -> _Query | None:
         """Return a query as a table, or None if it adds up something else than records."""
-        try:
-            return self.attributes.tabulation(self.texts.get(query, query), sums=True)
-        except DiscreetError:
-            return None
+        if name not in self.known:
+            try:
+                self.known[name] = _Query(self.attributes.tabulation(self.texts.get(name, name), sums=True))
+            except DiscreetError:
+                self.known[name] = None
+                self.others.append(name)
+        return self.known[name]
 
-    def _compare(self, file: Path, column: str, counted: _Counts, what: str, *, complete: bool = False) -> None:
+    def _compare(
+        self, file: Path, column: str, counted: _Counts, what: str, *, complete: bool = False
+    ) -> None:
         """Compare a column of numbers by unit, query and cell; if `complete`, all of them must be there."""
-        seen: dict[str, NDArray[np.int64]] = {}
+        seen: dict[str, NDArray[np.int16]] = {}
         for start, problems, columns in self._batches(file, ["unit", "query", "cell"], {column: "gap"}):
             unit, words = self._units(columns, problems, start), words_of(columns["query"])
             numbers = columns[column].to_numpy(zero_copy_only=False).astype(np.float64)
             for code, query in enumerate(words.values.to_pylist()):
-                table = self._table(query)
-                if table is None:
-                    self.others += [query] if query not in self.others else []
+                if query not in self.texts:
+                    text = "a query that the manifest does not name"
+                    problems.rows(words.codes == code, text, "query", start=start)
                     continue
+                one = self._query(query)
+                if one is None:
+                    continue
+                table, labels = one.table, one.labels
                 rows = np.flatnonzero((words.codes == code) & (unit >= 0))
-                labels = strings(list(table.labels))
                 cell = self._places(columns["cell"].take(arrow().array(rows)), labels)
                 bad = np.zeros(len(unit), dtype=bool)
                 bad[rows[cell < 0]] = True
@@ -435,15 +465,18 @@ class _Checker:
                     continue
                 mine, number = unit[rows], numbers[rows]
                 keys = mine * table.cells + cell
-                expected = counted.tabulated(table, int(mine.min()), int(mine.max()) + 1).at(keys)
+                expected = counted.tabulated(one, mine).at(keys)
                 wrong = number != expected
                 named = [(query, labels[int(one)].as_py()) for one in cell[wrong][:MOST_SHOWN]]
                 self._differ(what, file, wrong, mine, named, number, expected)
                 self.compared += len(rows)
                 self.held += 0 if complete else len(rows)
                 if complete:
-                    times = seen.setdefault(query, np.zeros(self.tree.size * table.cells, dtype=np.int8))
+                    times = seen.setdefault(query, np.zeros(self.tree.size * table.cells, dtype=np.int16))
                     np.add.at(times, keys, 1)
+        gone = [name for name in self.texts if complete and name not in seen and self._query(name)]
+        for query in gone:
+            self._say(file, f"query {query!r} is missing")
         for query, times in seen.items():
             self.queries.append(query)
             if missing := int(np.count_nonzero(times == 0)):
@@ -458,16 +491,12 @@ class _Checker:
             unit, words = self._units(columns, problems, start), words_of(columns["query"])
             least, most = (columns[name].to_numpy(zero_copy_only=False).astype(np.float64) for name in limits)
             for code, query in enumerate(words.values.to_pylist()):
-                table = self._table(query)
-                if table is None:
-                    self.others += [query] if query not in self.others else []
-                    continue
+                one = self._query(query)
                 rows = np.flatnonzero((words.codes == code) & (unit >= 0))
-                if not rows.size:
+                if one is None or not rows.size:
                     continue
                 mine = unit[rows]
-                # all cells of the sum together
-                number = counted.tabulated(table, int(mine.min()), int(mine.max()) + 1).at(mine * table.cells)
+                number = counted.tabulated(one, mine).at(mine * one.table.cells)
                 for what, limit, wrong in (
                     ("too few", least[rows], number < least[rows]),
                     ("too many", most[rows], number > most[rows]),
