@@ -35,7 +35,7 @@ from discreet.release.hierarchy.fit_report import fit_record, found_fit
 from discreet.release.hierarchy.joint_estimates import JointEstimates
 from discreet.release.hierarchy.layout import rising_lengths
 from discreet.release.hierarchy.measurements import read_any, with_zeros
-from discreet.release.hierarchy.microdata import PeopleFiles, check_people, write_held, write_as_records
+from discreet.release.hierarchy.microdata import PeopleFiles, check_people, write_as_records, write_held
 from discreet.release.hierarchy.noisy_table import TableForm, column_names
 from discreet.release.hierarchy.published import Published
 from discreet.release.hierarchy.sampling import SamplingErrors, read_sampling, sampling_columns
