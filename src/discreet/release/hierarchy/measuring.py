@@ -20,7 +20,7 @@ from discreet.budget.events import release_of
 from discreet.budget.noise_table import noises
 from discreet.budget.variables import IN_UNITS_OF, as_decimal
 from discreet.errors import InputError
-from discreet.estimation.tables import check_whole
+from discreet.estimation.whole.tables import check_whole
 from discreet.estimation.tree import Floats, Integers
 from discreet.faces import Summarised
 from discreet.files import sha256
@@ -138,7 +138,7 @@ def measure(asked: Measuring) -> Measured:
     left_out = () if asked.records is None else input_of(release, asked.input).leaving_out
     run = _Run(release, most, found, pairs, exact, laws, source, post, left_out)
     if post == "consistent":  # what cannot be done is said before any noise is drawn
-        check_whole(release, layout.tree, run.exact)
+        check_whole(release, layout.tree)
     with staging(asked.out, shared, key=signer, rules=rules) as stage:
         mark = None if entry.counted else f"{NOT_PRIVATE}: rehearsal with seed {asked.rehearsal}"
         folder = Folder(stage.path, kind, mark=mark, for_spreadsheets=asked.for_spreadsheets)
