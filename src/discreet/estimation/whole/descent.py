@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from discreet.errors import InputError
 from discreet.estimation.estimates import PIECE, Estimates
 from discreet.estimation.tree import Floats, Integers
-from discreet.estimation.whole.contradiction import Contradiction
+from discreet.estimation.whole.contradiction import ContradictionError
 from discreet.estimation.whole.family import UNBOUNDED, Family, Limits
 from discreet.estimation.whole.information import Information, Knowledge, Known
 from discreet.estimation.whole.limits import Bounding, Limited, given_limits, impossible
@@ -193,7 +193,7 @@ class Descent:
             return Cells(np.array([0, len(support)]), support, counts)
         if not self.limited.is_tangled[unit]:
             return self._shared_out(units, counts, support, known, {})
-        with suppress(Contradiction):
+        with suppress(ContradictionError):
             cells = self._shared_out(units, counts, support, known, {})
             atoms = self._sums(cells)
             tangled = np.flatnonzero(self.limited.is_tangled[units]).tolist()
