@@ -16,7 +16,7 @@ from release_country import TOML
 
 from discreet.budget import Release
 from discreet.budget.noise_table import noises
-from discreet.estimation.tables import WholeTables
+from discreet.estimation.whole.tables import WholeTables
 from discreet.estimation.tree import Tree
 from discreet.noise import GaussianNoise
 from discreet.release import measure

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from discreet.budget import Attributes, Tabulation
 from discreet.budget.presets import load_attributes
 from discreet.errors import DiscreetError, InputError
+from discreet.estimation.cells import table_cells
 from discreet.estimation.tree import Integers, Tree
 from discreet.faces import Summarised
 from discreet.files import FilePath
@@ -111,25 +112,6 @@ def check_tables(tables: FilePath) -> TableCheck:
     return _Checker.open(Path(tables)).check()
 
 
-def cells_of(table: Tabulation) -> Integers:
-    """Return for each detailed cell the cell of a table that contains it, as it is written; -1 if none does.
-
-    >>> people = Attributes({"sex": ["f", "m"], "age": ["0-17", "18-64", "65+"]})
-    >>> cells_of(people.tabulation("age[18-64 | 65+] * sex", sums=True)).tolist()
-    [-1, 0, 0, -1, 1, 1]
-    """
-    cell = np.zeros(table.sizes, dtype=np.int64)
-    for factor in table.factors:
-        label = np.full(table.sizes[factor.attribute], -1, dtype=np.int64)
-        for number, group in enumerate(factor.groups):
-            label[list(group)] = number
-        shape = [1] * len(table.sizes)
-        shape[factor.attribute] = -1
-        one = label.reshape(shape)
-        cell = np.where((cell < 0) | (one < 0), -1, cell * len(factor.groups) + one)
-    return cell.ravel()
-
-
 # -- counting ------------------------------------------------------------------------------------------------
 
 
@@ -160,10 +142,14 @@ def _read_areas(file: Path) -> Tree:
 
 
 class _Query:
-    """A query as a table: its cells by name, and the cell that each detailed cell belongs to."""
+    """A query as a table: its cells by name, in the order of the attributes, and the cell that each detailed
+    cell belongs to."""
 
     def __init__(self, table: Tabulation) -> None:
-        self.table, self.labels, self.of_cell = table, strings(list(table.labels)), cells_of(table)
+        names = np.array(list(table.labels), dtype=object).reshape(table.shape)
+        names = names.transpose(np.argsort([factor.attribute for factor in table.factors], kind="stable"))
+        self.table, self.labels = table, strings(names.ravel().tolist())
+        self.of_cell = table_cells(table)
 
 
 @dataclass(frozen=True)
@@ -470,7 +456,7 @@ class _Checker:
 
     def _compare_impossible(self, file: Path, lowest: _Counts) -> None:
         for block in self.attributes.zeros():
-            inside = cells_of(block) >= 0
+            inside = table_cells(block) >= 0
             unit, cell = np.divmod(lowest.keys, lowest.cells)
             wrong = inside[cell]
             none = np.zeros_like(lowest.counts)
