@@ -500,31 +500,25 @@ def test_a_histogram_alone_is_counted(made: dict[str, str], tmp_path: Path) -> N
         check_tables(tmp_path / "nothing")
 
 
-@pytest.mark.parametrize("seed", [0, 3, 5])
+@pytest.mark.parametrize("seed", [0, 3, 7])
 def test_files_of_the_bureau(seed: int, tmp_path: Path) -> None:
     """Constraints, zeros and bounds are written beside the tables; names may come again one level below."""
     found, paths, _ = draw(seed, tmp_path)
-    try:
-        estimate(paths, tmp_path / "e", release=found.release, microdata=True, histogram=True, format="csv")
-    except InputError as error:
-        assert "leave" in str(error)  # noqa: PT017
-        pytest.skip("no whole-number tables of this one")
+    estimate(paths, tmp_path / "e", release=found.release, microdata=True, histogram=True, format="csv")
     checked = check_tables(tmp_path / "e")
-    assert not checked.problems
-    assert {one.what for one in checked.differences} <= {"too few", "too many"}
+    assert checked.agrees
+    assert checked.held > 50
     # the least and largest counts by type of group quarters, as they were drawn
     counted: Counter[tuple[str, str, str]] = Counter()
     for row in read(tmp_path / "e", "histogram"):
         counted[row["level"], row["unit"], row["hhgq"]] += int(row["count"])
     levels = ["US", "State", "County", "Tract", "Block"]
-    outside = 0
     for key, (lower, upper) in found.bounds.items():
         level, unit = levels[int(key.split()[0])], key.split()[1]
         for kind, low, high in zip(
             ["household", "correctional", "juvenile", "nursing"], lower, upper, strict=True
         ):
-            outside += not low <= counted[level, unit, kind] <= high
-    assert not outside or checked.differences
+            assert low <= counted[level, unit, kind] <= high
 
 
 def test_areas_above_by_brute_force() -> None:
