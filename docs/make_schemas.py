@@ -173,6 +173,8 @@ SAMPLES: tuple[tuple[str, ...], ...] = (
     (SURVEY, "check-records survey/units.csv --release survey --units survey/units.csv --suggest"),
     (SURVEY, "compare survey survey --delta 1e-10", "compare survey pl94-2020-persons --delta 1e-10"),
     (SURVEY, REAL, "estimate noisy --out a --tables", "estimate noisy --out t.csv --print age"),
+    (SURVEY, MEASURE, "estimate noisy --out tables --microdata --histogram", "check-tables tables"),
+    (SURVEY, f"{REAL} --post tables --invariant Region/total", "estimate noisy --out b --microdata"),
     (SURVEY, MEASURE, "estimate noisy --out draws --query total --draws 3 --seed 1"),
     (SURVEY, MEASURE, "estimate noisy --out t.xlsx --print 'age * limitation'"),
     (SURVEY, MEASURE, f"estimate {NOISY} --out a --release survey --units survey/units.csv"),

@@ -148,7 +148,7 @@ def _footnotes(table: PrintedTable, found: PrintedTables) -> Iterator[str]:
         elif not found.sampled:
             yield "Sampling and other errors of the data are not in the margins."
     if found.whole:
-        sums = "within and between tables" if found.together else "over areas, each table by itself"
+        sums = "within and between tables" if found.together else "over areas, each table separately"
         sums += ", but for rounding" if table.in_fractions else ""
         allowed = "" if found.margins == "none" else "; the margins allow for the difference"
         yield (
