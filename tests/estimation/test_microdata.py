@@ -227,6 +227,29 @@ def test_values_that_look_like_numbers_or_formulas(tmp_path: Path) -> None:
     assert check_tables(tmp_path / "sheet").agrees
 
 
+def test_a_table_whose_variances_differ(tmp_path: Path) -> None:
+    """Cells with variances of their own, exact ones among them, of a table without a release."""
+    (tmp_path / "a.toml").write_text('[attributes]\nsex = ["f", "m"]\nage = ["0-17", "18+"]\n')
+    lines = ["unit,level,parent,query,cell,value,variance"]
+    for unit, level, parent in (("N", "Nation", ""), ("A", "Area", "N"), ("B", "Area", "N")):
+        many = 2 if unit == "N" else 1
+        cells = ("0-17 * f", "0-17 * m", "18+ * f", "18+ * m")
+        for cell, value, size in zip(cells, (40, 41, 7, 0), (4, 0, 9, 16), strict=True):
+            lines.append(f"{unit},{level},{parent},age * sex,{cell},{many * value},{size}")
+    (tmp_path / "noisy.csv").write_text("\n".join(lines) + "\n")
+    given = {"attributes": tmp_path / "a.toml", "microdata": True, "histogram": True}
+    done = estimate(tmp_path / "noisy.csv", tmp_path / "out", queries=["detailed", "sex"], **given)
+    exact = [row for row in read(tmp_path / "out", "held") if row["least"] == row["most"]]
+    assert {(row["unit"], row["query"], row["most"]) for row in exact} >= {
+        ("A", "sex[m] * age[0-17]", "41"),
+        ("N", "sex[m] * age[0-17]", "82"),
+    }
+    assert done.people.held == len(read(tmp_path / "out", "held"))
+    assert check_tables(tmp_path / "out").agrees
+    people = read(tmp_path / "out", "microdata")
+    assert sum((row["unit"], row["sex"], row["age"]) == ("A", "m", "0-17") for row in people) == 41
+
+
 # -- what cannot be written ----------------------------------------------------------------------------------
 
 PLAIN = "unit,level,parent,query,cell,value,variance\nN,Nation,,total,all,9,1\nA,Area,N,total,all,9,1\n"
