@@ -10,13 +10,11 @@ import pytest
 from dense import Problem, matrix, problem
 from test_whole_information import measurements
 
-from discreet.budget import Attributes, Tabulation
+from discreet.budget import Tabulation
 from discreet.errors import InputError
 from discreet.estimation.cells import impossible_cells, table_cells
-from discreet.estimation.estimates import Estimates, InMemory, Measurements
-from discreet.estimation.tree import Tree
+from discreet.estimation.estimates import Estimates, Measurements
 from discreet.estimation.whole.tables import WholeTables
-from discreet.noise import DiscreteGaussian
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from discreet.budget.events import release_of
 from discreet.budget.noise_table import noises
 from discreet.budget.variables import IN_UNITS_OF, as_decimal
 from discreet.errors import InputError
-from discreet.estimation.whole.tables import check_whole
 from discreet.estimation.tree import Floats, Integers
+from discreet.estimation.whole.tables import check_whole
 from discreet.faces import Summarised
 from discreet.files import sha256
 from discreet.noise import Entropy, sample

@@ -13,8 +13,8 @@ from discreet.budget.variables import BY
 from discreet.errors import InputError
 from discreet.estimation.estimates import Union
 from discreet.estimation.fit import Fit
-from discreet.estimation.whole.tables import WholeTables
 from discreet.estimation.tree import Floats, Integers, Tree
+from discreet.estimation.whole.tables import WholeTables
 from discreet.faces import Summarised
 from discreet.options import Estimating
 from discreet.release.hierarchy.areas import read_areas
