@@ -22,7 +22,7 @@ ADAPT = 40
 """Steps between two changes of the penalty."""
 SINGULAR = 1e-11
 """Eigenvalues below this fraction of the largest are taken for zero."""
-ROUNDED = 1e-15
+ROUNDED = 3e-15
 """A sum is met if it is missed by this fraction of what was added up."""
 
 
@@ -274,7 +274,8 @@ def nearest_columns(
         pace = (free * slope).sum(axis=0)
         newton = shift + np.divide(miss, pace, out=np.full_like(miss, np.inf), where=pace > 0)
         better = np.where((newton > left) & (newton < right), newton, 0.5 * (left + right))
-        if not np.any(away & (better != shift)):
+        better = np.where(away & (newton != shift), better, shift)
+        if np.array_equal(better, shift):
             break
         shift = better
     return found, shift
