@@ -515,10 +515,21 @@ def test_a_histogram_alone_is_counted(made: dict[str, str], tmp_path: Path) -> N
     without = {name: text for name, text in rest.items() if not name.startswith("histogram")}
     with pytest.raises(InputError, match="neither microdata nor a histogram"):
         changed(without, tmp_path / "none", "none", len)
-    with pytest.raises(InputError, match="lacks its areas"):
+    with pytest.raises(InputError, match="lacks units, or it cannot be read"):
         changed(
             {name: text for name, text in made.items() if "units" not in name}, tmp_path / "u", "none", len
         )
+    for number, (text, message) in enumerate(
+        {
+            "{": "lacks manifest.json, or it cannot be read",
+            "[]": "lacks manifest.json, or it cannot be read",
+            '{"units": "ten", "queries": ["total"]}': "has 'ten' units",
+            '{"units": 11, "queries": ["total"]}': "has 11 units",
+            '{"units": 10, "queries": 5}': "does not say which queries",
+        }.items()
+    ):
+        with pytest.raises(InputError, match=message):
+            changed({**made, "manifest.NOT-PRIVATE.json": text}, tmp_path / f"m{number}", "none", len)
     with pytest.raises(InputError, match="is no directory"):
         check_tables(tmp_path / "nothing")
 

@@ -8,7 +8,6 @@ are read some rows at a time, in any order.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -27,6 +26,7 @@ from discreet.files import FilePath
 from discreet.release.hierarchy.joint_estimates import name_of_query
 from discreet.release.hierarchy.layout import read_tree, read_units
 from discreet.release.hierarchy.microdata import area_columns, areas_above, check_people
+from discreet.release.manifests import read_manifest
 from discreet.release.tables import ArrowArray, ArrowTable, arrow, find_output, inert, strings
 from discreet.tables import Kind, Numbers, Problem, Problems, find_columns, open_table, words_of
 
@@ -141,6 +141,15 @@ def _read_areas(file: Path) -> Tree:
     )
 
 
+def _queries(told: Mapping[str, object]) -> list[str]:
+    """Return the queries in full that a manifest of `estimate` lists, or that of `measure` by their noise."""
+    listed, noise = told.get("queries"), told.get("noise")
+    if not isinstance(listed, list):
+        rows = noise if isinstance(noise, list) else []
+        listed = [one.get("query") for one in rows if isinstance(one, dict)]
+    return [text for text in listed if isinstance(text, str)]
+
+
 class _Query:
     """A query as a table: its cells by name, in the order of the attributes, and the cell that each detailed
     cell belongs to."""
@@ -233,25 +242,29 @@ class _Checker:
         """Read what the tables are about."""
         if not folder.is_dir():
             raise InputError(f"{folder} is no directory; name the output of `estimate` or `measure`")
-        manifest, units = find_output(folder, "manifest", ["json"]), find_output(folder, "units")
-        about = find_output(folder, "attributes", ["toml"]) or find_output(folder, "release", ["toml"])
-        if not (find_output(folder, "microdata") or find_output(folder, "histogram")) or not manifest:
+        if not (find_output(folder, "microdata") or find_output(folder, "histogram")):
             raise InputError(
                 f"{folder} has neither microdata nor a histogram to count: write them with `estimate "
                 "--microdata` or `measure --post tables`"
             )
-        if units is None or about is None:
-            raise InputError(
-                f"{folder} lacks its {'areas' if units is None else 'attributes'}: a file is gone"
-            )
-        attributes = load_attributes(about)
+        units, told = find_output(folder, "units"), read_manifest(folder)
+        about = find_output(folder, "attributes", ["toml"]) or find_output(folder, "release", ["toml"])
+        gone = [
+            name
+            for name, found in (("units", units), ("attributes.toml", about), ("manifest.json", told))
+            if found is None
+        ]
+        if units is None or about is None or told is None:
+            raise InputError(f"{folder} lacks {' and '.join(gone)}, or it cannot be read")
+        attributes, tree, many = load_attributes(about), _read_areas(units), told.get("units")
         check_people(attributes, ["total"])
-        told = json.loads(manifest.read_text(encoding="utf-8"))
-        many, tree = told.get("units"), _read_areas(units)
-        texts = told.get("queries") or [one.get("query") for one in told.get("noise", [])]
-        if not isinstance(many, int) or not 0 < many <= tree.size or not texts:
-            raise InputError(f"{manifest.name} does not say how many areas were written, or which queries")
-        named = {name_of_query(str(text)): str(text) for text in texts}
+        if not isinstance(many, int) or not 0 < many <= tree.size:
+            raise InputError(
+                f"manifest.json of {folder} has {many!r} units; it must say how many were written"
+            )
+        named = {name_of_query(text): text for text in _queries(told)}
+        if not named:
+            raise InputError(f"manifest.json of {folder} does not say which queries were written")
         return cls(folder, tree.first(many), attributes, named, Problems())
 
     def check(self) -> TableCheck:
