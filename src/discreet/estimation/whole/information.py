@@ -67,7 +67,7 @@ class Information:
         query: str | None = None,
         summaries: Mapping[int, Summary] | None = None,
     ) -> None:
-        """`summaries` are of units whose subtrees are elsewhere; the estimates are of the units above them."""
+        """`summaries` are of units whose subtrees are elsewhere, below the units of the estimates."""
         self.estimates = estimates
         self.variable, self.query = variable, query
         attributes = estimates.model.attributes
