@@ -28,7 +28,7 @@ from discreet.estimation.model import ApartProjection, size_of
 from discreet.estimation.projection import Components
 from discreet.estimation.tree import Floats, Integers, Numbers
 from discreet.estimation.whole.limits import Bounding, Limit
-from discreet.estimation.whole.summary import Summary, joined
+from discreet.estimation.whole.summary import SubtreeSummary, joined
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Information:
         estimates: Estimates,
         variable: int = 0,
         query: str | None = None,
-        summaries: Mapping[int, Summary] | None = None,
+        summaries: Mapping[int, SubtreeSummary] | None = None,
     ) -> None:
         """`summaries` are of units whose subtrees are elsewhere, below the units of the estimates."""
         self.estimates = estimates
