@@ -3,7 +3,7 @@
 A unit without a parent has the non-negative cells of least squares given all measurements at and below it,
 rounded. The children of a unit share out its cells: their own are those of least squares given the unit's,
 each child with the information of its whole subtree (`information`), within the limits of each (`limits`),
-rounded so that a nested chain of tables stays within one of its sums. Cells that are zero in the parent are
+rounded so that a nested chain of tables stays within one of its sums. WholeCells that are zero in the parent are
 zero in the children, so a family has as many cells as its parent has non-zero ones.
 
 What comes out for the units below a unit depends on that unit's cells and on the measurements below it, and
@@ -29,10 +29,11 @@ from discreet.estimation.whole.alternating import nearest_columns
 from discreet.estimation.whole.contradiction import ContradictionError
 from discreet.estimation.whole.family import UNBOUNDED, Family, Limits
 from discreet.estimation.whole.information import Information, Knowledge, Known
-from discreet.estimation.whole.limits import Bounding, Limited, given_limits, impossible
+from discreet.estimation.whole.limits import Bounding, Limited
 from discreet.estimation.whole.minimum import solve_family
 from discreet.estimation.whole.rounding import round_family
-from discreet.estimation.whole.sparse import Cells, Row
+from discreet.estimation.whole.sparse import WholeCells, Row
+from discreet.estimation.whole.summary import SubtreeSummary, summarised
 from discreet.estimation.whole.together import limited_below, settle_together
 from discreet.estimation.whole.wide import solve_wide
 
@@ -48,7 +49,8 @@ Settled = Mapping[int, Integers]
 class Descent:
     """The pass from the top down for the detailed cells of one variable, or for the cells of one query.
 
-    `positions` are the places of the units in the whole tree, if the estimates are of a subtree.
+    `positions` are the places of the units in the whole tree, if the estimates are of a subtree. `summaries`
+    are of units without children here, whose subtrees are elsewhere.
 
     >>> from discreet.budget import Attributes
     >>> from discreet.estimation.estimates import InMemory, Measurements
@@ -72,12 +74,15 @@ class Descent:
         variable: int = 0,
         query: str | None = None,
         positions: Integers | None = None,
+        summaries: Mapping[int, SubtreeSummary] | None = None,
     ) -> None:
         self.estimates, self.tree = estimates, estimates.tree
-        self.known = Information(estimates, variable, query)
+        self.known = Information(estimates, variable, query, summaries)
         self.cells = self.known.cells
-        limits = given_limits(self.known, bounds)
-        self.limited = Limited(self.tree, self.cells, limits, impossible(self.known))
+        limits = self.known.limits(bounds)
+        for unit, summary in (summaries or {}).items():
+            limits += summary.at(unit)
+        self.limited = Limited(self.tree, self.cells, limits, self.known.impossible())
         self.positions = np.arange(self.tree.size) if positions is None else positions
         self.chain = [] if estimates.model.attributes is None else self._chain()
         parent = self.tree.parent
@@ -113,23 +118,24 @@ class Descent:
             for label, groups in sorted(some, key=lambda one: one[1]):
                 if groups <= int(chain[-1].max()) + 1 or groups == self.cells:
                     continue
-                pairs = np.unique(label * (int(chain[-1].max()) + 1) + chain[-1])
-                if len(pairs) == len(np.unique(label)):
+                coarse = np.zeros(groups, dtype=np.int64)
+                coarse[label] = chain[-1]
+                if np.array_equal(coarse[label], chain[-1]):  # each group lies within one
                     chain.append(label)
         return chain
 
     # -- the top ---------------------------------------------------------------------------------------------
 
-    def top(self) -> Cells:
+    def top(self) -> WholeCells:
         """Return the whole cells of the units without a parent."""
         top = np.flatnonzero(self.tree.parent < 0)
-        return Cells.join([self._alone(int(unit)) for unit in top])
+        return WholeCells.join([self._alone(int(unit)) for unit in top])
 
-    def _alone(self, unit: int) -> Cells:
+    def _alone(self, unit: int) -> WholeCells:
         """Return the whole cells of a unit that is not tied to a parent, allowing for what is below it."""
         who = np.array([unit])
         if self.lost[unit]:
-            return Cells.of(np.zeros((1, 1), dtype=np.int64))
+            return WholeCells.of(np.zeros((1, 1), dtype=np.int64))
         known = self.known.read(slice(unit, unit + 1))
         support = np.flatnonzero(self.limited.possible)
         if len(support) > FEW and self.known.query is None:
@@ -142,11 +148,7 @@ class Descent:
 
     def _in_play(self, unit: int) -> Integers:
         """Return the cells of a unit that may be above zero, if it has too many to look at all pairs."""
-        estimates = self.estimates
-        node = estimates.node[unit : unit + 1]
-        J = [solution.information(node)[0] for solution in estimates.solutions]
-        z = estimates.beliefs(slice(unit, unit + 1))
-        h = [one @ belief[0] for one, belief in zip(J, z, strict=True)]
+        J, h = self.known.of_components(unit)
         tables = []
         if self.limited.is_any:
             who = np.array([unit])
@@ -156,13 +158,17 @@ class Descent:
         found: Integers = solve_wide(self.known.projection, J, h, self.limited.possible, tables).in_play()
         return found
 
+    def summary(self, unit: int) -> SubtreeSummary:
+        """Return all that the units above a unit need to know of it and of what is below it."""
+        return summarised(self.estimates, unit, self.limited.summary(unit))
+
     # -- below a unit ----------------------------------------------------------------------------------------
 
-    def family(self, unit: int, own: Row) -> tuple[Integers, Cells]:
+    def family(self, unit: int, own: Row) -> tuple[Integers, WholeCells]:
         """Return the children of a unit and their whole cells, given those of the unit."""
         return next(self._families([(unit, own)]))
 
-    def below(self, unit: int, own: Row) -> Iterator[tuple[Integers, Cells]]:
+    def below(self, unit: int, own: Row) -> Iterator[tuple[Integers, WholeCells]]:
         """Yield all units below a unit with their whole cells, family by family, parents first."""
         level = [(unit, own)] if self._last[unit] else []
         while level:
@@ -172,7 +178,7 @@ class Descent:
                 further += [(int(units[k]), cells.row(int(k))) for k in np.flatnonzero(self._last[units])]
             level = further
 
-    def _families(self, parents: Sequence[tuple[int, Row]]) -> Iterator[tuple[Integers, Cells]]:
+    def _families(self, parents: Sequence[tuple[int, Row]]) -> Iterator[tuple[Integers, WholeCells]]:
         """Yield the families of units of one depth, in order; units are read many at a time."""
         step = max(1, PIECE // self.known.width)
         start = 0
@@ -186,13 +192,13 @@ class Descent:
                 yield units, self._settle(unit, units, own, known)
             start = stop
 
-    def _settle(self, unit: int, units: Integers, own: Row, known: Known) -> Cells:
+    def _settle(self, unit: int, units: Integers, own: Row, known: Known) -> WholeCells:
         """Return the whole cells of the children of a unit, with which every unit below them has some."""
         if self._untied[unit]:
-            return Cells.join([self._alone(int(one)) for one in units])
+            return WholeCells.join([self._alone(int(one)) for one in units])
         support, counts = own
         if len(units) == 1:
-            return Cells(np.array([0, len(support)]), support, counts)
+            return WholeCells(np.array([0, len(support)]), support, counts)
         if not self.limited.is_tangled[unit]:
             return self._shared_out(units, counts, support, known, {})
         with suppress(ContradictionError):
@@ -204,7 +210,7 @@ class Descent:
         mine = np.bincount(self.limited.atoms[support], counts, minlength=self.limited.many)
         return self._shared_out(units, counts, support, known, self._together(unit, mine.astype(np.int64)))
 
-    def _sums(self, cells: Cells) -> Integers:
+    def _sums(self, cells: WholeCells) -> Integers:
         return cells.sums(self.limited.atoms, self.limited.many)
 
     def _atoms_below(self, unit: int, own: Integers) -> tuple[Integers, Integers] | None:
@@ -238,17 +244,17 @@ class Descent:
 
     def _shared_out(
         self, units: Integers, counts: Integers | None, support: Integers, known: Known, settled: Settled
-    ) -> Cells:
+    ) -> WholeCells:
         """Return the whole cells of the children of a unit with these cells, or of a unit without parent."""
         if not support.size:
-            return Cells.of(np.zeros((len(units), 1), dtype=np.int64))
+            return WholeCells.of(np.zeros((len(units), 1), dtype=np.int64))
         number = np.zeros(len(support), dtype=np.int64) if counts is None else counts
         ties = hashed(self.positions[units][:, None], support, number)
         if self.known.query is not None:
-            return Cells.of(self._apart(units, counts, support, known, ties), support)
+            return WholeCells.of(self._apart(units, counts, support, known, ties), support)
         family = self._problem(units, counts, support, known.of(units, support), settled)
         chain = [label[support] for label in self.chain]
-        return Cells.of(round_family(solve_family(family).x, family, chain, ties), support)
+        return WholeCells.of(round_family(solve_family(family).x, family, chain, ties), support)
 
     def _apart(
         self, units: Integers, counts: Integers | None, support: Integers, known: Known, ties: Integers

@@ -20,7 +20,7 @@ from discreet.estimation.model import Model, told_by_level
 from discreet.estimation.tree import Integers, Tree
 from discreet.estimation.whole.descent import Descent
 from discreet.estimation.whole.limits import Bounding
-from discreet.estimation.whole.sparse import Cells
+from discreet.estimation.whole.sparse import WholeCells
 
 
 class WholeTables:
@@ -38,7 +38,7 @@ class WholeTables:
                 "whole-number tables cannot be made of values that are not counts: leave them out"
             )
         self._attributes = estimates.model.attributes
-        self._cells: dict[int | str, Cells] = {}
+        self._cells: dict[int | str, WholeCells] = {}
         """By what is added up; without attributes by query."""
         self._descents: dict[int | str, Descent] = {}
         limits = tuple(bounds)
@@ -75,7 +75,7 @@ class WholeTables:
         return some.places(), some.cell, some.count
 
 
-def settled(descent: Descent) -> Cells:
+def settled(descent: Descent) -> WholeCells:
     """Return the whole cells of all units."""
     top = descent.top()
     units, parts = [np.flatnonzero(descent.tree.parent < 0)], [top]
@@ -83,7 +83,7 @@ def settled(descent: Descent) -> Cells:
         for family, cells in descent.below(unit, top.row(place)):
             units.append(family)
             parts.append(cells)
-    return Cells.join(parts).take(np.argsort(np.concatenate(units), kind="stable"))
+    return WholeCells.join(parts).take(np.argsort(np.concatenate(units), kind="stable"))
 
 
 def _determined(estimates: Estimates, attributes: Attributes) -> list[int]:
