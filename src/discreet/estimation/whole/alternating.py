@@ -21,7 +21,7 @@ RELAXATION = 1.6
 ADAPT = 40
 """Steps between two changes of the penalty."""
 SINGULAR = 1e-11
-"""Eigenvalues below this fraction of the largest are taken for zero."""
+"""Eigenvalues below this fraction of the largest, or of the penalty, are taken for zero."""
 ROUNDED = 3e-15
 """A sum is met if it is missed by this fraction of what was added up."""
 
@@ -44,7 +44,7 @@ class Shape:
     regular: NDArray[np.bool_] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.regular = self.value > SINGULAR * max(float(self.value.max(initial=0.0)), 1e-300)
+        self.regular = self.value > SINGULAR * max(float(self.value.max(initial=0.0)), 1.0)
 
     def quadratic(self, residual: Floats, width: Floats) -> float:
         """Return an upper bound of residual'd - d'Jd/2 over all d within `width` that keep the exact sums."""
