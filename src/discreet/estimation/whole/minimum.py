@@ -10,7 +10,7 @@ from scipy.sparse import block_diag, hstack, identity, vstack
 
 from discreet.estimation.tree import Floats
 from discreet.estimation.whole.alternating import Alternation, Iterate, nearest_columns
-from discreet.estimation.whole.contradiction import ContradictionError, contradiction
+from discreet.estimation.whole.contradiction import ContradictionError, conflicting
 from discreet.estimation.whole.family import Family
 from discreet.estimation.whole.interior import interior_point
 
@@ -59,13 +59,13 @@ def solve_family(family: Family) -> Solved:
     """
     polytope = family.polytope
     if polytope.empty:
-        raise ContradictionError(contradiction(family))
+        raise ContradictionError(conflicting(family))
     work = Alternation(family, polytope)
     best = _Judge(work)
     while not best.good and work.steps < _patience(family):
         best.see(work.run(CHECK if work.steps < 10 * CHECK else 3 * CHECK))
     if not best.good:
-        if not best.kept and (names := contradiction(family)):
+        if not best.kept and (names := conflicting(family)):
             raise ContradictionError(names)
         for _ in range(ROUNDS):
             for iterate in interior_point(work):
