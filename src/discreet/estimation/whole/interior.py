@@ -215,7 +215,10 @@ class _State:
             self.projected = inverse - self.spread @ self.middle @ self.spread.transpose(0, 2, 1)
         if self.work.parent is not None:
             total = self.projected.sum(axis=0)
-            scale = 1.0 / np.sqrt(np.maximum(np.diag(total), 1e-300))
+            size, alone = np.diag(total), np.diag(self.inverse.sum(axis=0))
+            # a column that other sums fix already cannot move: what is left of it is rounding
+            moves = size > 1e-13 * alone
+            scale = np.where(moves, 1.0 / np.sqrt(np.where(moves, size, 1.0)), 0.0)
             value, vector = np.linalg.eigh(total * scale[:, None] * scale)
             good = value > 1e-14
             self.coupling = (vector[:, good] / value[good]) @ vector[:, good].T * scale[:, None] * scale
