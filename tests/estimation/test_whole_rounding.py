@@ -163,6 +163,15 @@ def test_limits_that_leave_no_neighbours_move_as_few_cells_as_needed() -> None:
     assert np.abs(whole - x).sum() == 4
 
 
+@pytest.mark.parametrize("seed", range(15))
+def test_numbers_far_from_any_table_still_give_one_that_keeps_everything(seed: int) -> None:
+    rng = np.random.default_rng(seed + 300)
+    family = random_family(rng, largest=8)
+    x = np.abs(rng.normal(size=family.pull.shape)) * rng.choice([0.1, 3.0, 100.0])
+    chain = nested_labels(rng, family.cells)
+    check_kept(round_family(x, family, chain, rng.integers(0, 2**32, x.shape)), family)
+
+
 def test_limits_that_do_not_nest_are_rounded_by_integer_programming(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three pairs of three cells hold at most one each: the corner with three halves is not whole."""
     pairs = [
