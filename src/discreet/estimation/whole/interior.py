@@ -73,8 +73,12 @@ class _State:
         if work.parent is not None:
             gradient = gradient - gradient.mean(axis=0)
         size = max(float(np.abs(gradient[self.free]).max(initial=0.0)), 1e-12)
-        self.s, self.t = np.where(self.free, size, 0.0), np.where(self.has_high, size, 0.0)
-        self.p, self.q = np.where(self.has_least, size, 0.0), np.where(self.has_most, size, 0.0)
+        # all products of distance and multiplier start equal
+        with np.errstate(divide="ignore", invalid="ignore"):
+            self.s = np.where(self.free, size / (self.x - self.low), 0.0)
+            self.t = np.where(self.has_high, size / (self.high - self.x), 0.0)
+            self.p = np.where(self.has_least, size / (self.z - least), 0.0)
+            self.q = np.where(self.has_most, size / (most - self.z), 0.0)
         self.column = np.zeros(family.cells)
         self.row = np.zeros(least.shape)
         self.many = int(self.free.sum() + self.has_high.sum() + self.has_least.sum() + self.has_most.sum())
