@@ -20,7 +20,7 @@ SMALLEST = 1e-3
 """The smallest scale: half the square of 0.045 standard errors."""
 DIGITS = 1e-9
 """The scale is at least this fraction of what the objective adds up: floats have no more digits."""
-SUMS = 1e-7
+SUMS = 1e-6
 """By how much sums may be missed; those above a million, by how much a million."""
 ROUNDS = 3
 """How often an interior point is tried, each time counted from the best point so far."""
