@@ -139,18 +139,18 @@ class Descent:
         if self.lost[unit]:
             return WholeCells.of(np.zeros((1, 1), dtype=np.int64))
         known = self.known.read(slice(unit, unit + 1))
-        support = np.flatnonzero(self.limited.possible)
-        nearest: Floats | None = None
+        every = np.flatnonzero(self.limited.possible)
+        support, nearest, is_tangled = every, None, self.limited.is_tangled[unit]
         if len(support) > FEW and self.known.query is None:
             wide = self._wide(unit)
             support = wide.in_play()
             if len(support) > MOST_PAIRS:
                 nearest = wide.x[None, support]
-        cells = self._shared_out(who, None, support, known, {}, nearest)
-        if self.limited.is_tangled[unit] and self._atoms_below(unit, self._sums(cells)[0]) is None:
-            atoms = self._together(unit, None)
-            cells = self._shared_out(who, None, np.flatnonzero(self.limited.possible), known, atoms)
-        return cells
+        with suppress(ContradictionError):
+            cells = self._shared_out(who, None, support, known, {}, nearest)
+            if not is_tangled or self._atoms_below(unit, self._sums(cells)[0]) is not None:
+                return cells
+        return self._shared_out(who, None, every, known, self._together(unit, None) if is_tangled else {})
 
     def _wide(self, unit: int) -> Wide:
         """Return the cells of a unit that has too many to look at all pairs."""
