@@ -52,7 +52,7 @@ class _Constraints:
     """Which rows are the parent's cells."""
 
 
-def contradiction(family: Family) -> tuple[str, ...]:
+def conflicting(family: Family) -> tuple[str, ...]:
     """Return constraints that contradict each other, by name, none of which can be spared.
 
     Nothing is returned if all can be kept.
@@ -61,7 +61,7 @@ def contradiction(family: Family) -> tuple[str, ...]:
     >>> seven = np.array([[7]])
     >>> total = Limits("total", np.zeros(2, np.int64), np.array([0]), seven, seven)
     >>> J, of, h, parent = np.eye(2)[None], np.array([0]), np.zeros((1, 2)), np.array([2, 3])
-    >>> contradiction(Family(J, of, h, parent, limits=[total], names=["A"]))
+    >>> conflicting(Family(J, of, h, parent, limits=[total], names=["A"]))
     ('cell 0 of the parent is 2', 'cell 1 of the parent is 3', "total of 'A' held at 7")
     """
     rows = _constraints(family)

@@ -3,8 +3,8 @@
 A unit without a parent has the non-negative cells of least squares given all measurements at and below it,
 rounded. The children of a unit share out its cells: their own are those of least squares given the unit's,
 each child with the information of its whole subtree (`information`), within the limits of each (`limits`),
-rounded so that a nested chain of tables stays within one of its sums. WholeCells that are zero in the parent are
-zero in the children, so a family has as many cells as its parent has non-zero ones.
+rounded so that a nested chain of tables stays within one of its sums. What is zero in the parent is zero in
+the children, so a family has as many cells as its parent has non-zero ones.
 
 What comes out for the units below a unit depends on that unit's cells and on the measurements below it, and
 on nothing else: subtrees may be settled in any order, by any process. Equal fractional parts are the rule,
@@ -32,13 +32,15 @@ from discreet.estimation.whole.information import Information, Knowledge, Known
 from discreet.estimation.whole.limits import Bounding, Limited
 from discreet.estimation.whole.minimum import solve_family
 from discreet.estimation.whole.rounding import round_family
-from discreet.estimation.whole.sparse import WholeCells, Row
+from discreet.estimation.whole.sparse import Row, WholeCells
 from discreet.estimation.whole.summary import SubtreeSummary, summarised
 from discreet.estimation.whole.together import limited_below, settle_together
-from discreet.estimation.whole.wide import solve_wide
+from discreet.estimation.whole.wide import Wide, solve_wide
 
 FEW = 500
 """Cells of a unit without a parent of which all pairs are looked at."""
+MOST_PAIRS = 4000
+"""Cells in play of such a unit of which all pairs are looked at, for the last digits of the solution."""
 VAGUE = 1e-9
 """The information, relative to a sibling's, that a unit counts as having which has none."""
 
@@ -137,17 +139,21 @@ class Descent:
         if self.lost[unit]:
             return WholeCells.of(np.zeros((1, 1), dtype=np.int64))
         known = self.known.read(slice(unit, unit + 1))
-        support = np.flatnonzero(self.limited.possible)
+        every = np.flatnonzero(self.limited.possible)
+        support, nearest, is_tangled = every, None, self.limited.is_tangled[unit]
         if len(support) > FEW and self.known.query is None:
-            support = self._in_play(unit)
-        cells = self._shared_out(who, None, support, known, {})
-        if self.limited.is_tangled[unit] and self._atoms_below(unit, self._sums(cells)[0]) is None:
-            atoms = self._together(unit, None)
-            cells = self._shared_out(who, None, support, known, atoms)
-        return cells
+            wide = self._wide(unit)
+            support = wide.in_play()
+            if len(support) > MOST_PAIRS:
+                nearest = wide.x[None, support]
+        with suppress(ContradictionError):
+            cells = self._shared_out(who, None, support, known, {}, nearest)
+            if not is_tangled or self._atoms_below(unit, self._sums(cells)[0]) is not None:
+                return cells
+        return self._shared_out(who, None, every, known, self._together(unit, None) if is_tangled else {})
 
-    def _in_play(self, unit: int) -> Integers:
-        """Return the cells of a unit that may be above zero, if it has too many to look at all pairs."""
+    def _wide(self, unit: int) -> Wide:
+        """Return the cells of a unit that has too many to look at all pairs."""
         J, h = self.known.of_components(unit)
         tables = []
         if self.limited.is_any:
@@ -155,8 +161,7 @@ class Descent:
             tables = [(label, low[0], high[0]) for _, label, low, high in self.limited.of_tables(who)]
             lower, upper = self.limited.of_atoms(who)
             tables.append((self.limited.atoms, lower[0], upper[0]))
-        found: Integers = solve_wide(self.known.projection, J, h, self.limited.possible, tables).in_play()
-        return found
+        return solve_wide(self.known.projection, J, h, self.limited.possible, tables)
 
     def summary(self, unit: int) -> SubtreeSummary:
         """Return all that the units above a unit need to know of it and of what is below it."""
@@ -243,18 +248,30 @@ class Descent:
     # -- one family ------------------------------------------------------------------------------------------
 
     def _shared_out(
-        self, units: Integers, counts: Integers | None, support: Integers, known: Known, settled: Settled
+        self,
+        units: Integers,
+        counts: Integers | None,
+        support: Integers,
+        known: Known,
+        settled: Settled,
+        nearest: Floats | None = None,
     ) -> WholeCells:
-        """Return the whole cells of the children of a unit with these cells, or of a unit without parent."""
+        """Return the whole cells of the children of a unit with these cells, or of a unit without parent;
+        `nearest` are the cells before rounding, if they are known."""
         if not support.size:
             return WholeCells.of(np.zeros((len(units), 1), dtype=np.int64))
         number = np.zeros(len(support), dtype=np.int64) if counts is None else counts
         ties = hashed(self.positions[units][:, None], support, number)
         if self.known.query is not None:
             return WholeCells.of(self._apart(units, counts, support, known, ties), support)
-        family = self._problem(units, counts, support, known.of(units, support), settled)
+        if nearest is None:
+            about = known.of(units, support)
+        else:  # the matrices are not needed
+            about = Knowledge(np.zeros((1, 0, 0)), np.zeros(len(units), dtype=np.int64), nearest)
+        family = self._problem(units, counts, support, about, settled)
+        x = solve_family(family).x if nearest is None else nearest
         chain = [label[support] for label in self.chain]
-        return WholeCells.of(round_family(solve_family(family).x, family, chain, ties), support)
+        return WholeCells.of(round_family(x, family, chain, ties), support)
 
     def _apart(
         self, units: Integers, counts: Integers | None, support: Integers, known: Known, ties: Integers

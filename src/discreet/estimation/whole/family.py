@@ -131,6 +131,12 @@ class Polytope:
             _merged(least, same.ravel(), len(rows), np.maximum),
             _merged(most, same.ravel(), len(rows), np.minimum),
         )
+        for row in np.flatnonzero(rows.sum(axis=1) == 1.0).tolist():  # a sum of one cell is a bound of it
+            cell = int(rows[row].argmax())
+            low[:, cell] = np.maximum(low[:, cell], least[:, row])
+            high[:, cell] = np.minimum(high[:, cell], most[:, row])
+        several = rows.sum(axis=1) != 1.0
+        rows, least, most = rows[several], least[:, several], most[:, several]
         limited = (least > -np.inf) | (most < np.inf)
         inside = _nested(rows)
         for _ in range(3):
@@ -191,16 +197,16 @@ def _finite_sum(high: Floats, rows: Floats) -> Floats:
 
 def _nested(rows: Floats) -> list[tuple[Integers, Floats]]:
     """Return for each sum the largest disjoint sums within it, and which of its cells are in none of them."""
+    size = rows.sum(axis=1)
+    shared = rows @ rows.T
     found = []
-    order = np.argsort(-rows.sum(axis=1), kind="stable")
-    for row in rows:
-        left, parts = row.copy(), []
-        for other in order.tolist():
-            part = rows[other]
-            if part.any() and np.all(part <= left) and part.sum() < row.sum():
+    for row in range(len(rows)):
+        within = np.flatnonzero((shared[row] == size) & (size < size[row]) & (size > 0))
+        parts: list[int] = []
+        for other in within[np.argsort(-size[within], kind="stable")].tolist():
+            if not shared[other, parts].any():
                 parts.append(other)
-                left = left - part
-        found.append((np.array(parts, dtype=np.int64), left))
+        found.append((np.array(parts, dtype=np.int64), rows[row] - rows[parts].sum(axis=0)))
     return found
 
 

@@ -23,6 +23,9 @@ STEPS = 4000
 OVER = 1.6
 CLOSE = 1e-9
 """Residuals relative to the largest cell at which the steps end."""
+MANY = 100_000
+"""Cells from which on fewer digits do, as the numbers are rounded to whole ones at once: ..."""
+NEAR = 1e-3
 ADAPT = 25
 """Steps between two changes of the penalty."""
 MARGIN = 3.0
@@ -84,7 +87,7 @@ def solve_wide(
             moved = max(moved, float(np.abs(new - v[place]).max(initial=0.0)))
             missed = max(missed, float(np.abs(x - new).max(initial=0.0)))
             v[place] = new
-        scale = CLOSE * max(1.0, float(np.abs(x).max(initial=0.0)))
+        scale = (CLOSE if len(possible) <= MANY else NEAR) * max(1.0, float(np.abs(x).max(initial=0.0)))
         if moved < scale and missed < scale:
             break
         if steps % ADAPT == 0:
