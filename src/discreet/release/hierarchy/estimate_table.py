@@ -13,8 +13,8 @@ from discreet.errors import InputError
 from discreet.estimation.estimates import SharedWork
 from discreet.estimation.fit import Residuals
 from discreet.estimation.intervals import count_ends
-from discreet.estimation.tables import WholeTables
 from discreet.estimation.tree import Floats, Tree
+from discreet.estimation.whole.tables import WholeTables
 from discreet.numbers import brief
 from discreet.release.hierarchy.bounds import cut_ends
 from discreet.release.hierarchy.joint_estimates import Chances, Found, JointEstimates
@@ -39,6 +39,8 @@ class Written:
     """Estimates with an interval cut to bounds."""
     outside: int = 0
     """Whole numbers outside their bounds."""
+    whole: WholeTables | None = None
+    """The whole numbers, if they were asked for."""
 
 
 def write_estimates(
@@ -60,14 +62,14 @@ def write_estimates(
         raise InputError(
             "whole-number tables add up; estimates of releases that differ do not: leave them out"
         )
-    whole = WholeTables(found.groups[0].estimates) if tables else None
+    whole = found.groups[0].whole_tables() if tables else None
     tree = found.tree.first(found.units_down_to(down_to))
     layout = found.layout(tree, wanted)
     together = found.groups[0].attributes is not None
     counts, error = found.counts, kind_of_error(found, sampling)
     in_units = any(found.step(query) != 1 for query in wanted)
     said = meanings(chances, tables, together, error=error, in_units=in_units, counts=counts)
-    written = Written(tree, layout.size, said)
+    written = Written(tree, layout.size, said, whole=whole)
 
     def columns(part: slice) -> dict[str, Numbers]:
         units = np.arange(part.start, part.stop)

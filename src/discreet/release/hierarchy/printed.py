@@ -13,8 +13,8 @@ from discreet.budget.variables import BY
 from discreet.errors import InputError
 from discreet.estimation.estimates import Union
 from discreet.estimation.fit import Fit
-from discreet.estimation.tables import WholeTables
 from discreet.estimation.tree import Floats, Integers, Tree
+from discreet.estimation.whole.tables import WholeTables
 from discreet.faces import Summarised
 from discreet.options import Estimating
 from discreet.release.hierarchy.areas import read_areas
@@ -91,6 +91,8 @@ class PrintedTables(Summarised):
     """Whether several releases were read."""
     as_given: bool = False
     """Whether no release states the noise."""
+    together: bool = True
+    """Whether all queries were estimated together; else each by itself, because no attributes are stated."""
 
     @property
     def sampled(self) -> bool:
@@ -111,7 +113,7 @@ def printed_tables(asked: Estimating) -> PrintedTables:
     level = interval_level(asked.levels[-1])[1]
     if asked.tables and len(found.groups) > 1:
         raise InputError("whole-number tables add up; estimates of releases that differ do not")
-    whole = WholeTables(found.groups[0].estimates) if asked.tables else None
+    whole = found.groups[0].whole_tables() if asked.tables else None
     places = _Places.of(asked, found)
     if whole is not None and not places.are_unions:
         raise InputError("whole-number tables cannot be made of areas with weights: leave one out")
@@ -147,6 +149,7 @@ def printed_tables(asked: Estimating) -> PrintedTables:
         any(one.marked for one in given),
         len(given) > 1,
         found.as_given,
+        all(group.attributes is not None for group in found.groups),
     )
 
 
@@ -169,6 +172,8 @@ def _check(asked: Estimating) -> None:
         "draws": asked.draws,
         "queries": asked.queries,
         "format": asked.format,
+        "histogram": asked.histogram,
+        "microdata": asked.microdata,
     }
     wrong = [name for name, value in others.items() if value]
     if wrong:

@@ -1,0 +1,1 @@
+"""Tables of non-negative whole numbers, consistent over queries, levels and what is held exact."""
