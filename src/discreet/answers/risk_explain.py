@@ -294,7 +294,7 @@ def _numbers(profile: RiskProfile) -> Iterator[Line]:
         said = f"In rows {' and '.join(bounds)} the second, third and fourth columns are bounds, rounded up."
     if profile.compared > 1:
         said += (
-            f" In the last row no case of the {profile.compared:,} has more than the first three numbers; the "
-            f"fourth is for {worst_case(profile.overall[0])}, where the best guess is best."
+            f" In the last row none of the {profile.compared:,} cases has more than the first three numbers; "
+            f"the fourth is for {worst_case(profile.overall[0])}, where the best guess is best."
         )
     yield said
