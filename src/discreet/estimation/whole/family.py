@@ -20,8 +20,8 @@ ENDLESS = 10**15
 class Limits:
     """Bounds of sums of cells in some children: lower <= sum over the cells with label g <= upper.
 
-    A sum is exact where both are equal. A cell with the label -1 is in no group. `groups` are the names of the
-    groups, for messages.
+    A sum is exact where both are equal. A cell with the label -1 is in no group. `groups` names the groups,
+    for messages.
 
     >>> total = Limits("total", np.zeros(4, np.int64), np.array([2]), np.array([[7]]), np.array([[7]]))
     >>> total.lower.shape
@@ -51,8 +51,8 @@ class Family:
 
     `information` has the distinct matrices J (positive semidefinite, perhaps singular), `of` says which of
     them each child has, and `pull` the h. The children's cells add up to `parent` (None if there is no area
-    above), are at least 0, and keep `lower`, `upper` and the `limits`. `names` of children and `cell_names` are
-    for messages.
+    above), are at least 0, and keep `lower`, `upper` and the `limits`. `names` (of children) and `cell_names`
+    are for messages.
 
     >>> h = np.array([[4.0, 1.0], [2.0, -1.0]])
     >>> pair = Family(np.eye(2)[None], np.array([0, 0]), h, np.array([5, 1]))
