@@ -58,9 +58,10 @@ def solve_family(family: Family) -> Solved:
     convexity gives f(x*) - f(x) = g'd + d'Jd/2 with the gradient g. Write g = L + s - r, where L'd >= -(slack
     of the sums times their multipliers), s'd >= -(distance from the bounds times s), and
     r'd - d'Jd/2 <= r'J^+ r/2 as long as r is in the range of J; the rest of r is bounded by the widths of the
-    cells. The gap is the sum of the three. Where a cell has no upper bound, for want of a parent, its width is
-    twice the largest cell: the gap then holds for minima so near, and by convexity a minimum t times as far
-    away is at most t gaps below. Checked by tests/estimation/test_whole_family.py.
+    cells. The gap is the sum of the three. Where a cell has no upper bound, for want of a parent, its width
+    is twice the largest cell: the gap then holds for a minimum that near, and by convexity one t times as
+    far away is at most t gaps below. Sums are met to a millionth, and the gap is exact up to the product of
+    that and r. Checked by tests/estimation/test_whole_family.py.
     """
     polytope = family.polytope
     if polytope.empty:
