@@ -43,8 +43,9 @@ class Wide:
     steps: int
 
     def in_play(self) -> Integers:
-        """Return the cells above zero, and those that may be."""
-        found: Integers = np.flatnonzero((self.x > 0) | (self.slack < MARGIN * self.error))
+        """Return the cells above zero, and those that may be; of very many only those above zero."""
+        may = self.slack < MARGIN * self.error if len(self.x) <= MANY else np.zeros(len(self.x), dtype=bool)
+        found: Integers = np.flatnonzero((self.x > 0) | may)
         return found
 
 
