@@ -60,6 +60,15 @@ def solve_wide(
     tables.
 
     J (size, size) and h (size, copies) are by component. Cells that are not possible are zero.
+
+    >>> from discreet.budget import Attributes
+    >>> from discreet.estimation.projection import Components
+    >>> table = Attributes({"sex": ["f", "m", "x"]}).tabulation("sex")
+    >>> components = Components((3,), [table])
+    >>> h = [part[0] for part in components.projection(table).collect(np.array([[4.0, 1.0, -2.0]]))]
+    >>> J, every = [np.eye(one.size) for one in components], np.ones(3, dtype=bool)
+    >>> solve_wide(components.projection(table), J, h, every).x.round(6).tolist()
+    [4.0, 1.0, 0.0]
     """
     spectra = [np.linalg.eigh(one) for one in J]
     sizes = np.concatenate([np.maximum(values, 0.0) for values, _ in spectra])
