@@ -76,6 +76,21 @@ def test_two_limits_of_one_child_can_contradict_each_other() -> None:
     assert caught.value.problems == caught.value.constraints
 
 
+def test_cells_and_groups_have_the_names_that_a_caller_gives() -> None:
+    two = np.array([[2, 0]])
+    ages = Limits("age", np.array([0, 0, 1]), np.array([0]), two, two, ["children", "adults"])
+    alone = Family(
+        np.eye(3)[None],
+        np.array([0]),
+        np.zeros((1, 3)),
+        np.array([1, 1, 1]),
+        limits=[ages],
+        names=["Block 1"],
+        cell_names=["girls", "boys", "grown"],
+    )
+    assert conflicting(alone) == ("cell 'grown' of the parent is 1", "age, 'adults', of 'Block 1' held at 0")
+
+
 def test_a_family_with_a_solution_has_no_contradiction() -> None:
     for seed in range(12):
         family = random_family(np.random.default_rng(seed), largest=8)

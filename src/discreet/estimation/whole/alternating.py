@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh, solve_triangular
+from scipy.linalg import solve_triangular
 
 from discreet.estimation.tree import Floats, Integers
 from discreet.estimation.whole.family import Family, Polytope
@@ -224,6 +224,11 @@ def _diagonal(J: Floats, penalty: Floats, exact: Floats) -> tuple[Floats, Floats
     """Return the basis and values that make J and the penalty diagonal, and the inverse of exact sums."""
     anchor = np.zeros((len(J), 0))
     within = np.eye(len(J))
+    plain = np.diag(penalty)
+    if not len(exact) and np.array_equal(penalty, np.diag(plain)):
+        root = 1.0 / np.sqrt(plain)
+        value, turn = np.linalg.eigh(J * root[:, None] * root)
+        return root[:, None] * turn, np.maximum(value, 0.0), anchor
     if len(exact):
         left, size, right = np.linalg.svd(exact, full_matrices=True)
         rank = int((size > 1e-9 * size[0]).sum())
@@ -233,7 +238,7 @@ def _diagonal(J: Floats, penalty: Floats, exact: Floats) -> tuple[Floats, Floats
         return within, np.zeros(0), anchor
     factor = np.linalg.cholesky(within.T @ penalty @ within)
     half = solve_triangular(factor, within.T, lower=True)
-    value, turn = eigh(half @ J @ half.T)
+    value, turn = np.linalg.eigh(half @ J @ half.T)
     basis: Floats = half.T @ turn
     return basis, np.maximum(value, 0.0), anchor
 

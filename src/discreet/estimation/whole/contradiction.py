@@ -145,14 +145,15 @@ def _constraints(family: Family) -> _Constraints:
 
     if family.parent is not None:
         for cell, count in enumerate(family.parent.tolist()):
-            add(f"cell {cell} of the parent is {count}", place[:, cell], count, count, cell)
+            add(f"cell {family.cell_name(cell)} of the parent is {count}", place[:, cell], count, count, cell)
     for limits in family.limits:
         upper = endless(limits.upper)
         many = limits.lower.shape[1]
         groups = [np.flatnonzero(limits.label == group) for group in range(many)]
         for row, child in enumerate(limits.children.tolist()):
             for group in range(many):
-                what = limits.name if many == 1 else f"{limits.name}, group {group},"
+                part = repr(limits.groups[group]) if len(limits.groups) else f"group {group}"
+                what = limits.name if many == 1 else f"{limits.name}, {part},"
                 low, high = int(limits.lower[row, group]), upper[row, group]
                 who = place[child, groups[group]]
                 of = f"{what} of {family.name(child)!r}"
@@ -166,12 +167,12 @@ def _constraints(family: Family) -> _Constraints:
     if family.lower is not None:
         for child, cell in np.argwhere(family.lower > 0).tolist():
             low = int(family.lower[child, cell])
-            name = f"cell {cell} of {family.name(child)!r} at least {low}"
+            name = f"cell {family.cell_name(cell)} of {family.name(child)!r} at least {low}"
             add(name, place[child, [cell]], low, np.inf)
     if family.upper is not None:
         for child, cell in np.argwhere(np.isfinite(endless(family.upper))).tolist():
             high = int(family.upper[child, cell])
-            name = f"cell {cell} of {family.name(child)!r} at most {high}"
+            name = f"cell {family.cell_name(cell)} of {family.name(child)!r} at most {high}"
             add(name, place[child, [cell]], -np.inf, high)
     row_of = np.repeat(np.arange(len(members)), [len(one) for one in members])
     column = np.concatenate(members) if members else np.zeros(0, np.int64)

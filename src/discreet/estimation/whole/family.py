@@ -20,7 +20,8 @@ ENDLESS = 10**15
 class Limits:
     """Bounds of sums of cells in some children: lower <= sum over the cells with label g <= upper.
 
-    A sum is exact where both are equal. A cell with the label -1 is in no group.
+    A sum is exact where both are equal. A cell with the label -1 is in no group. `groups` names the groups,
+    for messages.
 
     >>> total = Limits("total", np.zeros(4, np.int64), np.array([2]), np.array([[7]]), np.array([[7]]))
     >>> total.lower.shape
@@ -32,6 +33,7 @@ class Limits:
     children: Integers
     lower: Integers
     upper: Integers
+    groups: Sequence[str] = field(default=())
 
     def __post_init__(self) -> None:
         groups = int(self.label.max(initial=-1)) + 1
@@ -49,7 +51,8 @@ class Family:
 
     `information` has the distinct matrices J (positive semidefinite, perhaps singular), `of` says which of
     them each child has, and `pull` the h. The children's cells add up to `parent` (None if there is no area
-    above), are at least 0, and keep `lower`, `upper` and the `limits`.
+    above), are at least 0, and keep `lower`, `upper` and the `limits`. `names` (of children) and `cell_names`
+    are for messages.
 
     >>> h = np.array([[4.0, 1.0], [2.0, -1.0]])
     >>> pair = Family(np.eye(2)[None], np.array([0, 0]), h, np.array([5, 1]))
@@ -65,6 +68,7 @@ class Family:
     upper: Integers | None = None
     limits: Sequence[Limits] = field(default=())
     names: Sequence[str] = field(default=())
+    cell_names: Sequence[str] = field(default=())
 
     @property
     def children(self) -> int:
@@ -79,6 +83,10 @@ class Family:
     def name(self, child: int) -> str:
         """Return the name of a child, or its number if it has none."""
         return self.names[child] if len(self.names) else str(child)
+
+    def cell_name(self, cell: int) -> str:
+        """Return the name of a cell, or its number if it has none."""
+        return repr(self.cell_names[cell]) if len(self.cell_names) else str(cell)
 
     def times(self, x: Floats) -> Floats:
         """Return J_c x_c for every child."""

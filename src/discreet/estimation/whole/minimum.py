@@ -24,6 +24,9 @@ SUMS = 1e-6
 """By how much sums may be missed; those above a million, by how much a million."""
 ROUNDS = 3
 """How often an interior point is tried, each time counted from the best point so far."""
+LARGEST = 50_000_000
+"""Numbers in the matrices of all children up to which an interior point is tried: it keeps six copies."""
+MOST_STEPS = 10_000
 CHECK = 10
 """Steps between two computations of the gap, at first."""
 
@@ -55,7 +58,10 @@ def solve_family(family: Family) -> Solved:
     convexity gives f(x*) - f(x) = g'd + d'Jd/2 with the gradient g. Write g = L + s - r, where L'd >= -(slack
     of the sums times their multipliers), s'd >= -(distance from the bounds times s), and
     r'd - d'Jd/2 <= r'J^+ r/2 as long as r is in the range of J; the rest of r is bounded by the widths of the
-    cells. The gap is the sum of the three. Checked by tests/estimation/test_whole_family.py.
+    cells. The gap is the sum of the three. Where a cell has no upper bound, for want of a parent, its width
+    is twice the largest cell: the gap then holds for a minimum that near, and by convexity one t times as
+    far away is at most t gaps below. Sums are met to a millionth, and the gap is exact up to the product of
+    that and r. Checked by tests/estimation/test_whole_family.py.
     """
     polytope = family.polytope
     if polytope.empty:
@@ -67,7 +73,7 @@ def solve_family(family: Family) -> Solved:
     if not best.good:
         if not best.kept and (names := conflicting(family)):
             raise ContradictionError(names)
-        for _ in range(ROUNDS):
+        for _ in range(ROUNDS if family.children * family.cells**2 <= LARGEST else 0):
             for iterate in interior_point(work):
                 work.steps += 1
                 best.see(iterate)
@@ -97,7 +103,7 @@ def _restored(x: Floats, work: Alternation, iterate: Iterate) -> Iterate:
         least.append((work.least - sums).ravel())
         most.append((work.most - sums).ravel())
     if not blocks:
-        return iterate
+        return Iterate(start, iterate.of_parent, iterate.of_rows)
     matrix = vstack(blocks).tocsr()
     room = np.concatenate([(work.high - start).ravel(), (start - work.low).ravel()])
     found = milp(
@@ -105,17 +111,20 @@ def _restored(x: Floats, work: Alternation, iterate: Iterate) -> Iterate:
         constraints=LinearConstraint(hstack([matrix, -matrix]), np.concatenate(least), np.concatenate(most)),
         bounds=Bounds(0.0, np.maximum(room, 0.0)),
     )
-    if found.x is None:
-        return iterate
-    moved = start + (found.x[: x.size] - found.x[x.size :]).reshape(x.shape)
+    moved = start
+    if found.x is not None:
+        moved = start + (found.x[: x.size] - found.x[x.size :]).reshape(x.shape)
     moved, _ = nearest_columns(moved, work.metric, work.low, work.high, work.parent)
     return Iterate(moved, iterate.of_parent, iterate.of_rows)
 
 
 def _patience(family: Family) -> int:
     """Return after how many steps an interior point is cheaper, which inverts each child about 20 times."""
-    work = family.children * family.cells**2 / 1.5e5  # of a step, compared with what it costs anyway
-    return 300 + int(20 * family.cells * work / (1.0 + work))
+    size = family.children * family.cells**2
+    if size > LARGEST:
+        return MOST_STEPS
+    work = size / 1.5e5  # of a step, compared with what it costs anyway
+    return min(300 + int(20 * family.cells * work / (1.0 + work)), MOST_STEPS)
 
 
 class _Judge:
