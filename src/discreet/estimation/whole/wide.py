@@ -43,8 +43,9 @@ class Wide:
     steps: int
 
     def in_play(self) -> Integers:
-        """Return the cells above zero, and those that may be."""
-        found: Integers = np.flatnonzero((self.x > 0) | (self.slack < MARGIN * self.error))
+        """Return the cells above zero, and those that may be; of very many only those above zero."""
+        may = self.slack < MARGIN * self.error if len(self.x) <= MANY else np.zeros(len(self.x), dtype=bool)
+        found: Integers = np.flatnonzero((self.x > 0) | may)
         return found
 
 
@@ -59,6 +60,15 @@ def solve_wide(
     tables.
 
     J (size, size) and h (size, copies) are by component. Cells that are not possible are zero.
+
+    >>> from discreet.budget import Attributes
+    >>> from discreet.estimation.projection import Components
+    >>> table = Attributes({"sex": ["f", "m", "x"]}).tabulation("sex")
+    >>> components = Components((3,), [table])
+    >>> h = [part[0] for part in components.projection(table).collect(np.array([[4.0, 1.0, -2.0]]))]
+    >>> J, every = [np.eye(one.size) for one in components], np.ones(3, dtype=bool)
+    >>> solve_wide(components.projection(table), J, h, every).x.round(6).tolist()
+    [4.0, 1.0, 0.0]
     """
     spectra = [np.linalg.eigh(one) for one in J]
     sizes = np.concatenate([np.maximum(values, 0.0) for values, _ in spectra])
