@@ -1,0 +1,136 @@
+"""The nearest table of a family: the minimum of the quadratic form, with a proved distance to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from discreet.estimation.tree import Floats
+from discreet.estimation.whole.alternating import Alternation, Iterate
+from discreet.estimation.whole.contradiction import ContradictionError, contradiction
+from discreet.estimation.whole.family import Family
+from discreet.estimation.whole.interior import interior_point
+
+CLOSE = 1e-7
+"""The gap at which a solution is good, relative to the loss of the constraints."""
+SMALLEST = 1e-3
+"""The loss below which the gap is taken relative to this: half a squared standard error of 0.03."""
+SUMS = 1e-7
+"""By how much sums may be missed, relative to their size if that exceeds 100."""
+CHECK = 10
+"""Steps between two computations of the gap."""
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """The nearest table, its objective, how many steps it took, and how far the minimum can be below."""
+
+    x: Floats
+    objective: float
+    steps: int
+    gap: float
+
+
+def solve_family(family: Family) -> Solved:
+    """Return the children's cells that minimise the quadratic form within everything that is kept.
+
+    >>> h = np.array([[4.0, 1.0], [2.0, -1.0]])
+    >>> solve_family(Family(np.eye(2)[None], np.array([0, 0]), h, np.array([5, 1]))).x.round(6)
+    array([[3.5, 1. ],
+           [1.5, 0. ]])
+
+    Guarantee: the objective exceeds the minimum by at most `gap`. For a minimum x* and d = x* - x,
+    convexity gives f(x*) - f(x) = g'd + d'Jd/2 with the gradient g. Write g = L + s - r, where L'd >= -(slack
+    of the sums times their multipliers), s'd >= -(distance from the bounds times s), and
+    r'd - d'Jd/2 <= r'J^+ r/2 as long as r is in the range of J; the rest of r is bounded by the widths of the
+    cells. The gap is the sum of the three. Checked by tests/estimation/test_whole_family.py.
+    """
+    polytope = family.polytope
+    if polytope.empty:
+        raise ContradictionError(contradiction(family))
+    work = Alternation(family, polytope)
+    best = _Judge(work)
+    limit = 200 + 20 * family.cells
+    while not best.good and work.steps < limit:
+        best.see(work.run(CHECK))
+        if work.steps == 200 and polytope.rows.size and not best.kept and (names := contradiction(family)):
+            raise ContradictionError(names)
+    if not best.good:
+        for iterate in interior_point(work):
+            work.steps += 1
+            best.see(iterate)
+            if best.good:
+                break
+    return Solved(best.x, best.objective, work.steps, best.gap)
+
+
+class _Judge:
+    """Keeps the best of the points it sees, with its gap."""
+
+    def __init__(self, work: Alternation) -> None:
+        self.work = work
+        self.gap, self.missed, self.objective = np.inf, np.inf, np.inf
+        self.x = work.reference + work.v
+        self.lowest = sum(
+            shape.lowest(work.pull[shape.who] - work.offset[number][1])
+            + float(
+                (0.5 * work.offset[number][1] - work.pull[shape.who]).ravel() @ work.offset[number][0].ravel()
+            )
+            if number in work.offset
+            else shape.lowest(work.pull[shape.who])
+            for number, shape in enumerate(work.shapes)
+        )
+        reference = work.reference
+        self.at_reference = 0.5 * float(np.vdot(reference, work.family.times(reference))) - float(
+            np.vdot(reference, work.family.pull)
+        )
+        self.loss = np.inf
+
+    @property
+    def kept(self) -> bool:
+        return self.missed <= SUMS
+
+    @property
+    def good(self) -> bool:
+        return self.kept and self.gap <= CLOSE * max(self.loss, SMALLEST)
+
+    def see(self, iterate: Iterate) -> None:
+        """Compute the gap of a point, and keep the point if it is the best so far."""
+        work = self.work
+        x = iterate.x
+        curved = work.family.times(x)
+        value = 0.5 * float(np.vdot(x, curved)) - float(np.vdot(x, work.pull))
+        gap = self._gap(iterate, curved - work.pull)
+        missed = work.polytope.excess(work.reference + x)
+        if (max(missed, SUMS), gap) < (max(self.missed, SUMS), self.gap):
+            self.gap, self.missed = gap, missed
+            self.x = np.clip(work.reference + x, work.polytope.low, work.polytope.high)
+            self.objective, self.loss = self.at_reference + value, value - self.lowest
+
+    def _gap(self, iterate: Iterate, gradient: Floats) -> float:
+        work, x = self.work, iterate.x
+        rows = work.polytope.rows
+        multiplier = np.where((iterate.of_rows > 0) & (work.least == -np.inf), 0.0, iterate.of_rows)
+        multiplier = np.where((multiplier < 0) & (work.most == np.inf), 0.0, multiplier)
+        gap = 0.0
+        if rows.size:
+            sums = x @ rows.T
+            edge = np.where(multiplier > 0, work.least, np.where(multiplier < 0, work.most, sums))
+            gap += float(np.abs(multiplier * (sums - edge)).sum())
+            gradient = gradient - multiplier @ rows
+        up, down = work.high - x, x - work.low
+        if work.parent is not None:
+            inside = (np.minimum(up, down) > 0) / work.metric
+            some = inside.sum(axis=0)
+            mean = (gradient * inside).sum(axis=0) / np.where(some > 0, some, 1.0)
+            gradient = gradient - np.where(some > 0, mean, iterate.of_parent)
+        width = np.where(np.isinf(up), 2.0 * (np.abs(x).max(initial=0.0) + 1.0), up + down)
+        linear = np.where(gradient > 0, gradient * down, -gradient * np.where(np.isinf(up), width, up))
+        # move what is cheaper to the quadratic bound
+        diagonal = np.array([np.diag(J) for J in work.family.information])[work.family.of]
+        square = 0.5 * gradient**2 / np.maximum(diagonal, 1e-300)
+        curved = square < linear
+        gap += float(linear[~curved].sum())
+        left = np.where(curved, -gradient, 0.0)
+        return gap + sum(shape.quadratic(left[shape.who], width[shape.who]) for shape in work.shapes)
