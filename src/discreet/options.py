@@ -473,8 +473,12 @@ class Measuring:
         ),
     ] = None
     post: Annotated[
-        Literal["none", "nonnegative", "consistent"],
-        Option("Estimates beside the measurements: none (default), nonnegative or consistent.", "KIND"),
+        Literal["none", "nonnegative", "consistent", "tables"],
+        Option(
+            "Estimates beside the measurements: none (default), nonnegative, consistent, or tables: also "
+            "the whole-number tables as histogram and microdata.",
+            "KIND",
+        ),
     ] = "none"
     units: Annotated[
         TableSource, file_option("All areas: columns unit, level, parent. Default: those of FILE.")
@@ -601,6 +605,13 @@ class Estimating:
     tables: Annotated[bool, Option("Add whole numbers, not negative, consistent over tables and levels.")] = (
         False
     )
+    histogram: Annotated[
+        bool, Option("Add every detailed cell of the whole-number tables that is not zero, in every area.")
+    ] = False
+    microdata: Annotated[
+        bool,
+        Option("Add the whole-number tables as one row a person: the lowest area, and all attributes."),
+    ] = False
     release: Annotated[
         Releasable | None,
         Option("The release, for a table without one: a preset or a TOML file.", "R", reads=str | None),

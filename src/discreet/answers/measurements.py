@@ -26,6 +26,9 @@ _ESTIMATES = {
     "nonnegative": "The estimates are the measurements, with negative values set to zero.",
     "consistent": "The estimates are unbiased, with intervals. The column table has whole numbers, none "
     "negative, that add up over areas, and over queries if the release states its attributes.",
+    "tables": "The estimates are unbiased, with intervals. The column table has whole numbers, none "
+    "negative, that add up over areas and queries. The files histogram (every cell that is not zero, in "
+    "every area) and microdata (one row a person, none of them anybody's record) have the same numbers.",
 }
 
 
@@ -169,6 +172,9 @@ def estimated_answer(done: Estimated) -> Answer:
     lost = f", {done.undetermined} of them not determined" if done.undetermined else ""
     record = json_fields(done, undetermined="not_determined")
     record.pop("held")
+    record.pop("people")
+    if done.people.rows:
+        record["rows"] = {**done.people.rows, "held": done.people.held}
     record |= _clipped_record(record, done.clipped)
     record["fit"] = fit_record(done.fit, numbered=done.numbered)
     where = f"in {_place(done)}: {', '.join(done.files)}"
@@ -234,6 +240,7 @@ def _estimated_body(done: Estimated) -> Iterator[Part]:
             f"Draws: {count_quantity(done.draws)} of every estimate. Each is the estimate less an error "
             "drawn anew, with the covariances of all areas and tables."
         )
+    yield from _people_said(done)
     yield fit_sentence(done.fit)
     if done.fit.warning:
         yield residual_table(done.fit, numbered=done.numbered)
@@ -241,6 +248,28 @@ def _estimated_body(done: Estimated) -> Iterator[Part]:
         yield Paragraph(f"Tables: {', '.join(done.files)} (to_pandas, to_polars, to_arrow).")
     else:
         yield _files(done.files)
+
+
+def _people_said(done: Estimated) -> Iterator[Part]:
+    """Say what the whole-number tables were written as, for other programs."""
+    rows = done.people.rows
+    if "histogram" in rows:
+        yield sentence(
+            "Histogram: {rows}, every cell of every area that is not zero.",
+            rows=counted(rows["histogram"], "row"),
+        )
+    if "microdata" in rows:
+        yield sentence(
+            "Microdata: {rows}, one for each person in the tables. Counted, they give the column table; none "
+            "of them is anybody's record.",
+            rows=counted(rows["microdata"], "row"),
+        )
+    if rows and done.people.held:
+        yield sentence(
+            "Held: {rows}, sums of cells that are exact or bounded.", rows=counted(done.people.held, "row")
+        )
+    if rows and done.out is not None:
+        yield Paragraph(f"`discreet check-tables {done.out}` reads them back and compares all tables.")
 
 
 def intervals_said(*, sampled: bool, as_given: bool = False) -> Iterator[Paragraph]:

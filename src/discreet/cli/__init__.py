@@ -29,6 +29,7 @@ COMMANDS = {
     "accuracy": "How accurate the estimates of a release will be, before anything is released.",
     "calibrate": "How little noise keeps a promise, and what that saves.",
     "check-records": "All that is wrong with records, and how to read them as they are.",
+    "check-tables": "Microdata or a histogram counted again: does every table agree?",
     "compare": "Two releases side by side.",
     "completion": "Completion of commands, options and names, for bash, zsh or fish.",
     "estimate": "Best estimates of any table and area, with intervals, from noisy measurements.",
@@ -55,6 +56,7 @@ COMMANDS = {
 HOMES = {
     "accuracy": "plan:accuracy_app",
     "check-records": "check_records:app",
+    "check-tables": "check_tables:app",
     "compare": "account:compare_app",
     "presets": "show:presets_app",
 }

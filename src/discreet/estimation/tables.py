@@ -74,6 +74,15 @@ class WholeTables:
             block = np.stack(parts, axis=1 + place)
         return block.reshape(len(units), -1)
 
+    def cells(self, units: Integers) -> tuple[Integers, Integers, Integers]:
+        """Return the detailed cells of some units that are not zero: place among the units, cell, count."""
+        cells = None if self._attributes is None else self._cells[0]
+        if cells is None:
+            raise InputError("no measurement determines detailed cells")
+        block = cells[units]
+        place, cell = np.nonzero(block)
+        return place, cell, block[place, cell]
+
 
 def _whole_query(estimates: Estimates, query: str) -> Integers:
     """Settle one query over the tree; a family with an undetermined member is not tied to its parent."""

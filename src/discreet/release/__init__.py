@@ -9,6 +9,7 @@ from discreet.release.hierarchy.example import write_example
 from discreet.release.hierarchy.measuring import POSTS, Measured, measure
 from discreet.release.hierarchy.people import records_risk
 from discreet.release.hierarchy.record_check import RecordCheck, check_records
+from discreet.release.hierarchy.table_check import TableCheck, check_tables
 from discreet.release.hierarchy.tabulating import Tabulated, tabulate
 from discreet.release.ledger import Ledger
 from discreet.release.ledger_file import (
@@ -35,6 +36,7 @@ __all__ = [
     "Policy",
     "PolicyError",
     "RecordCheck",
+    "TableCheck",
     "Tabulated",
     "Total",
     "audit_mechanism",
@@ -42,6 +44,7 @@ __all__ = [
     "change_total",
     "check_ledger",
     "check_records",
+    "check_tables",
     "create_ledger",
     "estimate",
     "is_ledger",

@@ -19,7 +19,7 @@ from discreet.files import ArrowSchema as ArrowSchema
 from discreet.files import ArrowTable as ArrowTable
 from discreet.files import arrow as arrow
 from discreet.release.rehearsal import NOT_PRIVATE
-from discreet.tables import Numbers
+from discreet.tables import Numbers, open_table
 
 if TYPE_CHECKING:
     from discreet.estimation.tree import Tree
@@ -33,11 +33,17 @@ ROWS = 1 << 20
 Columns = Callable[[slice, slice], Mapping[str, Numbers]]
 """Columns of numbers for some units, which are so many rows."""
 
+WordCodes = tuple[ArrowArray, Numbers]
+"""A column of words: the different ones, and which of them stands in each row."""
+
 MARK = "not_private"
 """The column that marks each row of a rehearsal."""
 
 TEXTS = ("unit", "level", "parent", "query", "cell", MARK)
 """Columns of texts, whatever they look like: an area may be called 01."""
+
+ALL_TEXTS = {"histogram": ("count",), "microdata": ()}
+"""Tables whose columns are texts but for these: a value of an attribute may be 01, too."""
 
 MARKED = NOT_PRIVATE.replace(" ", "-")
 """The part of a file's name that marks a rehearsal."""
@@ -118,6 +124,19 @@ class Folder:
         """
         self._table(stem, (part for layout, columns in blocks for part in self._parts(layout, columns)))
 
+    def rows(self, stem: str, parts: Iterable[Mapping[str, Numbers | WordCodes]]) -> None:
+        """Write a table part by part: columns of numbers, and of words by their numbers."""
+        self._table(
+            stem,
+            (
+                {
+                    name: coded(one[1], self._text(one[0])) if isinstance(one, tuple) else _numbers(one)
+                    for name, one in part.items()
+                }
+                for part in parts
+            ),
+        )
+
     def units(self, tree: Tree) -> None:
         """Write the tree: unit, level, parent."""
         parent = tree.names.take(arrow().array(tree.parent, mask=tree.parent < 0)).fill_null("")
@@ -163,6 +182,9 @@ class FolderInMemory(Folder):
         super().__init__(Path(), "parquet", mark=mark)
         self.tables: dict[str, ArrowTable] = {}
 
+    def text(self, stem: str, ending: str, text: str, *, comment: str = "# ") -> None:
+        """Leave a text out: who asks has what it says."""
+
     def json(self, stem: str, data: Mapping[str, object]) -> None:
         """Leave a JSON file out: what it says is in the result."""
 
@@ -195,6 +217,8 @@ def read_output(folder: Path, stem: str, texts: Sequence[str]) -> ArrowTable:
     if file.suffix == ".parquet":
         return plain_texts(arrow("parquet").read_table(file))
     text = arrow("csv")
+    if stem in ALL_TEXTS:
+        texts = [name for name in open_table(file).names if name not in ALL_TEXTS[stem]]
     kinds = dict.fromkeys(texts, arrow().string())
     return text.read_csv(file, convert_options=text.ConvertOptions(column_types=kinds))
 

@@ -39,6 +39,8 @@ class Written:
     """Estimates with an interval cut to bounds."""
     outside: int = 0
     """Whole numbers outside their bounds."""
+    whole: WholeTables | None = None
+    """The whole numbers, if they were asked for."""
 
 
 def write_estimates(
@@ -67,7 +69,7 @@ def write_estimates(
     counts, error = found.counts, kind_of_error(found, sampling)
     in_units = any(found.step(query) != 1 for query in wanted)
     said = meanings(chances, tables, together, error=error, in_units=in_units, counts=counts)
-    written = Written(tree, layout.size, said)
+    written = Written(tree, layout.size, said, whole=whole)
 
     def columns(part: slice) -> dict[str, Numbers]:
         units = np.arange(part.start, part.stop)

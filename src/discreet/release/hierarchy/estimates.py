@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
@@ -35,6 +35,7 @@ from discreet.release.hierarchy.fit_report import fit_record, found_fit
 from discreet.release.hierarchy.joint_estimates import JointEstimates
 from discreet.release.hierarchy.layout import rising_lengths
 from discreet.release.hierarchy.measurements import read_any, with_zeros
+from discreet.release.hierarchy.microdata import PeopleFiles, check_people, write_held, write_people
 from discreet.release.hierarchy.noisy_table import TableForm, column_names
 from discreet.release.hierarchy.published import Published
 from discreet.release.hierarchy.sampling import SamplingErrors, read_sampling, sampling_columns
@@ -73,11 +74,14 @@ class Estimated(Summarised):
     """How many draws of all estimates were written."""
     clipped: tuple[Clipped, ...] = ()
     """What clipping took away from sums and weights, if there are any."""
+    people: PeopleFiles = field(default_factory=PeopleFiles)
+    """The rows of the histogram and of the microdata."""
     held: Mapping[str, ArrowTable] | None = field(default=None, repr=False, compare=False)
     """The tables by name, if they are in memory."""
 
     def to_arrow(self, table: str = "estimates") -> ArrowTable:
-        """Return a table of the output: estimates, units, areas, contrasts or changes, if it has them."""
+        """Return a table of the output: estimates, units, and if it has them areas, contrasts, changes,
+        draws, histogram, microdata or held."""
         if self.out is not None:
             return read_output(self.out, table, TEXTS)
         found = (self.held or {}).get(table)
@@ -113,9 +117,10 @@ def estimate(asked: Estimating) -> Estimated:
     of units; `differences` and `ratios` are pairs of areas or units, or of queries. `since` is an earlier
     release of the same tables, of which changes are given. `levels` are those of the intervals. `down_to` is
     the lowest level that is written. `tables` adds whole numbers, not negative and consistent over levels,
-    and over queries if the release states attributes. `zeros` (unit, and columns of attributes) are values
-    that some units cannot have. `for_spreadsheets` is as in `measure`. What is large is streamed, or if
-    `streamed` says so. The `engine` is "local" or "spark", on a cluster if `spark_master` names one: then
+    and over queries if the release states attributes; `histogram` adds every detailed cell of them that is
+    not zero, in every unit, and `microdata` one row a person. `zeros` (unit, and columns of attributes) are
+    values that some units cannot have. `for_spreadsheets` is as in `measure`. What is large is streamed, or
+    if `streamed` says so. The `engine` is "local" or "spark", on a cluster if `spark_master` names one: then
     families of the lowest units are worked on by its processes. Nothing is spent.
     """
     chances = [interval_level(level) for level in asked.levels]
@@ -124,6 +129,8 @@ def estimate(asked: Estimating) -> Estimated:
         raise InputError("prints is for `discreet.report.print_tables`, which writes tables to print")
     if asked.out is not None:
         free(asked.out)
+    if asked.histogram or asked.microdata:
+        asked = replace(asked, tables=True)
     with _workers(asked.engine, asked.spark_master) as cluster:
         given, found, earlier = read_joined(asked, sources, cluster)
         wanted = found.queries(asked.queries)
@@ -134,6 +141,8 @@ def estimate(asked: Estimating) -> Estimated:
         pairs = [("difference", one) for one in asked.differences] + [("ratio", one) for one in asked.ratios]
         contrasts = named_contrasts(pairs, unions, wanted, found) if pairs else []
         residuals = found.residuals(written)
+        if asked.histogram or asked.microdata:
+            check_people(found.groups[0].attributes, found.groups[0].estimates.model.queries)
         kind = output_format(asked.format, given[0].format, for_spreadsheets=asked.for_spreadsheets)
         mark = f"{NOT_PRIVATE}: made from a rehearsal" if any(one.marked for one in given) else None
         with _folder(asked, kind, mark) as folder:
@@ -166,7 +175,8 @@ def estimate(asked: Estimating) -> Estimated:
                 folder.cells("changes", changes)
             compares = bool(contrasts) or earlier is not None
             told = _manifest(asked, given, found, wanted, done, fit, sampling, compares=compares)
-            folder.json("manifest", told)
+            people = _people(asked, folder, found, done)
+            folder.json("manifest", told | people.manifest(found.groups[0].attributes, done.tree))
             taken = estimated_clips(found)
     return Estimated(
         None if asked.out is None else Path(asked.out),
@@ -186,6 +196,7 @@ def estimate(asked: Estimating) -> Estimated:
         sampling is not None,
         asked.draws or 0,
         taken,
+        people,
         folder.tables if isinstance(folder, FolderInMemory) else None,
     )
 
@@ -199,6 +210,23 @@ def _folder(asked: Estimating, kind: str, mark: str | None) -> Iterator[Folder]:
     with staging(asked.out) as stage:
         yield Folder(stage.path, kind, mark=mark, for_spreadsheets=asked.for_spreadsheets)
         stage.commit()
+
+
+def _people(asked: Estimating, folder: Folder, found: JointEstimates, done: Written) -> PeopleFiles:
+    """Write the whole tables as records, if that is asked for, and what they keep."""
+    one = found.groups[0]
+    if done.whole is None or one.attributes is None or not (asked.histogram or asked.microdata):
+        return PeopleFiles()
+    written = write_people(
+        folder,
+        done.whole,
+        done.tree,
+        one.attributes,
+        histogram=asked.histogram,
+        microdata=asked.microdata,
+    )
+    held = write_held(folder, done.tree, one.attributes, one.estimates.given, one.bounds)
+    return replace(written, held=held)
 
 
 def _assumed(given: Sequence[Published]) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from discreet.budget import Neighbours, Release
 from discreet.budget.events import release_of
-from discreet.budget.noise_table import noises
+from discreet.budget.noise_table import noises, queries_of
 from discreet.budget.variables import IN_UNITS_OF, as_decimal
 from discreet.errors import InputError
 from discreet.estimation.tables import check_whole
@@ -37,6 +37,7 @@ from discreet.release.hierarchy.counts import CountTable, read_counts
 from discreet.release.hierarchy.estimate_table import in_real_numbers, write_estimates
 from discreet.release.hierarchy.joint_estimates import JointEstimates
 from discreet.release.hierarchy.layout import Laws, Layout, laws_of, variances_of
+from discreet.release.hierarchy.microdata import check_people, people_columns, write_people
 from discreet.release.hierarchy.published import Exact, in_memory, published
 from discreet.release.hierarchy.records import count_records, input_of
 from discreet.release.hierarchy.steps import Steps, step_column, unit_steps
@@ -48,8 +49,12 @@ from discreet.release.spending import spent
 from discreet.release.tables import TEXTS, Columns, Folder, output_format, read_output
 from discreet.tables import Numbers, table_format
 
-POSTS = ("none", "nonnegative", "consistent")
-"""Estimates beside the measurements: none, values below zero set to zero, or those of `estimate`."""
+POSTS = ("none", "nonnegative", "consistent", "tables")
+"""Estimates beside the measurements: none, values below zero set to zero, those of `estimate` with whole
+numbers, or these and the whole numbers as histogram and microdata."""
+
+WHOLE = ("consistent", "tables")
+"""Those that have whole numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +142,9 @@ def measure(asked: Measuring) -> Measured:
     exact, laws = _exact(found, pairs), laws_of(layout, table)
     left_out = () if asked.records is None else input_of(release, asked.input).leaving_out
     run = _Run(release, most, found, pairs, exact, laws, source, post, left_out)
-    if post == "consistent":  # what cannot be done is said before any noise is drawn
+    if post in WHOLE:  # what cannot be done is said before any noise is drawn
+        if post == "tables":
+            check_people(release.attributes, queries_of(release))
         check_whole(release, layout.tree, run.exact)
     with staging(asked.out, shared, key=signer, rules=rules) as stage:
         mark = None if entry.counted else f"{NOT_PRIVATE}: rehearsal with seed {asked.rehearsal}"
@@ -169,15 +176,15 @@ def measure(asked: Measuring) -> Measured:
 def _check_question(asked: Measuring) -> None:
     """Refuse what cannot be asked, before anything is read."""
     if asked.post not in POSTS:
-        raise InputError(f"post is {asked.post!r}; it must be none, nonnegative or consistent")
+        raise InputError(f"post is {asked.post!r}; it must be none, nonnegative, consistent or tables")
     if (asked.counts is None) == (asked.records is None):
         given = "neither is" if asked.counts is None else "both are"
         raise InputError(f"give either counts or records; {given} given")
     if asked.records is None and not (asked.geocodes is asked.id is asked.input is None):
         raise InputError("geocodes, id and input (--geocodes, --id, --input) need records; counts have none")
-    if asked.post == "consistent" and not asked.additive:
+    if asked.post in WHOLE and not asked.additive:
         raise InputError(
-            "post is consistent, which needs counts that add up; leave additive=False (--not-additive) out"
+            f"post is {asked.post}, which needs counts that add up; leave additive=False (--not-additive) out"
         )
     if asked.at_most is not None:
         whole(asked.at_most, name="at_most")
@@ -264,7 +271,7 @@ class _Run:
                 "variance": "the variance of the noise, in units",
             }
         if kept is not None:
-            columns["estimates"] = self._estimates(folder, kept, pattern)
+            columns |= self._estimates(folder, kept, pattern)
         folder.units(layout.tree)
         if self.exact:
             folder.cells("invariants", _held(layout, self.exact, steps))
@@ -288,14 +295,18 @@ class _Run:
         )
         return measured_clips(self.release, layout, first[0], self.laws)
 
-    def _estimates(self, folder: Folder, values: Integers, pattern: Floats) -> dict[str, str]:
-        """Write the estimates that are asked for; return what their columns are."""
+    def _estimates(self, folder: Folder, values: Integers, pattern: Floats) -> dict[str, dict[str, str]]:
+        """Write the estimates that are asked for; return what the columns of each file are."""
         layout, exact = self.found.layout, self.exact
-        if self.post == "consistent":
+        if self.post in WHOLE:
             attributes = self.release.attributes
             source = in_memory(layout, values, self.laws, attributes)
             given = published(layout, source, exact, attributes, folder.kind, steps=unit_steps(self.release))
-            return write_estimates(folder, JointEstimates.of([given]), tables=True).columns
+            done = write_estimates(folder, JointEstimates.of([given]), tables=True)
+            if done.whole is None or attributes is None or self.post != "tables":
+                return {"estimates": done.columns}
+            write_people(folder, done.whole, done.tree, attributes)
+            return {"estimates": done.columns, **people_columns(done.tree, attributes)}
         estimate, variance = np.maximum(values, 0), pattern[layout.columns(slice(0, layout.tree.size))]
         for query, (who, counts) in exact.items():
             rows = layout.first(query)[who][:, None] + np.arange(counts.shape[1])
@@ -308,7 +319,9 @@ class _Run:
             estimate[rows] = in_real_numbers({"estimate": estimate[rows]}, step)["estimate"]
             variance[rows] = in_real_numbers({"variance": variance[rows]}, step**2)["variance"]
         folder.cells("estimates", (layout, {"estimate": estimate, "variance": variance}))
-        return {"variance": "the variance of the noise, before values below zero were set to zero"}
+        return {
+            "estimates": {"variance": "the variance of the noise, before values below zero were set to zero"}
+        }
 
 
 def level_pairs(release: Release, pairs: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:

@@ -169,6 +169,8 @@ def _check(asked: Estimating) -> None:
         "draws": asked.draws,
         "queries": asked.queries,
         "format": asked.format,
+        "histogram": asked.histogram,
+        "microdata": asked.microdata,
     }
     wrong = [name for name, value in others.items() if value]
     if wrong:
