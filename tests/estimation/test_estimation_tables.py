@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from discreet.budget import Attributes
 from discreet.errors import InputError
+from discreet.estimation.cells import detailed_cells
 from discreet.estimation.estimates import Estimates, InMemory, Measurements
-from discreet.estimation.tables import WholeTables, detailed_cells, settle, whole_tables
+from discreet.estimation.tables import WholeTables, settle, whole_tables
 from discreet.estimation.tree import Tree
 from discreet.noise import DiscreteGaussian
 

@@ -724,7 +724,7 @@ def test_counts_must_agree_with_the_attributes(tmp_path: Path) -> None:
 
 def test_queries_that_share_only_some_sums() -> None:
     """The finest table that two queries tell, against all tables of sums by brute force."""
-    from discreet.estimation.tables import detailed_cells, shared_cells
+    from discreet.estimation.cells import detailed_cells, shared_cells
 
     attributes = RELEASE.attributes
     assert attributes is not None

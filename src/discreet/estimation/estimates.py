@@ -385,6 +385,16 @@ class Estimates:
             alone = self.cut == 0
             estimates[rows] = z if alone else passes.down(self.tree.parent[who], self.node[who], z, z)
 
+    def beliefs(self, units: slice) -> ByComponent:
+        """Return what the measurements at and below some units, and only they, say of them."""
+        own = self._own(units, self.tree.kind[units], np.arange(units.stop - units.start))
+        inside = slice(units.start, min(units.stop, self.cut))
+        if inside.start < inside.stop:
+            some, at = slice(0, inside.stop - inside.start), self.node[inside]
+            for z, solution, passes in zip(own, self.solutions, self._passes, strict=True):
+                z[some] = solution.up_own[at] @ z[some] + solution.up_sum[at] @ passes.S[inside]
+        return own
+
     def values(self, query: str) -> Floats:
         """Return the estimates, a row for each unit, a column for each cell; nan if not determined."""
         return self.at().values(query)

@@ -174,6 +174,10 @@ class Solution:
     up_sum: Floats
     held: Integers
     """The number of the space known exactly at each node, from counts held exact there or elsewhere."""
+    below: Integers
+    """The number of the space determined at each node by measurements at and below it, the range of V and..."""
+    below_held: Integers
+    """... of the space known exactly from counts held exact at and below it."""
     gain: Floats | None = None
     """K at each node if everything is determined from below; otherwise `outer` is used."""
     outer: dict[str, Floats] = field(default_factory=dict)
@@ -184,6 +188,18 @@ class Solution:
         if t is not None:
             beliefs += self.beliefs.t[kind] @ t
         return beliefs
+
+    def information(self, nodes: Integers) -> Floats:
+        """Return at some nodes the information of measurements at and below them: the inverse of V where it
+        is not zero. What is held exact, and what is not determined from below, has none."""
+        found = np.zeros((len(nodes), self.spaces.size, self.spaces.size))
+        pairs = np.column_stack([self.below[nodes], self.below_held[nodes]])
+        for pair in np.unique(pairs, axis=0):
+            known, held = (self.spaces.projectors[number] for number in pair)
+            Q = _rows(known - held).T
+            at = np.flatnonzero(np.all(pairs == pair, axis=1))
+            found[at] = Q @ np.linalg.inv(Q.T @ self.V[nodes[at]] @ Q) @ Q.T
+        return found
 
     def open(self) -> Floats:
         """Return by kind the projectors on what the own belief determines with an error."""
@@ -251,7 +267,7 @@ def solve(shape: Tree, kinds: Sequence[Evidence]) -> Solution:
             )
             up_own[at], up_sum[at] = X1, X2 @ through
     held = _held(shape, spaces, own.exact[shape.kind], exact)
-    solution = Solution(V.copy(), space, spaces, own, V, up_own, up_sum, held)
+    solution = Solution(V.copy(), space, spaces, own, V, up_own, up_sum, held, space, exact)
     if not np.all(space == spaces.everything):
         _from_outside(shape, solution, exact)
         return solution

@@ -31,9 +31,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.budget import Attributes, Release, Tabulation, Variable
+from discreet.budget import Attributes, Release, Variable
 from discreet.budget.noise_table import queries_of
 from discreet.errors import DiscreetError, InputError
+from discreet.estimation.cells import detailed_cells, impossible_cells, table_cells
 from discreet.estimation.estimates import Estimates
 from discreet.estimation.intervals import View
 from discreet.estimation.model import Model, told_by_level
@@ -166,7 +167,7 @@ def _whole_cells(estimates: Estimates, attributes: Attributes, variable: Variabl
         for query, block in given.blocks.items():
             if given.exact[query][1].any():  # a sum that is exact, which tables do not keep
                 continue
-            possible[np.ix_(given.exact[query][0], block_cells(attributes, block))] = False
+            possible[np.ix_(given.exact[query][0], table_cells(block) >= 0)] = False
     return whole_tables(cells, attributes.sizes, estimates.tree.parent, fixed, possible, exact)
 
 
@@ -206,73 +207,6 @@ def _check_nested(attributes: Attributes, exact: Iterable[str]) -> None:
                 f"whole-number tables can keep only nested tables exact; {coarse!r} and {fine!r} are not: "
                 "leave the tables out, or keep one of the two"
             )
-
-
-def block_cells(attributes: Attributes, block: Tabulation) -> NDArray[np.bool_]:
-    """Return which detailed cells have any of the values of a block."""
-    inside = np.ones((), dtype=bool)
-    for size, groups in zip(attributes.sizes, block.by_attribute, strict=True):
-        axis = np.zeros(size, dtype=bool)
-        axis[[value for group in groups for value in group]] = True
-        inside = np.multiply.outer(inside, axis)
-    return inside.ravel()
-
-
-def impossible_cells(attributes: Attributes) -> NDArray[np.bool_]:
-    """Return which detailed cells the release declares impossible."""
-    impossible = np.zeros(attributes.cells, dtype=bool)
-    for block in attributes.zeros():
-        impossible |= block_cells(attributes, block)
-    return impossible
-
-
-def detailed_cells(attributes: Attributes, query: str, *, written: bool = False) -> Integers:
-    """Return the cell of a query for each detailed cell, in the order of the attributes, or as written.
-
-    >>> people = Attributes({"sex": ["f", "m"], "age": ["0-17", "18+"]})
-    >>> detailed_cells(people, "age").tolist()
-    [0, 1, 0, 1]
-    >>> detailed_cells(people, "age * sex", written=True).tolist()
-    [0, 2, 1, 3]
-    """
-    table = attributes.tabulation(query)
-    axes = (
-        [(factor.attribute, factor.groups) for factor in table.factors]
-        if written
-        else enumerate(table.by_attribute)
-    )
-    cell = np.zeros(attributes.sizes, dtype=np.int64)
-    for place, groups in axes:
-        label = np.zeros(attributes.sizes[place], dtype=np.int64)
-        for number, group in enumerate(groups):
-            label[list(group)] = number
-        shape = [1] * len(attributes.sizes)
-        shape[place] = -1
-        cell = cell * len(groups) + label.reshape(shape)
-    return cell.ravel()
-
-
-def shared_cells(attributes: Attributes, one: str, two: str) -> Integers:
-    """Return for each detailed cell its cell in the finest table that both of two queries determine.
-
-    >>> people = Attributes({"sex": ["f", "m"], "age": ["0-17", "18+"]})
-    >>> shared_cells(people, "age", "age * sex").tolist(), shared_cells(people, "age", "sex").tolist()
-    ([0, 1, 0, 1], [0, 0, 0, 0])
-    """
-    first, second = (attributes.tabulation(query).by_attribute for query in (one, two))
-    cell = np.zeros(attributes.sizes, dtype=np.int64)
-    for place, size in enumerate(attributes.sizes):
-        label = np.zeros(size, dtype=np.int64)
-        for number, group in enumerate(first[place]):
-            label[list(group)] = number
-        for group in second[place]:  # join what either query joins
-            together = np.unique(label[list(group)])
-            label[np.isin(label, together)] = together[0]
-        names, label = np.unique(label, return_inverse=True)
-        shape = [1] * len(attributes.sizes)
-        shape[place] = -1
-        cell = cell * len(names) + label.reshape(shape)
-    return cell.ravel()
 
 
 def whole_tables(

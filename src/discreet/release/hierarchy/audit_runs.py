@@ -39,7 +39,7 @@ from discreet.budget import Release
 from discreet.budget.events import Releasable, release_of
 from discreet.budget.noise_table import noises
 from discreet.errors import InputError
-from discreet.estimation.tables import detailed_cells, impossible_cells
+from discreet.estimation.cells import detailed_cells, impossible_cells
 from discreet.estimation.tree import Floats, Integers
 from discreet.numbers import share
 from discreet.release.admission import Request, admit

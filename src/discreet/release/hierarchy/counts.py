@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from discreet.budget import Attributes, Release
 from discreet.budget.noise_table import queries_of
 from discreet.budget.variables import IN_UNITS_OF
-from discreet.estimation.tables import detailed_cells, impossible_cells, shared_cells
+from discreet.estimation.cells import detailed_cells, impossible_cells, shared_cells
 from discreet.estimation.tree import Integers, Tree
 from discreet.numbers import MOST_TIMES
 from discreet.release import contents

@@ -22,10 +22,10 @@ from discreet.budget.events import release_of
 from discreet.budget.noise_table import noises
 from discreet.budget.variables import COUNT
 from discreet.errors import InputError
+from discreet.estimation.cells import detailed_cells
 from discreet.estimation.estimates import Estimates
 from discreet.estimation.intervals import View
 from discreet.estimation.model import Model, told_by_level
-from discreet.estimation.tables import detailed_cells
 from discreet.estimation.tree import Floats, Integers, Tree
 from discreet.files import readable
 from discreet.noise import DiscreteGaussian, Noise

@@ -22,7 +22,7 @@ from discreet.budget import Attributes, Release, TableInput, load_input
 from discreet.budget.noise_table import queries_of
 from discreet.budget.variables import number_columns
 from discreet.errors import InputError
-from discreet.estimation.tables import detailed_cells, impossible_cells
+from discreet.estimation.cells import detailed_cells, impossible_cells
 from discreet.estimation.tree import Integers, Tree
 from discreet.files import FilePath
 from discreet.numbers import whole

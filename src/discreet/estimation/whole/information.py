@@ -1,0 +1,255 @@
+"""What the measurements at and below a unit say about some of its detailed cells.
+
+The cells x of a unit have the information J and the pull h of all measurements at and below it: up to a
+constant, minus twice the logarithm of their (normal) likelihood is x'Jx - 2h'x, with all cells of the units
+below integrated out. J has as many rows as there are cells, but it is never formed. In the basis of the
+components it is block-diagonal, and on the main part of an attribute every value is in one orbit only. So the
+entry of two cells is a sum over components of one entry of the component's J, times a number for each other
+attribute that depends on the two values alone: a look-up for the cells in play. A unit without children is
+simpler still: two cells share the information 1/s of every query that counts them together.
+
+What is held exact has no information here; it limits the cells instead. What is not determined at or below a
+unit has none either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from discreet.budget import Tabulation
+from discreet.estimation.cells import table_cells
+from discreet.estimation.estimates import Estimates
+from discreet.estimation.model import ApartProjection, size_of
+from discreet.estimation.projection import Components
+from discreet.estimation.tree import Floats, Integers, Numbers
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """Information about the same cells in some units: the distinct J (shape, cell, cell), the index of the J
+    of each unit, and the pull h (unit, cell)."""
+
+    information: Floats
+    of: Integers
+    pull: Floats
+
+
+class Information:
+    """The information of measurements at and below each unit about the cells of one table.
+
+    With attributes these are the detailed cells of what is added up, the `variable`; without them the cells
+    of one `query`.
+
+    >>> from discreet.budget import Attributes
+    >>> from discreet.estimation.estimates import InMemory, Measurements
+    >>> from discreet.estimation.tree import Tree
+    >>> from discreet.noise import DiscreteGaussian
+    >>> tree = Tree(np.array([-1, 0, 0]), np.array([0, 1, 1]), (0, 1))
+    >>> laws = [{"total": DiscreteGaussian(4)}, {"detailed": DiscreteGaussian(8)}]
+    >>> noisy = {"total": (np.array([0]), np.array([[9]])), "detailed": (np.array([1, 2]), np.ones((2, 2)))}
+    >>> given = Measurements(tree, (InMemory(laws, noisy),))
+    >>> known = Information(Estimates(Attributes({"sex": ["f", "m"]}), given)).read(slice(0, 1))
+    >>> known.of(np.array([0]), np.array([0, 1])).information.round(4).tolist()
+    [[[0.3125, 0.25], [0.25, 0.3125]]]
+    """
+
+    def __init__(self, estimates: Estimates, variable: int = 0, query: str | None = None) -> None:
+        self.estimates = estimates
+        self.variable, self.query = variable, query
+        attributes = estimates.model.attributes
+        if attributes is None:
+            assert query is not None
+            self.projection = estimates.model.projections[query]
+            self.cells = self.projection.cells
+            self._look: _ByComponent | _ByCell = _ByCell(self.projection)
+        else:
+            components = estimates.model.components
+            assert isinstance(components, Components)
+            self.projection = components.projection(
+                attributes.tabulation(attributes.detailed(attributes.variables[variable]))
+            )
+            self.cells = attributes.cells
+            self._look = _ByComponent(components, attributes.sizes, variable)
+        self._tables: dict[str, Integers | None] = {}
+        shape = estimates.shape
+        inner = np.flatnonzero(~shape.leaf)
+        self._place = np.full(shape.size, -1, dtype=np.int64)
+        self._place[inner] = np.arange(len(inner))
+        self._J = [solution.information(inner) for solution in estimates.solutions]
+
+    def table(self, name: str) -> Integers | None:
+        """Return the cell of what is measured under a name that each cell is counted in, -1 for none; or
+        nothing, if it is about other cells."""
+        if name not in self._tables:
+            self._tables[name] = self._table(name)
+        return self._tables[name]
+
+    def _table(self, name: str) -> Integers | None:
+        given, attributes = self.estimates.given, self.estimates.model.attributes
+        piece = given.pieces.get(name)
+        if attributes is None:
+            if given.query_of(name) != self.query:
+                return None
+            label = np.full(self.cells, -1, dtype=np.int64)
+            cells = range(self.cells) if piece is None else piece.cells
+            label[list(cells)] = np.arange(len(cells))
+            return label
+        table: Tabulation | None = given.blocks.get(name)
+        if table is None:
+            table = attributes.tabulation(name) if piece is None else piece.table
+        assert table is not None
+        if table.variable not in (None, self.variable):
+            return None
+        cells = table_cells(table)
+        if table.variable is None and table.variables > 1:  # the variables change fastest
+            return np.where(cells < 0, -1, cells * table.variables + self.variable)
+        return cells
+
+    def read(self, units: slice) -> Known:
+        """Read what is known about some units."""
+        estimates = self.estimates
+        leaf = estimates.tree.leaf[units]
+        told = list(self._leaves(units)) if leaf.any() else []
+        pull = np.zeros((0, self.cells))
+        row = np.full(len(leaf), -1, dtype=np.int64)
+        if not leaf.all():
+            inner = np.flatnonzero(~leaf)
+            row[inner] = np.arange(len(inner))
+            first, last = int(inner[0]), int(inner[-1]) + 1
+            z = estimates.beliefs(slice(units.start + first, units.start + last))
+            place = self._place[estimates.node[units][inner]]
+            h = [J[place] @ own[inner - first] for J, own in zip(self._J, z, strict=True)]
+            pull = self.projection.read(h)
+        return Known(self, units, told, row, pull)
+
+    def _leaves(self, units: slice) -> Iterator[tuple[Integers, Floats, Integers, Numbers]]:
+        """Yield the measurements of units without children: the cell of each cell, the variance in each unit,
+        the units, and what was measured there."""
+        estimates = self.estimates
+        for source in estimates.given.sources:
+            for query, who, rows in source.read(units):
+                label = self.table(query)
+                mine = np.flatnonzero(estimates.tree.leaf[who])
+                if label is None or not mine.size:
+                    continue
+                kinds, of = np.unique(estimates.given.tree.kind[who[mine]], return_inverse=True)
+                sizes = np.array([size_of(source.laws[kind][query]) for kind in kinds.tolist()])
+                whole = len(mine) == len(who)
+                yield label, sizes[of.ravel()], who if whole else who[mine], rows if whole else rows[mine]
+
+    def shapes(self, units: Integers) -> tuple[Integers, Integers]:
+        """Return the distinct shapes of units, as numbers, and the index of each unit's: a node of the folded
+        tree, or minus one minus the kind of a unit without children."""
+        estimates = self.estimates
+        code = np.where(estimates.tree.leaf[units], -1 - estimates.tree.kind[units], estimates.node[units])
+        distinct, of = np.unique(code, return_inverse=True)
+        return distinct, of.ravel()
+
+    def matrices(self, shapes: Integers, support: Integers) -> Floats:
+        """Return the information about some cells in units of these shapes (shape, cell, cell)."""
+        found = np.zeros((len(shapes), len(support), len(support)))
+        inner = np.flatnonzero(shapes >= 0)
+        if inner.size:
+            nodes = self._place[shapes[inner]]
+            found[inner] = self._look.entries([J[nodes] for J in self._J], support)
+        for place in np.flatnonzero(shapes < 0).tolist():
+            for query, variance in self.estimates.view.told[-1 - int(shapes[place])].variances:
+                label = self.table(query)
+                if label is not None:
+                    mine = label[support]
+                    found[place] += ((mine[:, None] == mine) & (mine >= 0)) / variance
+        return found
+
+
+@dataclass(frozen=True)
+class Known:
+    """What was read about some units: measurements of those without children, and the pull of the others."""
+
+    _of: Information
+    _units: slice
+    _told: list[tuple[Integers, Floats, Integers, Numbers]]
+    _row: Integers
+    _pull: Floats
+
+    def of(self, units: Integers, support: Integers) -> Knowledge:
+        """Return what is known about some cells in some of the units, which come in order."""
+        shapes, of = self._of.shapes(units)
+        pull = np.zeros((len(units), len(support)))
+        row = self._row[units - self._units.start]
+        inner = row >= 0
+        pull[inner] = self._pull[row[inner][:, None], support]
+        first, last = int(units[0]), int(units[-1])
+        for label, sizes, who, rows in self._told:
+            a, b = np.searchsorted(who, [first, last + 1])
+            at = np.searchsorted(units, who[a:b])
+            at[at == len(units)] = 0
+            here = np.flatnonzero(units[at] == who[a:b])
+            cells = label[support]
+            seen = np.flatnonzero(cells >= 0)
+            values = rows[a:b][here[:, None], cells[seen]] / sizes[a:b][here, None]
+            pull[at[here][:, None], seen] += values
+        return Knowledge(self._of.matrices(shapes, support), of, pull)
+
+
+class _ByComponent:
+    """The entries of J for pairs of detailed cells, looked up in the components of one variable."""
+
+    def __init__(self, components: Components, sizes: tuple[int, ...], variable: int) -> None:
+        self._sizes = sizes
+        self._used = [
+            (place, component.parts[: len(sizes)])
+            for place, component in enumerate(components)
+            if len(component.parts) == len(sizes) or component.parts[-1] == variable
+        ]
+        self._orbit, self._scale, self._many = [], [], []
+        self._products: list[dict[int, Floats]] = []
+        for basis in components.bases[: len(sizes)]:
+            main = basis.vectors[basis.parts[0]]
+            self._orbit.append(np.argmax(np.abs(main), axis=0))
+            self._scale.append(np.max(main, axis=0))
+            self._many.append(len(main))
+            parts = {part: basis.vectors[basis.parts[part]] for part in range(1, len(basis.parts))}
+            self._products.append({part: rows.T @ rows for part, rows in parts.items()})
+
+    def entries(self, J: list[Floats], support: Integers) -> Floats:
+        """Return the sum over components of J between pairs of cells, a matrix for each row of J."""
+        values = np.unravel_index(support, self._sizes)
+        among = [
+            {part: products[value[:, None], value] for part, products in by_part.items()}
+            for value, by_part in zip(values, self._products, strict=True)
+        ]
+        total = np.zeros((len(J[0]), len(support), len(support)))
+        for place, parts in self._used:
+            orbit, scale = np.zeros(len(support), dtype=np.int64), np.ones(len(support))
+            number: Floats | None = None
+            for axis, part in enumerate(parts):
+                if part:
+                    number = among[axis][part] if number is None else number * among[axis][part]
+                else:
+                    orbit = orbit * self._many[axis] + self._orbit[axis][values[axis]]
+                    scale = scale * self._scale[axis][values[axis]]
+            weight = np.multiply.outer(scale, scale)
+            if number is not None:
+                weight *= number
+            if J[place].shape[1] == 1:
+                total += J[place] * weight
+            else:
+                total += J[place][:, orbit[:, None], orbit] * weight
+        return total
+
+
+class _ByCell:
+    """The entries of J for the cells of a query that nothing ties to each other."""
+
+    def __init__(self, projection: object) -> None:
+        assert isinstance(projection, ApartProjection)
+        self._projection = projection
+
+    def entries(self, J: list[Floats], support: Integers) -> Floats:
+        """Return diagonal matrices."""
+        by_class = self._projection.variances(J)[:, self._projection.classes[support]]
+        found: Floats = by_class[:, :, None] * np.eye(len(support))
+        return found
