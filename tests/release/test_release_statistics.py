@@ -16,8 +16,8 @@ from release_country import TOML
 
 from discreet.budget import Release
 from discreet.budget.noise_table import noises
-from discreet.estimation.tables import WholeTables
 from discreet.estimation.tree import Tree
+from discreet.estimation.whole.tables import WholeTables
 from discreet.noise import GaussianNoise
 from discreet.release import measure
 from discreet.release.hierarchy.joint_estimates import JointEstimates

@@ -1,1 +1,1 @@
-"""Tables of non-negative whole numbers for a nation: top-down, family by family, by subtrees."""
+"""Tables of non-negative whole numbers, consistent over queries, levels and what is held exact."""

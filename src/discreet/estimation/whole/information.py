@@ -73,6 +73,8 @@ class Information:
             )
             self.cells = attributes.cells
             self._look = _ByComponent(components, attributes.sizes, variable)
+        self.width = max(self.cells, estimates.width)
+        """The numbers that are held for each unit that is read."""
         self._tables: dict[str, Integers | None] = {}
         shape = estimates.shape
         inner = np.flatnonzero(~shape.leaf)
@@ -101,6 +103,11 @@ class Information:
         if table is None:
             table = attributes.tabulation(name) if piece is None else piece.table
         assert table is not None
+        return self.label(table)
+
+    def label(self, table: Tabulation) -> Integers | None:
+        """Return the cell of a table that each detailed cell is counted in, -1 for none; or nothing, if it
+        adds up something else."""
         if table.variable not in (None, self.variable):
             return None
         cells = table_cells(table)

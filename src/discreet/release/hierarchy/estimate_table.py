@@ -13,7 +13,6 @@ from discreet.errors import InputError
 from discreet.estimation.estimates import SharedWork
 from discreet.estimation.fit import Residuals
 from discreet.estimation.intervals import count_ends
-from discreet.estimation.tables import WholeTables
 from discreet.estimation.tree import Floats, Tree
 from discreet.numbers import brief
 from discreet.release.hierarchy.bounds import cut_ends
@@ -62,7 +61,7 @@ def write_estimates(
         raise InputError(
             "whole-number tables add up; estimates of releases that differ do not: leave them out"
         )
-    whole = WholeTables(found.groups[0].estimates) if tables else None
+    whole = found.groups[0].whole_tables() if tables else None
     tree = found.tree.first(found.units_down_to(down_to))
     layout = found.layout(tree, wanted)
     together = found.groups[0].attributes is not None

@@ -35,6 +35,7 @@ from discreet.estimation.model import as_written
 from discreet.estimation.normal import Law
 from discreet.estimation.tree import Floats, Integers, Tree
 from discreet.estimation.whole.subtrees import Part, part_of_source
+from discreet.estimation.whole.tables import WholeTables
 from discreet.release.hierarchy.bounds import Bounds, joint_bounds
 from discreet.release.hierarchy.held import join_exact
 from discreet.release.hierarchy.layout import Layout
@@ -92,6 +93,10 @@ class Group:
     def turned(self, query: str, rows: Numbers) -> Numbers:
         """Turn rows of cells into the order in which the query is written."""
         return rows if self.attributes is None else as_written(self.attributes, query, rows)
+
+    def whole_tables(self) -> WholeTables:
+        """Return whole numbers for all units, which keep exact counts and bounds."""
+        return WholeTables(self.estimates, bounds=self.bounds)
 
     def bounded(self, query: str, units: Integers) -> tuple[Floats, Floats] | None:
         """Return the least and largest counts of the cells of a query in some units; those that the group

@@ -20,8 +20,8 @@ from discreet.budget.events import release_of
 from discreet.budget.noise_table import noises, queries_of
 from discreet.budget.variables import IN_UNITS_OF, as_decimal
 from discreet.errors import InputError
-from discreet.estimation.tables import check_whole
 from discreet.estimation.tree import Floats, Integers
+from discreet.estimation.whole.tables import check_whole
 from discreet.faces import Summarised
 from discreet.files import sha256
 from discreet.noise import Entropy, sample
@@ -145,7 +145,7 @@ def measure(asked: Measuring) -> Measured:
     if post in WHOLE:  # what cannot be done is said before any noise is drawn
         if post == "tables":
             check_people(release.attributes, queries_of(release))
-        check_whole(release, layout.tree, run.exact)
+        check_whole(release, layout.tree)
     with staging(asked.out, shared, key=signer, rules=rules) as stage:
         mark = None if entry.counted else f"{NOT_PRIVATE}: rehearsal with seed {asked.rehearsal}"
         folder = Folder(stage.path, kind, mark=mark, for_spreadsheets=asked.for_spreadsheets)

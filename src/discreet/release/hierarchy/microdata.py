@@ -19,8 +19,8 @@ from discreet.budget.attributes import JOIN, TOTAL, attribute_lines
 from discreet.budget.variables import BY, COUNT
 from discreet.errors import InputError
 from discreet.estimation.estimates import Measurements
-from discreet.estimation.tables import WholeTables
 from discreet.estimation.tree import Floats, Integers, Tree
+from discreet.estimation.whole.tables import WholeTables
 from discreet.release.hierarchy.bounds import Bounds
 from discreet.release.tables import MARK, ROWS, ArrowArray, Folder, WordCodes, arrow, strings
 from discreet.tables import Numbers

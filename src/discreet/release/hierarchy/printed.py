@@ -13,8 +13,8 @@ from discreet.budget.variables import BY
 from discreet.errors import InputError
 from discreet.estimation.estimates import Union
 from discreet.estimation.fit import Fit
-from discreet.estimation.tables import WholeTables
 from discreet.estimation.tree import Floats, Integers, Tree
+from discreet.estimation.whole.tables import WholeTables
 from discreet.faces import Summarised
 from discreet.options import Estimating
 from discreet.release.hierarchy.areas import read_areas
@@ -111,7 +111,7 @@ def printed_tables(asked: Estimating) -> PrintedTables:
     level = interval_level(asked.levels[-1])[1]
     if asked.tables and len(found.groups) > 1:
         raise InputError("whole-number tables add up; estimates of releases that differ do not")
-    whole = WholeTables(found.groups[0].estimates) if asked.tables else None
+    whole = found.groups[0].whole_tables() if asked.tables else None
     places = _Places.of(asked, found)
     if whole is not None and not places.are_unions:
         raise InputError("whole-number tables cannot be made of areas with weights: leave one out")

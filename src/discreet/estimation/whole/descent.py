@@ -1,0 +1,331 @@
+"""From the top down: the whole cells of every unit, family by family, given those of its parent.
+
+A unit without a parent has the non-negative cells of least squares given all measurements at and below it,
+rounded. The children of a unit share out its cells: their own are those of least squares given the unit's,
+each child with the information of its whole subtree (`information`), within the limits of each (`limits`),
+rounded so that a nested chain of tables stays within one of its sums. Cells that are zero in the parent are
+zero in the children, so a family has as many cells as its parent has non-zero ones.
+
+What comes out for the units below a unit depends on that unit's cells and on the measurements below it, and
+on nothing else: subtrees may be settled in any order, by any process. Equal fractional parts are the rule,
+not the exception: measurements are whole numbers, and siblings alike are all shifted by the same amount. If
+names broke the ties, the first in the alphabet would always win. So ties are broken by a fixed hash of the
+positions of unit and cell in the whole tree and of the parent's number: nobody is favoured, and the same
+measurements still give the same table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InputError
+from discreet.estimation.estimates import PIECE, Estimates
+from discreet.estimation.tree import Floats, Integers
+from discreet.estimation.whole.contradiction import ContradictionError
+from discreet.estimation.whole.family import UNBOUNDED, Family, Limits
+from discreet.estimation.whole.information import Information, Knowledge, Known
+from discreet.estimation.whole.limits import Bounding, Limited, given_limits, impossible
+from discreet.estimation.whole.minimum import solve_family
+from discreet.estimation.whole.rounding import round_family
+from discreet.estimation.whole.sparse import Cells, Row
+from discreet.estimation.whole.together import limited_below, settle_together
+from discreet.estimation.whole.wide import solve_wide
+
+FEW = 500
+"""Cells of a unit without a parent of which all pairs are looked at."""
+FEW_APART = 64
+"""Cells that are solved for at once where nothing ties them."""
+
+Settled = Mapping[int, Integers]
+"""The atoms of units that were settled together (see `together`)."""
+
+
+class Descent:
+    """The pass from the top down for the detailed cells of one variable, or for the cells of one query.
+
+    `positions` are the places of the units in the whole tree, if the estimates are of a subtree.
+
+    >>> from discreet.budget import Attributes
+    >>> from discreet.estimation.estimates import InMemory, Measurements
+    >>> from discreet.estimation.tree import Tree
+    >>> from discreet.noise import DiscreteGaussian
+    >>> tree = Tree(np.array([-1, 0, 0]), np.array([0, 1, 1]), (0, 1))
+    >>> noisy = {"detailed": (np.arange(3), np.array([[9, -1], [7, 1], [3, -3]]))}
+    >>> given = Measurements(tree, (InMemory([{"detailed": DiscreteGaussian(4)}] * 2, noisy),))
+    >>> descent = Descent(Estimates(Attributes({"sex": ["f", "m"]}), given))
+    >>> top = descent.top()
+    >>> [(units.tolist(), cells.cell.tolist(), cells.count.tolist()) for units, cells in
+    ...     descent.below(0, top.row(0))]
+    [([1, 2], [0, 0], [6, 3])]
+    """
+
+    def __init__(
+        self,
+        estimates: Estimates,
+        *,
+        bounds: Iterable[Bounding] = (),
+        variable: int = 0,
+        query: str | None = None,
+        positions: Integers | None = None,
+    ) -> None:
+        self.estimates, self.tree = estimates, estimates.tree
+        self.known = Information(estimates, variable, query)
+        self.cells = self.known.cells
+        limits = given_limits(self.known, bounds)
+        self.limited = Limited(self.tree, self.cells, limits, impossible(self.known))
+        self.positions = np.arange(self.tree.size) if positions is None else positions
+        self.chain = [] if estimates.model.attributes is None else self._chain()
+        parent = self.tree.parent
+        begin = np.flatnonzero(np.diff(parent, prepend=-2))
+        ends = np.append(begin[1:], len(parent))
+        linked = parent[begin] >= 0
+        self._first, self._last = (np.zeros(self.tree.size, dtype=np.int64) for _ in range(2))
+        self._first[parent[begin][linked]] = begin[linked]
+        self._last[parent[begin][linked]] = ends[linked]
+        self.lost = self._undetermined()
+        """The units whose cells no measurement determines; they and their parents are not tied."""
+        untied = np.zeros(self.tree.size + 1, dtype=bool)
+        untied[parent[self.lost]] = True
+        self._untied = untied[:-1]
+
+    def _undetermined(self) -> NDArray[np.bool_]:
+        if self.known.query is None:
+            return np.zeros(self.tree.size, dtype=bool)
+        estimates = self.estimates
+        unknown = estimates.view.undetermined(self.known.query, np.arange(estimates.shape.size))
+        lost: NDArray[np.bool_] = unknown.any(axis=1)[estimates.node]
+        return lost
+
+    def _chain(self) -> list[Integers]:
+        """Return tables from the total to the finest, each a refinement of the one before: those that limit
+        units first, then those of the release, each coarsest first."""
+        limiting = [(label, int(label.max()) + 1) for label in self.limited.tables if label.min() >= 0]
+        measured = [self.known.table(query) for query in self.estimates.model.queries]
+        asked = [
+            (label, int(label.max()) + 1) for label in measured if label is not None and label.min() >= 0
+        ]
+        chain = [np.zeros(self.cells, dtype=np.int64)]
+        for some in (limiting, asked):
+            for label, groups in sorted(some, key=lambda one: one[1]):
+                if groups <= int(chain[-1].max()) + 1 or groups == self.cells:
+                    continue
+                pairs = np.unique(label * (int(chain[-1].max()) + 1) + chain[-1])
+                if len(pairs) == len(np.unique(label)):
+                    chain.append(label)
+        return chain
+
+    # -- the top ---------------------------------------------------------------------------------------------
+
+    def top(self) -> Cells:
+        """Return the whole cells of the units without a parent."""
+        top = np.flatnonzero(self.tree.parent < 0)
+        return Cells.join([self._alone(int(unit)) for unit in top])
+
+    def _alone(self, unit: int) -> Cells:
+        """Return the whole cells of a unit that is not tied to a parent, allowing for what is below it."""
+        who = np.array([unit])
+        if self.lost[unit]:
+            return Cells.of(np.zeros((1, 1), dtype=np.int64))
+        known = self.known.read(slice(unit, unit + 1))
+        support = np.flatnonzero(self.limited.possible)
+        if len(support) > FEW and self.known.query is None:
+            support = self._in_play(unit)
+        cells = self._shared_out(who, None, support, known, {})
+        if self.limited.is_tangled[unit] and self._atoms_below(unit, self._sums(cells)[0]) is None:
+            atoms = self._together(unit, None)
+            cells = self._shared_out(who, None, support, known, atoms)
+        return cells
+
+    def _in_play(self, unit: int) -> Integers:
+        """Return the cells of a unit that may be above zero, if it has too many to look at all pairs."""
+        estimates = self.estimates
+        node = estimates.node[unit : unit + 1]
+        J = [solution.information(node)[0] for solution in estimates.solutions]
+        z = estimates.beliefs(slice(unit, unit + 1))
+        h = [one @ belief[0] for one, belief in zip(J, z, strict=True)]
+        tables = []
+        if self.limited.is_any:
+            who = np.array([unit])
+            tables = [(label, low[0], high[0]) for _, label, low, high in self.limited.of_tables(who)]
+            lower, upper = self.limited.of_atoms(who)
+            tables.append((self.limited.atoms, lower[0], upper[0]))
+        found: Integers = solve_wide(self.known.projection, J, h, self.limited.possible, tables).in_play()
+        return found
+
+    # -- below a unit ----------------------------------------------------------------------------------------
+
+    def family(self, unit: int, own: Row) -> tuple[Integers, Cells]:
+        """Return the children of a unit and their whole cells, given those of the unit."""
+        return next(self._families([(unit, own)]))
+
+    def below(self, unit: int, own: Row, *, depths: int | None = None) -> Iterator[tuple[Integers, Cells]]:
+        """Yield all units below a unit, or those of so many depths, with their whole cells, family by family,
+        parents first."""
+        level = [(unit, own)] if self._last[unit] else []
+        depth = 0
+        while level and depth != depths:
+            depth += 1
+            further = []
+            for units, cells in self._families(level):
+                yield units, cells
+                further += [(int(units[k]), cells.row(int(k))) for k in np.flatnonzero(self._last[units])]
+            level = further
+
+    def _families(self, parents: Sequence[tuple[int, Row]]) -> Iterator[tuple[Integers, Cells]]:
+        """Yield the families of units of one depth, in order; units are read many at a time."""
+        step = max(1, PIECE // self.known.width)
+        start = 0
+        while start < len(parents):
+            first, stop = int(self._first[parents[start][0]]), start + 1
+            while stop < len(parents) and self._last[parents[stop][0]] - first <= step:
+                stop += 1
+            known = self.known.read(slice(first, int(self._last[parents[stop - 1][0]])))
+            for unit, own in parents[start:stop]:
+                units = np.arange(self._first[unit], self._last[unit])
+                yield units, self._settle(unit, units, own, known)
+            start = stop
+
+    def _settle(self, unit: int, units: Integers, own: Row, known: Known) -> Cells:
+        """Return the whole cells of the children of a unit, with which every unit below them has some."""
+        if self._untied[unit]:
+            return Cells.join([self._alone(int(one)) for one in units])
+        support, counts = own
+        if len(units) == 1:
+            return Cells(np.array([0, len(support)]), support, counts)
+        if not self.limited.is_tangled[unit]:
+            return self._shared_out(units, counts, support, known, {})
+        with suppress(ContradictionError):
+            cells = self._shared_out(units, counts, support, known, {})
+            atoms = self._sums(cells)
+            tangled = np.flatnonzero(self.limited.is_tangled[units]).tolist()
+            if all(self._atoms_below(int(units[k]), atoms[k]) is not None for k in tangled):
+                return cells
+        mine = np.bincount(self.limited.atoms[support], counts, minlength=self.limited.many)
+        return self._shared_out(units, counts, support, known, self._together(unit, mine.astype(np.int64)))
+
+    def _sums(self, cells: Cells) -> Integers:
+        return cells.sums(self.limited.atoms, self.limited.many)
+
+    def _atoms_below(self, unit: int, own: Integers) -> tuple[Integers, Integers] | None:
+        return settle_together(self.limited, unit, own)
+
+    def _together(self, unit: int, own: Integers | None) -> Settled:
+        """Settle the atoms of all limited units below a unit, or of the unit, too, near to the estimates."""
+        units = limited_below(self.limited, unit)
+        if own is None:
+            units = np.concatenate([[unit], units]).astype(np.int64)
+        target = self._estimated_atoms(units)
+        found = settle_together(self.limited, unit, own, target)
+        if found is None:
+            raise self.limited.contradiction(np.array([unit]))
+        return dict(zip(found[0].tolist(), found[1], strict=True))
+
+    def _estimated_atoms(self, units: Integers) -> Floats:
+        target = np.zeros((len(units), self.limited.many))
+        step = max(1, PIECE // self.known.width)
+        inside = np.flatnonzero(self.limited.atoms >= 0)
+        atoms = self.limited.atoms[inside]
+        order = np.argsort(atoms, kind="stable")
+        begin = np.flatnonzero(np.diff(atoms[order], prepend=-1))
+        for start in range(0, len(units), step):
+            part = slice(start, start + step)
+            values = self.known.projection.read(self.estimates.at(units[part]).x)[:, inside]
+            target[part] = np.add.reduceat(values[:, order], begin, axis=1)
+        return target
+
+    # -- one family ------------------------------------------------------------------------------------------
+
+    def _shared_out(
+        self, units: Integers, counts: Integers | None, support: Integers, known: Known, settled: Settled
+    ) -> Cells:
+        """Return the whole cells of the children of a unit with these cells, or of a unit without parent."""
+        if not support.size:
+            return Cells.of(np.zeros((len(units), 1), dtype=np.int64))
+        # nothing ties the cells of a query without attributes: some at a time
+        step = len(support) if self.known.query is None else FEW_APART
+        whole = np.zeros((len(units), len(support)), dtype=np.int64)
+        for start in range(0, len(support), step):
+            part = slice(start, start + step)
+            cells, own = support[part], None if counts is None else counts[part]
+            family = self._problem(units, own, cells, known.of(units, cells), settled)
+            ties = hashed(self.positions[units][:, None], cells, np.zeros(1) if own is None else own)
+            chain = [label[cells] for label in self.chain]
+            whole[:, part] = round_family(solve_family(family).x, family, chain, ties)
+        return Cells.of(whole, support)
+
+    def _problem(
+        self,
+        units: Integers,
+        counts: Integers | None,
+        support: Integers,
+        about: Knowledge,
+        settled: Settled,
+    ) -> Family:
+        limits: list[Limits] = []
+        upper: Integers | None = None
+        has = np.flatnonzero(self.limited.has(units))
+        if has.size:
+            some = units[has]
+            atoms = self.limited.atoms[support]
+            least, most = self.limited.of_atoms(some)
+            if settled:
+                least = most = np.array([settled[int(unit)] for unit in some]).astype(np.float64)
+            elif counts is not None or len(units) == 1:
+                limits += [
+                    _present(name, label[support], has, low, high)
+                    for name, label, low, high in self.limited.of_tables(some)
+                ]
+            if most.min() < np.inf:
+                upper = np.full((len(units), len(support)), UNBOUNDED)
+                upper[has] = _whole(most)[:, atoms]
+            limits.append(_present(self.limited.name, atoms, has, least, most))
+        names: Sequence[str] = ()
+        if self.tree.names is not None and has.size:
+            names = [self.tree.names[int(unit)].as_py() for unit in units]
+        limits = [one for one in limits if one.lower.shape[1]]
+        return Family(about.information, about.of, about.pull, counts, None, upper, limits, names)
+
+
+def _present(name: str, label: Integers, children: Integers, lower: Floats, upper: Floats) -> Limits:
+    """Return the limits of the groups that have cells here; the others must be able to be empty."""
+    missing = np.setdiff1d(np.arange(lower.shape[1]), label)
+    if (lower[:, missing] > 0).any():
+        raise InputError(
+            f"counts that are exact or bounded have records in impossible cells: those of {name}"
+        )
+    groups, of = np.unique(label, return_inverse=True)
+    of = of.ravel()
+    if len(groups) and groups[0] < 0:
+        groups, of = groups[1:], of - 1
+    some = ((lower[:, groups] > 0) | (upper[:, groups] < np.inf)).any(axis=0)
+    rank = np.where(some, np.cumsum(some) - 1, -1)
+    of = np.where(of < 0, -1, np.append(rank, -1)[of])
+    kept = groups[some]
+    return Limits(name, of, children, _whole(lower[:, kept]), _whole(upper[:, kept]))
+
+
+def _whole(limits: Floats) -> Integers:
+    return np.where(np.isfinite(limits), limits, UNBOUNDED).astype(np.int64)
+
+
+HASH_BITS = 31
+
+
+def hashed(unit: Integers, cell: Integers, number: Integers) -> Integers:
+    """Return pseudorandom bits that are a function of the three arguments (the finaliser of SplitMix64).
+
+    >>> hashed(np.array([[3], [4]]), np.array([0, 1]), np.array([7, 7])).shape
+    (2, 2)
+    """
+    mixed, of_cell, of_number = np.bitwise_xor, cell.astype(np.uint64), number.astype(np.uint64)
+    x = unit.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    x = mixed(x, of_cell << np.uint64(20)) * np.uint64(0xBF58476D1CE4E5B9)
+    x = mixed(mixed(x, x >> np.uint64(29)), of_number)
+    x = mixed(x, x >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    x = mixed(x, x >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    bits: Integers = (x >> np.uint64(64 - HASH_BITS)).astype(np.int64)
+    return bits

@@ -1,0 +1,139 @@
+"""Tables of non-negative whole numbers for publication, consistent over queries, levels and exact counts.
+
+With attributes, every table is a sum of the same detailed cells, which one pass from the top down settles
+(`descent`). Without them nothing ties the queries, and each is settled over the tree separately.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from discreet.budget import Attributes, Release, Variable
+from discreet.budget.noise_table import queries_of
+from discreet.errors import InputError
+from discreet.estimation.cells import table_cells
+from discreet.estimation.estimates import Estimates
+from discreet.estimation.intervals import View
+from discreet.estimation.model import Model, told_by_level
+from discreet.estimation.tree import Integers, Tree
+from discreet.estimation.whole.descent import Descent
+from discreet.estimation.whole.limits import Bounding
+from discreet.estimation.whole.sparse import Cells
+
+
+class WholeTables:
+    """Non-negative whole numbers for every unit, which keep exact counts, `bounds` and impossible cells.
+
+    Guarantee. Assumed: exact counts and bounds that some table keeps. Claimed: every number is whole and not
+    negative, children add up to their parent, cells to coarser tables, and every exact count, bound and
+    impossible cell is kept (`tests/estimation/test_whole_tables.py`). Where no table keeps them all, an
+    error names those that contradict each other.
+    """
+
+    def __init__(self, estimates: Estimates, *, bounds: Iterable[Bounding] = ()) -> None:
+        if not estimates.given.counts:
+            raise InputError(
+                "whole-number tables cannot be made of values that are not counts: leave them out"
+            )
+        self._attributes = estimates.model.attributes
+        self._cells: dict[int | str, Cells] = {}
+        """By what is added up; without attributes by query."""
+        self._descents: dict[int | str, Descent] = {}
+        limits = tuple(bounds)
+        if self._attributes is None:
+            for query in estimates.model.queries:
+                self._descents[query] = Descent(estimates, query=query)
+        else:
+            for variable in _determined(estimates, self._attributes):
+                self._descents[variable] = Descent(estimates, bounds=limits, variable=variable)
+        for key, descent in self._descents.items():
+            self._cells[key] = settled(descent)
+
+    def rows(self, query: str, units: Integers) -> Integers:
+        """Return the cells of a query in some units, in the order of the attributes; -1 if not determined."""
+        if self._attributes is None:
+            descent = self._descents[query]
+            every = np.arange(descent.cells)
+            found = self._cells[query].take(units).sums(every, len(every))
+            found[descent.lost[units]] = -1
+            return found
+        table = self._attributes.tabulation(query, sums=True)
+        cells = self._cells.get(table.variable or 0)
+        if cells is None:
+            return np.full((len(units), table.cells), -1)
+        return cells.take(units).sums(table_cells(table), table.cells)
+
+    def cells(self, units: Integers, *, variable: int = 0) -> tuple[Integers, Integers, Integers]:
+        """Return the non-zero detailed cells of some units: the index of the unit among them, the cell in the
+        order of the attributes, and the count."""
+        if variable not in self._cells:
+            what = "a release without attributes" if self._attributes is None else "what is not determined"
+            raise InputError(f"there are no detailed cells of {what}")
+        some = self._cells[variable].take(units)
+        return some.places(), some.cell, some.count
+
+
+def settled(descent: Descent) -> Cells:
+    """Return the whole cells of all units."""
+    top = descent.top()
+    units, parts = [np.flatnonzero(descent.tree.parent < 0)], [top]
+    for place, unit in enumerate(units[0].tolist()):
+        for family, cells in descent.below(unit, top.row(place)):
+            units.append(family)
+            parts.append(cells)
+    return Cells.join(parts).take(np.argsort(np.concatenate(units), kind="stable"))
+
+
+def _determined(estimates: Estimates, attributes: Attributes) -> list[int]:
+    """Return the numbers of the variables whose detailed cells are determined in every unit."""
+    nodes = np.arange(estimates.shape.size)
+    lost: dict[Variable, int] = {}
+    for variable in attributes.variables:
+        unknown = estimates.view.undetermined(attributes.detailed(variable), nodes).any(axis=1)
+        lost[variable] = int(unknown[estimates.node].sum())
+    if unknown := _without_tables(attributes, estimates.model.queries, [one for one in lost if lost[one]]):
+        areas = f"{lost[unknown]} area{'s' * (lost[unknown] > 1)}"
+        raise InputError(
+            f"whole-number tables are made of detailed cells, and no measurement determines those in {areas}"
+            f"; ask for estimates without tables, or measure the query {attributes.detailed(unknown)}"
+        )
+    return [number for number, variable in enumerate(attributes.variables) if not lost[variable]]
+
+
+def _without_tables(
+    attributes: Attributes, queries: Iterable[str], unknown: Sequence[Variable]
+) -> Variable | None:
+    """Return what there must be tables of, and is not known in detail: counts if any were measured, or all.
+
+    Of other sums that are not known in detail there are no tables.
+    """
+    plain = attributes.variables[0]
+    if plain in unknown and any(attributes.variable_of(query) == plain for query in queries):
+        return plain
+    return unknown[-1] if len(unknown) == len(attributes.variables) else None
+
+
+def check_whole(release: Release, tree: Tree) -> None:
+    """Refuse a release whose measurements cannot give whole-number tables; no count is needed for this."""
+    attributes = release.attributes
+    if attributes is None:
+        return
+    shape, _ = tree.folded()
+    told = told_by_level(release, tree.levels)
+    model = Model(attributes, queries_of(release))
+    view = View(model, shape, told, model.solve(shape, told))
+    nodes = {
+        variable: np.flatnonzero(
+            view.undetermined(attributes.detailed(variable), np.arange(shape.size)).any(axis=1)
+        )
+        for variable in attributes.variables
+    }
+    lost = [variable for variable, some in nodes.items() if some.size]
+    if unknown := _without_tables(attributes, queries_of(release), lost):
+        where = ", ".join(sorted({tree.levels[shape.kind[node]] for node in nodes[unknown]}))
+        raise InputError(
+            f"consistent tables are made of detailed cells, which no measurement determines at {where}; ask "
+            f"for no post-processing, or measure the query {attributes.detailed(unknown)}"
+        )
