@@ -76,17 +76,12 @@ def nested_labels(rng: np.random.Generator, S: int) -> list[Integers]:
     return [np.zeros(S, np.int64), groups, np.arange(S)]
 
 
-def general_solution(family: Family) -> tuple[float, Floats]:
-    """Solve with Clarabel, counted from the parent's shares so that large counts keep their digits."""
+def general_solution(family: Family, reference: Floats) -> tuple[Floats, str]:
+    """Solve with Clarabel, counted from a point so that large counts keep their digits."""
     import clarabel
 
     C, S = family.children, family.cells
     polytope = family.polytope
-    reference = (
-        np.zeros((C, S))
-        if polytope.parent is None
-        else np.floor(np.broadcast_to(polytope.parent / C, (C, S)))
-    )
     pull = family.pull - family.times(reference)
     P = sparse.block_diag([family.information[k] for k in family.of], format="csc")
     identity = sparse.identity(C * S, format="csr")
@@ -130,7 +125,10 @@ def general_solution(family: Family) -> tuple[float, Floats]:
         settings,
     )
     found = solver.solve()
-    d = np.array(found.x).reshape(C, S)
-    value = 0.5 * float(np.vdot(d, family.times(d))) - float(np.vdot(d, pull))
-    start = 0.5 * float(np.vdot(reference, family.times(reference))) - float(np.vdot(reference, family.pull))
-    return value + start, reference + d, str(found.status)
+    return reference + np.array(found.x).reshape(C, S), str(found.status)
+
+
+def excess_objective(family: Family, x: Floats, other: Floats) -> float:
+    """Return by how much the objective at x exceeds that at another point, without losing digits."""
+    d = x - other
+    return float(np.vdot(d, family.times(other) - family.pull)) + 0.5 * float(np.vdot(d, family.times(d)))

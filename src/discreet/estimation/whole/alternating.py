@@ -22,6 +22,8 @@ ADAPT = 40
 """Steps between two changes of the penalty."""
 SINGULAR = 1e-11
 """Eigenvalues below this fraction of the largest are taken for zero."""
+ROUNDED = 1e-15
+"""A sum is met if it is missed by this fraction of what was added up."""
 
 
 @dataclass(slots=True)
@@ -89,7 +91,7 @@ class Alternation:
         self.shift = np.zeros(family.cells)
         self.steps = 0
         self.reference = np.zeros_like(family.pull)
-        self._move_reference(self._start())
+        self.recentre(self._start())
 
     def _shapes(self) -> list[Shape]:
         """Group the children by matrix and kinds of sums, and diagonalise once for each group."""
@@ -127,7 +129,7 @@ class Alternation:
         whole: Floats = np.rint(v)
         return whole
 
-    def _move_reference(self, reference: Floats) -> None:
+    def recentre(self, reference: Floats) -> None:
         """Count everything from a point: with counts of 10^8 the differences keep their digits."""
         polytope = self.polytope
         self.pull = self.family.pull - self.family.times(reference)
@@ -140,7 +142,7 @@ class Alternation:
         )
         self.z = np.clip(self.v @ polytope.rows.T, self.least, self.most)
         self.reference = reference
-        self.offset = {}
+        self.offset: dict[int, tuple[Floats, Floats, Floats]] = {}
         for number, shape in enumerate(self.shapes):
             if len(shape.exact):
                 at = np.ix_(shape.who, np.flatnonzero(self.exact[shape.who[0]]))
@@ -258,16 +260,21 @@ def nearest_columns(
     left, right = ((low - wish) * weight).min(axis=0), ((high - wish) * weight).max(axis=0)
     slope = 1.0 / weight
     shift = np.clip((total - wish.sum(axis=0)) / slope.sum(axis=0) if start is None else start, left, right)
-    enough = 1e-13 * np.maximum(np.abs(wish).max(axis=0), np.abs(total)) + 1e-300
     for _ in range(200):
-        moved = wish + shift * slope
+        step = shift * slope
+        moved = wish + step
         found = np.clip(moved, low, high)
+        free = (moved > low) & (moved < high)
         miss = total - found.sum(axis=0)
-        if np.all(np.abs(miss) <= enough) or np.all(right - left <= 0.0):
+        digits = np.abs(found) + free * (np.abs(wish) + np.abs(step))
+        away = np.abs(miss) > ROUNDED * digits.sum(axis=0)
+        if not away.any():
             break
         left, right = np.where(miss > 0, shift, left), np.where(miss < 0, shift, right)
-        free = ((moved > low) & (moved < high)) * slope
-        pace = free.sum(axis=0)
-        step = shift + np.divide(miss, pace, out=np.full_like(miss, np.inf), where=pace > 0)
-        shift = np.where((step >= left) & (step <= right), step, 0.5 * (left + right))
+        pace = (free * slope).sum(axis=0)
+        newton = shift + np.divide(miss, pace, out=np.full_like(miss, np.inf), where=pace > 0)
+        better = np.where((newton > left) & (newton < right), newton, 0.5 * (left + right))
+        if not np.any(away & (better != shift)):
+            break
+        shift = better
     return found, shift

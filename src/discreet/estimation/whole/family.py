@@ -147,16 +147,16 @@ class Polytope:
         return bool(sums[0].any() or sums[1].any())
 
     def excess(self, x: Floats) -> float:
-        """Return by how much x misses a sum, at most, relative to its size if that exceeds 100."""
+        """Return by how much x misses a sum, at most; of sums above a million, by how much a million."""
         missed = 0.0
         if self.parent is not None:
-            miss = np.abs(x.sum(axis=0) - self.parent) / np.maximum(self.parent, 100.0)
+            miss = np.abs(x.sum(axis=0) - self.parent) / np.maximum(self.parent / 1e6, 1.0)
             missed = float(miss.max(initial=0.0))
         if self.rows.size:
             sums = x @ self.rows.T
             miss = np.maximum(np.maximum(self.least - sums, sums - self.most), 0.0)
-            missed = max(missed, float((miss / np.maximum(sums, 100.0)).max(initial=0.0)))
-        return missed * 100.0
+            missed = max(missed, float((miss / np.maximum(sums / 1e6, 1.0)).max(initial=0.0)))
+        return missed
 
 
 def endless(upper: Integers) -> Floats:

@@ -21,15 +21,14 @@ SHORT = 0.99
 
 def interior_point(work: Alternation) -> Iterator[Iterate]:
     """Yield points that approach the minimum, counted from the reference of the alternation."""
-    family, polytope = work.family, work.polytope
     state = _State(work)
     for _ in range(STEPS):
-        if not state.advance():
-            return
+        with np.errstate(all="ignore"):  # the last steps may leave the range of floats, which ends them
+            if not state.advance():
+                return
         x = np.clip(state.x, work.low, work.high)
         x, _ = nearest_columns(x, work.metric, work.low, work.high, work.parent)
         yield Iterate(x, state.column, state.row)
-    del family, polytope
 
 
 class _State:
@@ -48,14 +47,14 @@ class _State:
         self.rows = self.rows * self.free[:, None, :]
         self.moving = np.where(self.free, 0.0, work.low)  # what fixed cells contribute
         span = np.where(np.isfinite(self.high), self.high - self.low, 10.0 + np.abs(self.low))
-        margin = np.minimum(0.5 * span, np.maximum(1e-2 * span, 0.5))
+        margin = np.minimum(0.5 * span, 1.0)
         self.x = np.where(self.free, np.clip(work.v, self.low + margin, self.low + span - margin), work.low)
         self.z = self._sums(self.x)
         least, most = work.least, work.most
         wide = np.where(
             np.isfinite(most - least), most - least, 10.0 + np.abs(np.where(np.isfinite(least), least, 0))
         )
-        edge = np.minimum(0.5 * wide, np.maximum(1e-2 * wide, 0.5))
+        edge = np.minimum(0.5 * wide, 1.0)
         self.z = np.where(
             self.ranged,
             np.clip(
@@ -67,6 +66,8 @@ class _State:
         )
         self.has_least, self.has_most = self.ranged & (least > -np.inf), self.ranged & (most < np.inf)
         gradient = self._curved(self.x) - work.pull
+        if work.parent is not None:
+            gradient = gradient - gradient.mean(axis=0)
         size = max(float(np.abs(gradient[self.free]).max(initial=0.0)), 1e-12)
         self.s, self.t = np.where(self.free, size, 0.0), np.where(self.has_high, size, 0.0)
         self.p, self.q = np.where(self.has_least, size, 0.0), np.where(self.has_most, size, 0.0)
@@ -193,7 +194,7 @@ class _State:
         F = F * scale[:, :, None] * scale[:, None, :]
         inverse = np.linalg.inv(F) * scale[:, :, None] * scale[:, None, :]
         inverse = np.where(both, 0.5 * (inverse + inverse.transpose(0, 2, 1)), 0.0)
-        self.inverse = inverse
+        self.inverse, self.barrier = inverse, barrier
         self.projected = inverse
         if self.rows.shape[1]:
             self.spread = inverse @ self.rows.transpose(0, 2, 1)
@@ -204,20 +205,38 @@ class _State:
             soft = np.where(self.ranged | self.exact, soft, 1.0)
             soft = np.maximum(soft, np.where(weight <= 1e-300, 1.0, 0.0))
             middle[:, index, index] += soft
+            self.soft = soft
             self.middle = np.linalg.inv(middle)
             self.projected = inverse - self.spread @ self.middle @ self.spread.transpose(0, 2, 1)
         if self.work.parent is not None:
-            value, vector = np.linalg.eigh(self.projected.sum(axis=0))
-            good = value > 1e-13 * max(float(value.max(initial=0.0)), 1e-300)
-            self.coupling = (vector[:, good] / value[good]) @ vector[:, good].T
+            total = self.projected.sum(axis=0)
+            scale = 1.0 / np.sqrt(np.maximum(np.diag(total), 1e-300))
+            value, vector = np.linalg.eigh(total * scale[:, None] * scale)
+            good = value > 1e-14
+            self.coupling = (vector[:, good] / value[good]) @ vector[:, good].T * scale[:, None] * scale
 
     def _solve(self, r1: Floats, r2: Floats, short: Floats | None) -> tuple[Floats, Floats, Floats]:
         """Solve F dx - rows' drow - dcolumn = r1, rows dx + soft drow = r2, columns of dx sum to short."""
+        dx, column, drow = self._once(r1, r2, short)
+        for _ in range(2):
+            left = r1 - np.where(self.free, self.work.family.times(dx) + self.barrier * dx - column, 0.0)
+            if self.rows.shape[1]:
+                left = left + _each(self.rows.transpose(0, 2, 1), drow)
+                r2_left = r2 - _each(self.rows, dx) - np.where(self.ranged, self.soft, 0.0) * drow
+            else:
+                r2_left = r2
+            gap = None if short is None else short - dx.sum(axis=0)
+            more = self._once(left, r2_left, gap)
+            dx, column, drow = dx + more[0], column + more[1], drow + more[2]
+        return dx, column, drow
+
+    def _once(self, r1: Floats, r2: Floats, short: Floats | None) -> tuple[Floats, Floats, Floats]:
+        """Solve the same with the inverses as they are."""
         drow = np.zeros(self.row.shape)
         column = np.zeros(r1.shape[1])
         own = _each(self.projected, r1)
         if self.rows.shape[1]:
-            own = own + _each(self.spread @ self.middle, r2)
+            own = own + _each(self.spread, _each(self.middle, r2))
         if short is not None:
             column = self.coupling @ (short - own.sum(axis=0))
         dx = own + _each(self.projected, np.broadcast_to(column, r1.shape))

@@ -17,19 +17,26 @@ CLOSE = 1e-7
 SMALLEST = 1e-3
 """The loss below which the gap is taken relative to this: half a squared standard error of 0.03."""
 SUMS = 1e-7
-"""By how much sums may be missed, relative to their size if that exceeds 100."""
+"""By how much sums may be missed; those above a million, by how much a million."""
+ROUNDS = 3
+"""How often an interior point is tried, each time counted from the best point so far."""
 CHECK = 10
-"""Steps between two computations of the gap."""
+"""Steps between two computations of the gap, at first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """The nearest table, its objective, how many steps it took, and how far the minimum can be below."""
+    """The nearest table and its objective.
+
+    The minimum is at most `gap` below the objective, and `loss` is what the objective would gain without
+    bounds and the parent's cells.
+    """
 
     x: Floats
     objective: float
     steps: int
     gap: float
+    loss: float
 
 
 def solve_family(family: Family) -> Solved:
@@ -51,18 +58,26 @@ def solve_family(family: Family) -> Solved:
         raise ContradictionError(contradiction(family))
     work = Alternation(family, polytope)
     best = _Judge(work)
-    limit = 200 + 20 * family.cells
-    while not best.good and work.steps < limit:
-        best.see(work.run(CHECK))
-        if work.steps == 200 and polytope.rows.size and not best.kept and (names := contradiction(family)):
-            raise ContradictionError(names)
+    while not best.good and work.steps < _patience(family):
+        best.see(work.run(CHECK if work.steps < 10 * CHECK else 3 * CHECK))
     if not best.good:
-        for iterate in interior_point(work):
-            work.steps += 1
-            best.see(iterate)
-            if best.good:
-                break
-    return Solved(best.x, best.objective, work.steps, best.gap)
+        if not best.kept and (names := contradiction(family)):
+            raise ContradictionError(names)
+        for _ in range(ROUNDS):
+            for iterate in interior_point(work):
+                work.steps += 1
+                best.see(iterate)
+                if best.good:
+                    return best.solved
+            work.recentre(np.rint(best.x))
+            best.recentred()
+    return best.solved
+
+
+def _patience(family: Family) -> int:
+    """Return after how many steps an interior point is cheaper: it needs about 20 inversions for each child."""
+    work = family.children * family.cells**2 / 1.5e5  # of a step, compared with what it costs anyway
+    return 300 + int(20 * family.cells * work / (1.0 + work))
 
 
 class _Judge:
@@ -70,8 +85,13 @@ class _Judge:
 
     def __init__(self, work: Alternation) -> None:
         self.work = work
-        self.gap, self.missed, self.objective = np.inf, np.inf, np.inf
+        self.gap, self.missed, self.objective, self.loss = np.inf, np.inf, np.inf, np.inf
         self.x = work.reference + work.v
+        self.recentred()
+
+    def recentred(self) -> None:
+        """Count from another reference."""
+        work = self.work
         self.lowest = sum(
             shape.lowest(work.pull[shape.who] - work.offset[number][1])
             + float(
@@ -85,7 +105,10 @@ class _Judge:
         self.at_reference = 0.5 * float(np.vdot(reference, work.family.times(reference))) - float(
             np.vdot(reference, work.family.pull)
         )
-        self.loss = np.inf
+
+    @property
+    def solved(self) -> Solved:
+        return Solved(self.x, self.objective, self.work.steps, self.gap, self.loss)
 
     @property
     def kept(self) -> bool:
@@ -119,18 +142,26 @@ class _Judge:
             edge = np.where(multiplier > 0, work.least, np.where(multiplier < 0, work.most, sums))
             gap += float(np.abs(multiplier * (sums - edge)).sum())
             gradient = gradient - multiplier @ rows
+        gradients = [gradient]
         up, down = work.high - x, x - work.low
         if work.parent is not None:
             inside = (np.minimum(up, down) > 0) / work.metric
             some = inside.sum(axis=0)
             mean = (gradient * inside).sum(axis=0) / np.where(some > 0, some, 1.0)
-            gradient = gradient - np.where(some > 0, mean, iterate.of_parent)
-        width = np.where(np.isinf(up), 2.0 * (np.abs(x).max(initial=0.0) + 1.0), up + down)
-        linear = np.where(gradient > 0, gradient * down, -gradient * np.where(np.isinf(up), width, up))
-        # move what is cheaper to the quadratic bound
+            # the mean is better where bounds are met exactly, the method's own multiplier where almost
+            gradients = [gradient - np.where(some > 0, mean, iterate.of_parent), gradient - iterate.of_parent]
+        return gap + min(self._remainder(one, up, down) for one in gradients)
+
+    def _remainder(self, gradient: Floats, up: Floats, down: Floats) -> float:
+        """Bound what a gradient, freed from all sums, can gain within the bounds of the cells."""
+        work = self.work
+        reach = 2.0 * (float(down.max(initial=0.0)) + 1.0)
+        up = np.where(np.isinf(up), reach, up)
+        linear = np.where(gradient > 0, gradient * down, -gradient * up)
+        # what is cheaper there is left to the quadratic bound
         diagonal = np.array([np.diag(J) for J in work.family.information])[work.family.of]
-        square = 0.5 * gradient**2 / np.maximum(diagonal, 1e-300)
-        curved = square < linear
-        gap += float(linear[~curved].sum())
+        curved = 0.5 * gradient**2 < linear * diagonal
         left = np.where(curved, -gradient, 0.0)
-        return gap + sum(shape.quadratic(left[shape.who], width[shape.who]) for shape in work.shapes)
+        return float(linear[~curved].sum()) + sum(
+            shape.quadratic(left[shape.who], (up + down)[shape.who]) for shape in work.shapes
+        )
