@@ -126,6 +126,11 @@ class Polytope:
             most[where] = np.minimum(most[where], endless(limits.upper))
             start += limits.lower.shape[1]
         parent = None if family.parent is None else family.parent.astype(float)
+        rows, same = np.unique(rows, axis=0, return_inverse=True)
+        least, most = (
+            _merged(least, same.ravel(), len(rows), np.maximum),
+            _merged(most, same.ravel(), len(rows), np.minimum),
+        )
         for _ in range(3):
             low, high = _tightened(low, high, rows, least, most, parent)
         kept = np.nan_to_num(low @ rows.T) >= least
@@ -162,6 +167,13 @@ class Polytope:
 def endless(upper: Integers) -> Floats:
     """Return upper limits as floats, infinite where they limit nothing."""
     found: Floats = np.where(upper >= ENDLESS, np.inf, upper.astype(float))
+    return found
+
+
+def _merged(bounds: Floats, same: Integers, many: int, stricter: np.ufunc) -> Floats:
+    """Take the stricter of the bounds of equal sums."""
+    found = np.full((len(bounds), many), -np.inf if stricter is np.maximum else np.inf)
+    stricter.at(found.T, same, bounds.T)
     return found
 
 

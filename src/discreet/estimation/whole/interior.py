@@ -15,6 +15,8 @@ from discreet.estimation.tree import Floats
 from discreet.estimation.whole.alternating import Alternation, Iterate, nearest_columns
 
 STEPS = 100
+PROXIMAL = 1e-8
+"""How much a step is held back in directions without information, relative to the information elsewhere."""
 SHORT = 0.99
 """How much of the way to the boundary a step may go."""
 
@@ -189,7 +191,8 @@ class _State:
         F = np.where(both, self.J, 0.0)
         diagonal = np.arange(cells)
         size = np.abs(F[:, diagonal, diagonal]).max(axis=1)
-        F[:, diagonal, diagonal] += np.where(self.free, barrier + 1e-13 * (size[:, None] + 1e-12), 1.0)
+        barrier = barrier + PROXIMAL * (size[:, None] + 1e-12)
+        F[:, diagonal, diagonal] += np.where(self.free, barrier, 1.0)
         scale = 1.0 / np.sqrt(F[:, diagonal, diagonal])
         F = F * scale[:, :, None] * scale[:, None, :]
         inverse = np.linalg.inv(F) * scale[:, :, None] * scale[:, None, :]

@@ -145,10 +145,10 @@ class _Judge:
         gradients = [gradient]
         up, down = work.high - x, x - work.low
         if work.parent is not None:
-            inside = (np.minimum(up, down) > 0) / work.metric
+            depth = np.minimum(up, down)
+            inside = (depth > 1e-3 * depth.max(axis=0)) / work.metric
             some = inside.sum(axis=0)
             mean = (gradient * inside).sum(axis=0) / np.where(some > 0, some, 1.0)
-            # the mean is better where bounds are met exactly, the method's own multiplier where almost
             gradients = [gradient - np.where(some > 0, mean, iterate.of_parent), gradient - iterate.of_parent]
         return gap + min(self._remainder(one, up, down) for one in gradients)
 
