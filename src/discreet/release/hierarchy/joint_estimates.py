@@ -35,7 +35,7 @@ from discreet.estimation.model import as_written
 from discreet.estimation.normal import Law
 from discreet.estimation.tree import Floats, Integers, Tree
 from discreet.estimation.whole.subtrees import Part, part_of_source
-from discreet.estimation.whole.tables import WholeTables
+from discreet.estimation.whole.tables import Settle, WholeTables, settle_here
 from discreet.release.hierarchy.bounds import Bounds, joint_bounds
 from discreet.release.hierarchy.held import join_exact
 from discreet.release.hierarchy.layout import Layout
@@ -94,9 +94,9 @@ class Group:
         """Turn rows of cells into the order in which the query is written."""
         return rows if self.attributes is None else as_written(self.attributes, query, rows)
 
-    def whole_tables(self) -> WholeTables:
+    def whole_tables(self, settle: Settle = settle_here) -> WholeTables:
         """Return whole numbers for all units, which keep exact counts and bounds."""
-        return WholeTables(self.estimates, bounds=self.bounds)
+        return WholeTables(self.estimates, bounds=self.bounds, settle=settle)
 
     def bounded(self, query: str, units: Integers) -> tuple[Floats, Floats] | None:
         """Return the least and largest counts of the cells of a query in some units; those that the group

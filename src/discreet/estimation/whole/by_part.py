@@ -1,0 +1,139 @@
+"""Whole cells part by part of the tree: the crown first, then each part given the cells of its roots.
+
+What comes out below a unit depends on its cells and on the measurements below it alone (`descent`), so parts
+are settled in any order, by any process, with the same result. A process is sent a `PartWork`: the part of
+the measurements, or where to read them, and the cells of the roots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from discreet.budget import Attributes
+from discreet.estimation.estimates import Estimates, Measurements
+from discreet.estimation.tree import Integers, Numbers
+from discreet.estimation.whole.descent import Descent
+from discreet.estimation.whole.limits import Bounding
+from discreet.estimation.whole.sparse import Cells
+from discreet.estimation.whole.subtrees import Cut, Part, part_of
+
+Key = int | str
+"""What is settled: the number of a variable, or without attributes a query."""
+
+
+class DivisibleBounds(Bounding, Protocol):
+    """Bounds that can be restricted to a part of the tree."""
+
+    def part(self, part: Part) -> DivisibleBounds:
+        """Return the bounds of the part's units, numbered as its own."""
+
+
+@dataclass(frozen=True)
+class PartWork:
+    """What a process needs to settle the units below the roots of a part."""
+
+    attributes: Attributes | None
+    given: Measurements
+    bounds: tuple[DivisibleBounds, ...]
+    units: Integers
+    """The numbers of the part's units in the whole tree."""
+    roots: Mapping[Key, Cells]
+    """The whole cells of the roots."""
+
+    def settled(self) -> dict[Key, Cells]:
+        """Return the whole cells of the units below the roots, in order."""
+        estimates = Estimates(self.attributes, self.given, held=False)
+        found = {}
+        for key, roots in self.roots.items():
+            descent = descent_of(estimates, key, self.bounds, self.units)
+            units, parts = [], []
+            for root in range(len(roots)):
+                for family, cells in descent.below(root, roots.row(root)):
+                    units.append(family)
+                    parts.append(cells)
+            every = Cells.join(parts)
+            found[key] = every.take(np.argsort(np.concatenate(units), kind="stable"))
+        return found
+
+
+def descent_of(
+    estimates: Estimates, key: Key, bounds: Sequence[Bounding] = (), units: Integers | None = None
+) -> Descent:
+    """Return the pass from the top down for a variable, or for a query if there are no attributes."""
+    if isinstance(key, str):
+        return Descent(estimates, query=key, positions=units)
+    return Descent(estimates, bounds=bounds, variable=key, positions=units)
+
+
+def crown_cells(descent: Descent, cut: Cut) -> Cells:
+    """Return the whole cells of all units of the crown."""
+    top = descent.top()
+    units, parts = [np.flatnonzero(descent.tree.parent < 0)], [top]
+    for place, unit in enumerate(units[0].tolist()):
+        for family, cells in descent.below(unit, top.row(place), depths=cut.depth):
+            units.append(family)
+            parts.append(cells)
+    return Cells.join(parts).take(np.argsort(np.concatenate(units), kind="stable"))
+
+
+@dataclass(frozen=True)
+class Partwise:
+    """All parts of a cut, each to be settled given the crown: what is sent is made when it is asked for."""
+
+    attributes: Attributes | None
+    given: Measurements
+    bounds: tuple[DivisibleBounds, ...]
+    cut: Cut
+    crown: Mapping[Key, Cells]
+
+    def work(self, number: int) -> PartWork:
+        """Return the work on one part."""
+        part = self.cut.parts[number]
+        roots = np.arange(part.roots.start, part.roots.stop)
+        return PartWork(
+            self.attributes,
+            part_of(self.given, part),
+            tuple(one.part(part) for one in self.bounds),
+            part.units,
+            {key: cells.take(roots) for key, cells in self.crown.items()},
+        )
+
+    def __call__(self, number: slice) -> dict[str, Integers]:
+        """Return the cells of the part with this number, as columns: a cluster calls this."""
+        return packed(self.work(number.start).settled())
+
+
+def settled_columns(work: PartWork) -> dict[str, Integers]:
+    """Settle a part, and return its cells as columns: what processes on this machine call."""
+    return packed(work.settled())
+
+
+def packed(cells: Mapping[Key, Cells]) -> dict[str, Integers]:
+    """Return cells as columns.
+
+    >>> columns = packed({0: Cells.of(np.array([[0, 4], [2, 0]]))})
+    >>> {name: column.tolist() for name, column in columns.items()}
+    {'0 start': [0, 1, 2], '0 cell': [1, 0], '0 count': [4, 2]}
+    """
+    return {
+        f"{place} {name}": getattr(one, name)
+        for place, one in enumerate(cells.values())
+        for name in ("start", "cell", "count")
+    }
+
+
+def unpacked(columns: Mapping[str, Numbers], keys: Sequence[Key]) -> dict[Key, Cells]:
+    """Return the cells that `packed` made columns of.
+
+    >>> cells = Cells.of(np.array([[0, 4], [2, 0]]))
+    >>> unpacked(packed({"age": cells}), ["age"])["age"].count.tolist()
+    [4, 2]
+    """
+    return {
+        key: Cells(*(columns[f"{place} {name}"].astype(np.int64) for name in ("start", "cell", "count")))
+        for place, key in enumerate(keys)
+    }
