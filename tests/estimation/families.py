@@ -8,14 +8,20 @@ from scipy import sparse
 from discreet.estimation.tree import Floats, Integers
 from discreet.estimation.whole.family import UNBOUNDED, Family, Limits
 
+SIZES = (1, 2, 3, 5, 8, 13, 24, 40, 60)
+
 
 def random_family(
-    rng: np.random.Generator, *, cells: int | None = None, children: int | None = None
+    rng: np.random.Generator,
+    *,
+    cells: int | None = None,
+    children: int | None = None,
+    largest: int = 60,
+    plain: bool = False,
 ) -> Family:
-    """Draw a family around a true table, so that it has a solution."""
-    S = cells or int(
-        rng.choice([1, 2, 3, 5, 8, 13, 24, 40, 60], p=[0.04, 0.06, 0.1, 0.2, 0.2, 0.2, 0.1, 0.05, 0.05])
-    )
+    """Draw a family around a true table, so that it has a solution; a plain one has no bounds and limits."""
+    sizes = [size for size in SIZES if size <= largest]
+    S = cells or int(rng.choice(sizes))
     C = children or int(rng.choice([1, 2, 3, 5, 9, 20, 40], p=[0.1, 0.15, 0.2, 0.25, 0.15, 0.1, 0.05]))
     size = 10.0 ** rng.choice([0.5, 1, 2, 3, 8], p=[0.35, 0.3, 0.2, 0.1, 0.05])
     truth = np.where(
@@ -66,6 +72,8 @@ def random_family(
             limits.append(
                 Limits(f"query {number}", label, who, np.maximum(sums - room[0], 0), sums + room[1])
             )
+    if plain:
+        return Family(J, of, h, truth.sum(axis=0))
     return Family(J, of, h, parent, lower, upper, limits, [f"area {c}" for c in range(C)])
 
 

@@ -18,7 +18,6 @@ from discreet.errors import InputError
 from discreet.estimation.estimates import Estimates, InMemory, Measurements
 from discreet.estimation.intervals import count_ends
 from discreet.estimation.model import told_by_level
-from discreet.estimation.tables import whole_tables
 from discreet.estimation.tree import Tree
 from discreet.noise import sample
 from discreet.release import estimate, measure
@@ -147,32 +146,6 @@ def test_exact_totals_are_held() -> None:
         ([4, 6], False),
     ):
         assert (found.union(units).variances("total")[0, 0] == 0.0) == exact_too, units
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_whole_tables_are_whole_consistent_and_near(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    shape = tuple(int(one) for one in rng.integers(1, 4, size=rng.integers(1, 4)))
-    cells = rng.normal(rng.choice([0.0, 2.0]), 2.0, size=(10, int(np.prod(shape))))
-    for unit in range(9, 0, -1):
-        if unit < 4:
-            cells[unit] = cells[unit == PARENT].sum(axis=0)
-    cells[0] = cells[1:4].sum(axis=0)
-    fixed = np.full(10, -1)
-    if seed % 3 == 0:
-        fixed[1:4] = rng.integers(0, 9, size=3)
-    possible = np.ones(cells.shape[1], dtype=bool)
-    if seed % 4 == 1 and cells.shape[1] > 1:
-        possible[0] = False
-    found = whole_tables(cells, shape, PARENT, fixed, possible)
-    assert not found[:, ~possible].any()
-    assert found.dtype == np.int64
-    assert found.min() >= 0
-    for above in range(4):
-        assert np.array_equal(found[above], found[above == PARENT].sum(axis=0))
-    assert np.all(found.sum(axis=1)[fixed >= 0] == fixed[fixed >= 0])
-    if seed % 3:
-        assert found[0].sum() == max(0, round(float(cells[0].sum())))
 
 
 def test_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -428,8 +428,8 @@ def test_too_many_different_variances_are_refused_in_a_sentence(monkeypatch: pyt
     monkeypatch.setattr(estimates_module, "MOST_TOGETHER", 2)
     with pytest.raises(InputError, match="so 3 cells must be solved together in each of 2 areas"):
         estimate(table, attributes=Attributes({"q": ["x", "y", "z"]}))
-    with pytest.raises(InputError, match="whole-number tables cannot be made of variances that differ"):
-        estimate(table, tables=True)
+    monkeypatch.undo()
+    assert min(estimate(table, tables=True).to_arrow()["table"].to_pylist()) >= 0
     real = pa.table({"unit": ["A"], "value": [0.5], "variance": [1.0]})
     with pytest.raises(InputError, match="whole-number tables cannot be made of values that are not counts"):
         estimate(real, tables=True)

@@ -73,7 +73,7 @@ def _is_below(given: Problem, other: int, unit: int) -> bool:
     return False
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(14))
 @pytest.mark.parametrize("sums", [0, 2])
 def test_information_of_a_subtree_is_its_least_squares_with_the_units_below_integrated_out(
     seed: int, sums: int

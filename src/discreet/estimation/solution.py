@@ -175,7 +175,7 @@ class Solution:
     held: Integers
     """The number of the space known exactly at each node, from counts held exact there or elsewhere."""
     below: Integers
-    """The number of the space determined at each node by measurements at and below it, the range of V and..."""
+    """The number of the space determined at each node by measurements at and below it, and ..."""
     below_held: Integers
     """... of the space known exactly from counts held exact at and below it."""
     gain: Floats | None = None

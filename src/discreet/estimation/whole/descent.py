@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from discreet.errors import InputError
 from discreet.estimation.estimates import PIECE, Estimates
 from discreet.estimation.tree import Floats, Integers
+from discreet.estimation.whole.alternating import nearest_columns
 from discreet.estimation.whole.contradiction import ContradictionError
 from discreet.estimation.whole.family import UNBOUNDED, Family, Limits
 from discreet.estimation.whole.information import Information, Knowledge, Known
@@ -37,8 +38,8 @@ from discreet.estimation.whole.wide import solve_wide
 
 FEW = 500
 """Cells of a unit without a parent of which all pairs are looked at."""
-FEW_APART = 64
-"""Cells that are solved for at once where nothing ties them."""
+VAGUE = 1e-9
+"""The information, relative to a sibling's, that a unit counts as having which has none."""
 
 Settled = Mapping[int, Integers]
 """The atoms of units that were settled together (see `together`)."""
@@ -97,17 +98,16 @@ class Descent:
             return np.zeros(self.tree.size, dtype=bool)
         estimates = self.estimates
         unknown = estimates.view.undetermined(self.known.query, np.arange(estimates.shape.size))
-        lost: NDArray[np.bool_] = unknown.any(axis=1)[estimates.node]
+        lost: NDArray[np.bool_] = np.asarray(unknown.any(axis=1))[estimates.node]
         return lost
 
     def _chain(self) -> list[Integers]:
         """Return tables from the total to the finest, each a refinement of the one before: those that limit
         units first, then those of the release, each coarsest first."""
         limiting = [(label, int(label.max()) + 1) for label in self.limited.tables if label.min() >= 0]
-        measured = [self.known.table(query) for query in self.estimates.model.queries]
-        asked = [
-            (label, int(label.max()) + 1) for label in measured if label is not None and label.min() >= 0
-        ]
+        queries = [self.known.table(query) for query in self.estimates.model.queries]
+        measured = [label for label in queries if label is not None and label.min() >= 0]
+        asked = [(label, int(label.max()) + 1) for label in measured]
         chain = [np.zeros(self.cells, dtype=np.int64)]
         for some in (limiting, asked):
             for label, groups in sorted(some, key=lambda one: one[1]):
@@ -245,17 +245,34 @@ class Descent:
         """Return the whole cells of the children of a unit with these cells, or of a unit without parent."""
         if not support.size:
             return Cells.of(np.zeros((len(units), 1), dtype=np.int64))
-        # nothing ties the cells of a query without attributes: some at a time
-        step = len(support) if self.known.query is None else FEW_APART
-        whole = np.zeros((len(units), len(support)), dtype=np.int64)
-        for start in range(0, len(support), step):
-            part = slice(start, start + step)
-            cells, own = support[part], None if counts is None else counts[part]
-            family = self._problem(units, own, cells, known.of(units, cells), settled)
-            ties = hashed(self.positions[units][:, None], cells, np.zeros(1) if own is None else own)
-            chain = [label[cells] for label in self.chain]
-            whole[:, part] = round_family(solve_family(family).x, family, chain, ties)
-        return Cells.of(whole, support)
+        number = np.zeros(len(support), dtype=np.int64) if counts is None else counts
+        ties = hashed(self.positions[units][:, None], support, number)
+        if self.known.query is not None:
+            return Cells.of(self._apart(units, counts, support, known, ties), support)
+        family = self._problem(units, counts, support, known.of(units, support), settled)
+        chain = [label[support] for label in self.chain]
+        return Cells.of(round_family(solve_family(family).x, family, chain, ties), support)
+
+    def _apart(
+        self, units: Integers, counts: Integers | None, support: Integers, known: Known, ties: Integers
+    ) -> Integers:
+        """Return the whole cells of units whose cells nothing ties: each cell is a problem of one number a
+        unit, with one solution for all of them."""
+        J, h = known.apart(units, support)
+        lower, upper = np.zeros(J.shape), np.full(J.shape, np.inf)
+        if self.limited.is_any:
+            lower, upper = (side[:, self.limited.atoms[support]] for side in self.limited.of_atoms(units))
+        total = None if counts is None else counts.astype(np.float64)
+        if total is not None:
+            upper = np.minimum(upper, total)
+            if (lower.sum(axis=0) > total).any() or (upper.sum(axis=0) < total).any():
+                raise self.limited.contradiction(units)
+        # what no measurement at or below a unit determines takes what the others leave
+        weight = np.maximum(J, VAGUE * J.max(axis=0)) + (J.max(axis=0) == 0)
+        x, _ = nearest_columns(np.where(J > 0, h / weight, 0.0), weight, lower, upper, total)
+        of = np.zeros(len(units), dtype=np.int64)
+        family = Family(J[:0, None], of, h, counts, _whole(lower), _whole(upper))
+        return round_family(x, family, [], ties)
 
     def _problem(
         self,
@@ -294,9 +311,7 @@ def _present(name: str, label: Integers, children: Integers, lower: Floats, uppe
     """Return the limits of the groups that have cells here; the others must be able to be empty."""
     missing = np.setdiff1d(np.arange(lower.shape[1]), label)
     if (lower[:, missing] > 0).any():
-        raise InputError(
-            f"counts that are exact or bounded have records in impossible cells: those of {name}"
-        )
+        raise InputError(f"counts that are exact or bounded are in impossible cells: those of {name}")
     groups, of = np.unique(label, return_inverse=True)
     of = of.ravel()
     if len(groups) and groups[0] < 0:

@@ -131,11 +131,15 @@ class Polytope:
             _merged(least, same.ravel(), len(rows), np.maximum),
             _merged(most, same.ravel(), len(rows), np.minimum),
         )
+        limited = (least > -np.inf) | (most < np.inf)
+        inside = _nested(rows)
         for _ in range(3):
             low, high = _tightened(low, high, rows, least, most, parent)
-        kept = np.nan_to_num(low @ rows.T) >= least
-        least = np.where(kept, -np.inf, least)
-        most = np.where(_finite_sum(high, rows) <= most, np.inf, most)
+            least, most = _tightened_sums(low, high, rows, inside, least, most, parent)
+        # a sum without limits has some only if they follow from others; they help if they leave one number
+        told = limited | (least == most)
+        least = np.where(told & (low @ rows.T < least), least, -np.inf)
+        most = np.where(told & (_finite_sum(high, rows) > most), most, np.inf)
         used = np.flatnonzero(((least > -np.inf) | (most < np.inf)).any(axis=0))
         return cls(low, high, rows[used], least[:, used], most[:, used], parent)
 
@@ -183,6 +187,51 @@ def _finite_sum(high: Floats, rows: Floats) -> Floats:
     sums = np.where(open_ended, 0.0, high) @ rows.T
     found: Floats = np.where(open_ended.astype(float) @ rows.T > 0, np.inf, sums)
     return found
+
+
+def _nested(rows: Floats) -> list[tuple[Integers, Floats]]:
+    """Return for each sum the largest disjoint sums within it, and which of its cells are in none of them."""
+    found = []
+    order = np.argsort(-rows.sum(axis=1), kind="stable")
+    for row in rows:
+        left, parts = row.copy(), []
+        for other in order.tolist():
+            part = rows[other]
+            if part.any() and np.all(part <= left) and part.sum() < row.sum():
+                parts.append(other)
+                left = left - part
+        found.append((np.array(parts, dtype=np.int64), left))
+    return found
+
+
+def _tightened_sums(
+    low: Floats,
+    high: Floats,
+    rows: Floats,
+    inside: list[tuple[Integers, Floats]],
+    least: Floats,
+    most: Floats,
+    parent: Floats | None,
+) -> tuple[Floats, Floats]:
+    """Tighten bounds of sums by those of their cells, of sums within them, and of the same sum elsewhere."""
+    least, most = np.maximum(least, low @ rows.T), np.minimum(most, _finite_sum(high, rows))
+    for row, (parts, left) in enumerate(inside):
+        if not parts.size:
+            continue
+        rest_low, rest_high = low @ left, _finite_sum(high, left[None])[:, 0]
+        least[:, row] = np.maximum(least[:, row], least[:, parts].sum(axis=1) + rest_low)
+        most[:, row] = np.minimum(most[:, row], most[:, parts].sum(axis=1) + rest_high)
+        room = most[:, row] - least[:, parts].sum(axis=1) - rest_low
+        most[:, parts] = np.minimum(most[:, parts], least[:, parts] + room[:, None])
+        lack = least[:, row] - most[:, parts].sum(axis=1) - rest_high
+        with np.errstate(invalid="ignore"):  # infinite bounds on both sides tell nothing
+            tighter = most[:, parts] + lack[:, None]
+        least[:, parts] = np.fmax(least[:, parts], tighter)
+    if parent is not None and len(rows):
+        total = rows @ parent
+        most = np.minimum(most, total - least.sum(axis=0) + least)
+        least = np.maximum(least, total - most.sum(axis=0) + most)
+    return least, most
 
 
 def _tightened(

@@ -64,7 +64,7 @@ class Information:
             assert query is not None
             self.projection = estimates.model.projections[query]
             self.cells = self.projection.cells
-            self._look: _ByComponent | _ByCell = _ByCell(self.projection)
+            self._look: _ByComponent | None = None
         else:
             components = estimates.model.components
             assert isinstance(components, Components)
@@ -160,6 +160,7 @@ class Information:
         found = np.zeros((len(shapes), len(support), len(support)))
         inner = np.flatnonzero(shapes >= 0)
         if inner.size:
+            assert self._look is not None
             nodes = self._place[shapes[inner]]
             found[inner] = self._look.entries([J[nodes] for J in self._J], support)
         for place in np.flatnonzero(shapes < 0).tolist():
@@ -168,6 +169,23 @@ class Information:
                 if label is not None:
                     mine = label[support]
                     found[place] += ((mine[:, None] == mine) & (mine >= 0)) / variance
+        return found
+
+    def precisions(self, shapes: Integers, support: Integers) -> Floats:
+        """Return the information about some cells of a query that nothing ties to each other, in units of
+        these shapes: the diagonal of the matrices, which have nothing else."""
+        assert isinstance(self.projection, ApartProjection)
+        found = np.zeros((len(shapes), len(support)))
+        inner = np.flatnonzero(shapes >= 0)
+        if inner.size:
+            nodes = self._place[shapes[inner]]
+            by_class = self.projection.variances([J[nodes] for J in self._J])
+            found[inner] = by_class[:, self.projection.classes[support]]
+        for place in np.flatnonzero(shapes < 0).tolist():
+            for query, variance in self.estimates.view.told[-1 - int(shapes[place])].variances:
+                label = self.table(query)
+                if label is not None:
+                    found[place] += (label[support] >= 0) / variance
         return found
 
 
@@ -184,6 +202,14 @@ class Known:
     def of(self, units: Integers, support: Integers) -> Knowledge:
         """Return what is known about some cells in some of the units, which come in order."""
         shapes, of = self._of.shapes(units)
+        return Knowledge(self._of.matrices(shapes, support), of, self._pulls(units, support))
+
+    def apart(self, units: Integers, support: Integers) -> tuple[Floats, Floats]:
+        """Return the information and the pull of cells that nothing ties to each other (unit, cell)."""
+        shapes, of = self._of.shapes(units)
+        return self._of.precisions(shapes, support)[of], self._pulls(units, support)
+
+    def _pulls(self, units: Integers, support: Integers) -> Floats:
         pull = np.zeros((len(units), len(support)))
         row = self._row[units - self._units.start]
         inner = row >= 0
@@ -198,7 +224,7 @@ class Known:
             seen = np.flatnonzero(cells >= 0)
             values = rows[a:b][here[:, None], cells[seen]] / sizes[a:b][here, None]
             pull[at[here][:, None], seen] += values
-        return Knowledge(self._of.matrices(shapes, support), of, pull)
+        return pull
 
 
 class _ByComponent:
@@ -246,17 +272,3 @@ class _ByComponent:
             else:
                 total += J[place][:, orbit[:, None], orbit] * weight
         return total
-
-
-class _ByCell:
-    """The entries of J for the cells of a query that nothing ties to each other."""
-
-    def __init__(self, projection: object) -> None:
-        assert isinstance(projection, ApartProjection)
-        self._projection = projection
-
-    def entries(self, J: list[Floats], support: Integers) -> Floats:
-        """Return diagonal matrices."""
-        by_class = self._projection.variances(J)[:, self._projection.classes[support]]
-        found: Floats = by_class[:, :, None] * np.eye(len(support))
-        return found

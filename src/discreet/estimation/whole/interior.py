@@ -17,6 +17,8 @@ from discreet.estimation.whole.alternating import Alternation, Iterate, nearest_
 STEPS = 100
 PROXIMAL = 1e-8
 """How much a step is held back in directions without information, relative to the information elsewhere."""
+REFINE = 2
+"""How often the solution of a system is corrected by what it leaves."""
 SHORT = 0.99
 """How much of the way to the boundary a step may go."""
 
@@ -221,7 +223,7 @@ class _State:
     def _solve(self, r1: Floats, r2: Floats, short: Floats | None) -> tuple[Floats, Floats, Floats]:
         """Solve F dx - rows' drow - dcolumn = r1, rows dx + soft drow = r2, columns of dx sum to short."""
         dx, column, drow = self._once(r1, r2, short)
-        for _ in range(2):
+        for _ in range(REFINE):
             left = r1 - np.where(self.free, self.work.family.times(dx) + self.barrier * dx - column, 0.0)
             if self.rows.shape[1]:
                 left = left + _each(self.rows.transpose(0, 2, 1), drow)

@@ -27,7 +27,7 @@ from discreet.estimation.tree import Floats, Integers, Tree
 from discreet.estimation.whole.information import Information
 
 ROUNDS = 20
-"""The most times that the limits within a unit are tightened: each time is valid, whether or not it is last."""
+"""The most times that the limits within a unit are tightened; they are valid after each."""
 
 
 class Bounding(Protocol):
@@ -156,7 +156,7 @@ class Limited:
     def _propagate(self) -> None:
         """Tighten the limits of each unit and add them up, from the lowest units to the top."""
         parent = self.tree.parent
-        self._has = self.own.any(axis=0)
+        self._has: NDArray[np.bool_] = np.asarray(self.own.any(axis=0))
         for part in reversed(self.tree.depths):
             units = np.flatnonzero(self._has[part]) + part.start
             if units.size:
@@ -183,11 +183,8 @@ class Limited:
                 np.minimum(upper, np.where(unbounded > 0, np.inf, most), out=upper)
                 inside, of = groups.inside, groups.of
                 is_inf = np.isinf(atom_upper[:, inside])
-                others = np.where(
-                    unbounded[:, of] > is_inf,
-                    np.inf,
-                    most[:, of] - np.where(is_inf, 0, atom_upper[:, inside]),
-                )
+                mine = np.where(is_inf, 0.0, atom_upper[:, inside])
+                others = np.where(unbounded[:, of] > is_inf, np.inf, most[:, of] - mine)
                 room = upper[:, of] - (least[:, of] - atom_lower[:, inside])
                 atom_lower[:, inside] = np.maximum(atom_lower[:, inside], lower[:, of] - others)
                 atom_upper[:, inside] = np.minimum(atom_upper[:, inside], room)

@@ -13,9 +13,11 @@ from discreet.estimation.whole.family import Family
 from discreet.estimation.whole.interior import interior_point
 
 CLOSE = 1e-7
-"""The gap at which a solution is good, relative to the loss of the constraints."""
+"""The gap at which a solution is good, relative to its scale."""
 SMALLEST = 1e-3
-"""The loss below which the gap is taken relative to this: half a squared standard error of 0.03."""
+"""The smallest scale: half the square of 0.045 standard errors."""
+DIGITS = 1e-9
+"""The scale is at least this fraction of what the objective adds up: floats have no more digits."""
 SUMS = 1e-7
 """By how much sums may be missed; those above a million, by how much a million."""
 ROUNDS = 3
@@ -28,15 +30,15 @@ CHECK = 10
 class Solved:
     """The nearest table and its objective.
 
-    The minimum is at most `gap` below the objective, and `loss` is what the objective would gain without
-    bounds and the parent's cells.
+    The minimum is at most `gap` below the objective. `scale` is what the objective would gain without
+    bounds and the parent's cells, or what floats resolve of it if that is more.
     """
 
     x: Floats
     objective: float
     steps: int
     gap: float
-    loss: float
+    scale: float
 
 
 def solve_family(family: Family) -> Solved:
@@ -75,7 +77,7 @@ def solve_family(family: Family) -> Solved:
 
 
 def _patience(family: Family) -> int:
-    """Return after how many steps an interior point is cheaper: it needs about 20 inversions for each child."""
+    """Return after how many steps an interior point is cheaper, which inverts each child about 20 times."""
     work = family.children * family.cells**2 / 1.5e5  # of a step, compared with what it costs anyway
     return 300 + int(20 * family.cells * work / (1.0 + work))
 
@@ -85,7 +87,7 @@ class _Judge:
 
     def __init__(self, work: Alternation) -> None:
         self.work = work
-        self.gap, self.missed, self.objective, self.loss = np.inf, np.inf, np.inf, np.inf
+        self.gap, self.missed, self.objective, self.scale = np.inf, np.inf, np.inf, np.inf
         self.x = work.reference + work.v
         self.recentred()
 
@@ -108,7 +110,7 @@ class _Judge:
 
     @property
     def solved(self) -> Solved:
-        return Solved(self.x, self.objective, self.work.steps, self.gap, self.loss)
+        return Solved(self.x, self.objective, self.work.steps, self.gap, self.scale)
 
     @property
     def kept(self) -> bool:
@@ -116,7 +118,7 @@ class _Judge:
 
     @property
     def good(self) -> bool:
-        return self.kept and self.gap <= CLOSE * max(self.loss, SMALLEST)
+        return self.kept and self.gap <= CLOSE * self.scale
 
     def see(self, iterate: Iterate) -> None:
         """Compute the gap of a point, and keep the point if it is the best so far."""
@@ -129,7 +131,9 @@ class _Judge:
         if (max(missed, SUMS), gap) < (max(self.missed, SUMS), self.gap):
             self.gap, self.missed = gap, missed
             self.x = np.clip(work.reference + x, work.polytope.low, work.polytope.high)
-            self.objective, self.loss = self.at_reference + value, value - self.lowest
+            self.objective = self.at_reference + value
+            digits = DIGITS * float(np.abs(self.x * work.family.pull).sum())
+            self.scale = max(value - self.lowest, SMALLEST, digits)
 
     def _gap(self, iterate: Iterate, gradient: Floats) -> float:
         work, x = self.work, iterate.x

@@ -71,24 +71,18 @@ def _broken(whole: Integers, family: Family) -> str:
         return "a lower bound"
     if family.upper is not None and np.any(whole > endless(family.upper)):
         return "an upper bound"
-    for limits in family.limits:
-        sums = _sums(whole[limits.children], limits.label, limits.lower.shape[1])
-        if np.any(sums < limits.lower) or np.any(sums > endless(limits.upper)):
+    for limits, (group, least, most) in zip(family.limits, _limit_groups(family, whole.shape), strict=True):
+        sums = _by_group(whole, group, len(least))
+        if np.any(sums < least) or np.any(sums > most):
             return limits.name
     return ""
-
-
-def _sums(values: Numbers, label: Integers, many: int) -> Numbers:
-    """Sum cells by their label; those with a negative label are left out."""
-    found: Numbers = values @ (label[:, None] == np.arange(many)).astype(values.dtype)
-    return found
 
 
 def _in_columns(
     floor: Integers, part: Floats, family: Family, chain: Sequence[Integers], luck: Floats
 ) -> Integers | None:
     """Round by largest remainders in each column, if no sum within a child asks for more; else None."""
-    if family.limits or any(len(np.unique(label)) < len(label) for label in chain):
+    if family.limits or not all(_apart(label) for label in chain):
         return None
     if family.parent is None:
         up = part + TIE * (0.5 - luck) > 0.5
@@ -102,6 +96,11 @@ def _in_columns(
     np.put_along_axis(rank, order, np.arange(len(part))[:, None], axis=0)
     found: Integers = floor + (rank < missing)
     return found
+
+
+def _apart(label: Integers) -> bool:
+    """Whether each cell has a label of its own."""
+    return len(np.unique(label)) == len(label)
 
 
 class _Program:
@@ -148,9 +147,11 @@ def _program(
         here = _by_group(floor, label, len(lower))
         program.add(label, lower - here, upper - here)
     for label in chain:
+        if _apart(label):  # floor and ceiling of cells are kept anyway
+            continue
         many = int(label.max(initial=-1)) + 1
         group = np.where(label >= 0, label + many * np.arange(children)[:, None], -1)
-        sums = _sums(x, label, many).ravel()
+        sums = _by_group(x, group, many * children)
         near = np.rint(sums)
         sums = np.where(np.abs(sums - near) < WHOLE * np.maximum(1.0, np.abs(near) * 1e-9), near, sums)
         here = _by_group(floor, group, many * children)
@@ -168,12 +169,10 @@ def _limit_groups(family: Family, shape: tuple[int, ...]) -> Iterator[tuple[Inte
         yield label, limits.lower.ravel().astype(float), endless(limits.upper).ravel()
 
 
-def _by_group(values: Integers, group: Integers, many: int) -> Integers:
-    """Sum cells by the number of their group."""
-    found = np.zeros(many, dtype=np.int64)
+def _by_group(values: Numbers, group: Integers, many: int) -> Floats:
+    """Sum cells by the number of their group; those with a negative number are in none."""
     inside = group >= 0
-    np.add.at(found, group[inside], values[inside])
-    return found
+    return np.bincount(group[inside], weights=values[inside], minlength=many).astype(float)
 
 
 def _by_program(

@@ -108,8 +108,8 @@ def _determined(estimates: Estimates, attributes: Attributes) -> list[int]:
     nodes = np.arange(estimates.shape.size)
     lost: dict[Variable, int] = {}
     for variable in attributes.variables:
-        unknown = estimates.view.undetermined(attributes.detailed(variable), nodes).any(axis=1)
-        lost[variable] = int(unknown[estimates.node].sum())
+        some = np.asarray(estimates.view.undetermined(attributes.detailed(variable), nodes).any(axis=1))
+        lost[variable] = int(some[estimates.node].sum())
     if unknown := _without_tables(attributes, estimates.model.queries, [one for one in lost if lost[one]]):
         areas = f"{lost[unknown]} area{'s' * (lost[unknown] > 1)}"
         raise InputError(
