@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.budget import Attributes
 from discreet.estimation.estimates import Estimates, Measurements
@@ -43,13 +44,15 @@ class PartWork:
     """The numbers of the part's units in the whole tree."""
     roots: Mapping[Key, Cells]
     """The whole cells of the roots."""
+    lost: Mapping[Key, NDArray[np.bool_]]
+    """Which units no measurement determines, of the part or of others."""
 
     def settled(self) -> dict[Key, Cells]:
         """Return the whole cells of the units below the roots, in order."""
         estimates = Estimates(self.attributes, self.given, held=False)
         found = {}
         for key, roots in self.roots.items():
-            descent = descent_of(estimates, key, self.bounds, self.units)
+            descent = descent_of(estimates, key, self.bounds, self.units, self.lost[key])
             units, parts = [], []
             for root in range(len(roots)):
                 for family, cells in descent.below(root, roots.row(root)):
@@ -61,12 +64,16 @@ class PartWork:
 
 
 def descent_of(
-    estimates: Estimates, key: Key, bounds: Sequence[Bounding] = (), units: Integers | None = None
+    estimates: Estimates,
+    key: Key,
+    bounds: Sequence[Bounding] = (),
+    units: Integers | None = None,
+    lost: NDArray[np.bool_] | None = None,
 ) -> Descent:
     """Return the pass from the top down for a variable, or for a query if there are no attributes."""
     if isinstance(key, str):
-        return Descent(estimates, query=key, positions=units)
-    return Descent(estimates, bounds=bounds, variable=key, positions=units)
+        return Descent(estimates, query=key, positions=units, lost=lost)
+    return Descent(estimates, bounds=bounds, variable=key, positions=units, lost=lost)
 
 
 def crown_cells(descent: Descent, cut: Cut) -> Cells:
@@ -89,6 +96,20 @@ class Partwise:
     bounds: tuple[DivisibleBounds, ...]
     cut: Cut
     crown: Mapping[Key, Cells]
+    lost: Mapping[Key, NDArray[np.bool_]]
+
+    @classmethod
+    def of(cls, descents: Mapping[Key, Descent], bounds: Sequence[DivisibleBounds], cut: Cut) -> Partwise:
+        """Settle the crown, and return what is to be done below it."""
+        estimates = next(iter(descents.values())).estimates
+        return cls(
+            estimates.model.attributes,
+            estimates.given,
+            tuple(bounds),
+            cut,
+            {key: crown_cells(descent, cut) for key, descent in descents.items()},
+            {key: descent.lost for key, descent in descents.items()},
+        )
 
     def work(self, number: int) -> PartWork:
         """Return the work on one part."""
@@ -100,6 +121,7 @@ class Partwise:
             tuple(one.part(part) for one in self.bounds),
             part.units,
             {key: cells.take(roots) for key, cells in self.crown.items()},
+            {key: lost[part.units] for key, lost in self.lost.items()},
         )
 
     def __call__(self, number: slice) -> dict[str, Integers]:

@@ -48,7 +48,8 @@ Settled = Mapping[int, Integers]
 class Descent:
     """The pass from the top down for the detailed cells of one variable, or for the cells of one query.
 
-    `positions` are the places of the units in the whole tree, if the estimates are of a subtree.
+    `positions` are the places of the units in the whole tree, if the estimates are of a subtree, and `lost`
+    says which of them no measurement determines, of the subtree or of others.
 
     >>> from discreet.budget import Attributes
     >>> from discreet.estimation.estimates import InMemory, Measurements
@@ -72,6 +73,7 @@ class Descent:
         variable: int = 0,
         query: str | None = None,
         positions: Integers | None = None,
+        lost: NDArray[np.bool_] | None = None,
     ) -> None:
         self.estimates, self.tree = estimates, estimates.tree
         self.known = Information(estimates, variable, query)
@@ -87,7 +89,7 @@ class Descent:
         self._first, self._last = (np.zeros(self.tree.size, dtype=np.int64) for _ in range(2))
         self._first[parent[begin][linked]] = begin[linked]
         self._last[parent[begin][linked]] = ends[linked]
-        self.lost = self._undetermined()
+        self.lost = self._undetermined() if lost is None else lost
         """The units whose cells no measurement determines; they and their parents are not tied."""
         untied = np.zeros(self.tree.size + 1, dtype=bool)
         untied[parent[self.lost]] = True

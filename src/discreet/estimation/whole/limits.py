@@ -68,7 +68,7 @@ def given_limits(known: Information, bounds: Iterable[Bounding] = ()) -> list[Li
     found = []
     for name, (units, rows) in given.exact.items():
         label = known.table(name)
-        if label is None or not len(units):
+        if label is None:
             continue
         counts = np.asarray(rows, dtype=np.float64)
         if name in given.blocks and not counts.any():  # cells that these units cannot have

@@ -26,7 +26,6 @@ from discreet.estimation.whole.by_part import (
     DivisibleBounds,
     Key,
     Partwise,
-    crown_cells,
     settled_columns,
     unpacked,
 )
@@ -68,20 +67,18 @@ class Settling:
         divided = cut(estimates.given.tree, max(1, CELLS // estimates.width))
         if len(divided.parts) <= 1:
             return settle_here(descents, bounds)
-        told("upper areas", 0, len(descents))
-        crown = {}
-        for done, (key, descent) in enumerate(descents.items(), 1):
-            crown[key] = crown_cells(descent, divided)
-            told("upper areas", done, len(descents))
-        work = Partwise(estimates.model.attributes, estimates.given, tuple(bounds), divided, crown)
-        parts = PartStore(divided, crown, self.folder, self.made_from)
+        upper = divided.crown.size
+        told("upper areas", 0, upper)
+        work = Partwise.of(descents, bounds, divided)
+        told("upper areas", upper, upper)
+        parts = PartStore(divided, work.crown, self.folder, self.made_from)
         below = [part.size - (part.roots.stop - part.roots.start) for part in divided.parts]
         todo = [number for number in range(len(below)) if not parts.has(number)]
         total = sum(below)
         settled = total - sum(below[number] for number in todo)
         told("tables", settled, total)
         for number, columns in zip(todo, self._columns(work, todo), strict=True):
-            parts.add(number, unpacked(columns, list(crown)))
+            parts.add(number, unpacked(columns, list(descents)))
             settled += below[number]
             told("tables", settled, total)
         return {key: StoredCells(parts, key) for key in descents}
