@@ -327,3 +327,31 @@ def test_units_that_nothing_determines_have_no_table() -> None:
     assert found.rows("q", np.arange(4)).tolist() == [[9, 3], [4, 0], [-1, -1], [-1, -1]]
     with pytest.raises(InputError, match="no detailed cells of a release without attributes"):
         found.cells(np.arange(4))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_crown_with_summaries_of_subtrees_is_settled_as_the_whole_tree(seed: int) -> None:
+    """The regions of three subtrees, each known to the nation by its summary alone."""
+    rng = np.random.default_rng(seed)
+    truth = people(rng)
+    exact: dict[str, list[int]] = [{}, {"total": [1, 5, 6]}, {"age": [4, 6, 7, 8]}][seed % 3]
+    estimates = noisy_people(truth, rng, exact=exact)
+    whole = Descent(estimates)
+    given = estimates.given
+    source = given.sources[0]
+    assert isinstance(source, InMemory)
+    inside = {query: (who[:4], rows[:4]) for query, (who, rows) in source.noisy.items()}
+    some = {query: (who[who < 4], rows[who < 4]) for query, (who, rows) in given.exact.items()}
+    crown = Measurements(Tree(PARENT[:4], TREE.kind[:4], (0, 1)), (InMemory(source.laws, inside),), some)
+    summaries = {unit: whole.summary(unit) for unit in (1, 2, 3)}
+    found = Descent(Estimates(PEOPLE, crown), summaries=summaries)
+    for mine, theirs in zip(found.known.of_components(0), whole.known.of_components(0), strict=True):
+        for one, other in zip(mine, theirs, strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-9)
+    top = found.top()
+    assert np.array_equal(top.count, whole.top().count)
+    units, cells = found.family(0, top.row(0))
+    expected = whole.family(0, top.row(0))
+    assert np.array_equal(units, expected[0])
+    assert np.array_equal(cells.cell, expected[1].cell)
+    assert np.array_equal(cells.count, expected[1].count)

@@ -385,9 +385,13 @@ class Estimates:
             alone = self.cut == 0
             estimates[rows] = z if alone else passes.down(self.tree.parent[who], self.node[who], z, z)
 
+    def own_beliefs(self, units: slice) -> ByComponent:
+        """Return what the measurements of some units say of them, without those of units below them."""
+        return self._own(units, self.tree.kind[units], np.arange(units.stop - units.start))
+
     def beliefs(self, units: slice) -> ByComponent:
         """Return what the measurements at and below some units, and only they, say of them."""
-        own = self._own(units, self.tree.kind[units], np.arange(units.stop - units.start))
+        own = self.own_beliefs(units)
         inside = slice(units.start, min(units.stop, self.cut))
         if inside.start < inside.stop:
             some, at = slice(0, inside.stop - inside.start), self.node[inside]

@@ -29,10 +29,11 @@ from discreet.estimation.whole.alternating import nearest_columns
 from discreet.estimation.whole.contradiction import ContradictionError
 from discreet.estimation.whole.family import UNBOUNDED, Family, Limits
 from discreet.estimation.whole.information import Information, Knowledge, Known
-from discreet.estimation.whole.limits import Bounding, Limited, given_limits, impossible
+from discreet.estimation.whole.limits import Bounding, Limited
 from discreet.estimation.whole.minimum import solve_family
 from discreet.estimation.whole.rounding import round_family
 from discreet.estimation.whole.sparse import Cells, Row
+from discreet.estimation.whole.summary import Summary, summarised
 from discreet.estimation.whole.together import limited_below, settle_together
 from discreet.estimation.whole.wide import solve_wide
 
@@ -49,7 +50,8 @@ class Descent:
     """The pass from the top down for the detailed cells of one variable, or for the cells of one query.
 
     `positions` are the places of the units in the whole tree, if the estimates are of a subtree, and `lost`
-    says which of them no measurement determines, of the subtree or of others.
+    says which of them no measurement determines, of the subtree or of others. `summaries` are of units
+    without children here, whose subtrees are elsewhere.
 
     >>> from discreet.budget import Attributes
     >>> from discreet.estimation.estimates import InMemory, Measurements
@@ -74,12 +76,15 @@ class Descent:
         query: str | None = None,
         positions: Integers | None = None,
         lost: NDArray[np.bool_] | None = None,
+        summaries: Mapping[int, Summary] | None = None,
     ) -> None:
         self.estimates, self.tree = estimates, estimates.tree
-        self.known = Information(estimates, variable, query)
+        self.known = Information(estimates, variable, query, summaries)
         self.cells = self.known.cells
-        limits = given_limits(self.known, bounds)
-        self.limited = Limited(self.tree, self.cells, limits, impossible(self.known))
+        limits = self.known.limits(bounds)
+        for unit, summary in (summaries or {}).items():
+            limits += summary.at(unit)
+        self.limited = Limited(self.tree, self.cells, limits, self.known.impossible())
         self.positions = np.arange(self.tree.size) if positions is None else positions
         self.chain = [] if estimates.model.attributes is None else self._chain()
         parent = self.tree.parent
@@ -144,11 +149,7 @@ class Descent:
 
     def _in_play(self, unit: int) -> Integers:
         """Return the cells of a unit that may be above zero, if it has too many to look at all pairs."""
-        estimates = self.estimates
-        node = estimates.node[unit : unit + 1]
-        J = [solution.information(node)[0] for solution in estimates.solutions]
-        z = estimates.beliefs(slice(unit, unit + 1))
-        h = [one @ belief[0] for one, belief in zip(J, z, strict=True)]
+        J, h = self.known.of_components(unit)
         tables = []
         if self.limited.is_any:
             who = np.array([unit])
@@ -157,6 +158,10 @@ class Descent:
             tables.append((self.limited.atoms, lower[0], upper[0]))
         found: Integers = solve_wide(self.known.projection, J, h, self.limited.possible, tables).in_play()
         return found
+
+    def summary(self, unit: int) -> Summary:
+        """Return all that the units above a unit need to know of it and of what is below it."""
+        return summarised(self.estimates, unit, self.limited.summary(unit))
 
     # -- below a unit ----------------------------------------------------------------------------------------
 

@@ -14,17 +14,21 @@ unit has none either.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.budget import Tabulation
-from discreet.estimation.cells import table_cells
+from discreet.estimation.cells import impossible_cells, table_cells
+from discreet.estimation.component import ByComponent
 from discreet.estimation.estimates import Estimates
 from discreet.estimation.model import ApartProjection, size_of
 from discreet.estimation.projection import Components
 from discreet.estimation.tree import Floats, Integers, Numbers
+from discreet.estimation.whole.limits import Bounding, Limit
+from discreet.estimation.whole.summary import Summary, joined
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,14 @@ class Information:
     [[[0.3125, 0.25], [0.25, 0.3125]]]
     """
 
-    def __init__(self, estimates: Estimates, variable: int = 0, query: str | None = None) -> None:
+    def __init__(
+        self,
+        estimates: Estimates,
+        variable: int = 0,
+        query: str | None = None,
+        summaries: Mapping[int, Summary] | None = None,
+    ) -> None:
+        """`summaries` are of units whose subtrees are elsewhere, below the units of the estimates."""
         self.estimates = estimates
         self.variable, self.query = variable, query
         attributes = estimates.model.attributes
@@ -76,11 +87,21 @@ class Information:
         self.width = max(self.cells, estimates.width)
         """The numbers that are held for each unit that is read."""
         self._tables: dict[str, Integers | None] = {}
-        shape = estimates.shape
-        inner = np.flatnonzero(~shape.leaf)
-        self._place = np.full(shape.size, -1, dtype=np.int64)
-        self._place[inner] = np.arange(len(inner))
-        self._J = [solution.information(inner) for solution in estimates.solutions]
+        self._z: ByComponent | None = None
+        self._shape = -1 - estimates.tree.kind
+        """The number of the information of each unit; of one without children, minus one minus its kind."""
+        if summaries:
+            inner = np.union1d(np.flatnonzero(~estimates.tree.leaf), list(summaries))
+            J, self._z = joined(estimates, summaries)
+            self._J = [one[inner] for one in J]
+            self._shape[inner] = np.arange(len(inner))
+        else:
+            nodes = np.flatnonzero(~estimates.shape.leaf)
+            place = np.zeros(estimates.shape.size, dtype=np.int64)
+            place[nodes] = np.arange(len(nodes))
+            self._J = [solution.information(nodes) for solution in estimates.solutions]
+            inner = np.flatnonzero(~estimates.tree.leaf)
+            self._shape[inner] = place[estimates.node[inner]]
 
     def table(self, name: str) -> Integers | None:
         """Return the cell of what is measured under a name that each cell is counted in, -1 for none; or
@@ -115,10 +136,35 @@ class Information:
             return np.where(cells < 0, -1, cells * table.variables + self.variable)
         return cells
 
+    def limits(self, bounds: Iterable[Bounding] = ()) -> list[Limit]:
+        """Return what limits the cells: exact counts, cells impossible in some units, and bounds."""
+        given = self.estimates.given
+        found = []
+        for name, (units, rows) in given.exact.items():
+            label = self.table(name)
+            if label is None:  # a table of other units counts too: atoms and the chain go with all of them
+                continue
+            counts = np.asarray(rows, dtype=np.float64)
+            if name in given.blocks and not counts.any():  # cells that these units cannot have
+                label, counts = np.where(label < 0, -1, 0), np.zeros((len(units), 1))
+            order = np.argsort(units, kind="stable")
+            found.append(Limit(given.query_of(name), label, units[order], counts[order], counts[order]))
+        for bound in bounds:
+            label = self.label(bound.table)
+            if label is not None:
+                lower, upper = np.ceil(bound.lower), np.floor(bound.upper)
+                found.append(Limit(bound.table.name, label, bound.units, lower, upper))
+        return found
+
+    def impossible(self) -> NDArray[np.bool_]:
+        """Return which cells no unit can have."""
+        attributes = self.estimates.model.attributes
+        return np.zeros(self.cells, dtype=bool) if attributes is None else impossible_cells(attributes)
+
     def read(self, units: slice) -> Known:
         """Read what is known about some units."""
         estimates = self.estimates
-        leaf = estimates.tree.leaf[units]
+        leaf = self._shape[units] < 0
         told = list(self._leaves(units)) if leaf.any() else []
         pull = np.zeros((0, self.cells))
         row = np.full(len(leaf), -1, dtype=np.int64)
@@ -126,8 +172,9 @@ class Information:
             inner = np.flatnonzero(~leaf)
             row[inner] = np.arange(len(inner))
             first, last = int(inner[0]), int(inner[-1]) + 1
-            z = estimates.beliefs(slice(units.start + first, units.start + last))
-            place = self._place[estimates.node[units][inner]]
+            span = slice(units.start + first, units.start + last)
+            z = estimates.beliefs(span) if self._z is None else [one[span] for one in self._z]
+            place = self._shape[units][inner]
             h = [J[place] @ own[inner - first] for J, own in zip(self._J, z, strict=True)]
             pull = self.projection.read(h)
         return Known(self, units, told, row, pull)
@@ -139,7 +186,7 @@ class Information:
         for source in estimates.given.sources:
             for query, who, rows in source.read(units):
                 label = self.table(query)
-                mine = np.flatnonzero(estimates.tree.leaf[who])
+                mine = np.flatnonzero(self._shape[who] < 0)
                 if label is None or not mine.size:
                     continue
                 kinds, of = np.unique(estimates.given.tree.kind[who[mine]], return_inverse=True)
@@ -147,12 +194,19 @@ class Information:
                 whole = len(mine) == len(who)
                 yield label, sizes[of.ravel()], who if whole else who[mine], rows if whole else rows[mine]
 
+    def of_components(self, unit: int) -> tuple[ByComponent, ByComponent]:
+        """Return the information and the pull of a unit by component (size, size) and (size, copies)."""
+        if self._z is not None and self._shape[unit] >= 0:
+            J, z = [one[self._shape[unit]] for one in self._J], [one[unit] for one in self._z]
+        else:
+            node = self.estimates.node[unit : unit + 1]
+            J = [solution.information(node)[0] for solution in self.estimates.solutions]
+            z = [one[0] for one in self.estimates.beliefs(slice(unit, unit + 1))]
+        return J, [one @ belief for one, belief in zip(J, z, strict=True)]
+
     def shapes(self, units: Integers) -> tuple[Integers, Integers]:
-        """Return the distinct shapes of units, as numbers, and the index of each unit's: a node of the folded
-        tree, or minus one minus the kind of a unit without children."""
-        estimates = self.estimates
-        code = np.where(estimates.tree.leaf[units], -1 - estimates.tree.kind[units], estimates.node[units])
-        distinct, of = np.unique(code, return_inverse=True)
+        """Return the distinct shapes of units, as numbers, and the index of each unit's."""
+        distinct, of = np.unique(self._shape[units], return_inverse=True)
         return distinct, of.ravel()
 
     def matrices(self, shapes: Integers, support: Integers) -> Floats:
@@ -161,8 +215,7 @@ class Information:
         inner = np.flatnonzero(shapes >= 0)
         if inner.size:
             assert self._look is not None
-            nodes = self._place[shapes[inner]]
-            found[inner] = self._look.entries([J[nodes] for J in self._J], support)
+            found[inner] = self._look.entries([J[shapes[inner]] for J in self._J], support)
         for place in np.flatnonzero(shapes < 0).tolist():
             for query, variance in self.estimates.view.told[-1 - int(shapes[place])].variances:
                 label = self.table(query)
@@ -178,8 +231,7 @@ class Information:
         found = np.zeros((len(shapes), len(support)))
         inner = np.flatnonzero(shapes >= 0)
         if inner.size:
-            nodes = self._place[shapes[inner]]
-            by_class = self.projection.variances([J[nodes] for J in self._J])
+            by_class = self.projection.variances([J[shapes[inner]] for J in self._J])
             found[inner] = by_class[:, self.projection.classes[support]]
         for place in np.flatnonzero(shapes < 0).tolist():
             for query, variance in self.estimates.view.told[-1 - int(shapes[place])].variances:

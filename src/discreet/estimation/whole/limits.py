@@ -21,10 +21,7 @@ from numpy.typing import NDArray
 
 from discreet.budget import Tabulation
 from discreet.errors import InputError
-from discreet.estimation.cells import impossible_cells
-from discreet.estimation.estimates import Measurements
 from discreet.estimation.tree import Floats, Integers, Tree
-from discreet.estimation.whole.information import Information
 
 ROUNDS = 20
 """The most times that the limits within a unit are tightened; they are valid after each."""
@@ -62,32 +59,8 @@ class Limit:
     upper: Floats
 
 
-def given_limits(known: Information, bounds: Iterable[Bounding] = ()) -> list[Limit]:
-    """Return what limits the cells of one variable, or of one query, in a release."""
-    given: Measurements = known.estimates.given
-    found = []
-    for name, (units, rows) in given.exact.items():
-        label = known.table(name)
-        if label is None:
-            continue
-        counts = np.asarray(rows, dtype=np.float64)
-        if name in given.blocks and not counts.any():  # cells that these units cannot have
-            label, counts = np.where(label < 0, -1, 0), np.zeros((len(units), 1))
-        order = np.argsort(units, kind="stable")
-        query = given.query_of(name)
-        found.append(Limit(query, label, units[order], counts[order], counts[order]))
-    for bound in bounds:
-        label = known.label(bound.table)
-        if label is not None and len(bound.units):
-            lower, upper = np.ceil(bound.lower), np.floor(bound.upper)
-            found.append(Limit(bound.table.name, label, bound.units, lower, upper))
-    return found
-
-
 class Limited:
     """The limits of all units, tightened and taken up to the top.
-
-    `start` has limits of units that stand for subtrees, in the form of `of_atoms`.
 
     >>> people = np.array([0, 0, 1])  # two children, one adult
     >>> adults = Limit("age", people, np.array([2]), np.array([[0.0, 4.0]]), np.array([[0.0, 9.0]]))
@@ -251,6 +224,16 @@ class Limited:
                 found.append((name, self.tables[place], lower, upper))
         return found
 
+    def summary(self, unit: int) -> tuple[Limit, ...]:
+        """Return the limits of a unit that follow from those at and below it, a table each."""
+        who = np.array([unit])
+        if not self.has(who)[0]:
+            return ()
+        lower, upper = self.of_atoms(who)
+        found = [Limit(self.name, self.atoms, who, lower, upper)]
+        found += [Limit(name, label, who, low, high) for name, label, low, high in self.of_tables(who)]
+        return tuple(found)
+
     def rows(self, unit: int) -> Iterable[tuple[Integers, float, float]]:
         """Yield the limits that were given for a unit: atoms of a group, its least and largest count."""
         for one in self.limits:
@@ -306,9 +289,3 @@ class _Groups:
                 ordered = values[:, self._sorted].astype(np.float64)
                 into[:, self._where] = np.add.reduceat(ordered, self._begin, axis=1)
         return found[0], found[1], found[2]
-
-
-def impossible(known: Information) -> NDArray[np.bool_]:
-    """Return which cells no unit can have."""
-    attributes = known.estimates.model.attributes
-    return np.zeros(known.cells, dtype=bool) if attributes is None else impossible_cells(attributes)

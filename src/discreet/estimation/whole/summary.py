@@ -1,0 +1,92 @@
+"""What a subtree says about its root, for a tree whose lower part is elsewhere.
+
+A nation's measurements do not fit into memory, those of a county do. All that the units above need to know of
+a subtree is what its measurements determine of its root, with its covariance, and the limits of the root. So
+subtrees are summarised one by one, perhaps by many processes; the *crown*, the units above them, is settled
+given the summaries; and then each subtree given the cells of its root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from discreet.estimation.component import ByComponent
+from discreet.estimation.estimates import Estimates
+from discreet.estimation.solution import combine
+from discreet.estimation.tree import Floats, Integers
+from discreet.estimation.whole.limits import Limit
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What is known about one unit from measurements at and below it: by component the estimates and their
+    covariance, and the projectors on what is determined and what is exact; and its limits."""
+
+    z: ByComponent
+    V: ByComponent
+    known: ByComponent
+    held: ByComponent
+    limits: tuple[Limit, ...] = ()
+
+    def at(self, unit: int) -> tuple[Limit, ...]:
+        """Return the limits with the number of the unit in another tree."""
+        return tuple(replace(one, units=np.array([unit])) for one in self.limits)
+
+
+def summarised(estimates: Estimates, unit: int, limits: tuple[Limit, ...] = ()) -> Summary:
+    """Summarise the subtree of a unit."""
+    node = int(estimates.node[unit])
+    z = [belief[0] for belief in estimates.beliefs(slice(unit, unit + 1))]
+    V = [solution.V[node] for solution in estimates.solutions]
+    known, held = (
+        [solution.spaces.projectors[int(space[node])] for solution, space in spaces]
+        for spaces in (
+            [(solution, solution.below) for solution in estimates.solutions],
+            [(solution, solution.below_held) for solution in estimates.solutions],
+        )
+    )
+    return Summary(z, V, known, held, limits)
+
+
+def joined(estimates: Estimates, summaries: Mapping[int, Summary]) -> tuple[ByComponent, ByComponent]:
+    """Return by component the information J (unit, size, size) and the estimates z (unit, size, copies) of
+    all units of a crown, from its own measurements and the summaries of units that stand for subtrees.
+
+    The own measurements of a summarised unit are in its summary.
+    """
+    tree = estimates.tree
+    information, z = [], estimates.own_beliefs(slice(0, tree.size))
+    for place, solution in enumerate(estimates.solutions):
+        spaces, own, beliefs = solution.spaces, solution.beliefs, z[place]
+        V = own.V[tree.kind].copy()
+        known, held = own.space[tree.kind].copy(), own.exact[tree.kind].copy()
+        for unit, summary in summaries.items():
+            if summary.z[place].shape != beliefs[unit].shape:
+                raise ValueError("a summary was made with other queries than the units above it have")
+            beliefs[unit], V[unit] = summary.z[place], summary.V[place]
+            known[unit] = spaces.number(summary.known[place])
+            held[unit] = spaces.number(summary.held[place])
+        for part in reversed(tree.depths[1:]):
+            begin = np.flatnonzero(np.diff(tree.parent[part], prepend=-1))
+            ends = np.append(begin[1:], part.stop - part.start)
+            for a, b in zip((begin + part.start).tolist(), (ends + part.start).tolist(), strict=True):
+                above = int(tree.parent[a])
+                both = spaces.meet(frozenset(known[a:b].tolist()))
+                sure = spaces.meet(frozenset(held[a:b].tolist()))
+                through = spaces.projectors[both]
+                W: Floats = through @ V[a:b].sum(axis=0) @ through
+                known[above], held[above], X1, X2, joint = combine(
+                    spaces, int(known[above]), int(held[above]), V[above : above + 1], both, sure, W[None]
+                )
+                V[above] = joint[0]
+                beliefs[above] = X1[0] @ beliefs[above] + X2[0] @ through @ beliefs[a:b].sum(axis=0)
+        information.append(replace(solution, V=V, below=known, below_held=held).information(every(V)))
+    return information, z
+
+
+def every(rows: Floats) -> Integers:
+    """Return the numbers of all rows."""
+    return np.arange(len(rows))
