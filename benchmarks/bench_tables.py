@@ -9,19 +9,21 @@ PL 94-171 as a rehearsal, and `estimate --tables` is one process with two worker
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 SIZES = (1_000, 10_000)
-LARGEST = 100_000
 NATION = 8_132_968
 """Blocks of the United States in 2020."""
 JOBS = 2
 SEED = 27
 
 Integers = NDArray[np.int64]
+Row = dict[str, Any]
 
 
 def uneven(rng: np.random.Generator, many: int, mean: float) -> Integers:
@@ -112,10 +114,94 @@ def make(folder: Path, blocks: int) -> None:
     )
 
 
+def run(folder: str, jobs: int) -> None:
+    """Write the tables once, and print what it took: seconds, processor seconds, memory, seconds by stage."""
+    from discreet.release import estimate
+
+    started = time.perf_counter()
+    stages: dict[str, float] = {}
+
+    def watch(stage: str, _done: int, _total: int) -> None:
+        stages[stage] = time.perf_counter() - started
+
+    out = Path(folder) / "tables"
+    done = estimate(Path(folder) / "noisy", out, tables=True, histogram=True, jobs=jobs, progress=watch)
+    own, others = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    answer = {
+        "seconds": time.perf_counter() - started,
+        "processor": own.ru_utime + own.ru_stime + others.ru_utime + others.ru_stime,
+        "tables": others.ru_utime + others.ru_stime,
+        "memory": own.ru_maxrss * 1024,
+        "workers": others.ru_maxrss * 1024,
+        "stages": stages,
+        "cells": done.cells,
+        "load": os.getloadavg()[1],
+    }
+    print(json.dumps(answer))
+
+
+def rows(sizes: Sequence[int] = SIZES) -> list[Row]:
+    """Measure each size, in a process of its own that starts two more."""
+    found = []
+    for blocks in sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            for task in (["--make", folder, str(blocks)], ["--run", folder, str(JOBS)]):
+                command = [sys.executable, "-m", "benchmarks.bench_tables", *task]
+                text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+            found.append({"blocks": blocks, **json.loads(text)})
+    return found
+
+
+def nation(found: Sequence[Row]) -> tuple[float, float, float]:
+    """Return the line through the sizes (seconds, seconds for each 1,000 blocks), and it at the nation."""
+    blocks = np.array([row["blocks"] for row in found]) / 1000
+    slope, first = np.polyfit(blocks, np.array([row["processor"] for row in found]), 1)
+    return float(first), float(slope), float(first + slope * NATION / 1000)
+
+
+HEADER = (
+    "| blocks | rows written | seconds | processor seconds | of these, in the two processes | "
+    "peak memory, GB | load |"
+)
+
+
+def markdown(found: Sequence[Row]) -> str:
+    """Return the rows as a table, and the line through them."""
+    lines = [
+        "`estimate --tables --histogram` of PL 94-171 (2,016 cells), made-up people: reading, estimates and "
+        "intervals of every query in every area, whole numbers (two processes), writing.",
+        "",
+        HEADER,
+        "| ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for row in found:
+        memory = (row["memory"] + JOBS * row["workers"]) / 1e9
+        lines.append(
+            f"| {row['blocks']:,} | {row['cells']:,} | {row['seconds']:.0f} | {row['processor']:.0f} | "
+            f"{row['tables']:.0f} | {memory:.1f} | {row['load']:.0f} |"
+        )
+    lines += [
+        "",
+        "Peak memory is that of all three processes, each at its own peak. What has fewer than 5 million cells "
+        "is settled without further processes.",
+    ]
+    if len(found) > 1:
+        first, slope, whole = nation(found)
+        lines += [
+            "",
+            f"A line through the sizes: {first:.0f} processor seconds and {slope:.2f} for each 1,000 blocks. "
+            f"*Extrapolated*, not run: the nation's {NATION:,} blocks take {whole / 3600:.1f} processor hours.",
+        ]
+    return "\n".join(lines)
+
+
 def main() -> None:
     if sys.argv[1:2] == ["--make"]:
         make(Path(sys.argv[2]), int(sys.argv[3]))
-        return
+    elif sys.argv[1:2] == ["--run"]:
+        run(sys.argv[2], int(sys.argv[3]))
+    else:
+        print(markdown(rows([int(one) for one in sys.argv[1:]] or SIZES)))
 
 
 if __name__ == "__main__":
