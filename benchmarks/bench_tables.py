@@ -8,7 +8,13 @@ PL 94-171 as a rehearsal, and `estimate --tables` is one process with two worker
 
 from __future__ import annotations
 
+import json
+import os
+import resource
+import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -182,15 +188,16 @@ def markdown(found: Sequence[Row]) -> str:
         )
     lines += [
         "",
-        "Peak memory is that of all three processes, each at its own peak. What has fewer than 5 million cells "
-        "is settled without further processes.",
+        "Peak memory is that of all three processes, each at its own peak. What has fewer than 5 million "
+        "cells is settled without further processes.",
     ]
     if len(found) > 1:
         first, slope, whole = nation(found)
         lines += [
             "",
             f"A line through the sizes: {first:.0f} processor seconds and {slope:.2f} for each 1,000 blocks. "
-            f"*Extrapolated*, not run: the nation's {NATION:,} blocks take {whole / 3600:.1f} processor hours.",
+            f"*Extrapolated*, not run: the nation's {NATION:,} blocks take {whole / 3600:.1f} processor "
+            "hours.",
         ]
     return "\n".join(lines)
 
