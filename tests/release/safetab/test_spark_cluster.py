@@ -110,7 +110,7 @@ done = estimate(sys.argv[1], sys.argv[2], tables=True, histogram=True, microdata
 @pytest.mark.slow
 def test_whole_numbers_are_those_of_one_process(cluster: str, tmp_path: Path) -> None:
     """Parts of the tree are settled by the workers of the cluster: the same bytes."""
-    environment = {**os.environ, **HERE}
+    environment = {**os.environ, **HERE, "PYSPARK_PYTHON": sys.executable}
     survey = tmp_path / "survey"
     measured = ["--records", str(survey / "records.csv"), "--units", str(survey / "units.csv")]
     measured += ["--out", str(tmp_path / "noisy"), "--rehearsal", "1", "--format", "parquet"]
