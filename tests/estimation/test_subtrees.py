@@ -13,7 +13,7 @@ from health import RELEASE, records, truth
 from discreet.budget import Attributes
 from discreet.estimation.estimates import InMemory, Measurements
 from discreet.estimation.tree import Tree
-from discreet.estimation.whole.subtrees import Part, PartSource, cut, cut_at, part_of, sizes_below
+from discreet.estimation.whole.subtrees import PartSource, TreePart, cut, cut_at, part_of, sizes_below
 from discreet.noise import DiscreteGaussian
 from discreet.release import measure, tables
 from discreet.release.hierarchy.bounds import Bounds
@@ -71,7 +71,7 @@ def test_a_part_is_the_units_below_its_roots(seed: int) -> None:
         first, last = np.sort(rng.integers(part.start, part.stop + 1, 2)).tolist()
         if first == last:
             continue
-        found = Part.below(tree, slice(first, last))
+        found = TreePart.below(tree, slice(first, last))
         units = inside(tree, slice(first, last))
         assert found.units.tolist() == units
         assert found.size == len(units)
@@ -120,7 +120,7 @@ def test_a_part_of_measurements_is_what_selection_gives(seed: int) -> None:
         for part in (*found.parts, found.crown):
             units = part.units.tolist()
             given = part_of(
-                Measurements(tree, (source, PartSource(source, Part(tuple(tree.depths)))), exact), part
+                Measurements(tree, (source, PartSource(source, TreePart(tuple(tree.depths)))), exact), part
             )
             for one in (*given.sources, PartSource(source, part)):
                 assert read(one, part.size) == chosen(read(source, tree.size), units)

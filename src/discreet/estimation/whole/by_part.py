@@ -20,7 +20,7 @@ from discreet.estimation.tree import Integers, Numbers
 from discreet.estimation.whole.descent import Descent
 from discreet.estimation.whole.limits import Bounding
 from discreet.estimation.whole.sparse import Cells
-from discreet.estimation.whole.subtrees import Cut, Part, part_of
+from discreet.estimation.whole.subtrees import TreeCut, TreePart, part_of
 
 Key = int | str
 """What is settled: the number of a variable, or without attributes a query."""
@@ -29,7 +29,7 @@ Key = int | str
 class DivisibleBounds(Bounding, Protocol):
     """Bounds that can be restricted to a part of the tree."""
 
-    def part(self, part: Part) -> DivisibleBounds:
+    def part(self, part: TreePart) -> DivisibleBounds:
         """Return the bounds of the part's units, numbered as its own."""
 
 
@@ -76,7 +76,7 @@ def descent_of(
     return Descent(estimates, bounds=bounds, variable=key, positions=units, lost=lost)
 
 
-def crown_cells(descent: Descent, cut: Cut) -> Cells:
+def crown_cells(descent: Descent, cut: TreeCut) -> Cells:
     """Return the whole cells of all units of the crown."""
     top = descent.top()
     units, parts = [np.flatnonzero(descent.tree.parent < 0)], [top]
@@ -94,12 +94,12 @@ class Partwise:
     attributes: Attributes | None
     given: Measurements
     bounds: tuple[DivisibleBounds, ...]
-    cut: Cut
+    cut: TreeCut
     crown: Mapping[Key, Cells]
     lost: Mapping[Key, NDArray[np.bool_]]
 
     @classmethod
-    def of(cls, descents: Mapping[Key, Descent], bounds: Sequence[DivisibleBounds], cut: Cut) -> Partwise:
+    def of(cls, descents: Mapping[Key, Descent], bounds: Sequence[DivisibleBounds], cut: TreeCut) -> Partwise:
         """Settle the crown, and return what is to be done below it."""
         estimates = next(iter(descents.values())).estimates
         return cls(

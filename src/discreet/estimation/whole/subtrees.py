@@ -20,11 +20,11 @@ from discreet.estimation.tree import Integers, Numbers, Tree
 
 
 @dataclass(frozen=True)
-class Part:
+class TreePart:
     """Neighbouring units of one depth, and all units below them: one slice of the tree's units a depth.
 
     >>> tree = Tree(np.array([-1, 0, 0, 1, 1, 2]), np.zeros(6, dtype=int), (0, 1, 3))
-    >>> Part.below(tree, slice(1, 2)).units.tolist()
+    >>> TreePart.below(tree, slice(1, 2)).units.tolist()
     [1, 3, 4]
     """
 
@@ -32,7 +32,7 @@ class Part:
     """The roots, and the units of each depth below them."""
 
     @classmethod
-    def below(cls, tree: Tree, roots: slice) -> Part:
+    def below(cls, tree: Tree, roots: slice) -> TreePart:
         """Return the part of a tree that begins with these units, which must be of one depth."""
         found = [roots]
         depth = int(np.searchsorted(tree.starts, roots.start, side="right")) - 1
@@ -95,7 +95,7 @@ class Part:
 class Divisible(Protocol):
     """A source that can hand over a part of itself, which is all that a process needs to be sent."""
 
-    def part(self, part: Part) -> NoisySource:
+    def part(self, part: TreePart) -> NoisySource:
         """Return the source of the part's units, numbered as its own."""
 
 
@@ -104,7 +104,7 @@ class PartSource:
     """A source read at the units of a part only."""
 
     source: NoisySource
-    of: Part
+    of: TreePart
 
     @property
     def laws(self) -> Sequence[Mapping[str, Law]]:
@@ -128,7 +128,7 @@ class PartSource:
                 yield query, who - shift, rows
 
 
-def part_of_source(source: NoisySource, part: Part) -> NoisySource:
+def part_of_source(source: NoisySource, part: TreePart) -> NoisySource:
     """Return a source of the part's units alone, numbered as its own."""
     if isinstance(source, InMemory):
         noisy = {query: part.rows(rows) for query, rows in source.noisy.items()}
@@ -136,13 +136,13 @@ def part_of_source(source: NoisySource, part: Part) -> NoisySource:
     return source.part(part) if isinstance(source, Divisible) else PartSource(source, part)
 
 
-def part_of(given: Measurements, part: Part) -> Measurements:
+def part_of(given: Measurements, part: TreePart) -> Measurements:
     """Return what is known about the units of a part, numbered as its own.
 
     >>> tree = Tree(np.array([-1, 0, 0]), np.array([0, 1, 1]), (0, 1))
     >>> noisy = {"total": (np.arange(3), np.array([[9], [4], [6]]))}
     >>> given = Measurements(tree, (InMemory([{}, {}], noisy),))
-    >>> part_of(given, Part.below(tree, slice(2, 3))).sources[0].noisy["total"][1].tolist()
+    >>> part_of(given, TreePart.below(tree, slice(2, 3))).sources[0].noisy["total"][1].tolist()
     [[6]]
     """
     return replace(
@@ -154,24 +154,17 @@ def part_of(given: Measurements, part: Part) -> Measurements:
 
 
 @dataclass(frozen=True)
-class Cut:
+class TreeCut:
     """A tree cut at one depth: the crown down to it, and the parts below, which share its last units."""
 
     tree: Tree
     depth: int
-    parts: tuple[Part, ...]
+    parts: tuple[TreePart, ...]
 
     @property
-    def crown(self) -> Part:
+    def crown(self) -> TreePart:
         """The units down to the depth of the cut."""
-        return Part(tuple(self.tree.depths[: self.depth + 1]))
-
-    def part_of_unit(self, unit: int) -> int:
-        """Return the number of the part in which a unit below the crown lies."""
-        depth = int(np.searchsorted(self.tree.starts, unit, side="right")) - 1 - self.depth
-        firsts = [one.slices[depth].start if depth < len(one.slices) else -1 for one in self.parts]
-        known = [place for place, first in enumerate(firsts) if 0 <= first <= unit]
-        return known[-1]
+        return TreePart(tuple(self.tree.depths[: self.depth + 1]))
 
 
 def sizes_below(tree: Tree) -> Integers:
@@ -186,7 +179,7 @@ def sizes_below(tree: Tree) -> Integers:
     return sizes
 
 
-def cut_at(tree: Tree, depth: int, most: int) -> Cut:
+def cut_at(tree: Tree, depth: int, most: int) -> TreeCut:
     """Cut a tree at a depth into parts of at most `most` units, or of one subtree that is larger.
 
     A unit of that depth without children is in the crown alone.
@@ -196,18 +189,18 @@ def cut_at(tree: Tree, depth: int, most: int) -> Cut:
     [[1, 2, 4, 5, 6], [3, 7]]
     """
     sizes, here = sizes_below(tree), tree.depths[depth]
-    parts: list[Part] = []
+    parts: list[TreePart] = []
     first, many = here.start, 0
     for unit, size in enumerate(sizes[here].tolist(), here.start):
         if many and many + size > most:
-            parts.append(Part.below(tree, slice(first, unit)))
+            parts.append(TreePart.below(tree, slice(first, unit)))
             first, many = unit, 0
         many += size
-    parts.append(Part.below(tree, slice(first, here.stop)))
-    return Cut(tree, depth, tuple(one for one in parts if len(one.slices) > 1))
+    parts.append(TreePart.below(tree, slice(first, here.stop)))
+    return TreeCut(tree, depth, tuple(one for one in parts if len(one.slices) > 1))
 
 
-def cut(tree: Tree, most: int) -> Cut:
+def cut(tree: Tree, most: int) -> TreeCut:
     """Cut a tree into parts of at most `most` units, or of one family: as high as that is possible.
 
     >>> tree = Tree.chain([3, 4, 5]).unfolded()[0]

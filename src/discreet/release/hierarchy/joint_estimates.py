@@ -34,7 +34,7 @@ from discreet.estimation.laws import Errors, Terms
 from discreet.estimation.model import as_written
 from discreet.estimation.normal import Law
 from discreet.estimation.tree import Floats, Integers, Tree
-from discreet.estimation.whole.subtrees import Part, part_of_source
+from discreet.estimation.whole.subtrees import TreePart, part_of_source
 from discreet.estimation.whole.tables import Settle, WholeTables, settle_here
 from discreet.release.hierarchy.bounds import Bounds, joint_bounds
 from discreet.release.hierarchy.held import join_exact
@@ -131,14 +131,14 @@ class _Moved:
             for query, who, rows in self.source.read(slice(int(first), int(last))):
                 yield query, self.place[who], rows
 
-    def part(self, part: Part) -> _Moved:
+    def part(self, part: TreePart) -> _Moved:
         """Return the same of some units of the larger tree, numbered as the part's own."""
         own, place = [], []
         for start, one in zip(part.starts, part.slices, strict=True):
             first, last = np.searchsorted(self.place, [one.start, one.stop])
             own.append(slice(int(first), int(last)))
             place.append(self.place[first:last] - one.start + start)
-        source = part_of_source(self.source, Part(tuple(own)))
+        source = part_of_source(self.source, TreePart(tuple(own)))
         return replace(self, source=source, place=np.concatenate(place))
 
 

@@ -31,7 +31,7 @@ from discreet.estimation.whole.by_part import (
 )
 from discreet.estimation.whole.descent import Descent
 from discreet.estimation.whole.sparse import Cells
-from discreet.estimation.whole.subtrees import Cut, cut
+from discreet.estimation.whole.subtrees import TreeCut, cut
 from discreet.estimation.whole.tables import CellStore, settle_here
 from discreet.files import whole_file
 from discreet.release.locks import unlock
@@ -93,7 +93,7 @@ class PartStore:
     """The cells of all units: of the crown in memory, of each part in memory or in a file."""
 
     def __init__(
-        self, divided: Cut, crown: Mapping[Key, Cells], folder: Path | None = None, made_from: str = ""
+        self, divided: TreeCut, crown: Mapping[Key, Cells], folder: Path | None = None, made_from: str = ""
     ) -> None:
         self.crown = crown
         self._cut, self._folder, self._made_from = divided, folder, made_from

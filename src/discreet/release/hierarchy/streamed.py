@@ -15,7 +15,7 @@ from discreet.budget import Attributes, Release
 from discreet.budget.noise_table import noises, queries_of
 from discreet.errors import InputError
 from discreet.estimation.tree import Integers, Tree
-from discreet.estimation.whole.subtrees import Part
+from discreet.estimation.whole.subtrees import TreePart
 from discreet.release.hierarchy.layout import Layout, laws_of, variances_of
 from discreet.release.hierarchy.published import cell_order, largest_of
 from discreet.release.tables import ArrowTable, arrow, strings
@@ -91,7 +91,7 @@ class Streamed:
         self.__dict__.update(state)
         self._parquet = row_groups(self._file)
 
-    def part(self, part: Part) -> Streamed:
+    def part(self, part: TreePart) -> Streamed:
         """Return the rows of some units, numbered as the part's own: a process that works on them needs no
         more than this."""
         assert len(self._runs) == 1, "a part is taken of the whole table"
