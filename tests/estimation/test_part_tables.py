@@ -23,7 +23,7 @@ from discreet.estimation.estimates import Estimates, InMemory, Measurements
 from discreet.estimation.tree import Tree
 from discreet.estimation.whole.by_part import Partwise, unpacked
 from discreet.estimation.whole.contradiction import ContradictionError
-from discreet.estimation.whole.sparse import Cells
+from discreet.estimation.whole.sparse import WholeCells
 from discreet.estimation.whole.subtrees import cut_at
 from discreet.estimation.whole.tables import WholeTables, settled
 from discreet.noise import DiscreteGaussian
@@ -33,7 +33,7 @@ from discreet.release.hierarchy.bounds import Bounds
 from discreet.release.hierarchy.part_tables import PartStore, StoredCells
 
 
-def same(one: Cells, two: Cells) -> bool:
+def same(one: WholeCells, two: WholeCells) -> bool:
     return all(np.array_equal(getattr(one, name), getattr(two, name)) for name in ("start", "cell", "count"))
 
 
@@ -288,7 +288,7 @@ def test_one_part_is_in_memory_at_a_time(tmp_path: Path) -> None:
     """However many parts there are, and however units are asked for; the bytes are those of memory."""
     tree = Tree.chain([4, 3, 2]).unfolded()[0]
     rng = np.random.default_rng(3)
-    cells = Cells.of(rng.poisson(0.7, (tree.size, 5)))
+    cells = WholeCells.of(rng.poisson(0.7, (tree.size, 5)))
     for divided in (cut_at(tree, 1, 1), cut_at(tree, 2, 3), cut_at(tree, 0, 99)):
         crown = {key: cells.take(divided.crown.units) for key in ("a", "b")}
         store = PartStore(divided, crown, tmp_path, str(divided.depth))

@@ -13,7 +13,7 @@ from discreet.estimation.whole.contradiction import (
     ContradictionError,
     _constraints,
     _feasible,
-    contradiction,
+    conflicting,
     cut,
 )
 from discreet.estimation.whole.family import UNBOUNDED, Family, Limits
@@ -43,7 +43,7 @@ def family_of(parent: list[int], *limits: Limits, upper: np.ndarray | None = Non
 
 def test_totals_that_exceed_the_parent_are_named_with_its_cells() -> None:
     family = family_of([2, 2, 2], totals((3, 3), (3, 3), (1, 1)))
-    assert contradiction(family) == (
+    assert conflicting(family) == (
         "cell 0 of the parent is 2",
         "cell 1 of the parent is 2",
         "cell 2 of the parent is 2",
@@ -58,7 +58,7 @@ def test_what_is_not_needed_is_not_named() -> None:
     upper = np.full((3, 3), UNBOUNDED)
     upper[:, 1] = 0
     family = family_of([2, 1, 2], totals((0, 9), (1, UNBOUNDED)), upper=upper)
-    assert contradiction(family) == (
+    assert conflicting(family) == (
         "cell 1 of the parent is 1",
         "cell 1 of 'Block 1' at most 0",
         "cell 1 of 'Block 2' at most 0",
@@ -69,17 +69,32 @@ def test_what_is_not_needed_is_not_named() -> None:
 def test_two_limits_of_one_child_can_contradict_each_other() -> None:
     part = Limits("adults", np.array([0, 0, -1]), np.array([1]), np.array([[5]]), np.array([[UNBOUNDED]]))
     family = family_of([9, 9, 9], totals((0, 9), (4, 4)), part)
-    assert contradiction(family) == ("total of 'Block 2' held at 4", "adults of 'Block 2' at least 5")
+    assert conflicting(family) == ("total of 'Block 2' held at 4", "adults of 'Block 2' at least 5")
     with pytest.raises(ContradictionError) as caught:
         solve_family(family)
-    assert caught.value.constraints == contradiction(family)
+    assert caught.value.constraints == conflicting(family)
     assert caught.value.problems == caught.value.constraints
 
 
+def test_cells_and_groups_have_the_names_that_a_caller_gives() -> None:
+    two = np.array([[2, 0]])
+    ages = Limits("age", np.array([0, 0, 1]), np.array([0]), two, two, ["children", "adults"])
+    alone = Family(
+        np.eye(3)[None],
+        np.array([0]),
+        np.zeros((1, 3)),
+        np.array([1, 1, 1]),
+        limits=[ages],
+        names=["Block 1"],
+        cell_names=["girls", "boys", "grown"],
+    )
+    assert conflicting(alone) == ("cell 'grown' of the parent is 1", "age, 'adults', of 'Block 1' held at 0")
+
+
 def test_a_family_with_a_solution_has_no_contradiction() -> None:
-    for seed in range(30):
-        family = random_family(np.random.default_rng(seed), largest=13)
-        assert contradiction(family) == ()
+    for seed in range(12):
+        family = random_family(np.random.default_rng(seed), largest=8)
+        assert conflicting(family) == ()
         assert cut(family) is None
 
 
@@ -92,16 +107,16 @@ def broken_family(seed: int) -> Family:
             continue
         parent = np.maximum(family.parent + rng.integers(-3, 4, family.cells), 0)
         broken = replace(family, parent=parent)
-        if contradiction(broken):
+        if conflicting(broken):
             return broken
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_the_named_constraints_cannot_be_kept_and_any_one_less_can(seed: int) -> None:
     family = broken_family(seed)
     rows = _constraints(family)
     assert len(set(rows.names)) == len(rows.names)
-    named = [rows.names.index(name) for name in contradiction(family)]
+    named = [rows.names.index(name) for name in conflicting(family)]
     assert not _feasible(rows, named)
     for one in named:
         assert _feasible(rows, [other for other in named if other != one])
@@ -109,12 +124,12 @@ def test_the_named_constraints_cannot_be_kept_and_any_one_less_can(seed: int) ->
         solve_family(family)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_the_cut_is_broken_by_the_parent_and_kept_by_all_that_have_children(seed: int) -> None:
     family = broken_family(seed)
     found = cut(family)
     children = replace(family, parent=None)
-    if contradiction(children):
+    if conflicting(children):
         assert found is None
         return
     if found is None:  # only limits that do not nest may have no cut over a set of cells

@@ -44,10 +44,10 @@ def check_beside(whole: Integers, x: Floats, chain: list[Integers]) -> None:
             assert np.all(np.abs(count - value) < 1.0 + len(label) * WHOLE)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(25))
 def test_every_sum_bound_and_limit_is_kept(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    family = random_family(rng, largest=13)
+    family = random_family(rng, largest=8)
     solved = solve_family(family)
     ties = rng.integers(0, 2**62, solved.x.shape)
     chain = nested_labels(rng, family.cells)
@@ -124,8 +124,8 @@ def test_equal_fractions_are_decided_by_the_hash() -> None:
     x = np.array([[0.5], [0.5]])
     rng = np.random.default_rng(8)
     for chain in ([], [np.zeros(1, np.int64)]):
-        first = [round_family(x, family, chain, rng.integers(0, 2**32, (2, 1)))[0, 0] for _ in range(200)]
-        assert 70 <= sum(first) <= 130  # 4.2 standard errors: a false alarm in 40,000
+        first = [round_family(x, family, chain, rng.integers(0, 2**32, (2, 1)))[0, 0] for _ in range(100)]
+        assert 29 <= sum(first) <= 71  # 4.2 standard errors: a false alarm in 40,000
 
 
 def test_equal_fractions_in_a_linear_program_are_decided_by_the_hash() -> None:
@@ -135,9 +135,9 @@ def test_equal_fractions_in_a_linear_program_are_decided_by_the_hash() -> None:
     total = np.zeros(4, np.int64)
     count = sum(
         round_family(np.full((4, 4), 0.25), family, [total], rng.integers(0, 2**32, (4, 4)))
-        for _ in range(200)
+        for _ in range(100)
     )
-    assert np.all(np.abs(count - 50) < 27)  # 4.4 standard errors
+    assert np.all(np.abs(count - 25) < 19)  # 4.4 standard errors
 
 
 def test_whole_numbers_stay() -> None:
@@ -161,6 +161,15 @@ def test_limits_that_leave_no_neighbours_move_as_few_cells_as_needed() -> None:
     whole = round_family(x, family, [np.zeros(2, np.int64)], np.zeros((2, 2), np.int64))
     check_kept(whole, family)
     assert np.abs(whole - x).sum() == 4
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_numbers_far_from_any_table_still_give_one_that_keeps_everything(seed: int) -> None:
+    rng = np.random.default_rng(seed + 300)
+    family = random_family(rng, largest=8)
+    x = np.abs(rng.normal(size=family.pull.shape)) * rng.choice([0.1, 3.0, 100.0])
+    chain = nested_labels(rng, family.cells)
+    check_kept(round_family(x, family, chain, rng.integers(0, 2**32, x.shape)), family)
 
 
 def test_limits_that_do_not_nest_are_rounded_by_integer_programming(monkeypatch: pytest.MonkeyPatch) -> None:

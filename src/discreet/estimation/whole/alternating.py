@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh, solve_triangular
+from scipy.linalg import solve_triangular
 
 from discreet.estimation.tree import Floats, Integers
 from discreet.estimation.whole.family import Family, Polytope
@@ -21,7 +21,7 @@ RELAXATION = 1.6
 ADAPT = 40
 """Steps between two changes of the penalty."""
 SINGULAR = 1e-11
-"""Eigenvalues below this fraction of the largest are taken for zero."""
+"""Eigenvalues below this fraction of the largest, or of the penalty, are taken for zero."""
 ROUNDED = 3e-15
 """A sum is met if it is missed by this fraction of what was added up."""
 
@@ -44,7 +44,7 @@ class Shape:
     regular: NDArray[np.bool_] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.regular = self.value > SINGULAR * max(float(self.value.max(initial=0.0)), 1e-300)
+        self.regular = self.value > SINGULAR * max(float(self.value.max(initial=0.0)), 1.0)
 
     def quadratic(self, residual: Floats, width: Floats) -> float:
         """Return an upper bound of residual'd - d'Jd/2 over all d within `width` that keep the exact sums."""
@@ -80,8 +80,10 @@ class Alternation:
         self.exact = least == most
         self.ranged = ~self.exact & ((least > -np.inf) | (most < np.inf))
         self.metric = _metric(family)[family.of]
+        # a sum that has bounds in one child is watched in all, so that they share a basis
+        watched = ~self.exact & self.ranged.any(axis=0)
         self.strength = np.where(
-            self.ranged, (self.metric @ rows.T) / np.maximum(rows.sum(axis=1), 1.0) ** 2, 0.0
+            watched, (self.metric @ rows.T) / np.maximum(rows.sum(axis=1), 1.0) ** 2, 0.0
         )
         self.shapes = self._shapes()
         value = np.concatenate([shape.value[shape.regular] for shape in self.shapes] or [np.ones(1)])
@@ -96,7 +98,7 @@ class Alternation:
     def _shapes(self) -> list[Shape]:
         """Group the children by matrix and kinds of sums, and diagonalise once for each group."""
         family, rows = self.family, self.polytope.rows
-        kind = np.column_stack([family.of, self.exact, self.ranged]).astype(np.int64)
+        kind = np.column_stack([family.of, self.exact]).astype(np.int64)
         kinds, which = np.unique(kind, axis=0, return_inverse=True)
         shapes = []
         for number in range(len(kinds)):
@@ -177,7 +179,7 @@ class Alternation:
             if some_rows:
                 wanted = RELAXATION * (x @ rows.T) + (1.0 - RELAXATION) * self.z + self.row_dual
                 self.z = np.clip(wanted, self.least, self.most)
-                self.row_dual = np.where(self.ranged, wanted - self.z, 0.0)
+                self.row_dual = wanted - self.z
             self.steps += 1
             if self.steps % ADAPT == 0:
                 self._adapt(x, before)
@@ -222,6 +224,11 @@ def _diagonal(J: Floats, penalty: Floats, exact: Floats) -> tuple[Floats, Floats
     """Return the basis and values that make J and the penalty diagonal, and the inverse of exact sums."""
     anchor = np.zeros((len(J), 0))
     within = np.eye(len(J))
+    plain = np.diag(penalty)
+    if not len(exact) and np.array_equal(penalty, np.diag(plain)):
+        root = 1.0 / np.sqrt(plain)
+        value, turn = np.linalg.eigh(J * root[:, None] * root)
+        return root[:, None] * turn, np.maximum(value, 0.0), anchor
     if len(exact):
         left, size, right = np.linalg.svd(exact, full_matrices=True)
         rank = int((size > 1e-9 * size[0]).sum())
@@ -231,7 +238,7 @@ def _diagonal(J: Floats, penalty: Floats, exact: Floats) -> tuple[Floats, Floats
         return within, np.zeros(0), anchor
     factor = np.linalg.cholesky(within.T @ penalty @ within)
     half = solve_triangular(factor, within.T, lower=True)
-    value, turn = eigh(half @ J @ half.T)
+    value, turn = np.linalg.eigh(half @ J @ half.T)
     basis: Floats = half.T @ turn
     return basis, np.maximum(value, 0.0), anchor
 

@@ -19,7 +19,7 @@ from discreet.estimation.estimates import Estimates, Measurements
 from discreet.estimation.tree import Integers, Numbers
 from discreet.estimation.whole.descent import Descent
 from discreet.estimation.whole.limits import Bounding
-from discreet.estimation.whole.sparse import Cells
+from discreet.estimation.whole.sparse import WholeCells
 from discreet.estimation.whole.subtrees import TreeCut, TreePart, part_of
 
 Key = int | str
@@ -42,12 +42,12 @@ class PartWork:
     bounds: tuple[DivisibleBounds, ...]
     units: Integers
     """The numbers of the part's units in the whole tree."""
-    roots: Mapping[Key, Cells]
+    roots: Mapping[Key, WholeCells]
     """The whole cells of the roots."""
     lost: Mapping[Key, NDArray[np.bool_]]
     """Which units no measurement determines, of the part or of others."""
 
-    def settled(self) -> dict[Key, Cells]:
+    def settled(self) -> dict[Key, WholeCells]:
         """Return the whole cells of the units below the roots, in order."""
         estimates = Estimates(self.attributes, self.given, held=False)
         found = {}
@@ -58,7 +58,7 @@ class PartWork:
                 for family, cells in descent.below(root, roots.row(root)):
                     units.append(family)
                     parts.append(cells)
-            every = Cells.join(parts)
+            every = WholeCells.join(parts)
             found[key] = every.take(np.argsort(np.concatenate(units), kind="stable"))
         return found
 
@@ -76,7 +76,7 @@ def descent_of(
     return Descent(estimates, bounds=bounds, variable=key, positions=units, lost=lost)
 
 
-def crown_cells(descent: Descent, cut: TreeCut) -> Cells:
+def crown_cells(descent: Descent, cut: TreeCut) -> WholeCells:
     """Return the whole cells of all units of the crown."""
     top = descent.top()
     units, parts = [np.flatnonzero(descent.tree.parent < 0)], [top]
@@ -84,7 +84,7 @@ def crown_cells(descent: Descent, cut: TreeCut) -> Cells:
         for family, cells in descent.below(unit, top.row(place), depths=cut.depth):
             units.append(family)
             parts.append(cells)
-    return Cells.join(parts).take(np.argsort(np.concatenate(units), kind="stable"))
+    return WholeCells.join(parts).take(np.argsort(np.concatenate(units), kind="stable"))
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Partwise:
     given: Measurements
     bounds: tuple[DivisibleBounds, ...]
     cut: TreeCut
-    crown: Mapping[Key, Cells]
+    crown: Mapping[Key, WholeCells]
     lost: Mapping[Key, NDArray[np.bool_]]
 
     @classmethod
@@ -134,10 +134,10 @@ def settled_columns(work: PartWork) -> dict[str, Integers]:
     return packed(work.settled())
 
 
-def packed(cells: Mapping[Key, Cells]) -> dict[str, Integers]:
+def packed(cells: Mapping[Key, WholeCells]) -> dict[str, Integers]:
     """Return cells as columns.
 
-    >>> columns = packed({0: Cells.of(np.array([[0, 4], [2, 0]]))})
+    >>> columns = packed({0: WholeCells.of(np.array([[0, 4], [2, 0]]))})
     >>> {name: column.tolist() for name, column in columns.items()}
     {'0 start': [0, 1, 2], '0 cell': [1, 0], '0 count': [4, 2]}
     """
@@ -148,14 +148,14 @@ def packed(cells: Mapping[Key, Cells]) -> dict[str, Integers]:
     }
 
 
-def unpacked(columns: Mapping[str, Numbers], keys: Sequence[Key]) -> dict[Key, Cells]:
+def unpacked(columns: Mapping[str, Numbers], keys: Sequence[Key]) -> dict[Key, WholeCells]:
     """Return the cells that `packed` made columns of.
 
-    >>> cells = Cells.of(np.array([[0, 4], [2, 0]]))
+    >>> cells = WholeCells.of(np.array([[0, 4], [2, 0]]))
     >>> unpacked(packed({"age": cells}), ["age"])["age"].count.tolist()
     [4, 2]
     """
     return {
-        key: Cells(*(columns[f"{place} {name}"].astype(np.int64) for name in ("start", "cell", "count")))
+        key: WholeCells(*(columns[f"{place} {name}"].astype(np.int64) for name in ("start", "cell", "count")))
         for place, key in enumerate(keys)
     }

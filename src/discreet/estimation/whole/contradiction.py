@@ -56,7 +56,7 @@ class _Constraints:
     """Which rows are the parent's cells."""
 
 
-def contradiction(family: Family) -> tuple[str, ...]:
+def conflicting(family: Family) -> tuple[str, ...]:
     """Return constraints that contradict each other, by name, none of which can be spared.
 
     Nothing is returned if all can be kept.
@@ -65,7 +65,7 @@ def contradiction(family: Family) -> tuple[str, ...]:
     >>> seven = np.array([[7]])
     >>> total = Limits("total", np.zeros(2, np.int64), np.array([0]), seven, seven)
     >>> J, of, h, parent = np.eye(2)[None], np.array([0]), np.zeros((1, 2)), np.array([2, 3])
-    >>> contradiction(Family(J, of, h, parent, limits=[total], names=["A"]))
+    >>> conflicting(Family(J, of, h, parent, limits=[total], names=["A"]))
     ('cell 0 of the parent is 2', 'cell 1 of the parent is 3', "total of 'A' held at 7")
     """
     rows = _constraints(family)
@@ -149,14 +149,15 @@ def _constraints(family: Family) -> _Constraints:
 
     if family.parent is not None:
         for cell, count in enumerate(family.parent.tolist()):
-            add(f"cell {cell} of the parent is {count}", place[:, cell], count, count, cell)
+            add(f"cell {family.cell_name(cell)} of the parent is {count}", place[:, cell], count, count, cell)
     for limits in family.limits:
         upper = endless(limits.upper)
         many = limits.lower.shape[1]
         groups = [np.flatnonzero(limits.label == group) for group in range(many)]
         for row, child in enumerate(limits.children.tolist()):
             for group in range(many):
-                what = limits.name if many == 1 else f"{limits.name}, group {group},"
+                part = repr(limits.groups[group]) if len(limits.groups) else f"group {group}"
+                what = limits.name if many == 1 else f"{limits.name}, {part},"
                 low, high = int(limits.lower[row, group]), upper[row, group]
                 who = place[child, groups[group]]
                 of = f"{what} of {family.name(child)!r}"
@@ -170,12 +171,12 @@ def _constraints(family: Family) -> _Constraints:
     if family.lower is not None:
         for child, cell in np.argwhere(family.lower > 0).tolist():
             low = int(family.lower[child, cell])
-            name = f"cell {cell} of {family.name(child)!r} at least {low}"
+            name = f"cell {family.cell_name(cell)} of {family.name(child)!r} at least {low}"
             add(name, place[child, [cell]], low, np.inf)
     if family.upper is not None:
         for child, cell in np.argwhere(np.isfinite(endless(family.upper))).tolist():
             high = int(family.upper[child, cell])
-            name = f"cell {cell} of {family.name(child)!r} at most {high}"
+            name = f"cell {family.cell_name(cell)} of {family.name(child)!r} at most {high}"
             add(name, place[child, [cell]], -np.inf, high)
     row_of = np.repeat(np.arange(len(members)), [len(one) for one in members])
     column = np.concatenate(members) if members else np.zeros(0, np.int64)

@@ -3,8 +3,8 @@
 A unit without a parent has the non-negative cells of least squares given all measurements at and below it,
 rounded. The children of a unit share out its cells: their own are those of least squares given the unit's,
 each child with the information of its whole subtree (`information`), within the limits of each (`limits`),
-rounded so that a nested chain of tables stays within one of its sums. Cells that are zero in the parent are
-zero in the children, so a family has as many cells as its parent has non-zero ones.
+rounded so that a nested chain of tables stays within one of its sums. What is zero in the parent is zero in
+the children, so a family has as many cells as its parent has non-zero ones.
 
 What comes out for the units below a unit depends on that unit's cells and on the measurements below it, and
 on nothing else: subtrees may be settled in any order, by any process. Equal fractional parts are the rule,
@@ -32,13 +32,15 @@ from discreet.estimation.whole.information import Information, Knowledge, Known
 from discreet.estimation.whole.limits import Bounding, Limited
 from discreet.estimation.whole.minimum import solve_family
 from discreet.estimation.whole.rounding import round_family
-from discreet.estimation.whole.sparse import Cells, Row
-from discreet.estimation.whole.summary import Summary, summarised
+from discreet.estimation.whole.sparse import Row, WholeCells
+from discreet.estimation.whole.summary import SubtreeSummary, summarised
 from discreet.estimation.whole.together import limited_below, settle_together
-from discreet.estimation.whole.wide import solve_wide
+from discreet.estimation.whole.wide import Wide, solve_wide
 
 FEW = 500
 """Cells of a unit without a parent of which all pairs are looked at."""
+MOST_PAIRS = 4000
+"""Cells in play of such a unit of which all pairs are looked at, for the last digits of the solution."""
 VAGUE = 1e-9
 """The information, relative to a sibling's, that a unit counts as having which has none."""
 
@@ -76,7 +78,7 @@ class Descent:
         query: str | None = None,
         positions: Integers | None = None,
         lost: NDArray[np.bool_] | None = None,
-        summaries: Mapping[int, Summary] | None = None,
+        summaries: Mapping[int, SubtreeSummary] | None = None,
     ) -> None:
         self.estimates, self.tree = estimates, estimates.tree
         self.known = Information(estimates, variable, query, summaries)
@@ -120,35 +122,40 @@ class Descent:
             for label, groups in sorted(some, key=lambda one: one[1]):
                 if groups <= int(chain[-1].max()) + 1 or groups == self.cells:
                     continue
-                pairs = np.unique(label * (int(chain[-1].max()) + 1) + chain[-1])
-                if len(pairs) == len(np.unique(label)):
+                coarse = np.zeros(groups, dtype=np.int64)
+                coarse[label] = chain[-1]
+                if np.array_equal(coarse[label], chain[-1]):  # each group lies within one
                     chain.append(label)
         return chain
 
     # -- the top ---------------------------------------------------------------------------------------------
 
-    def top(self) -> Cells:
+    def top(self) -> WholeCells:
         """Return the whole cells of the units without a parent."""
         top = np.flatnonzero(self.tree.parent < 0)
-        return Cells.join([self._alone(int(unit)) for unit in top])
+        return WholeCells.join([self._alone(int(unit)) for unit in top])
 
-    def _alone(self, unit: int) -> Cells:
+    def _alone(self, unit: int) -> WholeCells:
         """Return the whole cells of a unit that is not tied to a parent, allowing for what is below it."""
         who = np.array([unit])
         if self.lost[unit]:
-            return Cells.of(np.zeros((1, 1), dtype=np.int64))
+            return WholeCells.of(np.zeros((1, 1), dtype=np.int64))
         known = self.known.read(slice(unit, unit + 1))
-        support = np.flatnonzero(self.limited.possible)
+        every = np.flatnonzero(self.limited.possible)
+        support, nearest, is_tangled = every, None, self.limited.is_tangled[unit]
         if len(support) > FEW and self.known.query is None:
-            support = self._in_play(unit)
-        cells = self._shared_out(who, None, support, known, {})
-        if self.limited.is_tangled[unit] and self._atoms_below(unit, self._sums(cells)[0]) is None:
-            atoms = self._together(unit, None)
-            cells = self._shared_out(who, None, support, known, atoms)
-        return cells
+            wide = self._wide(unit)
+            support = wide.in_play()
+            if len(support) > MOST_PAIRS:
+                nearest = wide.x[None, support]
+        with suppress(ContradictionError):
+            cells = self._shared_out(who, None, support, known, {}, nearest)
+            if not is_tangled or self._atoms_below(unit, self._sums(cells)[0]) is not None:
+                return cells
+        return self._shared_out(who, None, every, known, self._together(unit, None) if is_tangled else {})
 
-    def _in_play(self, unit: int) -> Integers:
-        """Return the cells of a unit that may be above zero, if it has too many to look at all pairs."""
+    def _wide(self, unit: int) -> Wide:
+        """Return the cells of a unit that has too many to look at all pairs."""
         J, h = self.known.of_components(unit)
         tables = []
         if self.limited.is_any:
@@ -156,20 +163,21 @@ class Descent:
             tables = [(label, low[0], high[0]) for _, label, low, high in self.limited.of_tables(who)]
             lower, upper = self.limited.of_atoms(who)
             tables.append((self.limited.atoms, lower[0], upper[0]))
-        found: Integers = solve_wide(self.known.projection, J, h, self.limited.possible, tables).in_play()
-        return found
+        return solve_wide(self.known.projection, J, h, self.limited.possible, tables)
 
-    def summary(self, unit: int) -> Summary:
+    def summary(self, unit: int) -> SubtreeSummary:
         """Return all that the units above a unit need to know of it and of what is below it."""
         return summarised(self.estimates, unit, self.limited.summary(unit))
 
     # -- below a unit ----------------------------------------------------------------------------------------
 
-    def family(self, unit: int, own: Row) -> tuple[Integers, Cells]:
+    def family(self, unit: int, own: Row) -> tuple[Integers, WholeCells]:
         """Return the children of a unit and their whole cells, given those of the unit."""
         return next(self._families([(unit, own)]))
 
-    def below(self, unit: int, own: Row, *, depths: int | None = None) -> Iterator[tuple[Integers, Cells]]:
+    def below(
+        self, unit: int, own: Row, *, depths: int | None = None
+    ) -> Iterator[tuple[Integers, WholeCells]]:
         """Yield all units below a unit, or those of so many depths, with their whole cells, family by family,
         parents first."""
         level = [(unit, own)] if self._last[unit] else []
@@ -182,7 +190,7 @@ class Descent:
                 further += [(int(units[k]), cells.row(int(k))) for k in np.flatnonzero(self._last[units])]
             level = further
 
-    def _families(self, parents: Sequence[tuple[int, Row]]) -> Iterator[tuple[Integers, Cells]]:
+    def _families(self, parents: Sequence[tuple[int, Row]]) -> Iterator[tuple[Integers, WholeCells]]:
         """Yield the families of units of one depth, in order; units are read many at a time."""
         step = max(1, PIECE // self.known.width)
         start = 0
@@ -196,13 +204,13 @@ class Descent:
                 yield units, self._settle(unit, units, own, known)
             start = stop
 
-    def _settle(self, unit: int, units: Integers, own: Row, known: Known) -> Cells:
+    def _settle(self, unit: int, units: Integers, own: Row, known: Known) -> WholeCells:
         """Return the whole cells of the children of a unit, with which every unit below them has some."""
         if self._untied[unit]:
-            return Cells.join([self._alone(int(one)) for one in units])
+            return WholeCells.join([self._alone(int(one)) for one in units])
         support, counts = own
         if len(units) == 1:
-            return Cells(np.array([0, len(support)]), support, counts)
+            return WholeCells(np.array([0, len(support)]), support, counts)
         if not self.limited.is_tangled[unit]:
             return self._shared_out(units, counts, support, known, {})
         with suppress(ContradictionError):
@@ -214,7 +222,7 @@ class Descent:
         mine = np.bincount(self.limited.atoms[support], counts, minlength=self.limited.many)
         return self._shared_out(units, counts, support, known, self._together(unit, mine.astype(np.int64)))
 
-    def _sums(self, cells: Cells) -> Integers:
+    def _sums(self, cells: WholeCells) -> Integers:
         return cells.sums(self.limited.atoms, self.limited.many)
 
     def _atoms_below(self, unit: int, own: Integers) -> tuple[Integers, Integers] | None:
@@ -247,18 +255,30 @@ class Descent:
     # -- one family ------------------------------------------------------------------------------------------
 
     def _shared_out(
-        self, units: Integers, counts: Integers | None, support: Integers, known: Known, settled: Settled
-    ) -> Cells:
-        """Return the whole cells of the children of a unit with these cells, or of a unit without parent."""
+        self,
+        units: Integers,
+        counts: Integers | None,
+        support: Integers,
+        known: Known,
+        settled: Settled,
+        nearest: Floats | None = None,
+    ) -> WholeCells:
+        """Return the whole cells of the children of a unit with these cells, or of a unit without parent;
+        `nearest` are the cells before rounding, if they are known."""
         if not support.size:
-            return Cells.of(np.zeros((len(units), 1), dtype=np.int64))
+            return WholeCells.of(np.zeros((len(units), 1), dtype=np.int64))
         number = np.zeros(len(support), dtype=np.int64) if counts is None else counts
         ties = hashed(self.positions[units][:, None], support, number)
         if self.known.query is not None:
-            return Cells.of(self._apart(units, counts, support, known, ties), support)
-        family = self._problem(units, counts, support, known.of(units, support), settled)
+            return WholeCells.of(self._apart(units, counts, support, known, ties), support)
+        if nearest is None:
+            about = known.of(units, support)
+        else:  # the matrices are not needed
+            about = Knowledge(np.zeros((1, 0, 0)), np.zeros(len(units), dtype=np.int64), nearest)
+        family = self._problem(units, counts, support, about, settled)
+        x = solve_family(family).x if nearest is None else nearest
         chain = [label[support] for label in self.chain]
-        return Cells.of(round_family(solve_family(family).x, family, chain, ties), support)
+        return WholeCells.of(round_family(x, family, chain, ties), support)
 
     def _apart(
         self, units: Integers, counts: Integers | None, support: Integers, known: Known, ties: Integers

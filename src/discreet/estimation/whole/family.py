@@ -20,7 +20,8 @@ ENDLESS = 10**15
 class Limits:
     """Bounds of sums of cells in some children: lower <= sum over the cells with label g <= upper.
 
-    A sum is exact where both are equal. A cell with the label -1 is in no group.
+    A sum is exact where both are equal. A cell with the label -1 is in no group. `groups` names the groups,
+    for messages.
 
     >>> total = Limits("total", np.zeros(4, np.int64), np.array([2]), np.array([[7]]), np.array([[7]]))
     >>> total.lower.shape
@@ -32,6 +33,7 @@ class Limits:
     children: Integers
     lower: Integers
     upper: Integers
+    groups: Sequence[str] = field(default=())
 
     def __post_init__(self) -> None:
         groups = int(self.label.max(initial=-1)) + 1
@@ -49,7 +51,8 @@ class Family:
 
     `information` has the distinct matrices J (positive semidefinite, perhaps singular), `of` says which of
     them each child has, and `pull` the h. The children's cells add up to `parent` (None if there is no area
-    above), are at least 0, and keep `lower`, `upper` and the `limits`.
+    above), are at least 0, and keep `lower`, `upper` and the `limits`. `names` (of children) and `cell_names`
+    are for messages.
 
     >>> h = np.array([[4.0, 1.0], [2.0, -1.0]])
     >>> pair = Family(np.eye(2)[None], np.array([0, 0]), h, np.array([5, 1]))
@@ -65,6 +68,7 @@ class Family:
     upper: Integers | None = None
     limits: Sequence[Limits] = field(default=())
     names: Sequence[str] = field(default=())
+    cell_names: Sequence[str] = field(default=())
 
     @property
     def children(self) -> int:
@@ -79,6 +83,10 @@ class Family:
     def name(self, child: int) -> str:
         """Return the name of a child, or its number if it has none."""
         return self.names[child] if len(self.names) else str(child)
+
+    def cell_name(self, cell: int) -> str:
+        """Return the name of a cell, or its number if it has none."""
+        return repr(self.cell_names[cell]) if len(self.cell_names) else str(cell)
 
     def times(self, x: Floats) -> Floats:
         """Return J_c x_c for every child."""
@@ -131,6 +139,12 @@ class Polytope:
             _merged(least, same.ravel(), len(rows), np.maximum),
             _merged(most, same.ravel(), len(rows), np.minimum),
         )
+        for row in np.flatnonzero(rows.sum(axis=1) == 1.0).tolist():  # a sum of one cell is a bound of it
+            cell = int(rows[row].argmax())
+            low[:, cell] = np.maximum(low[:, cell], least[:, row])
+            high[:, cell] = np.minimum(high[:, cell], most[:, row])
+        several = rows.sum(axis=1) != 1.0
+        rows, least, most = rows[several], least[:, several], most[:, several]
         limited = (least > -np.inf) | (most < np.inf)
         inside = _nested(rows)
         for _ in range(3):
@@ -191,16 +205,16 @@ def _finite_sum(high: Floats, rows: Floats) -> Floats:
 
 def _nested(rows: Floats) -> list[tuple[Integers, Floats]]:
     """Return for each sum the largest disjoint sums within it, and which of its cells are in none of them."""
+    size = rows.sum(axis=1)
+    shared = rows @ rows.T
     found = []
-    order = np.argsort(-rows.sum(axis=1), kind="stable")
-    for row in rows:
-        left, parts = row.copy(), []
-        for other in order.tolist():
-            part = rows[other]
-            if part.any() and np.all(part <= left) and part.sum() < row.sum():
+    for row in range(len(rows)):
+        within = np.flatnonzero((shared[row] == size) & (size < size[row]) & (size > 0))
+        parts: list[int] = []
+        for other in within[np.argsort(-size[within], kind="stable")].tolist():
+            if not shared[other, parts].any():
                 parts.append(other)
-                left = left - part
-        found.append((np.array(parts, dtype=np.int64), left))
+        found.append((np.array(parts, dtype=np.int64), rows[row] - rows[parts].sum(axis=0)))
     return found
 
 

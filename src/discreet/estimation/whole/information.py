@@ -28,7 +28,7 @@ from discreet.estimation.model import ApartProjection, size_of
 from discreet.estimation.projection import Components
 from discreet.estimation.tree import Floats, Integers, Numbers
 from discreet.estimation.whole.limits import Bounding, Limit
-from discreet.estimation.whole.summary import Summary, joined
+from discreet.estimation.whole.summary import SubtreeSummary, with_summaries
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Information:
         estimates: Estimates,
         variable: int = 0,
         query: str | None = None,
-        summaries: Mapping[int, Summary] | None = None,
+        summaries: Mapping[int, SubtreeSummary] | None = None,
     ) -> None:
         """`summaries` are of units whose subtrees are elsewhere, below the units of the estimates."""
         self.estimates = estimates
@@ -92,7 +92,7 @@ class Information:
         """The number of the information of each unit; of one without children, minus one minus its kind."""
         if summaries:
             inner = np.union1d(np.flatnonzero(~estimates.tree.leaf), list(summaries))
-            J, self._z = joined(estimates, summaries)
+            J, self._z = with_summaries(estimates, summaries)
             self._J = [one[inner] for one in J]
             self._shape[inner] = np.arange(len(inner))
         else:

@@ -73,8 +73,12 @@ class _State:
         if work.parent is not None:
             gradient = gradient - gradient.mean(axis=0)
         size = max(float(np.abs(gradient[self.free]).max(initial=0.0)), 1e-12)
-        self.s, self.t = np.where(self.free, size, 0.0), np.where(self.has_high, size, 0.0)
-        self.p, self.q = np.where(self.has_least, size, 0.0), np.where(self.has_most, size, 0.0)
+        # all products of distance and multiplier start equal
+        with np.errstate(divide="ignore", invalid="ignore"):
+            self.s = np.where(self.free, size / (self.x - self.low), 0.0)
+            self.t = np.where(self.has_high, size / (self.high - self.x), 0.0)
+            self.p = np.where(self.has_least, size / (self.z - least), 0.0)
+            self.q = np.where(self.has_most, size / (most - self.z), 0.0)
         self.column = np.zeros(family.cells)
         self.row = np.zeros(least.shape)
         self.many = int(self.free.sum() + self.has_high.sum() + self.has_least.sum() + self.has_most.sum())
@@ -215,7 +219,10 @@ class _State:
             self.projected = inverse - self.spread @ self.middle @ self.spread.transpose(0, 2, 1)
         if self.work.parent is not None:
             total = self.projected.sum(axis=0)
-            scale = 1.0 / np.sqrt(np.maximum(np.diag(total), 1e-300))
+            size, alone = np.diag(total), np.diag(self.inverse.sum(axis=0))
+            # a column that other sums fix already cannot move: what is left of it is rounding
+            moves = size > 1e-13 * alone
+            scale = np.where(moves, 1.0 / np.sqrt(np.where(moves, size, 1.0)), 0.0)
             value, vector = np.linalg.eigh(total * scale[:, None] * scale)
             good = value > 1e-14
             self.coupling = (vector[:, good] / value[good]) @ vector[:, good].T * scale[:, None] * scale

@@ -87,7 +87,10 @@ class Limited:
         self.tables = _distinct([np.zeros(cells, dtype=np.int64), *(one.label for one in limits)])
         self.tables = _distinct([np.where(self.possible, label, -1) for label in self.tables])
         self.atoms = np.full(cells, -1, dtype=np.int64)
-        alike = np.unique(np.stack(self.tables)[:, self.possible], axis=1, return_inverse=True)[1].ravel()
+        alike = np.zeros(int(self.possible.sum()), dtype=np.int64)
+        for label in self.tables[1:]:  # the first is the total
+            code = alike * (int(label.max(initial=-1)) + 2) + label[self.possible] + 1
+            alike = np.unique(code, return_inverse=True)[1].ravel()
         # atoms are numbered by their first cell
         first = np.unique(alike, return_index=True)[1]
         rank = np.argsort(np.argsort(first, kind="stable"), kind="stable")

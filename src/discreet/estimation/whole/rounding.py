@@ -16,7 +16,7 @@ from scipy.sparse import coo_array, csr_array, hstack
 
 from discreet.errors import InputError
 from discreet.estimation.tree import Floats, Integers, Numbers
-from discreet.estimation.whole.contradiction import ContradictionError, contradiction
+from discreet.estimation.whole.contradiction import ContradictionError, conflicting
 from discreet.estimation.whole.family import Family, endless
 
 WHOLE = 1e-6
@@ -203,7 +203,7 @@ def _further(
     """Round where no neighbours keep everything: cells may go further, and sums of the chain, at a cost."""
     polytope = family.polytope
     if polytope.empty:
-        raise ContradictionError(contradiction(family))
+        raise ContradictionError(conflicting(family))
     may = polytope.high > polytope.low
     floor = np.clip(floor, polytope.low, polytope.high).astype(np.int64)
     members = np.full(x.shape, -1, dtype=np.int64)
@@ -237,7 +237,7 @@ def _further(
     )
     found = _whole_program(COST * np.concatenate(costs), wide, least, most, np.zeros(len(upper)), upper)
     if found is None:
-        if names := contradiction(family):
+        if names := conflicting(family):
             raise ContradictionError(names)
         raise InputError(
             "limits that do not nest leave fractions but no whole numbers that keep them all: leave one out"

@@ -14,10 +14,10 @@ Row = tuple[Integers, Integers]
 
 
 @dataclass(frozen=True)
-class Cells:
+class WholeCells:
     """The non-zero cells of some units: where each unit starts, the cells in order, and their counts.
 
-    >>> cells = Cells.of(np.array([[0, 4], [0, 0], [2, 1]]))
+    >>> cells = WholeCells.of(np.array([[0, 4], [0, 0], [2, 1]]))
     >>> cells.start.tolist(), cells.cell.tolist(), cells.count.tolist()
     ([0, 1, 1, 3], [1, 0, 1], [4, 2, 1])
     >>> cells.take(np.array([2, 1])).sums(np.array([0, 0]), 1).tolist()
@@ -29,7 +29,7 @@ class Cells:
     count: Integers
 
     @classmethod
-    def of(cls, dense: Integers, cells: Integers | None = None) -> Cells:
+    def of(cls, dense: Integers, cells: Integers | None = None) -> WholeCells:
         """Return rows of counts; `cells` are the cells of the columns, in order."""
         row, column = np.nonzero(dense)
         start = np.concatenate([[0], np.cumsum(np.count_nonzero(dense, axis=1))])
@@ -37,7 +37,7 @@ class Cells:
         return cls(start.astype(np.int64), cell.astype(np.int64), dense[row, column].astype(np.int64))
 
     @classmethod
-    def join(cls, parts: Sequence[Cells]) -> Cells:
+    def join(cls, parts: Sequence[WholeCells]) -> WholeCells:
         """Put units after each other."""
         steps = [np.zeros(1, dtype=np.int64), *(np.diff(part.start) for part in parts)]
         none = [np.zeros(0, dtype=np.int64)]
@@ -52,12 +52,12 @@ class Cells:
         part = slice(int(self.start[unit]), int(self.start[unit + 1]))
         return self.cell[part], self.count[part]
 
-    def take(self, units: Integers) -> Cells:
+    def take(self, units: Integers) -> WholeCells:
         """Return some units, in any order."""
         many = self.start[units + 1] - self.start[units]
         start = np.concatenate([[0], np.cumsum(many)]).astype(np.int64)
         at = np.arange(start[-1]) + np.repeat(self.start[units] - start[:-1], many)
-        return Cells(start, self.cell[at], self.count[at])
+        return WholeCells(start, self.cell[at], self.count[at])
 
     def places(self) -> Integers:
         """Return the unit of each entry."""

@@ -16,12 +16,12 @@ import numpy as np
 from discreet.estimation.component import ByComponent
 from discreet.estimation.estimates import Estimates
 from discreet.estimation.solution import combine
-from discreet.estimation.tree import Floats, Integers
+from discreet.estimation.tree import Floats
 from discreet.estimation.whole.limits import Limit
 
 
 @dataclass(frozen=True)
-class Summary:
+class SubtreeSummary:
     """What is known about one unit from measurements at and below it: by component the estimates and their
     covariance, and the projectors on what is determined and what is exact; and its limits."""
 
@@ -36,7 +36,7 @@ class Summary:
         return tuple(replace(one, units=np.array([unit])) for one in self.limits)
 
 
-def summarised(estimates: Estimates, unit: int, limits: tuple[Limit, ...] = ()) -> Summary:
+def summarised(estimates: Estimates, unit: int, limits: tuple[Limit, ...] = ()) -> SubtreeSummary:
     """Summarise the subtree of a unit."""
     node = int(estimates.node[unit])
     z = [belief[0] for belief in estimates.beliefs(slice(unit, unit + 1))]
@@ -48,10 +48,12 @@ def summarised(estimates: Estimates, unit: int, limits: tuple[Limit, ...] = ()) 
             [(solution, solution.below_held) for solution in estimates.solutions],
         )
     )
-    return Summary(z, V, known, held, limits)
+    return SubtreeSummary(z, V, known, held, limits)
 
 
-def joined(estimates: Estimates, summaries: Mapping[int, Summary]) -> tuple[ByComponent, ByComponent]:
+def with_summaries(
+    estimates: Estimates, summaries: Mapping[int, SubtreeSummary]
+) -> tuple[ByComponent, ByComponent]:
     """Return by component the information J (unit, size, size) and the estimates z (unit, size, copies) of
     all units of a crown, from its own measurements and the summaries of units that stand for subtrees.
 
@@ -83,10 +85,6 @@ def joined(estimates: Estimates, summaries: Mapping[int, Summary]) -> tuple[ByCo
                 )
                 V[above] = joint[0]
                 beliefs[above] = X1[0] @ beliefs[above] + X2[0] @ through @ beliefs[a:b].sum(axis=0)
-        information.append(replace(solution, V=V, below=known, below_held=held).information(every(V)))
+        found = replace(solution, V=V, below=known, below_held=held)
+        information.append(found.information(np.arange(tree.size)))
     return information, z
-
-
-def every(rows: Floats) -> Integers:
-    """Return the numbers of all rows."""
-    return np.arange(len(rows))

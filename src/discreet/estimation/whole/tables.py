@@ -21,13 +21,13 @@ from discreet.estimation.model import Model, told_by_level
 from discreet.estimation.tree import Integers, Tree
 from discreet.estimation.whole.by_part import DivisibleBounds, Key, descent_of
 from discreet.estimation.whole.descent import Descent
-from discreet.estimation.whole.sparse import Cells
+from discreet.estimation.whole.sparse import WholeCells
 
 
 class CellStore(Protocol):
     """The whole cells of all units, wherever they are kept."""
 
-    def take(self, units: Integers) -> Cells:
+    def take(self, units: Integers) -> WholeCells:
         """Return the cells of some units, in any order."""
 
 
@@ -92,7 +92,7 @@ class WholeTables:
         return some.places(), some.cell, some.count
 
 
-def settled(descent: Descent) -> Cells:
+def settled(descent: Descent) -> WholeCells:
     """Return the whole cells of all units."""
     top = descent.top()
     units, parts = [np.flatnonzero(descent.tree.parent < 0)], [top]
@@ -100,7 +100,7 @@ def settled(descent: Descent) -> Cells:
         for family, cells in descent.below(unit, top.row(place)):
             units.append(family)
             parts.append(cells)
-    return Cells.join(parts).take(np.argsort(np.concatenate(units), kind="stable"))
+    return WholeCells.join(parts).take(np.argsort(np.concatenate(units), kind="stable"))
 
 
 def _determined(estimates: Estimates, attributes: Attributes) -> list[int]:

@@ -36,6 +36,16 @@ def settle_together(
 
     `own` are the atoms of the unit; without them the unit is settled, too, and comes first. `target` has the
     estimates of the same units; without them any numbers that keep the limits will do.
+
+    >>> from discreet.estimation.tree import Tree
+    >>> from discreet.estimation.whole.limits import Limit
+    >>> five = Limit("total", np.array([0, 0]), np.array([1]), np.full((1, 1), 5.0), np.full((1, 1), 5.0))
+    >>> none = Limit("old", np.array([-1, 0]), np.array([1]), np.zeros((1, 1)), np.zeros((1, 1)))
+    >>> limited = Limited(Tree(np.array([-1, 0, 0]), np.array([0, 1, 1]), (0, 1)), 2, [five, none])
+    >>> [part.tolist() for part in settle_together(limited, 0, np.array([6, 1]))]
+    [[1], [[5, 0]]]
+    >>> settle_together(limited, 0, np.array([4, 3])) is None
+    True
     """
     tree, many = limited.tree, limited.many
     units = limited_below(limited, unit)

@@ -23,6 +23,9 @@ STEPS = 4000
 OVER = 1.6
 CLOSE = 1e-9
 """Residuals relative to the largest cell at which the steps end."""
+MANY = 100_000
+"""Cells from which on fewer digits do, as the numbers are rounded to whole ones at once: ..."""
+NEAR = 1e-3
 ADAPT = 25
 """Steps between two changes of the penalty."""
 MARGIN = 3.0
@@ -40,8 +43,9 @@ class Wide:
     steps: int
 
     def in_play(self) -> Integers:
-        """Return the cells above zero, and those that may be."""
-        found: Integers = np.flatnonzero((self.x > 0) | (self.slack < MARGIN * self.error))
+        """Return the cells above zero, and those that may be; of very many only those above zero."""
+        may = self.slack < MARGIN * self.error if len(self.x) <= MANY else np.zeros(len(self.x), dtype=bool)
+        found: Integers = np.flatnonzero((self.x > 0) | may)
         return found
 
 
@@ -56,6 +60,15 @@ def solve_wide(
     tables.
 
     J (size, size) and h (size, copies) are by component. Cells that are not possible are zero.
+
+    >>> from discreet.budget import Attributes
+    >>> from discreet.estimation.projection import Components
+    >>> table = Attributes({"sex": ["f", "m", "x"]}).tabulation("sex")
+    >>> components = Components((3,), [table])
+    >>> h = [part[0] for part in components.projection(table).collect(np.array([[4.0, 1.0, -2.0]]))]
+    >>> J, every = [np.eye(one.size) for one in components], np.ones(3, dtype=bool)
+    >>> solve_wide(components.projection(table), J, h, every).x.round(6).tolist()
+    [4.0, 1.0, 0.0]
     """
     spectra = [np.linalg.eigh(one) for one in J]
     sizes = np.concatenate([np.maximum(values, 0.0) for values, _ in spectra])
@@ -84,7 +97,7 @@ def solve_wide(
             moved = max(moved, float(np.abs(new - v[place]).max(initial=0.0)))
             missed = max(missed, float(np.abs(x - new).max(initial=0.0)))
             v[place] = new
-        scale = CLOSE * max(1.0, float(np.abs(x).max(initial=0.0)))
+        scale = (CLOSE if len(possible) <= MANY else NEAR) * max(1.0, float(np.abs(x).max(initial=0.0)))
         if moved < scale and missed < scale:
             break
         if steps % ADAPT == 0:

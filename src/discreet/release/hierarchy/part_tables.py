@@ -30,7 +30,7 @@ from discreet.estimation.whole.by_part import (
     unpacked,
 )
 from discreet.estimation.whole.descent import Descent
-from discreet.estimation.whole.sparse import Cells
+from discreet.estimation.whole.sparse import WholeCells
 from discreet.estimation.whole.subtrees import TreeCut, cut
 from discreet.estimation.whole.tables import CellStore, settle_here
 from discreet.files import whole_file
@@ -93,11 +93,15 @@ class PartStore:
     """The cells of all units: of the crown in memory, of each part in memory or in a file."""
 
     def __init__(
-        self, divided: TreeCut, crown: Mapping[Key, Cells], folder: Path | None = None, made_from: str = ""
+        self,
+        divided: TreeCut,
+        crown: Mapping[Key, WholeCells],
+        folder: Path | None = None,
+        made_from: str = "",
     ) -> None:
         self.crown = crown
         self._cut, self._folder, self._made_from = divided, folder, made_from
-        self._held: dict[int, dict[Key, Cells]] = {}
+        self._held: dict[int, dict[Key, WholeCells]] = {}
         # by depth below the crown: where the units of each part begin, which part it is, and how many of its
         # units lie between them and its roots
         self._begin: list[tuple[Integers, Integers, Integers]] = []
@@ -136,7 +140,7 @@ class PartStore:
             said = {}
         return bool(said.get(b"made_from") == self._mark(number))
 
-    def add(self, number: int, cells: Mapping[Key, Cells]) -> None:
+    def add(self, number: int, cells: Mapping[Key, WholeCells]) -> None:
         """Keep the cells of a part."""
         if self._folder is None:
             self._held[number] = dict(cells)
@@ -152,21 +156,21 @@ class PartStore:
         with whole_file(self._file(number), private=True) as stream:
             arrow("parquet").write_table(table, stream, compression="zstd")
 
-    def part(self, number: int) -> Mapping[Key, Cells]:
+    def part(self, number: int) -> Mapping[Key, WholeCells]:
         """Return the cells of a part; the last one that was read is kept."""
         if self._folder is not None and number not in self._held:
             self._held.clear()
             self._held[number] = self._read(number)
         return self._held[number]
 
-    def _read(self, number: int) -> dict[Key, Cells]:
+    def _read(self, number: int) -> dict[Key, WholeCells]:
         table = arrow("parquet").read_table(self._file(number))
         of, unit, cell, count = (table.column(name).to_numpy() for name in table.column_names)
         part, found = self._cut.parts[number], {}
         for place, key in enumerate(self.crown):
             first, last = np.searchsorted(of, [place, place + 1])
             start = np.searchsorted(unit[first:last], np.arange(part.size - part.starts[1] + 1))
-            found[key] = Cells(start, cell[first:last], count[first:last])
+            found[key] = WholeCells(start, cell[first:last], count[first:last])
         return found
 
     def where(self, units: Integers) -> tuple[Integers, Integers]:
@@ -187,7 +191,7 @@ class StoredCells:
     parts: PartStore
     key: Key
 
-    def take(self, units: Integers) -> Cells:
+    def take(self, units: Integers) -> WholeCells:
         """Return the cells of some units, in any order."""
         number, place = self.parts.where(units)
         found, order = [], [np.zeros(0, dtype=np.int64)]
@@ -196,7 +200,7 @@ class StoredCells:
             cells = self.parts.crown[self.key] if one < 0 else self.parts.part(one)[self.key]
             found.append(cells.take(place[mine]))
             order.append(mine)
-        return Cells.join(found).take(np.argsort(np.concatenate(order), kind="stable"))
+        return WholeCells.join(found).take(np.argsort(np.concatenate(order), kind="stable"))
 
 
 # -- runs that go on -----------------------------------------------------------------------------------------
