@@ -24,6 +24,7 @@ MORE = {
     "account": "[What it prints](output.md#discreet-account)",
     "accuracy": "[Reference](estimation.md#discreet-accuracy)",
     "calibrate": "[How to](../howto/calibrate.md), [what it prints](output.md#other-commands)",
+    "check-tables": "[How to](../howto/microdata.md#3-check-them)",
     "completion": "[How to](../howto/shell.md)",
     "compare": "[How to](../howto/compare-releases.md)",
     "estimate": "[Reference](estimation.md#discreet-estimate)",

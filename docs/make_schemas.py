@@ -98,6 +98,12 @@ GIVEN = {
     "entry.json": _ENTRY,
     "contradicting.csv": "unit,parent,level,query,cell,value,variance\nA,,State,total,all,1000,1\n"
     "B,A,County,total,all,10,1\nC,A,County,total,all,10,1\n",
+    "wrong/manifest.json": '{"units": 1, "queries": ["total", "sex", "hours by sex"]}',
+    "wrong/units.csv": "unit,level,parent\nA,State,\n",
+    "wrong/attributes.toml": '[attributes]\nsex = ["f", "m"]\n',
+    "wrong/microdata.csv": "unit,sex\nA,f\nA,m\nA,x\n",
+    "wrong/estimates.csv": "unit,level,query,cell,table\nA,State,total,all,3\nA,State,sex,f,\n"
+    "A,State,sex,m,1\nA,State,hours by sex,f,5\n",
     **{f"pure/{name}": text for name, text in _BIRTHPLACE.items()},
     "pure/specification.toml": _PURE,
     **{f"bare/{name}": text for name, text in _BIRTHPLACE.items()},
@@ -173,6 +179,9 @@ SAMPLES: tuple[tuple[str, ...], ...] = (
     (SURVEY, "check-records survey/units.csv --release survey --units survey/units.csv --suggest"),
     (SURVEY, "compare survey survey --delta 1e-10", "compare survey pl94-2020-persons --delta 1e-10"),
     (SURVEY, REAL, "estimate noisy --out a --tables", "estimate noisy --out t.csv --print age"),
+    (SURVEY, MEASURE, "estimate noisy --out tables --microdata --histogram", "check-tables tables"),
+    ("check-tables given/wrong",),
+    (SURVEY, f"{REAL} --post tables --invariant Region/total", "estimate noisy --out b --microdata"),
     (SURVEY, MEASURE, "estimate noisy --out draws --query total --draws 3 --seed 1"),
     (SURVEY, MEASURE, "estimate noisy --out t.xlsx --print 'age * limitation'"),
     (SURVEY, MEASURE, f"estimate {NOISY} --out a --release survey --units survey/units.csv"),

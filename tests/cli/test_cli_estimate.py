@@ -50,3 +50,24 @@ def test_sampling_errors_and_draws(discreet, refused, trial):
     assert "sampling_sd" in (trial / "out" / "estimates.NOT-PRIVATE.csv").read_text()
     assert "draw_3" in (trial / "out" / "draws.NOT-PRIVATE.csv").read_text()
     assert "--replicate-factor" in refused(*given, "--out", "other")
+
+
+def test_microdata_and_their_check(discreet, refused, trial):
+    text = discreet("estimate", "trial", "--microdata", "--histogram", "--out", "out", "--quiet").out
+    assert "Histogram: " in text
+    assert "one for each person in the tables" in text
+    assert "`discreet check-tables out` reads them back" in text.replace("\n", " ")
+    checked = discreet("check-tables", "out", "--quiet")
+    assert checked.status == 0
+    assert "Every number is what they count to." in checked.out
+    file = trial / "out" / "microdata.NOT-PRIVATE.csv"
+    assert (
+        file.read_text().count("NOT PRIVATE: made from a rehearsal") == len(file.read_text().splitlines()) - 1
+    )
+    file.write_text("".join(file.read_text().splitlines(keepends=True)[:-1]))
+    wrong = discreet("check-tables", "out", "--quiet")
+    assert wrong.status == 2
+    assert "3 numbers differ in the histogram" in wrong.out
+    assert "neither microdata nor a histogram" in refused("check-tables", "trial")
+    given = ["estimate", "trial", "--microdata", "--print", "age", "--out", "t.csv", "--quiet"]
+    assert "microdata cannot be printed" in refused(*given)

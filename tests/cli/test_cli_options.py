@@ -65,6 +65,7 @@ QUESTIONS: dict[str, tuple[type, Callable[..., object]]] = {
 ASKED: dict[str, Functions] = {
     **{command: (function,) for command, (_, function) in QUESTIONS.items()},
     "accuracy": (accuracy,),
+    "check-tables": (release.check_tables,),
     "example": (release.write_example,),
     "explain": (promised_risk,),
     "ledger check": (release.check_ledger,),

@@ -95,6 +95,50 @@ def test_whole_tables_add_up_and_margins_contain_the_interval(folder: Path, tmp_
     assert (values[deep == 1].sum(axis=0) == values[0]).all()
 
 
+def test_every_printed_number_adds_up(folder: Path, tmp_path: Path) -> None:
+    """Over values, areas, unions and tables; and all are what the microdata count to."""
+    (tmp_path / "areas.csv").write_text(
+        "area,unit\ncoast,North\ncoast,West\ninland,South\ninland,East\nall,North\nall,West\nall,South\n"
+        "all,East\n"
+    )
+    prints = ["limitation * age", "adult", "old = age[40-64 | 65+] * limitation"]
+    made = {
+        areas: print_tables(
+            folder / "real", tmp_path / f"t{areas}", prints=prints, tables=True, **given
+        ).tables
+        for areas, given in ((False, {}), (True, {"areas": tmp_path / "areas.csv"}))
+    }
+    people = estimate(folder / "real", microdata=True).to_pandas("microdata")
+    people["adult"] = people["age"].map(lambda age: "no" if age == "0-17" else "yes")
+    old = people["age"].isin(["40-64", "65+"])
+    for table in made[False]:
+        for place, row in enumerate(table.rows):
+            below = [
+                number
+                for number, other in enumerate(table.rows)
+                if other.depth == row.depth + 1
+                and place < number
+                and all(one.depth > row.depth for one in table.rows[place + 1 : number])
+            ]
+            if below:
+                assert (table.values[below].sum(axis=0) == table.values[place]).all()
+            mine = people[(people[row.level] if row.depth < 2 else people["unit"]) == row.name]
+            for column, number in zip(table.columns, table.values[place], strict=True):
+                chosen = mine[old.loc[mine.index]] if table.query.startswith("old") else mine
+                for factor, label in zip(table.factors, column, strict=True):
+                    if label is not None and "|" not in label:
+                        chosen = chosen[chosen[factor] == label]
+                assert len(chosen) == number
+    by_name = {row.name: place for place, row in enumerate(made[False][0].rows)}
+    for units, unions in zip(made[False], made[True], strict=True):
+        rows = {row.name: numbers for row, numbers in zip(unions.rows, unions.values, strict=True)}
+        assert (rows["coast"] + rows["inland"] == rows["all"]).all()
+        assert (rows["all"] == units.values[by_name["Nation"]]).all()
+        assert (rows["coast"] == units.values[[by_name["North"], by_name["West"]]].sum(axis=0)).all()
+    footnotes = (tmp_path / "tFalse" / "adult.csv").read_text()
+    assert "Numbers are whole, none is negative, and all add up" in footnotes
+
+
 def test_areas_and_sampling_errors(folder: Path, tmp_path: Path) -> None:
     districts = [
         row.split(",")[0] for row in (folder / "units.csv").read_text().splitlines() if "District" in row
@@ -303,8 +347,13 @@ def test_areas_with_weights_are_printed_with_them(hours: Path, tmp_path: Path) -
 
 def test_whole_numbers_of_fractions_add_up_but_for_rounding(hours: Path, tmp_path: Path) -> None:
     print_tables(hours / "noisy", tmp_path / "t", prints=["hours by sex", "sex"], tables=True)
-    assert "add up but for rounding" in (tmp_path / "t" / "hours-by-sex.NOT-PRIVATE.csv").read_text()
-    assert "and add up;" in (tmp_path / "t" / "sex.NOT-PRIVATE.csv").read_text()
+    assert (
+        "add up within and between tables, but for rounding"
+        in (tmp_path / "t" / "hours-by-sex.NOT-PRIVATE.csv").read_text()
+    )
+    assert (
+        "add up within and between tables. For that" in (tmp_path / "t" / "sex.NOT-PRIVATE.csv").read_text()
+    )
 
 
 def test_errors_as_given_are_not_called_noise(tmp_path: Path) -> None:

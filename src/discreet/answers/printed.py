@@ -148,8 +148,13 @@ def _footnotes(table: PrintedTable, found: PrintedTables) -> Iterator[str]:
         elif not found.sampled:
             yield "Sampling and other errors of the data are not in the margins."
     if found.whole:
-        sums = "add up but for rounding" if table.in_fractions else "add up"
-        yield f"Numbers are whole, not negative, and {sums}; they are close to the best estimates."
+        sums = "within and between tables" if found.together else "over areas, each table separately"
+        sums += ", but for rounding" if table.in_fractions else ""
+        allowed = "" if found.margins == "none" else "; the margins allow for the difference"
+        yield (
+            f"Numbers are whole, none is negative, and all add up {sums}. For that, they differ from the "
+            f"best estimates, and are not unbiased{allowed}."
+        )
     else:
         yield (
             "Numbers are unbiased estimates, rounded: they add up but for rounding, and where few were "

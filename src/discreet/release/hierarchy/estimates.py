@@ -36,7 +36,7 @@ from discreet.release.hierarchy.fit_report import fit_record, found_fit
 from discreet.release.hierarchy.joint_estimates import JointEstimates
 from discreet.release.hierarchy.layout import rising_lengths
 from discreet.release.hierarchy.measurements import read_any, with_zeros
-from discreet.release.hierarchy.microdata import PeopleFiles, check_people, write_held, write_people
+from discreet.release.hierarchy.microdata import PeopleFiles, check_people, write_as_records, write_held
 from discreet.release.hierarchy.noisy_table import TableForm, column_names
 from discreet.release.hierarchy.part_tables import Settling, fingerprint, parts_within, resumed
 from discreet.release.hierarchy.published import Published
@@ -242,7 +242,7 @@ def _people(asked: Estimating, folder: Folder, found: JointEstimates, done: Writ
     one = found.groups[0]
     if done.whole is None or one.attributes is None or not (asked.histogram or asked.microdata):
         return PeopleFiles()
-    written = write_people(
+    written = write_as_records(
         folder,
         done.whole,
         done.tree,

@@ -37,7 +37,7 @@ from discreet.release.hierarchy.counts import CountTable, read_counts
 from discreet.release.hierarchy.estimate_table import in_real_numbers, write_estimates
 from discreet.release.hierarchy.joint_estimates import JointEstimates
 from discreet.release.hierarchy.layout import Laws, Layout, laws_of, variances_of
-from discreet.release.hierarchy.microdata import check_people, people_columns, write_people
+from discreet.release.hierarchy.microdata import check_people, people_columns, write_as_records
 from discreet.release.hierarchy.published import Exact, in_memory, published
 from discreet.release.hierarchy.records import count_records, input_of
 from discreet.release.hierarchy.steps import Steps, step_column, unit_steps
@@ -305,7 +305,7 @@ class _Run:
             done = write_estimates(folder, JointEstimates.of([given]), tables=True)
             if done.whole is None or attributes is None or self.post != "tables":
                 return {"estimates": done.columns}
-            write_people(folder, done.whole, done.tree, attributes)
+            write_as_records(folder, done.whole, done.tree, attributes)
             return {"estimates": done.columns, **people_columns(done.tree, attributes)}
         estimate, variance = np.maximum(values, 0), pattern[layout.columns(slice(0, layout.tree.size))]
         for query, (who, counts) in exact.items():

@@ -95,7 +95,7 @@ microdata; give it another name, or ask for tables alone
             )
 
 
-def write_people(
+def write_as_records(
     folder: Folder,
     whole: WholeTables,
     tree: Tree,

@@ -92,6 +92,8 @@ class PrintedTables(Summarised):
     """Whether several releases were read."""
     as_given: bool = False
     """Whether no release states the noise."""
+    together: bool = True
+    """Whether all queries were estimated together; else each by itself, because no attributes are stated."""
 
     @property
     def sampled(self) -> bool:
@@ -150,6 +152,7 @@ def printed_tables(asked: Estimating) -> PrintedTables:
         any(one.marked for one in given),
         len(given) > 1,
         found.as_given,
+        all(group.attributes is not None for group in found.groups),
     )
 
 

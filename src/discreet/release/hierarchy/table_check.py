@@ -8,9 +8,9 @@ are read some rows at a time, in any order.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -19,13 +19,15 @@ from numpy.typing import NDArray
 from discreet.budget import Attributes, Tabulation
 from discreet.budget.presets import load_attributes
 from discreet.errors import DiscreetError, InputError
+from discreet.estimation.cells import table_cells
 from discreet.estimation.tree import Integers, Tree
 from discreet.faces import Summarised
 from discreet.files import FilePath
 from discreet.release.hierarchy.joint_estimates import name_of_query
-from discreet.release.hierarchy.layout import read_tree
+from discreet.release.hierarchy.layout import read_tree, read_units
 from discreet.release.hierarchy.microdata import area_columns, areas_above, check_people
-from discreet.release.tables import ArrowTable, arrow, find_output, inert, strings
+from discreet.release.manifests import read_manifest
+from discreet.release.tables import ArrowArray, ArrowTable, arrow, find_output, inert, strings
 from discreet.tables import Kind, Numbers, Problem, Problems, find_columns, open_table, words_of
 
 MOST_SHOWN = 5
@@ -110,33 +112,53 @@ def check_tables(tables: FilePath) -> TableCheck:
     return _Checker.open(Path(tables)).check()
 
 
-def cells_of(table: Tabulation) -> Integers:
-    """Return for each detailed cell the cell of a table that contains it, as it is written; -1 if none does.
-
-    >>> people = Attributes({"sex": ["f", "m"], "age": ["0-17", "18-64", "65+"]})
-    >>> cells_of(people.tabulation("age[18-64 | 65+] * sex", sums=True)).tolist()
-    [-1, 0, 0, -1, 1, 1]
-    """
-    cell = np.zeros(table.sizes, dtype=np.int64)
-    for factor in table.factors:
-        label = np.full(table.sizes[factor.attribute], -1, dtype=np.int64)
-        for number, group in enumerate(factor.groups):
-            label[list(group)] = number
-        shape = [1] * len(table.sizes)
-        shape[factor.attribute] = -1
-        one = label.reshape(shape)
-        cell = np.where((cell < 0) | (one < 0), -1, cell * len(factor.groups) + one)
-    return cell.ravel()
-
-
 # -- counting ------------------------------------------------------------------------------------------------
 
 
+def _read_areas(file: Path) -> Tree:
+    """Read the areas of an output, whose names may come again at another level."""
+    table = read_units(file)
+    unit, above = table.words["unit"], table.words["parent"]
+    if len(unit.values) == table.rows:
+        return read_tree(file, None)
+    # in the order of a tree: of the areas so called, the last one before a row is above it
+    names, parents = unit.values.to_pylist(), above.values.to_pylist()
+    last: dict[str, int] = {}
+    parent = np.full(table.rows, -1, dtype=np.int64)
+    for row, (mine, over) in enumerate(zip(unit.codes.tolist(), above.codes.tolist(), strict=True)):
+        parent[row] = last.get(parents[over], -1) if over >= 0 else -1
+        last[names[mine]] = row
+    depth = np.zeros(table.rows, dtype=np.int64)
+    for row in range(table.rows):
+        depth[row] = 0 if parent[row] < 0 else depth[parent[row]] + 1
+    if (np.diff(depth) < 0).any():
+        raise InputError(f"{file.name} is not in the order in which it was written")
+    level = table.words["level"]
+    starts = tuple(np.searchsorted(depth, np.arange(depth.max() + 1)).tolist())
+    kinds = level.codes.astype(np.int64)
+    return Tree(
+        parent, kinds, starts, tuple(level.values.to_pylist()), unit.values.take(arrow().array(unit.codes))
+    )
+
+
+def _queries(told: Mapping[str, object]) -> list[str]:
+    """Return the queries in full that a manifest of `estimate` lists, or that of `measure` by their noise."""
+    listed, noise = told.get("queries"), told.get("noise")
+    if not isinstance(listed, list):
+        rows = noise if isinstance(noise, list) else []
+        listed = [one.get("query") for one in rows if isinstance(one, dict)]
+    return [text for text in listed if isinstance(text, str)]
+
+
 class _Query:
-    """A query as a table: its cells by name, and the cell that each detailed cell belongs to."""
+    """A query as a table: its cells by name, in the order of the attributes, and the cell that each detailed
+    cell belongs to."""
 
     def __init__(self, table: Tabulation) -> None:
-        self.table, self.labels, self.of_cell = table, strings(list(table.labels)), cells_of(table)
+        names = np.array(list(table.labels), dtype=object).reshape(table.shape)
+        names = names.transpose(np.argsort([factor.attribute for factor in table.factors], kind="stable"))
+        self.table, self.labels = table, strings(names.ravel().tolist())
+        self.of_cell = table_cells(table)
 
 
 @dataclass(frozen=True)
@@ -220,25 +242,29 @@ class _Checker:
         """Read what the tables are about."""
         if not folder.is_dir():
             raise InputError(f"{folder} is no directory; name the output of `estimate` or `measure`")
-        manifest, units = find_output(folder, "manifest", ["json"]), find_output(folder, "units")
-        about = find_output(folder, "attributes", ["toml"]) or find_output(folder, "release", ["toml"])
-        if not (find_output(folder, "microdata") or find_output(folder, "histogram")) or not manifest:
+        if not (find_output(folder, "microdata") or find_output(folder, "histogram")):
             raise InputError(
                 f"{folder} has neither microdata nor a histogram to count: write them with `estimate "
                 "--microdata` or `measure --post tables`"
             )
-        if units is None or about is None:
-            raise InputError(
-                f"{folder} lacks its {'areas' if units is None else 'attributes'}: a file is gone"
-            )
-        attributes = load_attributes(about)
+        units, told = find_output(folder, "units"), read_manifest(folder)
+        about = find_output(folder, "attributes", ["toml"]) or find_output(folder, "release", ["toml"])
+        gone = [
+            name
+            for name, found in (("units", units), ("attributes.toml", about), ("manifest.json", told))
+            if found is None
+        ]
+        if units is None or about is None or told is None:
+            raise InputError(f"{folder} lacks {' and '.join(gone)}, or it cannot be read")
+        attributes, tree, many = load_attributes(about), _read_areas(units), told.get("units")
         check_people(attributes, ["total"])
-        told = json.loads(manifest.read_text(encoding="utf-8"))
-        many, tree = told.get("units"), read_tree(units, None)
-        texts = told.get("queries") or [one.get("query") for one in told.get("noise", [])]
-        if not isinstance(many, int) or not 0 < many <= tree.size or not texts:
-            raise InputError(f"{manifest.name} does not say how many areas were written, or which queries")
-        named = {name_of_query(str(text)): str(text) for text in texts}
+        if not isinstance(many, int) or not 0 < many <= tree.size:
+            raise InputError(
+                f"manifest.json of {folder} has {many!r} units; it must say how many were written"
+            )
+        named = {name_of_query(text): text for text in _queries(told)}
+        if not named:
+            raise InputError(f"manifest.json of {folder} does not say which queries were written")
         return cls(folder, tree.first(many), attributes, named, Problems())
 
     def check(self) -> TableCheck:
@@ -316,38 +342,59 @@ class _Checker:
             cell, good = cell * len(values) + np.maximum(place, 0), good & (place >= 0)
         return np.where(good, cell, -1)
 
+    @cached_property
+    def _names(self) -> tuple[ArrowArray, Integers]:
+        """The different names of areas, and the place of each area's name: one may come again at another
+        level, where an area is the whole of the one above."""
+        coded = self.tree.names.dictionary_encode()
+        return coded.dictionary, coded.indices.to_numpy().astype(np.int64)
+
     def _units(self, columns: Mapping[str, ArrowTable], problems: Problems, start: int) -> Integers:
-        unit = self._places(columns["unit"], self.tree.names)
-        problems.rows(unit < 0, "an area that is not among the areas", "unit", start=start)
+        """Return the area of each row by its name and level, or -1."""
+        names, name_of = self._names
+        many = len(self.tree.levels)
+        level = self._places(columns["level"], strings(self.tree.levels))
+        wanted = np.where(level < 0, -1, self._places(columns["unit"], names) * many + level)
+        keys = name_of * many + self.tree.kind
+        order = np.argsort(keys, kind="stable")
+        place = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(order) - 1)]
+        unit: Integers = np.where((wanted >= 0) & (keys[place] == wanted), place, -1)
+        problems.rows(unit < 0, "an area that is not among the areas of its level", "unit", start=start)
+        return unit
+
+    def _lowest_units(self, columns: Mapping[str, ArrowTable], problems: Problems, start: int) -> Integers:
+        """Return the lowest area of each row by its name, or -1."""
+        names, name_of = self._names
+        lowest = np.full(len(names) + 1, -1, dtype=np.int64)
+        lowest[name_of[self.tree.leaf]] = np.flatnonzero(self.tree.leaf)
+        unit = lowest[self._places(columns["unit"], names)]
+        problems.rows(unit < 0, "an area that is not among the lowest areas", "unit", start=start)
         return unit
 
     def _records(self, file: Path) -> Iterator[tuple[Integers, Integers]]:
         """Yield how many records there are by unit and cell, some rows of the microdata at a time."""
+        names, name_of = self._names
         above = area_columns(self.tree, self.attributes)
         texts = ["unit", *(column for _, column in above), *self.attributes.names]
         for start, problems, columns in self._batches(file, texts, {}):
-            unit, cell = self._units(columns, problems, start), self._cells(columns, problems, start)
-            inner = (unit >= 0) & ~self.tree.leaf[unit]
-            problems.rows(
-                inner, "an area that has areas within it: a record is of a lowest one", "unit", start=start
-            )
+            unit, cell = self._lowest_units(columns, problems, start), self._cells(columns, problems, start)
             areas = areas_above(self.tree, np.maximum(unit, 0), [level for level, _ in above])
             for (_, column), area in zip(above, areas, strict=True):
-                stated = self._places(columns[column], self.tree.names)
+                stated = self._places(columns[column], names)
                 problems.rows(
-                    (unit >= 0) & (stated != area),
+                    (unit >= 0) & (stated != np.append(name_of, -1)[area]),
                     "not the area that the lowest area lies in",
                     column,
                     start=start,
                 )
-            good = (unit >= 0) & (cell >= 0) & ~inner
+            good = (unit >= 0) & (cell >= 0)
             keys, counts = np.unique(unit[good] * self.attributes.cells + cell[good], return_counts=True)
             yield keys, counts.astype(np.int64)
 
     def _entries(self, file: Path) -> Iterator[tuple[Integers, Integers]]:
         """Yield unit and cell, as one number, and count of the rows of the histogram."""
         for start, problems, columns in self._batches(
-            file, ["unit", *self.attributes.names], {"count": "whole"}
+            file, ["unit", "level", *self.attributes.names], {"count": "whole"}
         ):
             unit, cell = self._units(columns, problems, start), self._cells(columns, problems, start)
             count = columns["count"].to_numpy(zero_copy_only=False).astype(np.int64)
@@ -422,7 +469,7 @@ class _Checker:
 
     def _compare_impossible(self, file: Path, lowest: _Counts) -> None:
         for block in self.attributes.zeros():
-            inside = cells_of(block) >= 0
+            inside = table_cells(block) >= 0
             unit, cell = np.divmod(lowest.keys, lowest.cells)
             wrong = inside[cell]
             none = np.zeros_like(lowest.counts)
@@ -443,7 +490,9 @@ class _Checker:
     ) -> None:
         """Compare a column of numbers by unit, query and cell; if `complete`, all of them must be there."""
         seen: dict[str, NDArray[np.int16]] = {}
-        for start, problems, columns in self._batches(file, ["unit", "query", "cell"], {column: "gap"}):
+        for start, problems, columns in self._batches(
+            file, ["unit", "level", "query", "cell"], {column: "gap"}
+        ):
             unit, words = self._units(columns, problems, start), words_of(columns["query"])
             numbers = columns[column].to_numpy(zero_copy_only=False).astype(np.float64)
             for code, query in enumerate(words.values.to_pylist()):
@@ -487,7 +536,7 @@ class _Checker:
     def _compare_held(self, file: Path, counted: _Counts) -> None:
         """Compare sums of cells with their limits."""
         limits: Mapping[str, Kind] = {"least": "whole", "most": "gap"}
-        for start, problems, columns in self._batches(file, ["unit", "query"], limits):
+        for start, problems, columns in self._batches(file, ["unit", "level", "query"], limits):
             unit, words = self._units(columns, problems, start), words_of(columns["query"])
             least, most = (columns[name].to_numpy(zero_copy_only=False).astype(np.float64) for name in limits)
             for code, query in enumerate(words.values.to_pylist()):
