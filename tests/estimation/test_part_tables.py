@@ -21,7 +21,7 @@ from test_whole_tables import random_bounds, with_zeros
 from discreet.errors import InputError
 from discreet.estimation.estimates import Estimates, InMemory, Measurements
 from discreet.estimation.tree import Tree
-from discreet.estimation.whole.by_part import Partwise, unpacked
+from discreet.estimation.whole.by_part import Partwise, cells_of_columns
 from discreet.estimation.whole.contradiction import ContradictionError
 from discreet.estimation.whole.sparse import WholeCells
 from discreet.estimation.whole.subtrees import cut_at
@@ -59,7 +59,7 @@ def cut_everywhere(told: Measurements, attributes: Any, bounds: list[Bounds]) ->
                     assert all(
                         same(a, b)
                         for a, b in zip(
-                            unpacked(work(slice(number, number + 1)), list(descents)).values(),
+                            cells_of_columns(work(slice(number, number + 1)), list(descents)).values(),
                             store.part(number).values(),
                             strict=True,
                         )

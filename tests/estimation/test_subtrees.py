@@ -13,7 +13,7 @@ from health import RELEASE, records, truth
 from discreet.budget import Attributes
 from discreet.estimation.estimates import InMemory, Measurements
 from discreet.estimation.tree import Tree
-from discreet.estimation.whole.subtrees import PartSource, TreePart, cut, cut_at, part_of, sizes_below
+from discreet.estimation.whole.subtrees import PartSource, TreePart, cut_at, cut_tree, part_of, sizes_below
 from discreet.noise import DiscreteGaussian
 from discreet.release import measure, tables
 from discreet.release.hierarchy.bounds import Bounds
@@ -96,9 +96,9 @@ def test_a_cut_has_every_unit_once(seed: int) -> None:
             assert sorted([*found.crown.units.tolist(), *below]) == list(range(tree.size))
             for part in found.parts:
                 assert part.size <= most or part.roots.stop - part.roots.start == 1
-    assert len(cut(tree, tree.size).parts) <= 1
+    assert len(cut_tree(tree, tree.size).parts) <= 1
     for most in (1, 7, 30):
-        found = cut(tree, most)
+        found = cut_tree(tree, most)
         assert found.depth == max(0, len(tree.depths) - 2) or all(one.size <= most for one in found.parts)
 
 
@@ -116,7 +116,7 @@ def test_a_part_of_measurements_is_what_selection_gives(seed: int) -> None:
     table = Attributes({"age": ["a", "b", "c"]}).tabulation("age")
     who, lower = some(3)
     bounds = Bounds(table, who, lower.astype(float), lower + 5.0)
-    for found in (cut(tree, 1), cut(tree, 9)):
+    for found in (cut_tree(tree, 1), cut_tree(tree, 9)):
         for part in (*found.parts, found.crown):
             units = part.units.tolist()
             given = part_of(

@@ -126,18 +126,18 @@ class Partwise:
 
     def __call__(self, number: slice) -> dict[str, Integers]:
         """Return the cells of the part with this number, as columns: a cluster calls this."""
-        return packed(self.work(number.start).settled())
+        return cell_columns(self.work(number.start).settled())
 
 
 def settled_columns(work: PartWork) -> dict[str, Integers]:
     """Settle a part, and return its cells as columns: what processes on this machine call."""
-    return packed(work.settled())
+    return cell_columns(work.settled())
 
 
-def packed(cells: Mapping[Key, WholeCells]) -> dict[str, Integers]:
+def cell_columns(cells: Mapping[Key, WholeCells]) -> dict[str, Integers]:
     """Return cells as columns.
 
-    >>> columns = packed({0: WholeCells.of(np.array([[0, 4], [2, 0]]))})
+    >>> columns = cell_columns({0: WholeCells.of(np.array([[0, 4], [2, 0]]))})
     >>> {name: column.tolist() for name, column in columns.items()}
     {'0 start': [0, 1, 2], '0 cell': [1, 0], '0 count': [4, 2]}
     """
@@ -148,11 +148,11 @@ def packed(cells: Mapping[Key, WholeCells]) -> dict[str, Integers]:
     }
 
 
-def unpacked(columns: Mapping[str, Numbers], keys: Sequence[Key]) -> dict[Key, WholeCells]:
-    """Return the cells that `packed` made columns of.
+def cells_of_columns(columns: Mapping[str, Numbers], keys: Sequence[Key]) -> dict[Key, WholeCells]:
+    """Return the cells that `cell_columns` made columns of.
 
     >>> cells = WholeCells.of(np.array([[0, 4], [2, 0]]))
-    >>> unpacked(packed({"age": cells}), ["age"])["age"].count.tolist()
+    >>> cells_of_columns(cell_columns({"age": cells}), ["age"])["age"].count.tolist()
     [4, 2]
     """
     return {

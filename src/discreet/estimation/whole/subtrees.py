@@ -200,11 +200,11 @@ def cut_at(tree: Tree, depth: int, most: int) -> TreeCut:
     return TreeCut(tree, depth, tuple(one for one in parts if len(one.slices) > 1))
 
 
-def cut(tree: Tree, most: int) -> TreeCut:
+def cut_tree(tree: Tree, most: int) -> TreeCut:
     """Cut a tree into parts of at most `most` units, or of one family: as high as that is possible.
 
     >>> tree = Tree.chain([3, 4, 5]).unfolded()[0]
-    >>> [(most, cut(tree, most).depth, len(cut(tree, most).parts)) for most in (1, 30, 1000)]
+    >>> [(most, cut_tree(tree, most).depth, len(cut_tree(tree, most).parts)) for most in (1, 30, 1000)]
     [(1, 2, 12), (30, 1, 3), (1000, 0, 1)]
     """
     sizes, last = sizes_below(tree), max(0, len(tree.depths) - 2)

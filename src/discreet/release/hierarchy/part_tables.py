@@ -26,12 +26,12 @@ from discreet.estimation.whole.by_part import (
     DivisibleBounds,
     Key,
     Partwise,
+    cells_of_columns,
     settled_columns,
-    unpacked,
 )
 from discreet.estimation.whole.descent import Descent
 from discreet.estimation.whole.sparse import WholeCells
-from discreet.estimation.whole.subtrees import TreeCut, cut
+from discreet.estimation.whole.subtrees import TreeCut, cut_tree
 from discreet.estimation.whole.tables import CellStore, settle_here
 from discreet.files import whole_file
 from discreet.release.locks import unlock
@@ -64,7 +64,7 @@ class Settling:
         """Settle all units; return the cells of each variable, or query."""
         estimates = next(iter(descents.values())).estimates
         told = self.progress or (lambda _stage, _done, _total: None)
-        divided = cut(estimates.given.tree, max(1, CELLS // estimates.width))
+        divided = cut_tree(estimates.given.tree, max(1, CELLS // estimates.width))
         if len(divided.parts) <= 1:
             return settle_here(descents, bounds)
         upper = divided.crown.size
@@ -78,7 +78,7 @@ class Settling:
         settled = total - sum(below[number] for number in todo)
         told("tables", settled, total)
         for number, columns in zip(todo, self._columns(work, todo), strict=True):
-            parts.add(number, unpacked(columns, list(descents)))
+            parts.add(number, cells_of_columns(columns, list(descents)))
             settled += below[number]
             told("tables", settled, total)
         return {key: StoredCells(parts, key) for key in descents}
