@@ -23,6 +23,7 @@ from benchmarks import (
     bench_risk_table,
     bench_safetab,
     bench_sampler,
+    bench_tables,
 )
 
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
@@ -59,6 +60,10 @@ def estimate() -> str:
     return table(("what, PL 94-171", "measured"), bench_estimate.rows())
 
 
+def whole_numbers() -> str:
+    return bench_tables.markdown(bench_tables.rows())
+
+
 def safetab() -> str:
     lines = bench_safetab.rows(tell=lambda text: print(f"  {text}", file=sys.stderr))
     bench_safetab.figure(lines, FIGURE)
@@ -82,6 +87,7 @@ PARTS: dict[str, tuple[str, Callable[[], str]]] = {
     "sampler": ("The exact sampler", sampler),
     "measure": ("A release over a tree of areas", measure),
     "estimate": ("Estimates, accuracy, plans", estimate),
+    "tables": ("Whole-number tables", whole_numbers),
     "safetab": ("Detailed groups: `discreet safetab`", safetab),
     "risk": ("Disclosure risk", risk),
 }

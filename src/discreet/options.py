@@ -612,6 +612,10 @@ class Estimating:
         bool,
         Option("Add the whole-number tables as one row a person: the lowest area, and all attributes."),
     ] = False
+    jobs: Jobs = 1
+    resume: Annotated[
+        bool, Option("If interrupted, keep the finished tables beside OUT; the same command goes on.")
+    ] = False
     release: Annotated[
         Releasable | None,
         Option("The release, for a table without one: a preset or a TOML file.", "R", reads=str | None),
@@ -662,6 +666,7 @@ class Estimating:
     format: Format = None
     for_spreadsheets: ForSpreadsheets = False
     streamed: bool | None = None
+    progress: Callable[[str, int, int], None] | None = None
 
     @property
     def sources(self) -> list[TableSource]:

@@ -25,28 +25,36 @@ def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("quick")
 def test_spark_gives_what_is_given_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two processes, several subtrees and several parts of the output: every number to 1e-9."""
+    """Two processes, several subtrees and several parts of the output: every number to 1e-9, and whole
+    numbers to the byte."""
     from discreet.estimation import estimates
     from discreet.release import tables
+    from discreet.release.hierarchy import part_tables
 
     people, units = records(tmp_path, truth())
     measure(RELEASE, None, tmp_path / "m", records=people, units=units, format="parquet", rehearsal=1)
-    estimate(tmp_path / "m", tmp_path / "local", format="csv")
+    estimate(tmp_path / "m", tmp_path / "local", format="csv", histogram=True)
+    monkeypatch.setattr(part_tables, "CELLS", 24)
     monkeypatch.setattr(estimates, "PIECE", 12)
     monkeypatch.setattr(tables, "ROWS", 40)
     done = estimate(
         tmp_path / "m",
         tmp_path / "spark",
         format="csv",
+        histogram=True,
         streamed=True,
         engine="spark",
         spark_master="local[2]",
     )
     here, there = (rows(tmp_path / name / "estimates.NOT-PRIVATE.csv") for name in ("local", "spark"))
     assert len(here) == len(there) == done.cells
+    cells, same = (
+        (tmp_path / name / "histogram.NOT-PRIVATE.csv").read_bytes() for name in ("local", "spark")
+    )
+    assert cells == same
     for one, two in zip(here, there, strict=True):
         for key, value in one.items():
-            if key in ("unit", "level", "query", "cell", "not_private"):
+            if key in ("unit", "level", "query", "cell", "not_private", "table"):
                 assert two[key] == value
             else:
                 assert float(two[key]) == pytest.approx(float(value), rel=1e-9, abs=1e-9)

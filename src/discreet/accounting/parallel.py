@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import ModuleType
 from typing import TypeVar
@@ -52,25 +52,57 @@ def map_cases(
     """
     total = len(tasks)
     results: list[Result] = []
-    for result in _stream(work, tasks, jobs if total >= least else 1):
+    chunk = max(1, min(16, total // (4 * jobs)))
+    for result in stream_cases(work, tasks, jobs=jobs if total >= least else 1, chunk=chunk):
         results.append(result)
         if progress is not None:
             progress(len(results), total)
     return results
 
 
-def _stream(work: Callable[[Task], Result], tasks: Sequence[Task], jobs: int) -> Iterator[Result]:
+def stream_cases(
+    work: Callable[[Task], Result], tasks: Iterable[Task], *, jobs: int = 1, chunk: int = 1
+) -> Iterator[Result]:
+    """Yield work(task) for each task, in order; tasks are made as processes become free, `chunk` at a time.
+
+    `work` must be a function of a module that can be imported, not of a script. A process has one thread of
+    linear algebra: several would wait for each other.
+
+    >>> list(stream_cases(abs, iter([-1, 2])))
+    [1, 2]
+    """
     if jobs <= 1:
         yield from map(work, tasks)
         return
-    with undisturbed():
+    with undisturbed(), one_thread():
         pool = multiprocessing.get_context("spawn").Pool(jobs, initializer=_ignore_interrupt)
     try:
-        yield from pool.imap(work, tasks, chunksize=max(1, min(16, len(tasks) // (4 * jobs))))
+        yield from pool.imap(work, tasks, chunksize=chunk)
         pool.close()
     finally:
         pool.terminate()
         pool.join()
+
+
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+"""What linear algebra reads its number of threads from, once, when it is loaded."""
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let processes that start meanwhile use one thread of linear algebra each.
+
+    >>> with one_thread():
+    ...     os.environ["OMP_NUM_THREADS"]
+    '1'
+    """
+    before = {name: os.environ.get(name) for name in THREADS}
+    os.environ.update(dict.fromkeys(THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
 @contextmanager

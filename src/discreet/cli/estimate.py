@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import csv
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -57,11 +60,34 @@ def estimate(
             f"--out is {given['out']}, a file; estimates are written to a directory. Give --print QUERY for "
             "tables to print"
         )
-    with screen.working(f"Estimating from {' and '.join(str(one) for one in noisy)}"):
-        answer = (
-            printed_answer(print_tables(noisy, **given)) if prints else estimated_answer(find(noisy, **given))
-        )
+    given["jobs"] = console.jobs_or_cpus(given.get("jobs"))
+    reading = f"Estimating from {' and '.join(str(one) for one in noisy)}"
+    if prints:
+        with screen.working(reading):
+            answer = printed_answer(print_tables(noisy, **given))
+    else:
+        with screen.stages() as progress, _kept(given["out"], given.get("resume", False)):
+            if progress is not None:
+                progress(reading, 0, 0)
+            answer = estimated_answer(find(noisy, **given, progress=progress))
     screen.tell(answer)
+
+
+@contextmanager
+def _kept(out: Path, resume: bool) -> Iterator[None]:
+    """Say where the finished tables of an interrupted run are, if they are kept."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        from discreet.release.resumable import Resumable
+
+        folder = Resumable.of_tables(out, {}).folder
+        if resume and folder.is_dir():
+            print(
+                f"discreet: finished tables are kept in {folder}; the same command goes on from them",
+                file=sys.stderr,
+            )
+        raise
 
 
 def _two(text: str, option: str) -> tuple[str, str]:

@@ -97,6 +97,36 @@ def test_the_counts_are_those_of_duckdb(cluster: str, nation: Nation, tmp_path: 
         assert (tmp_path / "many" / file.name).read_bytes() == file.read_bytes()
 
 
+TABLES = """
+import sys
+from discreet.release import estimate
+from discreet.release.hierarchy import part_tables
+part_tables.CELLS = 200  # parts of few areas
+engine = {"engine": "spark", "spark_master": sys.argv[3]} if sys.argv[3:] else {}
+done = estimate(sys.argv[1], sys.argv[2], tables=True, histogram=True, microdata=True, **engine)
+"""
+
+
+@pytest.mark.slow
+def test_whole_numbers_are_those_of_one_process(cluster: str, tmp_path: Path) -> None:
+    """Parts of the tree are settled by the workers of the cluster: the same bytes."""
+    environment = {**os.environ, **HERE, "PYSPARK_PYTHON": sys.executable}
+    survey = tmp_path / "survey"
+    measured = ["--records", str(survey / "records.csv"), "--units", str(survey / "units.csv")]
+    measured += ["--out", str(tmp_path / "noisy"), "--rehearsal", "1", "--format", "parquet"]
+    for arguments in (
+        ["-m", "discreet", "example", str(survey)],
+        ["-m", "discreet", "measure", str(survey), *measured],
+        ["-c", TABLES, str(tmp_path / "noisy"), str(tmp_path / "one")],
+        ["-c", TABLES, str(tmp_path / "noisy"), str(tmp_path / "many"), cluster],
+    ):
+        done = subprocess.run([sys.executable, *arguments], env=environment, capture_output=True)
+        assert done.returncode == 0, done.stderr
+    for stem in ("histogram", "microdata"):
+        one, many = (next((tmp_path / name).glob(f"{stem}.*")) for name in ("one", "many"))
+        assert one.read_bytes() == many.read_bytes()
+
+
 def processes(word: str) -> list[str]:
     """The command lines that name something."""
     found = []

@@ -108,7 +108,7 @@ def _kept(out: Path, resume: bool) -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, SystemExit):
-        from discreet.release.mechanism.counts import Resumable
+        from discreet.release.resumable import Resumable
 
         folder = Resumable.beside(out, {}).folder
         if resume and folder.is_dir():

@@ -30,6 +30,10 @@ class ContradictionError(InputError):
             f"{len(self.constraints)} constraints contradict each other; drop or correct one:{lines}"
         )
 
+    def __reduce__(self) -> tuple[type, tuple[tuple[str, ...]]]:
+        """Come back whole from another process."""
+        return type(self), (self.constraints,)
+
 
 @dataclass(frozen=True, slots=True)
 class ParentBound:

@@ -51,8 +51,9 @@ Settled = Mapping[int, Integers]
 class Descent:
     """The pass from the top down for the detailed cells of one variable, or for the cells of one query.
 
-    `positions` are the places of the units in the whole tree, if the estimates are of a subtree. `summaries`
-    are of units without children here, whose subtrees are elsewhere.
+    `positions` are the places of the units in the whole tree, if the estimates are of a subtree, and `lost`
+    says which of them no measurement determines, of the subtree or of others. `summaries` are of units
+    without children here, whose subtrees are elsewhere.
 
     >>> from discreet.budget import Attributes
     >>> from discreet.estimation.estimates import InMemory, Measurements
@@ -76,6 +77,7 @@ class Descent:
         variable: int = 0,
         query: str | None = None,
         positions: Integers | None = None,
+        lost: NDArray[np.bool_] | None = None,
         summaries: Mapping[int, SubtreeSummary] | None = None,
     ) -> None:
         self.estimates, self.tree = estimates, estimates.tree
@@ -94,7 +96,7 @@ class Descent:
         self._first, self._last = (np.zeros(self.tree.size, dtype=np.int64) for _ in range(2))
         self._first[parent[begin][linked]] = begin[linked]
         self._last[parent[begin][linked]] = ends[linked]
-        self.lost = self._undetermined()
+        self.lost = self._undetermined() if lost is None else lost
         """The units whose cells no measurement determines; they and their parents are not tied."""
         untied = np.zeros(self.tree.size + 1, dtype=bool)
         untied[parent[self.lost]] = True
@@ -173,10 +175,15 @@ class Descent:
         """Return the children of a unit and their whole cells, given those of the unit."""
         return next(self._families([(unit, own)]))
 
-    def below(self, unit: int, own: Row) -> Iterator[tuple[Integers, WholeCells]]:
-        """Yield all units below a unit with their whole cells, family by family, parents first."""
+    def below(
+        self, unit: int, own: Row, *, depths: int | None = None
+    ) -> Iterator[tuple[Integers, WholeCells]]:
+        """Yield all units below a unit, or those of so many depths, with their whole cells, family by family,
+        parents first."""
         level = [(unit, own)] if self._last[unit] else []
-        while level:
+        depth = 0
+        while level and depth != depths:
+            depth += 1
             further = []
             for units, cells in self._families(level):
                 yield units, cells

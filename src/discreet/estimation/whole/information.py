@@ -142,7 +142,7 @@ class Information:
         found = []
         for name, (units, rows) in given.exact.items():
             label = self.table(name)
-            if label is None or not len(units):
+            if label is None:  # a table of other units counts too: atoms and the chain go with all of them
                 continue
             counts = np.asarray(rows, dtype=np.float64)
             if name in given.blocks and not counts.any():  # cells that these units cannot have
@@ -151,7 +151,7 @@ class Information:
             found.append(Limit(given.query_of(name), label, units[order], counts[order], counts[order]))
         for bound in bounds:
             label = self.label(bound.table)
-            if label is not None and len(bound.units):
+            if label is not None:
                 lower, upper = np.ceil(bound.lower), np.floor(bound.upper)
                 found.append(Limit(bound.table.name, label, bound.units, lower, upper))
         return found

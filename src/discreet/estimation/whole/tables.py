@@ -6,7 +6,8 @@ With attributes, every table is a sum of the same detailed cells, which one pass
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -18,9 +19,27 @@ from discreet.estimation.estimates import Estimates
 from discreet.estimation.intervals import View
 from discreet.estimation.model import Model, told_by_level
 from discreet.estimation.tree import Integers, Tree
+from discreet.estimation.whole.by_part import DivisibleBounds, Key, descent_of
 from discreet.estimation.whole.descent import Descent
-from discreet.estimation.whole.limits import Bounding
 from discreet.estimation.whole.sparse import WholeCells
+
+
+class CellStore(Protocol):
+    """The whole cells of all units, wherever they are kept."""
+
+    def take(self, units: Integers) -> WholeCells:
+        """Return the cells of some units, in any order."""
+
+
+Settle = Callable[[Mapping[Key, Descent], Sequence[DivisibleBounds]], Mapping[Key, CellStore]]
+"""Settle all units, and return the cells of each variable, or query."""
+
+
+def settle_here(
+    descents: Mapping[Key, Descent], bounds: Sequence[DivisibleBounds]
+) -> Mapping[Key, CellStore]:
+    """Settle all units in this process, and hold their cells in memory."""
+    return {key: settled(descent) for key, descent in descents.items()}
 
 
 class WholeTables:
@@ -29,27 +48,25 @@ class WholeTables:
     Guarantee. Assumed: exact counts and bounds that some table keeps. Claimed: every number is whole and not
     negative, children add up to their parent, cells to coarser tables, and every exact count, bound and
     impossible cell is kept (`tests/estimation/test_whole_tables.py`). Where no table keeps them all, an
-    error names those that contradict each other.
+    error names those that contradict each other. `settle` says where the work is done, and where the cells
+    are kept; the numbers are the same.
     """
 
-    def __init__(self, estimates: Estimates, *, bounds: Iterable[Bounding] = ()) -> None:
+    def __init__(
+        self, estimates: Estimates, *, bounds: Iterable[DivisibleBounds] = (), settle: Settle = settle_here
+    ) -> None:
         if not estimates.given.counts:
             raise InputError(
                 "whole-number tables cannot be made of values that are not counts: leave them out"
             )
         self._attributes = estimates.model.attributes
-        self._cells: dict[int | str, WholeCells] = {}
-        """By what is added up; without attributes by query."""
-        self._descents: dict[int | str, Descent] = {}
         limits = tuple(bounds)
-        if self._attributes is None:
-            for query in estimates.model.queries:
-                self._descents[query] = Descent(estimates, query=query)
-        else:
-            for variable in _determined(estimates, self._attributes):
-                self._descents[variable] = Descent(estimates, bounds=limits, variable=variable)
-        for key, descent in self._descents.items():
-            self._cells[key] = settled(descent)
+        keys: Sequence[Key] = (
+            estimates.model.queries if self._attributes is None else _determined(estimates, self._attributes)
+        )
+        self._descents = {key: descent_of(estimates, key, limits) for key in keys}
+        """By what is added up; without attributes by query."""
+        self._cells = settle(self._descents, limits)
 
     def rows(self, query: str, units: Integers) -> Integers:
         """Return the cells of a query in some units, in the order of the attributes; -1 if not determined."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from discreet.budget import Tabulation
 from discreet.estimation.tree import Floats, Integers
+from discreet.estimation.whole.subtrees import TreePart
 from discreet.tables import Numbers
 
 
@@ -32,6 +33,11 @@ class Bounds:
     def placed(self, place: Integers) -> Bounds:
         """Return the same for units with these places in a larger tree."""
         return Bounds(self.table, place[self.units], self.lower, self.upper)
+
+    def part(self, part: TreePart) -> Bounds:
+        """Return the same for the units of a part of the tree, numbered as its own."""
+        units, rows = part.rows((self.units, np.arange(len(self.units))))
+        return Bounds(self.table, units, self.lower[rows], self.upper[rows])
 
     def of(self, wanted: Tabulation, units: Integers) -> tuple[Floats, Floats]:
         """Return the bounds of the cells of another table, in the order of the attributes."""

@@ -14,10 +14,11 @@ from discreet.estimation.estimates import SharedWork
 from discreet.estimation.fit import Residuals
 from discreet.estimation.intervals import count_ends
 from discreet.estimation.tree import Floats, Tree
-from discreet.estimation.whole.tables import WholeTables
+from discreet.estimation.whole.tables import Settle, WholeTables, settle_here
 from discreet.numbers import brief
 from discreet.release.hierarchy.bounds import cut_ends
 from discreet.release.hierarchy.joint_estimates import Chances, Found, JointEstimates
+from discreet.release.hierarchy.part_tables import Progress
 from discreet.release.hierarchy.sampling import SamplingErrors
 from discreet.release.tables import Folder, chunks
 from discreet.tables import Numbers
@@ -51,18 +52,21 @@ def write_estimates(
     down_to: str | None = None,
     *,
     tables: bool = False,
+    settle: Settle = settle_here,
     cluster: SharedWork | None = None,
     residuals: Sequence[Residuals] = (),
     sampling: SamplingErrors | None = None,
+    progress: Progress | None = None,
 ) -> Written:
     """Write the estimates of queries in all units, or those down to a level, with intervals. Residuals of
-    units that are read for this are added to `residuals`, one for each group."""
+    units that are read for this are added to `residuals`, one for each group. `settle` says where the work on
+    whole-number tables is done; `progress` is told of units done, of how many."""
     wanted = found.queries(()) if queries is None else queries
     if tables and len(found.groups) > 1:
         raise InputError(
             "whole-number tables add up; estimates of releases that differ do not: leave them out"
         )
-    whole = found.groups[0].whole_tables() if tables else None
+    whole = found.groups[0].whole_tables(settle) if tables else None
     tree = found.tree.first(found.units_down_to(down_to))
     layout = found.layout(tree, wanted)
     together = found.groups[0].attributes is not None
@@ -82,36 +86,41 @@ def write_estimates(
                 table, moved = with_ends(*numbers, chances, counts, counts)
             else:
                 table, moved = with_sampling(found, parts, query, sampling, chances)
-            if whole is not None:
-                table["table"] = found.groups[0].turned(query, whole.rows(query, units))
             # intervals with sampling errors are about a population, which has no such bounds
             bounds = found.bounds(query, units) if sampling is None else None
             none = np.zeros(moved.shape, dtype=np.int64)
             cut = none if bounds is None else cut_ends(table, [name for name, _ in chances], *bounds)
-            outside = none
-            if bounds is not None and whole is not None:
-                printed = table["table"]
-                beyond = (printed < bounds[0]) | (printed > bounds[1])
-                outside = ((printed >= 0) & beyond).astype(np.int64)
-            made.append(
-                {**in_real_numbers(table, found.step(query)), "moved": moved, "cut": cut, "outside": outside}
-            )
+            made.append({**in_real_numbers(table, found.step(query)), "moved": moved, "cut": cut})
         added = {f"residuals {place}": one.packed() for place, one in enumerate(mine)}
         return {**joined_columns(made), **added}
 
     parts = [units for units, _ in chunks(layout)]
     made = map(columns, parts) if cluster is None else cluster.map(columns, parts)
 
-    def counted(_units: slice, _rows: slice) -> dict[str, Numbers]:
+    def printed(part: slice) -> Numbers:
+        """Return the whole numbers of some units, which are read where they are kept: here."""
+        assert whole is not None
+        units, rows = np.arange(part.start, part.stop), []
+        for query in wanted:
+            numbers = found.groups[0].turned(query, whole.rows(query, units))
+            bounds = found.bounds(query, units) if sampling is None else None
+            if bounds is not None:
+                beyond = (numbers < bounds[0]) | (numbers > bounds[1])
+                written.outside += int(((numbers >= 0) & beyond).sum())
+            rows.append(in_real_numbers({"table": numbers}, found.step(query)))
+        return joined_columns(rows)["table"]
+
+    def counted(units: slice, _rows: slice) -> dict[str, Numbers]:
         table = dict(next(made))
         for place, one in enumerate(residuals):
             one.unpack(np.asarray(table.pop(f"residuals {place}"), dtype=np.float64))
         written.lost += int(np.isnan(table["estimate"]).sum())
         written.moved += int(table.pop("moved").sum())
         written.cut += int(table.pop("cut").sum())
-        written.outside += int(table.pop("outside").sum())
         if whole is not None:
-            table["table"] = np.ma.masked_less(table["table"], 0)
+            table["table"] = np.ma.masked_less(printed(units), 0)
+        if progress is not None:
+            progress("estimates", units.stop, tree.size)
         return table
 
     folder.cells("estimates", (layout, counted))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from importlib.metadata import version
@@ -37,9 +38,11 @@ from discreet.release.hierarchy.layout import rising_lengths
 from discreet.release.hierarchy.measurements import read_any, with_zeros
 from discreet.release.hierarchy.microdata import PeopleFiles, check_people, write_as_records, write_held
 from discreet.release.hierarchy.noisy_table import TableForm, column_names
+from discreet.release.hierarchy.part_tables import Settling, fingerprint, parts_within, resumed
 from discreet.release.hierarchy.published import Published
 from discreet.release.hierarchy.sampling import SamplingErrors, read_sampling, sampling_columns
 from discreet.release.rehearsal import NOT_PRIVATE
+from discreet.release.resumable import Resumable
 from discreet.release.tables import TEXTS, ArrowTable, Folder, FolderInMemory, output_format, read_output
 from discreet.tables import TableSource
 
@@ -120,8 +123,10 @@ def estimate(asked: Estimating) -> Estimated:
     and over queries if the release states attributes; `histogram` adds every detailed cell of them that is
     not zero, in every unit, and `microdata` one row a person. `zeros` (unit, and columns of attributes) are
     values that some units cannot have. `for_spreadsheets` is as in `measure`. What is large is streamed, or
-    if `streamed` says so. The `engine` is "local" or "spark", on a cluster if `spark_master` names one: then
-    families of the lowest units are worked on by its processes. Nothing is spent.
+    if `streamed` says so. Whole numbers of many units are found by `jobs` processes, part by part of the
+    tree; with `resume`, parts that are finished stay if the run is interrupted, and the same call goes on
+    from them. The `engine` is "local" or "spark", on a cluster if `spark_master` names one: then its
+    processes work on the lowest units and on the parts. Nothing is spent.
     """
     chances = [interval_level(level) for level in asked.levels]
     sources = asked.sources
@@ -145,7 +150,13 @@ def estimate(asked: Estimating) -> Estimated:
             check_people(found.groups[0].attributes, found.groups[0].estimates.model.queries)
         kind = output_format(asked.format, given[0].format, for_spreadsheets=asked.for_spreadsheets)
         mark = f"{NOT_PRIVATE}: made from a rehearsal" if any(one.marked for one in given) else None
-        with _folder(asked, kind, mark) as folder:
+        kept = _resumable(asked, given, found)
+        with ExitStack() as opened:
+            opened.enter_context(resumed(kept))
+            folder = opened.enter_context(_folder(asked, kind, mark))
+            stage = folder.path if asked.tables and asked.out is not None else None
+            place = opened.enter_context(parts_within(stage, kept))
+            made_from = "" if kept is None else json.dumps(kept.made_from)
             done = write_estimates(
                 folder,
                 found,
@@ -153,9 +164,11 @@ def estimate(asked: Estimating) -> Estimated:
                 chances,
                 asked.down_to,
                 tables=asked.tables,
+                settle=Settling(asked.jobs, cluster, place, made_from, asked.progress),
                 cluster=cluster,
                 residuals=residuals,
                 sampling=sampling,
+                progress=asked.progress,
             )
             parts = [(found, residuals)]
             if earlier is not None:
@@ -198,6 +211,18 @@ def estimate(asked: Estimating) -> Estimated:
         taken,
         people,
         folder.tables if isinstance(folder, FolderInMemory) else None,
+    )
+
+
+def _resumable(asked: Estimating, given: Sequence[Published], found: JointEstimates) -> Resumable | None:
+    """Return where finished tables stay if the run is interrupted, if that is asked for."""
+    if not asked.resume:
+        return None
+    if asked.out is None or not asked.tables:
+        raise InputError("resume is for whole-number tables that are written: give out and tables (--tables)")
+    group = found.groups[0]
+    return Resumable.of_tables(
+        free(asked.out), fingerprint(group.estimates, group.bounds, [one.origin for one in given])
     )
 
 

@@ -34,7 +34,8 @@ from discreet.estimation.laws import Errors, Terms
 from discreet.estimation.model import as_written
 from discreet.estimation.normal import Law
 from discreet.estimation.tree import Floats, Integers, Tree
-from discreet.estimation.whole.tables import WholeTables
+from discreet.estimation.whole.subtrees import TreePart, part_of_source
+from discreet.estimation.whole.tables import Settle, WholeTables, settle_here
 from discreet.release.hierarchy.bounds import Bounds, joint_bounds
 from discreet.release.hierarchy.held import join_exact
 from discreet.release.hierarchy.layout import Layout
@@ -93,9 +94,9 @@ class Group:
         """Turn rows of cells into the order in which the query is written."""
         return rows if self.attributes is None else as_written(self.attributes, query, rows)
 
-    def whole_tables(self) -> WholeTables:
+    def whole_tables(self, settle: Settle = settle_here) -> WholeTables:
         """Return whole numbers for all units, which keep exact counts and bounds."""
-        return WholeTables(self.estimates, bounds=self.bounds)
+        return WholeTables(self.estimates, bounds=self.bounds, settle=settle)
 
     def bounded(self, query: str, units: Integers) -> tuple[Floats, Floats] | None:
         """Return the least and largest counts of the cells of a query in some units; those that the group
@@ -129,6 +130,16 @@ class _Moved:
         if last > first:
             for query, who, rows in self.source.read(slice(int(first), int(last))):
                 yield query, self.place[who], rows
+
+    def part(self, part: TreePart) -> _Moved:
+        """Return the same of some units of the larger tree, numbered as the part's own."""
+        own, place = [], []
+        for start, one in zip(part.starts, part.slices, strict=True):
+            first, last = np.searchsorted(self.place, [one.start, one.stop])
+            own.append(slice(int(first), int(last)))
+            place.append(self.place[first:last] - one.start + start)
+        source = part_of_source(self.source, TreePart(tuple(own)))
+        return replace(self, source=source, place=np.concatenate(place))
 
 
 class JointEstimates:

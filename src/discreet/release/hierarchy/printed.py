@@ -22,6 +22,7 @@ from discreet.release.hierarchy.estimate_table import WITH_SAMPLING, kind_of_err
 from discreet.release.hierarchy.estimates import interval_level, read_joined, sampling_errors
 from discreet.release.hierarchy.fit_report import found_fit
 from discreet.release.hierarchy.joint_estimates import Found, JointEstimates, name_of_query
+from discreet.release.hierarchy.part_tables import Settling
 from discreet.release.hierarchy.sampling import SamplingErrors
 
 MOST_CELLS = 2_000_000
@@ -113,7 +114,9 @@ def printed_tables(asked: Estimating) -> PrintedTables:
     level = interval_level(asked.levels[-1])[1]
     if asked.tables and len(found.groups) > 1:
         raise InputError("whole-number tables add up; estimates of releases that differ do not")
-    whole = found.groups[0].whole_tables() if asked.tables else None
+    whole = (
+        found.groups[0].whole_tables(Settling(asked.jobs, progress=asked.progress)) if asked.tables else None
+    )
     places = _Places.of(asked, found)
     if whole is not None and not places.are_unions:
         raise InputError("whole-number tables cannot be made of areas with weights: leave one out")
@@ -174,6 +177,7 @@ def _check(asked: Estimating) -> None:
         "format": asked.format,
         "histogram": asked.histogram,
         "microdata": asked.microdata,
+        "resume": asked.resume,
     }
     wrong = [name for name, value in others.items() if value]
     if wrong:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from copy import copy
 from itertools import accumulate
 from pathlib import Path
 from typing import ClassVar
@@ -14,6 +15,7 @@ from discreet.budget import Attributes, Release
 from discreet.budget.noise_table import noises, queries_of
 from discreet.errors import InputError
 from discreet.estimation.tree import Integers, Tree
+from discreet.estimation.whole.subtrees import TreePart
 from discreet.release.hierarchy.layout import Layout, laws_of, variances_of
 from discreet.release.hierarchy.published import cell_order, largest_of
 from discreet.release.tables import ArrowTable, arrow, strings
@@ -78,6 +80,8 @@ class Streamed:
         self.cells = {query: tables[query].cells for query in layout.queries}
         self._size_of = variances_of(self.layout, self.laws)
         self._largest = largest_of(release)
+        self._runs = [(slice(0, tree.size), 0)]
+        """Units that stand together in the file, and how many rows lie before them that are not theirs."""
 
     def __getstate__(self) -> dict[str, object]:
         """Leave the open file out: a worker opens it again, where it is at the same place."""
@@ -86,6 +90,22 @@ class Streamed:
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
         self._parquet = row_groups(self._file)
+
+    def part(self, part: TreePart) -> Streamed:
+        """Return the rows of some units, numbered as the part's own: a process that works on them needs no
+        more than this."""
+        assert len(self._runs) == 1, "a part is taken of the whole table"
+        found, whole = copy(self), self.layout
+        kind = np.concatenate([whole.kind[one] for one in part.slices])
+        found.layout = Layout(part.tree(whole.tree), whole.cells, whole.asked, kind)
+        found._runs = [
+            (
+                slice(start, start + one.stop - one.start),
+                int(whole.base[one.start] - found.layout.base[start]),
+            )
+            for start, one in zip(part.starts, part.slices, strict=True)
+        ]
+        return found
 
     def _as_found(self, layout: Layout) -> Layout:
         """Return the layout with queries and cells in the order that the first unit of each level has."""
@@ -122,18 +142,22 @@ class Streamed:
 
     def read(self, units: slice) -> Iterator[tuple[str, Integers, Numbers]]:
         """Yield what these units were measured, some units at a time."""
-        layout, unit = self.layout, units.start
-        while unit < units.stop:
-            # whole units, as far as about one row group reaches
-            group = bisect_right(self._starts, int(layout.base[unit]))
-            stop = int(np.searchsorted(layout.base, self._starts[group], side="right")) - 1
-            stop = min(max(stop, unit + 1), units.stop)
-            yield from self._checked(slice(unit, stop))
-            unit = stop
+        layout = self.layout
+        for run, ahead in self._runs:
+            unit, end = max(units.start, run.start), min(units.stop, run.stop)
+            while unit < end:
+                # whole units, as far as about one row group reaches
+                group = bisect_right(self._starts, int(layout.base[unit]) + ahead)
+                reach = self._starts[min(group, len(self._starts) - 1)] - ahead
+                stop = int(np.searchsorted(layout.base, reach, side="right")) - 1
+                stop = min(max(stop, unit + 1), end)
+                yield from self._checked(slice(unit, stop), ahead)
+                unit = stop
 
-    def _checked(self, units: slice) -> Iterator[tuple[str, Integers, Numbers]]:
+    def _checked(self, units: slice, ahead: int) -> Iterator[tuple[str, Integers, Numbers]]:
+        """Check the rows of some units; `ahead` are rows of the file before them that are not counted."""
         layout, pc = self.layout, arrow("compute")
-        first, last = int(layout.base[units.start]), int(layout.base[units.stop])
+        first, last = (int(layout.base[unit]) + ahead for unit in (units.start, units.stop))
         if first == last:
             return
         problems = Problems(self._file.name, word="row")
@@ -156,7 +180,7 @@ class Streamed:
         kinds = layout.kind[units]
         for kind in np.unique(kinds):
             mine = np.flatnonzero(kinds == kind)
-            start = layout.base[units][mine] - first
+            start = layout.base[units][mine] + ahead - first
             for query in layout.asked[kind]:
                 at = layout.offset(int(kind), query)
                 yield query, mine + units.start, value[start[:, None] + (at + self.order[query])]

@@ -19,12 +19,10 @@ that are alike, in one plan; what it finds is stored and counted on this machine
 
 from __future__ import annotations
 
-import json
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise, product
 from operator import add, and_, or_
@@ -36,13 +34,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import DiscreetError, InputError
-from discreet.files import belongs_to_another, open_to_others, sync, whole_file
 from discreet.release.engine import DuckDB, Engine, Relation, connect
-from discreet.release.locks import try_lock, unlock
+from discreet.release.locks import unlock
 from discreet.release.mechanism.configuration import Configuration
 from discreet.release.mechanism.groups import Specification
 from discreet.release.mechanism.regions import Geography
 from discreet.release.mechanism.tabulation import AdaptiveTabulation
+from discreet.release.resumable import Resumable
 from discreet.release.tables import ArrowSchema, ArrowTable, arrow, strings
 
 if TYPE_CHECKING:
@@ -265,22 +263,6 @@ def mapping(specification: Specification) -> ArrowTable:
 FEW = 1_000_000
 """Up to so many records are counted all at once."""
 
-NOTE = "coded.json"
-"""Says that all records are coded, and what from."""
-
-
-@dataclass(frozen=True, slots=True)
-class Resumable:
-    """Where the coded records of a run stay if it is interrupted, and what they were made from."""
-
-    folder: Path
-    made_from: Mapping[str, object]
-
-    @classmethod
-    def beside(cls, out: Path, made_from: Mapping[str, object]) -> Resumable:
-        """Return the place beside an output."""
-        return cls(out.parent / f".discreet-{out.name}.coded", made_from)
-
 
 class CodedRecords:
     """The coded records of a run, part by part of the country."""
@@ -301,37 +283,11 @@ class CodedRecords:
         """Whether all records are here already, from a run that was interrupted."""
         if resumable is not None:
             try:
-                self.complete = self._found(resumable)
+                self._lock = resumable.take()
+                self.complete = resumable.found()
             except BaseException:
                 self._free()
                 raise
-
-    def _found(self, resumable: Resumable) -> bool:
-        """Take the directory, and say whether it holds the records of such a run."""
-        folder, made_from = resumable.folder, resumable.made_from
-        if folder.is_symlink():
-            raise InputError(f"{folder} is a link; coded records are not kept behind one")
-        folder.mkdir(mode=0o700, exist_ok=True)
-        state = folder.stat()
-        if belongs_to_another(state) or open_to_others(state):
-            raise InputError(f"{folder} can be read by others; remove it, or make it private to you")
-        self._lock = try_lock(folder)
-        if self._lock is None:
-            raise InputError(f"another run uses {folder}; wait for it, or name another output")
-        if not (folder / NOTE).is_file():
-            for path in folder.iterdir():
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
-            return False
-        try:
-            said = json.loads((folder / NOTE).read_bytes())
-        except ValueError:  # damaged
-            said = None
-        if said != made_from:
-            raise InputError(
-                f"{folder} has the records of an interrupted run with other parameters, data or version; "
-                "remove it to start again"
-            )
-        return True
 
     def write(self, records: Relation, progress: Callable[[float], None] | None = None) -> None:
         """Compute and store the records; this reads their file."""
@@ -346,14 +302,12 @@ class CodedRecords:
     def note(self) -> None:
         """Remember that all records are here and right, so that the run can be resumed."""
         if self._resumable is not None:
-            with whole_file(self._folder / NOTE, private=True) as stream:
-                stream.write(json.dumps(self._resumable.made_from).encode())
+            self._resumable.write_note()
 
     def forget(self) -> None:
         """Make sure that the run is never resumed: noise is about to be drawn."""
         if self._resumable is not None:
-            (self._folder / NOTE).unlink(missing_ok=True)
-            sync(self._folder)
+            self._resumable.forget()
 
     def place(self, name: str, part: int) -> Path:
         """Return the folder of a table of one part."""
@@ -387,7 +341,7 @@ class CodedRecords:
     def close(self, error: type[BaseException] | None = None, *_: object) -> None:
         """Remove what was stored, unless an interrupted run (`error`) can be resumed from it."""
         interrupted = error is not None and not issubclass(error, Exception)
-        if not (interrupted and self._resumable is not None and (self._folder / NOTE).exists()):
+        if not (interrupted and self._resumable is not None and self._resumable.is_noted):
             shutil.rmtree(self._folder, ignore_errors=True)
         self._free()
 

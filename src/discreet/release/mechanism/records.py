@@ -29,7 +29,6 @@ from discreet.release.mechanism.counts import (
     CodedRecords,
     GroupCounts,
     Progress,
-    Resumable,
     area_table,
     broken_rules,
     cells,
@@ -39,6 +38,7 @@ from discreet.release.mechanism.counts import (
 from discreet.release.mechanism.groups import Specification
 from discreet.release.mechanism.regions import Geography, build_regions, code_columns
 from discreet.release.mechanism.tabulation import AdaptiveTabulation, DataFile
+from discreet.release.resumable import Resumable
 from discreet.release.tables import arrow
 from discreet.tables import (
     FILE_ENDINGS,

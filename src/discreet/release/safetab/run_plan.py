@@ -43,9 +43,10 @@ from discreet.release.safetab.summary import PlaceSummary, Summary
 from discreet.release.tables import Folder, output_format
 
 if TYPE_CHECKING:
-    from discreet.release.mechanism.counts import GroupCounts, Resumable
+    from discreet.release.mechanism.counts import GroupCounts
     from discreet.release.mechanism.records import Source
     from discreet.release.mechanism.regions import Geography
+    from discreet.release.resumable import Resumable
 
 
 Progress = Callable[[str, int, int], None]
@@ -224,7 +225,7 @@ class RunPlan:
 
     def resumable(self, out: Path, sources: Sequence[Source]) -> Resumable:
         """Say where the coded records of a run stay, and what they were made from."""
-        from discreet.release.mechanism.counts import Resumable
+        from discreet.release.resumable import Resumable
 
         data = [[source.name, *source.state] for source in sources]
         made_from = {"version": version("discreet"), "parameters": self.files(), "data": data}
