@@ -653,7 +653,15 @@ class Estimating:
         int | None,
         Option("Add this many draws of all estimates, with their covariances, for other programs.", "N"),
     ] = None
-    seed: Annotated[int | None, Option("With draws: draw the same again.", "SEED")] = None
+    replicates: Annotated[
+        int | None,
+        Option(
+            "With tables: intervals of the whole numbers themselves, from noise drawn anew this often, such "
+            "as 200.",
+            "N",
+        ),
+    ] = None
+    seed: Annotated[int | None, Option("With draws or tables: draw the same again.", "SEED")] = None
     within: Annotated[
         str | None,
         Option("Only the part of the Bureau's files within this area, such as a state.", "GEOCODE"),

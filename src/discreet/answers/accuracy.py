@@ -18,13 +18,15 @@ from discreet.answers.answer import (
     sentence,
 )
 from discreet.answers.describing import describes
-from discreet.answers.figure import Axis, Cells, Line, Notation, Panel, Picture, Points
-from discreet.answers.quantity import Quantity, Style, margin_quantity
+from discreet.answers.figure import Axis, Cells, Drawable, Line, Notation, Panel, Picture, Points
+from discreet.answers.quantity import Quantity, Style, count_quantity, margin_quantity
 from discreet.answers.release import query_words
 from discreet.answers.sums import counts_word
+from discreet.answers.table_errors import error_cells, error_picture, finest_errors
 from discreet.budget import Release
 from discreet.budget.level_names import level_name
 from discreet.estimation.accuracy import Accuracy, MarginLine, QueryAccuracy, margin_lines
+from discreet.estimation.whole.beforehand import PrintedAccuracy
 
 _TOGETHER = {
     True: "all queries and levels together",
@@ -61,13 +63,24 @@ def accuracy_answer(found: Accuracy) -> Answer:
         table = AnswerTable((Column(key="name"), *_SIZES), tuple(rows))
         levels.append({"name": level.name, "units": level.units, "queries": table})
         lines += [(level_name(level.name), name, level.name, *sizes) for name, *sizes in rows]
-    record = {
+    record: dict[str, object] = {
         "release": found.release,
         "tree": None if found.children is None else list(found.children),
         "estimates": _TOGETHER[found.together],
         "levels": levels,
     }
     every = AnswerTable((*LEVELS, *_SIZES), tuple(lines))
+    figures: dict[str, Drawable] = {"accuracy": partial(accuracy_picture, found)}
+    if found.printed is not None:
+        errors = found.printed.errors.errors
+        record["tables"] = {
+            "people": found.printed.people,
+            "tree": found.printed.children,
+            "populations": found.printed.populations,
+            "replicates": found.printed.errors.replicates,
+            "errors": error_cells(errors),
+        }
+        figures["printed"] = partial(error_picture, errors)
     lines_of = (
         f"  {level}, {query}: sd {sd}, within {margin} 95 % of the time (noise alone {noise})"
         for level, query, noise, sd, margin in every.cells
@@ -79,7 +92,7 @@ def accuracy_answer(found: Accuracy) -> Answer:
         tables={"accuracy": every},
         command=f"discreet accuracy {found.release}",
         summary="\n".join([f"{found.release}: {_TOGETHER[found.together]}", *lines_of]),
-        figures={"accuracy": partial(accuracy_picture, found)},
+        figures=figures,
     )
 
 
@@ -138,6 +151,24 @@ def _accuracy_body(found: Accuracy, every: AnswerTable) -> Iterator[Part]:
         yield Paragraph(sentence("Tree, average number of children: {tree}.", tree=_tree(found)))
     yield "Standard deviations are root mean squares over the cells of a query."
     yield every
+    if found.printed is not None:
+        yield from _printed_body(found.printed)
+
+
+def _printed_body(printed: PrintedAccuracy) -> Iterator[Part]:
+    yield Paragraph(
+        sentence(
+            "Printed whole numbers, none negative, would have these errors in the table of most cells of "
+            "each level. They depend on the counts, which nobody may look at: those assumed are synthetic, "
+            "with {people} people in a lowest area on average (lognormal sizes), the k-th most frequent cell "
+            "having a share in proportion to 1/k², and areas like those above them up to a random part. "
+            "{populations} populations were drawn, and {replicates} tables made; nothing is spent.",
+            people=Quantity(printed.people, Style.BRIEF),
+            populations=count_quantity(printed.populations),
+            replicates=count_quantity(printed.errors.replicates),
+        )
+    )
+    yield error_cells(finest_errors(printed.errors.errors))
 
 
 def _tree(found: Accuracy) -> Sentence:

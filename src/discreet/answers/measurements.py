@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from discreet.answers.answer import Answer, Fact, Paragraph, Part, sentence
 from discreet.answers.describing import describes
@@ -11,6 +12,7 @@ from discreet.answers.ledger import ledger_note
 from discreet.answers.quantity import Quantity, Style, count_quantity
 from discreet.answers.release import relation
 from discreet.answers.sums import clipped_records, clipped_sentences
+from discreet.answers.table_errors import error_cells, error_picture, error_said
 from discreet.budget.level_names import level_name
 from discreet.files import json_fields
 from discreet.release.entry import several
@@ -177,6 +179,10 @@ def estimated_answer(done: Estimated) -> Answer:
         record["rows"] = {**done.people.rows, "held": done.people.held}
     record |= _clipped_record(record, done.clipped)
     record["fit"] = fit_record(done.fit, numbered=done.numbered)
+    errors = done.table_errors
+    del record["table_errors"]
+    if errors is not None:
+        record["table_errors"] = error_cells(errors.errors)
     where = f"in {_place(done)}: {', '.join(done.files)}"
     return Answer(
         "Estimates",
@@ -187,6 +193,7 @@ def estimated_answer(done: Estimated) -> Answer:
         command="discreet estimate",
         summary=f"{done.cells} estimates of {done.units} areas{lost}, {where}"
         + "".join(f"\n  WARNING: {text}" for text in fit_warnings(done.fit)),
+        figures={} if errors is None else {"table_errors": partial(error_picture, errors.errors)},
     )
 
 
@@ -241,6 +248,8 @@ def _estimated_body(done: Estimated) -> Iterator[Part]:
             "drawn anew, with the covariances of all areas and tables."
         )
     yield from _people_said(done)
+    if done.table_errors is not None:
+        yield from error_said(done.table_errors)
     yield fit_sentence(done.fit)
     if done.fit.warning:
         yield residual_table(done.fit, numbered=done.numbered)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -88,6 +89,7 @@ accuracy_app = console.command(
     "RELEASE [--tree N,N,...|FILE] [OPTIONS]",
     "pl94-2020",
     "release.toml --tree 16,25 --plot accuracy.svg",
+    "release.toml --tree 16,25 --tables --people 40",
     tries=(console.SURVEY, "accuracy survey --tree survey/units.csv"),
 )
 
@@ -98,7 +100,17 @@ def accuracy(
     /,
     *,
     tree: console.Children = None,
-    plot: Annotated[Path | None, option("Plot a heat map of levels and queries.", "FILE.svg|png|pdf")] = None,
+    tables: Annotated[
+        bool, option("Also simulate printed whole numbers, from synthetic counts; may take minutes.")
+    ] = False,
+    people: Annotated[
+        float | None, option("With tables: people in a lowest area on average. Default: 40.", "N")
+    ] = None,
+    seed: Annotated[int, option("With tables: draw other synthetic counts. Default: 0.", "SEED")] = 0,
+    plot: Annotated[
+        Path | None,
+        option("Plot a heat map of levels and queries, or with tables their errors.", "FILE.svg|png|pdf"),
+    ] = None,
     screen: Screen = PLAIN,
 ) -> None:
     """Work out how accurate the estimates of a release will be, for every query at every level."""
@@ -107,9 +119,10 @@ def accuracy(
     from discreet.estimation import accuracy as find
 
     release = console.read_release(target)
-    found = find(release, tree=read_tree_option(tree, release))
+    with screen.working("Simulating") if tables else nullcontext():
+        found = find(release, tree=read_tree_option(tree, release), tables=tables, people=people, seed=seed)
     answer = accuracy_answer(found)
-    outputs.write({"--plot": answer.figures["accuracy"]})
+    outputs.write({"--plot": answer.figures["printed" if tables else "accuracy"]})
     screen.tell(answer)
 
 

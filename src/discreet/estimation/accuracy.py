@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +21,9 @@ from discreet.estimation.intervals import View
 from discreet.estimation.model import Model, told_by_level
 from discreet.estimation.tree import Floats, Integers, Tree, uniform_tree
 from discreet.faces import Summarised
+
+if TYPE_CHECKING:
+    from discreet.estimation.whole.beforehand import PrintedAccuracy
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,8 @@ class Accuracy(Summarised):
     children: tuple[float, ...] | None
     together: bool
     levels: tuple[LevelAccuracy, ...]
+    printed: PrintedAccuracy | None = None
+    """How good printed whole numbers will be, if that was asked for."""
 
     @property
     def by_query(self) -> dict[tuple[str, str], QueryAccuracy]:
@@ -76,12 +82,21 @@ class Accuracy(Summarised):
         return found.sd
 
 
-def accuracy(release: Releasable, *, tree: Sequence[float] | Tree | None = None) -> Accuracy:
+def accuracy(
+    release: Releasable,
+    *,
+    tree: Sequence[float] | Tree | None = None,
+    tables: bool = False,
+    people: float | None = None,
+    seed: int = 0,
+) -> Accuracy:
     """Return how accurate the estimates of every query at every level will be.
 
     `tree` says how many children a unit has on average, for each level below the top (no level is merged
     then), or it is a tree of units. Without it the numbers of the United States in 2020 are taken, for
-    releases with its levels.
+    releases with its levels. With `tables` whole-number tables of synthetic counts, of `people` in a lowest
+    unit on average, are simulated too (`discreet.estimation.whole.beforehand` says what is assumed; the same
+    `seed` draws the same again).
 
     >>> found = accuracy("pl94-2020")
     >>> round(found.sd("Tract", "cenrace"), 2)
@@ -104,7 +119,16 @@ def accuracy(release: Releasable, *, tree: Sequence[float] | Tree | None = None)
     levels = by_level(View(model, shape, told, model.solve(shape, told)), units, names, steps)
     order = [level.name for level in release.levels]
     levels = tuple(sorted(levels, key=lambda one: [order.index(part) for part in one.name.split("+")]))
-    return Accuracy(release.name, children, release.attributes is not None, levels)
+    printed = None
+    if tables:
+        # loads what only tables need
+        from discreet.estimation.whole.beforehand import PEOPLE, printed_accuracy
+
+        around = PEOPLE if people is None else people
+        printed = printed_accuracy(release, tree if children is None else children, people=around, seed=seed)
+    elif people is not None:
+        raise InputError("people are for the tables that are simulated: give tables, too")
+    return Accuracy(release.name, children, release.attributes is not None, levels, printed)
 
 
 def by_level(

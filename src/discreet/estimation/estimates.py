@@ -170,6 +170,7 @@ class Estimates:
         )
         self.given = given
         told, self.tree = given.told()
+        self._kind_given = given.tree.kind[np.unique(self.tree.kind, return_index=True)[1]]
         self.shape, self.node = self.tree.folded()
         self._check_size(len(told))
         self.solutions = self.model.solve(self.shape, told)
@@ -205,6 +206,48 @@ class Estimates:
         exact = {query: (units, np.zeros_like(rows)) for query, (units, rows) in self.given.exact.items()}
         other.given = replace(self.given, sources=sources, exact=exact)
         other._passes = other._solve()
+        return other
+
+    @classmethod
+    def planned(
+        cls, model: Model, given: Measurements, shape: Tree, node: Integers, told: Sequence[Told]
+    ) -> Estimates:
+        """Return the covariances of estimates before anything is measured; `node` is that of each unit in
+        the folded tree `shape`, which may have units that `given.tree` leaves out."""
+        found = cls.__new__(cls)
+        found.model, found.given, found.tree = model, given, given.tree
+        found.shape, found.node = shape, node
+        found._kind_given = np.arange(len(told))
+        found.solutions = model.solve(shape, told)
+        found.view = View(model, shape, told, found.solutions)
+        found.width = sum(component.size * component.copies for component in model.components)
+        found.in_order, found.cut, found._passes = True, given.size, []
+        return found
+
+    def redrawn(
+        self,
+        units: Integers,
+        tree: Tree,
+        sources: tuple[NoisySource, ...],
+        exact: Mapping[str, Rows],
+        below: ByComponent | None,
+    ) -> Estimates:
+        """Return the estimates of some `units` from other values of their measurements.
+
+        `tree` has these units only, whole families from the top down; `below` are by component the sums of
+        the children of those whose children are left out, as their measurements would tell them.
+        """
+        other = copy(self)
+        blocks = {query: block for query, block in self.given.blocks.items() if query in exact}
+        other.given = replace(self.given, tree=tree, sources=sources, exact=exact, blocks=blocks)
+        other.tree, other.node = replace(tree, kind=self.tree.kind[units]), self.node[units]
+        other.cut, other.in_order = len(units), True
+        other.__dict__.pop("lowest", None)
+        own = other._own(slice(0, len(units)), other.tree.kind, np.arange(len(units)))
+        other._passes = [
+            Passes(solution, other.tree, other.node, beliefs, None if below is None else below[place])
+            for place, (solution, beliefs) in enumerate(zip(self.solutions, own, strict=True))
+        ]
         return other
 
     def _check_exact(self) -> None:
@@ -299,8 +342,7 @@ class Estimates:
         )
         for release, source in enumerate(self.given.sources):
             # a kind that was split by its exact counts keeps the laws of the original kind
-            first = np.unique(self.tree.kind, return_index=True)[1]
-            laws = [source.laws[self.given.tree.kind[unit]] for unit in first]
+            laws = [source.laws[kind] for kind in self._kind_given]
             sums: dict[str, Floats] = {}
             for query, who, values in source.read(units):
                 if seen is not None:
@@ -384,6 +426,12 @@ class Estimates:
             # areas without any above them learn from their own measurements only
             alone = self.cut == 0
             estimates[rows] = z if alone else passes.down(self.tree.parent[who], self.node[who], z, z)
+
+    @cached_property
+    def lowest(self) -> NDArray[np.bool_]:
+        """Whether nothing is measured below a unit; the units below may be left out (`redrawn`)."""
+        lowest: NDArray[np.bool_] = self.shape.leaf[self.node]
+        return lowest
 
     def own_beliefs(self, units: slice) -> ByComponent:
         """Return what the measurements of some units say of them, without those of units below them."""

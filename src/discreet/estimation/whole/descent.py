@@ -35,6 +35,7 @@ from discreet.estimation.whole.rounding import round_family
 from discreet.estimation.whole.sparse import Row, WholeCells
 from discreet.estimation.whole.summary import SubtreeSummary, summarised
 from discreet.estimation.whole.together import limited_below, settle_together
+from discreet.estimation.whole.totals import with_totals
 from discreet.estimation.whole.wide import Wide, solve_wide
 
 FEW = 500
@@ -66,7 +67,7 @@ class Descent:
     >>> top = descent.top()
     >>> [(units.tolist(), cells.cell.tolist(), cells.count.tolist()) for units, cells in
     ...     descent.below(0, top.row(0))]
-    [([1, 2], [0, 0], [6, 3])]
+    [([1, 2], [0, 0], [6, 2])]
     """
 
     def __init__(
@@ -276,6 +277,8 @@ class Descent:
         else:  # the matrices are not needed
             about = Knowledge(np.zeros((1, 0, 0)), np.zeros(len(units), dtype=np.int64), nearest)
         family = self._problem(units, counts, support, about, settled)
+        if nearest is None:
+            family = with_totals(family, ties)
         x = solve_family(family).x if nearest is None else nearest
         chain = [label[support] for label in self.chain]
         return WholeCells.of(round_family(x, family, chain, ties), support)

@@ -100,7 +100,7 @@ class Information:
             place = np.zeros(estimates.shape.size, dtype=np.int64)
             place[nodes] = np.arange(len(nodes))
             self._J = [solution.information(nodes) for solution in estimates.solutions]
-            inner = np.flatnonzero(~estimates.tree.leaf)
+            inner = np.flatnonzero(~estimates.lowest)
             self._shape[inner] = place[estimates.node[inner]]
 
     def table(self, name: str) -> Integers | None:

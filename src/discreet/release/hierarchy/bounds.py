@@ -39,6 +39,12 @@ class Bounds:
         units, rows = part.rows((self.units, np.arange(len(self.units))))
         return Bounds(self.table, units, self.lower[rows], self.upper[rows])
 
+    def within(self, units: Integers) -> Bounds:
+        """Return the same for some of the units, in order, each at its place among them."""
+        at = np.minimum(np.searchsorted(units, self.units), max(len(units) - 1, 0))
+        has = np.flatnonzero(units[at] == self.units) if len(units) else np.zeros(0, dtype=np.int64)
+        return Bounds(self.table, at[has], self.lower[has], self.upper[has])
+
     def of(self, wanted: Tabulation, units: Integers) -> tuple[Floats, Floats]:
         """Return the bounds of the cells of another table, in the order of the attributes."""
         lower, upper = np.zeros((len(units), wanted.cells)), np.full((len(units), wanted.cells), np.inf)

@@ -16,9 +16,9 @@ import numpy as np
 
 from discreet.errors import InputError
 from discreet.estimation.estimates import Estimates, InMemory, NoisySource, Rows, Union
-from discreet.estimation.normal import Law, Normal
+from discreet.estimation.normal import sample_errors
 from discreet.estimation.tree import Floats, Tree
-from discreet.noise import Entropy, SystemEntropy, sample
+from discreet.noise import Entropy
 from discreet.release.hierarchy.areas import flat_tree
 from discreet.release.hierarchy.estimate_table import in_real_numbers, joined_columns
 from discreet.release.hierarchy.joint_estimates import Found, JointEstimates
@@ -138,17 +138,6 @@ class Draws:
         return columns
 
 
-def _sampled(law: Law, shape: tuple[int, int], source: Entropy | None) -> Numbers:
-    """Draw noise; a normal error, which protects nobody, is drawn in floats."""
-    if not isinstance(law, Normal):
-        return sample(law, shape, source=source)
-    seed = np.zeros(16, dtype=np.uint8)
-    (SystemEntropy() if source is None else source).fill(seed)
-    drawn: Floats = np.random.default_rng(seed.tolist()).normal(size=shape)
-    drawn *= law.variance**0.5
-    return drawn
-
-
 def _noise_of(measured: NoisySource, estimates: Estimates, source: Entropy | None) -> InMemory:
     """Return noise in the place of all measurements of a source."""
     kind = estimates.given.tree.kind
@@ -157,7 +146,7 @@ def _noise_of(measured: NoisySource, estimates: Estimates, source: Entropy | Non
         noise = np.zeros(rows.shape)
         for one in np.unique(kind[who]).tolist():
             mine = np.flatnonzero(kind[who] == one)
-            noise[mine] = _sampled(measured.laws[one][query], (mine.size, rows.shape[1]), source)
+            noise[mine] = sample_errors(measured.laws[one][query], (mine.size, rows.shape[1]), source)
         noisy.setdefault(query, []).append((who, noise))
     joined = {}
     for query, parts in noisy.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +14,14 @@ from discreet.errors import InputError
 from discreet.estimation.estimates import SharedWork
 from discreet.estimation.fit import Residuals
 from discreet.estimation.intervals import count_ends
-from discreet.estimation.tree import Floats, Tree
+from discreet.estimation.tree import Floats, Integers, Tree
+from discreet.estimation.whole.replicates import TableErrors
 from discreet.estimation.whole.tables import Settle, WholeTables, settle_here
 from discreet.numbers import brief
 from discreet.release.hierarchy.bounds import cut_ends
 from discreet.release.hierarchy.joint_estimates import Chances, Found, JointEstimates
 from discreet.release.hierarchy.part_tables import Progress
+from discreet.release.hierarchy.redrawing import Redrawing
 from discreet.release.hierarchy.sampling import SamplingErrors
 from discreet.release.tables import Folder, chunks
 from discreet.tables import Numbers
@@ -42,6 +45,8 @@ class Written:
     """Whole numbers outside their bounds."""
     whole: WholeTables | None = None
     """The whole numbers, if they were asked for."""
+    errors: TableErrors | None = None
+    """The errors of the whole numbers, if they were made again."""
 
 
 def write_estimates(
@@ -56,11 +61,13 @@ def write_estimates(
     cluster: SharedWork | None = None,
     residuals: Sequence[Residuals] = (),
     sampling: SamplingErrors | None = None,
+    redrawing: Redrawing | None = None,
     progress: Progress | None = None,
 ) -> Written:
     """Write the estimates of queries in all units, or those down to a level, with intervals. Residuals of
     units that are read for this are added to `residuals`, one for each group. `settle` says where the work on
-    whole-number tables is done; `progress` is told of units done, of how many."""
+    whole-number tables is done; with `redrawing` they are made again from noise drawn anew, which gives their
+    errors and perhaps their intervals. `progress` is told of units done, of how many."""
     wanted = found.queries(()) if queries is None else queries
     if tables and len(found.groups) > 1:
         raise InputError(
@@ -73,7 +80,12 @@ def write_estimates(
     counts, error = found.counts, kind_of_error(found, sampling)
     in_units = any(found.step(query) != 1 for query in wanted)
     said = meanings(chances, tables, together, error=error, in_units=in_units, counts=counts)
-    written = Written(tree, layout.size, said, whole=whole)
+    errors = None
+    if whole is not None and redrawing is not None:
+        errors = redrawing.errors(found.groups[0], whole, wanted)
+        if redrawing.intervals:
+            said |= redrawing.meanings(chances)
+    written = Written(tree, layout.size, said, whole=whole, errors=errors)
 
     def columns(part: slice) -> dict[str, Numbers]:
         units = np.arange(part.start, part.stop)
@@ -90,37 +102,49 @@ def write_estimates(
             bounds = found.bounds(query, units) if sampling is None else None
             none = np.zeros(moved.shape, dtype=np.int64)
             cut = none if bounds is None else cut_ends(table, [name for name, _ in chances], *bounds)
-            made.append({**in_real_numbers(table, found.step(query)), "moved": moved, "cut": cut})
+            made.append({**table, "moved": moved, "cut": cut})
         added = {f"residuals {place}": one.packed() for place, one in enumerate(mine)}
         return {**joined_columns(made), **added}
 
     parts = [units for units, _ in chunks(layout)]
     made = map(columns, parts) if cluster is None else cluster.map(columns, parts)
 
-    def printed(part: slice) -> Numbers:
-        """Return the whole numbers of some units, which are read where they are kept: here."""
-        assert whole is not None
-        units, rows = np.arange(part.start, part.stop), []
-        for query in wanted:
+    edges = np.cumsum([0, *(len(found.names(query)) for query in wanted)]).tolist()
+
+    def finished(units: Integers, query: str, table: dict[str, Numbers]) -> dict[str, Numbers]:
+        """Add the whole numbers of some units, which are kept here, and return what all columns are worth."""
+        if whole is not None:
             numbers = found.groups[0].turned(query, whole.rows(query, units))
             bounds = found.bounds(query, units) if sampling is None else None
             if bounds is not None:
                 beyond = (numbers < bounds[0]) | (numbers > bounds[1])
                 written.outside += int(((numbers >= 0) & beyond).sum())
-            rows.append(in_real_numbers({"table": numbers}, found.step(query)))
-        return joined_columns(rows)["table"]
+            table["table"] = numbers
+            if errors is not None and redrawing is not None and redrawing.intervals:
+                kind = found.groups[0].estimates.given.tree.kind[units]
+                redrawing.add_ends(table, errors, kind, query, chances)
+        return in_real_numbers(table, found.step(query))
 
-    def counted(units: slice, _rows: slice) -> dict[str, Numbers]:
+    def counted(part: slice, _rows: slice) -> dict[str, Numbers]:
         table = dict(next(made))
         for place, one in enumerate(residuals):
             one.unpack(np.asarray(table.pop(f"residuals {place}"), dtype=np.float64))
         written.lost += int(np.isnan(table["estimate"]).sum())
         written.moved += int(table.pop("moved").sum())
         written.cut += int(table.pop("cut").sum())
+        units = np.arange(part.start, part.stop)
+        if whole is not None or in_units:
+            wide = {name: column.reshape(len(units), -1) for name, column in table.items()}
+            table = joined_columns(
+                [
+                    finished(units, query, {name: rows[:, first:last] for name, rows in wide.items()})
+                    for query, (first, last) in zip(wanted, pairwise(edges), strict=True)
+                ]
+            )
         if whole is not None:
-            table["table"] = np.ma.masked_less(printed(units), 0)
+            table["table"] = np.ma.masked_less(table["table"], 0)
         if progress is not None:
-            progress("estimates", units.stop, tree.size)
+            progress("estimates", part.stop, tree.size)
         return table
 
     folder.cells("estimates", (layout, counted))

@@ -21,6 +21,7 @@ from discreet.estimation.estimates import (
     SharedWork,
 )
 from discreet.estimation.fit import Fit
+from discreet.estimation.whole.replicates import TableErrors
 from discreet.faces import Summarised
 from discreet.numbers import brief, fraction
 from discreet.options import Estimating, asked_with
@@ -40,6 +41,7 @@ from discreet.release.hierarchy.microdata import PeopleFiles, check_people, writ
 from discreet.release.hierarchy.noisy_table import TableForm, column_names
 from discreet.release.hierarchy.part_tables import Settling, fingerprint, parts_within, resumed
 from discreet.release.hierarchy.published import Published
+from discreet.release.hierarchy.redrawing import Redrawing
 from discreet.release.hierarchy.sampling import SamplingErrors, read_sampling, sampling_columns
 from discreet.release.rehearsal import NOT_PRIVATE
 from discreet.release.resumable import Resumable
@@ -79,6 +81,8 @@ class Estimated(Summarised):
     """What clipping took away from sums and weights, if there are any."""
     people: PeopleFiles = field(default_factory=PeopleFiles)
     """The rows of the histogram and of the microdata."""
+    table_errors: TableErrors | None = None
+    """The errors of the whole numbers, if there are any."""
     held: Mapping[str, ArrowTable] | None = field(default=None, repr=False, compare=False)
     """The tables by name, if they are in memory."""
 
@@ -120,13 +124,14 @@ def estimate(asked: Estimating) -> Estimated:
     of units; `differences` and `ratios` are pairs of areas or units, or of queries. `since` is an earlier
     release of the same tables, of which changes are given. `levels` are those of the intervals. `down_to` is
     the lowest level that is written. `tables` adds whole numbers, not negative and consistent over levels,
-    and over queries if the release states attributes; `histogram` adds every detailed cell of them that is
-    not zero, in every unit, and `microdata` one row a person. `zeros` (unit, and columns of attributes) are
-    values that some units cannot have. `for_spreadsheets` is as in `measure`. What is large is streamed, or
-    if `streamed` says so. Whole numbers of many units are found by `jobs` processes, part by part of the
-    tree; with `resume`, parts that are finished stay if the run is interrupted, and the same call goes on
-    from them. The `engine` is "local" or "spark", on a cluster if `spark_master` names one: then its
-    processes work on the lowest units and on the parts. Nothing is spent.
+    and over queries if the release states attributes; their errors are found by making them again from noise
+    drawn anew, and `replicates` adds intervals of the whole numbers themselves. `histogram` adds every
+    detailed cell of them that is not zero, in every unit, and `microdata` one row a person. `zeros` (unit,
+    and columns of attributes) are values that some units cannot have. `for_spreadsheets` is as in `measure`.
+    What is large is streamed, or if `streamed` says so. Whole numbers of many units are found by `jobs`
+    processes, part by part of the tree; with `resume`, parts that are finished stay if the run is
+    interrupted, and the same call goes on from them. The `engine` is "local" or "spark", on a cluster if
+    `spark_master` names one: then its processes work on the lowest units and on the parts. Nothing is spent.
     """
     chances = [interval_level(level) for level in asked.levels]
     sources = asked.sources
@@ -141,6 +146,7 @@ def estimate(asked: Estimating) -> Estimated:
         wanted = found.queries(asked.queries)
         sampling = sampling_errors(asked, sources, found, wanted)
         draws = _draws(asked, found, sampling)
+        redrawing = Redrawing.asked_for(asked, sampled=sampling is not None)
         written = found.units_down_to(asked.down_to)
         unions = {} if asked.areas is None else read_areas(asked.areas, found)
         pairs = [("difference", one) for one in asked.differences] + [("ratio", one) for one in asked.ratios]
@@ -169,6 +175,7 @@ def estimate(asked: Estimating) -> Estimated:
                 residuals=residuals,
                 sampling=sampling,
                 progress=asked.progress,
+                redrawing=redrawing,
             )
             parts = [(found, residuals)]
             if earlier is not None:
@@ -188,6 +195,8 @@ def estimate(asked: Estimating) -> Estimated:
                 folder.cells("changes", changes)
             compares = bool(contrasts) or earlier is not None
             told = _manifest(asked, given, found, wanted, done, fit, sampling, compares=compares)
+            if redrawing is not None and done.errors is not None:
+                told["table_errors"] = redrawing.record(done.errors)
             people = _people(asked, folder, found, done)
             folder.json("manifest", told | people.manifest(found.groups[0].attributes, done.tree))
             taken = estimated_clips(found)
@@ -210,6 +219,7 @@ def estimate(asked: Estimating) -> Estimated:
         asked.draws or 0,
         taken,
         people,
+        done.errors,
         folder.tables if isinstance(folder, FolderInMemory) else None,
     )
 
@@ -350,8 +360,8 @@ def _draws(asked: Estimating, found: JointEstimates, sampling: SamplingErrors | 
         if asked.replicate_noise is not None:
             raise InputError("draws are not possible with noisy replicates: their noise would be drawn, too")
         return Draws(found, asked.draws, asked.seed, sampling)
-    if asked.seed is not None:
-        raise InputError("a seed is given, but there is nothing to draw: give draws, too")
+    if asked.seed is not None and not asked.tables:
+        raise InputError("a seed is given, but there is nothing to draw: give draws or tables, too")
     return None
 
 

@@ -173,6 +173,7 @@ def _check(asked: Estimating) -> None:
         "ratios": asked.ratios,
         "since": asked.since,
         "draws": asked.draws,
+        "replicates": asked.replicates,
         "queries": asked.queries,
         "format": asked.format,
         "histogram": asked.histogram,
