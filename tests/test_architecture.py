@@ -24,6 +24,7 @@ LONGEST = 900
 # accounting <- risk <- release; release, risk <- interop <- answers <- render <- report <- studies
 # studies <- workbench <- cli
 # files <- tables <- options, estimation, release, risk
+# accounting, tables <- cellkey <- release
 BELOW: dict[str, set[str]] = {"errors": set(), "numbers": {"errors"}, "files": {"errors"}, "memory": set()}
 BELOW["tables"] = {"errors", "files"}
 BELOW["faces"] = set()
@@ -34,7 +35,8 @@ BELOW["options"] = {*BELOW["budget"], "budget", "tables"}
 BELOW["accounting"] = {*BELOW["budget"], "budget", "options"}
 BELOW["risk"] = {*BELOW["accounting"], "accounting", "testing", "tables"}
 BELOW["estimation"] = {*BELOW["accounting"], "accounting", "tables"}
-BELOW["release"] = {*BELOW["estimation"], *BELOW["risk"], "estimation", "risk", "testing"}
+BELOW["cellkey"] = {*BELOW["accounting"], "accounting", "tables"}
+BELOW["release"] = {*BELOW["estimation"], *BELOW["risk"], "estimation", "risk", "testing", "cellkey"}
 BELOW["interop"] = {*BELOW["release"], "release", "risk"}
 BELOW["answers"] = {*BELOW["interop"], "interop"}
 BELOW["render"] = {*BELOW["answers"], "answers"}
@@ -115,7 +117,7 @@ SENTENCES = {
 }
 """Rooms return results without words; these modules have sentences, and why. Errors are not meant."""
 
-WITHOUT_WORDS = ("noise", "budget", "accounting", "estimation", "release", "risk", "interop")
+WITHOUT_WORDS = ("noise", "budget", "accounting", "cellkey", "estimation", "release", "risk", "interop")
 
 HEAVY = {"ibis", "duckdb", "pyspark", "pandas", "matplotlib", "nicegui", "numpy", "flint", "rich", "cyclopts"}
 
