@@ -266,7 +266,8 @@ class _Question:
                 )
             # counts beyond the last row behave as the last row does, or as counts of one turn before
             if large is None:
-                span = range(least, max(least, self.table.last) + 1)
+                # where a record is replaced, one group has one record more before than after
+                span = range(least, max(least, self.table.last) + (1 if neighbours == "unbounded" else 2))
             else:
                 span = range(min(least, large.above), large.above + large.period + 1)
             if len(span) ** many * many > MOST_CASES:

@@ -154,7 +154,12 @@ def _on_arcs(
 def _deltas(first: NDArray[np.int64], second: NDArray[np.int64], widths: Vector, factors: Vector) -> Vector:
     """Return delta at each ratio and at any epsilon, in both directions, of what is published."""
     many = len(widths)
-    _, codes = np.unique(np.concatenate([first, second], axis=1), axis=1, return_inverse=True)
+    shown = np.concatenate([first, second], axis=1)
+    shown -= shown.min()
+    base = int(shown.max()) + 1
+    if base ** len(shown) < 2**62:  # one number for each outcome, which is much faster to compare
+        shown = (base ** np.arange(len(shown), dtype=np.int64) @ shown)[None, :]
+    _, codes = np.unique(shown, axis=1 if len(shown) > 1 else None, return_inverse=True)
     codes = codes.ravel()
     size = int(codes.max()) + 1
     p = np.bincount(codes[:many], widths, size)
