@@ -671,7 +671,7 @@ Zeros = Literal["noisy", "kept", "public"]
 class TableDesigning:
     """What `design_perturbation` takes, and the command `cellkey design`."""
 
-    largest: Annotated[int, Option("D, the largest noise, up or down.", "D", needed=True)]
+    largest: int
     _: KW_ONLY
     epsilon: Annotated[
         Exact | None, Option("The epsilon of one cell; without it, the least one.", "E", reads=str | None)
@@ -701,7 +701,12 @@ class CellKeying:
 
     records: TableSource
     table: Annotated[
-        object, Option("The perturbation table: ptable, cellKey, ONS, or a design.", "FILE", reads=Path)
+        object,
+        Option(
+            "The perturbation table: a file of ptable, cellKey, the ONS or a design; or D5V3js2.",
+            "T",
+            reads=str,
+        ),
     ]
     out: Out
     _: KW_ONLY

@@ -227,7 +227,7 @@ def test_nested_cells_have_independent_noise() -> None:
 
 
 def test_keys_are_uniform_below_any_modulus() -> None:
-    """A modulus just above 2^63 rejects nearly half of all words; false-alarm rate 1e-3 each, fixed secrets."""
+    """A modulus above 2^62 rejects a quarter of all words; false-alarm rate 1e-3 each, fixed secrets."""
     for modulus in (3, 256, 10**8, 2**62 + 1):
         secret = CellSecret.rehearsal(modulus)
         codes = secret.codes("x", [str(one) for one in range(5000)])

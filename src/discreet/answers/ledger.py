@@ -122,6 +122,8 @@ def entry_answer(entry: Entry) -> Answer:
 
 def _entry_line(entry: Entry) -> str:
     what = f"rho {entry.rho}" if entry.counted else f"{NOT_PRIVATE}, a rehearsal: not counted"
+    if entry.counted and entry.delta:
+        what += f" but for an event of probability {Quantity(entry.delta, Style.GIVEN)}"
     what += f", {several(entry.release.unit, entry.at_most)}" if entry.at_most > 1 else ""
     pairs = ", ".join(f"{level}: {query}" for level, query in entry.exact)
     kept = f"; exact, outside the guarantee: {pairs}" if pairs else ""
@@ -133,6 +135,7 @@ def _run_record(entry: Entry) -> dict[str, object]:
     written = entry.document() | {"at_most": entry.at_most}
     run = {name: written[name] for name in (*names, "exact", "output")}
     run |= {"release": entry.release.name, "files": list(entry.files)}
+    run |= {"delta": str(entry.delta)} if entry.delta else {}
     return run if entry.epsilon is None else run | {"epsilon": str(entry.epsilon)}
 
 

@@ -18,7 +18,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import combinations, pairwise
 from typing import Literal
 
@@ -26,9 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.cellkey.table import Law, PerturbationTable, perturbation_table
+from discreet.cellkey.two_laws import TwoLaws
 from discreet.errors import InputError
 from discreet.faces import Displayed
-from discreet.noise import balls
 from discreet.numbers import Exact, brief, fraction, positive, shown
 from discreet.options import TableDesigning, Zeros, asked_with
 
@@ -117,7 +117,7 @@ class TruncatedLaw:
 class TableDesign(Displayed):
     """A table and what it keeps, exactly: epsilon and delta for the worst pair of neighbouring counts.
 
-    `delta` is an upper bound of the table's delta at `epsilon`, off by less than 1e-30. `variances` has the
+    `delta` is an upper bound of the table's delta at `epsilon`, from ball arithmetic. `variances` has the
     exact variance of each row. `optimum` is what the linear program reached before rounding, in floats: the
     least variance, delta or epsilon, as `objective` says. `others` are truncated laws that keep the same
     promise, where one row of noise serves every count.
@@ -561,13 +561,7 @@ def _delta_if_kept(
             return {0: Fraction(1)}
         return {count + noise: chance for noise, chance in laws[wishes.row(count)].items()}
 
-    return max(
-        max(
-            delta_bound(results(n), results(n + 1), epsilon),
-            delta_bound(results(n + 1), results(n), epsilon),
-        )
-        for n in wishes.steps
-    )
+    return max(worst_delta(results(n), results(n + 1), epsilon) for n in wishes.steps)
 
 
 def noise_variance(law: Law) -> Fraction:
@@ -579,22 +573,15 @@ def noise_variance(law: Law) -> Fraction:
     return sum((v * v * chance for v, chance in law.items()), Fraction(0))
 
 
-def delta_bound(here: Law, there: Law, epsilon: Fraction) -> Fraction:
-    """Return an upper bound of the sum of max(0, p - e^epsilon q), off by less than 1e-30.
+def worst_delta(one: Law, two: Law, epsilon: Fraction) -> Fraction:
+    """Return an upper bound of the delta of two laws at an epsilon, in the worse direction.
 
     >>> half = Fraction(1, 2)
-    >>> float(delta_bound({0: half, 1: half}, {0: half, 2: half}, Fraction(1)))
+    >>> float(worst_delta({0: half, 1: half}, {0: half, 2: half}, Fraction(1)))
     0.5
     """
-    factor, zero = _exp_below(epsilon), Fraction(0)
-    return sum((max(zero, p - factor * there.get(y, zero)) for y, p in here.items()), zero)
-
-
-@cache
-def _exp_below(epsilon: Fraction) -> Fraction:
-    """Return a lower bound of e^epsilon, off by less than 1e-30 of it."""
-    with balls.working_bits(160):
-        return balls.lower(balls.ball(epsilon).exp())
+    pair = TwoLaws.of(one, two)
+    return max(pair.delta(epsilon).upper, pair.swapped.delta(epsilon).upper)
 
 
 # -- truncated laws, for comparison --------------------------------------------------------------------------

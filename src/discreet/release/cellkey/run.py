@@ -29,8 +29,8 @@ import numpy as np
 
 from discreet.budget import Attributes, Level, Neighbours, Query, Release
 from discreet.budget.presets import load_attributes
-from discreet.cellkey import PerturbationTable, read_perturbation_table
-from discreet.cellkey.design import delta_bound
+from discreet.cellkey import PerturbationTable, named_table, read_perturbation_table
+from discreet.cellkey.design import worst_delta
 from discreet.errors import InputError
 from discreet.estimation.tree import Integers
 from discreet.faces import Summarised
@@ -356,7 +356,7 @@ def _plan(asked: CellKeying) -> _Plan:
     attributes = given if isinstance(given, Attributes) else attempt(load_attributes, given)
     table = asked.table
     if not isinstance(table, PerturbationTable):
-        found = attempt(read_perturbation_table, table)
+        found = attempt(_table, table)
         table = found if isinstance(found, PerturbationTable) else None
     looked_up = None if table is None else attempt(NoiseLookup, table)
     if isinstance(attributes, Attributes):
@@ -380,6 +380,12 @@ def _plan(asked: CellKeying) -> _Plan:
     delta = cell_delta(looked_up.table, epsilon) if keyed else None
     kept = secret if isinstance(secret, SecretFile) else None
     return _Plan(asked, attributes, looked_up, margins, kept, epsilon, delta)
+
+
+def _table(source: object) -> PerturbationTable:
+    """Return the table of maximum entropy that a name stands for, such as D5V3js2, or that of a file."""
+    known = named_table(source) if isinstance(source, str) else None
+    return read_perturbation_table(source) if known is None else known
 
 
 def _misused(asked: CellKeying) -> Iterator[str]:
@@ -419,24 +425,21 @@ def _check_ledger(plan: _Plan, named: Path | None) -> None:
         raise InputError(
             f"the run is to be entered in the ledger {named}, but one record is in {len(plan.margins)} "
             f"cells, each with delta {brief(plan.delta)} at epsilon {brief(plan.epsilon)}: together they "
-            "promise nothing. Publish fewer margins (--order), use a table with a smaller delta (discreet cellkey "
-            "design), or state a larger epsilon (--epsilon)"
+            "promise nothing. Publish fewer margins (--order), use a table with a smaller delta (discreet "
+            "cellkey design), or state a larger epsilon (--epsilon)"
         )
 
 
 def cell_delta(table: PerturbationTable, epsilon: Fraction) -> Fraction:
     """Return the delta of one cell at an epsilon, keys coming from definitions: the worst pair of counts.
 
-    It is an upper bound, off by less than 1e-30. Setting negative results to 0 can only make it smaller.
+    It is an upper bound, from ball arithmetic. Setting negative results to 0 can only make it smaller.
 
     >>> from discreet.cellkey import perturbation_table
     >>> float(cell_delta(perturbation_table({0: {-1: "1/4", 0: "1/2", 1: "1/4"}}), Fraction(1)))
     0.25
     """
     return max(
-        max(delta_bound(one, two, epsilon), delta_bound(two, one, epsilon))
-        for one, two in (
-            (table.law(count, keying="definition"), table.law(count + 1, keying="definition"))
-            for count in table.counts_to_compare
-        )
+        worst_delta(table.law(count, keying="definition"), table.law(count + 1, keying="definition"), epsilon)
+        for count in table.counts_to_compare
     )

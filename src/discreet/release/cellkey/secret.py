@@ -3,9 +3,9 @@
 The definition of a cell is the perturbation table, the attributes that its margin splits, and their values.
 Let H be HMAC-SHA-256 under the secret. Each value of an attribute has a code of 128 bits, from H; the codes
 of the values of a cell are XORed to a block; and the block is encrypted with AES-256 under a key of the
-margin, again from H. Two cells of one margin differ in a value, so their blocks agree with probability 2^-128 if H is
-a pseudorandom function; on distinct blocks AES cannot be told from random bits (but for q^2 / 2^129 with q
-cells). So keys are as good as independent and uniform, for cells that are empty as well. They depend on
+margin, again from H. Two cells of one margin differ in a value, so their blocks agree with probability 2^-128
+if H is a pseudorandom function; on distinct blocks AES cannot be told from random bits (but for q^2 / 2^129
+with q cells). So keys are as good as independent and uniform, for cells that are empty as well. They depend on
 neither the order of attributes or values, nor on which other cells are published: equal definitions have
 equal keys.
 
