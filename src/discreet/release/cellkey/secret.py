@@ -5,8 +5,8 @@ Let H be HMAC-SHA-256 under the secret. Each value of an attribute has a code of
 of the values of a cell are XORed to a block; and the block is encrypted with AES-256 under a key of the
 margin, again from H. Two cells of one margin differ in a value, so their blocks agree with probability 2^-128
 if H is a pseudorandom function; on distinct blocks AES cannot be told from random bits (but for q^2 / 2^129
-with q cells). So keys are as good as independent and uniform, for cells that are empty as well. They depend on
-neither the order of attributes or values, nor on which other cells are published: equal definitions have
+with q cells). So keys are as good as independent and uniform, for cells that are empty as well. They depend
+on neither the order of attributes or values, nor on which other cells are published: equal definitions have
 equal keys.
 
 The same noise on other records would show the exact difference. So a secret belongs to one table of records,
