@@ -233,7 +233,9 @@ def test_three_nested_levels_have_a_bound_and_no_product(monkeypatch: pytest.Mon
     assert found.deltas[0].upper > found.product_claim[0]
     with pytest.raises(InputError, match="epsilon at a delta needs the joint law"):
         account_cells(table, cube, least=2, deltas=["1/2"])
-    with pytest.raises(InputError, match=r"joins the empty group 'sex 1, age 1' .*\(least\).*keying definition"):
+    with pytest.raises(
+        InputError, match=r"joins the empty group 'sex 1, age 1' .*\(least\).*keying definition"
+    ):
         account_cells(table, cube)
     with pytest.raises(InputError, match="where a record is replaced there is no bound"):
         account_cells(table, cube, least=2, neighbours="bounded")

@@ -130,7 +130,12 @@ def _costs(found: CellAccount) -> AnswerTable:
                 "exact" if cost.is_exact else "at most",
                 delta_number(claim),
                 _case(found, cost),
-                None if hides else dict(zip(groups, cost.case.counts, strict=True)),
+                None
+                if hides
+                else [
+                    {"group": group, "count": count}
+                    for group, count in zip(groups, cost.case.counts, strict=True)
+                ],
                 groups[cost.case.gains],
                 None if cost.case.loses is None else groups[cost.case.loses],
                 cost.method,

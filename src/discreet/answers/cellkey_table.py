@@ -186,27 +186,27 @@ def _rows(rows: Sequence[RowCheck]) -> AnswerTable:
 
 
 def _costs(found: TableCheck) -> AnswerTable:
-    at = [f"at epsilon {given(epsilon)}" for epsilon in found.epsilons]
     columns = [Column("counts", "counts", is_text=True)]
-    for name, epsilon in zip(at, found.epsilons, strict=True):
-        columns += [Column(f"delta {name}", f"delta_{given(epsilon)}"), Column("between", is_text=True)]
+    for epsilon in found.epsilons:
+        columns += [Column(f"delta at epsilon {given(epsilon)}"), Column("between", is_text=True)]
     columns += [Column("delta at any", "delta_at_any"), Column("between", is_text=True)]
-    columns += [Column(key="worst_steps")]
+    columns += [Column(key="between_at_any"), Column(key="deltas")]
     ranges = (
         ("any", found.anywhere),
         ("1 or more", found.occupied),
         (f"{found.large.smallest} or more", found.large),
     )
-    return AnswerTable(tuple(columns), tuple(_cost(name, one) for name, one in ranges))
+    return AnswerTable(tuple(columns), tuple(_cost(name, one, found.epsilons) for name, one in ranges))
 
 
-def _cost(name: str, found: RangeCost) -> tuple[object, ...]:
-    cells: list[object] = [name]
-    for delta, step in zip(found.deltas, found.worst, strict=True):
-        cells += [delta_number(delta.upper), _between(step)]
-    cells += [delta_number(found.most_certain.certain), _between(found.most_certain)]
-    steps = [*found.worst, found.most_certain]
-    return (*cells, [[step.count, step.count + 1] for step in steps])
+def _cost(name: str, found: RangeCost, epsilons: Sequence[Fraction]) -> tuple[object, ...]:
+    certain, cells, deltas = found.most_certain, list[object](), []
+    for epsilon, delta, step in zip(epsilons, found.deltas, found.worst, strict=True):
+        number, between = delta_number(delta.upper), [step.count, step.count + 1]
+        cells += [number, _between(step)]
+        deltas.append({"epsilon": given(epsilon), "delta": number, "between": between})
+    at_any = [delta_number(certain.certain), _between(certain), [certain.count, certain.count + 1]]
+    return (name, *cells, *at_any, deltas)
 
 
 def _between(step: StepCost) -> str:

@@ -28,7 +28,7 @@ class RowCheck:
 
     `stated_sum` is the sum of the probabilities that the file states beside the intervals, and `deviation`
     how far one of them is from the length of its intervals; a file that states none has neither. A row is
-    monotone if probabilities do not fall from the left up to noise 0 and do not rise from there on.
+    monotone if, but for rounding, probabilities do not fall up to noise 0 and do not rise from there on.
     """
 
     count: int
@@ -207,8 +207,8 @@ def _row(row: PerturbationRow, law: Law) -> RowCheck:
     square = sum((noise * noise * chance for noise, chance in law.items()), Fraction(0))
     ordered = sorted(law.items())
     positive = [row.count + noise for noise, _ in ordered if row.count + noise > 0]
-    rises = all(p <= q for (_, p), (v, q) in pairwise(ordered) if v <= 0)
-    falls = all(p >= q for (v, p), (_, q) in pairwise(ordered) if v >= 0)
+    rises = all(p <= q + NEAR for (_, p), (v, q) in pairwise(ordered) if v <= 0)
+    falls = all(p + NEAR >= q for (v, p), (_, q) in pairwise(ordered) if v >= 0)
     deviation = None
     if row.stated is not None:
         noises = {*row.stated, *law}
