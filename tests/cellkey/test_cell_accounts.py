@@ -155,7 +155,7 @@ def compare_with_all_keys(seed: int) -> bool:
     if not laws:
         return False
     found = account_cells(
-        table, family, neighbours=neighbours, epsilons=["1/2", 1], deltas=["1/5"], chance="1/3"
+        table, family, neighbours=neighbours, epsilons=["1/2", 1], deltas=["1/5"], prior="1/3"
     )
     assert found.is_exact
     for epsilon, delta in zip(found.epsilons, found.deltas, strict=True):
@@ -233,7 +233,9 @@ def test_three_nested_levels_have_a_bound_and_no_product(monkeypatch: pytest.Mon
     assert found.deltas[0].upper > found.product_claim[0]
     with pytest.raises(InputError, match="epsilon at a delta needs the joint law"):
         account_cells(table, cube, least=2, deltas=["1/2"])
-    with pytest.raises(InputError, match=r"joins the empty group '1, 1' .*\(least\).*keying definition"):
+    with pytest.raises(
+        InputError, match=r"joins the empty group 'sex 1, age 1' .*\(least\).*keying definition"
+    ):
         account_cells(table, cube)
     with pytest.raises(InputError, match="where a record is replaced there is no bound"):
         account_cells(table, cube, least=2, neighbours="bounded")
@@ -258,7 +260,7 @@ def test_rows_that_take_turns_need_counts() -> None:
         ({"least": -1}, "least is -1"),
         ({"neighbours": "some"}, "bounded or unbounded"),
         ({"keying": "hash"}, "records or definition"),
-        ({"chance": 1}, "strictly between 0 and 1"),
+        ({"prior": 1}, "strictly between 0 and 1"),
     ],
 )
 def test_wrong_questions_are_refused(options: dict[str, object], message: str) -> None:

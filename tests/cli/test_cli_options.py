@@ -13,7 +13,8 @@ import pytest
 from discreet import Certificate, account, calibrate, portfolio, release, verify
 from discreet.accounting.costs import compare, privacy_table
 from discreet.budget import load
-from discreet.cli import COMMANDS, run
+from discreet.cellkey import account_cells, check_table, hypercube, read_perturbation_table
+from discreet.cli import COMMANDS, cellkey, run
 from discreet.cli.safetab import SUBCOMMANDS
 from discreet.estimation import accuracy, plan
 from discreet.interop.registry import registry_entry
@@ -65,6 +66,8 @@ QUESTIONS: dict[str, tuple[type, Callable[..., object]]] = {
 ASKED: dict[str, Functions] = {
     **{command: (function,) for command, (_, function) in QUESTIONS.items()},
     "accuracy": (accuracy,),
+    "cellkey account": (account_cells, hypercube, read_perturbation_table),
+    "cellkey check": (check_table, read_perturbation_table),
     "example": (release.write_example,),
     "explain": (promised_risk,),
     "ledger check": (release.check_ledger,),
@@ -98,6 +101,7 @@ ASKED: dict[str, Functions] = {
 """Every command that asks something, and the functions that answer it in Python."""
 
 OTHERS = {
+    "cellkey",
     "completion",
     "ledger",
     "ledger witness",
@@ -169,6 +173,7 @@ def test_every_command_is_compared_with_python(capsys: pytest.CaptureFixture[str
         "ledger": re.findall("[a-z]+", help_of("ledger", capsys).split("ledger ")[1].split()[0]),
         "policy": re.findall("[a-z]+", help_of("policy", capsys).split("policy ")[1].split()[0]),
         "risk": re.findall(r"^│ ([a-z]+) ", help_of("risk", capsys), re.MULTILINE),
+        "cellkey": list(cellkey.SUBCOMMANDS),
         "safetab": list(SUBCOMMANDS),
     }
     every = {*COMMANDS, *(f"{group} {one}" for group, ones in groups.items() for one in ones)}

@@ -24,7 +24,8 @@ from discreet.cellkey.table import Keying, PerturbationTable
 from discreet.cellkey.two_laws import TwoLaws, exp_interval, together
 from discreet.errors import InputError
 from discreet.faces import Displayed
-from discreet.numbers import Exact, Interval, fraction, prior, read_delta, share
+from discreet.numbers import Exact, Interval, fraction, read_delta, share
+from discreet.numbers import prior as read_prior
 
 Method = Literal["published exactly", "product", "joint", "revealed"]
 """How a case was accounted: a cell without noise tells all; independent cells; the joint law; a bound."""
@@ -83,7 +84,7 @@ class CellAccount(Displayed):
     `deltas` has the worst delta for each of `epsilons`, with its case; `certain` the chance of certainty: no
     epsilon, however large, holds with a smaller delta. `ratios` has e^epsilon for each of the asked deltas,
     none where no epsilon will do. `errors` has the least type II error for each type I error in `alphas`, and
-    `accuracy` how often the best guess is right whether the record is there, with the prior of `chance`;
+    `accuracy` how often the best guess is right whether the record is there, with this `prior`;
     neither is known where some case has only a bound. `product_claim` is what a product of the changed cells
     would claim at worst, at each epsilon and at any: no bound, unless the only method is the product.
 
@@ -106,7 +107,7 @@ class CellAccount(Displayed):
     ratios: tuple[Fraction | None, ...]
     alphas: tuple[Fraction, ...]
     errors: tuple[Fraction, ...] | None
-    chance: Fraction
+    prior: Fraction
     accuracy: Fraction | None
     cases: int
     methods: tuple[Method, ...]
@@ -141,7 +142,7 @@ def account_cells(
     epsilons: Sequence[Exact] = (1,),
     deltas: Sequence[Exact] = (),
     alphas: Sequence[Exact] = ("0.01", "0.05", "0.1"),
-    chance: Exact = "1/2",
+    prior: Exact = "1/2",
 ) -> CellAccount:
     """Return what cells that are published together cost one person.
 
@@ -167,6 +168,8 @@ def account_cells(
         raise InputError(f"there is no cell {', '.join(unknown)}; {cells.name} has {_some(cells.cells)}")
     if least < 0:
         raise InputError(f"least is {least}; it must be 0 or more")
+    if least and cells.counts is not None:
+        raise InputError(f"{cells.name} says the count of each group, so that least ({least}) has no meaning")
     exact_members = {m for name, m in zip(cells.cells, cells.members, strict=True) if name in published}
     question = _Question(
         table=table,
@@ -183,7 +186,7 @@ def account_cells(
         )
     asked = tuple(read_delta(one, zero=True) for one in deltas)
     tests = tuple(share(one, name="alpha", closed=True) for one in alphas)
-    before = prior(chance)
+    before = read_prior(prior)
     pairs = [laws for cost in costs if cost.laws is not None for laws in cost.laws]
     complete = all(cost.laws is not None for cost in costs)
     if asked and not complete:
@@ -207,7 +210,7 @@ def account_cells(
         ratios=tuple(_largest([laws.ratio_for(delta) for laws in pairs]) for delta in asked),
         alphas=tests,
         errors=tuple(min(laws.tradeoff(alpha) for laws in pairs) for alpha in tests) if complete else None,
-        chance=before,
+        prior=before,
         accuracy=max(laws.accuracy(before) for laws in pairs) if complete else None,
         cases=len(costs),
         methods=tuple(dict.fromkeys(cost.method for cost in costs)),
@@ -389,8 +392,10 @@ class _Question:
                 f"added or removed (unbounded), {instead}"
             )
         if not case.counts[case.gains]:
+            # which groups of given data are empty is confidential
+            which = "an empty group" if self.family.counts else f"the empty group {groups[case.gains]!r}"
             raise InputError(
-                f"a record that joins the empty group {groups[case.gains]!r} gives the cells around it a new "
+                f"a record that joins {which} gives the cells around it a new "
                 f"key, and the cells depend on each other through {rank(self.family.matrix)} keys, too many "
                 f"for their joint law; account for groups of at least 1 record (least), {instead}"
             )

@@ -15,7 +15,8 @@ from discreet.cellkey.table import Law, PerturbationRow, PerturbationTable
 from discreet.cellkey.two_laws import TwoLaws
 from discreet.errors import InputError
 from discreet.faces import Displayed
-from discreet.numbers import Exact, Interval, fraction, prior, read_delta, share
+from discreet.numbers import Exact, Interval, fraction, read_delta, share
+from discreet.numbers import prior as read_prior
 
 NEAR = Fraction(1, 10**6)
 """How far a mean may be from 0, or a stated sum from 1, and still be rounding."""
@@ -27,7 +28,7 @@ class RowCheck:
 
     `stated_sum` is the sum of the probabilities that the file states beside the intervals, and `deviation`
     how far one of them is from the length of its intervals; a file that states none has neither. A row is
-    monotone if probabilities do not fall from the left up to noise 0 and do not rise from there on.
+    monotone if, but for rounding, probabilities do not fall up to noise 0 and do not rise from there on.
     """
 
     count: int
@@ -86,7 +87,7 @@ class TableCheck(Displayed):
     `anywhere`, `occupied` and `large` are the worst steps over all counts, over counts of 1 or more, and over
     counts that use the last rows. `ratios` has e^epsilon for each asked delta, none where no epsilon will
     do; `errors` the least type II error at each of `alphas`; `accuracy` how often the best guess is right
-    whether the record is in the cell, with the prior of `chance`; all over all counts.
+    whether the record is in the cell, with this `prior`; all over all counts.
 
     Guarantee. Assumed: cell keys are uniform and secret. Claimed: one record more or less in one cell costs
     this delta, and no smaller one holds. Checked by tests/cellkey/test_table_checks.py from the definition.
@@ -103,7 +104,7 @@ class TableCheck(Displayed):
     ratios: tuple[Fraction | None, ...]
     alphas: tuple[Fraction, ...]
     errors: tuple[Fraction, ...]
-    chance: Fraction
+    prior: Fraction
     accuracy: Fraction
 
     @property
@@ -159,7 +160,7 @@ def check_table(
     epsilons: Sequence[Exact] = (1,),
     deltas: Sequence[Exact] = (),
     alphas: Sequence[Exact] = ("0.01", "0.05", "0.1"),
-    chance: Exact = "1/2",
+    prior: Exact = "1/2",
 ) -> TableCheck:
     """Return whether a table keeps its rules, and what one cell costs one person.
 
@@ -175,7 +176,7 @@ def check_table(
         raise InputError("check_table needs at least one epsilon, such as 1")
     asked = tuple(read_delta(one, zero=True) for one in deltas)
     tests = tuple(share(one, name="alpha", closed=True) for one in alphas)
-    before = prior(chance)
+    before = read_prior(prior)
     pairs = [(n, TwoLaws.of(table.law(n), table.law(n + 1))) for n in table.counts_to_compare]
     steps = tuple(_step(n, pair, powers) for n, pair in pairs)
     # of rows that take turns, the same few pairs occur again and again
@@ -196,7 +197,7 @@ def check_table(
         ),
         alphas=tests,
         errors=tuple(min(pair.tradeoff(alpha) for pair in distinct) for alpha in tests),
-        chance=before,
+        prior=before,
         accuracy=max(pair.accuracy(before) for pair in distinct),
     )
 
@@ -206,8 +207,8 @@ def _row(row: PerturbationRow, law: Law) -> RowCheck:
     square = sum((noise * noise * chance for noise, chance in law.items()), Fraction(0))
     ordered = sorted(law.items())
     positive = [row.count + noise for noise, _ in ordered if row.count + noise > 0]
-    rises = all(p <= q for (_, p), (v, q) in pairwise(ordered) if v <= 0)
-    falls = all(p >= q for (v, p), (_, q) in pairwise(ordered) if v >= 0)
+    rises = all(p <= q + NEAR for (_, p), (v, q) in pairwise(ordered) if v <= 0)
+    falls = all(p + NEAR >= q for (v, p), (_, q) in pairwise(ordered) if v >= 0)
     deviation = None
     if row.stated is not None:
         noises = {*row.stated, *law}

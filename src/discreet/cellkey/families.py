@@ -111,12 +111,12 @@ def hypercube(attributes: Mapping[str, int | Sequence[str]]) -> CellFamily:
 
     >>> cube = hypercube({"sex": ["f", "m"], "age": 3})
     >>> len(cube.cells), len(cube.groups), cube.cells[:3]
-    (12, 6, ('f, 1', 'f, 2', 'f, 3'))
+    (12, 6, ('f, age 1', 'f, age 2', 'f, age 3'))
     """
     if not attributes:
         raise InputError('a hypercube needs attributes, such as {"sex": 2, "age": 3}')
     values = [
-        [str(number) for number in range(1, whole(given, name=f"the values of {name}") + 1)]
+        [f"{name} {number}" for number in range(1, whole(given, name=f"the values of {name}") + 1)]
         if isinstance(given, int)
         else [str(one) for one in given]
         for name, given in attributes.items()
