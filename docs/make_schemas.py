@@ -212,6 +212,22 @@ SAMPLES: tuple[tuple[str, ...], ...] = (
     ("cellkey account D2V1 --cells given/nested.csv --published total --delta 0.3 --delta 0.7",),
     ("cellkey account D2V1 --attributes sex=2 --neighbours bounded --least 2 --delta 0.5",),
     ("cellkey account D2V1 --attributes sex=2,age=2 --least 2 --epsilon 1",),
+    ("cellkey design 5 --epsilon 1 --delta 0.01 --out table.csv --csv commas.csv",),
+    ("cellkey design 5 --epsilon 1 --variance 3 --zeros public --small 2 --monotone",),
+    ("cellkey design 5 --delta 0.25 --variance 4 --zeros kept",),
+    (
+        SURVEY,
+        "cellkey design 5 --epsilon 1 --delta 0.01 --out table.csv",
+        "ledger new ledger.json",
+        "cellkey run survey/records.csv --table table.csv --attributes survey/release.toml "
+        "--secret secret.json --out out --order 1 --zeros --ledger ledger.json",
+        "ledger show ledger.json",
+    ),
+    (
+        SURVEY,
+        "cellkey run survey/records.csv --table D5V3js2 --attributes survey/release.toml --rehearsal 1 "
+        "--out out",
+    ),
     ("risk single --noisy 1 --noisy -4 --rho 0.099 --prior 1/2 --prior 1/100",),
     ("risk single --noisy 14 --known 12 --variance 10 --prior 1/2 --loss 0 2 1 0",),
     ("risk single --noisy 3 --variance 10 --prior 1/2 --unsure 20 --chance 1/10",),

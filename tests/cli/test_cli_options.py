@@ -14,6 +14,7 @@ from discreet import Certificate, account, calibrate, portfolio, release, verify
 from discreet.accounting.costs import compare, privacy_table
 from discreet.budget import load
 from discreet.cellkey import account_cells, check_table, hypercube, read_perturbation_table
+from discreet.cellkey.design import design_perturbation
 from discreet.cli import COMMANDS, cellkey, run
 from discreet.cli.safetab import SUBCOMMANDS
 from discreet.estimation import accuracy, plan
@@ -21,6 +22,7 @@ from discreet.interop.registry import registry_entry
 from discreet.options import (
     Accounting,
     Calibrating,
+    CellKeying,
     Checking,
     Comparing,
     Estimating,
@@ -28,8 +30,10 @@ from discreet.options import (
     Planning,
     Risking,
     RiskingRecords,
+    TableDesigning,
     Tabulating,
 )
+from discreet.release.cellkey.run import perturb
 from discreet.release.composition import ledger_costs
 from discreet.release.hierarchy.audit_runs import audit_mechanism, audit_release
 from discreet.release.hierarchy.people import records_risk
@@ -52,6 +56,8 @@ Functions = tuple[Callable[..., object], ...]
 QUESTIONS: dict[str, tuple[type, Callable[..., object]]] = {
     "account": (Accounting, privacy_table),
     "calibrate": (Calibrating, calibrate),
+    "cellkey design": (TableDesigning, design_perturbation),
+    "cellkey run": (CellKeying, perturb),
     "check-records": (Checking, release.check_records),
     "compare": (Comparing, compare),
     "estimate": (Estimating, release.estimate),

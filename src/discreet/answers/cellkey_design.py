@@ -117,8 +117,8 @@ def _body(
     if wishes.zeros == "noisy":
         yield Paragraph(
             "One row of noise serves every count, 0 included; a result below 0 is published as 0, which "
-            "costs nothing. Empty cells need random keys for that: `discreet cellkey run --secret` gives them "
-            "some."
+            "costs nothing. Empty cells need random keys for that, which `discreet cellkey run --secret` "
+            "gives them."
         )
         yield rows
         if found.others:

@@ -32,6 +32,8 @@ Prior = Annotated[str, option("The adversary's chance that the record is there. 
 SUBCOMMANDS = {
     "check": "Does a perturbation table keep its rules, and what does one cell cost?",
     "account": "What cells that are published together cost one person.",
+    "design": "The best perturbation table for a promise.",
+    "run": "A hypercube of records with the noise of a table, with a ledger entry.",
 }
 
 app = console.command(
