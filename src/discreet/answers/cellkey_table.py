@@ -114,6 +114,7 @@ def table_check_answer(found: TableCheck) -> Answer:
         "table": table.name,
         "origin": table.origin,
         "keys": key_words(table),
+        "keying": found.keying,
         "modulus": table.modulus,
         "last_row": table.last,
         "bound": found.bound,

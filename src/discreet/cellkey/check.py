@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
-from discreet.cellkey.table import Law, PerturbationRow, PerturbationTable
+from discreet.cellkey.table import Keying, Law, PerturbationRow, PerturbationTable
 from discreet.cellkey.two_laws import TwoLaws
 from discreet.errors import InputError
 from discreet.faces import Displayed
@@ -106,6 +106,7 @@ class TableCheck(Displayed):
     errors: tuple[Fraction, ...]
     prior: Fraction
     accuracy: Fraction
+    keying: Keying = "records"
 
     @property
     def bound(self) -> int:
@@ -161,8 +162,11 @@ def check_table(
     deltas: Sequence[Exact] = (),
     alphas: Sequence[Exact] = ("0.01", "0.05", "0.1"),
     prior: Exact = "1/2",
+    keying: Keying = "records",
 ) -> TableCheck:
     """Return whether a table keeps its rules, and what one cell costs one person.
+
+    Keys are sums of those of records, so that an empty cell has none; or they come from definitions.
 
     >>> from discreet.cellkey.entropy import entropy_table
     >>> found = check_table(entropy_table(2, 1))
@@ -177,7 +181,10 @@ def check_table(
     asked = tuple(read_delta(one, zero=True) for one in deltas)
     tests = tuple(share(one, name="alpha", closed=True) for one in alphas)
     before = read_prior(prior)
-    pairs = [(n, TwoLaws.of(table.law(n), table.law(n + 1))) for n in table.counts_to_compare]
+    pairs = [
+        (n, TwoLaws.of(table.law(n, keying=keying), table.law(n + 1, keying=keying)))
+        for n in table.counts_to_compare
+    ]
     steps = tuple(_step(n, pair, powers) for n, pair in pairs)
     # of rows that take turns, the same few pairs occur again and again
     distinct = list({one.masses: one for _, pair in pairs for one in (pair, pair.swapped)}.values())
@@ -199,6 +206,7 @@ def check_table(
         errors=tuple(min(pair.tradeoff(alpha) for pair in distinct) for alpha in tests),
         prior=before,
         accuracy=max(pair.accuracy(before) for pair in distinct),
+        keying=keying,
     )
 
 

@@ -231,7 +231,9 @@ class PerturbationTable:
         >>> perturbation_table({1: {0: 1}, 2: {0: 1}}).counts_to_compare
         range(0, 3)
         """
-        return range(self.last + 1 if self.large is None else self.large.above + self.large.period + 1)
+        return range(
+            max(self.last, 1) + 1 if self.large is None else self.large.above + self.large.period + 1
+        )
 
     def to_csv(self) -> str:
         """Return the table as ptable exports one, with a semicolon between columns.

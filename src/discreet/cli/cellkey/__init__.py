@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from discreet.cli import console
 from discreet.cli.console import option
@@ -28,6 +28,15 @@ Alphas = Annotated[
     option("Type I error of a test; may be repeated. Default: 0.01, 0.05 and 0.1.", "A"),
 ]
 Prior = Annotated[str, option("The adversary's chance that the record is there. Default: 1/2.", "P")]
+
+KeySource = Annotated[
+    Literal["records", "definition"],
+    option(
+        "The key of a cell: the sum of its records' keys (default), or a pseudorandom function of a "
+        "secret and its definition.",
+        "records|definition",
+    ),
+]
 
 SUBCOMMANDS = {
     "check": "Does a perturbation table keep its rules, and what does one cell cost?",

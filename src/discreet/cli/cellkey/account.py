@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from discreet.budget import Neighbours
 from discreet.cli import cellkey, console
@@ -45,14 +45,7 @@ def account_command(
             "bounded|unbounded",
         ),
     ] = "unbounded",
-    keying: Annotated[
-        Literal["records", "definition"],
-        option(
-            "The key of a cell: the sum of its records' keys (default), or a pseudorandom function of a "
-            "secret and its definition.",
-            "records|definition",
-        ),
-    ] = "records",
+    keying: cellkey.KeySource = "records",
     least: Annotated[
         int,
         option("Consider data with at least this many in every group besides the record. Default: 0.", "N"),

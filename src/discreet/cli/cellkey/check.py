@@ -23,6 +23,7 @@ def check_command(
     delta: cellkey.Deltas = None,
     alpha: cellkey.Alphas = None,
     prior: cellkey.Prior = "1/2",
+    keying: cellkey.KeySource = "records",
     big_n: cellkey.BigN = None,
     small_n: cellkey.SmallN = None,
     screen: Screen = PLAIN,
@@ -33,4 +34,4 @@ def check_command(
 
     read = cellkey.read_table_option(table, big_n, small_n)
     asked = cellkey.given_or_default(epsilons=epsilon, deltas=delta, alphas=alpha)
-    screen.tell(table_check_answer(check_table(read, **asked, prior=prior)))
+    screen.tell(table_check_answer(check_table(read, **asked, prior=prior, keying=keying)))
