@@ -68,12 +68,7 @@ def _body(done: Perturbed, delta: Quantity | None) -> Iterator[Part]:
         rows=count_quantity(done.rows),
         out=str(done.out),
     )
-    if done.keys == "records":
-        yield Paragraph("A cell that is not listed is empty, and its 0 is exact.")
-        yield Paragraph(_RECORD_KEYS)
-    elif done.empty == "none":
-        yield Paragraph(_LEFT_OUT)
-    elif not done.zeros:
+    if not done.zeros:
         yield Paragraph("A cell that is not listed is published as 0; it need not be empty.")
     if delta is not None:
         yield Paragraph(

@@ -120,7 +120,7 @@ def perturb(asked: CellKeying) -> Perturbed:
     Keys come from the file `secret`, which is made if it does not exist, and the definition of the cell. Then
     empty cells have keys too, unless `empty` is "none". Rows with a published 0 are left out unless `zeros`:
     what is not listed is 0. With `record_key`, keys are the sums of that column over the records of a cell,
-    modulo 1 or the number of keys of an ONS or ABS table, and empty cells are not listed.
+    modulo 1 or the number of keys of an ONS or ABS table, and empty cells have none: their 0 is exact.
 
     `ledger` is that of the population; without it, the one that the environment names (DISCREET_LEDGER), a
     policy, or `discreet-ledger.json` beside the records is used, and if there is none, nothing is noted. The
@@ -304,7 +304,9 @@ class _Plan:
         """Yield cells of a margin, by number, and what is published of them."""
         place, counts, keys = base.margin(margin)
         if self.keys == "records":
-            yield place, self.lookup.published(counts, keys, base.modulus)
+            values = self.lookup.published(counts, keys, base.modulus)
+            # a 0 that is listed would show that its cell is not empty
+            yield place[values > 0], values[values > 0]
             return
         assert self.secret is not None or self.asked.rehearsal is not None
         names = [self.attributes.names[one] for one in margin.attributes]
@@ -401,7 +403,7 @@ def _misused(asked: CellKeying) -> Iterator[str]:
     if asked.secret is not None and asked.rehearsal is not None:
         yield "a rehearsal has no secret: leave --secret out, so that a seed is never taken for it"
     if asked.record_key is not None and asked.zeros:
-        yield "with record keys an empty cell has no key, and is not listed: leave --zeros out"
+        yield "with record keys a 0 that is listed shows a cell that is not empty: leave --zeros out"
     if asked.empty not in ("keyed", "none"):
         yield f"empty is {asked.empty!r}; it must be keyed or none"
     if asked.secret is not None and os.path.realpath(asked.secret).startswith(
