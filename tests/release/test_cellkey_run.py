@@ -446,3 +446,18 @@ def test_an_interrupted_run_leaves_nothing(
     assert sorted(os.listdir(office.folder)) == before
     assert not read_ledger(office.folder / "discreet-ledger.json").entries
     office.run("out", order=0)
+
+
+def test_limits_of_a_policy(office: Office) -> None:
+    create_ledger(office.folder / "discreet-ledger.json")
+    head, rules = 'format = "discreet policy 1"\n', office.folder / "discreet-policy.toml"
+    limit = '[[largest_run]]\nunit = "person"\nneighbours = "unbounded"\n'
+    rules.write_text(f"{head}{limit}rho = 100\n")
+    with pytest.raises(PolicyError, match="which no rho allows for"):
+        office.run("out", order=0)
+    rules.write_text(f'{head}{limit}epsilon = 1\ndelta = "0.009"\n')
+    with pytest.raises(PolicyError, match=r"comes to delta 0\.01 at any epsilon"):
+        office.run("out", order=0)
+    rules.write_text(f'{head}{limit}epsilon = 1\ndelta = "0.011"\n')
+    office.run("out", order=0)
+    assert "but for an event of probability 0.01" in str(read_ledger(office.folder / "discreet-ledger.json"))

@@ -51,7 +51,8 @@ def ledger_release(
     if failing := next((entry for entry in entries if entry.delta), None):
         raise InputError(
             f"the run of {failing.time} ({failing.command}) holds but for an event of probability "
-            f"{brief(failing.delta)}, which a release cannot state; `discreet ledger show {path}` counts it"
+            f"{bound(failing.delta, digits=4)}, which a release cannot state; `discreet ledger show "
+            f"{path}` counts it"
         )
     relation = neighbours or _only({entry.release.neighbours for entry in entries}, "neighbours", path)
     return _together(entries, relation, str(path))  # type: ignore[arg-type]  # entries were checked
@@ -152,7 +153,7 @@ def exceeds(total: Total, entries: Sequence[Entry]) -> str:
         return f"epsilon {epsilon} at delta 0" if epsilon > total.epsilon else ""
     failing = _failing(entries, total.neighbours)
     if failing >= total.delta:
-        return f"delta {bound(failing)} at any epsilon"
+        return f"delta {bound(failing, digits=4)} at any epsilon"
     rho = _modelled(entries, total.neighbours)
     delta = float(failing) + (rho or _account(entries, total.neighbours)).delta(epsilon=float(total.epsilon))
     # the float is right to ten digits or more; a tie to nine digits is refused, to be safe

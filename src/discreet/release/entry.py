@@ -67,12 +67,17 @@ class Entry(Summarised):
         """Return what the run adds to the delta of its release, for a record that is added or replaced."""
         return (2 if neighbours == "bounded" else 1) * self.delta if self.counted else Fraction(0)
 
+    @property
+    def _spent(self) -> str:
+        """What the file says was spent; versions that know no delta of an entry refuse it as they read it."""
+        return f"{self.rho} but for {self.delta}" if self.counted and self.delta else str(self.rho)
+
     def document(self) -> JsonDict:
         """Return the entry as it stands in the file."""
         data: JsonDict = {} if self.counted else {"warning": f"{NOT_PRIVATE}: a rehearsal"}
         data |= {"id": self.id, "time": self.time, "version": self.version, "command": self.command}
         data |= {"rehearsal": self.rehearsal, "unit": self.release.unit}
-        data |= {"neighbours": self.release.neighbours, "rho": str(self.rho)}
+        data |= {"neighbours": self.release.neighbours, "rho": self._spent}
         data |= {"at_most": self.at_most} if self.at_most > 1 else {}
         data |= {"delta": str(self.delta)} if self.delta else {}
         data |= {"exact": [list(pair) for pair in self.exact], "inputs": list(self.inputs)}
@@ -99,8 +104,10 @@ class Entry(Summarised):
             files={plain_text(name): plain_text(digest) for name, digest in data["files"].items()},
             salt=plain_text(data.get("salt", "")),
         )
-        if data["rho"] != str(entry.rho):
-            raise InputError(f"entry {entry.id} says rho {data['rho']}, but its release spends {entry.rho}")
+        if data["rho"] != entry._spent:
+            raise InputError(
+                f"entry {entry.id} says rho {data['rho']}, but its release spends {entry._spent}"
+            )
         return entry
 
     def staging(self, folder: Path, tag: str) -> Path:

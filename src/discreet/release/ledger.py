@@ -203,7 +203,7 @@ class Ledger(Summarised):
         if total.rho is not None:
             used = self.spent(total.unit, total.neighbours)
             if failing := sum((one.delta for one in self.runs(total.unit)), Fraction(0)):
-                return f"rho {used} but for an event of probability {short_delta(failing)}"
+                return f"rho {used} but for an event of probability {numbers.bound(failing, digits=4)}"
             return f"rho {used}" if used > total.rho else ""
         return self._exceeds(total, self.runs(total.unit))
 
@@ -260,8 +260,9 @@ class Ledger(Summarised):
             come = f"with this run all runs of {where} on {about} would come to {found}"
             return f"{come}, more than its total of {total.limit}" if found else ""
         if entry.delta:
+            failing = numbers.bound(entry.delta, digits=4)
             return (
-                f"the run holds but for an event of probability {short_delta(entry.delta)}, which no rho "
+                f"the run holds but for an event of probability {failing}, which no rho "
                 f"allows for, and the total of {where} for {about} is a rho; a total of epsilon and delta "
                 "can hold it"
             )

@@ -20,7 +20,7 @@ app = console.command(
 
 @app.default
 @console.takes(TableDesigning)
-def design_perturbation(
+def design_command(
     largest: Annotated[int, option("D, the largest noise, up or down: 1 to 40.")],
     /,
     *,
@@ -35,10 +35,10 @@ def design_perturbation(
     outputs = Outputs(csv=csv)
     outputs.plan("--out", out, (".csv",))
     from discreet.answers.cellkey_design import table_design_answer
-    from discreet.cellkey.design import design_perturbation as design
+    from discreet.cellkey.design import design_perturbation
 
     with screen.working("Solving"):
-        found = design(largest, **given)
+        found = design_perturbation(largest, **given)
     text = found.table.to_csv()
     outputs.write({"--out": text, "--csv": text.replace(";", ",")})
     written = tuple(str(file) for file in (out, csv) if file is not None)

@@ -25,7 +25,7 @@ app = console.command(
 
 @app.default
 @console.takes(CellKeying)
-def perturb(
+def run_command(
     records: Annotated[Path, option("One row per record, with a column for each attribute.")],
     /,
     *,
@@ -35,8 +35,8 @@ def perturb(
     """Count all margins, add noise by cell keys, and write, with a ledger entry."""
     need_tables("cellkey run")
     from discreet.answers.cellkey_run import perturbed_answer
-    from discreet.release.cellkey.run import perturb as run_cell_keys
+    from discreet.release.cellkey.run import perturb
 
     with screen.working(f"Counting {records}"):
-        done = run_cell_keys(records, **given)
+        done = perturb(records, **given)
     screen.tell(perturbed_answer(done), timed=True)

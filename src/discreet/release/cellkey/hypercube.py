@@ -22,10 +22,10 @@ from discreet.tables import Codes, Problems, TableSource, Words, read_table
 
 
 @dataclass(frozen=True, slots=True)
-class Margin:
+class CubeMargin:
     """One table of a hypercube: the attributes that it splits; the others are summed over.
 
-    >>> Margin((0, 2), (2, 5)).cells
+    >>> CubeMargin((0, 2), (2, 5)).cells
     10
     """
 
@@ -38,7 +38,7 @@ class Margin:
         return prod(self.sizes)
 
 
-def margins_of(attributes: Attributes, order: int | None = None) -> tuple[Margin, ...]:
+def margins_of(attributes: Attributes, order: int | None = None) -> tuple[CubeMargin, ...]:
     """Return the margins of a hypercube that split at most `order` attributes, the total first.
 
     >>> people = Attributes({"sex": ["f", "m"], "age": ["0-17", "18-64", "65+"]})
@@ -48,14 +48,14 @@ def margins_of(attributes: Attributes, order: int | None = None) -> tuple[Margin
     sizes = attributes.sizes
     most = len(sizes) if order is None else order
     return tuple(
-        Margin(chosen, tuple(sizes[one] for one in chosen))
+        CubeMargin(chosen, tuple(sizes[one] for one in chosen))
         for many in range(most + 1)
         for chosen in combinations(range(len(sizes)), many)
     )
 
 
 @dataclass(frozen=True, slots=True)
-class CodedRecords:
+class KeyedRecords:
     """Records as numbers of their values, with their keys if they have any; all of them were valid."""
 
     codes: tuple[Codes, ...]
@@ -72,7 +72,7 @@ class CodedRecords:
 
 def read_coded(
     source: TableSource, attributes: Attributes, *, record_key: str | None, modulus: int | None
-) -> CodedRecords:
+) -> KeyedRecords:
     """Read records, and report every problem of them in one round, without any value of theirs.
 
     Record keys are numbers in [0, 1) of eight decimal places, or integers below the modulus of a table.
@@ -98,7 +98,7 @@ def read_coded(
         table.problems.rows(units < 0, kind, record_key)
     problems.stop()
     origin = table.origin("records")
-    return CodedRecords(tuple(codes), units, str(origin["sha256"]), origin, table.format)
+    return KeyedRecords(tuple(codes), units, str(origin["sha256"]), origin, table.format)
 
 
 def key_numbers(words: Words, modulus: int | None) -> Integers:
@@ -126,14 +126,14 @@ def key_numbers(words: Words, modulus: int | None) -> Integers:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CountedCube:
     """The detailed cells of a hypercube that are not empty, held by an engine."""
 
     engine: Engine
     base: Relation
     modulus: int
 
-    def margin(self, margin: Margin) -> tuple[Integers, Integers, Integers]:
+    def margin(self, margin: CubeMargin) -> tuple[Integers, Integers, Integers]:
         """Return the cells of a margin that are not empty, in order: their numbers, counts and cell keys.
 
         Numbers count the cells through, the last attribute fastest. Without record keys the keys are 0.
@@ -152,7 +152,7 @@ class Counted:
 
 
 @contextmanager
-def counted(engine: Engine, records: CodedRecords, *, modulus: int | None) -> Iterator[Counted]:
+def counted_cube(engine: Engine, records: KeyedRecords, *, modulus: int | None) -> Iterator[CountedCube]:
     """Count the detailed cells of records once, in an engine, with the sums of their keys."""
     pa = arrow()
     columns = {f"a{number}": pa.array(code) for number, code in enumerate(records.codes)}
@@ -160,7 +160,7 @@ def counted(engine: Engine, records: CodedRecords, *, modulus: int | None) -> It
     rows = engine.upload(pa.table({**columns, "key": pa.array(keys)}))
     base = engine.keep(rows.group_by(list(columns)).agg(n=rows.count(), k=rows["key"].sum()))
     engine.drop(rows)
-    yield Counted(engine, base, modulus or REAL_KEYS)
+    yield CountedCube(engine, base, modulus or REAL_KEYS)
     engine.drop(base)
 
 
@@ -180,10 +180,10 @@ def check_total(attributes: Attributes, total: str, problems: list[str]) -> None
             problems.append(f"an attribute is called {name!r}, as a column of the output is; rename it")
 
 
-def unravelled(place: Integers, margin: Margin) -> Sequence[Integers]:
+def unravelled(place: Integers, margin: CubeMargin) -> Sequence[Integers]:
     """Return the value of each attribute of a margin for some of its cells.
 
-    >>> [one.tolist() for one in unravelled(np.array([0, 4]), Margin((0, 1), (2, 3)))]
+    >>> [one.tolist() for one in unravelled(np.array([0, 4]), CubeMargin((0, 1), (2, 3)))]
     [[0, 1], [0, 1]]
     """
     if not margin.attributes:

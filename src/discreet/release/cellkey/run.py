@@ -39,12 +39,12 @@ from discreet.numbers import brief, positive
 from discreet.options import CellKeying, asked_with
 from discreet.release.admission import Request, admit
 from discreet.release.cellkey.hypercube import (
-    CodedRecords,
-    Counted,
-    Margin,
+    CountedCube,
+    CubeMargin,
+    KeyedRecords,
     check_order,
     check_total,
-    counted,
+    counted_cube,
     margins_of,
     read_coded,
     refuse_too_many,
@@ -160,7 +160,7 @@ def perturb(asked: CellKeying) -> Perturbed:
     ):
         mark = None if asked.rehearsal is None else f"{NOT_PRIVATE}: rehearsal with seed {asked.rehearsal}"
         folder = Folder(stage.path, kind, mark=mark)
-        with counted(engine, records, modulus=modulus) as base:
+        with counted_cube(engine, records, modulus=modulus) as base:
             rows = plan.write(folder, base)
         folder.json("manifest", plan.manifest(rows))
         files = {name: sha256(stage.path / name) for name in folder.names}
@@ -212,7 +212,7 @@ class _Plan:
     asked: CellKeying
     attributes: Attributes
     lookup: NoiseLookup
-    margins: tuple[Margin, ...]
+    margins: tuple[CubeMargin, ...]
     secret: SecretFile | None
     epsilon: Fraction
     delta: Fraction | None
@@ -239,7 +239,7 @@ class _Plan:
             return None
         return ceil(len(self.margins) * self.delta / _SMALLEST) * _SMALLEST
 
-    def entry(self, records: CodedRecords) -> Entry | None:
+    def entry(self, records: KeyedRecords) -> Entry | None:
         """Return the draft of the ledger entry; None if nothing is claimed that could be entered."""
         if self.left_over is None or self.left_over >= 1:
             return None
@@ -286,7 +286,7 @@ class _Plan:
             "neighbours": self.asked.neighbours,
         }
 
-    def write(self, folder: Folder, base: Counted) -> int:
+    def write(self, folder: Folder, base: CountedCube) -> int:
         """Write the cells, margin by margin; return how many rows there are."""
         rows = 0
 
@@ -300,7 +300,7 @@ class _Plan:
         folder.parts("cells", parts())
         return rows
 
-    def _published(self, base: Counted, margin: Margin) -> Iterator[tuple[Integers, Integers]]:
+    def _published(self, base: CountedCube, margin: CubeMargin) -> Iterator[tuple[Integers, Integers]]:
         """Yield cells of a margin, by number, and what is published of them."""
         place, counts, keys = base.margin(margin)
         if self.keys == "records":
@@ -333,7 +333,7 @@ class _Plan:
         assert self.secret is not None
         return self.secret.secret
 
-    def _columns(self, margin: Margin, place: Integers, values: Integers) -> dict[str, ArrowArray]:
+    def _columns(self, margin: CubeMargin, place: Integers, values: Integers) -> dict[str, ArrowArray]:
         """Return rows of the output: a value of each attribute, or the word for a total, and the count."""
         at: dict[int, Numbers] = dict(zip(margin.attributes, unravelled(place, margin), strict=True))
         columns = {}
