@@ -608,6 +608,8 @@ def truncated_law(
     size, small = float(fraction(epsilon, name="epsilon")), float(fraction(delta, name="delta"))
     best: TruncatedLaw | None = None
     for largest in range(1, 61):
+        if best is not None and largest > best.largest + 8:  # what is cut off no longer matters
+            break
         scale = _least_scale(name, largest, size, small)
         if scale is not None:
             variance = float(
