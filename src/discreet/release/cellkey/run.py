@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib.metadata import version
@@ -190,19 +191,18 @@ def perturb(asked: CellKeying) -> Perturbed:
     )
 
 
-class _secret_kept:  # noqa: N801 (a context, named as one)
+@contextmanager
+def _secret_kept(secret: SecretFile | None, stage: Staging, sha256: str) -> Iterator[None]:
     """Write a new secret before the output appears, and remove it if the output does not."""
-
-    def __init__(self, secret: SecretFile | None, stage: Staging, sha256: str) -> None:
-        self._secret, self._stage, self._sha256 = secret, stage, sha256
-
-    def __enter__(self) -> None:
-        if self._secret is not None and self._secret.is_new:
-            self._secret.write(self._sha256)
-
-    def __exit__(self, *problem: object) -> None:
-        if self._secret is not None and self._secret.is_new and not self._stage.appeared:
-            self._secret.path.unlink(missing_ok=True)
+    if secret is None or not secret.is_new:
+        yield
+        return
+    secret.write(sha256)
+    try:
+        yield
+    finally:
+        if not stage.appeared:
+            secret.path.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)

@@ -136,10 +136,14 @@ class SecretFile:
         }
         try:
             handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(handle, "w", encoding="ascii") as stream:
-                stream.write(json.dumps(data, indent=1) + "\n")
-                stream.flush()
-                os.fsync(stream.fileno())
+            try:
+                with os.fdopen(handle, "w", encoding="ascii") as stream:
+                    stream.write(json.dumps(data, indent=1) + "\n")
+                    stream.flush()
+                    os.fsync(stream.fileno())
+            except BaseException:
+                self.path.unlink(missing_ok=True)
+                raise
         except FileExistsError:
             raise InputError(f"the file {self.path} exists; a secret is never overwritten") from None
         except OSError as error:
