@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations, pairwise
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,9 @@ from discreet.errors import InputError
 from discreet.faces import Displayed
 from discreet.numbers import Exact, brief, fraction, positive, shown
 from discreet.options import TableDesigning, Zeros, asked_with
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 DIGITS = 8
 """Decimal places of the probabilities: those of the keys of ptable."""
@@ -44,9 +47,12 @@ MOST_NOISE = 40
 Objective = Literal["variance", "delta", "epsilon"]
 
 _GRID = 10**DIGITS
-_SPARE = (0, 0.05, 0.2, 1, 4, 16, 64, 256, -0.2, -1, -4, -16)
+_SPARE = (0, 0.002, 0.01, 0.05, 0.2, 1, 4, 16, 64, 256, -0.2, -1, -4, -16)
 """What is left to spare for rounding, in units of the last place, one after the other; below zero:
 everywhere but between counts 0 and 1."""
+
+_FINE = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+"""How far off HiGHS may be: less than the last place."""
 
 _EPSILON_STEPS = 10**4
 """A least epsilon is a multiple of the inverse."""
@@ -176,12 +182,25 @@ zeros have noise too
     if epsilon is None:
         assert delta is not None
         assert variance is not None
-        epsilon = _least_epsilon(wishes, delta, variance)
-    found = _Program(wishes, epsilon)
-    best = found.least("delta" if variance is not None else "variance", delta, variance)
-    if best is None:
-        raise InputError(_why_infeasible(wishes, epsilon, delta, variance))
-    laws, bound = _rounded(found, best, delta, variance)
+        least = _least_epsilon(wishes, delta, variance)
+        # a little more than the least epsilon, so that rounding has something to spare
+        tried = [least + Fraction(more, _EPSILON_STEPS) for more in (1, 4, 16, 64, 256)]
+    else:
+        tried = [epsilon]
+    for epsilon in tried:
+        program = _Program(wishes, epsilon)
+        best = program.least("delta" if variance is not None else "variance", delta, variance)
+        if best is None:
+            raise InputError(_why_infeasible(wishes, epsilon, delta, variance))
+        rounded = _rounded(program, best, delta, variance)
+        if rounded is not None:
+            break
+    else:
+        raise InputError(
+            f"no table with probabilities of {DIGITS} decimal places was found: they are too coarse for the "
+            "wishes, or these lie at the very edge of what is possible; give a larger delta or variance"
+        )
+    laws, bound = rounded
     reached = float(epsilon) if objective == "epsilon" else best.objective
     return TableDesign(
         table=perturbation_table(laws, name="the designed table"),
@@ -429,7 +448,7 @@ class _Program:
     def _solve(
         self, goal: Mapping[int, float], upper: Mapping[int, float], spare: float
     ) -> NDArray[np.float64] | None:
-        from scipy.optimize import Bounds, LinearConstraint, milp
+        from scipy.optimize import linprog
 
         ends = np.array([high for _, _, high in self._rows], dtype=np.float64)
         for number, times, is_first in self._spared:
@@ -438,17 +457,18 @@ class _Program:
         costs, most = np.zeros(self._size), np.full(self._size, np.inf)
         costs[list(goal)] = list(goal.values())
         most[list(upper)] = list(upper.values())
-        lows = np.array([low for _, low, _ in self._rows], dtype=np.float64)
-        limits = LinearConstraint(self._matrix, lows, ends)
-        bounds = Bounds(np.zeros(self._size), most)
-        for options in ({}, {"presolve": False}):  # at the very edge, presolving may give up
-            found = milp(costs, constraints=limits, bounds=bounds, options=options)
+        equal = np.array([low == high for _, low, high in self._rows])
+        limits = {"A_ub": self._matrix[~equal], "b_ub": ends[~equal]}
+        limits |= {"A_eq": self._matrix[equal], "b_eq": ends[equal]}
+        bounds = np.column_stack([np.zeros(self._size), most])
+        for presolve in (True, False):  # at the very edge, presolving may give up
+            found = linprog(costs, **limits, bounds=bounds, options={**_FINE, "presolve": presolve})
             if found.status in (0, 2):
                 break
-        return None if found.x is None else found.x
+        return None if found.status != 0 else found.x
 
     @cached_property
-    def _matrix(self) -> object:
+    def _matrix(self) -> csr_array:
         from scipy.sparse import csr_array
 
         entries = [
@@ -473,8 +493,7 @@ def _least_epsilon(wishes: Wishes, delta: Fraction, variance: Fraction) -> Fract
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if feasible(middle) else (middle, high)
-    # one step more, so that rounding has something to spare
-    return Fraction(high + 1, _EPSILON_STEPS)
+    return Fraction(high, _EPSILON_STEPS)
 
 
 # -- rounding, and the proof ---------------------------------------------------------------------------------
@@ -482,8 +501,8 @@ def _least_epsilon(wishes: Wishes, delta: Fraction, variance: Fraction) -> Fract
 
 def _rounded(
     program: _Program, best: _Solution, delta: Fraction | None, variance: Fraction | None
-) -> tuple[dict[int, Law], Fraction]:
-    """Return a table of decimals that keeps every wish, checked in fractions, and its delta."""
+) -> tuple[dict[int, Law], Fraction] | None:
+    """Return a table of decimals that keeps every wish, checked in fractions, and its delta; or none."""
     objective: Literal["variance", "delta"] = "delta" if variance is not None else "variance"
     for spare in _SPARE:
         if spare:
@@ -495,10 +514,7 @@ def _rounded(
         bound = _delta_if_kept(program.wishes, laws, program.epsilon, variance)
         if bound is not None and (delta is None or bound <= delta):
             return laws, bound
-    raise InputError(
-        f"no table with probabilities of {DIGITS} decimal places was found, because the wishes lie at the "
-        "very edge of what is possible: give a delta or a variance that is a little larger"
-    )
+    return None
 
 
 def _round_row(wishes: Wishes, count: int, chances: NDArray[np.float64]) -> Law:
