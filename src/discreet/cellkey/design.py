@@ -186,7 +186,7 @@ zeros have noise too
         # a little more than the least epsilon, so that rounding has something to spare
         tried = [least + Fraction(more, _EPSILON_STEPS) for more in (1, 4, 16, 64, 256)]
     else:
-        tried = [epsilon]
+        least, tried = epsilon, [epsilon]
     for epsilon in tried:
         program = _Program(wishes, epsilon)
         best = program.least("delta" if variance is not None else "variance", delta, variance)
@@ -201,7 +201,7 @@ zeros have noise too
             "wishes, or these lie at the very edge of what is possible; give a larger delta or variance"
         )
     laws, bound = rounded
-    reached = float(epsilon) if objective == "epsilon" else best.objective
+    reached = float(least) if objective == "epsilon" else best.objective
     return TableDesign(
         table=perturbation_table(laws, name="the designed table"),
         wishes=wishes,
