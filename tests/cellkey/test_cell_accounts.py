@@ -211,6 +211,31 @@ def test_keys_by_definition_make_the_product_exact() -> None:
     assert account_cells(table, TOTAL).certain > Fraction(7, 16)
 
 
+@pytest.mark.parametrize(("name", "figure"), [("D2V1", ".926"), ("D5V3js2", ".893")])
+def test_keys_by_the_set_of_records_do_not_hide_an_empty_cell(name: str, figure: str) -> None:
+    """Why the definition gives the key and not the records: B and the total agree until somebody joins A."""
+    table, found = named(name), []
+    for count in range(1, table.last + 1):
+        before = {(0, count + v, count + v): p for v, p in table.noise_law(count).items()}
+        laws = (table.law(1), table.law(count), table.law(count + 1))
+        after = {
+            tuple(y for y, _ in parts): parts[0][1] * parts[1][1] * parts[2][1]
+            for parts in product(*(law.items() for law in laws))
+        }
+        pair = TwoLaws.of(before, after)
+        found.append(max(pair.delta(1).upper, pair.swapped.delta(1).upper))
+    assert agrees(max(found), figure)
+
+
+def test_results_show_themselves() -> None:
+    found = account_cells(entropy_table(2, 1), TOTAL, least=1)
+    assert (
+        repr(found)
+        == "<CellAccount: 3 cells with D2V1: delta 0.3984 at epsilon 1, and 0.3160 at any epsilon>"
+    )
+    assert found.to_frame()["kind"].tolist() == ["exact", "exact"]
+
+
 def test_an_exact_total_gives_everyone_away_unless_records_are_replaced() -> None:
     table = entropy_table(2, 1)
     added = account_cells(table, TOTAL, published=["total"])
