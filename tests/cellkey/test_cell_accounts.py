@@ -73,8 +73,8 @@ def test_known_figures_of_nested_cells(name: str) -> None:
 
 def random_table(draw: random.Random, modulus: int) -> PerturbationTable:
     """Noises in any order, several intervals of the same noise, rows with and without noise."""
-    laws = {}
-    for count in range(draw.choice((0, 1)), draw.randint(2, 4)):
+    laws, first = {}, draw.choice((0, 1))
+    for count in range(first, draw.randint(first + 1, 4)):
         noises = draw.sample(range(-min(count, 2), 3), draw.randint(1, min(count, 2) + 3))
         cuts = sorted(draw.randint(0, modulus) for _ in noises[1:])
         widths = [b - a for a, b in zip([0, *cuts], [*cuts, modulus], strict=True)]
@@ -177,6 +177,28 @@ def test_random_families_against_all_keys() -> None:
 @pytest.mark.slow
 def test_three_hundred_random_families_against_all_keys() -> None:
     assert sum(compare_with_all_keys(seed) for seed in range(300)) >= 120
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_any_data_are_covered_by_few_counts(seed: int) -> None:
+    """Without counts, the worst of all data sets is found: as with each of many counts in turn."""
+    draw = random.Random(seed)
+    table = random_table(draw, 4)
+    while table.large is not None or (table.last > 2 and seed % 2):
+        table = random_table(draw, 4)
+    family = draw.choice((TOTAL, PART))
+    neighbours = draw.choice(("bounded", "unbounded"))
+    keying = draw.choice(("records", "records", "definition"))
+    found = account_cells(table, family, neighbours=neighbours, keying=keying)
+    each = []
+    for counts in product(range(table.last + 4), repeat=2):
+        if neighbours == "bounded" and not any(counts):
+            continue
+        given = CellFamily(family.cells, family.groups, family.members, counts)
+        each.append(account_cells(table, given, neighbours=neighbours, keying=keying))
+    assert found.certain == max(one.certain for one in each)
+    assert found.deltas[0].upper == max(one.deltas[0].upper for one in each)
+    assert found.accuracy == max(one.accuracy or 0 for one in each)
 
 
 # -- what is and is not a product --------------------------------------------------------------------------
