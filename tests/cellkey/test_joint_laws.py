@@ -99,6 +99,57 @@ def test_differencing_pairs(pairs: int, figure: str) -> None:
         assert chance == sum(p for (a, t), p in law.items() if a == t + 1)
 
 
+CARRIES = {
+    2: {0: Fraction(1, 2), 1: Fraction(1, 2)},
+    3: {0: Fraction(1, 6), 1: Fraction(2, 3), 2: Fraction(1, 6)},
+}
+"""Whole parts of the sum of uniform numbers: Euler's numbers over a factorial."""
+
+
+@pytest.mark.parametrize("parts", [2, 3])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_total_of_real_keys_against_carries(parts: int, seed: int) -> None:
+    """Keys are (g + w)/M with g of M values and w uniform; the total has the sum of g and the carry of w."""
+    draw, size = random.Random(seed), 6
+    cuts = sorted(draw.sample(range(1, size), 2))
+    weights = [b - a for a, b in pairwise([0, *cuts, size])]
+    noises = draw.sample([-1, 0, 1, 2], 3)
+    laws = {v: Fraction(w, size) for v, w in zip(sorted(noises), weights, strict=True)}
+    table = perturbation_table({1: laws, 2: {0: "1/3", 1: "1/6", 2: "1/2"}})
+    matrix = [*(tuple(int(i == j) for j in range(parts)) for i in range(parts)), (1,) * parts]
+    found = JointLaws(table).law(matrix, (*(1,) * parts, parts))
+    truth: Counter[tuple[int, ...]] = Counter()
+    for keys in product(range(size), repeat=parts):
+        for carry, chance in CARRIES[parts].items():
+            total = (sum(keys) + carry) % size
+            values = (
+                *(table.noise(1, Fraction(key, size)) for key in keys),
+                table.noise(2, Fraction(total, size)),
+            )
+            truth[values] += chance / size**parts
+    assert found == dict(truth)
+
+
+def test_dependent_sets_of_cells_beside_each_other() -> None:
+    """Cells A, B and A + B of some records, and D of others: a product of a joint law and a single one."""
+    table = perturbation_table({1: {-1: "1/4", 0: "1/2", 1: "1/4"}})
+    whole = JointLaws(table).law([(1, 0, 0), (0, 0, 1), (0, 1, 0), (1, 1, 0)], (3, 4, 5, 8))
+    part = JointLaws(table).law(NESTED, (3, 5, 8))
+    assert whole is not None
+    assert part is not None
+    alone = table.noise_law(4)
+    assert whole == {(a, d, b, t): p * q for (a, b, t), p in part.items() for d, q in alone.items()}
+
+
+def test_pairs_that_difference_a_record_by_their_joint_law() -> None:
+    """A1, A1 + r, A2, A2 + r: four cells, three keys; .095 as by the integral of the differencing test."""
+    law = JointLaws(entropy_table(2, 1)).law([(1, 0, 0), (1, 0, 1), (0, 1, 0), (0, 1, 1)], (9, 10, 9, 10))
+    assert law is not None
+    assert sum(law.values()) == 1
+    same = sum(p for (a, b, c, d), p in law.items() if a == b + 1 and c == d + 1)
+    assert float(same) == pytest.approx(0.095, abs=5e-4)
+
+
 def minors_gcd(matrix: list[tuple[int, ...]]) -> int:
     """The gcd of the maximal minors, from the definition of determinants."""
     from itertools import combinations, permutations

@@ -124,14 +124,14 @@ def entry_answer(entry: Entry) -> Answer:
 def _entry_line(entry: Entry) -> str:
     what = f"rho {entry.rho}" if entry.counted else f"{NOT_PRIVATE}, a rehearsal: not counted"
     if entry.counted and entry.delta:
-        what += f" but for an event of probability {_chance(entry.delta)}"
+        what += f" but for an event of probability {_failing(entry.delta)}"
     what += f", {several(entry.release.unit, entry.at_most)}" if entry.at_most > 1 else ""
     pairs = ", ".join(f"{level}: {query}" for level, query in entry.exact)
     kept = f"; exact, outside the guarantee: {pairs}" if pairs else ""
     return f"{entry.time}  {entry.command} {entry.release.name}  {what}{kept}"
 
 
-def _chance(delta: Fraction) -> Quantity:
+def _failing(delta: Fraction) -> Quantity:
     return Quantity(delta, Style.GIVEN, NumberKind.AT_MOST, digits=4)
 
 
@@ -211,7 +211,7 @@ def _body(found: LedgerCosts, file: str, runs: AnswerTable, totals: AnswerTable)
             who = several(entry.release.unit, entry.at_most)
             yield f"Run {number} has {who}, and costs what they cost together."
         if entry.counted and entry.delta:
-            chances = (f"{_chance(entry.delta_for(relation))} ({relation})" for relation in RELATIONS)
+            chances = (f"{_failing(entry.delta_for(relation))} ({relation})" for relation in RELATIONS)
             yield Paragraph(
                 f"Run {number} costs this rho but for an event of probability {', '.join(chances)}, which is "
                 "added to delta."

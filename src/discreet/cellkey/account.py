@@ -269,8 +269,10 @@ class _Question:
                 )
             # counts beyond the last row behave as the last row does, or as counts of one turn before
             if large is None:
+                # an empty cell has no key of records, even if its row serves all counts
+                last = max(self.table.last, 1 if self.keying == "records" else 0)
                 # where a record is replaced, one group has one record more before than after
-                span = range(least, max(least, self.table.last) + (1 if neighbours == "unbounded" else 2))
+                span = range(least, max(least, last) + (1 if neighbours == "unbounded" else 2))
             else:
                 span = range(min(least, large.above), large.above + large.period + 1)
             if len(span) ** many * many > MOST_CASES:

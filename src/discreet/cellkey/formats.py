@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from itertools import pairwise
 
 from discreet.cellkey.table import (
@@ -193,14 +194,21 @@ def _read_abs(source: TableSource, names: Sequence[str], big_n: int, small_n: in
     return replace(made, name=table.path.name)
 
 
+@cache
+def _parts_of_one(many: int) -> tuple[Fraction, ...]:
+    """The upper ends of keys: made once, for a table has them in every row."""
+    return tuple(Fraction(key, many) for key in range(1, many + 1))
+
+
 def _row_of_keys(noises: Sequence[int], count: int) -> PerturbationRow:
     """Return a row with one noise for each key, equal neighbours as one interval."""
+    ends = _parts_of_one(len(noises))
     uppers, kept = list[Fraction](), list[int]()
-    for key, noise in enumerate(noises, 1):
+    for end, noise in zip(ends, noises, strict=True):
         if kept and kept[-1] == noise:
-            uppers[-1] = Fraction(key, len(noises))
+            uppers[-1] = end
         else:
-            uppers.append(Fraction(key, len(noises)))
+            uppers.append(end)
             kept.append(noise)
     return PerturbationRow(count, tuple(uppers), tuple(kept))
 

@@ -1,7 +1,8 @@
 """The joint law of the noises of several cells whose keys depend on each other, exactly.
 
 Keys modulo an integer are enumerated. Real keys that two uniform numbers generate, such as those of A, B and
-their total, divide the unit square into polygons, whose areas are fractions.
+their total, divide the unit square into polygons, whose areas are fractions. Of more keys, one may depend on
+the others, such as that of a total on its parts: what it cuts off a box has a volume in closed form.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
-from math import lcm
+from math import factorial, lcm, prod
 
 import numpy as np
+from numpy.typing import NDArray
 
-from discreet.cellkey.lattice import Matrix, column_basis
+from discreet.cellkey.lattice import Matrix, blocks, column_basis, only_relation
 from discreet.cellkey.table import PerturbationTable
 
 Noises = tuple[int, ...]
@@ -27,8 +29,14 @@ Polygon = tuple[Point, ...]
 MOST_KEYS = 1 << 22
 """Vectors of keys that are enumerated."""
 
-MOST_PIECES = 30_000
-"""Polygons into which the square of two keys is divided."""
+MOST_PIECES = 100_000
+"""Polygons into which the square of two keys is divided, and outcomes of independent sets of cells."""
+
+MOST_CORNERS = 1_000_000
+"""Corners of boxes at which the powers of a sum are worked out."""
+
+ObjectArray = NDArray[np.object_]
+"""An array of integers of any length."""
 
 
 @dataclass(slots=True)
@@ -67,7 +75,7 @@ class JointLaws:
             return {tuple(self.table.noise(row, 0) for row in rows): Fraction(1)}
         if generators == 1:
             return self._on_the_circle(basis, rows)
-        return self._on_the_square(basis, rows) if generators == 2 else None
+        return self._on_the_square(basis, rows) if generators == 2 else self._in_parts(basis, rows)
 
     def _enumerated(self, basis: Matrix, rows: Noises, modulus: int) -> dict[Noises, Fraction]:
         axes = [np.arange(modulus, dtype=np.int64)] * len(basis[0])
@@ -138,6 +146,79 @@ class JointLaws:
         for polygon, one in pieces:
             areas[one] = areas.get(one, 0) + _doubled_area(polygon)
         return {one: Fraction(area) / (2 * unit * unit) for one, area in areas.items()}
+
+    def _in_parts(self, basis: Matrix, rows: Noises) -> dict[Noises, Fraction] | None:
+        """The law of keys with many generators: that of each set of dependent cells, as a product."""
+        law: dict[Noises, Fraction] = {(): Fraction(1)}
+        order: list[int] = []
+        for part in blocks([basis], None):
+            inside = column_basis([basis[cell] for cell in part])
+            some = tuple(rows[cell] for cell in part)
+            found = (
+                self._with_one_relation(inside, some)
+                if len(inside[0]) > 2
+                else self._worked_out(inside, some)
+            )
+            if found is None or len(law) * len(found) > MOST_PIECES:
+                return None
+            law = {(*x, *y): p * q for x, p in law.items() for y, q in found.items()}
+            order += part
+        places = sorted(range(len(order)), key=order.__getitem__)
+        return {tuple(noises[place] for place in places): chance for noises, chance in law.items()}
+
+    def _with_one_relation(self, basis: Matrix, rows: Noises) -> dict[Noises, Fraction] | None:
+        """The law of keys of which one is a sum of the others, plus or minus, each some times."""
+        alike: dict[tuple[int, ...], list[int]] = {}
+        for cell, generators in enumerate(basis):  # cells with the same key divide its range together
+            alike.setdefault(generators, []).append(cell)
+        keys = list(alike)
+        relation = only_relation(keys)
+        if relation is None or 1 not in map(abs, relation):
+            return None
+        last = next(place for place, factor in enumerate(relation) if abs(factor) == 1)
+        factors = [-x * relation[last] for place, x in enumerate(relation) if place != last]
+        unit = lcm(*(upper.denominator for row in rows for upper in self._uppers(row)))
+        ends = [
+            sorted({int(upper * unit) for cell in alike[key] for upper in self._uppers(rows[cell])})
+            for key in keys
+        ]
+        free = [[0, *ends[place]] for place in range(len(keys)) if place != last]
+        if prod(map(len, free)) * len(ends[last]) * sum(map(abs, factors)) > MOST_CORNERS:
+            return None
+        # the sum of the free keys at the corners of all boxes
+        height = np.zeros([1] * len(free), dtype=object)
+        for axis, (factor, corners) in enumerate(zip(factors, free, strict=True)):
+            shape = [len(corners) if place == axis else 1 for place in range(len(free))]
+            height = height + np.array([factor * end for end in corners], dtype=object).reshape(shape)
+        volumes = [np.zeros([len(corners) - 1 for corners in free], dtype=object) for _ in ends[last]]
+        before = self._below(height, int(height.min() // unit) * unit)
+        for turn in range(int(height.min() // unit), int(-(-height.max() // unit))):
+            for place, end in enumerate(ends[last]):
+                after = self._below(height, end + turn * unit)
+                volumes[place] = volumes[place] + after - before
+                before = after
+        scale = factorial(len(free)) * prod(factors) * unit ** len(free)
+        law: dict[Noises, Fraction] = {}
+        for top, found in enumerate(volumes):
+            for box, volume in np.ndenumerate(found):
+                if volume:
+                    at = [*box[:last], top, *box[last:]]
+                    noises = [0] * len(rows)
+                    for place, key in enumerate(keys):
+                        low = ends[place][at[place] - 1] if at[place] else 0
+                        for cell in alike[key]:
+                            noises[cell] = self.table.noise(rows[cell], Fraction(low, unit))
+                    some = tuple(noises)
+                    law[some] = law.get(some, Fraction(0)) + Fraction(volume, scale)
+        return law
+
+    @staticmethod
+    def _below(height: ObjectArray, end: int) -> ObjectArray:
+        """How much of each box lies where the sum is below an end: up to a factor, differences of powers."""
+        found: ObjectArray = np.maximum(end - height, 0) ** height.ndim
+        for axis in range(height.ndim):
+            found = -np.diff(found, axis=axis)
+        return found
 
 
 def _cut(polygon: Polygon, a: int, b: int, end: int) -> tuple[Polygon, Polygon]:

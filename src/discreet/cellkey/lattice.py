@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import gcd, prod
+from math import gcd, lcm, prod
 
 Row = tuple[int, ...]
 Matrix = tuple[Row, ...]
 """Rows of integers, one for each cell."""
+
+Reduced = tuple[int, list[Fraction], dict[int, Fraction]]
+"""The place of a leading one, the row that has it, and the combination of rows that it is."""
 
 
 def column_basis(matrix: Sequence[Sequence[int]]) -> Matrix:
@@ -135,23 +138,54 @@ def blocks(matrices: Sequence[Sequence[Row]], modulus: int | None) -> list[list[
     return made
 
 
+def only_relation(rows: Sequence[Row]) -> Row | None:
+    """Return the integers, without a common factor, by which rows sum to zero; none unless there is one way.
+
+    >>> only_relation([(1, 0), (0, 1), (1, 1)]), only_relation([(1,), (1,), (1,)])
+    ((-1, -1, 1), None)
+    """
+    found: list[dict[int, Fraction]] = []
+    reduced: list[Reduced] = []
+    for place, row in enumerate(rows):
+        rest, parts = _reduced(place, row, reduced)
+        pivot = next((j for j, x in enumerate(rest) if x), -1)
+        if pivot < 0:
+            found.append(parts)
+        else:
+            reduced.append(_scaled(pivot, rest, parts))
+    if len(found) != 1:
+        return None
+    scale = lcm(*(x.denominator for x in found[0].values()))
+    whole = [int(found[0].get(place, Fraction(0)) * scale) for place in range(len(rows))]
+    return tuple(x // gcd(*whole) for x in whole)
+
+
+def _reduced(
+    place: int, row: Sequence[int], known: Sequence[Reduced]
+) -> tuple[list[Fraction], dict[int, Fraction]]:
+    """Return what is left of a row when others are taken off, and as which combination of rows."""
+    rest, parts = [Fraction(x) for x in row], {place: Fraction(1)}
+    for pivot, other, its_parts in known:
+        if factor := rest[pivot]:
+            rest = [x - factor * y for x, y in zip(rest, other, strict=True)]
+            for cell, x in its_parts.items():
+                parts[cell] = parts.get(cell, Fraction(0)) - factor * x
+    return rest, parts
+
+
+def _scaled(pivot: int, rest: Sequence[Fraction], parts: dict[int, Fraction]) -> Reduced:
+    head = rest[pivot]
+    return pivot, [x / head for x in rest], {cell: x / head for cell, x in parts.items()}
+
+
 def _dependences(basis: Matrix) -> list[tuple[int, int]]:
     """Return pairs of rows in a common circuit: a row and those of a basis that it is a combination of."""
-    chosen: list[int] = []
-    reduced: list[tuple[int, list[Fraction], dict[int, Fraction]]] = []
-    found = []
+    found, reduced = [], list[Reduced]()
     for place, row in enumerate(basis):
-        rest, parts = [Fraction(x) for x in row], {place: Fraction(1)}
-        for pivot, other, its_parts in reduced:
-            if factor := rest[pivot]:
-                rest = [x - factor * y for x, y in zip(rest, other, strict=True)]
-                for cell, x in its_parts.items():
-                    parts[cell] = parts.get(cell, Fraction(0)) - factor * x
+        rest, parts = _reduced(place, row, reduced)
         pivot = next((j for j, x in enumerate(rest) if x), -1)
         if pivot < 0:
             found += [(place, cell) for cell, x in parts.items() if cell != place and x]
         else:
-            head = rest[pivot]
-            chosen.append(place)
-            reduced.append((pivot, [x / head for x in rest], {cell: x / head for cell, x in parts.items()}))
+            reduced.append(_scaled(pivot, rest, parts))
     return found

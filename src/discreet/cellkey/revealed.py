@@ -93,12 +93,12 @@ def revealed_bound(
 def _averaged(found: Sequence[Vector], *, sampled: bool) -> RevealedBound:
     """Return the averages of deltas in both directions, the larger of each; of a sample, with its margin.
 
-    The margin is that of Maurer and Pontil for the mean of numbers in [0, 1], by their empirical variance.
+    The margin is the empirical Bernstein bound for the mean of numbers in [0, 1].
     """
     values = np.array(found)
     means = values.mean(axis=0) + 1e-9  # for the rounding of floats
     if sampled:
-        many, doubt = len(found), log(2 / FAILURE)
+        many, doubt = len(found), log(4 / FAILURE)  # half of the chance for each direction
         spread = values.var(axis=0, ddof=1)
         means += np.sqrt(2 * spread * doubt / many) + 7 * doubt / (3 * (many - 1))
     worst = np.minimum(means.max(axis=0), 1.0)
