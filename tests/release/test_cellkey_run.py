@@ -15,8 +15,15 @@ import pyarrow
 import pytest
 from scipy import stats
 
+from discreet.accounting.overall import account
 from discreet.budget import Attributes
-from discreet.cellkey import PerturbationTable, perturbation_table, read_perturbation_table
+from discreet.cellkey import (
+    PerturbationTable,
+    account_cells,
+    hypercube,
+    perturbation_table,
+    read_perturbation_table,
+)
 from discreet.cellkey.design import design_perturbation
 from discreet.errors import InputError
 from discreet.release import Total, create_ledger, read_ledger
@@ -376,6 +383,20 @@ def test_the_cost_of_several_cells_bounds_their_exact_composition(office: Office
         one, two = np.outer(one, here).ravel(), np.outer(two, there).ravel()
     exact = np.maximum(one - np.exp(cost.epsilon) * two, 0).sum()
     assert 0 < exact <= 0.05
+
+
+def test_the_account_of_the_same_cells(office: Office) -> None:
+    """`account_cells` with keys from definitions: the product of two cells, below the entry."""
+    create_ledger(office.folder / "discreet-ledger.json")
+    done = office.run("out", attributes=Attributes({"sex": ["f", "m"]}))
+    found = account_cells(ONE_ROW, hypercube({"sex": 2}), keying="definition", epsilons=[2])
+    law = {v: float(p) for v, p in ONE_ROW.noise_law(0, keying="definition").items()}
+    pairs = [(law.get(v, 0.0), law.get(v - 1, 0.0)) for v in range(-5, 7)]
+    product = sum(max(0.0, a * c - np.exp(2) * b * d) for a, b in pairs for c, d in pairs)
+    assert float(found.deltas[0].upper) == pytest.approx(product, rel=1e-9)
+    assert done.margins == 2
+    (entry,) = read_ledger(office.folder / "discreet-ledger.json").entries
+    assert product <= float(entry.delta) + account(entry.release).delta(epsilon=2)
 
 
 def test_totals(office: Office) -> None:
