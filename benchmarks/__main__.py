@@ -15,6 +15,7 @@ from pathlib import Path
 
 from benchmarks import (
     bench_accounting,
+    bench_cellkey,
     bench_estimate,
     bench_measure,
     bench_risk,
@@ -82,6 +83,14 @@ def risk() -> str:
     return f"{exact}\n\n{beside}\n\n{peers}\n\n{rows}\n\n{people}"
 
 
+def cellkey() -> str:
+    intro = (
+        "All 256 margins, 5,239,080 cells with the empty ones: reading, checks, counting (DuckDB), keys, "
+        "noise, writing; each row is a process."
+    )
+    return f"{intro}\n\n{table(bench_cellkey.HEADER, bench_cellkey.rows())}"
+
+
 PARTS: dict[str, tuple[str, Callable[[], str]]] = {
     "accounting": ("Exact accounting", accounting),
     "sampler": ("The exact sampler", sampler),
@@ -89,6 +98,7 @@ PARTS: dict[str, tuple[str, Callable[[], str]]] = {
     "estimate": ("Estimates, accuracy, plans", estimate),
     "tables": ("Whole-number tables", whole_numbers),
     "safetab": ("Detailed groups: `discreet safetab`", safetab),
+    "cellkey": ("Hypercubes with cell keys: `discreet cellkey run`", cellkey),
     "risk": ("Disclosure risk", risk),
 }
 

@@ -25,6 +25,7 @@ FIRST = ("faq.md", "glossary.md")
 ROOMS = {
     "discreet": "What most people need",
     "discreet.budget": "What is released",
+    "discreet.cellkey": "The cell-key method",
     "discreet.estimation": "Best estimates, accuracy, plans",
     "discreet.release": "Counts, noise, the ledger, policies",
     "discreet.risk": "What can still be learned",

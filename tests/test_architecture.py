@@ -26,6 +26,7 @@ pytestmark = pytest.mark.xdist_group("architecture")  # so that one process alon
 # accounting <- risk <- release; release, risk <- interop <- answers <- render <- report <- studies
 # studies <- workbench <- cli
 # files <- tables <- options, estimation, release, risk
+# accounting, tables <- cellkey <- release
 BELOW: dict[str, set[str]] = {"errors": set(), "numbers": {"errors"}, "files": {"errors"}, "memory": set()}
 BELOW["tables"] = {"errors", "files"}
 BELOW["faces"] = set()
@@ -36,7 +37,8 @@ BELOW["options"] = {*BELOW["budget"], "budget", "tables"}
 BELOW["accounting"] = {*BELOW["budget"], "budget", "options"}
 BELOW["risk"] = {*BELOW["accounting"], "accounting", "testing", "tables"}
 BELOW["estimation"] = {*BELOW["accounting"], "accounting", "tables"}
-BELOW["release"] = {*BELOW["estimation"], *BELOW["risk"], "estimation", "risk", "testing"}
+BELOW["cellkey"] = {*BELOW["accounting"], "accounting", "tables"}
+BELOW["release"] = {*BELOW["estimation"], *BELOW["risk"], "estimation", "risk", "testing", "cellkey"}
 BELOW["interop"] = {*BELOW["release"], "release", "risk"}
 BELOW["answers"] = {*BELOW["interop"], "interop"}
 BELOW["render"] = {*BELOW["answers"], "answers"}
@@ -112,12 +114,13 @@ SENTENCES = {
     "interop/registry.py": "the texts of an entry, which is a file",
     "risk/limits.py": "the note in the file of a calibrated release",
     "risk/compared.py": "why a risk is a bound, as its claim states it",
+    "release/cellkey/run.py": "why the account of an entry is a bound, as the ledger states it",
     "release/safetab/account.py": "why an account is a bound, as summaries state it",
     "release/safetab/curator.py": "the notes of a curator's report, which its files keep",
 }
 """Rooms return results without words; these modules have sentences, and why. Errors are not meant."""
 
-WITHOUT_WORDS = ("noise", "budget", "accounting", "estimation", "release", "risk", "interop")
+WITHOUT_WORDS = ("noise", "budget", "accounting", "cellkey", "estimation", "release", "risk", "interop")
 
 HEAVY = {"ibis", "duckdb", "pyspark", "pandas", "matplotlib", "nicegui", "numpy", "flint", "rich", "cyclopts"}
 

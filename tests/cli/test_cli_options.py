@@ -13,13 +13,16 @@ import pytest
 from discreet import Certificate, account, calibrate, portfolio, release, verify
 from discreet.accounting.costs import compare, privacy_table
 from discreet.budget import load
-from discreet.cli import COMMANDS, run
+from discreet.cellkey import account_cells, check_table, hypercube, read_perturbation_table
+from discreet.cellkey.design import design_perturbation
+from discreet.cli import COMMANDS, cellkey, run
 from discreet.cli.safetab import SUBCOMMANDS
 from discreet.estimation import accuracy, plan
 from discreet.interop.registry import registry_entry
 from discreet.options import (
     Accounting,
     Calibrating,
+    CellKeying,
     Checking,
     Comparing,
     Estimating,
@@ -27,8 +30,10 @@ from discreet.options import (
     Planning,
     Risking,
     RiskingRecords,
+    TableDesigning,
     Tabulating,
 )
+from discreet.release.cellkey.run import perturb
 from discreet.release.composition import ledger_costs
 from discreet.release.hierarchy.audit_runs import audit_mechanism, audit_release
 from discreet.release.hierarchy.people import records_risk
@@ -51,6 +56,8 @@ Functions = tuple[Callable[..., object], ...]
 QUESTIONS: dict[str, tuple[type, Callable[..., object]]] = {
     "account": (Accounting, privacy_table),
     "calibrate": (Calibrating, calibrate),
+    "cellkey design": (TableDesigning, design_perturbation),
+    "cellkey run": (CellKeying, perturb),
     "check-records": (Checking, release.check_records),
     "compare": (Comparing, compare),
     "estimate": (Estimating, release.estimate),
@@ -65,6 +72,8 @@ QUESTIONS: dict[str, tuple[type, Callable[..., object]]] = {
 ASKED: dict[str, Functions] = {
     **{command: (function,) for command, (_, function) in QUESTIONS.items()},
     "accuracy": (accuracy,),
+    "cellkey account": (account_cells, hypercube, read_perturbation_table),
+    "cellkey check": (check_table, read_perturbation_table),
     "check-tables": (release.check_tables,),
     "example": (release.write_example,),
     "explain": (promised_risk,),
@@ -99,6 +108,7 @@ ASKED: dict[str, Functions] = {
 """Every command that asks something, and the functions that answer it in Python."""
 
 OTHERS = {
+    "cellkey",
     "completion",
     "ledger",
     "ledger witness",
@@ -170,6 +180,7 @@ def test_every_command_is_compared_with_python(capsys: pytest.CaptureFixture[str
         "ledger": re.findall("[a-z]+", help_of("ledger", capsys).split("ledger ")[1].split()[0]),
         "policy": re.findall("[a-z]+", help_of("policy", capsys).split("policy ")[1].split()[0]),
         "risk": re.findall(r"^│ ([a-z]+) ", help_of("risk", capsys), re.MULTILINE),
+        "cellkey": list(cellkey.SUBCOMMANDS),
         "safetab": list(SUBCOMMANDS),
     }
     every = {*COMMANDS, *(f"{group} {one}" for group, ones in groups.items() for one in ones)}

@@ -649,10 +649,11 @@ def test_what_a_check_remarks(agency: Agency, capsys: pytest.CaptureFixture[str]
 
 # -- nobody reads records unasked --------------------------------------------------------------------------
 
-READERS = {"read_counts", "count_records", "examine_records", "count"}
+READERS = {"read_counts", "count_records", "examine_records", "count", "read_coded"}
 """Functions that give exact counts of confidential data; `count` is that of `mechanism/records.py`."""
 
 ASKING = {
+    "release/cellkey/run.py": "perturb",
     "release/hierarchy/audit_runs.py": "audit_release",
     "release/hierarchy/record_check.py": "check_records",
     "release/hierarchy/measuring.py": "measure",

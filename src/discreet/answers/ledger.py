@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 
 from discreet.answers.answer import Answer, AnswerTable, Cell, Column, Fact, Paragraph, Part, sentence
@@ -122,10 +123,16 @@ def entry_answer(entry: Entry) -> Answer:
 
 def _entry_line(entry: Entry) -> str:
     what = f"rho {entry.rho}" if entry.counted else f"{NOT_PRIVATE}, a rehearsal: not counted"
+    if entry.counted and entry.delta:
+        what += f" but for an event of probability {_failing(entry.delta)}"
     what += f", {several(entry.release.unit, entry.at_most)}" if entry.at_most > 1 else ""
     pairs = ", ".join(f"{level}: {query}" for level, query in entry.exact)
     kept = f"; exact, outside the guarantee: {pairs}" if pairs else ""
     return f"{entry.time}  {entry.command} {entry.release.name}  {what}{kept}"
+
+
+def _failing(delta: Fraction) -> Quantity:
+    return Quantity(delta, Style.GIVEN, NumberKind.AT_MOST, digits=4)
 
 
 def _run_record(entry: Entry) -> dict[str, object]:
@@ -133,6 +140,7 @@ def _run_record(entry: Entry) -> dict[str, object]:
     written = entry.document() | {"at_most": entry.at_most}
     run = {name: written[name] for name in (*names, "exact", "output")}
     run |= {"release": entry.release.name, "files": list(entry.files)}
+    run |= {"rho": str(entry.rho), "delta": str(entry.delta)} if entry.delta else {}
     return run if entry.epsilon is None else run | {"epsilon": str(entry.epsilon)}
 
 
@@ -202,6 +210,12 @@ def _body(found: LedgerCosts, file: str, runs: AnswerTable, totals: AnswerTable)
         if entry.at_most > 1:
             who = several(entry.release.unit, entry.at_most)
             yield f"Run {number} has {who}, and costs what they cost together."
+        if entry.counted and entry.delta:
+            chances = (f"{_failing(entry.delta_for(relation))} ({relation})" for relation in RELATIONS)
+            yield Paragraph(
+                f"Run {number} costs this rho but for an event of probability {', '.join(chances)}, which is "
+                "added to delta."
+            )
         for level, query in entry.exact:
             what = f"{query} of {level_name(level)}"
             yield f"Run {number} publishes {what} without noise, outside the guarantee."

@@ -28,6 +28,7 @@ COMMANDS = {
     "account": "What a release costs one person, exactly, beside what zCDP says.",
     "accuracy": "How accurate the estimates of a release will be, before anything is released.",
     "calibrate": "How little noise keeps a promise, and what that saves.",
+    "cellkey": "The cell-key method: perturbation tables, and what they cost one person.",
     "check-records": "All that is wrong with records, and how to read them as they are.",
     "check-tables": "Microdata or a histogram counted again: does every table agree?",
     "compare": "Two releases side by side.",

@@ -1,6 +1,7 @@
 """How numbers come out: measurements with noise, estimates from them, and the ledger of what was spent."""
 
 from discreet.release.audit import LedgerCheck, check_ledger
+from discreet.release.cellkey.run import Perturbed, perturb
 from discreet.release.composition import ledger_cost, ledger_release
 from discreet.release.entry import Entry
 from discreet.release.hierarchy.audit_runs import audit_mechanism, audit_release
@@ -33,6 +34,7 @@ __all__ = [
     "Ledger",
     "LedgerCheck",
     "Measured",
+    "Perturbed",
     "Policy",
     "PolicyError",
     "RecordCheck",
@@ -52,6 +54,7 @@ __all__ = [
     "ledger_release",
     "measure",
     "new_key",
+    "perturb",
     "read_key",
     "read_ledger",
     "read_policy",

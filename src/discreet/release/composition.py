@@ -17,7 +17,7 @@ from discreet.budget.variables import COUNT
 from discreet.errors import DiscreetError, InputError
 from discreet.faces import Displayed, Summarised
 from discreet.files import FilePath
-from discreet.numbers import brief
+from discreet.numbers import bound, brief
 from discreet.release.entry import Entry
 from discreet.release.ledger import Ledger, sum_epsilon
 from discreet.release.ledger_file import read_ledger
@@ -48,6 +48,12 @@ def ledger_release(
     entries = [entry for entry in read_ledger(path).entries if entry.counted]
     unit = unit or _only({entry.release.unit for entry in entries}, "unit", path)
     entries = [entry for entry in entries if entry.release.unit == unit]
+    if failing := next((entry for entry in entries if entry.delta), None):
+        raise InputError(
+            f"the run of {failing.time} ({failing.command}) holds but for an event of probability "
+            f"{bound(failing.delta, digits=4)}, which a release cannot state; `discreet ledger show "
+            f"{path}` counts it"
+        )
     relation = neighbours or _only({entry.release.neighbours for entry in entries}, "neighbours", path)
     return _together(entries, relation, str(path))  # type: ignore[arg-type]  # entries were checked
 
@@ -79,10 +85,13 @@ def ledger_cost(ledger: Ledger, *, unit: str, neighbours: Neighbours, delta: Fra
     if delta == 0:
         pure = ledger.spent_epsilon(unit, neighbours)
         return Cost(unit, neighbours, delta, float("inf") if pure is None else float(pure), AnswerKind.EXACT)
+    rest = delta - _failing(entries, neighbours)
+    if rest <= 0:
+        return Cost(unit, neighbours, delta, float("inf"), AnswerKind.BOUND)
     if rho := _modelled(entries, neighbours):
-        return Cost(unit, neighbours, delta, rho.epsilon(delta=float(delta)), AnswerKind.MODEL)
+        return Cost(unit, neighbours, delta, rho.epsilon(delta=float(rest)), AnswerKind.MODEL)
     joint = _account(entries, neighbours)
-    return Cost(unit, neighbours, delta, float(joint.epsilon(delta=delta)), joint.claim.kind)
+    return Cost(unit, neighbours, delta, float(joint.epsilon(delta=rest)), joint.claim.kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,14 +151,22 @@ def exceeds(total: Total, entries: Sequence[Entry]) -> str:
         if epsilon is None:
             return "no finite epsilon at delta 0, since Gaussian noise gives none"
         return f"epsilon {epsilon} at delta 0" if epsilon > total.epsilon else ""
+    failing = _failing(entries, total.neighbours)
+    if failing >= total.delta:
+        return f"delta {bound(failing, digits=4)} at any epsilon"
     rho = _modelled(entries, total.neighbours)
-    delta = (rho or _account(entries, total.neighbours)).delta(epsilon=float(total.epsilon))
+    delta = float(failing) + (rho or _account(entries, total.neighbours)).delta(epsilon=float(total.epsilon))
     # the float is right to ten digits or more; a tie to nine digits is refused, to be safe
     return (
         f"delta {brief(delta, 4)} at epsilon {total.epsilon}"
         if delta > float(total.delta) * (1 - 1e-9)
         else ""
     )
+
+
+def _failing(entries: Sequence[Entry], neighbours: Neighbours) -> Fraction:
+    """Return the probability of the events in which a run costs more than its release, at most."""
+    return sum((entry.delta_for(neighbours) for entry in entries), Fraction(0))
 
 
 def _modelled(entries: Sequence[Entry], neighbours: Neighbours) -> TightZCDP | None:

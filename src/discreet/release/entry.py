@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 
-from discreet.budget import Release
+from discreet.budget import Neighbours, Release
 from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.numbers import whole
@@ -27,6 +27,8 @@ class Entry(Summarised):
 
     If a person may have up to `at_most` records, `release` is what such a person sees: the noise of the run,
     and every sensitivity so many times larger. So it costs what the person pays, in whatever way it is asked.
+    If `delta` is above zero, the run costs what the release does but for an event of that probability, with
+    a record added or removed; twice that, if one is replaced.
     """
 
     release: Release
@@ -35,6 +37,7 @@ class Entry(Summarised):
     version: str = ""
     command: str = ""
     at_most: int = 1
+    delta: Fraction = Fraction(0)
     rehearsal: int | None = None
     inputs: tuple[JsonDict, ...] = ()
     tree: str = ""
@@ -55,16 +58,28 @@ class Entry(Summarised):
 
     @property
     def epsilon(self) -> Fraction | None:
-        """The epsilon of pure privacy that it spent, if all of its noise is Laplace noise."""
+        """The epsilon of pure privacy that it spent, if all of its noise is Laplace noise and never fails."""
+        if self.counted and self.delta:
+            return None
         return spent_epsilon(self.release) if self.counted else Fraction(0)
+
+    def delta_for(self, neighbours: Neighbours) -> Fraction:
+        """Return what the run adds to the delta of its release, for a record that is added or replaced."""
+        return (2 if neighbours == "bounded" else 1) * self.delta if self.counted else Fraction(0)
+
+    @property
+    def _spent(self) -> str:
+        """What the file says was spent; versions that know no delta of an entry refuse it as they read it."""
+        return f"{self.rho} but for {self.delta}" if self.counted and self.delta else str(self.rho)
 
     def document(self) -> JsonDict:
         """Return the entry as it stands in the file."""
         data: JsonDict = {} if self.counted else {"warning": f"{NOT_PRIVATE}: a rehearsal"}
         data |= {"id": self.id, "time": self.time, "version": self.version, "command": self.command}
         data |= {"rehearsal": self.rehearsal, "unit": self.release.unit}
-        data |= {"neighbours": self.release.neighbours, "rho": str(self.rho)}
+        data |= {"neighbours": self.release.neighbours, "rho": self._spent}
         data |= {"at_most": self.at_most} if self.at_most > 1 else {}
+        data |= {"delta": str(self.delta)} if self.delta else {}
         data |= {"exact": [list(pair) for pair in self.exact], "inputs": list(self.inputs)}
         data |= {"tree": self.tree, "output": self.output, "files": dict(self.files)}
         data["release"] = self.release.to_toml(input=False)
@@ -82,14 +97,17 @@ class Entry(Summarised):
             },
             release=Release.from_toml(data["release"], where=f"the release of entry {data['id']}"),
             at_most=whole(data.get("at_most", 1), name=f"at_most of entry {data['id']}"),
+            delta=_delta(data.get("delta", "0"), data["id"]),
             rehearsal=data["rehearsal"],
             inputs=tuple({**one, "sha256": plain_text(one["sha256"])} for one in data["inputs"]),
             exact=tuple((plain_text(level), plain_text(query)) for level, query in data["exact"]),
             files={plain_text(name): plain_text(digest) for name, digest in data["files"].items()},
             salt=plain_text(data.get("salt", "")),
         )
-        if data["rho"] != str(entry.rho):
-            raise InputError(f"entry {entry.id} says rho {data['rho']}, but its release spends {entry.rho}")
+        if data["rho"] != entry._spent:
+            raise InputError(
+                f"entry {entry.id} says rho {data['rho']}, but its release spends {entry._spent}"
+            )
         return entry
 
     def staging(self, folder: Path, tag: str) -> Path:
@@ -105,6 +123,13 @@ class Entry(Summarised):
             )
         except OSError:
             return False
+
+
+def _delta(text: object, name: str) -> Fraction:
+    delta = Fraction(plain_text(text))
+    if not 0 <= delta < 1:
+        raise InputError(f"delta of entry {name} is {text}; it must be at least 0 and below 1")
+    return delta
 
 
 def now() -> str:

@@ -202,6 +202,8 @@ class Ledger(Summarised):
         """
         if total.rho is not None:
             used = self.spent(total.unit, total.neighbours)
+            if failing := sum((one.delta for one in self.runs(total.unit)), Fraction(0)):
+                return f"rho {used} but for an event of probability {numbers.bound(failing, digits=4)}"
             return f"rho {used}" if used > total.rho else ""
         return self._exceeds(total, self.runs(total.unit))
 
@@ -257,6 +259,13 @@ class Ledger(Summarised):
             found = self._exceeds(total, (*self.runs(total.unit), entry))
             come = f"with this run all runs of {where} on {about} would come to {found}"
             return f"{come}, more than its total of {total.limit}" if found else ""
+        if entry.delta:
+            failing = numbers.bound(entry.delta, digits=4)
+            return (
+                f"the run holds but for an event of probability {failing}, which no rho "
+                f"allows for, and the total of {where} for {about} is a rho; a total of epsilon and delta "
+                "can hold it"
+            )
         left = total.rho - self.spent(total.unit, total.neighbours)
         needed = spent(entry.release, total.neighbours)
         if needed <= left:
@@ -430,7 +439,7 @@ def _verify(ledger: Ledger) -> None:
 
 def sum_epsilon(entries: Sequence[Entry], neighbours: Neighbours) -> Fraction | None:
     """Return the epsilon of pure privacy of runs together; None if one has noise that gives none."""
-    costs = [spent_epsilon(one.release, neighbours) for one in entries]
+    costs = [None if one.delta else spent_epsilon(one.release, neighbours) for one in entries]
     found = [one for one in costs if one is not None]
     return sum(found, Fraction(0)) if len(found) == len(costs) else None
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.files import disk_trouble
+from discreet.numbers import bound
 from discreet.release import policy as policies
 from discreet.release.entry import Entry
 from discreet.release.ledger import Ledger
@@ -148,6 +149,9 @@ def _too_much(limit: Total, entry: Entry) -> str:
     """Say what one run costs if a limit allows less; else return an empty text."""
     whom = f"one {limit.unit} ({limit.neighbours} neighbours)"
     most = f"more than the {limit.limit} that one run may spend on {whom}"
+    if limit.rho is not None and entry.delta:
+        failing = f"the run holds but for an event of probability {bound(entry.delta, digits=4)}"
+        return f"{failing}, which no rho allows for: {most}"
     if limit.rho is not None:
         needed = spent(entry.release, limit.neighbours)
         return f"the run needs rho {needed}, {most}" if needed > limit.rho else ""

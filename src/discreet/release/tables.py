@@ -144,6 +144,11 @@ class Folder:
         columns = {"unit": self._text(tree.names), "level": level, "parent": self._text(parent)}
         self._table("units", [columns])
 
+    def parts(self, stem: str, parts: Iterable[Mapping[str, ArrowArray | Numbers]]) -> None:
+        """Write a table of any columns, part by part; texts are coded columns."""
+        written = ({name: _numbers(column) for name, column in columns.items()} for columns in parts)
+        self._table(stem, written)
+
     def _table(self, stem: str, parts: Iterable[Mapping[str, ArrowArray]]) -> None:
         """Write a table part by part."""
         file, writer = self.file(stem, self.kind), None

@@ -1,0 +1,141 @@
+"""The best perturbation table in words: what it keeps, its rows, and other noise beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from discreet.answers.answer import Answer, AnswerTable, Column, Fact, Paragraph, Part, Sentence, sentence
+from discreet.answers.describing import describes
+from discreet.answers.quantity import NumberKind, Quantity, Style, count_quantity
+from discreet.cellkey.design import TableDesign
+
+_ROWS = (
+    Column("count", "count"),
+    Column("noise", "noise"),
+    Column("probability", "probability"),
+)
+_VARIANCES = (Column("count", "count"), Column("variance", "variance"))
+_OTHERS = (
+    Column("noise", "noise", is_text=True),
+    Column("D", "largest"),
+    Column("variance", "variance"),
+)
+_NAMES = {"laplace": "truncated Laplace", "gaussian": "truncated Gaussian"}
+_LEAST = {
+    "variance": "The least variance for this epsilon and delta",
+    "delta": "The least delta for this epsilon and variance",
+    "epsilon": "The least epsilon for this delta and variance",
+}
+
+
+@describes(TableDesign)
+def table_design_answer(found: TableDesign, *, written: tuple[str, ...] = ()) -> Answer:
+    """Say what a designed table keeps, exactly, and how far its noise is from the best that was found."""
+    epsilon, delta = Quantity(found.epsilon, Style.GIVEN), _delta(found)
+    variance = Quantity(found.variance, digits=6)
+    wishes = found.wishes
+    rows, variances = _rows(found), _variances(found)
+    record = {
+        "largest": wishes.largest,
+        "small": wishes.small,
+        "zeros": wishes.zeros,
+        "monotone": wishes.monotone,
+        "made_least": found.objective,
+        "epsilon": Quantity(found.epsilon, Style.FRACTION),
+        "delta": delta,
+        "variance": Quantity(found.variance, Style.FRACTION),
+        "optimum": found.optimum,
+        "rows": rows,
+        "variances": variances,
+        "others": _others(found),
+        "written": list(written),
+    }
+    summary = sentence(
+        "D {largest}: epsilon {epsilon}, delta {delta}, variance {variance}",
+        largest=count_quantity(wishes.largest),
+        epsilon=epsilon,
+        delta=delta.claimed,
+        variance=variance,
+    )
+    return Answer(
+        "A perturbation table",
+        record,
+        tuple(_body(found, rows, variances, summary, written)),
+        (Fact("epsilon of a cell", epsilon), Fact("delta", delta), Fact("variance", variance)),
+        tables={"rows": rows, "variances": variances},
+        command="discreet cellkey design",
+        summary=summary,
+    )
+
+
+def _delta(found: TableDesign) -> Quantity:
+    return Quantity(float(found.delta), kind=NumberKind.AT_MOST, digits=6)
+
+
+def _rows(found: TableDesign) -> AnswerTable:
+    return AnswerTable(
+        _ROWS,
+        tuple(
+            (row.count, noise, Quantity(chance, Style.EXACT, digits=8))
+            for row in found.table.rows
+            for noise, chance in found.law(row.count).items()
+        ),
+    )
+
+
+def _variances(found: TableDesign) -> AnswerTable:
+    rows = found.variances.items()
+    return AnswerTable(_VARIANCES, tuple((count, Quantity(one, digits=5)) for count, one in rows))
+
+
+def _others(found: TableDesign) -> AnswerTable:
+    about = NumberKind.ABOUT
+    return AnswerTable(
+        _OTHERS,
+        tuple(
+            (_NAMES[one.name], one.largest, Quantity(one.variance, kind=about, digits=4))
+            for one in found.others
+        ),
+    )
+
+
+def _body(
+    found: TableDesign, rows: AnswerTable, variances: AnswerTable, summary: Sentence, written: tuple[str, ...]
+) -> Iterator[Part]:
+    wishes = found.wishes
+    yield Paragraph(summary, role="headline")
+    yield Paragraph(
+        sentence(
+            "{what}; the linear program reached {optimum} before rounding. What the table keeps was checked "
+            "in fractions: sums, means, bounds, and delta at epsilon {epsilon} for every count and one "
+            "record more or less, in one cell.",
+            what=_LEAST[found.objective],
+            optimum=Quantity(found.optimum, kind=NumberKind.ABOUT, digits=6),
+            epsilon=Quantity(found.epsilon, Style.GIVEN),
+        )
+    )
+    if wishes.zeros == "noisy":
+        yield Paragraph(
+            "One row of noise serves every count, 0 included; a result below 0 is published as 0, which "
+            "costs nothing. Empty cells need random keys for that, which `discreet cellkey run --secret` "
+            "gives them."
+        )
+        yield rows
+        if found.others:
+            yield "The usual noise with the same promise:"
+            yield _others(found)
+    else:
+        yield Paragraph(
+            "A count of 0 stays 0."
+            + (
+                " Which cells are empty counts as public: a record that joins an empty cell is not protected."
+                if wishes.zeros == "public"
+                else ""
+            )
+        )
+        if wishes.small:
+            yield Paragraph(f"No result lies from 1 to {wishes.small}.")
+        yield variances
+        yield Paragraph(f"Counts above {found.table.last} use its row.")
+    if written:
+        yield Paragraph(f"Written: {', '.join(written)}. `discreet cellkey check` reads it.")

@@ -1,0 +1,92 @@
+"""A hypercube with cell keys in words: what was written, what is claimed, and what is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from discreet.answers.answer import Answer, Caution, Fact, Paragraph, Part, sentence
+from discreet.answers.describing import describes
+from discreet.answers.ledger import ledger_note
+from discreet.answers.quantity import NumberKind, Quantity, Style, count_quantity
+from discreet.answers.release import relation
+from discreet.files import json_fields
+from discreet.release.cellkey.run import Perturbed
+from discreet.release.rehearsal import NOT_PRIVATE
+
+_RECORD_KEYS = (
+    "Keys are sums of record keys: cells with common records have noises that depend on each other, and an "
+    "empty cell has none. So no cost is stated. `discreet cellkey account` says what such cells give away; "
+    "keys must be secret and random."
+)
+_LEFT_OUT = (
+    "Empty cells are left out: that a cell is listed shows that somebody is in it, with certainty, so that "
+    "nobody who is alone in a cell is protected. No cost is stated."
+)
+
+
+@describes(Perturbed)
+def perturbed_answer(done: Perturbed) -> Answer:
+    """Say what a run wrote and what it costs, or why no cost can be stated."""
+    delta = None if done.delta is None else Quantity(float(done.delta), kind=NumberKind.AT_MOST, digits=6)
+    record = {**json_fields(done), "epsilon": Quantity(done.epsilon, Style.FRACTION), "delta": delta}
+    record["attributes"] = list(done.attributes)
+    facts = [Fact("margins", count_quantity(done.margins)), Fact("cells", count_quantity(done.cells))]
+    cautions = []
+    if delta is None:
+        text = _RECORD_KEYS if done.keys == "records" else _LEFT_OUT
+        cautions.append(Caution(text))
+    else:
+        facts.append(Fact("delta of a cell", delta, NOT_PRIVATE if done.not_private else ""))
+    return Answer(
+        "A hypercube with cell keys",
+        record,
+        tuple(_body(done, delta)),
+        tuple(facts),
+        tuple(cautions),
+        command="discreet cellkey run",
+        summary=f"{done.margins} margins, {done.rows} rows in {done.out}; {_claim(done)}",
+    )
+
+
+def _claim(done: Perturbed) -> str:
+    if done.not_private:
+        return f"{NOT_PRIVATE}, seed {done.rehearsal}"
+    return "no cost is stated" if done.delta is None else f"one record is in {done.margins} cells"
+
+
+def _body(done: Perturbed, delta: Quantity | None) -> Iterator[Part]:
+    if done.not_private:
+        yield (
+            f"{NOT_PRIVATE}: a rehearsal with seed {done.rehearsal}. Its keys can be repeated and protect "
+            "nobody; nothing was spent, and nothing of it may be published."
+        )
+    yield sentence(
+        "{margins} margins of {attributes} attributes, {cells} cells: {rows} rows in {out}.",
+        margins=count_quantity(done.margins),
+        attributes=count_quantity(len(done.attributes)),
+        cells=count_quantity(done.cells),
+        rows=count_quantity(done.rows),
+        out=str(done.out),
+    )
+    if not done.zeros:
+        yield Paragraph("A cell that is not listed is published as 0; it need not be empty.")
+    if delta is not None:
+        yield Paragraph(
+            sentence(
+                "Each cell: epsilon {epsilon}, delta {delta}; {who}. One record is in {cells} cells, with "
+                "independent noises, whose costs compose.",
+                epsilon=Quantity(done.epsilon, Style.GIVEN),
+                delta=delta.claimed,
+                who=relation(done.neighbours, done.unit),
+                cells=count_quantity(done.margins),
+            )
+        )
+    if done.secret is not None:
+        new = "A new secret" if done.new_secret else "The secret"
+        yield Paragraph(
+            f"{new}: {done.secret}. Whoever has it can take the noise away. With it, equal cells of these "
+            "records have equal noise in later runs; it refuses other records."
+        )
+    yield Paragraph(f"Files: {', '.join(done.files)}.")
+    if delta is not None:
+        yield from ledger_note(done.ledger, "records", counted=not done.not_private)

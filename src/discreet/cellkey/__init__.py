@@ -1,0 +1,51 @@
+"""The cell-key method: perturbation tables, and what they cost one person, cell by cell and jointly.
+
+`table` is a perturbation table and how noise is looked up in it, `formats` reads the files that offices have,
+`entropy` designs tables as ptable does, and `check` says what one of them costs in one cell. `families` are
+cells that are published together, `lattice` tells which of their keys depend on each other, `joint` gives the
+law of their noises, `revealed` a bound, and `account` what they cost. `two_laws` compares two laws.
+"""
+
+from discreet.cellkey.account import CaseCost, CellAccount, CellCase, account_cells
+from discreet.cellkey.check import RangeCost, RowCheck, StepCost, TableCheck, check_table
+from discreet.cellkey.entropy import entropy_table, named_table
+from discreet.cellkey.families import CellFamily, hypercube, read_cells
+from discreet.cellkey.formats import read_perturbation_table
+from discreet.cellkey.table import (
+    ONS_RULE,
+    Keying,
+    LargeCounts,
+    Law,
+    PerturbationRow,
+    PerturbationTable,
+    perturbation_table,
+    row_of,
+)
+from discreet.cellkey.two_laws import TwoLaws
+
+__all__ = [
+    "ONS_RULE",
+    "CaseCost",
+    "CellAccount",
+    "CellCase",
+    "CellFamily",
+    "Keying",
+    "LargeCounts",
+    "Law",
+    "PerturbationRow",
+    "PerturbationTable",
+    "RangeCost",
+    "RowCheck",
+    "StepCost",
+    "TableCheck",
+    "TwoLaws",
+    "account_cells",
+    "check_table",
+    "entropy_table",
+    "hypercube",
+    "named_table",
+    "perturbation_table",
+    "read_cells",
+    "read_perturbation_table",
+    "row_of",
+]

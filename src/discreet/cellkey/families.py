@@ -1,0 +1,142 @@
+"""The cells that are published together, and which records are in which: groups of records alike.
+
+Records in exactly the same cells are one group; what a family costs depends on nothing else. A family is read
+from a file with the columns `cell` and `group`, one line for each group in a cell, or is all the margins of a
+hypercube. The column `count` says how many records a group has; without it, any number is considered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from discreet.errors import InputError
+from discreet.numbers import whole
+from discreet.tables import TableSource, read_table
+
+MOST_CELLS = 5000
+"""Cells of a family."""
+
+TOTAL = "all"
+"""What stands for every value of an attribute, in the name of a cell of a hypercube."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellFamily:
+    """Published cells, groups of records, and for each cell the groups that it counts.
+
+    `counts` has the records of each group, if they are known. Cells that count the same groups are one cell
+    by definition: they always agree.
+
+    >>> family = CellFamily(("A", "B", "total"), ("a", "b"), ((0,), (1,), (0, 1)))
+    >>> family.matrix, family.cells_of(0)
+    (((1, 0), (0, 1), (1, 1)), (0, 2))
+    """
+
+    cells: tuple[str, ...]
+    groups: tuple[str, ...]
+    members: tuple[tuple[int, ...], ...]
+    counts: tuple[int, ...] | None = None
+    name: str = "the cells"
+
+    @property
+    def matrix(self) -> tuple[tuple[int, ...], ...]:
+        """Which group is in which cell: a row for each cell, a column for each group."""
+        sets = [set(members) for members in self.members]
+        return tuple(tuple(int(group in one) for group in range(len(self.groups))) for one in sets)
+
+    def cells_of(self, group: int) -> tuple[int, ...]:
+        """Return the cells that count a group."""
+        return tuple(cell for cell, members in enumerate(self.members) if group in members)
+
+    @property
+    def without_copies(self) -> CellFamily:
+        """The family with cells that are equal by definition once, each under its first name.
+
+        >>> CellFamily(("A", "also A"), ("a",), ((0,), (0,))).without_copies.cells
+        ('A',)
+        """
+        first: dict[tuple[int, ...], str] = {}
+        for cell, members in zip(self.cells, self.members, strict=True):
+            first.setdefault(members, cell)
+        return CellFamily(tuple(first.values()), self.groups, tuple(first), self.counts, self.name)
+
+
+def read_cells(source: TableSource) -> CellFamily:
+    """Return the family of cells in a file: columns `cell` and `group`, and maybe `count`.
+
+    >>> import pyarrow
+    >>> family = read_cells(pyarrow.table({"cell": ["A", "T", "T"], "group": ["a", "a", "b"]}))
+    >>> family.cells, family.groups, family.members
+    (('A', 'T'), ('a', 'b'), ((0,), (0, 1)))
+    """
+    table = read_table(
+        source,
+        words=("cell", "group"),
+        optional_whole=("count",),
+        written=("cell", "group"),
+        name="the cells",
+        of="cells",
+    )
+    problems = table.problems
+    cells, groups = (table.words[name].values.to_pylist() for name in ("cell", "group"))
+    members: list[list[int]] = [[] for _ in cells]
+    counts: dict[int, int] = {}
+    numbers = table.numbers.get("count")
+    pairs = zip(table.words["cell"].codes.tolist(), table.words["group"].codes.tolist(), strict=True)
+    for place, (cell, group) in enumerate(pairs):
+        if group in members[cell]:
+            problems.row(place, "a group is listed twice for a cell", "group")
+        members[cell].append(group)
+        if numbers is not None:
+            count = int(numbers[place])
+            if count < 0:
+                problems.row(place, "a count is below zero", "count")
+            elif counts.setdefault(group, count) != count:
+                problems.row(place, "a group has two different counts", "count")
+    if len(cells) > MOST_CELLS:
+        problems.say(f"there are {len(cells):,} cells; at most {MOST_CELLS:,} are accounted together")
+    problems.stop()
+    known = None if numbers is None else tuple(counts[group] for group in range(len(groups)))
+    return CellFamily(
+        tuple(cells), tuple(groups), tuple(tuple(sorted(one)) for one in members), known, table.path.name
+    )
+
+
+def hypercube(attributes: Mapping[str, int | Sequence[str]]) -> CellFamily:
+    """Return all margins of a hypercube: a cell for each choice of values, or all, of every attribute.
+
+    An attribute is given by its values, or by their number.
+
+    >>> cube = hypercube({"sex": ["f", "m"], "age": 3})
+    >>> len(cube.cells), len(cube.groups), cube.cells[:3]
+    (12, 6, ('f, age 1', 'f, age 2', 'f, age 3'))
+    """
+    if not attributes:
+        raise InputError('a hypercube needs attributes, such as {"sex": 2, "age": 3}')
+    values = [
+        [f"{name} {number}" for number in range(1, whole(given, name=f"the values of {name}") + 1)]
+        if isinstance(given, int)
+        else [str(one) for one in given]
+        for name, given in attributes.items()
+    ]
+    total = 1
+    for name, one in zip(attributes, values, strict=True):
+        if not one or len(set(one)) < len(one) or TOTAL in one:
+            raise InputError(f"attribute {name} needs at least one value, each once, none of them {TOTAL!r}")
+        total *= len(one) + 1
+    if total > MOST_CELLS:
+        raise InputError(f"the hypercube has {total:,} cells; at most {MOST_CELLS:,} are accounted together")
+    groups = list(product(*values))
+    cells = [*groups, *(one for one in product(*([*v, TOTAL] for v in values)) if TOTAL in one)]
+    members = tuple(
+        tuple(
+            place
+            for place, group in enumerate(groups)
+            if all(x in (TOTAL, y) for x, y in zip(cell, group, strict=True))
+        )
+        for cell in cells
+    )
+    names = tuple(", ".join(cell) for cell in cells)
+    return CellFamily(names, tuple(", ".join(group) for group in groups), members, name="the hypercube")

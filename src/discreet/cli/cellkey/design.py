@@ -1,0 +1,45 @@
+"""`discreet cellkey design`: the best perturbation table for a promise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from discreet.cli import console
+from discreet.cli.console import PLAIN, Outputs, Screen, option
+from discreet.options import TableDesigning
+
+app = console.command(
+    "cellkey design",
+    "D (two of --epsilon E, --delta D, --variance V) [OPTIONS]",
+    "5 --epsilon 1 --delta 0.01 --out table.csv",
+    "5 --epsilon 1 --variance 3 --zeros public --small 2",
+    "5 --delta 0.25 --variance 4 --zeros kept",
+)
+
+
+@app.default
+@console.takes(TableDesigning)
+def design_command(
+    largest: Annotated[int, option("D, the largest noise, up or down: 1 to 40.")],
+    /,
+    *,
+    out: Annotated[
+        Path | None, option("Write the table as ptable exports it, with semicolons.", "FILE.csv")
+    ] = None,
+    csv: Annotated[Path | None, option("Write the same with commas.", "FILE.csv")] = None,
+    screen: Screen = PLAIN,
+    **given: console.Given,
+) -> None:
+    """Find the table with the least variance, delta or epsilon that keeps a promise; checked exactly."""
+    outputs = Outputs(csv=csv)
+    outputs.plan("--out", out, (".csv",))
+    from discreet.answers.cellkey_design import table_design_answer
+    from discreet.cellkey.design import design_perturbation
+
+    with screen.working("Solving"):
+        found = design_perturbation(largest, **given)
+    text = found.table.to_csv()
+    outputs.write({"--out": text, "--csv": text.replace(";", ",")})
+    written = tuple(str(file) for file in (out, csv) if file is not None)
+    screen.tell(table_design_answer(found, written=written), timed=True)

@@ -1,0 +1,1 @@
+"""The cell-key method applied to records: keys of cells, noise from a perturbation table, and the cost."""

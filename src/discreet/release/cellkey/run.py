@@ -1,0 +1,447 @@
+"""`perturb`: from records to a hypercube with the noise of a perturbation table, and a ledger entry.
+
+All or nothing. Keys come from a secret and the definition of each cell, or from a column of record keys. With
+the first, noises are independent, also those of empty cells, so that costs add up: the run can be entered in
+a ledger. With the second, as offices have it, nothing is claimed and nothing entered: what the joint noise of
+cells with common records gives away, `discreet cellkey account` says.
+
+What is entered. The errors a test of a cell's two laws can have lie above the trade-off of (epsilon, delta),
+max(0, 1 - delta - e^epsilon a, e^-epsilon (1 - delta - a)). That is exactly the trade-off of an experiment
+that gives all away with probability delta, and else shows a count with discrete Laplace noise of scale
+1 / epsilon, whose loss is epsilon or -epsilon. By Blackwell's theorem the cell is a function of that
+experiment, and the k independent cells of one record are one of k such experiments. None gives all away, but
+with probability k delta. So the entry has a release of Laplace noise, one query for each margin, and its
+`delta`, k delta, is added to that of any account of the release.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from importlib.metadata import version
+from math import ceil
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from discreet.budget import Attributes, Level, Neighbours, Query, Release
+from discreet.budget.presets import load_attributes
+from discreet.cellkey import PerturbationTable, named_table, read_perturbation_table
+from discreet.cellkey.design import worst_delta
+from discreet.errors import InputError
+from discreet.estimation.tree import Integers
+from discreet.faces import Summarised
+from discreet.files import ArrowArray, sha256
+from discreet.numbers import brief, positive
+from discreet.options import CellKeying, asked_with
+from discreet.release.admission import Request, admit
+from discreet.release.cellkey.hypercube import (
+    CountedCube,
+    CubeMargin,
+    KeyedRecords,
+    check_order,
+    check_total,
+    counted_cube,
+    margins_of,
+    read_coded,
+    refuse_too_many,
+    unravelled,
+)
+from discreet.release.cellkey.lookup import NoiseLookup
+from discreet.release.cellkey.secret import CellSecret, SecretFile, open_secret
+from discreet.release.commit import Staging, free, staging
+from discreet.release.engine import connect
+from discreet.release.entry import Entry, now
+from discreet.release.frames import DataFrame, as_pandas
+from discreet.release.ledger_file import open_ledger
+from discreet.release.rehearsal import NOT_PRIVATE, rehearsal_entropy
+from discreet.release.signing import read_key
+from discreet.release.tables import Folder, coded, output_format, read_output
+from discreet.tables import Numbers
+
+TOTAL = "_T"
+"""What stands in the place of a value where an attribute is summed over: the code of SDMX for a total."""
+
+MOST_CELLS = 200_000_000
+"""Cells of a hypercube, empty ones included, that can be given keys."""
+
+ROWS = 1 << 20
+"""Cells that are given keys at a time."""
+
+_SMALLEST = Fraction(1, 10**12)
+"""Deltas of entries are rounded up to a multiple."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Perturbed(Summarised):
+    """What a run wrote, and what it costs.
+
+    One record is in `margins` cells, one of each margin. `epsilon` and `delta` are those of one cell, with
+    one record more or less; `delta` is None where nothing is claimed, because keys are those of records or
+    empty cells are left out.
+    """
+
+    keys: Literal["definition", "records"]
+    table: str
+    attributes: tuple[str, ...]
+    margins: int
+    cells: int
+    rows: int
+    empty: Literal["keyed", "none"]
+    zeros: bool
+    unit: str
+    neighbours: Neighbours
+    epsilon: Fraction
+    delta: Fraction | None
+    rehearsal: int | None
+    not_private: bool
+    secret: Path | None
+    new_secret: bool
+    out: Path
+    files: tuple[str, ...]
+    ledger: Path | None
+
+    def to_frame(self, table: str = "") -> DataFrame:
+        """Return the cells as a DataFrame of pandas."""
+        return as_pandas(read_output(self.out, table or "cells", self.attributes))
+
+
+@asked_with(CellKeying)
+def perturb(asked: CellKeying) -> Perturbed:
+    """Count a hypercube and add the noise of a perturbation table, by cell keys, into a new directory `out`.
+
+    `records` have a column for each of `attributes`, whose values are all public: [attributes] of a TOML
+    file, or an `Attributes`. Written is every margin that splits up to `order` attributes, by default all.
+    Where an attribute is summed over, its column says _T. Values below zero are written as 0.
+
+    Keys come from the file `secret`, which is made if it does not exist, and the definition of the cell. Then
+    empty cells have keys too, unless `empty` is "none". Rows with a published 0 are left out unless `zeros`:
+    what is not listed is 0. With `record_key`, keys are the sums of that column over the records of a cell,
+    modulo 1 or the number of keys of an ONS or ABS table, and empty cells have none: their 0 is exact.
+
+    `ledger` is that of the population; without it, the one that the environment names (DISCREET_LEDGER), a
+    policy, or `discreet-ledger.json` beside the records is used, and if there is none, nothing is noted. The
+    cost is stated at `epsilon` a cell, for one `unit` of these `neighbours`. A run with record keys, or that
+    leaves empty cells out, has no cost that could be entered, so it is refused where there is a ledger.
+    `rehearsal` is a seed: keys that can be repeated and protect nobody, in files marked so.
+
+    Guarantee. Assumed: a person has one record; attributes and values do not depend on the records; the
+    secret is known to nobody; HMAC-SHA-256 and AES-256 are pseudorandom. Claimed, with keys from definitions
+    and empty cells keyed: noises of different cells are independent and follow the rows of the table exactly,
+    so the output is a composition of as many cells as there are margins, each (epsilon, delta)-private.
+    Output, ledger entry and a new secret appear together, or none does (tests/release/test_cellkey_run.py).
+    """
+    plan = _plan(asked)
+    request = Request(
+        spend_again=asked.spend_again, no_noise=plan.delta is None, rehearsal=asked.rehearsal is not None
+    )
+    rules = admit(asked.records, request, ledger=asked.ledger)
+    named = rules.ledger
+    free(asked.out)
+    _check_ledger(plan, named)
+    signer = None if named is None else read_key(asked.key)
+    shared, before = (None, None) if named is None else open_ledger(named, asked.out, key=signer, rules=rules)
+    modulus = plan.lookup.table.modulus
+    records = read_coded(asked.records, plan.attributes, record_key=asked.record_key, modulus=modulus)
+    if plan.secret is not None:
+        plan.secret.check(records.sha256)
+    entry = plan.entry(records)
+    if entry is not None:
+        if before is not None:
+            before.allow(entry, where=str(named), again=asked.spend_again)
+        rules.allow(entry, before)
+    kind = output_format(asked.format, records.format)
+    with (
+        connect(memory=asked.memory, threads=asked.threads) as engine,
+        staging(asked.out, shared, key=signer, rules=rules) as stage,
+    ):
+        mark = None if asked.rehearsal is None else f"{NOT_PRIVATE}: rehearsal with seed {asked.rehearsal}"
+        folder = Folder(stage.path, kind, mark=mark)
+        with counted_cube(engine, records, modulus=modulus) as base:
+            rows = plan.write(folder, base)
+        folder.json("manifest", plan.manifest(rows))
+        files = {name: sha256(stage.path / name) for name in folder.names}
+        made = None if entry is None else replace(entry, id=stage.id, files=files)
+        with _secret_kept(plan.secret, stage, records.sha256):
+            stage.commit(made, manifest=folder.names[-1], again=asked.spend_again)
+    return Perturbed(
+        keys=plan.keys,
+        table=plan.lookup.table.name,
+        attributes=plan.attributes.names,
+        margins=len(plan.margins),
+        cells=plan.cells,
+        rows=rows,
+        empty=plan.empty,
+        zeros=asked.zeros,
+        unit=asked.unit,
+        neighbours=asked.neighbours,
+        epsilon=plan.epsilon,
+        delta=plan.delta,
+        rehearsal=asked.rehearsal,
+        not_private=asked.rehearsal is not None,
+        secret=None if plan.secret is None else plan.secret.path,
+        new_secret=plan.secret is not None and plan.secret.is_new,
+        out=Path(asked.out),
+        files=tuple(folder.names),
+        ledger=named,
+    )
+
+
+@contextmanager
+def _secret_kept(secret: SecretFile | None, stage: Staging, sha256: str) -> Iterator[None]:
+    """Write a new secret before the output appears, and remove it if the output does not."""
+    if secret is None or not secret.is_new:
+        yield
+        return
+    secret.write(sha256)
+    try:
+        yield
+    finally:
+        if not stage.appeared:
+            secret.path.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What decides all that a run does, before a record is read."""
+
+    asked: CellKeying
+    attributes: Attributes
+    lookup: NoiseLookup
+    margins: tuple[CubeMargin, ...]
+    secret: SecretFile | None
+    epsilon: Fraction
+    delta: Fraction | None
+
+    @property
+    def keys(self) -> Literal["definition", "records"]:
+        """Where keys come from."""
+        return "definition" if self.asked.record_key is None else "records"
+
+    @property
+    def empty(self) -> Literal["keyed", "none"]:
+        """Whether empty cells have keys: those of records give them none."""
+        return self.asked.empty if self.asked.record_key is None else "none"
+
+    @property
+    def cells(self) -> int:
+        """The cells of all margins, empty ones included."""
+        return sum(margin.cells for margin in self.margins)
+
+    @property
+    def left_over(self) -> Fraction | None:
+        """The delta of all cells of one record together, rounded up; None if nothing is claimed."""
+        if self.delta is None:
+            return None
+        return ceil(len(self.margins) * self.delta / _SMALLEST) * _SMALLEST
+
+    def entry(self, records: KeyedRecords) -> Entry | None:
+        """Return the draft of the ledger entry; None if nothing is claimed that could be entered."""
+        if self.left_over is None or self.left_over >= 1:
+            return None
+        names = self.attributes.names
+        queries = [
+            Query(name=" * ".join(names[one] for one in margin.attributes) or "total", scale=1 / self.epsilon)
+            for margin in self.margins
+        ]
+        release = Release(
+            name=f"cell keys with {Path(self.lookup.table.name).name}",
+            unit=self.asked.unit,
+            neighbours=self.asked.neighbours,
+            levels=[Level(name="hypercube", queries=queries)],
+            kind="bound",
+            reason="Laplace noise stands for each cell at its epsilon.",
+        )
+        return Entry(
+            time=now(),
+            version=version("discreet"),
+            command="cellkey run",
+            release=release,
+            delta=self.left_over,
+            rehearsal=self.asked.rehearsal,
+            inputs=(records.origin,),
+        )
+
+    def manifest(self, rows: int) -> dict[str, object]:
+        """Return what the output says about itself."""
+        return {
+            "format": "discreet cell keys 1",
+            "version": version("discreet"),
+            "table": {"name": Path(self.lookup.table.name).name, "digest": self.lookup.digest},
+            "keys": self.keys,
+            "attributes": {name: list(values) for name, values in self.attributes.values},
+            "margins": len(self.margins),
+            "order": max(len(margin.attributes) for margin in self.margins),
+            "cells": self.cells,
+            "rows": rows,
+            "empty": self.empty,
+            "zeros": self.asked.zeros,
+            "total": TOTAL,
+            "epsilon": str(self.epsilon),
+            "delta": None if self.delta is None else brief(self.delta),
+            "neighbours": self.asked.neighbours,
+        }
+
+    def write(self, folder: Folder, base: CountedCube) -> int:
+        """Write the cells, margin by margin; return how many rows there are."""
+        rows = 0
+
+        def parts() -> Iterator[dict[str, ArrowArray]]:
+            nonlocal rows
+            for margin in self.margins:
+                for place, values in self._published(base, margin):
+                    rows += len(place)
+                    yield self._columns(margin, place, values)
+
+        folder.parts("cells", parts())
+        return rows
+
+    def _published(self, base: CountedCube, margin: CubeMargin) -> Iterator[tuple[Integers, Integers]]:
+        """Yield cells of a margin, by number, and what is published of them."""
+        place, counts, keys = base.margin(margin)
+        if self.keys == "records":
+            values = self.lookup.published(counts, keys, base.modulus)
+            # a 0 that is listed would show that its cell is not empty
+            yield place[values > 0], values[values > 0]
+            return
+        assert self.secret is not None or self.asked.rehearsal is not None
+        names = [self.attributes.names[one] for one in margin.attributes]
+        codes = [self._secret.codes(name, dict(self.attributes.values)[name]) for name in names]
+        every = margin.cells if self.empty == "keyed" else len(place)
+        for start in range(0, every, ROWS):
+            if self.empty == "keyed":
+                cells = np.arange(start, min(start + ROWS, every))
+                known = np.zeros(len(cells), dtype=np.int64)
+                first, last = np.searchsorted(place, [start, start + ROWS])
+                known[place[first:last] - start] = counts[first:last]
+            else:
+                cells, known = place[start : start + ROWS], counts[start : start + ROWS]
+            mine = [code[at] for code, at in zip(codes, unravelled(cells, margin), strict=True)]
+            found = self._secret.cell_keys(names, mine, table=self.lookup.digest, modulus=self.lookup.keys)
+            values = self.lookup.published(known, found, self.lookup.keys)
+            shown = np.ones(len(cells), dtype=bool) if self.asked.zeros else values > 0
+            yield cells[shown], values[shown]
+
+    @property
+    def _secret(self) -> CellSecret:
+        if self.asked.rehearsal is not None:
+            return CellSecret.rehearsal(self.asked.rehearsal)
+        assert self.secret is not None
+        return self.secret.secret
+
+    def _columns(self, margin: CubeMargin, place: Integers, values: Integers) -> dict[str, ArrowArray]:
+        """Return rows of the output: a value of each attribute, or the word for a total, and the count."""
+        at: dict[int, Numbers] = dict(zip(margin.attributes, unravelled(place, margin), strict=True))
+        columns = {}
+        for number, (name, words) in enumerate(self.attributes.values):
+            codes = at.get(number, np.full(len(place), len(words)))
+            columns[name] = coded(codes, [*words, TOTAL])
+        return {**columns, "count": values}
+
+
+def _plan(asked: CellKeying) -> _Plan:
+    """Read everything but the records; what is wrong with it is said at once."""
+    problems: list[str] = []
+
+    def attempt(reader: object, *arguments: object) -> object:
+        try:
+            return reader(*arguments)  # type: ignore[operator]
+        except InputError as error:
+            problems.append(str(error))
+            return None
+
+    given = asked.attributes
+    attributes = given if isinstance(given, Attributes) else attempt(load_attributes, given)
+    table = asked.table
+    if not isinstance(table, PerturbationTable):
+        found = attempt(_table, table)
+        table = found if isinstance(found, PerturbationTable) else None
+    looked_up = None if table is None else attempt(NoiseLookup, table)
+    if isinstance(attributes, Attributes):
+        check_order(asked.order, attributes, problems)
+        check_total(attributes, TOTAL, problems)
+    problems += _misused(asked)
+    epsilon = attempt(lambda: positive(asked.epsilon, name="epsilon"))
+    attempt(rehearsal_entropy, asked.rehearsal)
+    secret = None
+    if asked.secret is not None and not problems:
+        secret = attempt(open_secret, asked.secret)
+    if problems:
+        raise InputError(problems[0] if len(problems) == 1 else "\n".join(["several problems:", *problems]))
+    assert isinstance(attributes, Attributes)
+    assert isinstance(looked_up, NoiseLookup)
+    assert isinstance(epsilon, Fraction)
+    margins = margins_of(attributes, asked.order)
+    keyed = asked.record_key is None and asked.empty == "keyed"
+    if keyed:
+        refuse_too_many(sum(margin.cells for margin in margins), MOST_CELLS)
+    delta = cell_delta(looked_up.table, epsilon) if keyed else None
+    kept = secret if isinstance(secret, SecretFile) else None
+    return _Plan(asked, attributes, looked_up, margins, kept, epsilon, delta)
+
+
+def _table(source: object) -> PerturbationTable:
+    """Return the table of maximum entropy that a name stands for, such as D5V3js2, or that of a file."""
+    known = named_table(source) if isinstance(source, str) else None
+    return read_perturbation_table(source) if known is None else known
+
+
+def _misused(asked: CellKeying) -> Iterator[str]:
+    """Report options that do not belong together."""
+    if asked.record_key is None and asked.secret is None and asked.rehearsal is None:
+        yield (
+            "keys need a secret or a column of record keys: name a file for the secret (--secret), which is "
+            "made if it does not exist, or the column (--record-key)"
+        )
+    if asked.record_key is not None and (asked.secret is not None or asked.rehearsal is not None):
+        other = "a secret" if asked.secret is not None else "a rehearsal"
+        yield f"a column of record keys is given and {other} too; keys come from one of them"
+    if asked.secret is not None and asked.rehearsal is not None:
+        yield "a rehearsal has no secret: leave --secret out, so that a seed is never taken for it"
+    if asked.record_key is not None and asked.zeros:
+        yield "with record keys a 0 that is listed shows a cell that is not empty: leave --zeros out"
+    if asked.empty not in ("keyed", "none"):
+        yield f"empty is {asked.empty!r}; it must be keyed or none"
+    if asked.secret is not None and os.path.realpath(asked.secret).startswith(
+        os.path.realpath(asked.out) + os.sep
+    ):
+        yield f"the secret {asked.secret} would lie in the output, which is published; name another place"
+
+
+def _check_ledger(plan: _Plan, named: Path | None) -> None:
+    if named is None:
+        return
+    if plan.delta is None:
+        how = "keys are those of records" if plan.keys == "records" else "empty cells are left out"
+        raise InputError(
+            f"the run is to be entered in the ledger {named}, but {how}, so that no cost can be stated: let "
+            "keys come from a secret (--secret), with empty cells keyed, or use no ledger"
+        )
+    left = plan.left_over
+    assert left is not None
+    if left >= 1:
+        raise InputError(
+            f"the run is to be entered in the ledger {named}, but one record is in {len(plan.margins)} "
+            f"cells, each with delta {brief(plan.delta)} at epsilon {brief(plan.epsilon)}: together they "
+            "promise nothing. Publish fewer margins (--order), use a table with a smaller delta (discreet "
+            "cellkey design), or state a larger epsilon (--epsilon)"
+        )
+
+
+def cell_delta(table: PerturbationTable, epsilon: Fraction) -> Fraction:
+    """Return the delta of one cell at an epsilon, keys coming from definitions: the worst pair of counts.
+
+    It is an upper bound, from ball arithmetic. Setting negative results to 0 can only make it smaller.
+
+    >>> from discreet.cellkey import perturbation_table
+    >>> float(cell_delta(perturbation_table({0: {-1: "1/4", 0: "1/2", 1: "1/4"}}), Fraction(1)))
+    0.25
+    """
+    return max(
+        worst_delta(table.law(count, keying="definition"), table.law(count + 1, keying="definition"), epsilon)
+        for count in table.counts_to_compare
+    )
