@@ -29,7 +29,7 @@ from discreet.budget.noise_table import levels_of, times
 from discreet.budget.release import Release
 from discreet.errors import InputError, PrecisionError
 from discreet.faces import Summarised
-from discreet.noise import DiscreteGaussian, Noise
+from discreet.noise import DiscreteGaussian, LatticeNoise, Noise
 from discreet.numbers import Exact, Interval, by_name, fraction, positive, read_delta, shown
 from discreet.options import Calibrating, asked_with
 
@@ -209,12 +209,12 @@ def rounded_up(factor: float | Fraction) -> Fraction:
 
 
 def lattice_unit(events: Iterable[Noise]) -> Fraction:
-    """Return the largest step of which all losses of these events are multiples; 1 if there are none.
+    """Return the largest step of which all losses on lattices are multiples; 1 if there are none.
 
     >>> lattice_unit([DiscreteGaussian(variance=4), DiscreteGaussian(variance="6", sensitivity=5)])
     Fraction(1, 12)
     """
-    return common_step(event.step for event in events) or Fraction(1)
+    return common_step(event.step for event in events if isinstance(event, LatticeNoise)) or Fraction(1)
 
 
 def multiple_above(value: Fraction, unit: Fraction, slack: Fraction = SLACK) -> tuple[Fraction, Fraction]:

@@ -56,6 +56,7 @@ from discreet.estimation.model import Model, Told, told_by_level
 from discreet.estimation.solution import SMALL, Evidence, solve
 from discreet.estimation.tree import Floats, Tree, uniform_tree
 from discreet.faces import Summarised
+from discreet.noise import LatticeNoise
 from discreet.numbers import Exact, Interval, brief, by_name, positive, share
 from discreet.options import Planning, asked_with
 
@@ -376,7 +377,8 @@ def _is_long(release: Release) -> bool:
     There every term is close to a full turn. Few terms are listed instead, however fine their steps are.
     """
     for _, events in cases(release, release.neighbours):
-        top, bottom = zip(*((event.step.numerator, event.step.denominator) for event in events), strict=True)
+        steps_of = [event.step for event in events if isinstance(event, LatticeNoise)]
+        top, bottom = zip(*((step.numerator, step.denominator) for step in steps_of), strict=True)
         deviation = math.sqrt(sum(event.precision for event in events))
         steps = 20 * deviation * math.lcm(*bottom) / math.gcd(*top)
         near = (90.0 / (event.times * float(event.size)) for event in events)
