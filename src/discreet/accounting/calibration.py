@@ -20,7 +20,7 @@ from discreet.accounting.loss import common_step
 from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
-from discreet.accounting.workings import Workings
+from discreet.accounting.workings import Workings, workings_of
 from discreet.budget.claims import Claim
 from discreet.budget.events import release_of
 from discreet.budget.levels import Level
@@ -250,7 +250,7 @@ def short_scales(release: Release) -> Release:
     >>> before.denominator > 10**18, str(after)
     (True, '282843/50000')
     """
-    if not any(level.has_laplace for level in release.levels):
+    if not any(level.lacks_rho for level in release.levels):
         return release
     levels = []
     for level in release.levels:
@@ -500,7 +500,7 @@ def _calibrate_overall(
     family = weighted_family(release, weights)
     ends = bounds(event for level in release.levels for event in level.events(release.neighbours))
     if weights and len(weights) < len(release.levels):
-        if epsilon_or_zero(Workings(one_case(family(Fraction(SOME)), main)), small) > target:
+        if epsilon_or_zero(workings_of(one_case(family(Fraction(SOME)), main)), small) > target:
             raise InputError(
                 f"epsilon {float(target):.6g} at this delta is not kept even with {SOME:,} times the "
                 f"variances of {', '.join(weights)}: levels without a weight keep their noise, so more of "
@@ -549,7 +549,7 @@ def _least_overall(
     for _ in range(6):
 
         def epsilon(size: Fraction, label: tuple[int, ...] = label) -> float:
-            return epsilon_or_zero(Workings(one_case(family(size), label), aim=accuracy), delta)
+            return epsilon_or_zero(workings_of(one_case(family(size), label), aim=accuracy), delta)
 
         solved = solve_factor(epsilon, float(target), least=ends[0], most=ends[1], tolerance=tolerance)
         factor = max(factor, solved)
@@ -707,7 +707,7 @@ def widest(margin: int, unit: Fraction) -> Fraction:
 
 def _check_noise(level: Level, margin: Fraction, variances: Mapping[str, Fraction]) -> None:
     """Refuse a margin for Laplace noise, and one that leaves next to no noise, or nothing but noise."""
-    if level.has_laplace:
+    if level.lacks_rho:
         raise InputError(f"level {level.name!r} has Laplace noise; margins of error are for Gaussian noise")
     for query in level.queries:
         variance, least, most = (

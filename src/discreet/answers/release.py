@@ -107,7 +107,7 @@ def _release_summary(release: Release) -> str:
     ]
     width = max(len(level.name) for level in release.levels)
     for level in release.levels:
-        spent = _five(level.spent(release.neighbours)) if not level.has_laplace else None
+        spent = _five(level.spent(release.neighbours)) if not level.lacks_rho else None
         rho = "" if spent is None else f"rho {spent!s:<10}  "
         lines.append(f"  {level.name:<{width}}  {rho}{_noise_span(level, release.neighbours)}")
     return "\n".join(lines)
@@ -328,7 +328,7 @@ def release_record(release: Release) -> dict[str, object]:
         "levels": [
             {
                 "name": level.name,
-                "rho": None if level.has_laplace else str(level.spent(release.neighbours)),
+                "rho": None if level.lacks_rho else str(level.spent(release.neighbours)),
                 "queries": [
                     _query_record(row) | variable_record(release.variables[row.query])
                     for row in noise[level.name]
@@ -478,7 +478,7 @@ def scaled_sizes(release: Release) -> str:
     >>> scaled_sizes(load("dhc-2020"))
     'variances'
     """
-    if not any(level.has_laplace for level in release.levels):
+    if not any(level.lacks_rho for level in release.levels):
         return "variances"
     gaussian = any(query.scale is None for level in release.levels for query in level.queries)
     return "variances and squares of Laplace scales" if gaussian else "squares of scales"

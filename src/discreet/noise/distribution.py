@@ -127,6 +127,15 @@ class Noise(Forgetful, ABC):
         """Return noise of the same family on the same counts, of another variance or scale."""
         return self._copy(size, self.sensitivity, self.times)
 
+    def for_one(self) -> Self:
+        """Return the noise of one count that one person changes by 1.
+
+        >>> from discreet.noise import DiscreteLaplace
+        >>> print(DiscreteLaplace(scale=2, sensitivity=3, times=4).for_one())
+        discrete Laplace noise of scale 2
+        """
+        return self._copy(self.size, 1, 1)
+
     def single(self) -> Self:
         """Return the noise of one count alone, if it can be drawn; else raise an `InputError`.
 

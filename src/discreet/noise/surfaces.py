@@ -72,6 +72,7 @@ SURFACES: dict[str, Surface] = {
     "proved trade-off": Surface(
         "a proof of the trade-off curve", _OLD, _is_lattice, "delta and epsilon of few events can be proved"
     ),
+    "errors": Surface("errors of tests at thresholds", _OLD, _is_lattice, "`tradeoff` has the best of them"),
     "risk": Surface("the risk of a release", _OLD, _is_lattice, _CURVES),
     "drawing": Surface(
         "drawing noise",

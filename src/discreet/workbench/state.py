@@ -56,7 +56,7 @@ class Budget:
         """Return the budget that a release states, with whole weights without a common divisor."""
         relation, spent, shares = release.neighbours, [], []
         for level in release.levels:
-            rho = Fraction(0) if level.has_laplace else level.spent(relation)
+            rho = Fraction(0) if level.lacks_rho else level.spent(relation)
             spent.append(rho)
             whole = rho * (1 if relation == "bounded" else 2)
             shares.append(tuple(event.precision / whole for event in level.events(relation)) if rho else ())
@@ -187,9 +187,7 @@ class State:
 
         A budget describes everything except Laplace noise: if that differs, the release is a new base.
         """
-        old, new = (
-            [level for level in source.levels if level.has_laplace] for source in (self.base, release)
-        )
+        old, new = ([level for level in source.levels if level.lacks_rho] for source in (self.base, release))
         if old == new:
             return self.with_budget(Budget.of(release))
         state = State(release, f"{release.name}.toml", False, delta=self.delta, settings=self.settings)
@@ -264,8 +262,8 @@ def _rebuilt(base: Release, budget: Budget, name: str) -> Release:
             for query, share in zip(level.queries, budget.shares[place], strict=True)
         ]
         levels.append(Level(name=level.name, rho=budget.total * budget.parts[place], queries=queries))
-    has_laplace = any(level.has_laplace for level in base.levels)
-    return replace(base, name=name, rho=None if has_laplace else budget.total, levels=tuple(levels))
+    lacks_rho = any(level.lacks_rho for level in base.levels)
+    return replace(base, name=name, rho=None if lacks_rho else budget.total, levels=tuple(levels))
 
 
 TOTAL_STEPS = 100

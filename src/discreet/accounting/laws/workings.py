@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import cached_property
 
@@ -271,38 +271,15 @@ class LawWorkings(Workings):
 
     def _tradeoffs(self, alphas: list[Fraction], accuracy: float) -> tuple[Floats, Floats]:
         """f, the lower of both directions and its convex hull, and its relative errors."""
-        found = [self._beta(alpha) for alpha in alphas]
+        found = [lowest_test([self], alpha) for alpha in alphas]
         self._checked("f", alphas, [(beta, error) for beta, error, _ in found], max(accuracy, self._enough))
         return np.array([beta for beta, _, _ in found]), np.array([error for _, error, _ in found])
 
-    def _beta(self, alpha: Fraction) -> tuple[float, float, float]:
-        """f at one alpha, its relative error, and the threshold of the test: the supremum over thresholds."""
-        if alpha == 1 or not self._terms:
-            return float(1 - alpha), 0.0, 0.0
-        if alpha == 0:
-            return 1.0 - max(side.infinite for side in self.sides), 1e-15, math.inf
-        size = float(alpha)
+    def test_at(self, threshold: float, alpha: float) -> tuple[float, float]:
+        """The lower of both directions of P[L <= t] + e^t (Q[L > t] - alpha), and its relative error."""
+        return min(self._test_at(k, threshold, alpha) for k in range(len(self.sides)))
 
-        def height(threshold: float) -> float:
-            return min(self._test_at(k, threshold, size)[0] for k in range(len(self.sides)))
-
-        low, high = self._range(size)
-        best, at = -math.inf, low
-        while high - low > 1e-13 * max(1.0, abs(low), abs(high)):
-            points = np.linspace(low, high, _SCAN)
-            heights = [height(float(t)) for t in points]
-            k = int(np.argmax(heights))
-            if heights[k] > best:
-                best, at = heights[k], float(points[k])
-            low, high = float(points[max(k - 1, 0)]), float(points[min(k + 1, _SCAN - 1)])
-        if best <= 0:
-            return 0.0, 0.0 if best < 0 else 1.0, at
-        # the truth may be attained beside the threshold: the largest error there counts
-        near = (at, at - 1e-3, at + 1e-3)
-        off = max(self._test_at(k, t, size)[1] for k in range(len(self.sides)) for t in near[:1])
-        return min(best, 1.0 - size), off, at
-
-    def _range(self, alpha: float) -> tuple[float, float]:
+    def thresholds_for(self, alpha: float) -> tuple[float, float]:
         """Thresholds between which that of any best test lies."""
         spread = max(math.sqrt(max(side.tilted_moments(0.0)[1], 1e-12)) for side in self.sides)
         ends = [side.tilted_moments(theta)[0] for side in self.sides for theta in (-1.0, 0.0)]
@@ -313,7 +290,7 @@ class LawWorkings(Workings):
 
     def tradeoff_thresholds(self, alphas: list[Fraction]) -> list[Fraction]:
         """Losses at which the best tests of these type I errors have their thresholds."""
-        return [Fraction(self._beta(alpha)[2]) for alpha in alphas]
+        return [Fraction(min(lowest_test([self], alpha)[2], 700.0)) for alpha in alphas]
 
     @property
     def has_exact_thresholds(self) -> bool:
@@ -364,6 +341,32 @@ class LawWorkings(Workings):
         count = sum(event.times for event in self._terms)
         families = ", ".join(sorted({event.FAMILY for event in self._terms}))
         return f"{count} event{'s' * (count != 1)} of {len(self._terms)} kinds ({families})"
+
+
+def lowest_test(cases: Sequence[LawWorkings], alpha: Fraction) -> tuple[float, float, float]:
+    """f of all cases together at one alpha, its relative error, and the threshold of its test.
+
+    f is the convex hull of the least curve: the supremum over thresholds t of the least height at t, over all
+    cases and both directions. Heights are concave in e^t.
+    """
+    if alpha == 1:
+        return 0.0, 0.0, 0.0
+    if alpha == 0:
+        return 1.0 - max(side.infinite for case in cases for side in case.sides), 1e-15, math.inf
+    size = float(alpha)
+    ends = [case.thresholds_for(size) for case in cases]
+    low, high = min(low for low, _ in ends), max(high for _, high in ends)
+    best, at, off = -math.inf, low, 0.0
+    while high - low > 1e-13 * max(1.0, abs(low), abs(high)):
+        points = np.linspace(low, high, _SCAN)
+        heights = [min(case.test_at(float(t), size) for case in cases) for t in points]
+        k = max(range(_SCAN), key=lambda k: heights[k][0])
+        if heights[k][0] > best:
+            (best, off), at = heights[k], float(points[k])
+        low, high = float(points[max(k - 1, 0)]), float(points[min(k + 1, _SCAN - 1)])
+    if best <= 0:
+        return 0.0, 1.0, at
+    return min(best, 1.0 - size), off, at
 
 
 def _root(height: Callable[[float], float], start: float, top: float) -> float:
