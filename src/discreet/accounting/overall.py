@@ -198,14 +198,16 @@ class Account(Curves, Displayed):
     @cached_property
     def is_on_lattices(self) -> bool:
         """Whether all noise is discrete Gaussian or discrete Laplace."""
-        return all(isinstance(event, LatticeNoise) for _, events in self._different for event in events)
+        return all(isinstance(event, LatticeNoise) for event in self.all_events)
 
-    @property
-    def _different(self) -> Sequence[Case]:
-        """Cases that hold all events there are."""
-        if not isinstance(self.cases, Cases):
-            return self.cases
-        return [((0,), events) for group in self.cases.groups for events in group.events]
+    @cached_property
+    def all_events(self) -> tuple[Noise, ...]:
+        """The events of all cases, each once."""
+        if isinstance(self.cases, Cases):
+            lists = [events for group in self.cases.groups for events in group.events]
+        else:
+            lists = [events for _, events in self.cases]
+        return tuple(dict.fromkeys(event for events in lists for event in events))
 
     @cached_property
     def upper_bounds(self) -> UpperBounds:
@@ -424,6 +426,13 @@ class Account(Curves, Displayed):
 
     def _intervals(self, quantity: Quantity, at: list[Fraction], digits: int | None) -> list[Interval]:
         """Intervals that provably contain the values of the whole release."""
+        if not self.is_on_lattices:
+            different = dict.fromkeys(events for _, events in self.cases)
+            rows = [compose(events).workings._intervals(quantity, at, digits) for events in different]
+            return [
+                Interval(max(box.lower for box in boxes), max(box.upper for box in boxes))
+                for boxes in zip(*rows, strict=True)
+            ]
         from discreet.accounting.certified import intervals as proofs
         from discreet.accounting.certified.tradeoffs import certified_tradeoffs
 
@@ -524,7 +533,7 @@ class Account(Curves, Displayed):
         ((36, 2), [0.423245, 0.002747])
         """
         arguments = read(threshold, name="threshold")
-        require("errors", (event for _, events in self._different for event in events))
+        require("errors", self.all_events)
         same_events: dict[tuple[Noise, ...], list[int]] = {}
         for number, (_, events) in enumerate(self.cases):
             same_events.setdefault(events, []).append(number)

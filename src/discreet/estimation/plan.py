@@ -57,6 +57,7 @@ from discreet.estimation.solution import SMALL, Evidence, solve
 from discreet.estimation.tree import Floats, Tree, uniform_tree
 from discreet.faces import Summarised
 from discreet.noise import LatticeNoise
+from discreet.noise.surfaces import require
 from discreet.numbers import Exact, Interval, brief, by_name, positive, share
 from discreet.options import Planning, asked_with
 
@@ -406,11 +407,7 @@ class UniformPlan:
         units: list[Fraction] = []
         for level in release.levels:
             for query, event in zip(level.queries, level.events(release.neighbours), strict=True):
-                if not event.is_gaussian:
-                    raise InputError(
-                        f"query {query.name!r} of level {level.name!r} has Laplace noise; a plan is for "
-                        "Gaussian noise"
-                    )
+                require("planning", [event])
                 rho = event.precision / (1 if release.neighbours == "bounded" else 2)
                 self.exact[level.name, query.name] = rho
                 units.append(rho * event.size)  # rho times variance does not depend on either

@@ -46,8 +46,10 @@ def _has_margins(noise: Noise) -> bool:
     return not (isinstance(noise, TableNoise) and not noise.is_noise)
 
 
-def _is_unbiased(noise: Noise) -> bool:
-    return _has_margins(noise) and noise.mean == 0
+def _is_even(noise: Noise) -> bool:
+    if isinstance(noise, TableNoise):
+        return _has_margins(noise) and noise.is_even and noise.has_positive_transform
+    return not isinstance(noise, ContinuousNoise)
 
 
 def _has_size(noise: Noise) -> bool:
@@ -74,6 +76,9 @@ SURFACES: dict[str, Surface] = {
     ),
     "errors": Surface("errors of tests at thresholds", _OLD, _is_lattice, "`tradeoff` has the best of them"),
     "risk": Surface("the risk of a release", _OLD, _is_lattice, _CURVES),
+    "report": Surface("a report", _OLD, _is_lattice, "`account` and `show` print what they know of it"),
+    "workbench": Surface("the workbench", _OLD, _is_lattice, "the command line has its account"),
+    "export": Surface("a distribution of dp-accounting", _OLD, _is_lattice, _CURVES),
     "drawing": Surface(
         "drawing noise",
         "integer noise with one table or formula",
@@ -82,13 +87,22 @@ SURFACES: dict[str, Surface] = {
     ),
     "margins": Surface("the accuracy of counts", "noise that is added", _has_margins, _CURVES),
     "estimates": Surface(
-        "estimation", "noise with mean zero that is added", _is_unbiased, "`account` and `measure` take it"
+        "estimation",
+        "integer noise that is symmetric, with a positive transform",
+        _is_even,
+        "`account` takes every law",
     ),
     "scaling": Surface(
         "calibration",
         "noise with a variance or scale to change",
         _has_size,
         "give tables one by one to `account`",
+    ),
+    "levels alone": Surface(
+        "calibration of each level alone",
+        _OLD,
+        _is_lattice,
+        "one factor for all levels is found for every law",
     ),
     "planning": Surface(
         "a plan", "discrete Gaussian noise", _is_gaussian, "`accuracy` and `calibrate` take other noise"

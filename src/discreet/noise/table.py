@@ -245,6 +245,19 @@ class TableNoise(Noise):
         total = bottom**draws
         return {draws * first + k: Fraction(int(c), total) for k, c in enumerate(whole_sum.coeffs()) if c}
 
+    @cached_property
+    def is_even(self) -> bool:
+        """Whether the noise is symmetric around zero."""
+        chances = dict(self.absent)
+        return all(chances.get(-x) == p for x, p in self.absent)
+
+    @cached_property
+    def has_positive_transform(self) -> bool:
+        """Whether E cos(uX) is positive for all u, as far as 4096 angles tell."""
+        x, log = self._arrays
+        angles = np.linspace(0.0, math.pi, 4096)
+        return all(float(np.exp(log) @ np.cos(u * x)) > 1e-12 for u in angles)
+
     # -- the privacy loss -----------------------------------------------------------------------------
 
     @cached_property

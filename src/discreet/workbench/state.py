@@ -26,6 +26,7 @@ from discreet.budget.toml import a_table, check_keys, parse_toml
 from discreet.errors import InputError
 from discreet.memory import set_fields
 from discreet.noise import Noise, grouped
+from discreet.noise.surfaces import require
 from discreet.numbers import exact_text, positive, read_delta
 from discreet.numbers import share as read_share
 
@@ -116,6 +117,9 @@ class State:
 
     def __post_init__(self) -> None:
         if self.stated is None:
+            require(
+                "workbench", (event for one in self.base.levels for event in one.events(self.base.neighbours))
+            )
             noise = (grouped(level.events(self.base.neighbours)) for level in self.base.levels)
             set_fields(self, stated=Budget.of(self.base), noise=tuple(noise))
 
@@ -172,7 +176,7 @@ class State:
                     event.resized(event.size * factor) if event.is_gaussian else event for event in noise
                 ]
             events = grouped(scaled)
-        return (*events, *events) if self.relation == "bounded" else events
+        return (*events, *(event.exchanged() for event in events)) if self.relation == "bounded" else events
 
     def with_budget(self, budget: Budget) -> State:
         """Return the state with another budget; the stated one counts as no change."""
