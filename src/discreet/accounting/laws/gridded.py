@@ -29,7 +29,7 @@ from discreet.accounting.laws.sides import NODES, WEIGHTS, Side
 from discreet.accounting.loss import Floats
 from discreet.accounting.windows import window
 from discreet.memory import Forgetful
-from discreet.noise import LatticeNoise, LossLaw
+from discreet.noise import Density, LatticeNoise, LossLaw
 from discreet.noise.distribution import Complexes
 from discreet.noise.loss_law import first_of_equals, last_of_equals
 
@@ -139,31 +139,33 @@ class Gridded(Forgetful):
         if epsilon >= self.side.largest:
             return self.side.infinite, 0.0
         best = (math.inf, math.inf)
+        near = [law for low, high, law in self._recent if low <= epsilon <= high]
+        for law in near:  # one of another tilt may be good enough
+            best = min(best, self._bounds(law, epsilon), key=lambda pair: (pair[1], pair[0]))
+            if best[1] <= self.aim:
+                return best
         for size in SIZES[:1] if quick else SIZES:
-            upper, lower, exponent = self.grid(epsilon, size).delta(epsilon)
-            unit = math.exp(exponent)
-            above = min(unit * upper + self.side.infinite + self.side.left_out, 1.0)
-            below = unit * max(lower, 0.0) + self.side.infinite
-            error = (above - below) / below if below > 0 else math.inf
-            best = min(
-                best, (above, error), key=lambda pair: pair[1] if pair[1] < math.inf else 1e300 + pair[0]
-            )
+            if not any(law.p.size >= size for law in near):
+                law = self._fresh(epsilon, size)
+                best = min(best, self._bounds(law, epsilon), key=lambda pair: (pair[1], pair[0]))
             if best[1] <= self.aim:
                 break
         return best
 
-    def grid(self, epsilon: float, size: int) -> TiltedGrid:
-        """A grid whose tilt suits delta at an epsilon."""
-        for low, high, law in self._recent:
-            if law.p.size >= size // 2 and law.theta > 0 and low <= epsilon <= high:
-                return law
+    def _bounds(self, law: TiltedGrid, epsilon: float) -> tuple[float, float]:
+        """An upper bound of delta, and its relative error."""
+        upper, lower, exponent = law.delta(epsilon)
+        unit, side = math.exp(min(exponent, 700.0)), self.side
+        above = min(unit * upper + side.infinite + side.left_out, 1.0)
+        below = unit * max(lower, 0.0) + side.infinite
+        return above, (above - below) / below if below > 0 else math.inf
+
+    def _fresh(self, epsilon: float, size: int) -> TiltedGrid:
+        """A grid whose tilt suits delta at an epsilon, kept for others near it."""
         theta = self.side.saddle(epsilon)
         law = self.at_tilt(theta, size)
-        spread = math.sqrt(max(self.side.tilted_moments(theta)[1], 1e-12))
-        self._recent = [
-            (epsilon - 0.4 * spread, epsilon + 0.4 * spread, law),
-            *self._recent[: _REMEMBERED - 1],
-        ]
+        reach = 0.4 * math.sqrt(max(self.side.tilted_moments(theta)[1], 1e-12))
+        self._recent = [(epsilon - reach, epsilon + reach, law), *self._recent[: _REMEMBERED - 1]]
         return law
 
     def at_tilt(self, theta: float, size: int) -> TiltedGrid:
@@ -217,14 +219,9 @@ def _of_law(law: LossLaw, times: int, theta: float, size: int, h: float) -> tupl
     total = float(np.logaddexp.reduce(log)) if log.size else -math.inf
     spread: Floats | None = None
     if law.density is not None:
-        low, high, density = law.density
-        edges = np.concatenate([[low], np.arange(math.floor(low / h) + 1, math.ceil(high / h)) * h, [high]])
-        half = 0.5 * np.diff(edges)
-        nodes, weights = np.polynomial.legendre.leggauss(_FEW_NODES)
-        at = (edges[:-1, None] + half[:, None] * (nodes + 1)).ravel()
-        weight = np.log((half[:, None] * weights).ravel()) + density(at) + theta * at
-        total = float(np.logaddexp(total, np.logaddexp.reduce(weight)))
-        spread = split(at, np.exp(weight - total), theta, size, h)
+        whole = _mass_of(law.density, theta)
+        total = float(np.logaddexp(total, whole))
+        spread = _of_density(law.density, theta, size, h) * math.exp(whole - total)
     p = np.exp(log - total)
     kept = p > _NEGLIGIBLE
     value, p, lost = law.value[kept], p[kept], float(p[~kept].sum()) * times
@@ -247,6 +244,43 @@ def _of_law(law: LossLaw, times: int, theta: float, size: int, h: float) -> tupl
     if spread is not None:
         points = points + spread
     return np.fft.rfft(points) ** times, times, lost
+
+
+def _mass_of(density: Density, theta: float) -> float:
+    """The logarithm of the tilted mass of a density: Gauss's rule on panels."""
+    edges = np.linspace(density.low, density.high, 65)
+    half = 0.5 * (edges[1] - edges[0])
+    at = (edges[:-1, None] + half * (NODES + 1)).ravel()
+    return float(np.logaddexp.reduce(density.log(at) + theta * at + np.log(half * np.tile(WEIGHTS, 64))))
+
+
+def _of_density(density: Density, theta: float, size: int, h: float) -> Floats:
+    """A density under the tilt on the grid, of mass one: Gauss's rule in every cell."""
+    # in narrow cells two nodes have all digits
+    nodes, weights = np.polynomial.legendre.leggauss(2 if h * (1 + abs(theta)) < 1e-3 else _FEW_NODES)
+    whole = _mass_of(density, theta)
+    first, last = math.floor(density.low / h) + 1, math.ceil(density.high / h) - 1
+    ends = [(density.low, min(first * h, density.high))]
+    if last >= first:
+        ends.append((last * h, density.high))
+    made = np.zeros(size)
+    for low, high in ends:  # the cells that the density fills in part
+        at = low + 0.5 * (high - low) * (NODES + 1)
+        p = 0.5 * (high - low) * WEIGHTS * np.exp(density.log(at) + theta * at - whole)
+        made += split(at, p, theta, size, h)
+    if last > first:
+        cells = np.arange(first, last)
+        near, far = np.zeros(cells.size), np.zeros(cells.size)
+        for node, weight in zip(nodes, weights, strict=True):
+            inner = 0.5 * h * (node + 1)
+            at = cells * h + inner
+            p = 0.5 * h * weight * np.exp(density.log(at) + theta * at - whole)
+            share = math.expm1(-inner) / math.expm1(-h)
+            near += p * ((1 - share) * math.exp(-theta * inner))
+            far += p * (share * math.exp(theta * (h - inner)))
+        made += np.bincount(cells % size, weights=near, minlength=size)
+        made += np.bincount((cells + 1) % size, weights=far, minlength=size)
+    return made
 
 
 def _normal(variance: float, theta: float, size: int, h: float) -> Floats:

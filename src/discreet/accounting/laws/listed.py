@@ -46,6 +46,8 @@ class ValueList(Forgetful):
         """The sum of two independent losses; None if it is too long."""
         if self.p.size * other.p.size > _PRODUCTS:
             return None
+        if not self.p.size * other.p.size:  # every loss is infinite
+            return ValueList(np.empty(0), np.empty(0), self.dropped + other.dropped)
         value = np.add.outer(self.value, other.value).ravel()
         with np.errstate(under="ignore"):
             p = np.multiply.outer(self.p, other.p).ravel()

@@ -111,9 +111,12 @@ class Side(Forgetful):
 
     @cached_property
     def _steepest(self) -> float:
-        """A tilt beyond which a bounded loss has nothing but its largest value."""
+        """A tilt beyond which floats do not hold both ends of a bounded loss."""
         spread = math.sqrt(max(self.tilted_moments(0.0)[1], 1e-300))
-        return max(1e5 / spread, 1.0)
+        if self.largest == math.inf:
+            return max(1e5 / spread, 1.0)
+        width = sum(times * float(value[-1] - value[0]) for value, _, times in self._atoms)
+        return max(600 / max(width, 1e-300), 1.0)
 
 
 def _law(term: Noise, exchanged: bool) -> LossLaw:

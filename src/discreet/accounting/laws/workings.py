@@ -87,7 +87,7 @@ class LawWorkings(Workings):
         if error <= _GOOD_LIST:
             return value, error
         other = self._grids[k].delta(epsilon, quick=quick)
-        return min((value, error), other, key=lambda pair: pair[1])
+        return min((value, error), other, key=lambda pair: (pair[1], pair[0]))
 
     def _delta(self, epsilon: float, *, quick: bool = False) -> tuple[float, float]:
         """delta, the larger of both directions, at an epsilon of either sign, and its relative error."""
