@@ -107,7 +107,9 @@ class Cases(Forgetful, Sequence[Case]):
         """For each kind whose loss is not mirrored, the number of that with the hypotheses exchanged."""
         rank = {event.key: number for number, event in enumerate(self._kinds)}
         uneven = ((number, event) for number, event in enumerate(self._kinds) if not event.is_mirrored)
-        return {number: rank[event.exchanged().key] for number, event in uneven}
+        other = ((number, rank.get(event.exchanged().key)) for number, event in uneven)
+        # (what is exchanged already is not exchanged again)
+        return {number: kind for number, kind in other if kind is not None}
 
     def choice(self, number: int) -> tuple[tuple[int, ...], ...]:
         """Return the paths of each group, by their indices, in the case of this number."""

@@ -40,6 +40,7 @@ _AIM = 1e-7
 _OUTSIDE = 42.0  # less than e^-42 of the tilted law lies outside the grid, on either side
 _LISTED = 40_000  # values of equal events that are split together
 _NEGLIGIBLE = 1e-26
+_SMALLEST = 1e-270
 _REMEMBERED = 6
 _FEW_NODES = 4
 _OFFSETS = np.array([0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 3, 4.5, 6, 8, 11, 15, 20, 30, 60, 120, 400, 2000])
@@ -136,8 +137,12 @@ class Gridded(Forgetful):
             return (0.0, 0.0) if epsilon >= 0 else (-math.expm1(epsilon), 0.0)
         if self.side.infinite >= 1:
             return 1.0, 0.0
-        if epsilon >= self.side.largest:
+        if epsilon >= self.side.top:
             return self.side.infinite, 0.0
+        most = self._chernoff(epsilon)
+        if most < _SMALLEST or most < 1e-13 * self.side.infinite:  # so far out finite losses hardly count
+            total = most + self.side.infinite
+            return total, (most / self.side.infinite if self.side.infinite else 1.0)
         best = (math.inf, math.inf)
         near = [law for low, high, law in self._recent if low <= epsilon <= high]
         for law in near:  # one of another tilt may be good enough
@@ -151,6 +156,14 @@ class Gridded(Forgetful):
             if best[1] <= self.aim:
                 break
         return best
+
+    def _chernoff(self, epsilon: float) -> float:
+        """A bound of delta over finite losses, by the best of a few tilts."""
+        spread = math.sqrt(max(self.side.tilted_moments(0.0)[1], 1e-12))
+        tilts = _OFFSETS / spread
+        with np.errstate(all="ignore"):
+            logs = self.side.log_mgf(tilts) - tilts * epsilon
+        return math.exp(min(float(np.nanmin(logs)), 0.0))
 
     def _bounds(self, law: TiltedGrid, epsilon: float) -> tuple[float, float]:
         """An upper bound of delta, and its relative error."""
@@ -259,10 +272,15 @@ def _of_density(density: Density, theta: float, size: int, h: float) -> Floats:
     # in narrow cells two nodes have all digits
     nodes, weights = np.polynomial.legendre.leggauss(2 if h * (1 + abs(theta)) < 1e-3 else _FEW_NODES)
     whole = _mass_of(density, theta)
-    first, last = math.floor(density.low / h) + 1, math.ceil(density.high / h) - 1
-    ends = [(density.low, min(first * h, density.high))]
+    # a strong tilt leaves little but one end
+    places = np.linspace(density.low, density.high, 4097)
+    heights = density.log(places) + theta * places
+    kept = np.flatnonzero(heights > heights.max() - _OUTSIDE - 10)
+    left, right = float(places[max(kept[0] - 1, 0)]), float(places[min(kept[-1] + 1, 4096)])
+    first, last = math.floor(left / h) + 1, math.ceil(right / h) - 1
+    ends = [(left, min(first * h, right))]
     if last >= first:
-        ends.append((last * h, density.high))
+        ends.append((last * h, right))
     made = np.zeros(size)
     for low, high in ends:  # the cells that the density fills in part
         at = low + 0.5 * (high - low) * (NODES + 1)

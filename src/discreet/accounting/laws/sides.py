@@ -54,6 +54,8 @@ class Side(Forgetful):
     @cached_property
     def infinite(self) -> float:
         """The probability of an infinite loss."""
+        if any(not law.value.size and law.density is None for law, _ in self.laws):
+            return 1.0
         with np.errstate(divide="ignore"):
             finite = sum(times * float(np.log1p(-min(law.infinite, 1.0))) for law, times in self.laws)
         return -math.expm1(finite) if finite > -math.inf else 1.0
@@ -71,9 +73,14 @@ class Side(Forgetful):
     @cached_property
     def largest(self) -> float:
         """The largest loss, or infinity."""
-        if self.infinite > 0 or self.normal > 0 or any(term_is_endless(term) for term in self.terms):
+        return math.inf if self.infinite > 0 else self.top
+
+    @cached_property
+    def top(self) -> float:
+        """The largest finite loss, or infinity where they have no bound."""
+        if self.normal > 0 or any(term_is_endless(term) for term in self.terms):
             return math.inf
-        return sum(times * float(law.value[-1]) for law, times in self.laws)
+        return sum(times * float(law.value[-1]) if law.value.size else 0.0 for law, times in self.laws)
 
     @cached_property
     def _atoms(self) -> list[tuple[Floats, Floats, int]]:
@@ -113,7 +120,7 @@ class Side(Forgetful):
     def _steepest(self) -> float:
         """A tilt beyond which floats do not hold both ends of a bounded loss."""
         spread = math.sqrt(max(self.tilted_moments(0.0)[1], 1e-300))
-        if self.largest == math.inf:
+        if self.top == math.inf:
             return max(1e5 / spread, 1.0)
         width = sum(times * float(value[-1] - value[0]) for value, _, times in self._atoms)
         return max(600 / max(width, 1e-300), 1.0)
