@@ -112,8 +112,14 @@ OWN_WORDS = {
 """Laws that refuse to be drawn say so themselves, and a table has no scale at all."""
 
 
+SLOW = ("continuous Laplace",)
+"""Laws whose accounts take seconds."""
+
+NAMES = [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in LAWS]
+
+
 @pytest.mark.parametrize("surface", ASKED)
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_surface_takes_a_law_or_refuses_it_in_its_sentence(surface: str, name: str) -> None:
     law, row = LAWS[name], SURFACES[surface]
     if row.takes(law):
@@ -128,7 +134,7 @@ def test_every_surface_takes_a_law_or_refuses_it_in_its_sentence(surface: str, n
     assert "\n" not in said
 
 
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", NAMES)
 def test_what_every_law_answers(name: str, tmp_path: Path) -> None:
     law = LAWS[name]
     whole = account([law])
