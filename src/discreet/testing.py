@@ -207,7 +207,7 @@ def _draws(law: Noise, draws: int, seed: int) -> Iterator[str]:
     square += float((rest_seen - rest) ** 2 / max(rest, 1.0))
     chance = float(gammaincc(max(int(often.sum()), 1) / 2, square / 2))
     if chance < 1e-6:
-        yield f"{draws} draws differ from P[X = x]: chi-square {square:.1f}, chance {chance:.1g}"
+        yield f"{draws} draws differ from P[X = x]: their chi-square is {round(square, 1)!r}"
 
 
 def _accounts(law: Noise) -> Iterator[str]:

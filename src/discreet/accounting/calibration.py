@@ -721,9 +721,8 @@ def widest(margin: int, unit: Fraction) -> Fraction:
 def _check_noise(level: Level, margin: Fraction, variances: Mapping[str, Fraction]) -> None:
     """Refuse a margin for Laplace noise, and one that leaves next to no noise, or nothing but noise."""
     if level.lacks_rho:
-        raise InputError(
-            f"level {level.name!r} has noise other than Gaussian; margins of error are for Gaussian noise"
-        )
+        law = next((query.noise.FAMILY for query in level.queries if query.noise is not None), "Laplace")
+        raise InputError(f"level {level.name!r} has {law} noise; margins of error are for Gaussian noise")
     for query in level.queries:
         variance, least, most = (
             variances[query.name],
