@@ -36,7 +36,15 @@ if TYPE_CHECKING:
         preset_names,
     )
     from discreet.errors import DiscreetError, InputError, PrecisionError
-    from discreet.noise import GaussianNoise, LaplaceNoise, sample
+    from discreet.noise import (
+        ContinuousGaussian,
+        ContinuousLaplace,
+        GaussianNoise,
+        LaplaceNoise,
+        PowerNoise,
+        TableNoise,
+        sample,
+    )
     from discreet.numbers import Interval
     from discreet.release.hierarchy.measuring import measure
 
@@ -47,6 +55,8 @@ __all__ = [
     "Account",
     "Calibration",
     "Certificate",
+    "ContinuousGaussian",
+    "ContinuousLaplace",
     "DiscreetError",
     "DiscreteGaussian",
     "DiscreteLaplace",
@@ -57,12 +67,14 @@ __all__ = [
     "LaplaceNoise",
     "Level",
     "Point",
+    "PowerNoise",
     "PrecisionError",
     "PrivacyLoss",
     "Query",
     "Release",
     "RenyiDP",
     "Spine",
+    "TableNoise",
     "TightZCDP",
     "account",
     "calibrate",
@@ -99,7 +111,15 @@ _HOMES = {
     ),
     "discreet.errors": ("DiscreetError", "InputError", "PrecisionError"),
     "discreet.numbers": ("Interval",),
-    "discreet.noise": ("GaussianNoise", "LaplaceNoise", "sample"),
+    "discreet.noise": (
+        "ContinuousGaussian",
+        "ContinuousLaplace",
+        "GaussianNoise",
+        "LaplaceNoise",
+        "PowerNoise",
+        "TableNoise",
+        "sample",
+    ),
     "discreet.release.hierarchy.measuring": ("measure",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

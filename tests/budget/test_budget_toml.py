@@ -131,7 +131,7 @@ def releases(draw: st.DrawFn) -> Release:
     titles = draw(st.lists(names, min_size=1, max_size=4, unique=True))
     made = [draw(levels(title)) for title in titles]
     neighbours = draw(st.sampled_from(["bounded", "unbounded"]))
-    laplace = any(level.has_laplace for level in made)
+    laplace = any(level.lacks_rho for level in made)
     rho = None
     if not laplace and draw(st.booleans()):
         rho = sum((level.spent(neighbours) for level in made), Fraction(0))  # type: ignore[arg-type]

@@ -20,16 +20,17 @@ from discreet.accounting.loss import common_step
 from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
-from discreet.accounting.workings import Workings
+from discreet.accounting.workings import Workings, workings_of
 from discreet.budget.claims import Claim
 from discreet.budget.events import release_of
-from discreet.budget.levels import Level
+from discreet.budget.levels import Level, Query
 from discreet.budget.neighbours import Neighbours, main_case, one_case
 from discreet.budget.noise_table import levels_of, times
 from discreet.budget.release import Release
 from discreet.errors import InputError, PrecisionError
 from discreet.faces import Summarised
-from discreet.noise import DiscreteGaussian, Noise
+from discreet.noise import DiscreteGaussian, LatticeNoise, Noise
+from discreet.noise.surfaces import require
 from discreet.numbers import Exact, Interval, by_name, fraction, positive, read_delta, shown
 from discreet.options import Calibrating, asked_with
 
@@ -86,7 +87,8 @@ class NoiseChange:
         """Whether the factor on the variance is exact (not if a Laplace scale is rounded), and the factor."""
         before, after = self.events
         ratio = after.size / before.size
-        return after.is_gaussian, ratio if after.is_gaussian else ratio**2
+        is_variance = after.PARAMETER == "variance"
+        return is_variance, ratio if is_variance else ratio**2
 
     @property
     def saving(self) -> float:
@@ -209,12 +211,12 @@ def rounded_up(factor: float | Fraction) -> Fraction:
 
 
 def lattice_unit(events: Iterable[Noise]) -> Fraction:
-    """Return the largest step of which all losses of these events are multiples; 1 if there are none.
+    """Return the largest step of which all losses on lattices are multiples; 1 if there are none.
 
     >>> lattice_unit([DiscreteGaussian(variance=4), DiscreteGaussian(variance="6", sensitivity=5)])
     Fraction(1, 12)
     """
-    return common_step(event.step for event in events) or Fraction(1)
+    return common_step(event.step for event in events if isinstance(event, LatticeNoise)) or Fraction(1)
 
 
 def multiple_above(value: Fraction, unit: Fraction, slack: Fraction = SLACK) -> tuple[Fraction, Fraction]:
@@ -250,14 +252,20 @@ def short_scales(release: Release) -> Release:
     >>> before.denominator > 10**18, str(after)
     (True, '282843/50000')
     """
-    if not any(level.has_laplace for level in release.levels):
+    if not any(level.lacks_rho for level in release.levels):
         return release
     levels = []
     for level in release.levels:
-        scales = [None if query.scale is None else rounded_up(query.scale) for query in level.queries]
-        queries = zip(level.queries, scales, strict=True)
-        levels.append(replace(level, queries=tuple(replace(query, scale=scale) for query, scale in queries)))
+        levels.append(replace(level, queries=tuple(map(_with_short_scale, level.queries))))
     return replace(release, levels=tuple(levels))
+
+
+def _with_short_scale(query: Query) -> Query:
+    if query.scale is not None:
+        return replace(query, scale=rounded_up(query.scale))
+    if query.noise is not None and query.noise.PARAMETER == "scale":
+        return replace(query, noise=query.noise.resized(rounded_up(query.noise.size)))
+    return query
 
 
 def bounds(events: Iterable[Noise]) -> tuple[float, float]:
@@ -268,7 +276,8 @@ def bounds(events: Iterable[Noise]) -> tuple[float, float]:
     (0.008, 10000000000.0)
     """
     sizes = [
-        (event.size if event.is_gaussian else 2 * event.size**2) / event.sensitivity**2 for event in events
+        (event.size if event.PARAMETER == "variance" else 2 * event.size**2) / event.sensitivity**2
+        for event in events
     ]
     return float(min(Fraction(1), LEAST / min(sizes))), float(max(Fraction(10), MOST / max(sizes)))
 
@@ -414,6 +423,7 @@ def calibrate(asked: Calibrating) -> Calibration:
     named = {one: by_name(getattr(asked, one), name=one) or None for one in ("weights", "moe")}
     asked = replace(asked, **named)  # type: ignore[arg-type]
     relation = asked.neighbours or release.neighbours
+    require("scaling", (event for level in release.levels for event in level.events(release.neighbours)))
     small = read_delta(asked.delta, floats=True, zero=True)
     target = _promised(asked)
     if not small:
@@ -500,7 +510,7 @@ def _calibrate_overall(
     family = weighted_family(release, weights)
     ends = bounds(event for level in release.levels for event in level.events(release.neighbours))
     if weights and len(weights) < len(release.levels):
-        if epsilon_or_zero(Workings(one_case(family(Fraction(SOME)), main)), small) > target:
+        if epsilon_or_zero(workings_of(one_case(family(Fraction(SOME)), main)), small) > target:
             raise InputError(
                 f"epsilon {float(target):.6g} at this delta is not kept even with {SOME:,} times the "
                 f"variances of {', '.join(weights)}: levels without a weight keep their noise, so more of "
@@ -513,6 +523,8 @@ def _calibrate_overall(
         family, main, relation, ends, target, small, jobs, progress, tolerance=fine, accuracy=asked.accuracy
     )
     changed = changes(release, after)
+    # other laws are proved only for few events: their account is an upper bound with its accuracy
+    proves = asked.proof and all(isinstance(event, LatticeNoise) for event in one_case(after, main))
     falls = any(level.factor < 1 for level in changed)  # more noise keeps the old promise at every delta
     return Calibration(
         named(release, after, f"Calibrated to epsilon {float(target):.6f} at delta {float(small):.3g}."),
@@ -520,9 +532,9 @@ def _calibrate_overall(
         None if weights else factor,
         target,
         small,
-        prove(after, relation, target, small, jobs, progress) if asked.proof else None,
+        prove(after, relation, target, small, jobs, progress) if proves else None,
         changed,
-        crossing(promise, compose(one_case(after, main))) if falls and asked.proof else None,
+        crossing(promise, compose(one_case(after, main))) if falls and proves else None,
         "weights" if weights else "overall",
         release,
     )
@@ -549,7 +561,7 @@ def _least_overall(
     for _ in range(6):
 
         def epsilon(size: Fraction, label: tuple[int, ...] = label) -> float:
-            return epsilon_or_zero(Workings(one_case(family(size), label), aim=accuracy), delta)
+            return epsilon_or_zero(workings_of(one_case(family(size), label), aim=accuracy), delta)
 
         solved = solve_factor(epsilon, float(target), least=ends[0], most=ends[1], tolerance=tolerance)
         factor = max(factor, solved)
@@ -597,6 +609,7 @@ def calibrate_levels(
     release: Release, relation: Neighbours, target: Fraction | None, delta: Fraction
 ) -> Calibration:
     """Return the release whose levels each keep the target, or their own zCDP promise, alone."""
+    require("levels alone", (event for level in release.levels for event in level.events(release.neighbours)))
     result, copies = release, 2 if relation == "bounded" else 1
     worst, prices = Interval(Fraction(0), Fraction(0)), []
     promises: dict[str, Fraction] = {}
@@ -707,8 +720,9 @@ def widest(margin: int, unit: Fraction) -> Fraction:
 
 def _check_noise(level: Level, margin: Fraction, variances: Mapping[str, Fraction]) -> None:
     """Refuse a margin for Laplace noise, and one that leaves next to no noise, or nothing but noise."""
-    if level.has_laplace:
-        raise InputError(f"level {level.name!r} has Laplace noise; margins of error are for Gaussian noise")
+    if level.lacks_rho:
+        law = next((query.noise.FAMILY for query in level.queries if query.noise is not None), "Laplace")
+        raise InputError(f"level {level.name!r} has {law} noise; margins of error are for Gaussian noise")
     for query in level.queries:
         variance, least, most = (
             variances[query.name],

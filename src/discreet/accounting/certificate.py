@@ -28,6 +28,7 @@ from discreet.budget.neighbours import RELATIONS, CaseLabel, Neighbours
 from discreet.budget.release import Release
 from discreet.errors import InputError
 from discreet.noise import Noise
+from discreet.noise.surfaces import require
 from discreet.numbers import Exact, Interval, decimal, fraction, share, shown, whole
 
 FORMAT = "discreet certificate 1"
@@ -127,6 +128,7 @@ class Certificate:
         digits: int | None = None,
     ) -> Certificate:
         """A certificate of what an account has proved, its ends rounded outward to decimals."""
+        require("certificate", account.all_events)
         many = DIGITS[quantity] if digits is None else digits + 2
         ends = Interval(
             fraction(decimal(interval.lower, digits=many, down=True)),

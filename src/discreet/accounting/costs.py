@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -54,6 +55,17 @@ def zcdp_of(account: Account) -> ZCDP:
     return ZCDP.from_rho(account.rho)
 
 
+def has_rho(account: Account) -> bool:
+    """Whether zCDP says anything of an account: no loss of it is infinite.
+
+    >>> from discreet.accounting.overall import account
+    >>> from discreet.noise import TableNoise
+    >>> has_rho(account([TableNoise({0: "1/2", 1: "1/2"})]))
+    False
+    """
+    return all(event.zcdp is not None for event in account.all_events)
+
+
 def epsilon_rows(
     account: Account,
     deltas: Sequence[Exact] = DELTAS,
@@ -103,14 +115,20 @@ def _rows(
     wanted = [fraction(value, name=given) for value in values]
     if not wanted:
         return []
-    zcdp = zcdp or zcdp_of(account)
+    zcdp = zcdp or (zcdp_of(account) if has_rho(account) else None)
     boxes: Sequence[Interval | None] = [None] * len(wanted)
     if given == "epsilon":
-        points, bounds = account.at_epsilon(wanted), [zcdp.delta(epsilon=float(x)) for x in wanted]
+        points, bounds = (
+            account.at_epsilon(wanted),
+            [zcdp.delta(epsilon=float(x)) if zcdp else 1.0 for x in wanted],
+        )
         if certified:
             boxes = list(account.delta(epsilon=wanted, certified=True, digits=digits))
     else:
-        points, bounds = account.at_delta(wanted), [zcdp.epsilon(delta=float(x)) for x in wanted]
+        points, bounds = (
+            account.at_delta(wanted),
+            [zcdp.epsilon(delta=float(x)) if zcdp else math.inf for x in wanted],
+        )
         # a negative epsilon promises more than was asked for; zero is enough
         points = [replace(point, epsilon=max(point.epsilon, 0.0)) for point in points]
         if certified:
@@ -151,7 +169,7 @@ def privacy_table(asked: Accounting) -> PrivacyTable:
     account = (
         _account_of(asked, releases).with_accuracy(asked.accuracy).with_workers(asked.jobs, asked.progress)
     )
-    zcdp = zcdp_of(account)
+    zcdp = zcdp_of(account) if has_rho(account) else None
     deltas, epsilons = list(asked.delta), list(asked.epsilon)
     deltas = deltas if deltas or epsilons else [*DELTAS]
     by_delta = epsilon_rows(account, deltas, zcdp=zcdp, certified=asked.certify, digits=asked.digits)

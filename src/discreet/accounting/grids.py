@@ -36,7 +36,7 @@ from discreet.accounting.contour import OFFSETS, Kind, Tail, kernel_size, period
 from discreet.accounting.loss import Floats, Loss, exact_exponent, log_scale
 from discreet.accounting.windows import window
 from discreet.memory import Forgetful
-from discreet.noise import Noise
+from discreet.noise import LatticeNoise
 from discreet.noise.distribution import Complexes
 
 _SIZES = (2**16, 2**19, 2**21)
@@ -218,7 +218,7 @@ class GridTails:
         return np.asarray(self.above[np.clip(place.astype(np.int64), 0, self.above.size - 1)])
 
 
-def around_mode(term: Noise, theta: float) -> tuple[Fraction, Floats, Floats, float]:
+def around_mode(term: LatticeNoise, theta: float) -> tuple[Fraction, Floats, Floats, float]:
     """The tilted law of a term's loss: mode, values around it, their probabilities, and the missing mass."""
     law = window(term, theta, deep=False)
     keep = np.flatnonzero(law.p > 1e-30)

@@ -22,7 +22,7 @@ from discreet.accounting.contour import Kind, Tail, saddle
 from discreet.accounting.loss import Floats, Loss, exact_exponent, log_scale
 from discreet.accounting.windows import Window, term_width, window
 from discreet.memory import Forgetful
-from discreet.noise import Noise
+from discreet.noise import LatticeNoise
 
 Ints = NDArray[np.int64]
 
@@ -35,10 +35,10 @@ _LIGHT = 1e-20  # values that together weigh less hardly ever matter
 _REMEMBERED = 4
 
 
-def partition(loss: Loss, theta: float) -> tuple[list[Noise], list[Noise], float, float]:
+def partition(loss: Loss, theta: float) -> tuple[list[LatticeNoise], list[LatticeNoise], float, float]:
     """Split the terms into two halves of about equal numbers of values."""
     widths = [(term_width(term, term.tilted_variance(theta)), term) for term in loss.terms]
-    halves: tuple[list[Noise], list[Noise]] = ([], [])
+    halves: tuple[list[LatticeNoise], list[LatticeNoise]] = ([], [])
     sizes = [1.0, 1.0]
     for width, term in sorted(widths, key=lambda pair: -pair[0]):
         smaller = 0 if sizes[0] <= sizes[1] else 1
@@ -156,7 +156,7 @@ class _Lists:
         """Whether the tilt suits a threshold."""
         return self.low <= threshold <= self.high
 
-    def _combine(self, laws: list[tuple[Noise, Window]]) -> _Half:
+    def _combine(self, laws: list[tuple[LatticeNoise, Window]]) -> _Half:
         index, p, missing = np.zeros(1, dtype=np.int64), np.ones(1), 0.0
         for term, law in laws:
             u = np.arange(law.p.size) - law.p.size // 2

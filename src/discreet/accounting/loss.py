@@ -29,9 +29,10 @@ from numpy.typing import NDArray
 
 from discreet.errors import InputError
 from discreet.memory import Forgetful
-from discreet.noise import DiscreteGaussian, Noise, grouped
+from discreet.noise import DiscreteGaussian, LatticeNoise, Noise, grouped
 from discreet.noise.balls import working_bits
 from discreet.noise.distribution import Complexes
+from discreet.noise.surfaces import require
 from discreet.noise.theta import dual_derivatives, dual_log_ratio
 
 Floats = NDArray[np.float64]
@@ -82,7 +83,8 @@ class Loss(Forgetful):
                     f"events contains a {type(event).__name__}; only DiscreteGaussian and DiscreteLaplace "
                     "events can be composed"
                 )
-        self.terms = grouped(listed)
+        require("lattice", listed)
+        self.terms: tuple[LatticeNoise, ...] = grouped(listed)  # type: ignore[assignment]
 
     @cached_property
     def gaussian(self) -> tuple[DiscreteGaussian, ...]:
@@ -95,7 +97,7 @@ class Loss(Forgetful):
         return tuple(t for t in self.gaussian if t.is_dual)
 
     @cached_property
-    def primal(self) -> tuple[Noise, ...]:
+    def primal(self) -> tuple[LatticeNoise, ...]:
         """Terms with few values: small variances, and discrete Laplace."""
         return tuple(t for t in self.terms if not t.is_dual)
 

@@ -34,14 +34,15 @@ from discreet.accounting.loss import Floats, Loss, log_fraction
 from discreet.accounting.parallel import Progress, map_cases
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.accounting.values import Many, Number, Numbers, held, read, read_probabilities, rounded
-from discreet.accounting.workings import COARSEST, F_ROUNDING, Workings
+from discreet.accounting.workings import COARSEST, F_ROUNDING, Workings, workings_of
 from discreet.budget.claims import EXACTLY, AnswerKind, Claim
 from discreet.budget.events import Releasable, Releasables, releases_of
 from discreet.budget.neighbours import RELATIONS, Case, CaseLabel, Cases, Neighbours, cases, joint_cases
 from discreet.budget.release import Release
 from discreet.errors import InputError
 from discreet.faces import LONGEST, Displayed, Summarised
-from discreet.noise import Noise
+from discreet.noise import LatticeNoise, Noise
+from discreet.noise.surfaces import require
 from discreet.numbers import Interval, float_up
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ class Account(Curves, Displayed):
         if self.accuracy is None:
             return self.case(label).workings
         if label not in self._coarser:
-            self._coarser[label] = Workings(self.events(label), aim=self.accuracy)
+            self._coarser[label] = workings_of(self.events(label), aim=self.accuracy)
         return self._coarser[label]
 
     @cached_property
@@ -190,9 +191,23 @@ class Account(Curves, Displayed):
     @cached_property
     def together(self) -> AllPairs | None:
         """All cases evaluated together, where there are enough of them to be worth it."""
-        if isinstance(self.cases, Cases) and len(self.cases) >= _ENOUGH:
+        if isinstance(self.cases, Cases) and len(self.cases) >= _ENOUGH and self.is_on_lattices:
             return AllPairs(self.cases)
         return None
+
+    @cached_property
+    def is_on_lattices(self) -> bool:
+        """Whether all noise is discrete Gaussian or discrete Laplace."""
+        return all(isinstance(event, LatticeNoise) for event in self.all_events)
+
+    @cached_property
+    def all_events(self) -> tuple[Noise, ...]:
+        """The events of all cases, each once."""
+        if isinstance(self.cases, Cases):
+            lists = [events for group in self.cases.groups for events in group.events]
+        else:
+            lists = [events for _, events in self.cases]
+        return tuple(dict.fromkeys(event for events in lists for event in events))
 
     @cached_property
     def upper_bounds(self) -> UpperBounds:
@@ -216,7 +231,13 @@ class Account(Curves, Displayed):
         main = self._number_of(self.main)
         if self.together is None:
             every = np.arange(len(self.cases))
-            tails = self._evaluated(every, kind, [thresholds] * every.size)
+            # different pairs of paths may have the same events, which are evaluated once
+            firsts: dict[tuple[Noise, ...], int] = {}
+            which = [firsts.setdefault(events, k) for k, (_, events) in enumerate(self.cases)]
+            numbers = list(firsts.values())
+            made = self._evaluated(numbers, kind, [thresholds] * len(numbers))
+            of_first = dict(zip(numbers, made, strict=True))
+            tails = [of_first[which[k]] for k in every]
             logs, errors = np.array([tail.log for tail in tails]), np.array([tail.error for tail in tails])
             per_threshold = [
                 _Candidates.evaluated(k, sign * logs[:, k], errors[:, k]) for k in range(len(thresholds))
@@ -369,10 +390,12 @@ class Account(Curves, Displayed):
             return None, self.main
         found: tuple[Fraction, CaseLabel] = (Fraction(0), self.main)
         for label, events in self.cases:
-            size = Loss(events).largest
-            if size is None:
-                return None, label
-            found = (size, label) if size > found[0] else found
+            total = Fraction(0)
+            for event in events:
+                if event.largest is None:
+                    return None, label
+                total += event.times * event.largest
+            found = (total, label) if total > found[0] else found
         return found
 
     def _floats(
@@ -392,11 +415,24 @@ class Account(Curves, Displayed):
 
         if len(self.cases) == 1:
             return self.workings(self.main)._floats("beta", alphas, None)
+        if not self.is_on_lattices:
+            from discreet.accounting.laws.workings import LawWorkings, lowest_test
+
+            laws = [LawWorkings(events) for events in dict.fromkeys(events for _, events in self.cases)]
+            found = [lowest_test(laws, alpha)[:2] for alpha in alphas]
+            return held(np.array([beta for beta, _ in found]), np.array([off for _, off in found]), "down")
         points = [replace(p, error=p.error + F_ROUNDING) for p in envelope(self, alphas)]
         return held(np.array([p.beta for p in points]), np.array([p.error for p in points]), "down")
 
     def _intervals(self, quantity: Quantity, at: list[Fraction], digits: int | None) -> list[Interval]:
         """Intervals that provably contain the values of the whole release."""
+        if not self.is_on_lattices:
+            different = dict.fromkeys(events for _, events in self.cases)
+            rows = [compose(events).workings._intervals(quantity, at, digits) for events in different]
+            return [
+                Interval(max(box.lower for box in boxes), max(box.upper for box in boxes))
+                for boxes in zip(*rows, strict=True)
+            ]
         from discreet.accounting.certified import intervals as proofs
         from discreet.accounting.certified.tradeoffs import certified_tradeoffs
 
@@ -497,6 +533,7 @@ class Account(Curves, Displayed):
         ((36, 2), [0.423245, 0.002747])
         """
         arguments = read(threshold, name="threshold")
+        require("errors", self.all_events)
         same_events: dict[tuple[Noise, ...], list[int]] = {}
         for number, (_, events) in enumerate(self.cases):
             same_events.setdefault(events, []).append(number)
@@ -536,7 +573,7 @@ class ReleaseAccount(Account):
 
     def pair(self, i: int, j: int) -> PrivacyLoss:
         """The loss of a pair of paths: a person of path i replaced by one of path j."""
-        return compose((*self._events(i), *self._events(j)))
+        return compose((*self._events(i), *(event.exchanged() for event in self._events(j))))
 
 
 @overload
@@ -738,4 +775,4 @@ class _Candidates:
 
 def _tails_of_case(task: tuple[tuple[Noise, ...], Kind, list[Fraction], float | None]) -> Tail:
     events, kind, thresholds, accuracy = task
-    return Workings(events, aim=accuracy).tails(kind, thresholds, accuracy or COARSEST)
+    return workings_of(events, aim=accuracy).tails(kind, thresholds, accuracy or COARSEST)

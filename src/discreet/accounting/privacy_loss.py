@@ -14,7 +14,7 @@ from discreet.accounting.curves import Curves, Quantity
 from discreet.accounting.loss import Floats
 from discreet.accounting.tradeoff import Knots
 from discreet.accounting.values import Many, Number, Numbers, read, read_probabilities
-from discreet.accounting.workings import COARSEST, Workings
+from discreet.accounting.workings import COARSEST, Workings, workings_of
 from discreet.errors import InputError, PrecisionError
 from discreet.faces import Displayed
 from discreet.noise import Noise
@@ -40,7 +40,7 @@ class PrivacyLoss(Curves, Displayed):
     """
 
     def __init__(self, events: Iterable[Noise]) -> None:
-        self.workings = Workings(events)
+        self.workings = workings_of(events)
         """How values are computed: for the modules of this package, and no part of what is stable."""
 
     if not TYPE_CHECKING:  # a checker should find what is no longer public
@@ -59,7 +59,7 @@ class PrivacyLoss(Curves, Displayed):
         return self.workings.events
 
     def _largest_loss(self) -> Fraction | None:
-        return self.workings.loss.largest
+        return self.workings._largest_loss()
 
     def _floats(
         self, quantity: Quantity, at: list[Fraction], accuracy: float | None

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.accounting.loss import Floats
-from discreet.noise import Noise
+from discreet.noise import LatticeNoise
 from discreet.noise.distribution import finite_transform, log1p_complex
 
 _CONVOLVED = 16_000  # laws of up to this many values are convolved directly
 _SMALL = 50.0  # variances below are listed far into their tails
 
 
-def term_width(term: Noise, variance: float) -> float:
+def term_width(term: LatticeNoise, variance: float) -> float:
     """About how many values the sum of a term's events takes, negligible ones left out."""
     width = 2 * math.sqrt(92 * max(term.times * variance, 0.01)) + 3
     return width if term.largest is None else min(width, term.times * term.sensitivity + 1)
@@ -30,7 +30,7 @@ class Window:
     missing: float = 0.0
 
 
-def window(term: Noise, theta: float, *, deep: bool = True) -> Window:
+def window(term: LatticeNoise, theta: float, *, deep: bool = True) -> Window:
     """The tilted law of the sum of the term's events; `deep` keeps the far tails of small variances.
 
     Between atoms that are far apart nearly all of the tilted weight may lie below the threshold; then the

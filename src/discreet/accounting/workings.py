@@ -28,7 +28,7 @@ from discreet.accounting.values import (
     rounded,
 )
 from discreet.errors import InputError, PrecisionError
-from discreet.noise import Noise
+from discreet.noise import LatticeNoise, Noise
 from discreet.numbers import Interval, brief
 
 COARSEST = 1e-6
@@ -71,11 +71,12 @@ class Workings(Curves):
 
         The chance that they add another loss lies so far below the smallest float that no float shows it.
         """
-        settled = [term for term in self.events if _is_settled(term)]
-        if not 0 < len(settled) < len(self.events):
+        terms = self.loss.terms
+        settled = [term for term in terms if _is_settled(term)]
+        if not 0 < len(settled) < len(terms):
             return None
         shift = sum(t.times * (t.offset if t.largest is None else t.largest) for t in settled)
-        return Fraction(shift), Workings([t for t in self.events if t not in settled], aim=self._aim)
+        return Fraction(shift), Workings([t for t in terms if t not in settled], aim=self._aim)
 
     def _shifted_tails(
         self, kind: Kind, thresholds: list[Fraction], accuracy: float, *, as_floats: bool = False
@@ -361,7 +362,7 @@ class Workings(Curves):
     @property
     def mean(self) -> float:
         """Mean of the loss under the alternative: the Kullback-Leibler divergence."""
-        return float(sum(term.times * term.mean_loss for term in self.events))
+        return float(sum(term.times * term.mean_loss for term in self.loss.terms))
 
     @property
     def variance(self) -> float:
@@ -373,7 +374,27 @@ class Workings(Curves):
         return f"{count} events of {len(self.events)} kinds, R = {brief(self.loss.R)}"
 
 
-def _is_settled(term: Noise) -> bool:
+def workings_of(events: Iterable[Noise], *, aim: float | None = None) -> Workings:
+    """How a composition is computed: on its lattice, or, with any other law, by lists and grids.
+
+    >>> from discreet.noise import DiscreteGaussian, PowerNoise
+    >>> type(workings_of([DiscreteGaussian(5)])).__name__
+    'Workings'
+    >>> type(workings_of([DiscreteGaussian(5), PowerNoise("3/2", 4)])).__name__
+    'LawWorkings'
+    """
+    listed: Noise | list[Noise] = events if isinstance(events, Noise) else list(events)
+    # (all others are refused by name)
+    if isinstance(listed, Noise) or not all(isinstance(event, Noise) for event in listed):
+        return Workings(listed, aim=aim)  # type: ignore[arg-type]
+    if all(isinstance(event, LatticeNoise) for event in listed):
+        return Workings(listed, aim=aim)
+    from discreet.accounting.laws.workings import LawWorkings
+
+    return LawWorkings(listed, aim=aim)
+
+
+def _is_settled(term: LatticeNoise) -> bool:
     """Whether a term has its likeliest loss, except with a chance far below the smallest float."""
     rate = 1 / (2 * term.size if term.largest is None else term.size)
     return math.log(3 * term.times) - float(rate) < 1.1 * LOG_SMALLEST

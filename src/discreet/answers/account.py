@@ -9,7 +9,7 @@ from decimal import Decimal
 from functools import partial
 
 from discreet.accounting.comparisons.gaussian_dp import GaussianDP
-from discreet.accounting.costs import PrivacyRow, PrivacyTable, TwoReleases, epsilon_rows, zcdp_of
+from discreet.accounting.costs import PrivacyRow, PrivacyTable, TwoReleases, epsilon_rows, has_rho, zcdp_of
 from discreet.accounting.overall import Account, Point, ReleaseAccount
 from discreet.accounting.overall import account as account_of
 from discreet.accounting.privacy_loss import PrivacyLoss
@@ -44,6 +44,7 @@ from discreet.answers.release import (
 from discreet.budget import AnswerKind
 from discreet.budget.level_names import level_name
 from discreet.budget.neighbours import CaseLabel
+from discreet.noise.surfaces import require
 from discreet.numbers import DIGITS, Interval
 
 REPORTED = 1e-10
@@ -81,7 +82,7 @@ def account_answer(table: PrivacyTable, *, drawn: Sampled | None = None) -> Answ
         "unit": account.unit,
         "neighbours": account.neighbours,
         "people": account.people,
-        "rho": Quantity(account.rho, Style.FRACTION),
+        "rho": Quantity(account.rho, Style.FRACTION) if has_rho(account) else None,
         "pairs": account.pairs,
         "answer": account.claim.document(),
         "results": [row for result in results for row in result.objects],
@@ -109,6 +110,7 @@ def account_answer(table: PrivacyTable, *, drawn: Sampled | None = None) -> Answ
 
 def _curve_picture(table: PrivacyTable, drawn: Sampled | None, panel: int | None = None) -> Picture:
     """Both curves, or one of them; without points the account is sampled first."""
+    require("rho", table.account.all_events)
     drawn = drawn or sampled(table.account, zcdp_of(table.account))
     picture = account_picture(drawn, title=_curve_title(table))
     return picture if panel is None else replace(picture, panels=(picture.panels[panel],), size=None)
@@ -174,6 +176,9 @@ def _epsilon_cells(table: PrivacyTable, row: PrivacyRow) -> tuple[Cell, ...]:
     if row.delta == 0:  # zCDP has no epsilon there, and Gaussian noise none either
         pure: Cell = _quantity(table, row, "epsilon") if math.isfinite(row.epsilon) else INFINITE
         return _given(row.delta), pure, INFINITE, None
+    if not math.isfinite(row.zcdp):  # losses may be infinite: there is no rho
+        exact: Cell = _quantity(table, row, "epsilon") if math.isfinite(row.epsilon) else INFINITE
+        return _given(row.delta), exact, INFINITE, None
     gap = row.epsilon - row.zcdp
     less = sentence(
         "{gap} ({share})",
@@ -208,7 +213,7 @@ def _body(table: PrivacyTable, results: Sequence[AnswerTable]) -> Iterator[Part]
             who=who,
             which=account.neighbours,
             name=rho,
-            rho=Quantity(account.rho, Style.FRACTION),
+            rho=Quantity(account.rho, Style.FRACTION) if has_rho(account) else "none",
             compared=compared(account),
         )
     )
@@ -260,7 +265,10 @@ def cost_sentence(table: PrivacyTable, row: PrivacyRow) -> Sentence:
     if not math.isfinite(row.epsilon):
         return sentence(
             "At delta {delta} no epsilon holds: the loss of Gaussian noise has no largest value. "
-            "Ask at a delta above 0, such as 1e-10.",
+            "Ask at a delta above 0, such as 1e-10."
+            if row.delta == 0
+            else "At delta {delta} no epsilon holds: with a larger probability an outcome tells the two "
+            "neighbours apart for certain.",
             delta=_given(row.delta),
         )
     epsilon = _quantity(table, row, "epsilon")
@@ -270,6 +278,8 @@ def cost_sentence(table: PrivacyTable, row: PrivacyRow) -> Sentence:
     if row.delta == 0:
         said = "At delta {delta} {stated}: pure differential privacy. zCDP promises nothing at delta 0."
         return sentence(said, **stated)
+    if not math.isfinite(row.zcdp):
+        return sentence("At delta {delta} {stated}. zCDP promises nothing: losses may be infinite.", **stated)
     gap = row.zcdp - row.epsilon
     return sentence(
         "At delta {delta} {stated}, {gap} ({share}) below the {zcdp} of the usual zCDP conversion.",

@@ -307,7 +307,7 @@ def _kept(found: Calibration) -> Iterator[Sentence]:
     """Say which promise the new noise keeps, and what that saves."""
     promised = {"delta": Quantity(found.delta, Style.GIVEN), "epsilon": _promise(found)}
     if found.factor is not None:
-        has_scales = any(level.has_laplace for level in found.before.levels)
+        has_scales = any(level.lacks_rho for level in found.before.levels)
         yield sentence(
             "All {sizes} times {factor}{rounded}: {saved} for epsilon {epsilon} at delta {delta}.",
             sizes=scaled_sizes(found.release),

@@ -26,6 +26,7 @@ from discreet.budget.level_names import level_name
 from discreet.budget.levels import Level
 from discreet.budget.noise_table import NoiseLine, levels_of, noise_lines, rho_total
 from discreet.budget.spine import runs_text
+from discreet.noise import DiscreteLaplace, Noise, PowerNoise
 
 _CAUTIONS = (
     "upper bound",
@@ -107,7 +108,7 @@ def _release_summary(release: Release) -> str:
     ]
     width = max(len(level.name) for level in release.levels)
     for level in release.levels:
-        spent = _five(level.spent(release.neighbours)) if not level.has_laplace else None
+        spent = _five(level.spent(release.neighbours)) if not level.lacks_rho else None
         rho = "" if spent is None else f"rho {spent!s:<10}  "
         lines.append(f"  {level.name:<{width}}  {rho}{_noise_span(level, release.neighbours)}")
     return "\n".join(lines)
@@ -184,8 +185,16 @@ def _cells(row: Row) -> tuple[Quantity | str | int | None, ...]:
     size = row.event.size
     written = Quantity(size, Style.BRIEF)
     share = None if row.share is None else Quantity(row.share, Style.PERCENT)
-    noise = written if row.event.is_gaussian else f"Laplace, scale {written}"
+    noise = written if row.event.is_gaussian else _law_words(row.event, str(written))
     return row.query, noise, str(size), share, row.event.sensitivity, row.event.times
+
+
+def _law_words(event: Noise, size: str) -> str:
+    """Name noise other than discrete Gaussian, with its size."""
+    if isinstance(event, DiscreteLaplace):
+        return f"Laplace, scale {size}"
+    exponent = f" of exponent {event.exponent}" if isinstance(event, PowerNoise) else ""
+    return f"{event.FAMILY}{exponent}, {event.PARAMETER} {size}"
 
 
 def _exact(value: object) -> Quantity:
@@ -280,7 +289,7 @@ def _noise_cells(line: NoiseLine) -> tuple[object, ...]:
         query_words(line.queries),
         None if row.share is None else Quantity(row.share, Style.PERCENT),
         None if row.rho is None else str(row.rho),
-        str(event.size) if event.is_gaussian else f"Laplace, scale {event.size}",
+        str(event.size) if event.is_gaussian else _law_words(event, str(event.size)),
         Quantity(line.variance, Style.GIVEN),
         times if event.sensitivity == 1 else sentence("{times} × {size}", times=times, size=size),
     )
@@ -328,7 +337,7 @@ def release_record(release: Release) -> dict[str, object]:
         "levels": [
             {
                 "name": level.name,
-                "rho": None if level.has_laplace else str(level.spent(release.neighbours)),
+                "rho": None if level.lacks_rho else str(level.spent(release.neighbours)),
                 "queries": [
                     _query_record(row) | variable_record(release.variables[row.query])
                     for row in noise[level.name]
@@ -344,11 +353,11 @@ def release_record(release: Release) -> dict[str, object]:
 
 
 def _query_record(row: Row) -> dict[str, object]:
-    noise: dict[str, object] = {"name": row.query, "noise": "discrete Gaussian"}
-    if row.variance is not None:
-        noise |= {"variance": float(row.variance), "variance_exact": str(row.variance)}
-    elif row.scale is not None:
-        noise |= {"noise": "discrete Laplace", "scale": float(row.scale), "scale_exact": str(row.scale)}
+    event, key = row.event, row.event.PARAMETER
+    noise: dict[str, object] = {"name": row.query, "noise": event.FAMILY}
+    noise |= {key: float(event.size), f"{key}_exact": str(event.size)}
+    if isinstance(event, PowerNoise):
+        noise["exponent"] = str(event.exponent)
     return noise | {
         "rho": None if row.rho is None else str(row.rho),
         "share": None if row.share is None else str(row.share),
@@ -478,7 +487,9 @@ def scaled_sizes(release: Release) -> str:
     >>> scaled_sizes(load("dhc-2020"))
     'variances'
     """
-    if not any(level.has_laplace for level in release.levels):
+    if not any(level.lacks_rho for level in release.levels):
         return "variances"
-    gaussian = any(query.scale is None for level in release.levels for query in level.queries)
+    gaussian = any(
+        query.scale is None and query.noise is None for level in release.levels for query in level.queries
+    )
     return "variances and squares of Laplace scales" if gaussian else "squares of scales"

@@ -41,7 +41,7 @@ def release_of(named: Releasable) -> Release:
     queries = [
         Query(
             name=f"counts {place}",
-            **{event.PARAMETER: event.size},  # type: ignore[arg-type]
+            noise=event.for_one(),
             sensitivity=event.sensitivity,
             groups=event.times,
         )

@@ -1,7 +1,8 @@
 """Levels of geography and their queries.
 
-A query states its noise in one of four ways: a `share` of its level's rho, its own `rho`, the
-`variance` of discrete Gaussian noise, or the `scale` of discrete Laplace noise. A rho becomes a
+A query states its noise in one of five ways: a `share` of its level's rho, its own `rho`, the
+`variance` of discrete Gaussian noise, the `scale` of discrete Laplace noise (with an `exponent`, of power
+noise), or any other law as its `noise`. A rho becomes a
 variance by the neighbours it was calibrated for: with sensitivity s and a record counted g times,
 g s^2 / rho if bounded and g s^2 / (2 rho) if unbounded.
 """
@@ -17,17 +18,19 @@ from functools import cached_property
 from discreet.budget.neighbours import Neighbours
 from discreet.budget.toml import FieldError, exact, line, no_repeats, whole_number
 from discreet.budget.variables import COUNT, RecordWeight, Variable
+from discreet.errors import InputError
 from discreet.memory import Forgetful, set_fields
-from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
+from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise, PowerNoise
+from discreet.noise.surfaces import require
 from discreet.numbers import Exact, shown
 
-WAYS = ("share", "rho", "variance", "scale")
+WAYS = ("share", "rho", "variance", "scale", "noise")
 """The ways in which a query may state its noise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, init=False)
 class Query:
-    """One query of a level: exactly one of `share`, `rho`, `variance` (or its root, `sigma`) and `scale`.
+    """One query of a level: one of `share`, `rho`, `variance` (or its root, `sigma`), `scale` and `noise`.
 
     `sensitivity` is how much one record changes a count; `groups` is how many counts of the query
     one record is part of. A query of sums states the `variable` that it adds up, and its noise is in units of
@@ -37,6 +40,8 @@ class Query:
     DiscreteGaussian(variance=Fraction(10000, 73), sensitivity=1, times=1)
     >>> Query(name="groups", rho="1/1250", groups=9).event("unbounded")
     DiscreteGaussian(variance=Fraction(5625, 1), sensitivity=1, times=9)
+    >>> Query(name="total", scale=5, exponent="17/10").event("bounded")
+    PowerNoise(exponent=Fraction(17, 10), scale=Fraction(5, 1), sensitivity=1, times=1)
     >>> Query(name="hours by sex", variable=Variable(sum="hours", at_most=80), variance=400).event("bounded")
     DiscreteGaussian(variance=Fraction(400, 1), sensitivity=80, times=1)
     """
@@ -46,6 +51,7 @@ class Query:
     rho: Fraction | None
     variance: Fraction | None
     scale: Fraction | None
+    noise: Noise | None
     sensitivity: int
     groups: int
     variable: Variable
@@ -59,6 +65,8 @@ class Query:
         variance: Exact | None = None,
         sigma: Exact | None = None,
         scale: Exact | None = None,
+        noise: Noise | None = None,
+        exponent: Exact | None = None,
         sensitivity: int | None = None,
         groups: int = 1,
         variable: Variable = COUNT,
@@ -68,13 +76,28 @@ class Query:
             if variance is not None:
                 raise FieldError(f"query {shown(name)} states variance and sigma; it must state one of them")
             variance = exact(sigma, name=f"sigma of query {shown(name)}", field=("sigma",)) ** 2
-        stated = dict(zip(WAYS, (share, rho, variance, scale), strict=True))
+        if exponent is not None:
+            if scale is None:
+                text = (
+                    f"query {shown(name)} states an exponent; it must state the scale of the power noise, too"
+                )
+                raise FieldError(text, field=("exponent",))
+            try:
+                noise, scale = PowerNoise(exponent, scale), None
+            except InputError as error:
+                raise FieldError(f"query {shown(name)}: {error}", field=("exponent",)) from None
+        elif isinstance(noise, DiscreteGaussian):
+            variance, noise = _one_count(noise, name).size, None
+        elif isinstance(noise, DiscreteLaplace):
+            scale, noise = _one_count(noise, name).size, None
+        set_fields(self, noise=None if noise is None else _one_count(noise, name))
+        stated = dict(zip(WAYS, (share, rho, variance, scale, noise), strict=True))
         given = [way for way, value in stated.items() if value is not None]
         if len(given) != 1:
             stated_ways = " and ".join(given) if given else "no noise"
             ways = ", ".join(WAYS)
             raise FieldError(f"query {shown(name)} states {stated_ways}; it must state exactly one of {ways}")
-        for way, value in stated.items():
+        for way, value in zip(WAYS, (share, rho, variance, scale), strict=False):
             label = f"{way} of query {shown(name)}"
             set_fields(self, **{way: None if value is None else exact(value, name=label, field=(way,))})
         change = variable.bound if sensitivity is None else sensitivity
@@ -105,6 +128,8 @@ class Query:
         """
         if self.scale is not None:
             return DiscreteLaplace(scale=self.scale, sensitivity=self.sensitivity, times=self.groups)
+        if self.noise is not None:
+            return self.noise.for_people(self.sensitivity).repeated(self.groups)
         variance = self.variance
         if variance is None:
             rho = self.rho
@@ -119,7 +144,7 @@ class Query:
     def with_variance(self, variance: Exact) -> Query:
         """Return the query with discrete Gaussian noise of this variance."""
         size = exact(variance, name=f"variance of query {shown(self.name)}", field=("variance",))
-        return replace(self, variance=size, share=None, rho=None, scale=None)
+        return replace(self, variance=size, share=None, rho=None, scale=None, noise=None)
 
     def weighted_by(self, weight: RecordWeight | None) -> Query:
         """Return the query in a release with this weight: as many records change it as before.
@@ -153,6 +178,10 @@ class Query:
             return replace(self, variance=self.variance * factor)
         if self.scale is not None:
             return replace(self, scale=self.scale * root_up(factor))
+        if self.noise is not None:
+            require("scaling", [self.noise])
+            times = factor if self.noise.PARAMETER == "variance" else root_up(factor)
+            return replace(self, noise=self.noise.resized(self.noise.size * times))
         return self
 
 
@@ -207,13 +236,13 @@ class Level(Forgetful):
         return self if queries == self.queries else Level(name=self.name, rho=self.rho, queries=queries)
 
     @property
-    def has_laplace(self) -> bool:
-        """Whether a query has discrete Laplace noise.
+    def lacks_rho(self) -> bool:
+        """Whether a query has noise other than discrete Gaussian, which states no rho.
 
-        >>> Level(name="State", queries=[Query(name="total", scale=2)]).has_laplace
+        >>> Level(name="State", queries=[Query(name="total", scale=2)]).lacks_rho
         True
         """
-        return any(query.scale is not None for query in self.queries)
+        return any(query.scale is not None or query.noise is not None for query in self.queries)
 
     @cached_property
     def _events(self) -> dict[Neighbours, tuple[Noise, ...]]:
@@ -227,7 +256,7 @@ class Level(Forgetful):
         return self._events[neighbours]
 
     def precision(self, neighbours: Neighbours) -> Fraction:
-        """Return the sum of g s^2 / variance over the queries, Laplace noise left out.
+        """Return the sum of g s^2 / variance over the queries, noise other than Gaussian left out.
 
         >>> Level(name="State", queries=[Query(name="total", variance=5, groups=2)]).precision("bounded")
         Fraction(2, 5)
@@ -250,6 +279,17 @@ class Level(Forgetful):
         """
         rho = None if self.rho is None else self.rho / factor
         return Level(name=self.name, rho=rho, queries=(query.scaled(factor) for query in self.queries))
+
+
+def _one_count(noise: Noise, name: str) -> Noise:
+    """The noise of one count that one record changes by 1: the query says how often, and by how much."""
+    if noise.sensitivity != 1 or noise.times != 1:
+        raise FieldError(
+            f"noise of query {shown(name)} is {noise}; give it for one count, and state `sensitivity` and "
+            "`groups` of the query",
+            field=("noise",),
+        )
+    return noise
 
 
 def root_up(factor: Fraction) -> Fraction:

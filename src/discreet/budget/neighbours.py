@@ -90,7 +90,8 @@ class Cases(Forgetful, Sequence[Case]):
     @cached_property
     def _kinds(self) -> tuple[Noise, ...]:
         """All kinds of events in the order of `grouped`, so that a case needs no arithmetic of fractions."""
-        return grouped(event for g in self.groups for events in g.events for event in events)
+        both = (one for g in self.groups for events in g.events for event in events for one in _ways(event))
+        return grouped(both)
 
     @cached_property
     def _ranked(self) -> tuple[tuple[dict[int, int], ...], ...]:
@@ -100,6 +101,15 @@ class Cases(Forgetful, Sequence[Case]):
             tuple({rank[event.key]: event.times for event in events} for events in g.events)
             for g in self.groups
         )
+
+    @cached_property
+    def _other_way(self) -> dict[int, int]:
+        """For each kind whose loss is not mirrored, the number of that with the hypotheses exchanged."""
+        rank = {event.key: number for number, event in enumerate(self._kinds)}
+        uneven = ((number, event) for number, event in enumerate(self._kinds) if not event.is_mirrored)
+        other = ((number, rank.get(event.exchanged().key)) for number, event in uneven)
+        # (what is exchanged already is not exchanged again)
+        return {number: kind for number, kind in other if kind is not None}
 
     def choice(self, number: int) -> tuple[tuple[int, ...], ...]:
         """Return the paths of each group, by their indices, in the case of this number."""
@@ -129,9 +139,11 @@ class Cases(Forgetful, Sequence[Case]):
     def _events(self, choice: Sequence[tuple[int, ...]]) -> tuple[Noise, ...]:
         times: dict[int, int] = {}
         for ranked, paths in zip(self._ranked, choice, strict=True):
-            for path in paths:
+            for place, path in enumerate(paths):
                 for key, often in ranked[path].items():
-                    times[key] = times.get(key, 0) + often
+                    # the record of the second path comes where that of the first leaves
+                    kind = self._other_way.get(key, key) if place else key
+                    times[kind] = times.get(kind, 0) + often
         events = []
         for item in sorted(times.items()):
             if item not in self._made:
@@ -201,6 +213,11 @@ class Cases(Forgetful, Sequence[Case]):
         return Cases(groups, self.paired, self.single)
 
 
+def _ways(event: Noise) -> tuple[Noise, ...]:
+    """The event, and with its hypotheses exchanged if its loss is not mirrored."""
+    return (event,) if event.is_mirrored else (event, event.exchanged())
+
+
 def _pair(number: int, many: int) -> tuple[int, int]:
     """The pair of this number among (0, 0), (0, 1), ..., (1, 1), ... of `many` paths."""
     # i rows before it hold i (2 many - i + 1) / 2 pairs
@@ -243,7 +260,12 @@ def one_case(release: Release, label: Sequence[int], people: int = 1) -> tuple[N
     True
     """
     many = numbers.whole(people, name="people")
-    return grouped(event.for_people(many) for path in label for event in release.path_events(path))
+    # the record of the second path comes where that of the first leaves
+    return grouped(
+        event.exchanged() if place else event
+        for place, path in enumerate(label)
+        for event in (one.for_people(many) for one in release.path_events(path))
+    )
 
 
 def main_case(release: Release, neighbours: Neighbours) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ def rho_total(release: Release) -> Fraction | None:
     >>> rho_total(load("dhc-2020"))
     Fraction(24811, 5000)
     """
-    if any(level.has_laplace for level in release.levels):
+    if any(level.lacks_rho for level in release.levels):
         return None
     return sum((level.spent(release.neighbours) for level in release.levels), Fraction(0))
 

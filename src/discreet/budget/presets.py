@@ -91,7 +91,7 @@ def load_file(path: str | os.PathLike[str]) -> Release:
     there = [os.path.join(path, name) for name in IN_A_FOLDER]
     file = next(filter(os.path.isfile, there), path)
     text, name = read_text_file(file, "TOML file, or of a directory with a release.toml,")
-    return Release.from_toml(text, where=name)
+    return Release.from_toml(text, where=name, folder=os.path.dirname(os.fspath(file)))
 
 
 def load_attributes(path: str | os.PathLike[str]) -> Attributes:

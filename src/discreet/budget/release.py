@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -38,7 +39,7 @@ UNITS = ("person", "household", "housing unit", "establishment")
 
 
 class Row(NamedTuple):
-    """One line of the table of noise: `share` is of the level's rho; Laplace noise has a scale and no rho.
+    """One line of the table of noise: `share` is of the level's rho; noise that is not Gaussian has no rho.
 
     The noise is a whole number of units; one unit is worth `step`.
     """
@@ -57,8 +58,8 @@ class Row(NamedTuple):
 
     @property
     def scale(self) -> Fraction | None:
-        """The scale of Laplace noise."""
-        return None if self.event.is_gaussian else self.event.size
+        """The scale of Laplace noise, and of other noise that has one."""
+        return self.event.size if self.event.PARAMETER == "scale" else None
 
     def single(self) -> Noise:
         """Return the noise of one count alone, if it can be drawn; else raise an `InputError`."""
@@ -67,6 +68,12 @@ class Row(NamedTuple):
         except InputError as error:
             text = f"{error} (query {shown(self.query)}, level {shown(self.level)})"
             raise InputError(text) from None
+
+
+def _without_rho(level: Level) -> str:
+    """The noise of a level that states no rho."""
+    laws = [query.noise for query in level.queries if query.noise is not None]
+    return f"{laws[0].FAMILY} noise" if laws else "Laplace noise"
 
 
 def _lines(texts: Iterable[str], key: str) -> tuple[str, ...]:
@@ -191,10 +198,10 @@ class Release(Forgetful, Summarised):
     def _check_budgets(self) -> None:
         for index, level in enumerate(self.levels):
             spent = level.spent(self.neighbours)
-            if level.rho is not None and (level.has_laplace or level.rho != spent):
+            if level.rho is not None and (level.lacks_rho or level.rho != spent):
                 what = f"queries that add up to {spent}"
-                if level.has_laplace:
-                    what = "Laplace noise, which has no rho"
+                if level.lacks_rho:
+                    what = f"{_without_rho(level)}, which states no rho"
                 raise FieldError(
                     f"rho of level {shown(level.name)} is {level.rho}, but it has {what}; both must agree",
                     field=("levels", index, "rho"),
@@ -202,10 +209,10 @@ class Release(Forgetful, Summarised):
         if self.rho is None:
             return
         for level in self.levels:
-            if level.has_laplace:
+            if level.lacks_rho:
                 raise FieldError(
-                    f"rho of the release is {self.rho}, but level {shown(level.name)} has Laplace noise, "
-                    "which has no rho; leave the total out",
+                    f"rho of the release is {self.rho}, but level {shown(level.name)} has "
+                    f"{_without_rho(level)}, which states no rho; leave the total out",
                     field=("rho",),
                 )
         total = sum((level.spent(self.neighbours) for level in self.levels), Fraction(0))
@@ -255,15 +262,16 @@ class Release(Forgetful, Summarised):
 
     def _check_paths(self) -> None:
         paths = self._runs.items()  # a spine that does not fit the levels is refused here
-        laplace = {level.name for level in self.levels if level.has_laplace}
+        laplace = {level.name for level in self.levels if level.lacks_rho}
         for path, runs in paths if laplace else ():
             for run in runs:
                 if len(run) > 1 and laplace.intersection(run):
                     name = next(level for level in run if level in laplace)
                     key = ("paths", str(path)) if self.spine and self.spine.paths else ("may_merge_up",)
+                    level = next(one for one in self.levels if one.name == name)
                     raise FieldError(
-                        f"path {path} merges level {shown(name)}, which has Laplace noise; "
-                        "only levels of Gaussian noise can be merged",
+                        f"path {path} merges level {shown(name)}, which has {_without_rho(level)}; "
+                        "only levels of discrete Gaussian noise can be merged",
                         field=key,
                     )
 
@@ -342,7 +350,7 @@ class Release(Forgetful, Summarised):
                 continue
             if len(run) > 1:
                 event = event.resized(event.size * own / whole_run)
-            share = None if top.has_laplace else event.precision / whole_run
+            share = None if top.lacks_rho else event.precision / whole_run
             rho = event.precision / (1 if self.neighbours == "bounded" else 2)
             yield Row("+".join(run), query.name, event, rho, share, query.variable.step)
 
@@ -434,13 +442,17 @@ class Release(Forgetful, Summarised):
 
     def _with_levels(self, levels: list[Level]) -> Release:
         rho = None
-        if self.rho is not None and not any(level.has_laplace for level in levels):
+        if self.rho is not None and not any(level.lacks_rho for level in levels):
             rho = sum((level.spent(self.neighbours) for level in levels), Fraction(0))
         return replace(self, rho=rho, levels=tuple(levels))
 
     @classmethod
-    def from_toml(cls, text: str, where: str = "the TOML text") -> Release:
+    def from_toml(
+        cls, text: str, where: str = "the TOML text", *, folder: str | os.PathLike[str] = ""
+    ) -> Release:
         """Read a release from TOML; an error names the line, and `where` if given.
+
+        Tables of noise that it names by their files are read from `folder`.
 
         >>> Release.from_toml('name = "small"\\nneighbours = "bonded"\\nlevels = []', where="small.toml")
         Traceback (most recent call last):
@@ -452,7 +464,7 @@ did you mean "bounded"? (line 2 of small.toml)
         text = text.removeprefix("\ufeff").replace("\r\n", "\n")
         data = parse_toml(text, where)
         try:
-            return release_from_tables(data)
+            return release_from_tables(data, folder)
         except FieldError as error:
             raise located(error, text, data, where) from None
 

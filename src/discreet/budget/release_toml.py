@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from discreet.budget.attributes import Attributes, attribute_lines, read_attributes
 from discreet.budget.input import TableInput, input_lines, read_input
+from discreet.budget.law_toml import noise_pairs, read_noise
 from discreet.budget.levels import WAYS, Level, Query
 from discreet.budget.release import Release
 from discreet.budget.spine import Spine
@@ -18,12 +20,14 @@ from discreet.numbers import Exact, shown
 _PARTS = ("weight", "attributes", "levels", "spine", "input")
 RELEASE_KEYS = ("name", "title", "unit", "neighbours", "rho", "kind", "reason", "sources", "notes", *_PARTS)
 LEVEL_KEYS = ("name", "rho", "queries")
-QUERY_KEYS = (*WAYS, "sensitivity", "groups", *VARIABLE_KEYS)
+QUERY_KEYS = (*WAYS, "exponent", "sensitivity", "groups", *VARIABLE_KEYS)
 SPINE_KEYS = ("paths", "may_merge_up")
 
 
-def release_from_tables(data: object) -> Release:
+def release_from_tables(data: object, folder: str | os.PathLike[str] = "") -> Release:
     """Return the release that parsed TOML states; a `FieldError` says which key is wrong.
+
+    Files of noise that it names lie in `folder`.
 
     >>> total = {"name": "State", "queries": {"total": {"variance": 5}}}
     >>> release_from_tables({"name": "small", "neighbours": "bounded", "levels": [total]}).levels[0].name
@@ -38,7 +42,7 @@ def release_from_tables(data: object) -> Release:
     levels = []
     for index, level in enumerate(a_list(table["levels"], "levels", "tables, each [[levels]]")):
         with inside("levels", index):
-            levels.append(_read_level(level, weight))
+            levels.append(_read_level(level, weight, folder))
     for key, read in (("spine", _read_spine), ("attributes", read_attributes), ("input", read_input)):
         if key in table:
             with inside(key):
@@ -48,19 +52,24 @@ def release_from_tables(data: object) -> Release:
     return Release(**{**table, **parts, "levels": levels})
 
 
-def _read_level(data: object, weight: RecordWeight | None) -> Level:
+def _read_level(data: object, weight: RecordWeight | None, folder: str | os.PathLike[str]) -> Level:
     level = a_table(data, "a level", LEVEL_KEYS, needed=("name", "queries"))
     with inside("queries"):
         values = a_table(level["queries"], "queries of a level")
     queries = []
     for name, value in values.items():
         with inside("queries", name):
-            queries.append(_read_query(name, value, weight, has_rho="rho" in level))
+            queries.append(_read_query(name, value, weight, folder, has_rho="rho" in level))
     return Level(name=level["name"], rho=level.get("rho"), queries=queries)
 
 
 def _read_query(
-    name: str, value: Exact | dict[str, object] | list[object], weight: RecordWeight | None, *, has_rho: bool
+    name: str,
+    value: Exact | dict[str, object] | list[object],
+    weight: RecordWeight | None,
+    folder: str | os.PathLike[str],
+    *,
+    has_rho: bool,
 ) -> Query:
     if isinstance(value, dict):
         if "at_least" in value:
@@ -71,6 +80,8 @@ def _read_query(
             )
         table = a_table(value, f"query {shown(name)}", QUERY_KEYS)
         noise = {key: given for key, given in table.items() if key not in VARIABLE_KEYS}
+        if "noise" in noise:
+            noise = read_noise(noise, folder)
         return Query(name=name, variable=read_variable(table, weight), **noise)
     if isinstance(value, list) or not has_rho:
         raise FieldError(
@@ -97,6 +108,11 @@ def _read_spine(data: object) -> Spine:
         text = f'may_merge_up is {shown(merging)}; it must be a list of levels such as ["Block"]'
         raise FieldError(text, field=("may_merge_up",))
     return Spine(paths=paths, may_merge_up=merging)
+
+
+def _stated_size(query: Query) -> str:
+    size: Fraction = getattr(query, query.way)
+    return f"{query.way} = {quoted(size)}"
 
 
 def release_lines(release: Release) -> Iterator[str]:
@@ -129,14 +145,14 @@ def release_lines(release: Release) -> Iterator[str]:
             yield f"rho = {quoted(level.rho)}"
         yield "[levels.queries]"
         for query in level.queries:
-            size: Fraction = getattr(query, query.way)
             own = query.variable.bound
             usual = (("sensitivity", query.sensitivity, own), ("groups", query.groups, 1))
             counts = [f"{key} = {number}" for key, number, expected in usual if number != expected]
             stated = query.variable.pairs
             is_plain = query.share is not None and not counts and not stated
-            noise = ", ".join([*stated, f"{query.way} = {quoted(size)}", *counts])
-            yield f"{quoted(query.name)} = {quoted(size) if is_plain else f'{{ {noise} }}'}"
+            own_noise = noise_pairs(query.noise) if query.noise is not None else [_stated_size(query)]
+            noise = ", ".join([*stated, *own_noise, *counts])
+            yield f"{quoted(query.name)} = {quoted(query.share or '') if is_plain else f'{{ {noise} }}'}"
     if release.spine is not None:
         yield from ("", "[spine]")
         if release.spine.may_merge_up:

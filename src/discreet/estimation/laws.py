@@ -30,7 +30,8 @@ from numpy.typing import NDArray
 
 from discreet.estimation.normal import Law, Normal, all_normal
 from discreet.estimation.tree import Floats, Integers
-from discreet.noise import DiscreteGaussian, DiscreteLaplace
+from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
+from discreet.noise.surfaces import require
 
 SMOOTH = 1.7
 """Finer terms hide a weight if their standard deviation is this many weights: e^-(1.7 pi)^2/2 is 6e-7."""
@@ -58,6 +59,7 @@ MOST_STEPS = 4096
 """The most steps of a lattice tried within one weight."""
 WIDER = 5e-3
 """A remainder of at most this many standard deviations is small enough."""
+_LISTED_NATS = 40.0  # probabilities below are left out of a transform
 AT_ONCE = 1 << 20
 """Numbers held in memory at once."""
 
@@ -90,10 +92,26 @@ def traits(law: Law) -> Traits:
         steps = np.arange(0.0, 40.0)
         fourth = 2 * float(law.pmf(steps.astype(np.int64)) @ steps**4) - 3 * variance**2
         return Traits(variance, abs(fourth), smooth, size, 0.0)
+    if not isinstance(law, DiscreteLaplace):
+        return _listed_traits(law, variance, smooth)
     # Laplace: the variance is 2 p / (1 - p)^2; the cumulants are those of a difference of geometric noises
     fourth = variance * (1 + 6 * variance / 2) if variance else 0.0
     # log E e^(sN) <= s^2 variance/2 / (1 - |s| scale): Bernstein's bound, with |s| <= 1/(2 scale)
     return Traits(variance, fourth, smooth, variance, max(1.0, math.sqrt(variance)))
+
+
+def _listed_traits(law: Noise, variance: float, smooth: float) -> Traits:
+    """Properties of noise whose probabilities are listed: by its moments, and its mgf up to 1/scale."""
+    steps = np.arange(math.ceil(law.reach(_LISTED_NATS)) + 1.0)
+    fourth = 2 * float(law.pmf(steps.astype(np.int64)) @ steps**4) - 3 * variance**2
+    angles = np.linspace(0.01, math.pi, 400)
+    logs = -2 * np.log(np.maximum(np.abs(transform(law, angles)), 1e-300)) / angles**2
+    scale = max(1.0, math.sqrt(variance))
+    slopes = np.linspace(0.01, 1.0, 100) / scale
+    # (K(s) / s^2 is largest at one of the points or within a thousandth of it)
+    proxy = max(variance, 1.001 * float(np.max(2 * law.log_mgf(slopes) / slopes**2)))
+    lowest = max(min(smooth, 0.99 * float(logs.min())), 1e-6 * variance)
+    return Traits(variance, abs(fourth), lowest, proxy, scale)
 
 
 def transform(law: Law, angle: Floats) -> Floats:
@@ -117,7 +135,12 @@ def transform(law: Law, angle: Floats) -> Floats:
         return np.asarray(
             np.polynomial.chebyshev.chebval(np.cos(turn), [chances[0], *(2 * chances[1:])]), dtype=np.float64
         )
-    assert isinstance(law, DiscreteLaplace)
+    if not isinstance(law, DiscreteLaplace):
+        require("estimates", [law])
+        chances = law.pmf(np.arange(math.ceil(law.reach(_LISTED_NATS)) + 1))
+        return np.asarray(
+            np.polynomial.chebyshev.chebval(np.cos(turn), [chances[0], *(2 * chances[1:])]), dtype=np.float64
+        )
     ratio = float(np.exp(law.log_pmf(1) - law.log_pmf(0)))
     value = (1 - ratio) ** 2 / ((1 - ratio) ** 2 + 4 * ratio * np.sin(turn / 2) ** 2)
     return np.asarray(value, dtype=np.float64)

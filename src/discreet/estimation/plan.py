@@ -56,6 +56,8 @@ from discreet.estimation.model import Model, Told, told_by_level
 from discreet.estimation.solution import SMALL, Evidence, solve
 from discreet.estimation.tree import Floats, Tree, uniform_tree
 from discreet.faces import Summarised
+from discreet.noise import LatticeNoise
+from discreet.noise.surfaces import require
 from discreet.numbers import Exact, Interval, brief, by_name, positive, share
 from discreet.options import Planning, asked_with
 
@@ -376,7 +378,8 @@ def _is_long(release: Release) -> bool:
     There every term is close to a full turn. Few terms are listed instead, however fine their steps are.
     """
     for _, events in cases(release, release.neighbours):
-        top, bottom = zip(*((event.step.numerator, event.step.denominator) for event in events), strict=True)
+        steps_of = [event.step for event in events if isinstance(event, LatticeNoise)]
+        top, bottom = zip(*((step.numerator, step.denominator) for step in steps_of), strict=True)
         deviation = math.sqrt(sum(event.precision for event in events))
         steps = 20 * deviation * math.lcm(*bottom) / math.gcd(*top)
         near = (90.0 / (event.times * float(event.size)) for event in events)
@@ -404,11 +407,7 @@ class UniformPlan:
         units: list[Fraction] = []
         for level in release.levels:
             for query, event in zip(level.queries, level.events(release.neighbours), strict=True):
-                if not event.is_gaussian:
-                    raise InputError(
-                        f"query {query.name!r} of level {level.name!r} has Laplace noise; a plan is for "
-                        "Gaussian noise"
-                    )
+                require("planning", [event])
                 rho = event.precision / (1 if release.neighbours == "bounded" else 2)
                 self.exact[level.name, query.name] = rho
                 units.append(rho * event.size)  # rho times variance does not depend on either

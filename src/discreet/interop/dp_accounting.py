@@ -27,7 +27,8 @@ from discreet.accounting.contour import Kind, Tail
 from discreet.accounting.loss import Floats
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.errors import DiscreetError, InputError, install_hint
-from discreet.noise import DiscreteLaplace, Noise
+from discreet.noise import ContinuousGaussian, ContinuousLaplace, DiscreteLaplace, Noise
+from discreet.noise.surfaces import require
 from discreet.numbers import Exact, read_delta, shown
 
 INTERVAL = 1e-4
@@ -44,7 +45,8 @@ _MISSING = f"dp-accounting is not installed: {install_hint('dp-accounting')}"
 class _Found:
     """What a tree of events holds."""
 
-    discrete: list[Noise]
+    noises: list[Noise]
+    """All noise that is not Gaussian."""
     gaussian: Fraction = Fraction(0)
     """The sum of 1 / (2 sigma^2) over continuous Gaussians of sensitivity 1."""
     rho: Fraction | None = None
@@ -54,7 +56,7 @@ class _Found:
 def from_dp_event(event: object) -> PrivacyLoss | GaussianDP | TightZCDP:
     """Return the account of a tree of dp-accounting's events; whatever is not covered is named.
 
-    - `DiscreteLaplaceDpEvent` alone: their exact loss.
+    - `DiscreteLaplaceDpEvent`, `LaplaceDpEvent` and `GaussianDpEvent` together: their exact loss.
     - `GaussianDpEvent` alone: the exact curve of continuous Gaussian noise, closed under composition.
     - With a `ZCDpEvent` (xi = 0) among any of these: what the sum of all rhos implies, a bound.
 
@@ -69,18 +71,16 @@ def from_dp_event(event: object) -> PrivacyLoss | GaussianDP | TightZCDP:
         raise InputError(f"event is a {type(event).__name__}; it must be a DpEvent of dp-accounting")
     found = _Found([])
     problems = list(_collected(dp_event, event, "event", 1, found))
-    if not problems and found.gaussian and found.discrete and found.rho is None:
-        problems = [
-            "event mixes discrete and continuous noise, whose exact loss together is not computed here; "
-            "account for the kinds one by one, or give a ZCDpEvent for each Gaussian (rho 1/(2 sigma^2)) "
-            "and get the bound from rho"
-        ]
     if problems:
         raise InputError("; ".join(problems))
     if found.rho is not None:
-        discrete = zcdp_rho(found.discrete) if found.discrete else Fraction(0)
-        return TightZCDP.from_rho(found.rho + found.gaussian + discrete)
-    return GaussianDP.from_rho(found.gaussian) if found.gaussian else compose(found.discrete)
+        others = zcdp_rho(found.noises) if found.noises else Fraction(0)
+        return TightZCDP.from_rho(found.rho + found.gaussian + others)
+    if found.gaussian and not found.noises:
+        return GaussianDP.from_rho(found.gaussian)
+    # normal losses add up to one: that of a single number whose noise has this variance
+    normal = [ContinuousGaussian(1 / (2 * found.gaussian))] if found.gaussian else []
+    return compose([*found.noises, *normal])
 
 
 def _collected(dp_event: Any, event: Any, place: str, times: int, found: _Found) -> Iterator[str]:
@@ -105,7 +105,13 @@ def _collected(dp_event: Any, event: Any, place: str, times: int, found: _Found)
                 )
             else:
                 sensitivity = int(event.sensitivity)
-                found.discrete.append(DiscreteLaplace(1 / rate, sensitivity=sensitivity, times=times))
+                found.noises.append(DiscreteLaplace(1 / rate, sensitivity=sensitivity, times=times))
+        case dp_event.LaplaceDpEvent():
+            scale = _decimal(event.noise_multiplier)
+            if scale is None:
+                yield f"{place}.noise_multiplier is {event.noise_multiplier}; it must be above zero"
+            else:
+                found.noises.append(ContinuousLaplace(scale, times=times))
         case dp_event.GaussianDpEvent():
             sigma = _decimal(event.noise_multiplier)
             if sigma is None:
@@ -125,8 +131,6 @@ def _collected(dp_event: Any, event: Any, place: str, times: int, found: _Found)
 def _instead(event: object) -> str:
     """What can be done with an event that is not covered."""
     match type(event).__name__:
-        case "LaplaceDpEvent":
-            return " (continuous noise; a DiscreteLaplaceDpEvent on counts is)"
         case "ZCDpEvent":
             return " (xi is not zero)"
         case "NonPrivateDpEvent":
@@ -157,6 +161,7 @@ def to_pld(loss: PrivacyLoss, *, interval: float = INTERVAL, smallest: Exact = "
             f"loss is a {type(loss).__name__}; it must be one PrivacyLoss: compose(events), or one case of "
             "an account, such as account(release).pair(1, 1) or .path(1)"
         )
+    require("export", loss.events)
     if not 1e-7 <= interval <= 0.1:
         raise InputError(f"interval is {shown(interval)}; it must lie between 1e-7 and 0.1")
     if not loss.events:

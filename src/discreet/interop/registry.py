@@ -217,7 +217,7 @@ def _computed(
     """What releases and their account say, by the places of an entry."""
     account, first = table.account, releases[0]
     events = [row.event for release in releases for row in release.variance_table()]
-    is_pure = not any(event.is_gaussian for event in events)
+    is_pure = all(event.largest is not None for event in events)
     pure = sum((spent_epsilon(one, account.neighbours) or Fraction(0) for one in releases), Fraction(0))
     kind = account.claim.kind.label
     parts = [f"Rho ({kind}) is {_with_decimal(account.rho)}."]

@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.errors import InputError, PrecisionError
 from discreet.memory import Forgetful
 from discreet.noise import balls
+from discreet.noise.loss_law import OUTCOME_NATS, LossLaw, OutcomeChances, largest_ratio
 from discreet.numbers import Exact, Interval, positive, share, shown, whole
 
 if TYPE_CHECKING:
@@ -55,11 +56,6 @@ class Noise(Forgetful, ABC):
     PARAMETER: ClassVar[str]
     RANGE: ClassVar[tuple[Fraction, Fraction]]
     """The parameters for which the noise can be drawn: enough for any release, tested at both ends."""
-    PER_BIT: ClassVar[int]
-    """The divisor of the parameter that makes the noise half as wide."""
-    WIDEST: ClassVar[Fraction]
-    """The largest parameter whose draws fit a table of 16 bits."""
-
     is_gaussian: ClassVar[bool] = False
     """Whether the noise is discrete Gaussian, so that its loss has a Gaussian part and it has a rho."""
 
@@ -95,8 +91,12 @@ class Noise(Forgetful, ABC):
             raise InputError(f"{self.PARAMETER} is {shown(self.size)}; it must lie between {low} and {high}")
         return float(self.size)
 
+    def _copy(self, size: Exact, sensitivity: int, times: int) -> Self:
+        """Return noise of the same family."""
+        return type(self)(size, sensitivity=sensitivity, times=times)
+
     @property
-    def key(self) -> tuple[str, Fraction, int]:
+    def key(self) -> tuple[object, ...]:
         """Everything but its `times`, in the order in which `grouped` sorts."""
         return self.FAMILY, self.size, self.sensitivity
 
@@ -109,7 +109,7 @@ class Noise(Forgetful, ABC):
         """
         if times == self.times:
             return self
-        return type(self)(self.size, sensitivity=self.sensitivity, times=times)
+        return self._copy(self.size, self.sensitivity, times)
 
     def for_people(self, people: int) -> Self:
         """Return the noise as it protects a group of `people`, who change the count that many times more.
@@ -121,11 +121,20 @@ class Noise(Forgetful, ABC):
         many = whole(people, name="people") * self.sensitivity
         if many == self.sensitivity:
             return self
-        return type(self)(self.size, sensitivity=many, times=self.times)
+        return self._copy(self.size, many, self.times)
 
     def resized(self, size: Exact) -> Self:
         """Return noise of the same family on the same counts, of another variance or scale."""
-        return type(self)(size, sensitivity=self.sensitivity, times=self.times)
+        return self._copy(size, self.sensitivity, self.times)
+
+    def for_one(self) -> Self:
+        """Return the noise of one count that one person changes by 1.
+
+        >>> from discreet.noise import DiscreteLaplace
+        >>> print(DiscreteLaplace(scale=2, sensitivity=3, times=4).for_one())
+        discrete Laplace noise of scale 2
+        """
+        return self._copy(self.size, 1, 1)
 
     def single(self) -> Self:
         """Return the noise of one count alone, if it can be drawn; else raise an `InputError`.
@@ -138,7 +147,7 @@ class Noise(Forgetful, ABC):
         discreet.errors.InputError: variance is 1/100000; it must lie between 1/10000 and 18446744073709551616
         """
         assert self._size
-        return self if self.sensitivity == self.times == 1 else type(self)(self.size)
+        return self if self.sensitivity == self.times == 1 else self._copy(self.size, 1, 1)
 
     # -- probabilities ----------------------------------------------------------------------------
 
@@ -293,14 +302,6 @@ class Noise(Forgetful, ABC):
     def reach(self, nats: float) -> float:
         """Return some m whose tail is below exp(-nats), as the start of a search."""
 
-    def narrowed(self, bits: int) -> Self:
-        """Return the noise that is 2^bits times narrower."""
-        return type(self)(self.size / self.PER_BIT**bits)
-
-    @abstractmethod
-    def split_exponent(self, k: int, u: int, s: int) -> tuple[int, int]:
-        """Return t, a quotient of integers that grows with u: weight(k s + u) = narrow weight(k) exp(-t)."""
-
     def _log_upper(self, m: Floats) -> Floats:
         """Return log P[X >= m] for integers m of either sign."""
         tail = self.log_tail(np.maximum(m, 1.0 - m))
@@ -310,7 +311,85 @@ class Noise(Forgetful, ABC):
         """Return a ball around P[X >= m], m of either sign."""
         return self.ball_tail(m) if m >= 1 else 1 - self.ball_tail(1 - m)
 
-    # -- the privacy loss L = offset + step X of one count ----------------------------------------------
+    # -- the privacy loss of one count ------------------------------------------------------------------
+
+    @property
+    def mean(self) -> Fraction:
+        """E X, which is zero where the noise is symmetric."""
+        return Fraction(0)
+
+    @property
+    def is_mirrored(self) -> bool:
+        """Whether the loss has the same law with and without the person: exchange the two and reflect."""
+        return True
+
+    def exchanged(self) -> Self:
+        """Return the noise with the two hypotheses exchanged: what a person who leaves changes.
+
+        Noise whose loss is mirrored is its own.
+        """
+        return self
+
+    @property
+    def precision(self) -> Fraction:
+        """What all `times` add to R, the variance of the loss's Gaussian part: zero unless Gaussian."""
+        return Fraction(0)
+
+    @property
+    def largest(self) -> Fraction | None:
+        """The largest loss of one count, rounded up if irrational; None where there is no bound."""
+        return None
+
+    @cached_property
+    def zcdp(self) -> Fraction | None:
+        """The rho of zCDP that all `times` cost together, rounded up; None if no rho holds.
+
+        The largest of K(t) / (t (t + 1)) over t > 0, K the logarithm of E e^(tL): computed at points so close
+        that the chords of K, which is convex, exceed it by less than 1e-5.
+        """
+        laws = [self.loss_law(exchanged=way) for way in ((False,) if self.is_mirrored else (False, True))]
+        if any(law.infinite > 0 for law in laws):
+            return None
+        cost = max(largest_ratio(law) for law in laws)
+        return self.times * Fraction(math.ceil(cost * 10**9), 10**9)
+
+    @cached_property
+    def outcomes(self) -> OutcomeChances:
+        """What one count can show, as far as floats reach: log-probabilities without the person and with."""
+        most = math.ceil(self.reach(OUTCOME_NATS)) + self.sensitivity
+        x = np.arange(-most, most + self.sensitivity + 1)
+        return OutcomeChances(self.log_pmf(x), self.log_pmf(x - self.sensitivity), math.exp(-OUTCOME_NATS))
+
+    def outcomes_ball(self, nats: float) -> tuple[list[tuple[balls.arb, balls.arb]], balls.arb]:
+        """The same in balls: pairs of probabilities, and a bound of what is left out under either."""
+        most = math.ceil(self.reach(nats)) + self.sensitivity
+        half = self.ball_pmfs(most + self.sensitivity + 1)
+        pairs = [
+            (half[abs(x)], half[abs(x - self.sensitivity)]) for x in range(-most, most + self.sensitivity + 1)
+        ]
+        return pairs, 2 * self.ball_tail(most + 1)
+
+    def loss_law(self, *, exchanged: bool = False) -> LossLaw:
+        """The law of one count's loss with the person, or, with the two hypotheses exchanged, without."""
+        without, with_, left_out = self.outcomes
+        return LossLaw.of(with_, without, left_out) if exchanged else LossLaw.of(without, with_, left_out)
+
+
+class LatticeNoise(Noise):
+    """Noise whose loss is L = offset + step X, X an integer, and mirrored: what contours are made for."""
+
+    PER_BIT: ClassVar[int]
+    """The divisor of the parameter that makes the noise half as wide."""
+    WIDEST: ClassVar[Fraction]
+    """The largest parameter whose draws fit a table of 16 bits."""
+
+    def narrowed(self, bits: int) -> Self:
+        """Return the noise that is 2^bits times narrower."""
+        return type(self)(self.size / self.PER_BIT**bits)
+
+    @abstractmethod
+    def split_exponent(self, k: int, u: int, s: int) -> tuple[int, int]:
+        """Return t, a quotient of integers that grows with u: weight(k s + u) = narrow weight(k) exp(-t)."""
 
     @property
     @abstractmethod
@@ -337,15 +416,10 @@ class Noise(Forgetful, ABC):
         """Whether that sum has one term: the transform of X is Gaussian up to half a turn."""
         return False
 
-    @property
-    def precision(self) -> Fraction:
-        """What all `times` add to R, the variance of the loss's Gaussian part: zero unless Gaussian."""
-        return Fraction(0)
-
-    @property
-    def largest(self) -> Fraction | None:
-        """The largest loss of one count, or None where there is no bound."""
-        return None
+    @cached_property
+    def zcdp(self) -> Fraction:
+        """The rho of zCDP that all `times` cost together, exactly; of Laplace noise by its epsilon."""
+        return (self.precision + self.times * (self.largest or 0) ** 2) / 2
 
     @abstractmethod
     def tilted(self, theta: float, nats: float = 40.0) -> tuple[int, NDArray[np.int64], Floats]:
@@ -424,8 +498,8 @@ def grouped(noises: Iterable[Noise]) -> tuple[Noise, ...]:
     discrete Gaussian noise of variance 5
     6 times discrete Gaussian noise of variance 9
     """
-    by_key: dict[tuple[str, Fraction, int], Noise] = {}
-    times: dict[tuple[str, Fraction, int], int] = {}
+    by_key: dict[tuple[object, ...], Noise] = {}
+    times: dict[tuple[object, ...], int] = {}
     for noise in noises:
         key = noise.key
         by_key[key], times[key] = noise, times.get(key, 0) + noise.times

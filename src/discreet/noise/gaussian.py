@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import InputError
 from discreet.noise import balls
-from discreet.noise.distribution import Complexes, Floats, Noise
+from discreet.noise.distribution import Complexes, Floats, LatticeNoise
 from discreet.noise.factors import GaussianFactor
 from discreet.noise.gaussian_tail import ball_tail_ratio, tail_ratio
 from discreet.noise.theta import (
@@ -45,7 +45,7 @@ def _variance_of(variance: Exact | None, sigma: Exact | None) -> Exact:
 
 
 @dataclass(frozen=True, init=False)
-class DiscreteGaussian(Noise):
+class DiscreteGaussian(LatticeNoise):
     """Discrete Gaussian noise on a count that one person can change by `sensitivity`, `times` times over.
 
     The noise takes the integer x with probability proportional to exp(-x^2 / (2 variance)). `variance` is the

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import PrecisionError
 from discreet.noise import balls
-from discreet.noise.distribution import RADII, Floats, Noise
+from discreet.noise.distribution import RADII, Floats, LatticeNoise
 from discreet.noise.factors import LaplaceFactor
 from discreet.numbers import Exact, shown
 
@@ -31,7 +31,7 @@ _SUMMED = 48  # series of up to this many terms are summed one by one
 
 
 @dataclass(frozen=True, init=False)
-class DiscreteLaplace(Noise):
+class DiscreteLaplace(LatticeNoise):
     """Two-sided geometric noise on a count that one person can change by `sensitivity`, `times` times over.
 
     The noise takes the integer x with probability proportional to exp(-|x| / scale).

@@ -2,8 +2,8 @@
 
 `sample` draws from one distribution, `sample_many` from one per group of cells. Both use integers and
 certified bounds only: narrow noise comes from a table (`inversion_table.py`), wide noise from narrow noise
-(`wide_sampler.py`), and every tie is settled by exact inversion (`inversion.py`). Random bits are an
-argument (`entropy.py`).
+(`wide_sampler.py`), noise with exact fractions from these (`fraction_sampler.py`), and every tie is settled
+by exact inversion (`inversion.py`). Random bits are an argument (`entropy.py`).
 """
 
 from __future__ import annotations
@@ -18,16 +18,21 @@ from functools import lru_cache
 import numpy as np
 
 from discreet.errors import InputError
-from discreet.noise.distribution import Noise
+from discreet.noise.distribution import LatticeNoise, Noise
 from discreet.noise.entropy import Entropy, SystemEntropy
+from discreet.noise.fraction_sampler import FractionSampler
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.inversion import Integers
 from discreet.noise.inversion_table import InversionTable, Workspace
+from discreet.noise.table import TableNoise
 from discreet.noise.wide_sampler import WideSampler
 from discreet.numbers import Exact
 
 BLOCK = 1 << 18
 """Draws at a time: enough to spread the cost of each NumPy call, few enough for the cache."""
+
+Sampler = InversionTable | WideSampler | FractionSampler
+"""What draws one law."""
 
 PARALLEL_FROM = 1 << 20
 THREADS = 4
@@ -106,15 +111,19 @@ def sample_many(
     return out
 
 
-def _fill(sampler: InversionTable | WideSampler, out: Integers, source: Entropy) -> None:
+def _fill(sampler: Sampler, out: Integers, source: Entropy) -> None:
     workspace = Workspace()
     for start in range(0, out.size, BLOCK):
         sampler.draw(out[start : start + BLOCK], source, workspace)
 
 
 @lru_cache(maxsize=64)
-def _sampler(noise: Noise) -> InversionTable | WideSampler:
+def _sampler(noise: Noise) -> Sampler:
     """Return the tables of a distribution, which take at most 0.1 s to build and some 0.3 MB."""
+    if isinstance(noise, TableNoise):
+        return FractionSampler.of(noise.absent)
+    if not isinstance(noise, LatticeNoise):
+        return InversionTable.of(noise)
     shift = 0
     while noise.narrowed(shift).size > noise.WIDEST:
         shift += 1

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.noise import balls
-from discreet.noise.distribution import Noise
+from discreet.noise.distribution import LatticeNoise
 from discreet.noise.entropy import Entropy, more_bits
 from discreet.noise.inversion import Integers
 from discreet.noise.inversion_table import InversionTable, Workspace
@@ -31,7 +31,7 @@ from discreet.noise.inversion_table import InversionTable, Workspace
 class WideSampler:
     """Draws of wide noise: a folded table for the coarse part, uniform bits for the fine part."""
 
-    noise: Noise
+    noise: LatticeNoise
     table: InversionTable
     shift: int
     """j, at most 31: the number of bits of the fine part."""
@@ -39,7 +39,7 @@ class WideSampler:
     """For each k, the largest 16-bit prefix of W that does not yet prove W > t."""
 
     @classmethod
-    def of(cls, noise: Noise, shift: int) -> WideSampler:
+    def of(cls, noise: LatticeNoise, shift: int) -> WideSampler:
         """Build the sampler that splits off `shift` bits.
 
         >>> from discreet.noise import DiscreteGaussian

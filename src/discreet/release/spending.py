@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from discreet.accounting.comparisons.zcdp import zcdp_rho
 from discreet.budget import Neighbours, Release
 
 
@@ -24,7 +25,7 @@ def spent(release: Release, neighbours: Neighbours | None = None) -> Fraction:
     relation = neighbours or release.neighbours
     worst = max(
         # twice the rho of each event under unbounded neighbours; for Laplace noise its bound
-        sum((event.precision + event.times * (event.largest or 0) ** 2 for event in events), Fraction(0))
+        2 * zcdp_rho(events)
         for events in map(release.path_events, release.paths)
     )
     return worst if relation == "bounded" else worst / 2

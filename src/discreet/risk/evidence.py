@@ -21,6 +21,7 @@ from functools import reduce
 import numpy as np
 
 from discreet.noise import Noise
+from discreet.noise.surfaces import require
 from discreet.risk.attack import Attack
 from discreet.risk.odds import Floats, Prior
 
@@ -154,6 +155,7 @@ class EvidenceLaw(PresentLaw):
     @classmethod
     def of_noise(cls, noise: Noise) -> EvidenceLaw:
         """Return the law of one count that is known without the target."""
+        require("risk", [noise])
         single = noise.single()
         reach = math.ceil(single.reach(_NATS))
         off = np.arange(-reach, reach + 2)
@@ -225,6 +227,7 @@ def evidence_of(noise: Noise, off: Floats) -> Floats:
     >>> evidence_of(DiscreteLaplace(scale=2), np.array([0.0, 3.0])).tolist()
     [-0.5, 0.5]
     """
+    require("risk", [noise])
     if noise.is_gaussian:  # by the difference of the squares, which keeps all digits
         return np.asarray((off - 0.5) / float(noise.size))
     single, whole = noise.single(), off.astype(np.int64)

@@ -324,7 +324,7 @@ def _wanted(page: _AccuracyPage) -> None:
             session.commit(state, "the budget for wanted margins")
 
     def names() -> list[str]:
-        return [level.name for level in session.lasting.base.levels if not level.has_laplace]
+        return [level.name for level in session.lasting.base.levels if not level.lacks_rho]
 
     def build(names: list[str]) -> None:
         fields.clear()

@@ -327,7 +327,7 @@ class _Shares:
                 with c.box("", "tr"):
                     c.words("sum of the level", tag="th")
                     for place, level in enumerate(base.levels):
-                        self._build_sum(place, not level.has_laplace)
+                        self._build_sum(place, not level.lacks_rho)
                     c.words("", tag="td")
 
     def _build_row(self, base: Release, query: str | None) -> None:
@@ -336,7 +336,7 @@ class _Shares:
             for place, level in enumerate(base.levels):
                 names = [one.name for one in level.queries]
                 with c.box("", "td"):
-                    if level.has_laplace or (query is not None and query not in names):
+                    if level.lacks_rho or (query is not None and query not in names):
                         c.words("–", "wb-soft")
                         continue
                     column, row = (-1, -1) if query is None else (place, names.index(query))

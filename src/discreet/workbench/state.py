@@ -26,6 +26,7 @@ from discreet.budget.toml import a_table, check_keys, parse_toml
 from discreet.errors import InputError
 from discreet.memory import set_fields
 from discreet.noise import Noise, grouped
+from discreet.noise.surfaces import require
 from discreet.numbers import exact_text, positive, read_delta
 from discreet.numbers import share as read_share
 
@@ -56,7 +57,7 @@ class Budget:
         """Return the budget that a release states, with whole weights without a common divisor."""
         relation, spent, shares = release.neighbours, [], []
         for level in release.levels:
-            rho = Fraction(0) if level.has_laplace else level.spent(relation)
+            rho = Fraction(0) if level.lacks_rho else level.spent(relation)
             spent.append(rho)
             whole = rho * (1 if relation == "bounded" else 2)
             shares.append(tuple(event.precision / whole for event in level.events(relation)) if rho else ())
@@ -116,6 +117,9 @@ class State:
 
     def __post_init__(self) -> None:
         if self.stated is None:
+            require(
+                "workbench", (event for one in self.base.levels for event in one.events(self.base.neighbours))
+            )
             noise = (grouped(level.events(self.base.neighbours)) for level in self.base.levels)
             set_fields(self, stated=Budget.of(self.base), noise=tuple(noise))
 
@@ -172,7 +176,7 @@ class State:
                     event.resized(event.size * factor) if event.is_gaussian else event for event in noise
                 ]
             events = grouped(scaled)
-        return (*events, *events) if self.relation == "bounded" else events
+        return (*events, *(event.exchanged() for event in events)) if self.relation == "bounded" else events
 
     def with_budget(self, budget: Budget) -> State:
         """Return the state with another budget; the stated one counts as no change."""
@@ -187,9 +191,7 @@ class State:
 
         A budget describes everything except Laplace noise: if that differs, the release is a new base.
         """
-        old, new = (
-            [level for level in source.levels if level.has_laplace] for source in (self.base, release)
-        )
+        old, new = ([level for level in source.levels if level.lacks_rho] for source in (self.base, release))
         if old == new:
             return self.with_budget(Budget.of(release))
         state = State(release, f"{release.name}.toml", False, delta=self.delta, settings=self.settings)
@@ -264,8 +266,8 @@ def _rebuilt(base: Release, budget: Budget, name: str) -> Release:
             for query, share in zip(level.queries, budget.shares[place], strict=True)
         ]
         levels.append(Level(name=level.name, rho=budget.total * budget.parts[place], queries=queries))
-    has_laplace = any(level.has_laplace for level in base.levels)
-    return replace(base, name=name, rho=None if has_laplace else budget.total, levels=tuple(levels))
+    lacks_rho = any(level.lacks_rho for level in base.levels)
+    return replace(base, name=name, rho=None if lacks_rho else budget.total, levels=tuple(levels))
 
 
 TOTAL_STEPS = 100

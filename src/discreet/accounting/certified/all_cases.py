@@ -36,7 +36,7 @@ from discreet.accounting.contour import (
 )
 from discreet.accounting.loss import MOST_NODES, Floats, Loss, Nodes, turns
 from discreet.memory import Forgetful
-from discreet.noise import Noise
+from discreet.noise import LatticeNoise
 from discreet.noise.balls import ball, working_bits
 
 _TWO_PI = 2 * math.pi
@@ -60,7 +60,7 @@ class Moduli:
     (True, True)
     """
 
-    def __init__(self, term: Noise, theta: Fraction) -> None:
+    def __init__(self, term: LatticeNoise, theta: Fraction) -> None:
         self.step = term.step
         spread = term.tilted_variance(float(theta))
         self.rate = _FINE * term.times * max(spread, 1e-30) / 2
@@ -186,15 +186,15 @@ class UpperBounds(Forgetful):
         self.whole = whole
 
     @cached_property
-    def _tables(self) -> dict[Noise, Moduli]:
+    def _tables(self) -> dict[LatticeNoise, Moduli]:
         return {}
 
     @cached_property
-    def _tilted(self) -> dict[Noise, Moduli]:
+    def _tilted(self) -> dict[LatticeNoise, Moduli]:
         return {}
 
     @cached_property
-    def _values(self) -> dict[tuple[Noise, Fraction], tuple[int, list[acb]]]:
+    def _values(self) -> dict[tuple[LatticeNoise, Fraction], tuple[int, list[acb]]]:
         return {}
 
     def unproved(self, epsilon: Fraction, bound: Fraction, worst: Loss) -> list[int]:

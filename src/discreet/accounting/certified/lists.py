@@ -19,7 +19,7 @@ from discreet.accounting.contour import Kind, saddle
 from discreet.accounting.lists import partition
 from discreet.accounting.loss import Loss
 from discreet.errors import PrecisionError
-from discreet.noise import Noise
+from discreet.noise import LatticeNoise
 from discreet.noise.balls import ball, current_bits
 
 MOST_LISTED = 400_000
@@ -94,7 +94,7 @@ def _lists(loss: Loss, theta: Fraction, rate: Fraction, steep: bool, bits: int) 
     )
 
 
-def _listed(terms: list[Noise], theta: Fraction, h: Fraction) -> tuple[dict[int, arb], arb]:
+def _listed(terms: list[LatticeNoise], theta: Fraction, h: Fraction) -> tuple[dict[int, arb], arb]:
     """Tilted law of a half, by integer value in units of h, and a bound of the probability left out."""
     law: dict[int, arb] = {0: arb(1)}
     missed = arb(0)
@@ -111,7 +111,7 @@ def _listed(terms: list[Noise], theta: Fraction, h: Fraction) -> tuple[dict[int,
     return law, missed
 
 
-def _window(term: Noise, theta: Fraction) -> tuple[int, list[arb], arb]:
+def _window(term: LatticeNoise, theta: Fraction) -> tuple[int, list[arb], arb]:
     """Tilted law of the sum of the term's events on a window, and the probability outside."""
     law = term.law_ball(theta)
     return law if term.times == 1 else _power(*law, term.times)

@@ -12,6 +12,7 @@ from discreet.accounting.loss import Floats, Loss
 from discreet.errors import InputError, PrecisionError
 from discreet.memory import Forgetful
 from discreet.noise import Noise
+from discreet.noise.surfaces import require
 
 Real = TypeVar("Real", float, Floats)
 
@@ -115,7 +116,9 @@ def composed(events: Iterable[Noise]) -> Loss:
     >>> composed([DiscreteGaussian(variance=5, times=10)]).R
     Fraction(2, 1)
     """
-    loss = Loss(events)
+    listed = list(events)
+    require("comparisons", (event for event in listed if isinstance(event, Noise)))
+    loss = Loss(listed)
     if not loss.terms:
         raise InputError("the list of events is empty; a comparison needs at least one event")
     return loss

@@ -21,7 +21,7 @@ from discreet.accounting.comparisons.curve import Comparison, composed
 from discreet.accounting.comparisons.normal import log_density, log_gap, log_upper_tail, mills_ratio
 from discreet.accounting.loss import Floats
 from discreet.errors import PrecisionError
-from discreet.noise import DiscreteGaussian, Noise
+from discreet.noise import DiscreteGaussian, LatticeNoise, Noise
 
 _MOST_SD = 1e50  # a loss farther from zero, in standard deviations, has no expansion in floats
 
@@ -60,7 +60,7 @@ def cumulants(events: Iterable[Noise]) -> Cumulants:
     return Cumulants(*totals.tolist())
 
 
-def _of_term(term: Noise) -> Floats:
+def _of_term(term: LatticeNoise) -> Floats:
     if isinstance(term, DiscreteGaussian) and term.is_dual:
         # derivatives of log theta_3 at 0, so that a fourth cumulant of 1e-40 is not lost in rounding
         sigma2, mu = float(term.variance), term.sensitivity

@@ -16,14 +16,15 @@ from discreet.accounting.comparisons.curve import composed
 from discreet.accounting.comparisons.renyi import ByOrder
 from discreet.accounting.loss import Floats
 from discreet.noise import Noise
+from discreet.noise.surfaces import require
 from discreet.numbers import Exact, positive
 
 
 def zcdp_rho(events: Iterable[Noise]) -> Fraction:
     """Return the zCDP rho of a composition, exactly.
 
-    A discrete Gaussian costs mu^2 / (2 sigma2); discrete Laplace noise is pure (mu / b)-DP and costs
-    (mu / b)^2 / 2.
+    A Gaussian costs mu^2 / (2 sigma2); Laplace noise is pure (mu / b)-DP and costs (mu / b)^2 / 2. Of tables
+    and powers the least rho is rounded up.
 
     >>> from discreet.noise import DiscreteGaussian, DiscreteLaplace
     >>> zcdp_rho([DiscreteGaussian(variance=5, times=10), DiscreteLaplace(scale=2)])
@@ -31,7 +32,9 @@ def zcdp_rho(events: Iterable[Noise]) -> Fraction:
     """
     rho = Fraction(0)
     for event in events:
-        rho += (event.precision + event.times * (event.largest or 0) ** 2) / 2
+        if event.zcdp is None:
+            require("rho", [event])
+        rho += event.zcdp or 0
     if rho == 0:
         composed(())  # says that there are no events
     return rho

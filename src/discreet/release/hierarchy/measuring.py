@@ -427,7 +427,7 @@ def _noise_table(layout: Layout, laws: Laws, steps: Steps) -> list[dict[str, obj
                 "noise": noise.FAMILY,
                 key: str(noise.size),
                 "variance": noise.true_variance(),
-                "margin_95": noise.quantile("0.975"),
+                "margin_95": noise.margin(),
                 "cells": len(layout.cells[query]),
                 **({IN_UNITS_OF: as_decimal(steps[query])} if query in steps else {}),
             }

@@ -31,6 +31,7 @@ from discreet.budget import Neighbours, Release
 from discreet.budget.events import Releasable, release_of
 from discreet.budget.toml import line as one_line
 from discreet.errors import InputError, PrecisionError
+from discreet.noise.surfaces import require
 from discreet.numbers import Exact
 from discreet.render import look
 from discreet.render.html import html_words, section_of
@@ -116,6 +117,7 @@ def gather(
     (20.3247, 0.9116)
     """
     release = release_of(release)
+    require("report", (row.event for row in release.variance_table()))
     many = [delta] if isinstance(delta, str | int | Fraction | Decimal) else list(delta)
     if not many:
         raise InputError("no delta is given; at least one is needed, such as 1e-10")

@@ -1,0 +1,1 @@
+"""Accounts of any laws together: tables, powers, continuous noise, beside discrete Gaussian and Laplace."""

@@ -1,0 +1,402 @@
+"""How the curves of any laws together are computed: by lists where there are few values, else on a grid."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from discreet.accounting.contour import Evaluation, Kind, Tail
+from discreet.accounting.curves import Quantity
+from discreet.accounting.laws.gridded import Gridded, TiltedGrid
+from discreet.accounting.laws.listed import Listed
+from discreet.accounting.laws.sides import Side, sides_of
+from discreet.accounting.loss import Floats, Loss, log_fraction
+from discreet.accounting.values import held, rounded
+from discreet.accounting.workings import Workings
+from discreet.errors import PrecisionError
+from discreet.noise import Noise, grouped
+from discreet.noise.surfaces import require
+from discreet.numbers import Interval
+
+COARSEST_GRID = 1e-2
+"""A delta or f with a larger relative error is refused (an epsilon: absolute error)."""
+
+_GOOD_LIST = 1e-9
+_SCAN = 33  # points of each round of a search
+_FINE = 2**18  # points of the grid for trade-offs
+_MOST_ALPHA_LIST = 200_000
+_SMALLEST = 1e-250
+
+
+class LawWorkings(Workings):
+    """How the curves of any laws together are computed, in both directions where they differ."""
+
+    def __init__(self, events: Iterable[Noise], *, aim: float | None = None) -> None:
+        self._terms, self._aim, self._enough = grouped(events), aim, aim or COARSEST_GRID
+
+    @property
+    def events(self) -> tuple[Noise, ...]:
+        """The events, equal ones grouped."""
+        return self._terms
+
+    @property
+    def loss(self) -> Loss:  # type: ignore[override]
+        """Refused: there is no lattice."""
+        require("lattice", self._terms)
+        raise AssertionError("lattice noise has a loss of its own")
+
+    @property
+    def engine(self) -> Evaluation:
+        """Refused: there is no contour."""
+        require("lattice", self._terms)
+        raise AssertionError("lattice noise has an evaluation of its own")
+
+    @property
+    def deterministic_shift(self) -> None:
+        """Such a shift is not split off here."""
+        return
+
+    def with_accuracy(self, accuracy: float | None) -> LawWorkings:
+        """A copy that stops at this accuracy."""
+        return self if accuracy is None or accuracy == self._aim else LawWorkings(self._terms, aim=accuracy)
+
+    @cached_property
+    def sides(self) -> tuple[Side, ...]:
+        """The directions that count."""
+        return sides_of(self._terms)
+
+    @cached_property
+    def _lists(self) -> list[Listed | None]:
+        return [Listed.of(side) for side in self.sides]
+
+    @cached_property
+    def _grids(self) -> list[Gridded]:
+        aim = 1e-7 if self._aim is None else max(self._aim / 20, 1e-9)
+        return [Gridded(side, aim) for side in self.sides]
+
+    # -- delta ------------------------------------------------------------------------------------
+
+    def _side_delta(self, k: int, epsilon: float, *, quick: bool = False) -> tuple[float, float]:
+        """delta of one direction at epsilon >= 0, from above, and its relative error."""
+        listed = self._lists[k]
+        value, error = listed.delta(epsilon) if listed is not None else (1.0, math.inf)
+        if error <= _GOOD_LIST:
+            return value, error
+        other = self._grids[k].delta(epsilon, quick=quick)
+        return min((value, error), other, key=lambda pair: (pair[1], pair[0]))
+
+    def _delta(self, epsilon: float, *, quick: bool = False) -> tuple[float, float]:
+        """delta, the larger of both directions, at an epsilon of either sign, and its relative error."""
+        found = [self._side_delta(k, abs(epsilon), quick=quick) for k in range(len(self.sides))]
+        value, error = max(found)
+        error = max([error, *(off for other, off in found if other >= value)])
+        if epsilon >= 0:
+            return value, error
+        part = math.exp(epsilon) * value
+        whole = -math.expm1(epsilon) + part
+        return min(whole, 1.0), part * min(error, 1.0) / whole + 4e-16
+
+    def _rest(self, epsilon: float) -> tuple[float, float]:
+        """1 - delta, the smaller of both directions, from below, and its relative error."""
+        if epsilon < 0:
+            value, error = self._rest(-epsilon)
+            return math.exp(epsilon) * value, error
+        return min(self._test_at(k, epsilon, 0.0) for k in range(len(self.sides)))
+
+    def delta_tails(self, epsilons: list[Fraction], accuracy: float) -> Tail:
+        """delta at epsilons of either sign."""
+        found = [self._delta(float(e)) for e in epsilons]
+        return self._checked("delta", epsilons, found, accuracy)
+
+    def _checked(
+        self, what: str, at: list[Fraction], found: list[tuple[float, float]], accuracy: float
+    ) -> Tail:
+        # what is hardly a float is known to be no larger, and nothing else
+        found = [(value, min(error, 1.0) if value < _SMALLEST else error) for value, error in found]
+        for point, (value, error) in zip(at, found, strict=True):
+            if not error <= max(accuracy, self._enough) and value > _SMALLEST:
+                raise PrecisionError(
+                    f"{what} at {float(point):.6g} is at most {value:.4g}, and known only to a factor of "
+                    f"{1 + error:.3g}: {self.why_hard()}"
+                )
+        with np.errstate(divide="ignore"):
+            return Tail(np.log([value for value, _ in found]), np.array([error for _, error in found]))
+
+    def tails(self, kind: Kind, thresholds: list[Fraction], accuracy: float = COARSEST_GRID) -> Tail:
+        """One kind of tail with its relative errors."""
+        if kind is Kind.DELTA:
+            return self.delta_tails(thresholds, accuracy)
+        if kind is Kind.REST:
+            return self._checked(
+                "1 - delta", thresholds, [self._rest(float(t)) for t in thresholds], accuracy
+            )
+        listed = self._lists[0]
+        if listed is None:
+            raise PrecisionError(
+                f"single tails of the loss are listed, and {self} have too many values; delta, epsilon and "
+                "the trade-off are known"
+            )
+        errors = [listed.errors(float(t)) for t in thresholds]
+        with np.errstate(divide="ignore"):
+            chosen = [one[2] if kind is Kind.ALT else one[0] for one in errors]
+            return Tail(np.log(chosen), np.full(len(errors), 1e-12))
+
+    def why_hard(self) -> str:
+        """Why this composition is hard to compute."""
+        return f"{self} have losses without a lattice, in too many values for a list"
+
+    @property
+    def has_quick_balls(self) -> bool:
+        """Balls are for proofs alone."""
+        return False
+
+    @property
+    def is_quicker_listed(self) -> bool:
+        """There is no contour to be quicker than."""
+        return True
+
+    def null_tails(self, points: list[Fraction]) -> Floats:
+        """P_null[L > t]."""
+        return np.exp(self.tails(Kind.NULL, points).log)
+
+    # -- epsilon ------------------------------------------------------------------------------------
+
+    def _epsilons_and_errors(self, deltas: list[Fraction], accuracy: float) -> tuple[Floats, Floats]:
+        found = [self._epsilon(delta) for delta in deltas]
+        for delta, (value, error) in zip(deltas, found, strict=True):
+            if not error <= max(accuracy, self._enough):
+                raise PrecisionError(
+                    f"epsilon at delta {float(delta):.6g} is at most {value:.6g}, and known only to "
+                    f"{error:.1g}: {self.why_hard()}"
+                )
+        return np.array([value for value, _ in found]), np.array([error for _, error in found])
+
+    def _epsilon(self, delta: Fraction) -> tuple[float, float]:
+        """The epsilon of a delta, from above, and how far below it the truth may lie."""
+        if not self._terms:
+            return float(math.log1p(-float(delta))), 0.0
+        if delta <= Fraction(max(side.infinite for side in self.sides)):
+            return math.inf, 0.0
+        near_one = delta > Fraction(9, 10)
+        target = log_fraction(1 - delta) if near_one else log_fraction(delta)
+
+        def height(epsilon: float, *, quick: bool) -> float:
+            """How far log delta lies above the one asked for; near 1 by the logarithms of 1 - delta."""
+            value = self._rest(epsilon)[0] if near_one else self._delta(epsilon, quick=quick)[0]
+            log = math.log(value) if value > 0 else -800.0
+            return target - log if near_one else log - target
+
+        top = max(side.largest for side in self.sides)
+        start = self._guess(delta)
+        for quick in (True, False):
+            start = _root(lambda e, quick=quick: height(e, quick=quick), start, top)  # type: ignore[misc]
+        return start, self._doubt(start, delta, near_one)
+
+    def _guess(self, delta: Fraction) -> float:
+        """About where the curve passes through delta: by Chernoff's bound at a few tilts."""
+        side, log = self.sides[0], log_fraction(delta)
+        spread = math.sqrt(max(side.tilted_moments(0.0)[1], 1e-300))
+        tilts = np.array([0.3, 0.6, 1, 2, 3, 4.5, 6, 8, 11, 15, 20, 40]) / spread
+        bounds = (side.log_mgf(tilts) - log - np.log1p(tilts)) / tilts
+        return float(np.nanmin(bounds))
+
+    def _doubt(self, epsilon: float, delta: Fraction, near_one: bool) -> float:
+        """How far below an epsilon the truth may lie: there even the lower bound of delta exceeds delta."""
+        step = 1e-13 * max(abs(epsilon), 1e-3)
+        for _ in range(60):
+            lower = epsilon - step
+            if near_one:
+                rest, error = self._rest(lower)
+                enough = rest * (1 + error) <= float(1 - delta)
+            else:
+                value, error = self._delta(lower)
+                enough = value / (1 + error) >= float(delta)
+            if enough:
+                return step
+            step *= 3
+        return math.inf
+
+    def epsilon_moves(self, deltas: list[Fraction], epsilons: Floats, off: float) -> Floats:
+        """By how much epsilons move if their deltas change by this relative amount."""
+        moves = []
+        for delta, epsilon in zip(deltas, epsilons, strict=True):
+            if not math.isfinite(epsilon):
+                moves.append(0.0)
+                continue
+            width = 1e-3
+            here, there = (self._delta(float(epsilon) + side)[0] for side in (0.0, width))
+            slope = (here - there) / (here * width) if here > 0 else 0.0
+            moves.append(off * float(delta) / (here * slope) if slope > 0 else 0.0)
+        return np.array(moves)
+
+    # -- the trade-off curve --------------------------------------------------------------------------
+
+    def _test_at(self, k: int, threshold: float, alpha: float) -> tuple[float, float]:
+        """P[L <= t] + e^t (Q[L > t] - alpha) of one direction, from below, and its relative error."""
+        listed = self._lists[k]
+        if listed is not None and listed.right.p.size <= _MOST_ALPHA_LIST:
+            null, below, _ = listed.errors(threshold)
+            lift = math.exp(min(threshold, 700.0))
+            value = below + lift * (null - alpha)
+            room = 2e-15 * (below + lift * (null + alpha)) * (10 + abs(threshold)) + 2 * listed.dropped
+            return value - room, (2 * room / value if value > room else math.inf)
+        if self.sides[k].infinite >= 1:
+            return 0.0, 0.0
+        grid = self._trade_grid(k, threshold)
+        null, below, _ = grid.errors(threshold)
+        unit = math.exp(grid.exponent(threshold))
+        part = math.exp(min(threshold, 700.0)) * alpha
+        noise = (grid.noise * math.sqrt(grid.p.size) + grid.outside) * unit
+        value = unit * (null + below) - part
+        room = unit * grid.excess(threshold) + noise + 1e-15 * part
+        return value - noise - 1e-15 * part, (room / value if value > room else math.inf)
+
+    @cached_property
+    def _trade_grids(self) -> dict[tuple[int, float], TiltedGrid]:
+        return {}
+
+    def _trade_grid(self, k: int, threshold: float) -> TiltedGrid:
+        """A grid under a tilt between the two hypotheses that suits a threshold."""
+        side = self.sides[k]
+        tilts = (-0.97, -0.9, -0.75, -0.5, -0.25, -0.1, -0.03)
+        means = [side.tilted_moments(theta)[0] for theta in tilts]
+        theta = tilts[int(np.argmin([abs(mean - threshold) for mean in means]))]
+        if (k, theta) not in self._trade_grids:
+            self._trade_grids[k, theta] = self._grids[k].at_tilt(theta, _FINE)
+        return self._trade_grids[k, theta]
+
+    def _tradeoffs(self, alphas: list[Fraction], accuracy: float) -> tuple[Floats, Floats]:
+        """f, the lower of both directions and its convex hull, and its relative errors."""
+        found = [lowest_test([self], alpha) for alpha in alphas]
+        self._checked("f", alphas, [(beta, error) for beta, error, _ in found], max(accuracy, self._enough))
+        return np.array([beta for beta, _, _ in found]), np.array([error for _, error, _ in found])
+
+    def test_at(self, threshold: float, alpha: float) -> tuple[float, float]:
+        """The lower of both directions of P[L <= t] + e^t (Q[L > t] - alpha), and its relative error."""
+        return min(self._test_at(k, threshold, alpha) for k in range(len(self.sides)))
+
+    def thresholds_for(self, alpha: float) -> tuple[float, float]:
+        """Thresholds between which that of any best test lies."""
+        spread = max(math.sqrt(max(side.tilted_moments(0.0)[1], 1e-12)) for side in self.sides)
+        ends = [side.tilted_moments(theta)[0] for side in self.sides for theta in (-1.0, 0.0)]
+        reach = 12 * spread + 1
+        low, high = min(ends) - reach, max(ends) + reach
+        # e^t alpha is at most 1 at the best threshold
+        return low, min(high, -math.log(alpha) + 1e-9)
+
+    def tradeoff_thresholds(self, alphas: list[Fraction]) -> list[Fraction]:
+        """Losses at which the best tests of these type I errors have their thresholds."""
+        return [Fraction(min(lowest_test([self], alpha)[2], 700.0)) for alpha in alphas]
+
+    @property
+    def has_exact_thresholds(self) -> bool:
+        """Thresholds are found by a search."""
+        return False
+
+    # -- answers --------------------------------------------------------------------------------------
+
+    def _largest_loss(self) -> Fraction | None:
+        largest = max((side.largest for side in self.sides), default=0.0)
+        # the logarithm of a ratio is no fraction: the next one above
+        return None if largest == math.inf else Fraction(largest) * (1 + Fraction(1, 10**14))
+
+    def _floats(
+        self, quantity: Quantity, at: list[Fraction], accuracy: float | None
+    ) -> tuple[Floats, Floats]:
+        loss = self.with_accuracy(accuracy)
+        if quantity == "epsilon":
+            value, error = loss._epsilons_and_errors(at, loss._enough)
+            return rounded(value, error, np.maximum(1e-11 * np.abs(value), 1e-12), "up")
+        if quantity == "beta":
+            return held(*loss._tradeoffs(at, loss._enough), "down")
+        tail = loss.delta_tails(at, loss._enough)
+        return held(np.exp(tail.log), tail.error, "up", most=1.0)
+
+    def _intervals(self, quantity: Quantity, at: list[Fraction], digits: int | None) -> list[Interval]:
+        """Intervals that provably contain the values, of few events."""
+        from discreet.accounting.laws.proved import proved_delta, proved_epsilon
+
+        if quantity == "beta":
+            require("proved trade-off", self._terms)
+        prove = proved_delta if quantity == "delta" else proved_epsilon
+        return [prove(self, x, digits) for x in at]
+
+    @property
+    def mean(self) -> float:
+        """Mean of the loss under the alternative; infinite if a loss may be."""
+        side = self.sides[0]
+        return math.inf if side.infinite > 0 else side.tilted_moments(0.0)[0]
+
+    @property
+    def variance(self) -> float:
+        """Variance of the loss."""
+        side = self.sides[0]
+        return math.inf if side.infinite > 0 else side.tilted_moments(0.0)[1]
+
+    def __repr__(self) -> str:
+        count = sum(event.times for event in self._terms)
+        families = ", ".join(sorted({event.FAMILY for event in self._terms}))
+        return f"{count} event{'s' * (count != 1)} of {len(self._terms)} kinds ({families})"
+
+
+def lowest_test(cases: Sequence[LawWorkings], alpha: Fraction) -> tuple[float, float, float]:
+    """f of all cases together at one alpha, its relative error, and the threshold of its test.
+
+    f is the convex hull of the least curve: the supremum over thresholds t of the least height at t, over all
+    cases and both directions. Heights are concave in e^t.
+    """
+    if alpha == 1:
+        return 0.0, 0.0, 0.0
+    if alpha == 0:
+        return 1.0 - max(side.infinite for case in cases for side in case.sides), 1e-15, math.inf
+    size = float(alpha)
+    ends = [case.thresholds_for(size) for case in cases]
+    low, high = min(low for low, _ in ends), max(high for _, high in ends)
+    best, at, off = -math.inf, low, 0.0
+    while high - low > 1e-13 * max(1.0, abs(low), abs(high)):
+        points = np.linspace(low, high, _SCAN)
+        heights = [min(case.test_at(float(t), size) for case in cases) for t in points]
+        k = max(range(_SCAN), key=lambda k: heights[k][0])
+        if heights[k][0] > best:
+            (best, off), at = heights[k], float(points[k])
+        low, high = float(points[max(k - 1, 0)]), float(points[min(k + 1, _SCAN - 1)])
+    if best <= 0:
+        return 0.0, 1.0, at
+    return min(best, 1.0 - size), off, at
+
+
+def _root(height: Callable[[float], float], start: float, top: float) -> float:
+    """The root of a falling function, from its upper side: bracketed, then by false position and halves."""
+    width = 0.05 + 0.02 * abs(start)
+    low, high = start - width, min(start + width, top)
+    at_low, at_high = height(low), height(high)
+    while at_low < 0:
+        high, at_high = low, at_low
+        width *= 2
+        low -= width
+        at_low = height(low)
+    while at_high > 0 and high < top:
+        low, at_low = high, at_high
+        width *= 2
+        high = min(high + width, top)
+        at_high = height(high)
+    for turn in range(200):
+        if high - low <= 2e-14 * max(abs(low), abs(high), 1e-2):
+            break
+        if turn % 3 == 2 or not math.isfinite(at_low - at_high) or at_low == at_high:
+            middle = 0.5 * (low + high)
+        else:
+            middle = low + (high - low) * min(max(at_low / (at_low - at_high), 0.0), 1.0)
+            # a little to either side of the guess, so that both ends move
+            middle += (1 if turn % 2 else -1) * 1e-3 * (high - low)
+            middle = min(max(middle, low + 1e-4 * (high - low)), high - 1e-4 * (high - low))
+        value = height(middle)
+        if value > 0:
+            low, at_low = middle, value
+        else:
+            high, at_high = middle, value
+    return high

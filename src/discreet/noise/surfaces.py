@@ -1,0 +1,126 @@
+"""Which law each surface takes, and the one sentence in which it refuses the others.
+
+Most questions are answered for every law. Some need more of a noise than its loss: that it lies on a lattice,
+that it can be drawn, that it has a size to change. `require` is where all of them refuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from discreet.errors import InputError
+from discreet.noise.continuous import ContinuousNoise
+from discreet.noise.distribution import LatticeNoise, Noise
+from discreet.noise.table import TableNoise
+
+
+class Surface(NamedTuple):
+    """What is asked, what it needs, and what can be asked instead."""
+
+    asks: str
+    needs: str
+    takes: Callable[[Noise], bool]
+    instead: str
+
+
+def _is_lattice(noise: Noise) -> bool:
+    return isinstance(noise, LatticeNoise)
+
+
+def _has_rho(noise: Noise) -> bool:
+    return noise.zcdp is not None
+
+
+def _is_gaussian(noise: Noise) -> bool:
+    return noise.is_gaussian
+
+
+def _can_be_drawn(noise: Noise) -> bool:
+    return not isinstance(noise, ContinuousNoise) and not (
+        isinstance(noise, TableNoise) and not noise.is_noise
+    )
+
+
+def _has_margins(noise: Noise) -> bool:
+    return not (isinstance(noise, TableNoise) and not noise.is_noise)
+
+
+def _is_even(noise: Noise) -> bool:
+    if isinstance(noise, TableNoise):
+        return _has_margins(noise) and noise.is_even and noise.has_positive_transform
+    return not isinstance(noise, ContinuousNoise)
+
+
+def _has_size(noise: Noise) -> bool:
+    return not isinstance(noise, TableNoise)
+
+
+_OLD = "discrete Gaussian or discrete Laplace noise"
+_CURVES = "`account` has its exact epsilon, delta and trade-off"
+
+SURFACES: dict[str, Surface] = {
+    "lattice": Surface("this question", _OLD, _is_lattice, _CURVES),
+    "comparisons": Surface("a comparison of bounds", _OLD, _is_lattice, _CURVES),
+    "rho": Surface(
+        "a rho of zCDP",
+        "noise whose loss is finite",
+        _has_rho,
+        "`account` has its exact epsilon, delta and trade-off",
+    ),
+    "certificate": Surface(
+        "a certificate", _OLD, _is_lattice, "`certified=True` proves single values of few events"
+    ),
+    "proved trade-off": Surface(
+        "a proof of the trade-off curve", _OLD, _is_lattice, "delta and epsilon of few events can be proved"
+    ),
+    "errors": Surface("errors of tests at thresholds", _OLD, _is_lattice, "`tradeoff` has the best of them"),
+    "risk": Surface("the risk of a release", _OLD, _is_lattice, _CURVES),
+    "report": Surface("a report", _OLD, _is_lattice, "`account` and `show` print what they know of it"),
+    "workbench": Surface("the workbench", _OLD, _is_lattice, "the command line has its account"),
+    "export": Surface("a distribution of dp-accounting", _OLD, _is_lattice, _CURVES),
+    "drawing": Surface(
+        "drawing noise",
+        "integer noise with one table or formula",
+        _can_be_drawn,
+        "discrete noise of the same size is drawn exactly",
+    ),
+    "margins": Surface("the accuracy of counts", "noise that is added", _has_margins, _CURVES),
+    "estimates": Surface(
+        "estimation",
+        "integer noise that is symmetric, with a positive transform",
+        _is_even,
+        "`account` takes every law",
+    ),
+    "scaling": Surface(
+        "calibration",
+        "noise with a variance or scale to change",
+        _has_size,
+        "give tables one by one to `account`",
+    ),
+    "levels alone": Surface(
+        "calibration of each level alone",
+        _OLD,
+        _is_lattice,
+        "one factor for all levels is found for every law",
+    ),
+    "planning": Surface(
+        "a plan", "discrete Gaussian noise", _is_gaussian, "`accuracy` and `calibrate` take other noise"
+    ),
+}
+"""All questions that not every law answers."""
+
+
+def require(surface: str, noises: Iterable[Noise]) -> None:
+    """Refuse noise that a surface does not take, in one sentence.
+
+    >>> from discreet.noise import PowerNoise
+    >>> require("comparisons", [PowerNoise("3/2", 4)])
+    Traceback (most recent call last):
+    discreet.errors.InputError: a comparison of bounds needs discrete Gaussian or discrete Laplace noise, \
+not power noise of exponent 3/2, scale 4; `account` has its exact epsilon, delta and trade-off
+    """
+    asked = SURFACES[surface]
+    for noise in noises:
+        if not asked.takes(noise):
+            raise InputError(f"{asked.asks} needs {asked.needs}, not {noise}; {asked.instead}")

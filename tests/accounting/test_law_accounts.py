@@ -1,0 +1,325 @@
+"""Accounts of tables, powers and continuous noise, against closed forms, every outcome, and a second grid."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from flint import arb, ctx
+from law_references import drawn_events, listed_delta, rounded_deltas
+
+from discreet import (
+    ContinuousGaussian,
+    ContinuousLaplace,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    InputError,
+    PowerNoise,
+    PrecisionError,
+    TableNoise,
+    account,
+    compose,
+)
+from discreet.noise import Noise
+
+ANSWER = TableNoise({0: "3/4", 1: "1/4"}, {0: "1/4", 1: "3/4"})
+UNEVEN = TableNoise({0: "1/2", 1: "1/3", 2: "1/6"}, {0: "1/7", 1: "2/7", 2: "4/7"})
+
+
+@pytest.mark.parametrize("times", [1, 2, 5, 17, 60, 200])
+def test_randomised_response_has_its_closed_form(times: int) -> None:
+    # k answers of which each is true with probability 3/4: a sum over the number of true ones
+    loss = compose([ANSWER.repeated(times)])
+    for epsilon in (Fraction(0), Fraction(1, 3), Fraction(2), Fraction(7), Fraction(times)):
+        lift = Fraction(math.exp(epsilon))
+        true = sum(
+            math.comb(times, j) * max(Fraction(0), 3**j - lift * 3 ** (times - j)) for j in range(times + 1)
+        ) / Fraction(4**times)
+        found = loss.delta(epsilon=epsilon)
+        assert float(true) * (1 - 1e-15) <= found <= float(true) * (1 + 1e-11) + 1e-300
+    assert loss.epsilon(delta=0) == pytest.approx(times * math.log(3), rel=1e-13)
+
+
+def normal_delta(epsilon: float, variance: Fraction) -> float:
+    ctx.prec, before = 300, ctx.prec
+    try:
+        s, e = (arb(variance.numerator) / variance.denominator).sqrt(), arb(epsilon)
+        a = s / 2 - e / s
+        root = arb(2).sqrt()
+        return float(((-a / root).erfc() - e.exp() * ((s - a) / root).erfc()) / 2)
+    finally:
+        ctx.prec = before
+
+
+@pytest.mark.parametrize("variance", ["1/100", "1/2", "3", "40", "900", "123456"])
+@pytest.mark.parametrize("times", [1, 7])
+def test_continuous_gaussians_have_their_closed_form(variance: str, times: int) -> None:
+    loss = compose([ContinuousGaussian(variance, times=times)])
+    r = Fraction(times) / Fraction(variance)
+    for epsilon in (-2.0, -0.01, 0.0, 1e-3, 0.25, 1.0, 5.0, 20.0, 300.0):
+        true = normal_delta(epsilon, r)
+        if true > 1e-250:
+            assert loss.delta(epsilon=epsilon) == pytest.approx(true, rel=1e-12)
+    for delta in ("1e-3", "1e-10", "1e-100"):
+        epsilon = float(loss.epsilon(delta=delta))
+        assert normal_delta(epsilon, r) == pytest.approx(float(Fraction(delta)), rel=1e-9)
+
+
+def test_continuous_laplace_alone_has_its_closed_form() -> None:
+    loss = compose([ContinuousLaplace("3/2", sensitivity=2)])
+    for epsilon in (0.0, 0.2, 0.7, 1.2):
+        true = -math.expm1((epsilon - 4 / 3) / 2)
+        assert true <= loss.delta(epsilon=epsilon) <= true * (1 + 1e-6)
+    assert loss.delta(epsilon=2) == 0
+    assert loss.epsilon(delta=0) == pytest.approx(4 / 3, rel=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("power", "old"),
+    [
+        (PowerNoise(1, 3, times=4), DiscreteLaplace(3, times=4)),
+        (PowerNoise(1, 2, sensitivity=3, times=30), DiscreteLaplace(2, sensitivity=3, times=30)),
+        (PowerNoise(2, 4, times=3), DiscreteGaussian(8, times=3)),
+        (PowerNoise(2, 4, sensitivity=2, times=30), DiscreteGaussian(8, sensitivity=2, times=30)),
+    ],
+)
+def test_the_ends_of_the_powers_are_the_old_laws(power: Noise, old: Noise) -> None:
+    one, two = compose([power]), compose([old])
+    for delta in ("0.3", "1e-3", "1e-12"):
+        assert one.epsilon(delta=delta) == pytest.approx(float(two.epsilon(delta=delta)), rel=1e-9)
+    for alpha in ("0.001", "0.2", "0.6"):
+        assert one.tradeoff(alpha=alpha) == pytest.approx(float(two.tradeoff(alpha=alpha)), rel=1e-9)
+
+
+def check_composition(seed: int) -> str:
+    """Check one random composition; return the way in which it was checked."""
+    events = drawn_events(seed)
+    loss = compose(events)
+    epsilons = [Fraction(0), Fraction(1, 3), Fraction(2), Fraction(6)]
+    way = "listed"
+    for epsilon in epsilons:
+        true = listed_delta(events, epsilon)
+        if true is None:
+            way = "second grid"
+            break
+        found = loss.delta(epsilon=epsilon)
+        accuracy = max(found.accuracy, 0.0)
+        assert found >= true * (1 - 1e-14) - 1e-30, (seed, epsilon, found, true)
+        assert found <= true * (1 + accuracy + 1e-10) + 1e-30, (seed, epsilon, found, true)
+    if way == "second grid":
+        bounds = rounded_deltas(events, [float(e) for e in epsilons])
+        for epsilon, (low, high) in zip(epsilons, bounds, strict=True):
+            found = loss.delta(epsilon=epsilon)
+            assert found >= low * (1 - 1e-12) - 2e-11, (seed, epsilon, found, low)
+            assert found <= high * (1 + 1e-3) + 2e-11, (seed, epsilon, found, high)
+    infinite = float(loss.delta(epsilon=500))
+    for delta in (Fraction(1, 20), Fraction(1, 10**6)):
+        epsilon = loss.epsilon(delta=delta)
+        if delta <= infinite:
+            assert epsilon == math.inf
+        elif math.isfinite(epsilon):
+            here = loss.delta(epsilon=float(epsilon))
+            assert here <= float(delta) * (1 + 1e-6 + 2 * here.accuracy), (seed, delta)
+            assert loss.delta(epsilon=float(epsilon) - epsilon.accuracy - 1e-3) >= float(delta) * (1 - 1e-6)
+    f = loss.tradeoff(alpha=[0.05, 0.4])
+    for alpha, beta in zip((0.05, 0.4), f, strict=True):
+        heights = [
+            1 - float(loss.delta(epsilon=e)) - math.exp(e) * alpha for e in (-1.5, -0.3, 0.0, 0.4, 1.7)
+        ]
+        assert beta >= max(heights) - 1e-6, (seed, alpha)
+        assert beta <= 1 - alpha + 1e-12
+    return way
+
+
+QUICK = (
+    1,
+    2,
+    4,
+    6,
+    7,
+    12,
+    15,
+    16,
+    18,
+    21,
+    25,
+    27,
+    29,
+    31,
+    32,
+    34,
+    35,
+    36,
+    37,
+    39,
+    41,
+    42,
+    44,
+    45,
+    47,
+    49,
+    50,
+)
+"""Compositions that take at most a tenth of a second each."""
+
+
+@pytest.mark.parametrize("seed", QUICK)
+def test_random_compositions_agree_with_a_second_way(seed: int) -> None:
+    check_composition(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(0, 3000, 100))
+def test_three_thousand_random_compositions(first: int) -> None:
+    for seed in range(1000 + first, 1100 + first):
+        check_composition(seed)
+
+
+def test_the_larger_of_both_directions_counts() -> None:
+    one, other = compose([UNEVEN]), compose([UNEVEN.exchanged()])
+    pairs = UNEVEN.pairs
+    for epsilon in (0.0, 0.4, 1.0):
+        ways = [
+            sum(max(0.0, float(p) - math.exp(epsilon) * float(q)) for p, q in order)
+            for order in (pairs, [(q, p) for p, q in pairs])
+        ]
+        assert one.delta(epsilon=epsilon) == pytest.approx(max(ways), rel=1e-11)
+        assert other.delta(epsilon=epsilon) == pytest.approx(max(ways), rel=1e-11)
+    assert not UNEVEN.is_mirrored
+
+
+def test_the_tradeoff_is_the_hull_of_both_directions() -> None:
+    # knots of both Neyman-Pearson curves, and the lower convex hull of all of them
+    knots = []
+    for order in (UNEVEN.pairs, [(q, p) for p, q in UNEVEN.pairs]):
+        alpha, beta = 0.0, 1.0
+        knots.append((alpha, beta))
+        for p, q in sorted(order, key=lambda pair: pair[0] / pair[1]):
+            alpha, beta = alpha + float(p), beta - float(q)
+            knots.append((alpha, beta))
+    points = sorted(knots)
+    for at in (0.02, 0.1, 0.3, 0.5, 0.8):
+        hull = min(
+            (b * (x - at) + y * (at - a)) / (x - a)
+            for a, b in points
+            for x, y in points
+            if a <= at <= x and x > a + 1e-15
+        )
+        assert compose([UNEVEN]).tradeoff(alpha=at) == pytest.approx(hull, rel=1e-9)
+
+
+def test_infinite_losses_go_into_delta_as_they_are() -> None:
+    cut = TableNoise({-1: "1/4", 0: "1/2", 1: "1/4"}, times=3)
+    loss = compose([cut])
+    mass = 1 - 0.75**3
+    assert loss.delta(epsilon=100) == pytest.approx(mass, rel=1e-12)
+    assert loss.epsilon(delta="1/2") == math.inf
+    assert loss.epsilon(delta=0) == math.inf
+    assert loss.tradeoff(alpha=0) == pytest.approx(1 - mass, rel=1e-12)
+    assert cut.zcdp is None
+
+
+def test_a_table_without_overlap_reveals_everything() -> None:
+    loss = compose([TableNoise({0: 1}), DiscreteGaussian(5)])
+    assert loss.delta(epsilon=3) == 1
+    assert loss.tradeoff(alpha="1/2") == 0
+
+
+def test_pairs_of_paths_exchange_the_second() -> None:
+    from discreet import Level, Query, Release
+
+    level = Level(name="State", queries=[Query(name="total", noise=UNEVEN)])
+    whole = account(Release(name="small", neighbours="bounded", levels=[level]))
+    # the record that leaves and the record that comes: one table each way, which is mirrored
+    leaving = [(p, q) for p, q in UNEVEN.pairs]
+    for epsilon in (0.0, 0.8, 2.0):
+        true = sum(
+            max(0.0, float(q * c) - math.exp(epsilon) * float(p * d)) for p, q in leaving for c, d in leaving
+        )
+        assert whole.delta(epsilon=epsilon) == pytest.approx(true, rel=1e-11)
+        assert whole.pair(1, 1).delta(epsilon=epsilon) == pytest.approx(true, rel=1e-11)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [ANSWER.repeated(9)],
+        [UNEVEN.repeated(5)],
+        [PowerNoise("17/10", 2), DiscreteLaplace(2)],
+        [PowerNoise("3/2", 2), ContinuousGaussian(4, times=3)],
+        [TableNoise({-2: "1/8", -1: "1/4", 0: "1/4", 1: "1/4", 2: "1/8"}, times=3), DiscreteGaussian("1/2")],
+    ],
+    ids=str,
+)
+def test_proofs_contain_the_truth_and_the_float(events: list[Noise]) -> None:
+    loss = compose(events)
+    true = listed_delta(events, Fraction(1, 2))
+    box = loss.delta(epsilon="1/2", certified=True)
+    assert true is not None
+    assert float(box.lower) * (1 - 1e-15) <= true <= float(box.upper) * (1 + 1e-15)
+    assert box.lower <= Fraction(float(loss.delta(epsilon="1/2"))) <= box.upper
+    proved = loss.epsilon(delta="2/5", certified=True)
+    epsilon = loss.epsilon(delta="2/5")  # rounded up to the digits that hold
+    assert float(proved.lower) <= epsilon <= float(proved.upper) + epsilon.accuracy
+
+
+def test_what_cannot_be_proved_is_refused() -> None:
+    with pytest.raises(PrecisionError, match="too many beside the others"):
+        compose([PowerNoise("3/2", 9, times=3)]).delta(epsilon=1, certified=True)
+    with pytest.raises(PrecisionError, match="density"):
+        compose([ContinuousLaplace(3)]).delta(epsilon=1, certified=True)
+    with pytest.raises(InputError, match="trade-off curve needs discrete Gaussian"):
+        compose([ANSWER]).tradeoff(alpha="0.1", certified=True)
+
+
+def test_many_counts_are_bounded_by_the_grid_from_above() -> None:
+    events = [
+        PowerNoise("17/10", 5, times=160),
+        TableNoise({0: "1/2", 1: "1/2"}, {0: "2/5", 1: "3/5"}, times=9),
+    ]
+    loss = compose(events)
+    (low, high), *_ = rounded_deltas(events, [8.0], 2**19)
+    found = loss.delta(epsilon=8)
+    assert low <= found <= high
+    assert found.accuracy < 1e-4
+    assert found * (1 - found.accuracy) >= low
+
+
+def test_group_privacy_shifts_tables_and_refuses_answers() -> None:
+    noise = TableNoise({-1: "1/4", 0: "1/2", 1: "1/4"})
+    assert account([noise], people=2).delta(epsilon=50) == pytest.approx(0.75, rel=1e-12)
+    with pytest.raises(InputError, match="nothing of 2 people"):
+        account([ANSWER], people=2)
+
+
+def test_portfolios_of_laws() -> None:
+    from discreet import Level, Query, Release, portfolio
+
+    def release(name: str, noise: Noise) -> Release:
+        level = Level(name="State", queries=[Query(name="total", noise=noise)])
+        return Release(name=name, neighbours="unbounded", levels=[level])
+
+    both = portfolio([release("a", ANSWER), release("b", PowerNoise("3/2", 3))])
+    alone = compose([ANSWER, PowerNoise("3/2", 3)])
+    assert both.epsilon(delta="1e-6") == pytest.approx(float(alone.epsilon(delta="1e-6")), rel=1e-9)
+    assert both.tradeoff(alpha="0.1") == pytest.approx(float(alone.tradeoff(alpha="0.1")), rel=1e-9)
+
+
+def test_rho_of_a_law_bounds_its_divergences() -> None:
+    for noise in (
+        PowerNoise("17/10", 4),
+        ANSWER,
+        UNEVEN,
+        TableNoise({0: "1/3", 1: "2/3"}, {0: "1/2", 1: "1/2"}),
+    ):
+        rho = noise.zcdp
+        assert rho is not None
+        best = 0.0
+        for exchanged in (False, True):
+            law = noise.loss_law(exchanged=exchanged)
+            for t in np.geomspace(1e-3, 1e3, 300):
+                best = max(best, float(np.logaddexp.reduce(law.log + t * law.value)) / (t * (t + 1)))
+        assert best <= float(rho) <= best * 1.001 + 1e-8
+    assert float(PowerNoise(2, 4).zcdp or 0) == pytest.approx(float(DiscreteGaussian(8).zcdp or 0), rel=3e-5)

@@ -1,0 +1,180 @@
+"""Every surface takes every law, or refuses it in the one sentence that `surfaces` has for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from discreet import (
+    ZCDP,
+    Certificate,
+    InputError,
+    Level,
+    Query,
+    Release,
+    RenyiDP,
+    account,
+    calibrate,
+    compose,
+    portfolio,
+    sample,
+)
+from discreet.noise import (
+    ContinuousGaussian,
+    ContinuousLaplace,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Noise,
+    PowerNoise,
+    TableNoise,
+)
+from discreet.noise.surfaces import SURFACES
+
+LAWS: dict[str, Noise] = {
+    "Gaussian": DiscreteGaussian(5),
+    "Laplace": DiscreteLaplace(2),
+    "power": PowerNoise("17/10", 3),
+    "even table": TableNoise({-1: "1/4", 0: "1/2", 1: "1/4"}, sensitivity=1),
+    "uneven table": TableNoise({-1: "1/8", 0: "1/2", 1: "3/8"}),
+    "answer": TableNoise({0: "3/4", 1: "1/4"}, {0: "1/4", 1: "3/4"}),
+    "continuous Gaussian": ContinuousGaussian(5),
+    "continuous Laplace": ContinuousLaplace(2),
+}
+
+
+def release_with(law: Noise) -> Release:
+    level = Level(name="State", queries=[Query(name="total", noise=law)])
+    return Release(name="small", neighbours="unbounded", levels=[level])
+
+
+def ask_transform(law: Noise) -> object:
+    from discreet.estimation.laws import traits, transform
+
+    return transform(law, np.array([0.5])), traits(law)
+
+
+def ask_workbench(law: Noise) -> object:
+    from discreet.workbench.state import State
+
+    return State(release_with(law), "small.toml", False)
+
+
+def ask_evidence(law: Noise) -> object:
+    from discreet.risk.evidence import evidence_law
+
+    return evidence_law([law])
+
+
+def ask_plan(law: Noise) -> object:
+    from discreet.estimation.plan import UniformPlan
+
+    return UniformPlan(release_with(law), ())
+
+
+def ask_report(law: Noise) -> object:
+    from discreet.report.html import gather
+
+    return gather(release_with(law), certify=False, savings=False)
+
+
+def ask_export(law: Noise) -> object:
+    pytest.importorskip("dp_accounting")
+    from discreet.interop.dp_accounting import to_pld
+
+    return to_pld(compose([law]))
+
+
+ASKED: dict[str, Callable[[Noise], object]] = {
+    "lattice": lambda law: compose([law]).workings.loss,
+    "comparisons": lambda law: RenyiDP([law]),
+    "rho": lambda law: ZCDP([law]),
+    "proved trade-off": lambda law: compose([law]).tradeoff(alpha="1/10", certified=True),
+    "errors": lambda law: account([law]).errors(threshold=0),
+    "risk": ask_evidence,
+    "report": ask_report,
+    "workbench": ask_workbench,
+    "export": ask_export,
+    "drawing": lambda law: sample(law, 3),
+    "estimates": ask_transform,
+    "scaling": lambda law: calibrate([law], epsilon=1, delta="1e-3", proof=False),
+    "levels alone": lambda law: calibrate(release_with(law), epsilon=1, delta="1e-3", by="level"),
+    "planning": ask_plan,
+}
+"""What is asked of each surface; margins and certificates have tests of their own."""
+
+OWN_WORDS = {
+    "drawing": ("floats have gaps", "no noise that could be added"),
+    "levels alone": (SURFACES["scaling"].needs,),
+}
+"""Laws that refuse to be drawn say so themselves, and a table has no scale at all."""
+
+
+SLOW = ("continuous Laplace",)
+"""Laws whose accounts take seconds."""
+
+NAMES = [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in LAWS]
+
+
+@pytest.mark.parametrize("surface", ASKED)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_surface_takes_a_law_or_refuses_it_in_its_sentence(surface: str, name: str) -> None:
+    law, row = LAWS[name], SURFACES[surface]
+    if row.takes(law):
+        ASKED[surface](law)
+        return
+    with pytest.raises(InputError) as caught:
+        ASKED[surface](law)
+    said = str(caught.value)
+    own = any(word in said for word in OWN_WORDS.get(surface, ()))
+    start, end = f"{row.asks} needs {row.needs}, not ", f"; {row.instead}"
+    assert own or (said.startswith(start) and said.endswith(end))
+    assert "\n" not in said
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_every_law_answers(name: str, tmp_path: Path) -> None:
+    law = LAWS[name]
+    whole = account([law])
+    assert 0 <= whole.delta(epsilon="1/2") <= 1
+    assert whole.epsilon(delta="3/4") < np.inf
+    assert 0 <= whole.tradeoff(alpha="1/10") <= 0.9
+    assert portfolio([release_with(law), release_with(law)]).delta(epsilon=1) >= whole.delta(epsilon=1)
+    again = Release.from_toml(release_with(law).to_toml())
+    assert account(again, neighbours="bounded").delta(epsilon=1) >= whole.delta(epsilon=1) * (1 - 1e-9)
+    assert law.true_variance() > 0
+    if SURFACES["margins"].takes(law):
+        assert law.margin() >= 1
+    from discreet.accounting.costs import privacy_table
+
+    assert "small" in str(privacy_table([release_with(law)], delta=["1/2"]))
+
+
+def test_every_surface_is_asked_or_tested_elsewhere() -> None:
+    assert set(SURFACES) - set(ASKED) == {"margins", "certificate"}
+
+
+def test_certificates_are_for_the_old_laws() -> None:
+    from fractions import Fraction
+
+    law = LAWS["answer"]
+    found = account([law])
+    box = found.delta(epsilon=1, certified=True)
+    with pytest.raises(InputError, match="a certificate needs discrete Gaussian or discrete Laplace noise"):
+        Certificate.from_account(found, [release_with(law)], "delta", Fraction(1), box)
+
+
+def test_dp_accounting_reads_continuous_laplace_and_mixtures() -> None:
+    dp_event = pytest.importorskip("dp_accounting").dp_event
+    from discreet.interop.dp_accounting import from_dp_event
+
+    both = [
+        dp_event.LaplaceDpEvent(2.0),
+        dp_event.GaussianDpEvent(3.0),
+        dp_event.DiscreteLaplaceDpEvent(0.5, 1),
+    ]
+    found = from_dp_event(dp_event.ComposedDpEvent(both))
+    mine = compose([ContinuousLaplace(2), ContinuousGaussian(9), DiscreteLaplace(2)])
+    assert found.epsilon(delta=1e-6) == pytest.approx(float(mine.epsilon(delta=1e-6)), rel=1e-9)
