@@ -85,6 +85,9 @@ def solve_family(family: Family) -> Solved:
                 best.see(_restored(best.x, work, best.nearest))
                 if best.good:
                     break
+        # where sums leave next to no interior its points stall: alternating directions do not
+        while not best.good and work.steps < MOST_STEPS:
+            best.see(work.run(3 * CHECK))
     return best.solved
 
 
