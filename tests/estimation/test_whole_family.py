@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from families import excess_objective, general_solution, random_family
 
+from discreet.estimation.whole import minimum
 from discreet.estimation.whole.alternating import Alternation, nearest_columns
 from discreet.estimation.whole.family import UNBOUNDED, Family, Limits
 from discreet.estimation.whole.minimum import SUMS, _Judge, solve_family
@@ -41,6 +42,17 @@ def test_no_general_solver_finds_a_nearer_table_in_a_thousand_families(start: in
 @pytest.mark.parametrize("seed", range(4))
 def test_no_general_solver_finds_a_nearer_table_of_many_cells(seed: int) -> None:
     check_against_clarabel(random_family(np.random.default_rng(seed), cells=200 + 40 * seed, children=5))
+
+
+def test_a_family_without_interior_is_solved_by_alternating_directions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Sums that leave next to no room stop an interior point far from the minimum: as if it found nothing."""
+    monkeypatch.setattr(minimum, "interior_point", lambda work: iter(()))
+    monkeypatch.setattr(minimum, "_patience", lambda family: 400)
+    family = random_family(np.random.default_rng(5031), largest=13)
+    assert solve_family(family).steps > 400
+    check_against_clarabel(family)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -279,6 +279,7 @@ class Descent:
         family = self._problem(units, counts, support, about, settled)
         if nearest is None:
             family = with_totals(family, ties)
+        # whatever gap is left, rounding keeps every sum; replicates go the same way, and so measure its cost
         x = solve_family(family).x if nearest is None else nearest
         chain = [label[support] for label in self.chain]
         return WholeCells.of(round_family(x, family, chain, ties), support)
