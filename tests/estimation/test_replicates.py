@@ -226,11 +226,14 @@ def test_joined_errors_are_weighted_by_cells() -> None:
     assert (one.cells, one.bias, one.margin95, joined.replicates) == (40, 1.75, 2, 10)
 
 
-THREE = SMALL + """
+THREE = (
+    SMALL
+    + """
 [[levels]]
 name = "Town"
 queries = { total = { variance = 4 }, detailed = { variance = 16 } }
 """
+)
 
 
 def test_levels_with_too_many_cells_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

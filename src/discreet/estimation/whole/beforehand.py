@@ -34,6 +34,7 @@ from discreet.estimation.whole.replicates import (
     MOST_NUMBERS,
     REPLICATES,
     TableErrors,
+    replicate_work,
     sampled_units,
     table_errors,
 )
@@ -49,8 +50,6 @@ POPULATIONS = 4
 """Synthetic populations; replicates are shared out among them."""
 MOST_WORK = 24.0
 """About how many seconds of one processor all tables may take."""
-MANY_PEOPLE = 1e6
-"""With more, noise is too small beside the counts to tell early which cells are empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,27 +164,8 @@ class _Part:
         return _Synthetic(self.estimates, self.units, self.closed, self.beneath * people, rng)
 
     def work(self, people: float, rng: np.random.Generator) -> float:
-        """Return about how many seconds the tables of one population take.
-
-        A family of n areas takes time in proportion to n s^2 if s cells of its parent are not empty, and an
-        area without a parent to s^3; if it has more than `MANY_PEOPLE`, s is all its cells. The factors are
-        as measured, within a factor of 3, for 1 to 1,000 areas and 20 to 2,016 cells.
-        """
-        tree, truth = self.estimates.given.tree, self.population(people, rng)
-        model = self.estimates.model
-        queries = model.queries
-        if model.attributes is not None:
-            queries = (model.attributes.detailed(model.attributes.variables[0]),)
-        filled, every = np.zeros(tree.size), 0
-        for query in queries:
-            filled[self.units] += (truth.rows(query, self.units) > 0).sum(axis=1)
-            every += model.projection(query).cells
-        parents, many = np.unique(tree.parent[self.units], return_counts=True)
-        below = parents >= 0
-        families = 0.01 + 4e-7 * many[below] * filled[parents[below]] ** 2
-        tops = self.units[tree.parent[self.units] < 0]
-        cells = np.where(self.beneath[tops] * people > MANY_PEOPLE, every, filled[tops])
-        return float(families.sum() + (0.01 + 5e-9 * cells**3).sum())
+        """Return about how many seconds the tables of one population take."""
+        return replicate_work(self.estimates, self.population(people, rng), self.units)
 
 
 def _lower(tree: Tree, depth: int) -> Tree:
