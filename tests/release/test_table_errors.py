@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from discreet.answers.measurements import estimated_answer
+from discreet.answers.measurements import estimated_answer, measured_answer
 from discreet.cli import run
 from discreet.errors import InputError
+from discreet.estimation.whole import replicates
 from discreet.release import estimate, measure
 
 RELEASE = """
@@ -125,3 +126,31 @@ def test_printed_numbers_beforehand_on_the_command_line(
     assert run(["estimate", str(noisy), "--out", str(tmp_path / "out"), "--tables", "--json"]) == 0
     (first, *_) = json.loads(capsys.readouterr().out)["table_errors"]
     assert (first["level"], first["query"], first["most"]) == ("Nation", "total", 99)
+
+
+@pytest.mark.parametrize("post", ["consistent", "tables"])
+def test_measure_says_the_same_errors_as_estimate(noisy: Path, tmp_path: Path, post: str) -> None:
+    given = {"records": noisy.parent / "records.csv", "units": noisy.parent / "units.csv"}
+    done = measure(noisy.parent / "release.toml", None, tmp_path / post, post=post, rehearsal=1, **given)
+    estimate(tmp_path / post, tmp_path / "again", tables=True)
+    told = manifest(tmp_path / post)["table_errors"]
+    assert told["replicates"] == 20
+    assert told == manifest(tmp_path / "again")["table_errors"]
+    answer = measured_answer(done)
+    assert "are not unbiased" in "\n".join(str(getattr(part, "text", part)) for part in answer.body)
+    assert len(answer.record["table_errors"].rows) == len(told["errors"])
+    assert answer.figures["table_errors"]().panels[0].title == "Bias"
+
+
+def test_measure_without_whole_numbers_has_no_errors_of_them(noisy: Path) -> None:
+    assert "table_errors" not in manifest(noisy)
+
+
+def test_replicates_that_would_take_long_are_fewer(noisy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replicates, "SECONDS", 0.0)
+    found = estimate(noisy, tables=True).table_errors
+    assert found is not None
+    assert found.replicates == 2
+    asked = estimate(noisy, tables=True, replicates=50).table_errors
+    assert asked is not None
+    assert asked.replicates == 50

@@ -95,6 +95,34 @@ def test_whole_tables_add_up_and_margins_contain_the_interval(folder: Path, tmp_
     assert (values[deep == 1].sum(axis=0) == values[0]).all()
 
 
+def test_margins_of_whole_numbers_reach_the_farther_end(folder: Path, tmp_path: Path) -> None:
+    """Those of `estimate`, from the same seed: with replicates its intervals of whole numbers."""
+    known = estimate(folder / "real", tables=True, replicates=50, queries=[QUERY]).to_pandas()
+    for replicates, name in ((None, ""), (50, "table_")):
+        given = {"prints": [QUERY], "tables": True, "replicates": replicates}
+        found = print_tables(folder / "real", tmp_path / f"t{name}.csv", **given)
+        table = found.tables[0]
+        for place, row in enumerate(table.rows):
+            mine = known[known["unit"] == row.name].set_index("cell")
+            for column, value, margin in zip(
+                table.columns, table.values[place], table.margins[place], strict=True
+            ):
+                if None in column:
+                    continue
+                one = mine.loc[" * ".join(column)]
+                ends = one[f"{name}upper95"] - value, value - one[f"{name}lower95"]
+                assert (value, margin) == (one["table"], max(abs(ends[0]), abs(ends[1])))
+        whose = "number's own interval, from 50" if replicates else "estimate's interval"
+        assert whose in (tmp_path / f"t{name}.csv").read_text()
+    (tmp_path / "areas.csv").write_text("area,unit\ncoast,North\n")
+    given |= {"areas": tmp_path / "areas.csv"}
+    with pytest.raises(InputError, match="leave them or the areas out"):
+        print_tables(folder / "real", tmp_path / "no.csv", **given)
+    with pytest.raises(InputError, match="give tables, too"):
+        print_tables(folder / "real", tmp_path / "no.csv", prints=[QUERY], replicates=50)
+    assert not (tmp_path / "no.csv").exists()
+
+
 def test_every_printed_number_adds_up(folder: Path, tmp_path: Path) -> None:
     """Over values, areas, unions and tables; and all are what the microdata count to."""
     (tmp_path / "areas.csv").write_text(

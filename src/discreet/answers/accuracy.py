@@ -78,6 +78,7 @@ def accuracy_answer(found: Accuracy) -> Answer:
             "tree": found.printed.children,
             "populations": found.printed.populations,
             "replicates": found.printed.errors.replicates,
+            "left_out": found.printed.left_out,
             "errors": error_cells(errors),
         }
         figures["printed"] = partial(error_picture, errors)
@@ -168,6 +169,12 @@ def _printed_body(printed: PrintedAccuracy) -> Iterator[Part]:
             replicates=count_quantity(printed.errors.replicates),
         )
     )
+    if printed.left_out:
+        names = " and ".join(level_name(name) for name in printed.left_out)
+        yield Paragraph(
+            f"Not shown: {names}. Areas at the top have too many cells to be simulated here, and the level "
+            "below them would look worse than it is without them."
+        )
     yield error_cells(finest_errors(printed.errors.errors))
 
 

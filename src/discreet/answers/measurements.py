@@ -7,6 +7,7 @@ from functools import partial
 
 from discreet.answers.answer import Answer, Fact, Paragraph, Part, sentence
 from discreet.answers.describing import describes
+from discreet.answers.figure import Drawable
 from discreet.answers.fit import fit_caution, fit_sentence, residual_table
 from discreet.answers.ledger import ledger_note
 from discreet.answers.quantity import Quantity, Style, count_quantity
@@ -14,6 +15,7 @@ from discreet.answers.release import relation
 from discreet.answers.sums import clipped_records, clipped_sentences
 from discreet.answers.table_errors import error_cells, error_picture, error_said
 from discreet.budget.level_names import level_name
+from discreet.estimation.whole.replicates import TableErrors
 from discreet.files import json_fields
 from discreet.release.entry import several
 from discreet.release.hierarchy.clipping import Clipped
@@ -51,6 +53,16 @@ def _clipped_record(record: dict[str, object], clipped: Sequence[Clipped]) -> di
     """Return what clipping took away, for machines; a release without sums has no such key."""
     del record["clipped"]
     return {"clipped": clipped_records(clipped)} if clipped else {}
+
+
+def _error_record(record: dict[str, object], errors: TableErrors | None) -> dict[str, object]:
+    """Return the errors of whole numbers, for machines; estimates without whole numbers have no such key."""
+    del record["table_errors"]
+    return {} if errors is None else {"table_errors": error_cells(errors.errors)}
+
+
+def _error_figures(errors: TableErrors | None) -> dict[str, Drawable]:
+    return {} if errors is None else {"table_errors": partial(error_picture, errors.errors)}
 
 
 # -- exact counts --------------------------------------------------------------------------------------------
@@ -113,6 +125,7 @@ def measured_answer(done: Measured) -> Answer:
     rho = Quantity(done.rho, Style.FRACTION)
     record = {**json_fields(done, name="release"), "rho": rho, "exact": done.exact}
     record |= _clipped_record(record, done.clipped)
+    record |= _error_record(record, done.table_errors)
     if not done.left_out:
         del record["left_out"]
     spent = "" if done.rehearsal is None else NOT_PRIVATE
@@ -124,6 +137,7 @@ def measured_answer(done: Measured) -> Answer:
         facts,
         command="discreet measure",
         summary=_measured_summary(done),
+        figures=_error_figures(done.table_errors),
     )
 
 
@@ -158,6 +172,8 @@ def _measured_body(done: Measured, rho: Quantity) -> Iterator[Part]:
         )
     kind = "whole numbers of units" if done.clipped else "whole numbers"
     yield _ESTIMATES[done.post].replace("whole numbers", kind)
+    if done.table_errors is not None:
+        yield from error_said(done.table_errors)
     yield from map(Paragraph, clipped_sentences(done.clipped))
     yield _files(done.files)
     yield from ledger_note(done.ledger, "counts", counted=done.rehearsal is None)
@@ -179,10 +195,7 @@ def estimated_answer(done: Estimated) -> Answer:
         record["rows"] = {**done.people.rows, "held": done.people.held}
     record |= _clipped_record(record, done.clipped)
     record["fit"] = fit_record(done.fit, numbered=done.numbered)
-    errors = done.table_errors
-    del record["table_errors"]
-    if errors is not None:
-        record["table_errors"] = error_cells(errors.errors)
+    record |= _error_record(record, done.table_errors)
     where = f"in {_place(done)}: {', '.join(done.files)}"
     return Answer(
         "Estimates",
@@ -193,7 +206,7 @@ def estimated_answer(done: Estimated) -> Answer:
         command="discreet estimate",
         summary=f"{done.cells} estimates of {done.units} areas{lost}, {where}"
         + "".join(f"\n  WARNING: {text}" for text in fit_warnings(done.fit)),
-        figures={} if errors is None else {"table_errors": partial(error_picture, errors.errors)},
+        figures=_error_figures(done.table_errors),
     )
 
 

@@ -150,11 +150,15 @@ def _footnotes(table: PrintedTable, found: PrintedTables) -> Iterator[str]:
     if found.whole:
         sums = "within and between tables" if found.together else "over areas, each table separately"
         sums += ", but for rounding" if table.in_fractions else ""
-        allowed = "" if found.margins == "none" else "; the margins allow for the difference"
         yield (
             f"Numbers are whole, none is negative, and all add up {sums}. For that, they differ from the "
-            f"best estimates, and are not unbiased{allowed}."
+            "best estimates, and are not unbiased."
         )
+        if found.margins != "none":
+            whose = "estimate's interval"
+            if found.replicates:
+                whose = f"number's own interval, from {found.replicates} tables made again with new noise"
+            yield f"A margin reaches from the printed number to the farther end of the {whose}."
     else:
         yield (
             "Numbers are unbiased estimates, rounded: they add up but for rounding, and where few were "
@@ -211,6 +215,7 @@ def printed_answer(found: PrintedTables) -> Answer:
         "intervals": error_name(found),
         "fit": fit_record(found.fit, numbered=found.numbered),
         "whole": found.whole,
+        "replicates": found.replicates,
         "not_private": found.not_private,
     }
     many = len(found.tables)

@@ -6,12 +6,19 @@ size being lognormal (so that some areas are empty and some ten times as large);
 detailed cell has a share proportional to 1/k^2 in the whole population; the shares of an area follow a
 Dirichlet distribution around those of the area above it, worth as many people as `ALIKE` says. The tree has
 whole numbers of children. Cells that the release declares impossible are empty.
+
+The work grows with the square of the cells that are not empty, so the top of a nation costs more than all of
+the rest. What a table would take is foreseen from the first counts drawn: where it is too much, fewer tables
+are made, and the levels at the top are left out until it is not. Those left out tell little about the levels
+below, since each area has its own measurements. But an area without a parent has noise in every empty cell,
+where others have it in those that their parent fills: the level that is then highest is simulated and not
+shown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +34,7 @@ from discreet.estimation.whole.replicates import (
     MOST_NUMBERS,
     REPLICATES,
     TableErrors,
+    replicate_work,
     sampled_units,
     table_errors,
 )
@@ -40,6 +48,8 @@ SPREAD = 1.0
 """The standard deviation of the logarithm of the size of a lowest area."""
 POPULATIONS = 4
 """Synthetic populations; replicates are shared out among them."""
+MOST_WORK = 24.0
+"""About how many seconds of one processor all tables may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +61,8 @@ class PrintedAccuracy:
     children: tuple[int, ...] | None
     populations: int
     errors: TableErrors
+    left_out: tuple[str, ...] = ()
+    """Levels at the top that have too many cells, and the one below them, which needs a parent."""
 
 
 def printed_accuracy(
@@ -67,43 +79,102 @@ def printed_accuracy(
     if any(variable.sum is not None for variable in release.variables.values()):
         raise InputError("printed numbers can be simulated for counts, and the release has sums of a column")
     model = Model(release.attributes, queries_of(release))
-    cells = sum(model.projection(query).cells for query in model.queries)
     children = None if isinstance(tree, Tree) else tuple(max(1, round(one)) for one in tree or ())
-    if isinstance(tree, Tree):
-        names, (shape, node), shown = tree.levels, tree.folded(), tree
-        units, closed = sampled_units(tree, cells)
-        beneath = _leaves(tree)
+    names = tree.levels if isinstance(tree, Tree) else tuple(level.name for level in release.levels)
+    depths = len(tree.starts) if isinstance(tree, Tree) else len(names)
+    every: list[_Part] = []
+    for depth in range(max(depths - 1, 1)):
+        part = _Part.below(depth, release, model, tree if isinstance(tree, Tree) else children or (), names)
+        every.append(part)
+        work = part.work(people, np.random.default_rng(seed))
+        if work * 2 * POPULATIONS <= MOST_WORK:
+            break
     else:
-        names = tuple(level.name for level in release.levels)
-        shape = Tree.chain(children or ())
-        shown, closed = _branches(children or (), names, cells)
-        units, node = np.arange(shown.size), shown.kind
-        below = np.array([float(np.prod((children or ())[kind:])) for kind in range(len(names))])
-        beneath = below[shown.kind]
-    told = told_by_level(release, names)
-    laws = [dict(one.laws) for one in told]
-    empty = {
-        query: (np.zeros(0, np.int64), np.zeros((0, model.projection(query).cells)))
-        for query in model.queries
-    }
-    given = Measurements(shown, (InMemory(laws, empty),))
-    estimates = Estimates.planned(model, given, shape, node, told)
+        raise InputError(
+            f"one set of whole-number tables would take about {work:,.0f} seconds to simulate, and at least "
+            f"{2 * POPULATIONS} are needed: give fewer people in a lowest area (--people) or fewer areas "
+            "(--tree), or ask without tables for the accuracy of the estimates"
+        )
+    many = max(2, min(replicates, int(MOST_WORK / max(work, 1e-9))) // POPULATIONS)
     rng = np.random.default_rng(seed)
     found = []
     for _ in range(POPULATIONS):
-        truth = _Synthetic(estimates, units, closed, beneath * people, rng)
+        truth = part.population(people, rng)
         found.append(
             table_errors(
-                estimates,
+                part.estimates,
                 truth,
                 lambda again, _: WholeTables(again),
                 model.queries,
-                replicates=max(2, replicates // POPULATIONS),
+                replicates=many,
                 source=_Drawn(rng),
-                sample=(units, closed),
+                sample=(part.units, part.closed),
             )
         )
-    return PrintedAccuracy(people, children, POPULATIONS, TableErrors.joined(found))
+    errors = TableErrors.joined(found)
+    kept = part.levels if len(every) == 1 else part.levels[1:]
+    left_out = tuple(name for name in every[0].levels if name not in kept)
+    shown = tuple(one for one in errors.errors if one.level in kept)
+    return PrintedAccuracy(people, children, POPULATIONS, replace(errors, errors=shown), left_out)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What is simulated: the tree from some depth down, and the sample of families in it."""
+
+    estimates: Estimates
+    units: Integers
+    closed: NDArray[np.bool_]
+    beneath: Floats
+    """How many lowest areas lie within each unit."""
+
+    @classmethod
+    def below(
+        cls, depth: int, release: Release, model: Model, tree: Tree | Sequence[int], names: tuple[str, ...]
+    ) -> _Part:
+        cells = sum(model.projection(query).cells for query in model.queries)
+        if isinstance(tree, Tree):
+            shown = _lower(tree, depth)
+            shape, node = shown.folded()
+            units, closed = sampled_units(shown, cells)
+            beneath = _leaves(shown)
+        else:
+            names, children = names[depth:], tree[depth:]
+            shape = Tree.chain(children)
+            shown, closed = _branches(children, names, cells)
+            units, node = np.arange(shown.size), shown.kind
+            below = np.array([float(np.prod(children[kind:])) for kind in range(len(names))])
+            beneath = below[shown.kind]
+        told = told_by_level(release, names)
+        empty = {
+            query: (np.zeros(0, np.int64), np.zeros((0, model.projection(query).cells)))
+            for query in model.queries
+        }
+        given = Measurements(shown, (InMemory([dict(one.laws) for one in told], empty),))
+        return cls(Estimates.planned(model, given, shape, node, told), units, closed, beneath)
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The levels of the units that are simulated, from the top down."""
+        tree = self.estimates.given.tree
+        return tuple(tree.levels[kind] for kind in dict.fromkeys(tree.kind[self.units].tolist()))
+
+    def population(self, people: float, rng: np.random.Generator) -> _Synthetic:
+        """Draw synthetic counts."""
+        return _Synthetic(self.estimates, self.units, self.closed, self.beneath * people, rng)
+
+    def work(self, people: float, rng: np.random.Generator) -> float:
+        """Return about how many seconds the tables of one population take."""
+        return replicate_work(self.estimates, self.population(people, rng), self.units)
+
+
+def _lower(tree: Tree, depth: int) -> Tree:
+    """Return the tree without its first depths."""
+    start = tree.starts[depth]
+    parent = np.maximum(tree.parent[start:] - start, -1)
+    starts = tuple(one - start for one in tree.starts[depth:])
+    names = None if tree.names is None else tree.names.slice(start)
+    return Tree(parent, tree.kind[start:], starts, tree.levels, names)
 
 
 class _Drawn:

@@ -21,6 +21,7 @@ from discreet.budget.noise_table import noises, queries_of
 from discreet.budget.variables import IN_UNITS_OF, as_decimal
 from discreet.errors import InputError
 from discreet.estimation.tree import Floats, Integers
+from discreet.estimation.whole.replicates import TableErrors
 from discreet.estimation.whole.tables import check_whole
 from discreet.faces import Summarised
 from discreet.files import sha256
@@ -40,6 +41,7 @@ from discreet.release.hierarchy.layout import Laws, Layout, laws_of, variances_o
 from discreet.release.hierarchy.microdata import check_people, people_columns, write_as_records
 from discreet.release.hierarchy.published import Exact, in_memory, published
 from discreet.release.hierarchy.records import count_records, input_of
+from discreet.release.hierarchy.redrawing import Redrawing
 from discreet.release.hierarchy.steps import Steps, step_column, unit_steps
 from discreet.release.ledger import Ledger
 from discreet.release.ledger_file import open_ledger
@@ -55,6 +57,9 @@ numbers, or these and the whole numbers as histogram and microdata."""
 
 WHOLE = ("consistent", "tables")
 """Those that have whole numbers."""
+
+_REDRAWING = Redrawing()
+"""How the errors of whole numbers are found: from the published numbers, as `estimate` does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +84,8 @@ class Measured(Summarised):
     """What clipping took away from sums and weights, if there are any."""
     left_out: tuple[str, ...] = ()
     """Attributes without whose values records are left out, as `[input]` says; how many is confidential."""
+    table_errors: TableErrors | None = None
+    """The errors of the whole numbers, if there are any."""
 
     def to_frame(self, table: str = "") -> DataFrame:
         """Return the measurements, or another table of the output, as a DataFrame of pandas."""
@@ -149,7 +156,7 @@ def measure(asked: Measuring) -> Measured:
     with staging(asked.out, shared, key=signer, rules=rules) as stage:
         mark = None if entry.counted else f"{NOT_PRIVATE}: rehearsal with seed {asked.rehearsal}"
         folder = Folder(stage.path, kind, mark=mark, for_spreadsheets=asked.for_spreadsheets)
-        taken = run.write(folder)
+        taken, errors = run.write(folder)
         files = {name: sha256(stage.path / name) for name in folder.names}
         entry = replace(entry, id=stage.id, files=files)
         stage.commit(entry, manifest=folder.names[-1], again=asked.spend_again)
@@ -170,6 +177,7 @@ def measure(asked: Measuring) -> Measured:
         ledger=named,
         clipped=taken,
         left_out=left_out,
+        table_errors=errors,
     )
 
 
@@ -243,10 +251,10 @@ class _Run:
     post: str
     left_out: tuple[str, ...]
 
-    def write(self, folder: Folder) -> tuple[Clipped, ...]:
+    def write(self, folder: Folder) -> tuple[tuple[Clipped, ...], TableErrors | None]:
         """Draw the noise, once, and write what comes of it, some units at a time.
 
-        Returned is what clipping took away, as measured.
+        Returned is what clipping took away, as measured, and the errors of whole numbers.
         """
         layout, steps = self.found.layout, unit_steps(self.release)
         drawn = _drawn(self.found, self.laws, self.source)
@@ -270,8 +278,10 @@ class _Run:
                 "value": f"whole numbers of units, each worth what {IN_UNITS_OF} says",
                 "variance": "the variance of the noise, in units",
             }
+        errors = None
         if kept is not None:
-            columns |= self._estimates(folder, kept, pattern)
+            told, errors = self._estimates(folder, kept, pattern)
+            columns |= told
         folder.units(layout.tree)
         if self.exact:
             folder.cells("invariants", _held(layout, self.exact, steps))
@@ -291,22 +301,26 @@ class _Run:
                 "exact": [list(pair) for pair in self.pairs],
                 **({"left_out_without": list(self.left_out)} if self.left_out else {}),
                 "noise": _noise_table(layout, self.laws, steps),
+                **({} if errors is None else {"table_errors": _REDRAWING.record(errors)}),
             },
         )
-        return measured_clips(self.release, layout, first[0], self.laws)
+        return measured_clips(self.release, layout, first[0], self.laws), errors
 
-    def _estimates(self, folder: Folder, values: Integers, pattern: Floats) -> dict[str, dict[str, str]]:
-        """Write the estimates that are asked for; return what the columns of each file are."""
+    def _estimates(
+        self, folder: Folder, values: Integers, pattern: Floats
+    ) -> tuple[dict[str, dict[str, str]], TableErrors | None]:
+        """Write the estimates that are asked for; return what the columns of each file are, and the errors of
+        whole numbers."""
         layout, exact = self.found.layout, self.exact
         if self.post in WHOLE:
             attributes = self.release.attributes
             source = in_memory(layout, values, self.laws, attributes)
             given = published(layout, source, exact, attributes, folder.kind, steps=unit_steps(self.release))
-            done = write_estimates(folder, JointEstimates.of([given]), tables=True)
+            done = write_estimates(folder, JointEstimates.of([given]), tables=True, redrawing=_REDRAWING)
             if done.whole is None or attributes is None or self.post != "tables":
-                return {"estimates": done.columns}
+                return {"estimates": done.columns}, done.errors
             write_as_records(folder, done.whole, done.tree, attributes)
-            return {"estimates": done.columns, **people_columns(done.tree, attributes)}
+            return {"estimates": done.columns, **people_columns(done.tree, attributes)}, done.errors
         estimate, variance = np.maximum(values, 0), pattern[layout.columns(slice(0, layout.tree.size))]
         for query, (who, counts) in exact.items():
             rows = layout.first(query)[who][:, None] + np.arange(counts.shape[1])
@@ -319,9 +333,8 @@ class _Run:
             estimate[rows] = in_real_numbers({"estimate": estimate[rows]}, step)["estimate"]
             variance[rows] = in_real_numbers({"variance": variance[rows]}, step**2)["variance"]
         folder.cells("estimates", (layout, {"estimate": estimate, "variance": variance}))
-        return {
-            "estimates": {"variance": "the variance of the noise, before values below zero were set to zero"}
-        }
+        said = {"variance": "the variance of the noise, before values below zero were set to zero"}
+        return {"estimates": said}, None
 
 
 def level_pairs(release: Release, pairs: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:

@@ -13,7 +13,9 @@ from discreet.budget.variables import BY
 from discreet.errors import InputError
 from discreet.estimation.estimates import Union
 from discreet.estimation.fit import Fit
+from discreet.estimation.intervals import count_ends
 from discreet.estimation.tree import Floats, Integers, Tree
+from discreet.estimation.whole.replicates import TableErrors
 from discreet.estimation.whole.tables import WholeTables
 from discreet.faces import Summarised
 from discreet.options import Estimating
@@ -23,6 +25,7 @@ from discreet.release.hierarchy.estimates import interval_level, read_joined, sa
 from discreet.release.hierarchy.fit_report import found_fit
 from discreet.release.hierarchy.joint_estimates import Found, JointEstimates, name_of_query
 from discreet.release.hierarchy.part_tables import Settling
+from discreet.release.hierarchy.redrawing import Redrawing
 from discreet.release.hierarchy.sampling import SamplingErrors
 
 MOST_CELLS = 2_000_000
@@ -94,6 +97,8 @@ class PrintedTables(Summarised):
     """Whether no release states the noise."""
     together: bool = True
     """Whether all queries were estimated together; else each by itself, because no attributes are stated."""
+    replicates: int = 0
+    """How often whole numbers were made again for their margins; 0: margins are those of the estimates."""
 
     @property
     def sampled(self) -> bool:
@@ -117,6 +122,15 @@ def printed_tables(asked: Estimating) -> PrintedTables:
     whole = (
         found.groups[0].whole_tables(Settling(asked.jobs, progress=asked.progress)) if asked.tables else None
     )
+    redrawing = Redrawing.asked_for(asked, sampled=sampling is not None)
+    errors = None
+    if whole is not None and redrawing is not None and redrawing.intervals:
+        if asked.areas is not None:
+            raise InputError(
+                "replicates are of the areas of the tree: leave them or the areas out; without replicates "
+                "the margins of areas reach as far as the intervals of the estimates"
+            )
+        errors = redrawing.errors(found.groups[0], whole, list(dict.fromkeys(_needed(parts))))
     places = _Places.of(asked, found)
     if whole is not None and not places.are_unions:
         raise InputError("whole-number tables cannot be made of areas with weights: leave one out")
@@ -131,7 +145,7 @@ def printed_tables(asked: Estimating) -> PrintedTables:
         values, widths = np.empty((2, len(places.rows), len(columns)))
         for part in dict.fromkeys(own):
             at = [place for place, name in enumerate(own) if name == part]
-            one = _Numbers(found, part, level, sampling, whole).of(places)
+            one = _Numbers(found, part, level, sampling, whole, errors).of(places)
             order = _order(found, part, factors, [columns[place] for place in at])
             values[:, at], widths[:, at] = one[0][:, order], one[1][:, order]
         step, variable = found.adds_up(query)
@@ -153,6 +167,7 @@ def printed_tables(asked: Estimating) -> PrintedTables:
         len(given) > 1,
         found.as_given,
         all(group.attributes is not None for group in found.groups),
+        0 if errors is None else errors.replicates,
     )
 
 
@@ -173,7 +188,6 @@ def _check(asked: Estimating) -> None:
         "ratios": asked.ratios,
         "since": asked.since,
         "draws": asked.draws,
-        "replicates": asked.replicates,
         "queries": asked.queries,
         "format": asked.format,
         "histogram": asked.histogram,
@@ -284,13 +298,18 @@ def _in_turn(tree: Tree, many: int) -> tuple[list[int], list[int]]:
 
 @dataclass(frozen=True)
 class _Numbers:
-    """Whole numbers of one query, and margins: what the estimate may be off by, and the rounding."""
+    """Whole numbers of one query, and margins: how far the ends of the interval are from the number.
+
+    The interval of a consistent whole number is that of the estimate, which no count below zero is in; with
+    `errors`, that of the whole number itself. A rounded estimate has a margin on both sides.
+    """
 
     found: JointEstimates
     query: str
     level: float
     sampling: SamplingErrors | None
     whole: WholeTables | None
+    errors: TableErrors | None
 
     def of(self, places: _Places) -> tuple[Floats, Floats]:
         if places.unions:
@@ -299,7 +318,7 @@ class _Numbers:
             return np.concatenate(values), np.concatenate(margins)
         units = places.units
         table = None if self.whole is None else self.whole.rows(self.query, units)
-        return self._at(self.found.at(units), len(units), table)
+        return self._at(self.found.at(units), len(units), table, units)
 
     def _members(self, area: Found) -> Integers | None:
         if self.whole is None:
@@ -308,27 +327,46 @@ class _Numbers:
         rows = self.whole.rows(self.query, area[0][0].units)
         return np.where((rows < 0).any(axis=0), -1, rows.sum(axis=0))[None]
 
-    def _at(self, place: Found, many: int, table: Integers | None) -> tuple[Floats, Floats]:
+    def _at(
+        self, place: Found, many: int, table: Integers | None, units: Integers | None = None
+    ) -> tuple[Floats, Floats]:
         step = float(self.found.step(self.query))
-        estimate, width = (step * one for one in self._estimated(place, many))
-        shown = np.rint(estimate)
-        if table is not None:
-            turned = self.found.groups[0].turned(self.query, table).astype(np.float64)
-            shown = np.where(turned < 0, np.nan, np.rint(step * turned))
-        # rounded to the safe side: the count is within the margin of what is printed
-        return shown + 0.0, np.ceil(width + np.abs(shown - estimate) - 1e-7) + 0.0
+        estimate, deviation, width = self._estimated(place, many)
+        if table is None:
+            shown = np.rint(step * estimate)
+            # rounded to the safe side: the count is within the margin of what is printed
+            margin = step * width + np.abs(shown - step * estimate)
+        else:
+            group = self.found.groups[0]
+            whole = group.turned(self.query, table)
+            shown = np.where(whole < 0, np.nan, np.rint(step * whole))
+            ends = count_ends(estimate, width)
+            lower, upper = ends.lower, ends.upper
+            if self.errors is not None and units is not None:
+                kind = group.estimates.given.tree.kind[units]
+                lower, upper = self.errors.ends(
+                    kind,
+                    self.query,
+                    self.level,
+                    whole.astype(np.int64),
+                    (estimate, deviation),
+                    (lower, upper),
+                )
+            margin = np.maximum(np.abs(step * upper - shown), np.abs(shown - step * lower))
+        return shown + 0.0, np.ceil(margin - 1e-7) + 0.0
 
-    def _estimated(self, place: Found, many: int) -> tuple[Floats, Floats]:
+    def _estimated(self, place: Found, many: int) -> tuple[Floats, Floats, Floats]:
+        """Return the estimates, their standard deviations and half-widths."""
         found, query, level = self.found, self.query, self.level
         if self.sampling is not None:
             noise = found.moments(place, query, place, query)
             both = self.sampling.pair(place, query, place, query).added(noise, level)
-            return noise.a, both.widths(np.zeros_like(noise.a), level)
+            return noise.a, np.sqrt(both.var_a), both.widths(np.zeros_like(noise.a), level)
         if any(one is not None and hasattr(one[0], "x") for one in place):
-            values, _, widths = found.numbers(place, many, query, [("", level)])  # type: ignore[arg-type]
-            return values, widths[0]
+            values, sizes, widths = found.numbers(place, many, query, [("", level)])  # type: ignore[arg-type]
+            return values, sizes, widths[0]
         noise = found.moments(place, query, place, query)
-        return noise.a, found.area_widths([place], query, noise.var_a, level)
+        return noise.a, np.sqrt(noise.var_a), found.area_widths([place], query, noise.var_a, level)
 
 
 def _stated(found: JointEstimates) -> Iterator[StatedNoise]:

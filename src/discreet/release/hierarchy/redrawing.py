@@ -13,7 +13,6 @@ from discreet.estimation.tree import Integers
 from discreet.estimation.whole.replicates import (
     LEAST_REPLICATES,
     MOST_REPLICATES,
-    REPLICATES,
     TableErrors,
     table_errors,
 )
@@ -31,9 +30,12 @@ measurements then give the same manifest."""
 
 @dataclass(frozen=True, slots=True)
 class Redrawing:
-    """How often noise is drawn anew, and whether whole numbers get intervals of their own."""
+    """How often noise is drawn anew, and whether whole numbers get intervals of their own.
 
-    replicates: int = REPLICATES
+    Without a number of replicates there are as many as take little time.
+    """
+
+    replicates: int | None = None
     intervals: bool = False
     seed: int = SEED
 
