@@ -220,11 +220,11 @@ def cut_evenly(tree: Tree, most: int) -> TreeCut:
 
     >>> tree = Tree.chain([3, 4, 5, 6]).unfolded()[0]
     >>> (cut_evenly(tree, 1).depth, [part.size for part in cut_evenly(tree, 300).parts])
-    (1, [282, 141])
+    (2, [288, 144])
     """
     upper = Tree(tree.parent[: tree.starts[-1]], tree.kind[: tree.starts[-1]], tree.starts[:-1])
     if not upper.size:
         return cut_at(tree, 0, most)
     sizes = sizes_below(upper)
     held = [max(part.stop, int(sizes[part].max())) for part in upper.depths]
-    return cut_at(tree, int(np.argmin(held)), most)
+    return cut_at(tree, max(np.flatnonzero(np.array(held) == min(held)).tolist()), most)
