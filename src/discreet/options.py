@@ -512,6 +512,10 @@ class Measuring:
     for_spreadsheets: ForSpreadsheets = False
 
 
+INTERVALS = ("0.9", "0.95")
+"""The levels of intervals, unless others are asked for."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimating:
     """What `estimate` takes."""
@@ -600,7 +604,7 @@ class Estimating:
     levels: Annotated[
         Sequence[str | Fraction],
         repeated_option("Levels of the intervals; default: 0.9 and 0.95; may be repeated.", "P", "level"),
-    ] = ("0.9", "0.95")
+    ] = INTERVALS
     down_to: Annotated[str | None, Option("The lowest level to write; default: all.", "LEVEL")] = None
     tables: Annotated[bool, Option("Add whole numbers, not negative, consistent over tables and levels.")] = (
         False
@@ -611,6 +615,13 @@ class Estimating:
     microdata: Annotated[
         bool,
         Option("Add the whole-number tables as one row a person: the lowest area, and all attributes."),
+    ] = False
+    only_tables: Annotated[
+        bool,
+        Option(
+            "Write whole numbers alone, without estimates and intervals; memory then does not grow with the "
+            "number of areas."
+        ),
     ] = False
     jobs: Jobs = 1
     resume: Annotated[

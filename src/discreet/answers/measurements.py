@@ -185,8 +185,9 @@ def _measured_body(done: Measured, rho: Quantity) -> Iterator[Part]:
 @describes(Estimated)
 def estimated_answer(done: Estimated) -> Answer:
     """Say what a run of `estimate` wrote, and what kind of estimates they are."""
-    facts = (Fact("estimates", count_quantity(done.cells)), Fact("areas", count_quantity(done.units)))
-    caution = fit_caution(done.fit, numbered=done.numbered)
+    what = "estimates" if done.fit is not None else "whole numbers"
+    facts = (Fact(what, count_quantity(done.cells)), Fact("areas", count_quantity(done.units)))
+    caution = None if done.fit is None else fit_caution(done.fit, numbered=done.numbered)
     lost = f", {done.undetermined} of them not determined" if done.undetermined else ""
     record = json_fields(done, undetermined="not_determined")
     record.pop("held")
@@ -194,18 +195,21 @@ def estimated_answer(done: Estimated) -> Answer:
     if done.people.rows:
         record["rows"] = {**done.people.rows, "held": done.people.held}
     record |= _clipped_record(record, done.clipped)
-    record["fit"] = fit_record(done.fit, numbered=done.numbered)
+    if done.fit is None:
+        del record["fit"]
+    else:
+        record["fit"] = fit_record(done.fit, numbered=done.numbered)
     record |= _error_record(record, done.table_errors)
     where = f"in {_place(done)}: {', '.join(done.files)}"
     return Answer(
-        "Estimates",
+        "Estimates" if done.fit is not None else "Whole numbers",
         record,
         tuple(_estimated_body(done)),
         facts,
         () if caution is None else (caution,),
         command="discreet estimate",
-        summary=f"{done.cells} estimates of {done.units} areas{lost}, {where}"
-        + "".join(f"\n  WARNING: {text}" for text in fit_warnings(done.fit)),
+        summary=f"{done.cells} {what} of {done.units} areas{lost}, {where}"
+        + "".join(f"\n  WARNING: {text}" for text in (fit_warnings(done.fit) if done.fit else ())),
         figures=_error_figures(done.table_errors),
     )
 
@@ -229,7 +233,8 @@ def _estimated_body(done: Estimated) -> Iterator[Part]:
     if any("NOT-PRIVATE" in name for name in done.files):
         yield f"{NOT_PRIVATE}: made from a rehearsal; nothing of it may be published."
     yield sentence(
-        "{cells} estimates of {units} areas, in {out}. Nothing was spent.",
+        "{cells} {what} of {units} areas, in {out}. Nothing was spent.",
+        what="estimates" if done.fit is not None else "whole numbers",
         cells=count_quantity(done.cells),
         units=count_quantity(done.units),
         out=_place(done),
@@ -246,7 +251,14 @@ def _estimated_body(done: Estimated) -> Iterator[Part]:
         if done.together:
             many = f" of {done.releases} releases" if done.releases > 1 else ""
             how, what = f"all queries and levels{many} together", "cells and children"
-        yield f"Best linear unbiased estimates from {how}; {what} add up."
+        if done.fit is not None:
+            yield f"Best linear unbiased estimates from {how}; {what} add up."
+        else:
+            yield (
+                f"Whole numbers, not negative, from {how}; {what} add up. Estimates and intervals were not "
+                "asked for, nor whether the measurements contradict each other: run without --only-tables, "
+                "or ask `discreet accuracy --tables` how large the errors are."
+            )
     yield from (Paragraph(f"Not used: {text}.") for text in done.left_out)
     if done.undetermined:
         yield sentence(
@@ -254,7 +266,8 @@ def _estimated_body(done: Estimated) -> Iterator[Part]:
             many=count_quantity(done.undetermined),
         )
     yield from map(Paragraph, clipped_sentences(done.clipped))
-    yield from intervals_said(sampled=done.sampled, as_given=bool(done.noise))
+    if done.fit is not None:
+        yield from intervals_said(sampled=done.sampled, as_given=bool(done.noise))
     if done.draws:
         yield Paragraph(
             f"Draws: {count_quantity(done.draws)} of every estimate. Each is the estimate less an error "
@@ -263,9 +276,10 @@ def _estimated_body(done: Estimated) -> Iterator[Part]:
     yield from _people_said(done)
     if done.table_errors is not None:
         yield from error_said(done.table_errors)
-    yield fit_sentence(done.fit)
-    if done.fit.warning:
-        yield residual_table(done.fit, numbered=done.numbered)
+    if done.fit is not None:
+        yield fit_sentence(done.fit)
+        if done.fit.warning:
+            yield residual_table(done.fit, numbered=done.numbered)
     if done.out is None:
         yield Paragraph(f"Tables: {', '.join(done.files)} (to_pandas, to_polars, to_arrow).")
     else:

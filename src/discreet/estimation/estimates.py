@@ -164,8 +164,10 @@ class Estimates:
         *,
         held: bool | None = None,
         workers: SharedWork | None = None,
+        model: Model | None = None,
     ) -> None:
-        self.model = Model(
+        """`model` is that of the same queries, if there is one already."""
+        self.model = model or Model(
             attributes, given.queries, cells=given.cells, blocks=given.blocks, pieces=given.pieces
         )
         self.given = given

@@ -104,30 +104,35 @@ class Tree:
         count = np.array([1.0, *children])
         return cls(np.arange(-1, many - 1), np.arange(many), tuple(range(many)), count=count)
 
-    def folded(self) -> tuple[Tree, Integers]:
-        """Fold the siblings that look the same; also return the node of each unit.
+    def folded(self, most: int | None = None) -> tuple[Tree, Integers]:
+        """Fold the siblings that look the same; also return the node of each unit. With `most`, siblings that
+        look the same count as so many at most, so that fewer units differ.
 
         >>> shape, node = Tree(np.array([-1, 0, 0, 0]), np.array([0, 1, 1, 2]), (0, 1)).folded()
         >>> shape.count.tolist(), node.tolist()
         ([1.0, 2.0, 1.0], [0, 1, 1, 2])
+        >>> tree = Tree(np.array([-1, 0, 0, 1, 1, 2, 2, 2]), np.array([0, 1, 1, 2, 2, 2, 2, 2]), (0, 1, 3))
+        >>> tree.folded()[0].size, tree.folded(2)[0].size
+        (5, 3)
         """
         parent, kind, depths = self.parent, self.kind, self.depths
+        cap = self.size if most is None else most
         # lowest units are equal if their kinds are; others if what lies below them is equal, too
         look = kind.copy()
-        most = self.size + int(kind.max(initial=0)) + 1
+        codes = self.size + int(kind.max(initial=0)) + 1
         known: dict[bytes, int] = {}
         below: dict[int, bytes] = {}
         for part in reversed(depths):
             for unit in (np.flatnonzero(~self.leaf[part]) + part.start).tolist():
                 key = kind[unit].tobytes() + below[unit]
-                look[unit] = known.setdefault(key, most - 1 - len(known))
+                look[unit] = known.setdefault(key, codes - 1 - len(known))
             if part.start:
-                pairs, many = np.unique(parent[part] * most + look[part], return_counts=True)
-                above, seen = np.divmod(pairs, most)
+                pairs, many = np.unique(parent[part] * codes + look[part], return_counts=True)
+                above, seen = np.divmod(pairs, codes)
                 edges = np.flatnonzero(np.diff(above, prepend=-1))
                 ends = [*edges[1:].tolist(), len(pairs)]
                 for unit, a, b in zip(above[edges].tolist(), edges.tolist(), ends, strict=True):
-                    below[unit] = seen[a:b].tobytes() + many[a:b].tobytes()
+                    below[unit] = seen[a:b].tobytes() + np.minimum(many[a:b], cap).tobytes()
         node = np.zeros(self.size, dtype=np.int64)
         nodes: list[tuple[Integers, Integers, Floats]] = []
         first, firsts = 0, []
@@ -135,14 +140,14 @@ class Tree:
             # units without a parent are not siblings
             over = node[parent[part]] if part.start else np.arange(part.stop)
             pairs, at, of, many = np.unique(
-                over * most + look[part], return_index=True, return_inverse=True, return_counts=True
+                over * codes + look[part], return_index=True, return_inverse=True, return_counts=True
             )
             node[part] = first + of.ravel()
             # a node stands for the children of one unit of its parent's node
             if part.start:
-                upper = pairs // most
+                upper = pairs // codes
                 copies = np.bincount(node[: part.start], minlength=first)[upper]
-                nodes.append((upper, kind[part][at], many / copies))
+                nodes.append((upper, kind[part][at], np.minimum(many / copies, cap)))
             else:
                 nodes.append((np.full(len(pairs), -1), kind[part][at], np.ones(len(pairs))))
             firsts.append(first)

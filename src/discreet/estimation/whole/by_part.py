@@ -1,5 +1,8 @@
 """Whole cells part by part of the tree: the crown first, then each part given the cells of its roots.
 
+The crown is settled from the estimates of all units, or, if they are too many to hold, from summaries of the
+parts, which are made first.
+
 What comes out below a unit depends on its cells and on the measurements below it alone (`descent`), so parts
 are settled in any order, by any process, with the same result. A process is sent a `PartWork`: the part of
 the measurements, or where to read them, and the cells of the roots.
@@ -7,7 +10,7 @@ the measurements, or where to read them, and the cells of the roots.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -21,6 +24,7 @@ from discreet.estimation.whole.descent import Descent
 from discreet.estimation.whole.limits import Bounding
 from discreet.estimation.whole.sparse import WholeCells
 from discreet.estimation.whole.subtrees import TreeCut, TreePart, part_of
+from discreet.estimation.whole.summary import SubtreeSummary, packed, unpacked
 
 Key = int | str
 """What is settled: the number of a variable, or without attributes a query."""
@@ -34,25 +38,50 @@ class DivisibleBounds(Bounding, Protocol):
 
 
 @dataclass(frozen=True)
-class PartWork:
-    """What a process needs to settle the units below the roots of a part."""
+class PartGiven:
+    """What a process needs to know of a part, whatever it does with it."""
 
     attributes: Attributes | None
     given: Measurements
     bounds: tuple[DivisibleBounds, ...]
     units: Integers
     """The numbers of the part's units in the whole tree."""
-    roots: Mapping[Key, WholeCells]
-    """The whole cells of the roots."""
     lost: Mapping[Key, NDArray[np.bool_]]
     """Which units no measurement determines, of the part or of others."""
 
+    def descents(self) -> Iterator[tuple[Key, Descent]]:
+        """Yield the passes from the top down, ready to begin."""
+        estimates = Estimates(self.attributes, self.given, held=False)
+        for key, lost in self.lost.items():
+            yield key, descent_of(estimates, key, self.bounds, self.units, lost)
+
+    def summaries(self) -> bytes:
+        """Summarise the subtree of each root that has children, for the crown (`summary_columns`)."""
+        found: dict[str, SubtreeSummary] = {}
+        tangled = False
+        for place, (_, descent) in enumerate(self.descents()):
+            roots = np.flatnonzero((descent.tree.parent < 0) & ~descent.tree.leaf)
+            tangled |= bool(descent.limited.is_tangled[roots].any())
+            found |= {f"{place} {self.units[root]}": descent.summary(root) for root in roots.tolist()}
+        return packed(found, TANGLED if tangled else "")
+
+
+TANGLED = "tangled"
+"""The note of summaries that do not say all: limits of several tables meet below a root."""
+
+
+@dataclass(frozen=True)
+class PartWork(PartGiven):
+    """What a process needs to settle the units below the roots of a part."""
+
+    roots: Mapping[Key, WholeCells]
+    """The whole cells of the roots."""
+
     def settled(self) -> dict[Key, WholeCells]:
         """Return the whole cells of the units below the roots, in order."""
-        estimates = Estimates(self.attributes, self.given, held=False)
         found = {}
-        for key, roots in self.roots.items():
-            descent = descent_of(estimates, key, self.bounds, self.units, self.lost[key])
+        for key, descent in self.descents():
+            roots = self.roots[key]
             units, parts = [], []
             for root in range(len(roots)):
                 for family, cells in descent.below(root, roots.row(root)):
@@ -69,11 +98,12 @@ def descent_of(
     bounds: Sequence[Bounding] = (),
     units: Integers | None = None,
     lost: NDArray[np.bool_] | None = None,
+    summaries: Mapping[int, SubtreeSummary] | None = None,
 ) -> Descent:
     """Return the pass from the top down for a variable, or for a query if there are no attributes."""
     if isinstance(key, str):
-        return Descent(estimates, query=key, positions=units, lost=lost)
-    return Descent(estimates, bounds=bounds, variable=key, positions=units, lost=lost)
+        return Descent(estimates, query=key, positions=units, lost=lost, summaries=summaries)
+    return Descent(estimates, bounds=bounds, variable=key, positions=units, lost=lost, summaries=summaries)
 
 
 def crown_cells(descent: Descent, cut: TreeCut) -> WholeCells:
@@ -88,15 +118,55 @@ def crown_cells(descent: Descent, cut: TreeCut) -> WholeCells:
 
 
 @dataclass(frozen=True)
-class Partwise:
-    """All parts of a cut, each to be settled given the crown: what is sent is made when it is asked for."""
+class CutMeasurements:
+    """The measurements of a tree that is cut: what is sent of a part is made when it is asked for."""
 
     attributes: Attributes | None
     given: Measurements
     bounds: tuple[DivisibleBounds, ...]
     cut: TreeCut
-    crown: Mapping[Key, WholeCells]
     lost: Mapping[Key, NDArray[np.bool_]]
+
+    def part(self, number: int) -> PartGiven:
+        """Return what is known of one part."""
+        part = self.cut.parts[number]
+        return PartGiven(
+            self.attributes,
+            part_of(self.given, part),
+            tuple(one.part(part) for one in self.bounds),
+            part.units,
+            {key: lost[part.units] for key, lost in self.lost.items()},
+        )
+
+    def __call__(self, number: slice) -> dict[str, Numbers]:
+        """Summarise the part with this number: a cluster calls this."""
+        return summary_columns(self.part(number.start))
+
+    def crown_from(self, summaries: Mapping[str, SubtreeSummary]) -> dict[Key, WholeCells] | None:
+        """Settle the crown given the summaries of the parts; nothing if limits of several tables meet in it,
+        which only estimates of all limited units can settle."""
+        top = self.cut.crown
+        estimates = Estimates(self.attributes, part_of(self.given, top), held=True)
+        bounds, found = [one.part(top) for one in self.bounds], {}
+        for place, (key, lost) in enumerate(self.lost.items()):
+            own = {}
+            for name, one in summaries.items():
+                of, unit = name.split()
+                if int(of) == place:
+                    own[int(unit)] = one
+            descent = descent_of(estimates, key, bounds, None, lost[: top.size], own)
+            if descent.limited.is_tangled.any():
+                return None
+            found[key] = crown_cells(descent, self.cut)
+        return found
+
+
+@dataclass(frozen=True)
+class Partwise(CutMeasurements):
+    """All parts of a cut, each to be settled given the whole cells of the crown."""
+
+    crown: Mapping[Key, WholeCells]
+    """The whole cells of all units of the crown."""
 
     @classmethod
     def of(cls, descents: Mapping[Key, Descent], bounds: Sequence[DivisibleBounds], cut: TreeCut) -> Partwise:
@@ -107,34 +177,39 @@ class Partwise:
             estimates.given,
             tuple(bounds),
             cut,
-            {key: crown_cells(descent, cut) for key, descent in descents.items()},
             {key: descent.lost for key, descent in descents.items()},
+            {key: crown_cells(descent, cut) for key, descent in descents.items()},
         )
 
     def work(self, number: int) -> PartWork:
         """Return the work on one part."""
-        part = self.cut.parts[number]
+        known, part = self.part(number), self.cut.parts[number]
         roots = np.arange(part.roots.start, part.roots.stop)
-        return PartWork(
-            self.attributes,
-            part_of(self.given, part),
-            tuple(one.part(part) for one in self.bounds),
-            part.units,
-            {key: cells.take(roots) for key, cells in self.crown.items()},
-            {key: lost[part.units] for key, lost in self.lost.items()},
-        )
+        cells = {key: cells.take(roots) for key, cells in self.crown.items()}
+        return PartWork(known.attributes, known.given, known.bounds, known.units, known.lost, cells)
 
-    def __call__(self, number: slice) -> dict[str, Integers]:
+    def __call__(self, number: slice) -> dict[str, Numbers]:
         """Return the cells of the part with this number, as columns: a cluster calls this."""
         return cell_columns(self.work(number.start).settled())
 
 
-def settled_columns(work: PartWork) -> dict[str, Integers]:
+def summary_columns(part: PartGiven) -> dict[str, Numbers]:
+    """Summarise a part, and return the bytes as a column of numbers: what processes on this machine call."""
+    data = part.summaries()
+    return {"words": np.frombuffer(data + bytes(-len(data) % 8), "<i8"), "bytes": np.array([len(data)])}
+
+
+def summaries_of_columns(columns: Mapping[str, Numbers]) -> tuple[dict[str, SubtreeSummary], str]:
+    """Return the summaries that `summary_columns` made columns of, and the note."""
+    return unpacked(columns["words"].astype("<i8").tobytes()[: int(columns["bytes"][0])])
+
+
+def settled_columns(work: PartWork) -> dict[str, Numbers]:
     """Settle a part, and return its cells as columns: what processes on this machine call."""
     return cell_columns(work.settled())
 
 
-def cell_columns(cells: Mapping[Key, WholeCells]) -> dict[str, Integers]:
+def cell_columns(cells: Mapping[Key, WholeCells]) -> dict[str, Numbers]:
     """Return cells as columns.
 
     >>> columns = cell_columns({0: WholeCells.of(np.array([[0, 4], [2, 0]]))})

@@ -85,11 +85,12 @@ class Descent:
         self.known = Information(estimates, variable, query, summaries)
         self.cells = self.known.cells
         limits = self.known.limits(bounds)
+        tables = [one.label for one in limits]
         for unit, summary in (summaries or {}).items():
             limits += summary.at(unit)
         self.limited = Limited(self.tree, self.cells, limits, self.known.impossible())
         self.positions = np.arange(self.tree.size) if positions is None else positions
-        self.chain = [] if estimates.model.attributes is None else self._chain()
+        self.chain = [] if estimates.model.attributes is None else self._chain(tables)
         parent = self.tree.parent
         begin = np.flatnonzero(np.diff(parent, prepend=-2))
         ends = np.append(begin[1:], len(parent))
@@ -111,10 +112,11 @@ class Descent:
         lost: NDArray[np.bool_] = np.asarray(unknown.any(axis=1))[estimates.node]
         return lost
 
-    def _chain(self) -> list[Integers]:
+    def _chain(self, tables: Sequence[Integers]) -> list[Integers]:
         """Return tables from the total to the finest, each a refinement of the one before: those that limit
         units first, then those of the release, each coarsest first."""
-        limiting = [(label, int(label.max()) + 1) for label in self.limited.tables if label.min() >= 0]
+        every = bool(self.limited.possible.all())
+        limiting = [(label, int(label.max()) + 1) for label in tables if every and label.min() >= 0]
         queries = [self.known.table(query) for query in self.estimates.model.queries]
         measured = [label for label in queries if label is not None and label.min() >= 0]
         asked = [(label, int(label.max()) + 1) for label in measured]

@@ -212,3 +212,19 @@ def cut_tree(tree: Tree, most: int) -> TreeCut:
         (place for place, part in enumerate(tree.depths[:last]) if int(sizes[part].max()) <= most), last
     )
     return cut_at(tree, depth, most)
+
+
+def cut_evenly(tree: Tree, most: int) -> TreeCut:
+    """Cut a tree so that few units above the lowest depth are ever held at once, by the crown or by a part;
+    neighbouring subtrees are one part up to `most` units.
+
+    >>> tree = Tree.chain([3, 4, 5, 6]).unfolded()[0]
+    >>> (cut_evenly(tree, 1).depth, [part.size for part in cut_evenly(tree, 300).parts])
+    (2, [288, 144])
+    """
+    upper = Tree(tree.parent[: tree.starts[-1]], tree.kind[: tree.starts[-1]], tree.starts[:-1])
+    if not upper.size:
+        return cut_at(tree, 0, most)
+    sizes = sizes_below(upper)
+    held = [max(part.stop, int(sizes[part].max())) for part in upper.depths]
+    return cut_at(tree, max(np.flatnonzero(np.array(held) == min(held)).tolist()), most)

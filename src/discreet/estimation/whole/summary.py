@@ -8,7 +8,10 @@ given the summaries; and then each subtree given the cells of its root.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import io
+import json
+import zipfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +19,7 @@ import numpy as np
 from discreet.estimation.component import ByComponent
 from discreet.estimation.estimates import Estimates
 from discreet.estimation.solution import combine
-from discreet.estimation.tree import Floats
+from discreet.estimation.tree import Floats, Integers, Numbers
 from discreet.estimation.whole.limits import Limit
 
 
@@ -34,6 +37,82 @@ class SubtreeSummary:
     def at(self, unit: int) -> tuple[Limit, ...]:
         """Return the limits with the number of the unit in another tree."""
         return tuple(replace(one, units=np.array([unit])) for one in self.limits)
+
+    def arrays(self) -> dict[str, Numbers]:
+        """Return it as arrays by name, without the names of the limits; `of_arrays` undoes this."""
+        found: dict[str, Numbers] = {}
+        for name in PARTS:
+            found |= {f"{name} {place}": one for place, one in enumerate(getattr(self, name))}
+        for place, one in enumerate(self.limits):
+            found |= {f"{name} {place}": getattr(one, name) for name in LIMIT}
+        return found
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, Numbers], limits: Sequence[str]) -> SubtreeSummary:
+        """Return the summary that `arrays` made arrays of; its limits have these names."""
+
+        def floats(name: str) -> Floats:
+            return np.asarray(arrays[name], dtype=np.float64)
+
+        def integers(name: str) -> Integers:
+            return np.asarray(arrays[name], dtype=np.int64)
+
+        z, V, known, held = (
+            [floats(f"{name} {place}") for place in range(len(arrays)) if f"{name} {place}" in arrays]
+            for name in PARTS
+        )
+        own = [
+            Limit(
+                name,
+                integers(f"label {place}"),
+                integers(f"units {place}"),
+                floats(f"lower {place}"),
+                floats(f"upper {place}"),
+            )
+            for place, name in enumerate(limits)
+        ]
+        return cls(z, V, known, held, tuple(own))
+
+
+PARTS = ("z", "V", "known", "held")
+LIMIT = ("label", "units", "lower", "upper")
+
+
+def packed(named: Mapping[str, SubtreeSummary], note: str = "") -> bytes:
+    """Return summaries by name as the bytes of a file, with a note, for another process or another run.
+
+    >>> one = SubtreeSummary([np.ones((1, 2))], [np.ones((1, 1))], [np.eye(1)], [np.zeros((1, 1))])
+    >>> again, note = unpacked(packed({"a": one}, "from b"))
+    >>> again["a"].z[0].tolist(), note
+    ([[1.0, 1.0]], 'from b')
+    """
+    limits = [[limit.name for limit in one.limits] for one in named.values()]
+    said = json.dumps({"note": note, "names": list(named), "limits": limits})
+    every: dict[str, Numbers] = {"said": np.frombuffer(said.encode(), dtype=np.uint8).astype(np.int64)}
+    for place, one in enumerate(named.values()):
+        every |= {f"{place} {name}": array for name, array in one.arrays().items()}
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as file:
+        for name, array in every.items():
+            with file.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+    return stream.getvalue()
+
+
+def unpacked(data: bytes) -> tuple[dict[str, SubtreeSummary], str]:
+    """Return the summaries that `packed` wrote, and the note. Bytes of anything else raise ValueError."""
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as file:
+            every: dict[str, Numbers] = {name: file[name] for name in file.files}
+        said = json.loads(every.pop("said").astype(np.uint8).tobytes())
+    except (zipfile.BadZipFile, OSError, EOFError, KeyError, AttributeError) as error:
+        raise ValueError("these are no summaries") from error
+    by_place: list[dict[str, Numbers]] = [{} for _ in said["names"]]
+    for name, array in every.items():
+        place, _, rest = name.partition(" ")
+        by_place[int(place)][rest] = array
+    found = map(SubtreeSummary.of_arrays, by_place, said["limits"])
+    return dict(zip(said["names"], found, strict=True)), str(said["note"])
 
 
 def summarised(estimates: Estimates, unit: int, limits: tuple[Limit, ...] = ()) -> SubtreeSummary:

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.budget import Attributes, Release, Variable
 from discreet.budget.noise_table import queries_of
 from discreet.errors import InputError
 from discreet.estimation.cells import table_cells
-from discreet.estimation.estimates import Estimates
+from discreet.estimation.estimates import Estimates, Measurements
 from discreet.estimation.intervals import View
 from discreet.estimation.model import Model, told_by_level
 from discreet.estimation.tree import Integers, Tree
@@ -55,26 +56,34 @@ class WholeTables:
     def __init__(
         self, estimates: Estimates, *, bounds: Iterable[DivisibleBounds] = (), settle: Settle = settle_here
     ) -> None:
-        if not estimates.given.counts:
-            raise InputError(
-                "whole-number tables cannot be made of values that are not counts: leave them out"
-            )
+        check_counts(estimates.given)
         self._attributes = estimates.model.attributes
         limits = tuple(bounds)
-        keys: Sequence[Key] = (
-            estimates.model.queries if self._attributes is None else _determined(estimates, self._attributes)
-        )
-        self._descents = {key: descent_of(estimates, key, limits) for key in keys}
-        """By what is added up; without attributes by query."""
-        self._cells = settle(self._descents, limits)
+        keys = settled_keys(estimates.view, estimates.node)
+        descents = {key: descent_of(estimates, key, limits) for key in keys}
+        self._lost: Mapping[Key, NDArray[np.bool_]] = {key: descent.lost for key, descent in descents.items()}
+        self._width = {key: descent.cells for key, descent in descents.items()}
+        self._cells = settle(descents, limits)
+
+    @classmethod
+    def kept(
+        cls,
+        model: Model,
+        cells: Mapping[Key, CellStore],
+        lost: Mapping[Key, NDArray[np.bool_]],
+    ) -> WholeTables:
+        """Return tables of cells that are settled already; `lost` says which units nothing determines."""
+        found = cls.__new__(cls)
+        found._attributes, found._cells, found._lost = model.attributes, cells, lost
+        found._width = {key: model.projections[key].cells if isinstance(key, str) else 0 for key in cells}
+        return found
 
     def rows(self, query: str, units: Integers) -> Integers:
         """Return the cells of a query in some units, in the order of the attributes; -1 if not determined."""
         if self._attributes is None:
-            descent = self._descents[query]
-            every = np.arange(descent.cells)
+            every = np.arange(self._width[query])
             found = self._cells[query].take(units).sums(every, len(every))
-            found[descent.lost[units]] = -1
+            found[self._lost[query][units]] = -1
             return found
         table = self._attributes.tabulation(query, sums=True)
         cells = self._cells.get(table.variable or 0)
@@ -103,20 +112,47 @@ def settled(descent: Descent) -> WholeCells:
     return WholeCells.join(parts).take(np.argsort(np.concatenate(units), kind="stable"))
 
 
-def _determined(estimates: Estimates, attributes: Attributes) -> list[int]:
-    """Return the numbers of the variables whose detailed cells are determined in every unit."""
-    nodes = np.arange(estimates.shape.size)
+def check_counts(given: Measurements) -> None:
+    """Refuse values that are not counts."""
+    if not given.counts:
+        raise InputError("whole-number tables cannot be made of values that are not counts: leave them out")
+
+
+def settled_keys(view: View, node: Integers) -> list[Key]:
+    """Return what is settled: the variables whose detailed cells are determined in every unit, or without
+    attributes every query. `node` is that of each unit in the folded tree."""
+    attributes = view.model.attributes
+    if attributes is None:
+        return list(view.model.queries)
+    nodes = np.arange(view.shape.size)
     lost: dict[Variable, int] = {}
     for variable in attributes.variables:
-        some = np.asarray(estimates.view.undetermined(attributes.detailed(variable), nodes).any(axis=1))
-        lost[variable] = int(some[estimates.node].sum())
-    if unknown := _without_tables(attributes, estimates.model.queries, [one for one in lost if lost[one]]):
+        some = np.asarray(view.undetermined(attributes.detailed(variable), nodes).any(axis=1))
+        lost[variable] = int(some[node].sum())
+    if unknown := _without_tables(attributes, view.model.queries, [one for one in lost if lost[one]]):
         areas = f"{lost[unknown]} area{'s' * (lost[unknown] > 1)}"
         raise InputError(
             f"whole-number tables are made of detailed cells, and no measurement determines those in {areas}"
             f"; ask for estimates without tables, or measure the query {attributes.detailed(unknown)}"
         )
     return [number for number, variable in enumerate(attributes.variables) if not lost[variable]]
+
+
+def determined(model: Model, given: Measurements) -> dict[Key, NDArray[np.bool_]]:
+    """Return what is settled, and which units no measurement determines, before anything is read.
+
+    What is determined depends on which siblings there are, and on whether there is one of a sort or more, not
+    on how many: so few units differ, however many there are.
+    """
+    told, tree = given.told()
+    shape, node = tree.folded(2)
+    view = View(model, shape, told, model.solve(shape, told))
+    found = {}
+    for key in settled_keys(view, node):
+        found[key] = np.zeros(tree.size, dtype=bool)
+        if isinstance(key, str):
+            found[key] = np.asarray(view.undetermined(key, np.arange(shape.size)).any(axis=1))[node]
+    return found
 
 
 def _without_tables(

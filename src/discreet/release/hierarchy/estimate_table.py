@@ -19,7 +19,7 @@ from discreet.estimation.whole.replicates import TableErrors
 from discreet.estimation.whole.tables import Settle, WholeTables, settle_here
 from discreet.numbers import brief
 from discreet.release.hierarchy.bounds import cut_ends
-from discreet.release.hierarchy.joint_estimates import Chances, Found, JointEstimates
+from discreet.release.hierarchy.joint_estimates import Chances, Found, JointEstimates, JointMeasurements
 from discreet.release.hierarchy.part_tables import Progress
 from discreet.release.hierarchy.redrawing import Redrawing
 from discreet.release.hierarchy.sampling import SamplingErrors
@@ -69,10 +69,8 @@ def write_estimates(
     whole-number tables is done; with `redrawing` they are made again from noise drawn anew, which gives their
     errors and perhaps their intervals. `progress` is told of units done, of how many."""
     wanted = found.queries(()) if queries is None else queries
-    if tables and len(found.groups) > 1:
-        raise InputError(
-            "whole-number tables add up; estimates of releases that differ do not: leave them out"
-        )
+    if tables:
+        check_one_tree(found)
     whole = found.groups[0].whole_tables(settle) if tables else None
     tree = found.tree.first(found.units_down_to(down_to))
     layout = found.layout(tree, wanted)
@@ -151,6 +149,53 @@ def write_estimates(
     return written
 
 
+def check_one_tree(found: JointMeasurements) -> None:
+    """Refuse whole numbers of releases that do not share a tree and attributes."""
+    if len(found.groups) > 1:
+        raise InputError(
+            "whole-number tables add up; estimates of releases that differ do not: leave them out"
+        )
+
+
+def write_tables(
+    folder: Folder,
+    found: JointMeasurements,
+    whole: WholeTables,
+    queries: Sequence[str],
+    down_to: str | None = None,
+    *,
+    progress: Progress | None = None,
+) -> Written:
+    """Write the whole numbers of queries alone, in all units or those down to a level."""
+    tree, group = found.tree.first(found.units_down_to(down_to)), found.groups[0]
+    layout = found.layout(tree, queries)
+    in_units = any(found.step(query) != 1 for query in queries)
+    every = meanings((), True, group.attributes is not None, in_units=in_units)
+    written = Written(tree, layout.size, {"table": every["table"]}, whole=whole)
+
+    def columns(part: slice, _rows: slice) -> dict[str, Numbers]:
+        units = np.arange(part.start, part.stop)
+        made = []
+        for query in queries:
+            numbers = group.turned(query, whole.rows(query, units))
+            bounds = found.bounds(query, units)
+            if bounds is not None:
+                beyond = (numbers < bounds[0]) | (numbers > bounds[1])
+                written.outside += int(((numbers >= 0) & beyond).sum())
+            written.lost += int((numbers < 0).sum())
+            made.append(in_real_numbers({"table": numbers}, found.step(query)))
+        if progress is not None:
+            progress("writing", part.stop, tree.size)
+        return {"table": np.ma.masked_less(joined_columns(made)["table"], 0)}
+
+    folder.cells(TABLES, (layout, columns))
+    return written
+
+
+TABLES = "tables"
+"""The table of whole numbers that are written without estimates."""
+
+
 def with_ends(
     values: Floats,
     deviations: Floats,
@@ -205,7 +250,7 @@ WITH_SAMPLING = "noise and sampling"
 AS_GIVEN = "errors as given"
 
 
-def kind_of_error(found: JointEstimates, sampling: SamplingErrors | None) -> str:
+def kind_of_error(found: JointMeasurements, sampling: SamplingErrors | None) -> str:
     """Say what intervals allow for: of a table that no release describes, whatever its errors are."""
     return WITH_SAMPLING if sampling is not None else AS_GIVEN if found.as_given else NOISE_ONLY
 

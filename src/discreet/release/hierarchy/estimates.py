@@ -24,17 +24,25 @@ from discreet.estimation.fit import Fit
 from discreet.estimation.whole.replicates import TableErrors
 from discreet.faces import Summarised
 from discreet.numbers import brief, fraction
-from discreet.options import Estimating, asked_with
+from discreet.options import INTERVALS, Estimating, asked_with
 from discreet.release.commit import free, staging
 from discreet.release.frames import DataFrame, as_pandas, as_polars
 from discreet.release.hierarchy.areas import area_estimates, read_areas
+from discreet.release.hierarchy.bounded_tables import bounded_tables
 from discreet.release.hierarchy.bureau import by_product
 from discreet.release.hierarchy.clipping import Clipped, estimated_clips
 from discreet.release.hierarchy.contrasts import CONTRASTS, changes_since, contrast_blocks, named_contrasts
 from discreet.release.hierarchy.draws import Draws
-from discreet.release.hierarchy.estimate_table import Written, kind_of_error, write_estimates
+from discreet.release.hierarchy.estimate_table import (
+    TABLES,
+    Written,
+    check_one_tree,
+    kind_of_error,
+    write_estimates,
+    write_tables,
+)
 from discreet.release.hierarchy.fit_report import fit_record, found_fit
-from discreet.release.hierarchy.joint_estimates import JointEstimates
+from discreet.release.hierarchy.joint_estimates import JointEstimates, JointMeasurements, MeasuredTree
 from discreet.release.hierarchy.layout import rising_lengths
 from discreet.release.hierarchy.measurements import read_any, with_zeros
 from discreet.release.hierarchy.microdata import PeopleFiles, check_people, write_as_records, write_held
@@ -63,8 +71,8 @@ class Estimated(Summarised):
     additive: bool
     releases: int
     files: tuple[str, ...]
-    fit: Fit
-    """Whether the measurements contradict each other."""
+    fit: Fit | None
+    """Whether the measurements contradict each other; nothing if whole numbers alone were made."""
     numbered: bool = False
     """Whether several releases were read, an earlier one included."""
     left_out: tuple[str, ...] = ()
@@ -87,8 +95,8 @@ class Estimated(Summarised):
     """The tables by name, if they are in memory."""
 
     def to_arrow(self, table: str = "estimates") -> ArrowTable:
-        """Return a table of the output: estimates, units, and if it has them areas, contrasts, changes,
-        draws, histogram, microdata or held."""
+        """Return a table of the output: estimates or tables, units, and if it has them areas, contrasts,
+        changes, draws, histogram, microdata or held."""
         if self.out is not None:
             return read_output(self.out, table, TEXTS)
         found = (self.held or {}).get(table)
@@ -97,8 +105,9 @@ class Estimated(Summarised):
         return found
 
     def to_frame(self, table: str = "") -> DataFrame:
-        """Return the estimates, or another table of the output, as a DataFrame of pandas."""
-        return self.to_pandas(table or "estimates")
+        """Return the estimates, or the whole numbers if they are alone, or another table of the output, as a
+        DataFrame of pandas."""
+        return self.to_pandas(table or ("estimates" if self.fit is not None else TABLES))
 
     def to_pandas(self, table: str = "estimates") -> DataFrame:
         """Return a table of the output as a DataFrame of pandas."""
@@ -126,8 +135,10 @@ def estimate(asked: Estimating) -> Estimated:
     the lowest level that is written. `tables` adds whole numbers, not negative and consistent over levels,
     and over queries if the release states attributes; their errors are found by making them again from noise
     drawn anew, and `replicates` adds intervals of the whole numbers themselves. `histogram` adds every
-    detailed cell of them that is not zero, in every unit, and `microdata` one row a person. `zeros` (unit,
-    and columns of attributes) are values that some units cannot have. `for_spreadsheets` is as in `measure`.
+    detailed cell of them that is not zero, in every unit, and `microdata` one row a person. With
+    `only_tables` whole numbers are all that is written, and memory does not grow with the units. `zeros`
+    (unit, and columns of attributes) are values that some units cannot have. `for_spreadsheets` is as in
+    `measure`.
     What is large is streamed, or if `streamed` says so. Whole numbers of many units are found by `jobs`
     processes, part by part of the tree; with `resume`, parts that are finished stay if the run is
     interrupted, and the same call goes on from them. The `engine` is "local" or "spark", on a cluster if
@@ -139,9 +150,11 @@ def estimate(asked: Estimating) -> Estimated:
         raise InputError("prints is for `discreet.report.print_tables`, which writes tables to print")
     if asked.out is not None:
         free(asked.out)
-    if asked.histogram or asked.microdata:
+    if asked.histogram or asked.microdata or asked.only_tables:
         asked = replace(asked, tables=True)
     with _workers(asked.engine, asked.spark_master) as cluster:
+        if asked.only_tables:
+            return _only_tables(asked, sources, cluster)
         given, found, earlier = read_joined(asked, sources, cluster)
         wanted = found.queries(asked.queries)
         sampling = sampling_errors(asked, sources, found, wanted)
@@ -153,10 +166,10 @@ def estimate(asked: Estimating) -> Estimated:
         contrasts = named_contrasts(pairs, unions, wanted, found) if pairs else []
         residuals = found.residuals(written)
         if asked.histogram or asked.microdata:
-            check_people(found.groups[0].attributes, found.groups[0].estimates.model.queries)
+            check_people(found.groups[0].attributes, found.groups[0].model.queries)
         kind = output_format(asked.format, given[0].format, for_spreadsheets=asked.for_spreadsheets)
         mark = f"{NOT_PRIVATE}: made from a rehearsal" if any(one.marked for one in given) else None
-        kept = _resumable(asked, given, found)
+        kept = _resumable(asked, given, found.groups[0])
         with ExitStack() as opened:
             opened.enter_context(resumed(kept))
             folder = opened.enter_context(_folder(asked, kind, mark))
@@ -197,7 +210,7 @@ def estimate(asked: Estimating) -> Estimated:
             told = _manifest(asked, given, found, wanted, done, fit, sampling, compares=compares)
             if redrawing is not None and done.errors is not None:
                 told["table_errors"] = redrawing.record(done.errors)
-            people = _people(asked, folder, found, done)
+            people = _people(asked, folder, found.groups[0], done)
             folder.json("manifest", told | people.manifest(found.groups[0].attributes, done.tree))
             taken = estimated_clips(found)
     return Estimated(
@@ -224,16 +237,104 @@ def estimate(asked: Estimating) -> Estimated:
     )
 
 
-def _resumable(asked: Estimating, given: Sequence[Published], found: JointEstimates) -> Resumable | None:
+def _only_tables(asked: Estimating, sources: Sequence[TableSource], cluster: SharedWork | None) -> Estimated:
+    """Write whole numbers alone."""
+    _check_only_tables(asked)
+    given = _read_given(asked, sources)
+    found = JointMeasurements.read(given)
+    wanted, one = found.queries(asked.queries), found.groups[0]
+    check_one_tree(found)
+    found.units_down_to(asked.down_to)
+    if asked.histogram or asked.microdata:
+        check_people(one.attributes, one.model.queries)
+    kind = output_format(asked.format, given[0].format, for_spreadsheets=asked.for_spreadsheets)
+    mark = f"{NOT_PRIVATE}: made from a rehearsal" if any(one.marked for one in given) else None
+    kept = _resumable(asked, given, one)
+    with ExitStack() as opened:
+        opened.enter_context(resumed(kept))
+        folder = opened.enter_context(_folder(asked, kind, mark))
+        place = opened.enter_context(parts_within(folder.path if asked.out is not None else None, kept))
+        made_from = "" if kept is None else json.dumps(kept.made_from)
+        whole = bounded_tables(one, Settling(asked.jobs, cluster, place, made_from, asked.progress))
+        done = write_tables(folder, found, whole, wanted, asked.down_to, progress=asked.progress)
+        folder.units(found.tree)
+        people = _people(asked, folder, one, done)
+        told = {
+            **_said_of_tables(given, found, wanted, done),
+            **_bounds(found, done, tables=True, intervals=False),
+            **({"left_out": list(found.left_out)} if found.left_out else {}),
+        }
+        folder.json("manifest", told | people.manifest(one.attributes, done.tree))
+    return Estimated(
+        out=None if asked.out is None else Path(asked.out),
+        units=done.tree.size,
+        queries=wanted,
+        cells=done.cells,
+        undetermined=done.lost,
+        together=one.attributes is not None,
+        additive=True,
+        releases=len(given),
+        files=tuple(folder.names),
+        fit=None,
+        numbered=len(given) > 1,
+        left_out=found.left_out,
+        noise=_assumed(given),
+        counts=found.counts,
+        people=people,
+        held=folder.tables if isinstance(folder, FolderInMemory) else None,
+    )
+
+
+def _check_only_tables(asked: Estimating) -> None:
+    """Refuse what is about estimates and intervals, all of it at once."""
+    about = {
+        "areas": asked.areas is not None,
+        "differences": bool(asked.differences),
+        "ratios": bool(asked.ratios),
+        "since": asked.since is not None,
+        "levels": tuple(asked.levels) != INTERVALS,
+        "sampling": asked.sampling is not None,
+        "replicate_factor": asked.replicate_factor is not None,
+        "replicate_noise": asked.replicate_noise is not None,
+        "draws": asked.draws is not None,
+        "replicates": asked.replicates is not None,
+        "seed": asked.seed is not None,
+    }
+    if found := [name for name, given in about.items() if given]:
+        be, them = ("is", "it") if len(found) == 1 else ("are", "them")
+        raise InputError(
+            f"only_tables writes whole numbers without estimates and intervals, and {', '.join(found)} {be} "
+            f"about these: leave {them} out, or only_tables"
+        )
+
+
+def _said_of_tables(
+    given: Sequence[Published], found: JointMeasurements, wanted: Sequence[str], done: Written
+) -> dict[str, object]:
+    """Return what every manifest says of the numbers that were written."""
+    origins = [one.origin for one in given]
+    return {
+        "format": "discreet estimates 2",
+        "version": version("discreet"),
+        "source": origins[0] if len(given) == 1 else origins,
+        "queries": list(wanted),
+        "units": done.tree.size,
+        "cells": done.cells,
+        "not_determined": done.lost,
+        "columns": done.columns,
+        **({"noise": list(laws), "counts": found.counts} if (laws := _assumed(given)) else {}),
+    }
+
+
+def _resumable(asked: Estimating, given: Sequence[Published], group: MeasuredTree) -> Resumable | None:
     """Return where finished tables stay if the run is interrupted, if that is asked for."""
     if not asked.resume:
         return None
     if asked.out is None or not asked.tables:
         raise InputError("resume is for whole-number tables that are written: give out and tables (--tables)")
-    group = found.groups[0]
-    return Resumable.of_tables(
-        free(asked.out), fingerprint(group.estimates, group.bounds, [one.origin for one in given])
-    )
+    origins = [one.origin for one in given]
+    made_from = fingerprint(group.attributes, group.given, group.bounds, origins)
+    return Resumable.of_tables(free(asked.out), made_from)
 
 
 @contextmanager
@@ -247,9 +348,8 @@ def _folder(asked: Estimating, kind: str, mark: str | None) -> Iterator[Folder]:
         stage.commit()
 
 
-def _people(asked: Estimating, folder: Folder, found: JointEstimates, done: Written) -> PeopleFiles:
+def _people(asked: Estimating, folder: Folder, one: MeasuredTree, done: Written) -> PeopleFiles:
     """Write the whole tables as records, if that is asked for, and what they keep."""
-    one = found.groups[0]
     if done.whole is None or one.attributes is None or not (asked.histogram or asked.microdata):
         return PeopleFiles()
     written = write_as_records(
@@ -260,7 +360,7 @@ def _people(asked: Estimating, folder: Folder, found: JointEstimates, done: Writ
         histogram=asked.histogram,
         microdata=asked.microdata,
     )
-    held = write_held(folder, done.tree, one.attributes, one.estimates.given, one.bounds)
+    held = write_held(folder, done.tree, one.attributes, one.given, one.bounds)
     return replace(written, held=held)
 
 
@@ -304,23 +404,39 @@ def read_joined(
 ) -> tuple[list[Published], JointEstimates, JointEstimates | None]:
     """Return the measurements, those of the earlier release last, and the estimates from each release."""
     lean = asked.streamed if cluster is None else True
+    given = _read_given(asked, sources)
+    found, earlier = JointEstimates.of(given, lean, cluster), None
+    if asked.since is not None:
+        earlier_units = asked.units if any(one.assumed for one in given) else None
+        release = None if asked.release is None else release_of(asked.release)
+        before = (release, earlier_units, None, asked.within, asked.streamed)
+        given.append(read_any([asked.since], *before, _forms(asked, len(given))[0]))
+        _check_distinct([*_first_paths(sources), asked.since], given)
+        earlier = JointEstimates.of(given[-1:], lean, cluster, first=len(given))
+    return given, found, earlier
+
+
+def _read_given(asked: Estimating, sources: Sequence[TableSource]) -> list[Published]:
+    """Return the measurements, each of them once."""
     release = None if asked.release is None else release_of(asked.release)
     known = (release, asked.units, asked.invariants, asked.within, asked.streamed)
-    paths_only = all(isinstance(one, str | os.PathLike) for one in sources)
-    products = by_product(sources) if paths_only else [[one] for one in sources]
+    products = _products(sources)
     forms = _forms(asked, len(products))
     given = [read_any(some, *known, form) for some, form in zip(products, forms, strict=True)]
+    _check_distinct(_first_paths(sources), given)
     if asked.zeros is not None:
         given = [with_zeros(one, asked.zeros) for one in given]
-    found, earlier, paths = JointEstimates.of(given, lean, cluster), None, [some[0] for some in products]
-    if asked.since is not None:
-        paths.append(asked.since)
-        earlier_units = asked.units if any(one.assumed for one in given) else None
-        before = (release, earlier_units, None, asked.within, asked.streamed)
-        given.append(read_any([asked.since], *before, forms[0]))
-        earlier = JointEstimates.of(given[-1:], lean, cluster, first=len(given))
-    _check_distinct(paths, given)
-    return given, found, earlier
+    return given
+
+
+def _products(sources: Sequence[TableSource]) -> Sequence[Sequence[TableSource]]:
+    """Return the sources of each release: the Bureau publishes some in several directories."""
+    paths_only = all(isinstance(one, str | os.PathLike) for one in sources)
+    return by_product(sources) if paths_only else [[one] for one in sources]
+
+
+def _first_paths(sources: Sequence[TableSource]) -> list[TableSource]:
+    return [some[0] for some in _products(sources)]
 
 
 def sampling_errors(
@@ -386,21 +502,12 @@ def _manifest(
     compares: bool,
 ) -> dict[str, object]:
     """Return what the manifest of the output says; `compares`: it has contrasts or changes."""
-    origins = [one.origin for one in given]
     return {
-        "format": "discreet estimates 2",
-        "version": version("discreet"),
-        "source": origins[0] if len(given) == 1 else origins,
+        **_said_of_tables(given, found, wanted, done),
         "estimates": found.kind,
         "additive": len(found.groups) == 1,
-        "queries": list(wanted),
         "levels": [str(level) for level in asked.levels],
-        "units": done.tree.size,
-        "cells": done.cells,
-        "not_determined": done.lost,
         "intervals_with_nothing_left": done.moved,
-        "columns": done.columns,
-        **({"noise": list(laws), "counts": found.counts} if (laws := _assumed(given)) else {}),
         "fit": fit_record(fit, numbered=len(given) > 1),
         "intervals": kind_of_error(found, sampling),
         **({"sampling": sampling.said} if sampling is not None else {}),
@@ -411,16 +518,19 @@ def _manifest(
     }
 
 
-def _bounds(found: JointEstimates, done: Written, *, tables: bool) -> dict[str, object]:
+def _bounds(
+    found: JointMeasurements, done: Written, *, tables: bool, intervals: bool = True
+) -> dict[str, object]:
     """Return what the manifest says of bounds, if there are any."""
     some = [one for group in found.groups for one in group.bounds]
     if not some:
         return {}
-    told: dict[str, object] = {
-        "areas": len(np.unique(np.concatenate([one.units for one in some]))),
-        "intervals": "cut to the bounds; estimates are not changed, so that they stay unbiased",
-        "estimates_with_cut_intervals": done.cut,
-    }
+    told: dict[str, object] = {"areas": len(np.unique(np.concatenate([one.units for one in some])))}
+    if intervals:
+        told |= {
+            "intervals": "cut to the bounds; estimates are not changed, so that they stay unbiased",
+            "estimates_with_cut_intervals": done.cut,
+        }
     return {"bounds": told | ({"table_cells_outside": done.outside} if tables else {})}
 
 

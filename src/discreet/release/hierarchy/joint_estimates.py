@@ -8,7 +8,7 @@ the smallest variance of any such mean, but not additive.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 
 import numpy as np
@@ -31,7 +31,7 @@ from discreet.estimation.estimates import (
 from discreet.estimation.fit import Residuals
 from discreet.estimation.intervals import FAR, Noises, mixed_noises
 from discreet.estimation.laws import Errors, Terms
-from discreet.estimation.model import as_written
+from discreet.estimation.model import Model, as_written
 from discreet.estimation.normal import Law
 from discreet.estimation.tree import Floats, Integers, Tree
 from discreet.estimation.whole.subtrees import TreePart, part_of_source
@@ -64,22 +64,23 @@ def name_of_query(query: str) -> str:
 
 
 @dataclass(frozen=True)
-class Group:
-    """Releases that measure one tree: their attributes, and the estimates from all of them together."""
+class MeasuredTree:
+    """Releases that measure one tree: their attributes, and what all of them measured."""
 
     tree: Tree
     attributes: Attributes | None
     labels: Mapping[str, ArrowArray]
-    estimates: Estimates
+    given: Measurements
+    model: Model
     steps: Mapping[str, Fraction]
     releases: tuple[int, ...]
     """The numbers of its releases, from 1."""
-    bounds: tuple[Bounds, ...] = ()
+    bounds: tuple[Bounds, ...]
 
     def names(self, query: str) -> ArrowArray:
         """Return the names of the cells of a query, as it is written."""
         if self.attributes is None:
-            self.estimates.model.projection(query)
+            self.model.projection(query)
             return self.labels[query]
         return strings(list(self.attributes.tabulation(query, sums=True).labels))
 
@@ -94,10 +95,6 @@ class Group:
         """Turn rows of cells into the order in which the query is written."""
         return rows if self.attributes is None else as_written(self.attributes, query, rows)
 
-    def whole_tables(self, settle: Settle = settle_here) -> WholeTables:
-        """Return whole numbers for all units, which keep exact counts and bounds."""
-        return WholeTables(self.estimates, bounds=self.bounds, settle=settle)
-
     def bounded(self, query: str, units: Integers) -> tuple[Floats, Floats] | None:
         """Return the least and largest counts of the cells of a query in some units; those that the group
         does not have (-1) have no bounds."""
@@ -109,10 +106,27 @@ class Group:
     def answers(self, query: str) -> bool:
         """Whether the query can be answered at all."""
         try:
-            self.estimates.model.projection(query)
+            self.model.projection(query)
         except InputError:
             return False
         return True
+
+    def estimated(self, held: bool | None = None, workers: SharedWork | None = None) -> Group:
+        """Return the same with the estimates from all measurements together; see `Estimates`."""
+        estimates = Estimates(self.attributes, self.given, held=held, workers=workers, model=self.model)
+        own = {one.name: getattr(self, one.name) for one in fields(MeasuredTree)}
+        return Group(**own, estimates=estimates)
+
+
+@dataclass(frozen=True)
+class Group(MeasuredTree):
+    """Releases that measure one tree, and the estimates from all of them together."""
+
+    estimates: Estimates
+
+    def whole_tables(self, settle: Settle = settle_here) -> WholeTables:
+        """Return whole numbers for all units, which keep exact counts and bounds."""
+        return WholeTables(self.estimates, bounds=self.bounds, settle=settle)
 
 
 @dataclass(frozen=True)
@@ -142,18 +156,15 @@ class _Moved:
         return replace(self, source=source, place=np.concatenate(place))
 
 
-class JointEstimates:
-    """The estimates of one or several groups of releases, unit by unit and cell by cell.
-
-    Where there are several groups, each is estimated by itself, and the estimate is the mean of theirs, cell
-    by cell, weighted by inverse variances.
-    """
+class JointMeasurements:
+    """What one or several groups of releases measured: units, queries and cells, before any estimate."""
 
     def __init__(
-        self, groups: Sequence[Group], left_out: Sequence[str] = (), *, as_given: bool = False
+        self, groups: Sequence[MeasuredTree], left_out: Sequence[str] = (), *, as_given: bool = False
     ) -> None:
         """`as_given`: errors are those that a table states, not the noise of a release."""
-        self.groups, self.as_given = tuple(groups), as_given
+        self.groups: tuple[MeasuredTree, ...] = tuple(groups)
+        self.as_given = as_given
         self.left_out = tuple(left_out)
         tree = groups[0].tree
         names = [one.tree.names for one in groups]
@@ -176,15 +187,8 @@ class JointEstimates:
         self.tree = tree
 
     @classmethod
-    def of(
-        cls,
-        given: Sequence[Published],
-        streamed: bool | None = None,
-        workers: SharedWork | None = None,
-        first: int = 1,
-    ) -> JointEstimates:
-        """Join the releases that agree in attributes and areas, and estimate each group; `first` is the
-        number of the first release."""
+    def read(cls, given: Sequence[Published], first: int = 1) -> JointMeasurements:
+        """Join the releases that agree in attributes and areas; `first` is the number of the first one."""
         joined: list[list[Published]] = []
         numbers: list[list[int]] = []
         for number, one in enumerate(given, first):
@@ -197,9 +201,13 @@ class JointEstimates:
                 joined.append([one])
                 numbers.append([number])
         left = [text for one in given for text in one.left_out]
-        groups = zip(joined, numbers, strict=True)
-        as_given = any(one.assumed for one in given)
-        return cls([_group(some, its, streamed, workers) for some, its in groups], left, as_given=as_given)
+        groups = [_measured(some, its) for some, its in zip(joined, numbers, strict=True)]
+        return JointMeasurements(groups, left, as_given=any(one.assumed for one in given))
+
+    @property
+    def counts(self) -> bool:
+        """Whether counts were measured, or real numbers."""
+        return all(group.given.counts for group in self.groups)
 
     @property
     def kind(self) -> str:
@@ -210,11 +218,11 @@ class JointEstimates:
 
     def queries(self, named: Sequence[str]) -> tuple[str, ...]:
         """Check the queries that are wanted; without any, those that were measured."""
-        own = [query for one in self.groups for query in one.estimates.model.queries]
+        own = [query for one in self.groups for query in one.model.queries]
         for query in dict.fromkeys(named or own):
             able = [group for group in self.groups if group.answers(query)]
             if not able:
-                self.groups[0].estimates.model.projection(query)  # says what is wrong
+                self.groups[0].model.projection(query)  # says what is wrong
             if any(name_of_query(other) == name_of_query(query) for other in named if other != query):
                 raise InputError(
                     f"two queries are called {name_of_query(query)!r}; give them different names"
@@ -263,6 +271,37 @@ class JointEstimates:
         last = int(np.flatnonzero(np.isin(tree.kind, wanted))[-1])
         return int(next(part.stop for part in tree.depths if part.start <= last < part.stop))
 
+    def bounds(self, query: str, units: Integers) -> tuple[Floats, Floats] | None:
+        """Return the least and largest counts of the cells of a query in some units, or None if none are
+        known."""
+        pairs = zip(self.groups, self.index, strict=True)
+        return _tightest([group.bounded(query, index[units]) for group, index in pairs])
+
+
+class JointEstimates(JointMeasurements):
+    """The estimates of one or several groups of releases, unit by unit and cell by cell.
+
+    Where there are several groups, each is estimated by itself, and the estimate is the mean of theirs, cell
+    by cell, weighted by inverse variances.
+    """
+
+    groups: tuple[Group, ...]
+
+    @classmethod
+    def of(
+        cls,
+        given: Sequence[Published],
+        streamed: bool | None = None,
+        workers: SharedWork | None = None,
+        first: int = 1,
+    ) -> JointEstimates:
+        """Join the releases that agree in attributes and areas, and estimate each group; `first` is the
+        number of the first release."""
+        found = cls.read(given, first)
+        held = None if streamed is None else not streamed
+        groups = [group.estimated(held, workers) for group in found.groups]
+        return cls(groups, found.left_out, as_given=found.as_given)
+
     def at(self, units: Integers, residuals: Sequence[Residuals] = ()) -> FoundUnits:
         """Return the estimates of some units in each group, and which of the units the group has. What is
         read is added to the residuals of the group."""
@@ -271,12 +310,6 @@ class JointEstimates:
             there, watched = index[units] >= 0, residuals[place] if residuals else None
             found.append((group.estimates.at(index[units][there], watched), there) if there.any() else None)
         return found
-
-    def bounds(self, query: str, units: Integers) -> tuple[Floats, Floats] | None:
-        """Return the least and largest counts of the cells of a query in some units, or None if none are
-        known."""
-        pairs = zip(self.groups, self.index, strict=True)
-        return _tightest([group.bounded(query, index[units]) for group, index in pairs])
 
     def area_bounds(self, query: str, area: Found) -> tuple[Floats, Floats] | None:
         """Return the same for a union of units, in one row."""
@@ -335,11 +368,6 @@ class JointEstimates:
         errors = Errors(flat, [Terms.together(parts_of)], FAR * np.sqrt(flat))
         widths = [errors.half_widths(level)[of.ravel()].reshape(variance.shape) for _, level in chances]
         return estimate, np.sqrt(variance), [np.where(lost, np.nan, width) for width in widths]
-
-    @property
-    def counts(self) -> bool:
-        """Whether the estimates are of counts."""
-        return all(group.estimates.given.counts for group in self.groups)
 
     def union(self, members: Integers, weights: Floats | None = None) -> Found:
         """Return a union of units, or a weighted sum of them, in each group that has all of them."""
@@ -473,13 +501,8 @@ def _attributes(given: Sequence[Published]) -> Attributes | None:
     return Attributes(values, recodes, zeros, variables.values())
 
 
-def _group(
-    given: Sequence[Published],
-    numbers: Sequence[int],
-    streamed: bool | None,
-    workers: SharedWork | None,
-) -> Group:
-    """Put releases into one tree, and estimate from all of them together."""
+def _measured(given: Sequence[Published], numbers: Sequence[int]) -> MeasuredTree:
+    """Put releases into one tree."""
     tree = max((one.tree for one in given), key=lambda tree: tree.size)
     attributes = _attributes(given)
     kind, sources = np.zeros(tree.size, dtype=np.int64), []
@@ -505,7 +528,6 @@ def _group(
     counts = all(one.counts for one in given)
     measured = Measurements(replace(tree, kind=kind.ravel()), tuple(sources), exact, blocks, pieces, counts)
     labels = {query: names for one in given for query, names in one.labels.items()}
-    held = None if streamed is None else not streamed
-    found = Estimates(attributes, measured, held=held, workers=workers)
+    model = Model(attributes, measured.queries, cells=measured.cells, blocks=blocks, pieces=pieces)
     steps = {query: step for one in given for query, step in one.steps.items()}
-    return Group(tree, attributes, labels, found, steps, tuple(numbers), tuple(bounds))
+    return MeasuredTree(tree, attributes, labels, measured, model, steps, tuple(numbers), tuple(bounds))

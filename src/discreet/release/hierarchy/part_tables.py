@@ -15,14 +15,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
 from discreet.accounting.parallel import stream_cases
+from discreet.budget import Attributes
 from discreet.errors import DiscreetError
-from discreet.estimation.estimates import Estimates, SharedWork
+from discreet.estimation.estimates import Measurements, SharedWork
 from discreet.estimation.tree import Integers, Numbers
 from discreet.estimation.whole.by_part import (
+    CutMeasurements,
     DivisibleBounds,
     Key,
     Partwise,
@@ -40,6 +43,8 @@ from discreet.release.tables import arrow
 
 CELLS = 5_000_000
 """Cells of the units of one part, on which memory depends. What has fewer is settled without processes."""
+
+Sent = TypeVar("Sent")
 
 Progress = Callable[[str, int, int], None]
 """Called with (stage, done, total) as work goes on."""
@@ -63,30 +68,47 @@ class Settling:
     ) -> Mapping[Key, CellStore]:
         """Settle all units; return the cells of each variable, or query."""
         estimates = next(iter(descents.values())).estimates
-        told = self.progress or (lambda _stage, _done, _total: None)
         divided = cut_tree(estimates.given.tree, max(1, CELLS // estimates.width))
         if len(divided.parts) <= 1:
             return settle_here(descents, bounds)
         upper = divided.crown.size
-        told("upper areas", 0, upper)
+        self.tell("upper areas", 0, upper)
         work = Partwise.of(descents, bounds, divided)
-        told("upper areas", upper, upper)
+        self.tell("upper areas", upper, upper)
+        return self.below(work)
+
+    def below(self, work: Partwise) -> Mapping[Key, CellStore]:
+        """Settle the parts below a crown; return the cells of each variable, or query, in all units."""
+        divided = work.cut
         parts = PartStore(divided, work.crown, self.folder, self.made_from)
         below = [part.size - (part.roots.stop - part.roots.start) for part in divided.parts]
         todo = [number for number in range(len(below)) if not parts.has(number)]
         total = sum(below)
         settled = total - sum(below[number] for number in todo)
-        told("tables", settled, total)
-        for number, columns in zip(todo, self._columns(work, todo), strict=True):
-            parts.add(number, cells_of_columns(columns, list(descents)))
+        self.tell("tables", settled, total)
+        for number, columns in zip(todo, self.each(work, settled_columns, work.work, todo), strict=True):
+            parts.add(number, cells_of_columns(columns, list(work.crown)))
             settled += below[number]
-            told("tables", settled, total)
-        return {key: StoredCells(parts, key) for key in descents}
+            self.tell("tables", settled, total)
+        return {key: StoredCells(parts, key) for key in work.crown}
 
-    def _columns(self, work: Partwise, todo: Sequence[int]) -> Iterator[Mapping[str, Numbers]]:
+    def tell(self, stage: str, done: int, total: int) -> None:
+        """Report progress, if anyone asks for it."""
+        if self.progress is not None:
+            self.progress(stage, done, total)
+
+    def each(
+        self,
+        shared: CutMeasurements,
+        function: Callable[[Sent], Mapping[str, Numbers]],
+        sent: Callable[[int], Sent],
+        todo: Sequence[int],
+    ) -> Iterator[Mapping[str, Numbers]]:
+        """Yield the columns of some parts, in order: what a `function` makes of what is `sent` to processes,
+        or `shared` on a cluster."""
         if self.cluster is not None:
-            return self.cluster.map(work, [slice(number, number + 1) for number in todo])
-        return stream_cases(settled_columns, map(work.work, todo), jobs=min(self.jobs, len(todo)))
+            return self.cluster.map(shared, [slice(number, number + 1) for number in todo])
+        return stream_cases(function, map(sent, todo), jobs=min(self.jobs, len(todo)))
 
 
 class PartStore:
@@ -207,12 +229,15 @@ class StoredCells:
 
 
 def fingerprint(
-    estimates: Estimates, bounds: Sequence[DivisibleBounds], origins: Sequence[Mapping[str, object]]
+    attributes: Attributes | None,
+    given: Measurements,
+    bounds: Sequence[DivisibleBounds],
+    origins: Sequence[Mapping[str, object]],
 ) -> dict[str, object]:
     """Return what decides whole-number tables; `origins` say which files the measurements were read from."""
-    given, digest = estimates.given, hashlib.sha256(estimates.given.tree.digest.encode())
+    digest = hashlib.sha256(given.tree.digest.encode())
     laws = [list(source.laws) for source in given.sources]
-    for some in (estimates.model.attributes, laws, given.blocks, given.pieces):
+    for some in (attributes, laws, given.blocks, given.pieces):
         digest.update(repr(some).encode())
     arrays = [(query, units, rows) for query, (units, rows) in given.exact.items()]
     for one in bounds:

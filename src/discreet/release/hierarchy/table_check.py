@@ -23,6 +23,7 @@ from discreet.estimation.cells import table_cells
 from discreet.estimation.tree import Integers, Tree
 from discreet.faces import Summarised
 from discreet.files import FilePath
+from discreet.release.hierarchy.estimate_table import TABLES
 from discreet.release.hierarchy.joint_estimates import name_of_query
 from discreet.release.hierarchy.layout import read_tree, read_units
 from discreet.release.hierarchy.microdata import area_columns, areas_above, check_people
@@ -278,8 +279,9 @@ class _Checker:
         if histogram is not None:
             self._compare_histogram(histogram, counted)
         self._compare_impossible(source, lowest)
-        if (estimates := find_output(self.folder, "estimates")) is not None:
-            self._compare(estimates, "table", counted, "table", complete=True)
+        for stem in ("estimates", TABLES):
+            if (tables := find_output(self.folder, stem)) is not None:
+                self._compare(tables, "table", counted, "table", complete=True)
         if (invariants := find_output(self.folder, "invariants")) is not None:
             self._compare(invariants, "count", counted, "exact")
         if (held := find_output(self.folder, "held")) is not None:
