@@ -22,6 +22,10 @@ _LEFT_OUT = (
     "Empty cells are left out: that a cell is listed shows that somebody is in it, with certainty, so that "
     "nobody who is alone in a cell is protected. No cost is stated."
 )
+_REPEATED = (
+    "Repeating this run with the same secret and table gives the same noise and tells nothing more; with "
+    "another secret or table it spends again, and averaging takes noise away."
+)
 
 
 @describes(Perturbed)
@@ -84,9 +88,9 @@ def _body(done: Perturbed, delta: Quantity | None) -> Iterator[Part]:
     if done.secret is not None:
         new = "A new secret" if done.new_secret else "The secret"
         yield Paragraph(
-            f"{new}: {done.secret}. Whoever has it can take the noise away. With it, equal cells of these "
-            "records have equal noise in later runs; it refuses other records."
+            f"{new}: {done.secret}. Whoever has it can take the noise away. With it and the same "
+            "table, equal cells of these records have equal noise in later runs; it refuses other records."
         )
     yield Paragraph(f"Files: {', '.join(done.files)}.")
     if delta is not None:
-        yield from ledger_note(done.ledger, "records", counted=not done.not_private)
+        yield from ledger_note(done.ledger, "records", counted=not done.not_private, repeated=_REPEATED)
