@@ -350,3 +350,15 @@ def test_hypercubes_that_are_none() -> None:
             hypercube(attributes)
     with pytest.raises(InputError, match="at most 5,000"):
         hypercube({"a": 99, "b": 99})
+
+
+def test_a_record_joins_an_empty_group_beside_two_others() -> None:
+    """Groups a, b, c and their total, nobody in a: real keys against all keys modulo 100."""
+    family = CellFamily(("A", "B", "C", "T"), ("a", "b", "c"), ((0,), (1,), (2,), (0, 1, 2)), (0, 3, 3))
+    noise = {-1: "1/4", 0: "1/2", 1: "1/4"}
+    laws = {1: {-1: "2/5", 0: "2/5", 2: "1/5"}, 2: noise}
+    real, fine = (account_cells(perturbation_table(laws, modulus=modulus), family) for modulus in (None, 100))
+    assert real.is_exact
+    assert real.certain < 1
+    assert float(real.certain) == pytest.approx(float(fine.certain), abs=5e-3)
+    assert float(real.deltas[0].upper) == pytest.approx(float(fine.deltas[0].upper), abs=5e-3)
