@@ -401,6 +401,24 @@ def test_a_run_without_ledger_says_what_a_second_one_shows(office: Office) -> No
     assert "averaged away" not in said
 
 
+def test_a_replaced_record_changes_twice_as_many_cells(office: Office) -> None:
+    """The answer says so, and a run that then promises nothing is refused; no probability exceeds 1."""
+    done = office.run("out", order=1, neighbours="bounded")
+    said = " ".join(str(part.text) for part in perturbed_answer(done).body if isinstance(part, Paragraph))
+    assert "one record more or less; one person replaced by another." in said
+    assert "One record leaves up to 4 cells and another joins as many" in said
+    ledger = office.folder / "discreet-ledger.json"
+    create_ledger(ledger)
+    table = perturbation_table({0: {-1: "1/10", 0: "4/5", 1: "1/10"}})
+    with pytest.raises(InputError, match="one record leaves 1 cell and joins as many"):
+        office.run("refused", order=0, neighbours="bounded", table=table)
+    office.run("taken", order=0, table=table)
+    (entry,) = read_ledger(ledger).entries
+    assert Fraction(1, 2) < entry.delta < 1
+    assert entry.delta_for("bounded") == 1
+    assert ledger_cost(read_ledger(ledger), unit="person", neighbours="bounded").failing == 1
+
+
 def test_the_cost_of_several_cells_bounds_their_exact_composition(office: Office) -> None:
     """Four margins: delta of the product law, by convolution of the losses, is below the ledger's."""
     ledger = office.folder / "discreet-ledger.json"

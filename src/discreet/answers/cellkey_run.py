@@ -52,6 +52,13 @@ def perturbed_answer(done: Perturbed) -> Answer:
     )
 
 
+def _changed(done: Perturbed) -> str:
+    """Say in how many cells neighbours differ: a record that is replaced leaves some and joins others."""
+    if done.neighbours == "bounded":
+        return f"One record leaves up to {done.margins} cells and another joins as many"
+    return f"One record is in {done.margins} cell{'s' * (done.margins != 1)}"
+
+
 def _claim(done: Perturbed) -> str:
     if done.not_private:
         return f"{NOT_PRIVATE}, seed {done.rehearsal}"
@@ -77,12 +84,12 @@ def _body(done: Perturbed, delta: Quantity | None) -> Iterator[Part]:
     if delta is not None:
         yield Paragraph(
             sentence(
-                "Each cell: epsilon {epsilon}, delta {delta}; {who}. One record is in {cells} cells, with "
-                "independent noises, whose costs compose.",
+                "Each cell: epsilon {epsilon}, delta {delta}, one record more or less; {who}. {changed}, "
+                "with independent noises, whose costs compose.",
                 epsilon=Quantity(done.epsilon, Style.GIVEN),
                 delta=delta.claimed,
                 who=relation(done.neighbours, done.unit),
-                cells=count_quantity(done.margins),
+                changed=_changed(done),
             )
         )
     if done.secret is not None:

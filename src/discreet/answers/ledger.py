@@ -321,6 +321,6 @@ def ledger_note(ledger: Path | None, what: str, *, counted: bool, repeated: str 
         yield Paragraph(f"Ledger: {ledger}. It holds a hash of the {what}: do not publish it.")
     elif counted:
         yield Paragraph(
-            f"No ledger: nothing keeps count of what is spent. {repeated} To make one, run `discreet ledger "
-            "new discreet-ledger.json` beside the input."
+            f"No ledger: nothing keeps count of what is spent. {repeated} To make a ledger, run `discreet "
+            "ledger new discreet-ledger.json` beside the input."
         )

@@ -172,7 +172,7 @@ def exceeds(total: Total, entries: Sequence[Entry]) -> str:
 
 def _failing(entries: Sequence[Entry], neighbours: Neighbours) -> Fraction:
     """Return the probability of the events in which a run costs more than its release, at most."""
-    return sum((entry.delta_for(neighbours) for entry in entries), Fraction(0))
+    return min(sum((entry.delta_for(neighbours) for entry in entries), Fraction(0)), Fraction(1))
 
 
 def _modelled(entries: Sequence[Entry], neighbours: Neighbours) -> TightZCDP | None:
