@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from discreet.answers.answer import Paragraph
+from discreet.answers.cellkey_account import cell_account_answer
 from discreet.cellkey import (
     CellFamily,
     LargeCounts,
@@ -21,6 +23,7 @@ from discreet.cellkey import (
     perturbation_table,
     read_cells,
     revealed,
+    two_laws,
 )
 from discreet.cellkey.two_laws import exp_interval
 from discreet.errors import InputError
@@ -350,3 +353,32 @@ def test_hypercubes_that_are_none() -> None:
             hypercube(attributes)
     with pytest.raises(InputError, match="at most 5,000"):
         hypercube({"a": 99, "b": 99})
+
+
+def test_a_record_joins_an_empty_group_beside_two_others() -> None:
+    """Groups a, b, c and their total, nobody in a: real keys against all keys modulo 100."""
+    family = CellFamily(("A", "B", "C", "T"), ("a", "b", "c"), ((0,), (1,), (2,), (0, 1, 2)), (0, 3, 3))
+    noise = {-1: "1/4", 0: "1/2", 1: "1/4"}
+    laws = {1: {-1: "2/5", 0: "2/5", 2: "1/5"}, 2: noise}
+    real, fine = (account_cells(perturbation_table(laws, modulus=modulus), family) for modulus in (None, 100))
+    assert real.is_exact
+    assert real.certain < 1
+    assert float(real.certain) == pytest.approx(float(fine.certain), abs=5e-3)
+    assert float(real.deltas[0].upper) == pytest.approx(float(fine.deltas[0].upper), abs=5e-3)
+
+
+def test_a_bound_is_told_as_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where ratios are put on a grid, no epsilon, error or chance is said to be exact."""
+    family = hypercube({"sex": 2})
+    asked = {"keying": "definition", "least": 2, "deltas": ["0.3", "0.01"]}
+    exact = account_cells(entropy_table(2, 1), family, **asked)  # type: ignore[arg-type]
+    monkeypatch.setattr(two_laws, "MOST_RATIOS", 4)
+    found = account_cells(entropy_table(2, 1), family, **asked)  # type: ignore[arg-type]
+    assert exact.is_exact
+    assert not found.is_exact
+    assert "epsilon is at most" not in str(cell_account_answer(exact).body)
+    said = " ".join(str(part.text) for part in cell_account_answer(found).body if isinstance(part, Paragraph))
+    assert "At delta 0.3 epsilon is at most" in said
+    assert "At delta 0.01 no epsilon can be stated." in said
+    assert "at 0.1, or more. Someone" in said
+    assert "guesses right at most" in said

@@ -248,3 +248,17 @@ def test_eight_nested_cells_with_other_keys_known(name: str, low: tuple[str, str
     assert found is not None
     assert float(low[0]) - 0.005 < found.deltas[0] < float(low[0]) + 0.03
     assert float(low[1]) - 0.005 < found.certain < float(low[1]) + 0.03
+
+
+@pytest.mark.parametrize("zero", [{}, {0: {0: "1/2", 1: "1/2"}}])
+@pytest.mark.parametrize("place", [0, 1, 3])
+def test_an_empty_cell_beside_two_keys(zero: dict[int, dict[int, str]], place: int) -> None:
+    """It has the noise of key 0, and the other cells have the law that they have without it."""
+    table = perturbation_table({**zero, 1: {-1: "1/4", 0: "1/2", 1: "1/4"}})
+    rows, counts = [(1, 0), (0, 1), (1, 1)], [1, 2, 3]
+    without = JointLaws(table).law(rows, counts)
+    found = JointLaws(table).law(
+        [*rows[:place], (0, 0), *rows[place:]], [*counts[:place], 0, *counts[place:]]
+    )
+    assert without is not None
+    assert found == {(*y[:place], 0, *y[place:]): chance for y, chance in without.items()}

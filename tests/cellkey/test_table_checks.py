@@ -9,6 +9,8 @@ from itertools import chain, combinations
 
 import pytest
 
+from discreet.answers.answer import Paragraph
+from discreet.answers.cellkey_table import table_check_answer
 from discreet.cellkey import (
     LargeCounts,
     PerturbationTable,
@@ -193,3 +195,10 @@ def test_zeros_kept_and_unbiased_cost_at_least_one_in_d_plus_one() -> None:
         bound = draw.randint(1, 6)
         table = entropy_table(bound, Fraction(draw.randint(3, 12), 4) if bound > 1 else Fraction(9, 10))
         assert check_table(table).anywhere.most_certain.certain >= Fraction(1, bound + 1)
+
+
+def test_where_no_delta_below_one_holds_no_epsilon_is_promised() -> None:
+    answer = table_check_answer(check_table(perturbation_table({1: {0: 1}})))
+    said = " ".join(str(part.text) for part in answer.body if isinstance(part, Paragraph))
+    assert "holds with a delta below 1" in said
+    assert "some epsilon does" not in said

@@ -16,6 +16,9 @@ import pytest
 from scipy import stats
 
 from discreet.accounting.overall import account
+from discreet.answers.answer import Paragraph
+from discreet.answers.cellkey_run import perturbed_answer
+from discreet.answers.ledger import ledger_answer
 from discreet.budget import Attributes
 from discreet.cellkey import (
     PerturbationTable,
@@ -32,7 +35,9 @@ from discreet.release.cellkey import run as running
 from discreet.release.cellkey.lookup import NoiseLookup
 from discreet.release.cellkey.run import Perturbed, cell_delta, perturb
 from discreet.release.cellkey.secret import CellSecret, open_secret
-from discreet.release.composition import ledger_cost, ledger_release
+from discreet.release.composition import ledger_cost, ledger_costs, ledger_release
+from discreet.release.ledger_file import change_total
+from discreet.render.json import json_of
 
 PEOPLE = Attributes({"sex": ["f", "m"], "age": ["0-17", "18-64", "65+"], "area": ["A", "B", "C", "D"]})
 COLUMNS = list(PEOPLE.names)
@@ -367,6 +372,51 @@ def test_a_run_is_entered_and_counted(office: Office) -> None:
         office.run("again", order=0)
     office.run("again", order=0, spend_again=True)
     assert len(read_ledger(ledger).entries) == 2
+
+
+def test_a_delta_at_which_no_epsilon_can_be_stated(office: Office) -> None:
+    """The ledger says so and names a delta that will do; machines get null, and a total is refused."""
+    ledger = office.folder / "discreet-ledger.json"
+    create_ledger(ledger)
+    office.run("out", order=1)
+    answer = ledger_answer(ledger_costs(read_ledger(ledger)), file=ledger)
+    (cost,) = json.loads(json_of(answer))["costs"]
+    assert cost["epsilon"] is None
+    assert cost["delta_must_exceed"] == pytest.approx(0.04, rel=1e-5)
+    said = " ".join(str(part.text) for part in answer.body if isinstance(part, Paragraph))
+    assert "No epsilon can be stated for all runs together at delta 1e-10" in said
+    assert "probability 0.04 at most. Ask at a larger delta, such as 0.044." in said
+    found = ledger_cost(read_ledger(ledger), unit="person", neighbours="unbounded", delta=Fraction("0.044"))
+    assert found.epsilon <= 4.0
+    with pytest.raises(InputError, match=r"have spent delta 0\.04 at any epsilon on one person"):
+        change_total(ledger, Total(unit="person", neighbours="unbounded", epsilon=3, delta="1e-6"), "x")
+
+
+def test_a_run_without_ledger_says_what_a_second_one_shows(office: Office) -> None:
+    """The same secret and table repeat the noise, which nobody can average away."""
+    body = perturbed_answer(office.run("out", order=0)).body
+    said = " ".join(str(part.text) for part in body if isinstance(part, Paragraph))
+    assert "No ledger" in said
+    assert "same secret and table gives the same noise" in said
+    assert "averaged away" not in said
+
+
+def test_a_replaced_record_changes_twice_as_many_cells(office: Office) -> None:
+    """The answer says so, and a run that then promises nothing is refused; no probability exceeds 1."""
+    done = office.run("out", order=1, neighbours="bounded")
+    said = " ".join(str(part.text) for part in perturbed_answer(done).body if isinstance(part, Paragraph))
+    assert "one record more or less; one person replaced by another." in said
+    assert "One record leaves up to 4 cells and another joins as many" in said
+    ledger = office.folder / "discreet-ledger.json"
+    create_ledger(ledger)
+    table = perturbation_table({0: {-1: "1/10", 0: "4/5", 1: "1/10"}})
+    with pytest.raises(InputError, match="one record leaves 1 cell and joins as many"):
+        office.run("refused", order=0, neighbours="bounded", table=table)
+    office.run("taken", order=0, table=table)
+    (entry,) = read_ledger(ledger).entries
+    assert Fraction(1, 2) < entry.delta < 1
+    assert entry.delta_for("bounded") == 1
+    assert ledger_cost(read_ledger(ledger), unit="person", neighbours="bounded").failing == 1
 
 
 def test_the_cost_of_several_cells_bounds_their_exact_composition(office: Office) -> None:

@@ -18,7 +18,7 @@ from discreet.answers.answer import (
 )
 from discreet.answers.cellkey_table import SECRET, delta_number, epsilon_quantity, given, least_delta
 from discreet.answers.describing import describes
-from discreet.answers.quantity import Quantity, Style, count_quantity
+from discreet.answers.quantity import NumberKind, Quantity, Style, count_quantity
 from discreet.cellkey.account import CaseCost, CellAccount
 
 _METHODS = {
@@ -61,7 +61,7 @@ def cell_account_answer(found: CellAccount) -> Answer:
         "sample_failure": found.failure,
         "costs": costs,
         "epsilons": [
-            {"delta": given(delta), "epsilon": epsilon_quantity(ratio)}
+            {"delta": given(delta), "epsilon": epsilon_quantity(ratio, NumberKind(_kind(found)))}
             for delta, ratio in zip(found.asked, found.ratios, strict=True)
         ],
         "tradeoff": None
@@ -172,25 +172,31 @@ def _body(found: CellAccount, costs: AnswerTable) -> Iterator[Part]:
                 certain=least_delta(found.certain),
             )
         )
+    at_most, at_least = ("", "") if found.is_exact else ("at most ", ", or more")
     for delta, ratio in zip(found.asked, found.ratios, strict=True):
         text = (
-            "At delta {delta} no epsilon holds."
+            f"At delta {{delta}} no epsilon {'holds' if found.is_exact else 'can be stated'}."
             if ratio is None
-            else "At delta {delta} epsilon is {epsilon}."
+            else f"At delta {{delta}} epsilon is {at_most}{{epsilon}}."
         )
-        yield Paragraph(sentence(text, delta=given(delta), epsilon=epsilon_quantity(ratio)))
+        epsilon = epsilon_quantity(ratio, NumberKind(_kind(found)))
+        yield Paragraph(sentence(text, delta=given(delta), epsilon=epsilon))
     if found.errors is not None and found.accuracy is not None:
+        least = NumberKind.EXACT if found.is_exact else NumberKind.AT_LEAST
         pairs = ", ".join(
-            f"{Quantity(error, digits=4) if error else 0} at {given(alpha)}"
+            f"{Quantity(error, kind=least, digits=4) if error else 0} at {given(alpha)}"
             for alpha, error in zip(found.alphas, found.errors, strict=True)
         )
+        pairs += at_least
         yield Paragraph(
             sentence(
                 "Trade-off f, the least type II error of a test at its type I error: {pairs}. Someone who "
-                "knows all else and gives the change a chance of {prior} guesses right {right} of the time.",
+                "knows all else and gives the change a chance of {prior} guesses right {at_most}{right} of "
+                "the time.",
+                at_most=at_most,
                 pairs=pairs,
                 prior=given(found.prior),
-                right=Quantity(found.accuracy, Style.PERCENT),
+                right=Quantity(found.accuracy, Style.PERCENT, NumberKind(_kind(found))),
             )
         )
 
@@ -250,4 +256,4 @@ def _cautions(found: CellAccount) -> Iterator[Caution]:
     if found.keying == "records":
         yield Caution(SECRET)
     else:
-        yield Caution("The secret must be kept, and used for no other definition of the same cells.")
+        yield Caution("The secret must be known to nobody, and must not be used for other records.")

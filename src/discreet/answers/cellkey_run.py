@@ -22,6 +22,10 @@ _LEFT_OUT = (
     "Empty cells are left out: that a cell is listed shows that somebody is in it, with certainty, so that "
     "nobody who is alone in a cell is protected. No cost is stated."
 )
+_REPEATED = (
+    "Repeating this run with the same secret and table gives the same noise and tells nothing more; with "
+    "another secret or table it spends again, and averaging takes noise away."
+)
 
 
 @describes(Perturbed)
@@ -46,6 +50,13 @@ def perturbed_answer(done: Perturbed) -> Answer:
         command="discreet cellkey run",
         summary=f"{done.margins} margins, {done.rows} rows in {done.out}; {_claim(done)}",
     )
+
+
+def _changed(done: Perturbed) -> str:
+    """Say in how many cells neighbours differ: a record that is replaced leaves some and joins others."""
+    if done.neighbours == "bounded":
+        return f"One record leaves up to {done.margins} cells and another joins as many"
+    return f"One record is in {done.margins} cell{'s' * (done.margins != 1)}"
 
 
 def _claim(done: Perturbed) -> str:
@@ -73,20 +84,20 @@ def _body(done: Perturbed, delta: Quantity | None) -> Iterator[Part]:
     if delta is not None:
         yield Paragraph(
             sentence(
-                "Each cell: epsilon {epsilon}, delta {delta}; {who}. One record is in {cells} cells, with "
-                "independent noises, whose costs compose.",
+                "Each cell: epsilon {epsilon}, delta {delta}, one record more or less; {who}. {changed}, "
+                "with independent noises, whose costs compose.",
                 epsilon=Quantity(done.epsilon, Style.GIVEN),
                 delta=delta.claimed,
                 who=relation(done.neighbours, done.unit),
-                cells=count_quantity(done.margins),
+                changed=_changed(done),
             )
         )
     if done.secret is not None:
         new = "A new secret" if done.new_secret else "The secret"
         yield Paragraph(
-            f"{new}: {done.secret}. Whoever has it can take the noise away. With it, equal cells of these "
-            "records have equal noise in later runs; it refuses other records."
+            f"{new}: {done.secret}. Whoever has it can take the noise away. With it and the same "
+            "table, equal cells of these records have equal noise in later runs; it refuses other records."
         )
     yield Paragraph(f"Files: {', '.join(done.files)}.")
     if delta is not None:
-        yield from ledger_note(done.ledger, "records", counted=not done.not_private)
+        yield from ledger_note(done.ledger, "records", counted=not done.not_private, repeated=_REPEATED)

@@ -69,7 +69,7 @@ def least_delta(delta: Fraction) -> Quantity:
     return Quantity(float(delta), kind=NumberKind.AT_LEAST, digits=4)
 
 
-def epsilon_quantity(ratio: Fraction | None) -> Quantity:
+def epsilon_quantity(ratio: Fraction | None, kind: NumberKind = NumberKind.EXACT) -> Quantity:
     """Return epsilon from e^epsilon; where there is none, no epsilon is large enough.
 
     >>> print(epsilon_quantity(Fraction(1)), epsilon_quantity(None))
@@ -77,7 +77,7 @@ def epsilon_quantity(ratio: Fraction | None) -> Quantity:
     """
     if ratio is None:
         return Quantity(None, missing="none")
-    return Quantity(log(ratio.numerator) - log(ratio.denominator), digits=6)
+    return Quantity(log(ratio.numerator) - log(ratio.denominator), kind=kind, digits=6)
 
 
 def given(value: Fraction) -> Quantity:
@@ -295,9 +295,9 @@ def _certainty(found: TableCheck) -> Sentence:
     shows = (step.count + 1, step.count) if step.joining else (step.count, step.count + 1)
     return sentence(
         "No epsilon, however large, holds with a delta below {certain}: with that chance a cell of {first} "
-        "shows what a cell of {second} cannot. With {most} some epsilon does.",
+        "shows what a cell of {second} cannot.{more}",
         certain=least_delta(step.certain),
-        most=delta_number(step.certain),
+        more=f" With {delta_number(step.certain)} some epsilon does." if step.certain < 1 else "",
         first=str(shows[0]),
         second=str(shows[1]),
     )

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
-from discreet.answers.answer import Answer, AnswerTable, Cell, Column, Fact, Paragraph, Part, sentence
+from discreet.answers.answer import (
+    Answer,
+    AnswerTable,
+    Cell,
+    Column,
+    Fact,
+    Paragraph,
+    Part,
+    Sentence,
+    sentence,
+)
 from discreet.answers.describing import describes
 from discreet.answers.quantity import NumberKind, Quantity, Style
 from discreet.budget.level_names import level_name
 from discreet.budget.neighbours import RELATIONS
 from discreet.files import FilePath
+from discreet.numbers import bound, float_up
 from discreet.release.audit import LedgerCheck
 from discreet.release.composition import Cost, LedgerCosts
 from discreet.release.entry import Entry, several
@@ -60,7 +72,29 @@ def ledger_answer(found: LedgerCosts, *, file: FilePath = "ledger") -> Answer:
 
 
 def _epsilon(cost: Cost) -> Quantity:
+    if math.isinf(cost.epsilon):
+        return Quantity(None, missing="none")
     return Quantity(cost.epsilon, kind=NumberKind.of(cost.kind))
+
+
+def _without_epsilon(cost: Cost) -> Sentence:
+    """Say that no epsilon can be stated at a delta, and at which delta one can."""
+    text = (
+        "No epsilon can be stated for all runs together at delta {delta}, for one {unit} ({neighbours} "
+        "neighbours)"
+    )
+    enough = bound(cost.failing * Fraction(11, 10), digits=2)
+    if cost.failing:
+        text += ": they keep their promises but for an event of probability {failing} at most"
+        text += ". Ask at a larger delta, such as {enough}" if Fraction(enough) < 1 else ""
+    return sentence(
+        text,
+        delta=Quantity(float(cost.delta), Style.BRIEF),
+        unit=cost.unit,
+        neighbours=cost.neighbours,
+        failing=_failing(cost.failing),
+        enough=enough,
+    )
 
 
 @describes(Cost)
@@ -78,6 +112,7 @@ def cost_answer(cost: Cost) -> Answer:
         "delta": float(cost.delta),
         "epsilon": epsilon,
         "kind": str(cost.kind),
+        "delta_must_exceed": float_up(cost.failing),
     }
     said = sentence(
         "All runs together cost one {unit} ({neighbours} neighbours) epsilon {epsilon} at delta {delta}",
@@ -86,6 +121,8 @@ def cost_answer(cost: Cost) -> Answer:
         epsilon=epsilon.claimed,
         delta=Quantity(float(cost.delta), Style.BRIEF),
     )
+    if epsilon.value is None:
+        said = _without_epsilon(cost)
     return Answer(f"One {cost.unit}", record, (said,), (Fact("epsilon", epsilon),), summary=said)
 
 
@@ -203,7 +240,7 @@ def _body(found: LedgerCosts, file: str, runs: AnswerTable, totals: AnswerTable)
             sentence(
                 "Total for one {total}; spent so far: {spent}.",
                 total=str(total),
-                spent=_epsilon(cost).claimed,
+                spent="more than any epsilon" if math.isinf(cost.epsilon) else _epsilon(cost).claimed,
             )
         )
     for number, entry in enumerate(ledger.entries, start=1):
@@ -268,8 +305,14 @@ def ledger_check_answer(found: LedgerCheck, *, file: FilePath = "ledger") -> Ans
 # -- words of other answers ----------------------------------------------------------------------------------
 
 
-def ledger_note(ledger: Path | None, what: str, *, counted: bool) -> Iterator[Part]:
-    """Say where a run was noted; or that it was not, and what that means.
+REPEATED = (
+    "Whoever repeats this run on the same people spends again, and the noise of repeated runs can be "
+    "averaged away."
+)
+
+
+def ledger_note(ledger: Path | None, what: str, *, counted: bool, repeated: str = REPEATED) -> Iterator[Part]:
+    """Say where a run was noted; or that it was not, and what it means to repeat it.
 
     >>> [part.text for part in ledger_note(Path("ledger.json"), "counts", counted=True)]
     ['Ledger: ledger.json. It holds a hash of the counts: do not publish it.']
@@ -278,7 +321,6 @@ def ledger_note(ledger: Path | None, what: str, *, counted: bool) -> Iterator[Pa
         yield Paragraph(f"Ledger: {ledger}. It holds a hash of the {what}: do not publish it.")
     elif counted:
         yield Paragraph(
-            "No ledger: nothing keeps count of what is spent. Whoever repeats this run on the same people "
-            "spends again, and the noise of repeated runs can be averaged away. To make one, run `discreet "
+            f"No ledger: nothing keeps count of what is spent. {repeated} To make a ledger, run `discreet "
             "ledger new discreet-ledger.json` beside the input."
         )

@@ -125,6 +125,9 @@ class JointLaws:
         for row, (a, b) in zip(rows, basis, strict=True):
             noises = self.table.row(row).noises if row or self.table.has_zero else (0,)
             uppers = [int(upper * unit) for upper in self._uppers(row)]
+            if not a and not b:  # an empty cell divides nothing: its key is 0
+                pieces = [(polygon, (*others, noises[0])) for polygon, others in pieces]
+                continue
             divided: list[tuple[Polygon, Noises]] = []
             for polygon, others in pieces:
                 rest, heights = polygon, [a * x + b * y for x, y in polygon]

@@ -64,6 +64,9 @@ class Cost(Summarised):
 
     `epsilon` holds at `delta`. `kind` says whether it is exact, a bound (where runs over different trees of
     areas had to be combined in all ways), or as modelled (from the sum of rho).
+
+    `failing` is the probability, at most, of the events in which runs cost more than their releases. At a
+    delta that is not above it no epsilon can be stated, and `epsilon` is infinite.
     """
 
     unit: str
@@ -71,6 +74,7 @@ class Cost(Summarised):
     delta: Fraction
     epsilon: float
     kind: AnswerKind
+    failing: Fraction = Fraction(0)
 
 
 def ledger_cost(ledger: Ledger, *, unit: str, neighbours: Neighbours, delta: Fraction = DELTA) -> Cost:
@@ -82,16 +86,18 @@ def ledger_cost(ledger: Ledger, *, unit: str, neighbours: Neighbours, delta: Fra
     entries = ledger.runs(unit)
     if not entries:
         return Cost(unit, neighbours, delta, 0.0, AnswerKind.EXACT)
+    failing = _failing(entries, neighbours)
     if delta == 0:
         pure = ledger.spent_epsilon(unit, neighbours)
-        return Cost(unit, neighbours, delta, float("inf") if pure is None else float(pure), AnswerKind.EXACT)
-    rest = delta - _failing(entries, neighbours)
+        epsilon = float("inf") if pure is None else float(pure)
+        return Cost(unit, neighbours, delta, epsilon, AnswerKind.EXACT, failing)
+    rest = delta - failing
     if rest <= 0:
-        return Cost(unit, neighbours, delta, float("inf"), AnswerKind.BOUND)
+        return Cost(unit, neighbours, delta, float("inf"), AnswerKind.BOUND, failing)
     if rho := _modelled(entries, neighbours):
-        return Cost(unit, neighbours, delta, rho.epsilon(delta=float(rest)), AnswerKind.MODEL)
+        return Cost(unit, neighbours, delta, rho.epsilon(delta=float(rest)), AnswerKind.MODEL, failing)
     joint = _account(entries, neighbours)
-    return Cost(unit, neighbours, delta, float(joint.epsilon(delta=rest)), joint.claim.kind)
+    return Cost(unit, neighbours, delta, float(joint.epsilon(delta=rest)), joint.claim.kind, failing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +172,7 @@ def exceeds(total: Total, entries: Sequence[Entry]) -> str:
 
 def _failing(entries: Sequence[Entry], neighbours: Neighbours) -> Fraction:
     """Return the probability of the events in which a run costs more than its release, at most."""
-    return sum((entry.delta_for(neighbours) for entry in entries), Fraction(0))
+    return min(sum((entry.delta_for(neighbours) for entry in entries), Fraction(0)), Fraction(1))
 
 
 def _modelled(entries: Sequence[Entry], neighbours: Neighbours) -> TightZCDP | None:

@@ -65,7 +65,8 @@ class Entry(Summarised):
 
     def delta_for(self, neighbours: Neighbours) -> Fraction:
         """Return what the run adds to the delta of its release, for a record that is added or replaced."""
-        return (2 if neighbours == "bounded" else 1) * self.delta if self.counted else Fraction(0)
+        several = (2 if neighbours == "bounded" else 1) * self.delta
+        return min(several, Fraction(1)) if self.counted else Fraction(0)
 
     @property
     def _spent(self) -> str:

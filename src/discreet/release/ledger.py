@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import secrets
 from collections.abc import Mapping, Sequence
@@ -298,9 +299,10 @@ class Ledger(Summarised):
                 from discreet.release.composition import ledger_cost
 
                 cost = ledger_cost(self, unit=total.unit, neighbours=total.neighbours, delta=total.delta)
-                is_bound = cost.kind is AnswerKind.BOUND  # then it is rounded up, and stays one
-                spent = numbers.bound(Fraction(cost.epsilon)) if is_bound else numbers.brief(cost.epsilon)
-                found = f"epsilon {spent} ({cost.kind.label}) at delta {short_delta(total.delta)}"
+                if math.isfinite(cost.epsilon):  # else no epsilon can be stated at that delta
+                    is_bound = cost.kind is AnswerKind.BOUND  # then it is rounded up, and stays one
+                    spent = numbers.bound(Fraction(cost.epsilon)) if is_bound else numbers.brief(cost.epsilon)
+                    found = f"epsilon {spent} ({cost.kind.label}) at delta {short_delta(total.delta)}"
             raise InputError(
                 f"the runs have spent {found} on one {total.unit} ({total.neighbours} neighbours), more than "
                 f"a total of {total.limit}; the ledger was not changed"

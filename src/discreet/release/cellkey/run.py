@@ -423,10 +423,14 @@ def _check_ledger(plan: _Plan, named: Path | None) -> None:
         )
     left = plan.left_over
     assert left is not None
-    if left >= 1:
+    moves = plan.asked.neighbours == "bounded"  # a record leaves as many cells as another joins
+    if left * (1 + moves) >= 1:
+        many = len(plan.margins)
+        cells = f"{many} cell{'s' * (many != 1)}"
+        does = f"one record leaves {cells} and joins as many" if moves else f"one record is in {cells}"
         raise InputError(
-            f"the run is to be entered in the ledger {named}, but one record is in {len(plan.margins)} "
-            f"cells, each with delta {brief(plan.delta)} at epsilon {brief(plan.epsilon)}: together they "
+            f"the run is to be entered in the ledger {named}, but {does}, each "
+            f"with delta {brief(plan.delta)} at epsilon {brief(plan.epsilon)}: together they "
             "promise nothing. Publish fewer margins (--order), use a table with a smaller delta (discreet "
             "cellkey design), or state a larger epsilon (--epsilon)"
         )
