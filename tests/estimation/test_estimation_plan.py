@@ -336,7 +336,9 @@ def test_goals_on_what_is_not_determined() -> None:
 
 def test_laplace_noise_is_refused() -> None:
     level = Level(name="A", queries=[Query(name="x", scale="2")])
-    with pytest.raises(InputError, match="a plan needs discrete Gaussian noise, not discrete Laplace noise of scale 2"):
+    with pytest.raises(
+        InputError, match="a plan needs discrete Gaussian noise, not discrete Laplace noise of scale 2"
+    ):
         plan(Release(name="r", neighbours="bounded", levels=[level]), keep=["A"])
 
 
