@@ -107,10 +107,12 @@ def error_picture(errors: Sequence[TableError]) -> Picture:
     >>> of = [TableError("A", "q", 10**k, 10**k, 5, -0.1 * k, 0.0, 1.0, 2, 1.0) for k in range(3)]
     >>> [panel.title for panel in error_picture(of).panels]
     ['Bias', 'Root mean square error']
+    >>> error_picture([TableError("A", "q", 0, 0, 5, 0.1, 0.0, 1.0, 2, 1.0)]).panels[0].x.names
+    ('0',)
     """
     finest = finest_errors(errors)
     levels = list(dict.fromkeys(one.level for one in finest))
-    sizes = sorted({(one.least, one.most or 10**18) for one in finest})
+    sizes = sorted({(one.least, 10**18 if one.most is None else one.most) for one in finest})
     names = tuple(size_text(least, None if most == 10**18 else most) for least, most in sizes)
     place = {least: number for number, (least, _) in enumerate(sizes)}
 
