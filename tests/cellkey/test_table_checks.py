@@ -10,7 +10,7 @@ from itertools import chain, combinations
 import pytest
 
 from discreet.answers.answer import Paragraph
-from discreet.answers.cellkey_table import table_check_answer
+from discreet.answers.cellkey_table import perturbation_check_answer
 from discreet.cellkey import (
     LargeCounts,
     PerturbationTable,
@@ -198,7 +198,7 @@ def test_zeros_kept_and_unbiased_cost_at_least_one_in_d_plus_one() -> None:
 
 
 def test_where_no_delta_below_one_holds_no_epsilon_is_promised() -> None:
-    answer = table_check_answer(check_table(perturbation_table({1: {0: 1}})))
+    answer = perturbation_check_answer(check_table(perturbation_table({1: {0: 1}})))
     said = " ".join(str(part.text) for part in answer.body if isinstance(part, Paragraph))
     assert "holds with a delta below 1" in said
     assert "some epsilon does" not in said

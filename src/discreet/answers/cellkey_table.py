@@ -21,7 +21,7 @@ from discreet.answers.answer import (
 )
 from discreet.answers.describing import describes
 from discreet.answers.quantity import NumberKind, Quantity, Style
-from discreet.cellkey.check import RangeCost, RowCheck, StepCost, TableCheck
+from discreet.cellkey.check import PerturbationCheck, RangeCost, RowCheck, StepCost
 from discreet.cellkey.table import PerturbationTable
 from discreet.numbers import float_up
 
@@ -98,12 +98,12 @@ def key_words(table: PerturbationTable) -> str:
     return f"integers from 0 to {table.modulus - 1}{folded}"
 
 
-@describes(TableCheck)
-def table_check_answer(found: TableCheck) -> Answer:
+@describes(PerturbationCheck)
+def perturbation_check_answer(found: PerturbationCheck) -> Answer:
     """Say whether a table keeps its rules, and what one cell costs.
 
     >>> from discreet.cellkey import check_table, entropy_table
-    >>> answer = table_check_answer(check_table(entropy_table(2, 1)))
+    >>> answer = perturbation_check_answer(check_table(entropy_table(2, 1)))
     >>> print(answer.summary)
     D2V1: one cell has delta 0.6336 at epsilon 1, and 0.6336 at any epsilon
     """
@@ -186,7 +186,7 @@ def _rows(rows: Sequence[RowCheck]) -> AnswerTable:
     )
 
 
-def _costs(found: TableCheck) -> AnswerTable:
+def _costs(found: PerturbationCheck) -> AnswerTable:
     columns = [Column("counts", "counts", is_text=True)]
     for epsilon in found.epsilons:
         columns += [Column(f"delta at epsilon {given(epsilon)}"), Column("between", is_text=True)]
@@ -214,7 +214,7 @@ def _between(step: StepCost) -> str:
     return f"{step.count} and {step.count + 1}"
 
 
-def _body(found: TableCheck, costs: AnswerTable) -> Iterator[Part]:
+def _body(found: PerturbationCheck, costs: AnswerTable) -> Iterator[Part]:
     table = found.table
     yield Paragraph(
         f"{table.name}: a perturbation table with rows for counts {table.rows[0].count} to {table.last}; "
@@ -237,7 +237,7 @@ def _body(found: TableCheck, costs: AnswerTable) -> Iterator[Part]:
         yield Paragraph(_given_away(found))
 
 
-def _rules(found: TableCheck) -> Iterator[Sentence | str]:
+def _rules(found: PerturbationCheck) -> Iterator[Sentence | str]:
     yield f"Noise lies within {found.bound} (D)."
     yield (
         f"Published counts from 1 to {found.small} do not occur (js is {found.small})."
@@ -290,7 +290,7 @@ def _listed(counts: Sequence[int]) -> str:
     return ", ".join(map(str, counts[:8])) + (f" and {len(counts) - 8} more" if len(counts) > 8 else "")
 
 
-def _certainty(found: TableCheck) -> Sentence:
+def _certainty(found: PerturbationCheck) -> Sentence:
     step = found.anywhere.most_certain
     shows = (step.count + 1, step.count) if step.joining else (step.count, step.count + 1)
     return sentence(
@@ -303,7 +303,7 @@ def _certainty(found: TableCheck) -> Sentence:
     )
 
 
-def _epsilon(found: TableCheck, delta: Fraction, ratio: Fraction | None) -> Sentence:
+def _epsilon(found: PerturbationCheck, delta: Fraction, ratio: Fraction | None) -> Sentence:
     if ratio is None:
         return sentence("At delta {delta} no epsilon holds.", delta=given(delta))
     return sentence(
@@ -313,7 +313,7 @@ def _epsilon(found: TableCheck, delta: Fraction, ratio: Fraction | None) -> Sent
     )
 
 
-def _tests(found: TableCheck) -> Sentence:
+def _tests(found: PerturbationCheck) -> Sentence:
     pairs = ", ".join(
         f"{Quantity(error, digits=4)} at {given(alpha)}"
         for alpha, error in zip(found.alphas, found.errors, strict=True)
@@ -328,7 +328,7 @@ def _tests(found: TableCheck) -> Sentence:
     )
 
 
-def _given_away(found: TableCheck) -> str:
+def _given_away(found: PerturbationCheck) -> str:
     pairs = [f"{count} and {count + 1}" for count in found.given_away]
     more = f" and {len(pairs) - 6} more pairs" if len(pairs) > 6 else ""
     why = f" Counts without noise: {_listed(found.deterministic)}." if found.deterministic else ""

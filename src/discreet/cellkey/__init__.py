@@ -7,7 +7,7 @@ law of their noises, `revealed` a bound, and `account` what they cost. `two_laws
 """
 
 from discreet.cellkey.account import CaseCost, CellAccount, CellCase, account_cells
-from discreet.cellkey.check import RangeCost, RowCheck, StepCost, TableCheck, check_table
+from discreet.cellkey.check import PerturbationCheck, RangeCost, RowCheck, StepCost, check_table
 from discreet.cellkey.entropy import entropy_table, named_table
 from discreet.cellkey.families import CellFamily, hypercube, read_cells
 from discreet.cellkey.formats import read_perturbation_table
@@ -32,12 +32,12 @@ __all__ = [
     "Keying",
     "LargeCounts",
     "Law",
+    "PerturbationCheck",
     "PerturbationRow",
     "PerturbationTable",
     "RangeCost",
     "RowCheck",
     "StepCost",
-    "TableCheck",
     "TwoLaws",
     "account_cells",
     "check_table",

@@ -81,7 +81,7 @@ class RangeCost:
 
 
 @dataclass(frozen=True, slots=True)
-class TableCheck(Displayed):
+class PerturbationCheck(Displayed):
     """What a perturbation table says of itself, and what one cell with it costs one person.
 
     `anywhere`, `occupied` and `large` are the worst steps over all counts, over counts of 1 or more, and over
@@ -163,7 +163,7 @@ def check_table(
     alphas: Sequence[Exact] = ("0.01", "0.05", "0.1"),
     prior: Exact = "1/2",
     keying: Keying = "records",
-) -> TableCheck:
+) -> PerturbationCheck:
     """Return whether a table keeps its rules, and what one cell costs one person.
 
     Keys are sums of those of records, so that an empty cell has none; or they come from definitions.
@@ -190,7 +190,7 @@ def check_table(
     distinct = list({one.masses: one for _, pair in pairs for one in (pair, pair.swapped)}.values())
     first_large = table.last if table.large is None else table.large.above
     ratios = [[pair.ratio_for(delta) for pair in distinct] for delta in asked]
-    return TableCheck(
+    return PerturbationCheck(
         table=table,
         rows=tuple(_row(row, table.noise_law(row.count, keying="definition")) for row in table.rows),
         epsilons=powers,

@@ -29,9 +29,9 @@ def check_command(
     screen: Screen = PLAIN,
 ) -> None:
     """Check a perturbation table, and say what one record more or less in one cell costs, exactly."""
-    from discreet.answers.cellkey_table import table_check_answer
+    from discreet.answers.cellkey_table import perturbation_check_answer
     from discreet.cellkey import check_table
 
     read = cellkey.read_table_option(table, big_n, small_n)
     asked = cellkey.given_or_default(epsilons=epsilon, deltas=delta, alphas=alpha)
-    screen.tell(table_check_answer(check_table(read, **asked, prior=prior, keying=keying)))
+    screen.tell(perturbation_check_answer(check_table(read, **asked, prior=prior, keying=keying)))
