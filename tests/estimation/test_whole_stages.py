@@ -115,7 +115,8 @@ def test_cells_in_stages_add_up_and_totals_are_near_their_estimates(exact_total:
     given = county(np.random.default_rng(7), exact_total)
     estimates = Estimates(ATTRIBUTES, given)
     descent = Descent(estimates)
-    assert descent.coarse is not None and descent._is_staged(np.array([0]), descent.cells)
+    assert descent.coarse is not None
+    assert descent._is_staged(np.array([0]), descent.cells)
     top = descent.top()
     found = {0: top.row(0)}
     for units, cells in descent.below(0, top.row(0)):
@@ -123,7 +124,8 @@ def test_cells_in_stages_add_up_and_totals_are_near_their_estimates(exact_total:
     whole = np.zeros((13, descent.cells), dtype=np.int64)
     for unit, (cell, count) in found.items():
         whole[unit, cell] = count
-    assert whole.min() == 0 and len(found) == 13
+    assert whole.min() == 0
+    assert len(found) == 13
     for unit in range(4):
         np.testing.assert_array_equal(whole[given.tree.parent == unit].sum(axis=0), whole[unit])
     if exact_total:

@@ -44,7 +44,7 @@ from discreet.estimation.whole.stages import (
 from discreet.estimation.whole.summary import SubtreeSummary, summarised
 from discreet.estimation.whole.together import limited_below, settle_together
 from discreet.estimation.whole.totals import with_totals
-from discreet.estimation.whole.wide import Wide, solve_wide
+from discreet.estimation.whole.wide import STEPS, Wide, solve_wide
 
 FEW = 500
 """Cells of a unit without a parent of which all pairs are looked at."""
@@ -52,6 +52,10 @@ MOST_PAIRS = 4000
 """Cells in play of such a unit of which all pairs are looked at, for the last digits of the solution."""
 MOST_AT_ONCE = 1000
 """Cells of a family that are settled in one stage; more are in two (see `stages`), if there are that many."""
+FIRST_STEPS = 200
+"""Steps after which it is clear of most groups of a coarse table whether they are empty."""
+FLAT = 1e-3
+"""Gain in the objective, for each person moved into an empty group, that is none."""
 VAGUE = 1e-9
 """The information, relative to a sibling's, that a unit counts as having which has none."""
 
@@ -198,19 +202,28 @@ class Descent:
         if not tables:
             total = max(0.0, np.rint(staged.center.sum()))
             tables = [(np.zeros(table.groups, dtype=np.int64), np.array([total]), np.array([total]))]
-        weight = np.sqrt(table.size)
-        wide = solve_wide(table.projection, *staged.only(), possible, tables, weight)
+        J, h = staged.only()
+        most = STEPS if self.limited.is_any else FIRST_STEPS
+        wide = solve_wide(table.projection, J, h, possible, tables, np.sqrt(table.size), most)
         groups = np.flatnonzero(wide.x > 0)
         if not groups.size:
             return WholeCells.of(np.zeros((1, 1), dtype=np.int64))
+        while True:
+            family = self._problem(who, None, table.first[groups], staged.coarse(groups), {})
+            if not family.limits:
+                label = np.zeros(len(groups), dtype=np.int64)
+                exact = np.full((1, 1), int(tables[0][1][0]))
+                family = replace(
+                    family, limits=(Limits("total", label, np.zeros(1, np.int64), exact, exact),)
+                )
+            x = solve_family(family).x
+            gradient = staged.gradient(groups, x[0])
+            level = gradient[groups] @ x[0] / x.sum() if x.any() else 0.0
+            missing = np.setdiff1d(np.flatnonzero(possible & (gradient < level - FLAT)), groups)
+            if not missing.size or self.limited.is_any:
+                break  # with a total alone, no group outside would lower the objective
+            groups = np.union1d(groups, missing)
         cells = table.first[groups]
-        x = (wide.x * weight)[None, groups]
-        about = Knowledge(np.zeros((1, 0, 0)), np.zeros(1, dtype=np.int64), x)
-        family = self._problem(who, None, cells, about, {})
-        if not family.limits:
-            total = np.rint(x.sum(axis=1, keepdims=True)).astype(np.int64)
-            limit = Limits("total", np.zeros(len(cells), dtype=np.int64), np.zeros(1, np.int64), total, total)
-            family = replace(family, limits=(limit,))
         above, inside = self._chain_by_stage(table)
         number = np.zeros(1, dtype=np.int64)
         ties = hashed(self.positions[who][:, None], cells, number)

@@ -117,6 +117,16 @@ class StagedUnits:
         information = self._known.entries(self._J, self._table.first[groups], self._table.seen)
         return Knowledge(information, self.of, self._coarse_pull[:, groups])
 
+    def gradient(self, groups: Integers, x: Floats) -> Floats:
+        """Return the gradient in every group of the coarse table of the first unit, with x in some groups."""
+        root = np.sqrt(self._table.size)
+        every = np.zeros(self._table.groups)
+        every[groups] = x
+        collected = self._table.projection.collect((every / root)[None])
+        pulled = [(J[self.of[0]] @ one[0])[None] for J, one in zip(self._J, collected, strict=True)]
+        found: Floats = self._table.projection.read(pulled)[0] / root - self._coarse_pull[0]
+        return found
+
     def kinds(self, cells: Integers) -> Integers:
         """Return a number for each cell that is the same if the groups of two are known alike."""
         return self._known.orbits(cells)

@@ -56,9 +56,10 @@ def solve_wide(
     possible: NDArray[np.bool_],
     tables: Sequence[tuple[Integers, Floats, Floats]] = (),
     weight: Floats | None = None,
+    most: int = STEPS,
 ) -> Wide:
     """Return the cells x >= 0 that minimise x'Jx/2 - h'x, with least and largest counts of the groups of
-    tables, each cell counted as often as its `weight` says.
+    tables, each cell counted as often as its `weight` says, or where `most` steps lead.
 
     J (size, size) and h (size, copies) are by component. Cells that are not possible are zero.
 
@@ -83,7 +84,7 @@ def solve_wide(
     u = [np.zeros(len(possible)) for _ in sets]
     x = np.zeros(len(possible))
     steps = 0
-    while steps < STEPS:
+    while steps < most:
         steps += 1
         asked = projection.collect(sum((a - b for a, b in zip(v, u, strict=True)), np.zeros_like(x))[None])
         found = []
