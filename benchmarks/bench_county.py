@@ -64,7 +64,8 @@ def people(rng: np.random.Generator, attributes: Attributes, tree: Tree) -> tupl
     grown = [
         ("householder, alone", 0.14), ("householder, not alone", 0.34), ("opposite-sex spouse", 0.24),
         ("opposite-sex partner", 0.06), ("biological child", 0.1), ("same-sex spouse", 0.005),
-        ("sibling", 0.02), ("parent", 0.02), ("other relative", 0.03), ("housemate", 0.03), ("child-in-law", 0.015),
+        ("sibling", 0.02), ("parent", 0.02), ("other relative", 0.03), ("housemate", 0.03),
+        ("child-in-law", 0.015),
     ]  # fmt: skip
     young = [
         ("biological child", 0.82), ("grandchild", 0.09), ("stepchild", 0.03), ("adopted child", 0.03),

@@ -232,7 +232,7 @@ class Descent:
         return fill_groups(staged, table, sums, inside, hashed(self.positions[who], staged.support, number))
 
     def _in_stages(self, units: Integers, own: Row) -> WholeCells:
-        """Return the whole cells of the children of a unit with these: their coarse tables, then the cells."""
+        """Return the whole cells of the children of a unit: their coarse tables, then the cells."""
         table = self.coarse
         assert table is not None
         support, counts = own

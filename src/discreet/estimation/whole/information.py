@@ -163,7 +163,6 @@ class Information:
 
     def read(self, units: slice) -> Known:
         """Read what is known about some units."""
-        estimates = self.estimates
         leaf = self._shape[units] < 0
         told = list(self._leaves(units)) if leaf.any() else []
         pull = np.zeros((0, self.cells))
