@@ -1,6 +1,6 @@
 """Whole-number tables of DHC persons (1,227,744 cells) for a made-up county, from the top down.
 
-Run `python -m benchmarks.bench_county [BLOCKS]`; 2,400 blocks by default, some 70 block groups, 25 tracts and
+Run `python -m benchmarks.bench_county [BLOCKS]`; 2,400 blocks by default, some 70 block groups, 30 tracts and
 100,000 people. Measurements are drawn as they are read, 1.9 million for each area, always the same for an
 area; nothing is written. Two processes share the reading on the way up and the tracts on the way down.
 """
