@@ -34,6 +34,8 @@ class Basis:
 
     def __init__(self, size: int, splits: Sequence[Groups]) -> None:
         groups = _refinement(size, splits)
+        self.groups = groups
+        """The groups of values that no split tells apart."""
         orbits: dict[tuple[int, tuple[str | int | None, ...]], list[tuple[int, ...]]] = {}
         for group in groups:
             treated = tuple(_treatment(group, split) for split in splits)

@@ -83,9 +83,14 @@ class Components:
 
 
 class Projection:
-    """One query on all components: its Gram matrices, and how data, cells and variances are converted."""
+    """One query on all components: its Gram matrices, and how data, cells and variances are converted.
 
-    def __init__(self, components: Components, groups: Sequence[Groups]) -> None:
+    With `unit_length` a cell is the sum of its group divided by the root of the group's size.
+    """
+
+    def __init__(
+        self, components: Components, groups: Sequence[Groups], *, unit_length: bool = False
+    ) -> None:
         self.components = components
         self.groups = tuple(groups)
         self.shape = tuple(len(members) for members in groups)
@@ -96,7 +101,7 @@ class Projection:
         for n, basis, rows in zip(components.sizes, components.bases, groups, strict=True):
             indicator = np.zeros((len(rows), n))
             for place, group in enumerate(rows):
-                indicator[place, list(group)] = 1.0
+                indicator[place, list(group)] = len(group) ** -0.5 if unit_length else 1.0
             self._blocks.append([indicator @ basis.vectors[part].T for part in basis.parts])
         every = [[bool(np.any(np.abs(block) > SMALL)) for block in blocks] for blocks in self._blocks]
         self._sees = {

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,15 +34,28 @@ from discreet.estimation.whole.limits import Bounding, Limited
 from discreet.estimation.whole.minimum import solve_family
 from discreet.estimation.whole.rounding import round_family
 from discreet.estimation.whole.sparse import Row, WholeCells
+from discreet.estimation.whole.stages import (
+    CoarseTable,
+    StagedUnits,
+    coarse_table,
+    fill_groups,
+    share_groups,
+)
 from discreet.estimation.whole.summary import SubtreeSummary, summarised
 from discreet.estimation.whole.together import limited_below, settle_together
 from discreet.estimation.whole.totals import with_totals
-from discreet.estimation.whole.wide import Wide, solve_wide
+from discreet.estimation.whole.wide import STEPS, Wide, solve_wide
 
 FEW = 500
 """Cells of a unit without a parent of which all pairs are looked at."""
 MOST_PAIRS = 4000
 """Cells in play of such a unit of which all pairs are looked at, for the last digits of the solution."""
+MOST_AT_ONCE = 1000
+"""Cells of a family that are settled in one stage; more are in two (see `stages`), if there are that many."""
+FIRST_STEPS = 200
+"""Steps after which it is clear of most groups of a coarse table whether they are empty."""
+FLAT = 1e-3
+"""Gain in the objective, for each person moved into an empty group, that is none."""
 VAGUE = 1e-9
 """The information, relative to a sibling's, that a unit counts as having which has none."""
 
@@ -90,6 +104,7 @@ class Descent:
             limits += summary.at(unit)
         self.limited = Limited(self.tree, self.cells, limits, self.known.impossible())
         self.positions = np.arange(self.tree.size) if positions is None else positions
+        self.coarse = coarse_table(self.known, self.limited) if query is None else None
         self.chain = [] if estimates.model.attributes is None else self._chain(tables)
         parent = self.tree.parent
         begin = np.flatnonzero(np.diff(parent, prepend=-2))
@@ -143,6 +158,8 @@ class Descent:
         who = np.array([unit])
         if self.lost[unit]:
             return WholeCells.of(np.zeros((1, 1), dtype=np.int64))
+        if self._is_staged(who, self.cells):
+            return self._alone_in_stages(who)
         known = self.known.read(slice(unit, unit + 1))
         every = np.flatnonzero(self.limited.possible)
         support, nearest, is_tangled = every, None, self.limited.is_tangled[unit]
@@ -160,13 +177,85 @@ class Descent:
     def _wide(self, unit: int) -> Wide:
         """Return the cells of a unit that has too many to look at all pairs."""
         J, h = self.known.of_components(unit)
-        tables = []
-        if self.limited.is_any:
-            who = np.array([unit])
-            tables = [(label, low[0], high[0]) for _, label, low, high in self.limited.of_tables(who)]
-            lower, upper = self.limited.of_atoms(who)
-            tables.append((self.limited.atoms, lower[0], upper[0]))
+        tables = self._limiting(np.array([unit]), slice(None))
         return solve_wide(self.known.projection, J, h, self.limited.possible, tables)
+
+    def _limiting(self, who: Integers, cells: Integers | slice) -> list[tuple[Integers, Floats, Floats]]:
+        """Return the groups of some cells and their limits in one unit, for each table that limits it."""
+        if not self.limited.is_any:
+            return []
+        tables = [(label[cells], low[0], high[0]) for _, label, low, high in self.limited.of_tables(who)]
+        lower, upper = self.limited.of_atoms(who)
+        return [*tables, (self.limited.atoms[cells], lower[0], upper[0])]
+
+    def _is_staged(self, units: Integers, cells: int) -> bool:
+        """Whether units are settled in two stages."""
+        if self.coarse is None or cells <= MOST_AT_ONCE or self.limited.is_tangled[units].any():
+            return False
+        return bool(self.known.has_children(units).all()) or not self.known.is_crown
+
+    def _alone_in_stages(self, who: Integers) -> WholeCells:
+        """Return the whole cells of a unit without a parent: its coarse table, then the cells."""
+        table = self.coarse
+        assert table is not None
+        staged = StagedUnits(self.known, table, who, np.flatnonzero(self.limited.possible))
+        possible = self.limited.possible[table.first]
+        tables = self._limiting(who, table.first)
+        if not tables:
+            total = max(0.0, np.rint(staged.center.sum()))
+            tables = [(np.zeros(table.groups, dtype=np.int64), np.array([total]), np.array([total]))]
+        J, h = staged.only()
+        most = STEPS if self.limited.is_any else FIRST_STEPS
+        wide = solve_wide(table.projection, J, h, possible, tables, np.sqrt(table.size), most)
+        groups = np.flatnonzero(wide.x > 0)
+        if not groups.size:
+            return WholeCells.of(np.zeros((1, 1), dtype=np.int64))
+        while True:
+            family = self._problem(who, None, table.first[groups], staged.coarse(groups), {})
+            if not family.limits:
+                label = np.zeros(len(groups), dtype=np.int64)
+                exact = np.full((1, 1), int(tables[0][1][0]))
+                family = replace(
+                    family, limits=(Limits("total", label, np.zeros(1, np.int64), exact, exact),)
+                )
+            x = solve_family(family).x
+            gradient = staged.gradient(groups, x[0])
+            level = gradient[groups] @ x[0] / x.sum() if x.any() else 0.0
+            missing = np.setdiff1d(np.flatnonzero(possible & (gradient < level - FLAT)), groups)
+            if not missing.size or self.limited.is_any:
+                break  # with a total alone, no group outside would lower the objective
+            groups = np.union1d(groups, missing)
+        cells = table.first[groups]
+        above, inside = self._chain_by_stage(table)
+        number = np.zeros(1, dtype=np.int64)
+        ties = hashed(self.positions[who][:, None], cells, number)
+        sums = np.zeros(table.groups, dtype=np.int64)
+        sums[groups] = round_family(x, family, [label[cells] for label in above], ties)[0]
+        return fill_groups(staged, table, sums, inside, hashed(self.positions[who], staged.support, number))
+
+    def _in_stages(self, units: Integers, own: Row) -> WholeCells:
+        """Return the whole cells of the children of a unit: their coarse tables, then the cells."""
+        table = self.coarse
+        assert table is not None
+        support, counts = own
+        staged = StagedUnits(self.known, table, units, support)
+        groups, of = np.unique(table.label[support], return_inverse=True)
+        total = np.bincount(of.ravel(), counts).astype(np.int64)
+        cells = table.first[groups]
+        ties = hashed(self.positions[units][:, None], cells, total)
+        family = with_totals(self._problem(units, total, cells, staged.coarse(groups), {}), ties)
+        above, inside = self._chain_by_stage(table)
+        sums = np.zeros((len(units), table.groups), dtype=np.int64)
+        x = solve_family(family).x
+        sums[:, groups] = round_family(x, family, [label[cells] for label in above], ties)
+        ties = hashed(self.positions[units][:, None], support, counts)
+        return WholeCells.of(share_groups(staged, table, counts, sums, inside, ties), support)
+
+    def _chain_by_stage(self, table: CoarseTable) -> tuple[list[Integers], list[Integers]]:
+        """Return the tables of the chain that are sums of the coarse table, and the others."""
+        is_sum = [np.array_equal(label[table.first][table.label], label) for label in self.chain]
+        above = [label for label, is_one in zip(self.chain, is_sum, strict=True) if is_one]
+        return above, [label for label, is_one in zip(self.chain, is_sum, strict=True) if not is_one]
 
     def summary(self, unit: int) -> SubtreeSummary:
         """Return all that the units above a unit need to know of it and of what is below it."""
@@ -196,16 +285,27 @@ class Descent:
     def _families(self, parents: Sequence[tuple[int, Row]]) -> Iterator[tuple[Integers, WholeCells]]:
         """Yield the families of units of one depth, in order; units are read many at a time."""
         step = max(1, PIECE // self.known.width)
+        staged = [self._is_staged_family(*parent) for parent in parents]
         start = 0
         while start < len(parents):
-            first, stop = int(self._first[parents[start][0]]), start + 1
-            while stop < len(parents) and self._last[parents[stop][0]] - first <= step:
+            unit, own = parents[start]
+            first, stop = int(self._first[unit]), start + 1
+            if staged[start]:
+                units = np.arange(first, self._last[unit])
+                yield units, self._in_stages(units, own)
+                start = stop
+                continue
+            while stop < len(parents) and self._last[parents[stop][0]] - first <= step and not staged[stop]:
                 stop += 1
             known = self.known.read(slice(first, int(self._last[parents[stop - 1][0]])))
             for unit, own in parents[start:stop]:
                 units = np.arange(self._first[unit], self._last[unit])
                 yield units, self._settle(unit, units, own, known)
             start = stop
+
+    def _is_staged_family(self, unit: int, own: Row) -> bool:
+        units = np.arange(self._first[unit], self._last[unit])
+        return len(units) > 1 and not self._untied[unit] and self._is_staged(units, len(own[0]))
 
     def _settle(self, unit: int, units: Integers, own: Row, known: Known) -> WholeCells:
         """Return the whole cells of the children of a unit, with which every unit below them has some."""

@@ -14,7 +14,7 @@ unit has none either.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -163,7 +163,6 @@ class Information:
 
     def read(self, units: slice) -> Known:
         """Read what is known about some units."""
-        estimates = self.estimates
         leaf = self._shape[units] < 0
         told = list(self._leaves(units)) if leaf.any() else []
         pull = np.zeros((0, self.cells))
@@ -173,7 +172,7 @@ class Information:
             row[inner] = np.arange(len(inner))
             first, last = int(inner[0]), int(inner[-1]) + 1
             span = slice(units.start + first, units.start + last)
-            z = estimates.beliefs(span) if self._z is None else [one[span] for one in self._z]
+            z = self.beliefs(span)
             place = self._shape[units][inner]
             h = [J[place] @ own[inner - first] for J, own in zip(self._J, z, strict=True)]
             pull = self.projection.read(h)
@@ -203,6 +202,40 @@ class Information:
             J = [solution.information(node)[0] for solution in self.estimates.solutions]
             z = [one[0] for one in self.estimates.beliefs(slice(unit, unit + 1))]
         return J, [one @ belief for one, belief in zip(J, z, strict=True)]
+
+    def entries(self, J: Sequence[Floats], cells: Integers, places: Container[int] | None = None) -> Floats:
+        """Return the information about some cells (shape, cell, cell), given that by component; with `places`
+        that of these components only."""
+        assert self._look is not None
+        return self._look.entries(J, cells, places)
+
+    @property
+    def is_crown(self) -> bool:
+        """Whether some subtrees are elsewhere."""
+        return self._z is not None
+
+    def has_children(self, units: Integers) -> NDArray[np.bool_]:
+        """Whether units have others below them, here or elsewhere."""
+        found: NDArray[np.bool_] = self._shape[units] >= 0
+        return found
+
+    def orbits(self, cells: Integers) -> Integers:
+        """Return a number for each cell: that of the orbits of its values."""
+        assert self._look is not None
+        return self._look.orbits(cells)
+
+    def beliefs(self, units: slice) -> ByComponent:
+        """Return by component what the measurements at and below some units say of them."""
+        return self.estimates.beliefs(units) if self._z is None else [one[units] for one in self._z]
+
+    def by_component(self, units: Integers) -> tuple[ByComponent, Integers]:
+        """Return the distinct information of some units by component (shape, size, size), with or without
+        children, and the index of each unit's."""
+        if self._z is not None and np.all(self._shape[units] >= 0):
+            distinct, of = np.unique(self._shape[units], return_inverse=True)
+            return [one[distinct] for one in self._J], of.ravel()
+        nodes, of = np.unique(self.estimates.node[units], return_inverse=True)
+        return [solution.information(nodes) for solution in self.estimates.solutions], of.ravel()
 
     def shapes(self, units: Integers) -> tuple[Integers, Integers]:
         """Return the distinct shapes of units, as numbers, and the index of each unit's."""
@@ -299,8 +332,16 @@ class _ByComponent:
             parts = {part: basis.vectors[basis.parts[part]] for part in range(1, len(basis.parts))}
             self._products.append({part: rows.T @ rows for part, rows in parts.items()})
 
-    def entries(self, J: list[Floats], support: Integers) -> Floats:
-        """Return the sum over components of J between pairs of cells, a matrix for each row of J."""
+    def orbits(self, cells: Integers) -> Integers:
+        """Return the orbits of the values of cells, as one number."""
+        found = np.zeros(len(cells), dtype=np.int64)
+        for axis, value in enumerate(np.unravel_index(cells, self._sizes)):
+            found = found * self._many[axis] + self._orbit[axis][value]
+        return found
+
+    def entries(self, J: Sequence[Floats], support: Integers, places: Container[int] | None = None) -> Floats:
+        """Return the sum over components, or over those at some places, of J between pairs of cells, a matrix
+        for each row of J."""
         values = np.unravel_index(support, self._sizes)
         among = [
             {part: products[value[:, None], value] for part, products in by_part.items()}
@@ -308,6 +349,8 @@ class _ByComponent:
         ]
         total = np.zeros((len(J[0]), len(support), len(support)))
         for place, parts in self._used:
+            if places is not None and place not in places:
+                continue
             orbit, scale = np.zeros(len(support), dtype=np.int64), np.ones(len(support))
             number: Floats | None = None
             for axis, part in enumerate(parts):

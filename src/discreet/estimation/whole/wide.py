@@ -55,9 +55,11 @@ def solve_wide(
     h: ByComponent,
     possible: NDArray[np.bool_],
     tables: Sequence[tuple[Integers, Floats, Floats]] = (),
+    weight: Floats | None = None,
+    most: int = STEPS,
 ) -> Wide:
     """Return the cells x >= 0 that minimise x'Jx/2 - h'x, with least and largest counts of the groups of
-    tables.
+    tables, each cell counted as often as its `weight` says, or where `most` steps lead.
 
     J (size, size) and h (size, copies) are by component. Cells that are not possible are zero.
 
@@ -73,7 +75,8 @@ def solve_wide(
     spectra = [np.linalg.eigh(one) for one in J]
     sizes = np.concatenate([np.maximum(values, 0.0) for values, _ in spectra])
     largest = float(sizes.max(initial=0.0)) or 1.0
-    sets = [_Kept(possible, *table) for table in tables] or [_Kept(possible, None, None, None)]
+    times = np.ones(len(possible)) if weight is None else weight
+    sets = [_Kept(possible, times, *table) for table in tables] or [_Kept(possible, times, None, None, None)]
     some = sizes[sizes > 1e-12 * largest]
     rho = float(np.exp(np.log(some).mean())) if some.size else 1.0
     many = len(sets)
@@ -81,7 +84,7 @@ def solve_wide(
     u = [np.zeros(len(possible)) for _ in sets]
     x = np.zeros(len(possible))
     steps = 0
-    while steps < STEPS:
+    while steps < most:
         steps += 1
         asked = projection.collect(sum((a - b for a, b in zip(v, u, strict=True)), np.zeros_like(x))[None])
         found = []
@@ -122,11 +125,12 @@ class _Kept:
     def __init__(
         self,
         possible: NDArray[np.bool_],
+        weight: Floats,
         label: Integers | None,
         lower: Floats | None,
         upper: Floats | None,
     ) -> None:
-        self._possible, self._lower, self._upper = possible, lower, upper
+        self._possible, self._weight = possible, weight
         self._groups: list[Integers] = []
         if label is None or lower is None or upper is None:
             return
@@ -141,10 +145,11 @@ class _Kept:
         """Return the nearest cells that keep everything."""
         found: Floats = np.where(self._possible, np.maximum(wish, 0.0), 0.0)
         for place, cells in enumerate(self._groups):
-            total = float(found[cells].sum())
+            total = float(found[cells] @ self._weight[cells])
             _, least, most = self._limits[place]
             if total < least or total > most:
-                found[cells] = on_simplex(wish[cells], least if total < least else most)
+                edge = least if total < least else most
+                found[cells] = on_simplex(wish[cells], edge, self._weight[cells])
         return found
 
     def own(self, pull: Floats, near: Floats) -> Floats:
@@ -154,20 +159,23 @@ class _Kept:
         for cells in self._groups:
             above = cells[near[cells] > 0]
             if above.size:
-                found[cells] -= float(np.median(pull[above]))
+                found[cells] -= float(np.median(pull[above] / self._weight[above])) * self._weight[cells]
         return found
 
 
-def on_simplex(wish: Floats, total: float) -> Floats:
-    """Return the cells at least zero with this sum nearest to `wish`.
+def on_simplex(wish: Floats, total: float, weight: Floats | None = None) -> Floats:
+    """Return the cells at least zero with this sum, or weighted sum, nearest to `wish`.
 
     >>> on_simplex(np.array([3.0, 1.0, -2.0]), 3.0).tolist()
     [2.5, 0.5, 0.0]
+    >>> on_simplex(np.array([3.0, 1.0, -2.0]), 3.0, np.array([1.0, 2.0, 1.0])).round(6).tolist()
+    [2.6, 0.2, 0.0]
     """
     if total <= 0 or not wish.size:
         return np.zeros_like(wish)
-    order = -np.sort(-wish)
-    excess = (np.cumsum(order) - total) / np.arange(1, len(wish) + 1)
-    last = max(int(np.count_nonzero(order > excess)) - 1, 0)
-    found: Floats = np.maximum(wish - excess[last], 0.0)
+    times = np.ones_like(wish) if weight is None else weight
+    order = np.argsort(-wish / times, kind="stable")
+    excess = (np.cumsum((wish * times)[order]) - total) / np.cumsum(times[order] ** 2)
+    last = max(int(np.count_nonzero((wish / times)[order] > excess)) - 1, 0)
+    found: Floats = np.maximum(wish - excess[last] * times, 0.0)
     return found
