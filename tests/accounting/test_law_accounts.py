@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from flint import arb, ctx
-from law_references import drawn_events, listed_delta, rounded_deltas
+from law_references import drawn_events, listed_delta, listed_height, rounded_deltas
 
 from discreet import (
     ContinuousGaussian,
@@ -22,6 +22,7 @@ from discreet import (
     account,
     compose,
 )
+from discreet.accounting.laws.workings import LawWorkings
 from discreet.noise import Noise
 
 ANSWER = TableNoise({0: "3/4", 1: "1/4"}, {0: "1/4", 1: "3/4"})
@@ -120,8 +121,14 @@ def check_composition(seed: int) -> str:
         if delta <= infinite:
             assert epsilon == math.inf
         elif math.isfinite(epsilon):
+            true = listed_delta(events, Fraction(float(epsilon))) if way == "listed" else None
+            if true is None:
+                ((true, _),) = rounded_deltas(events, [float(epsilon)])
+                true -= 2e-11
+            assert true <= float(delta), (seed, delta, epsilon, true)
             here = loss.delta(epsilon=float(epsilon))
-            assert here <= float(delta) * (1 + 1e-6 + 2 * here.accuracy), (seed, delta)
+            # bounds by two grids differ in their last digits
+            assert here <= float(delta) * (1 + 1e-12), (seed, delta, epsilon, here)
             assert loss.delta(epsilon=float(epsilon) - epsilon.accuracy - 1e-3) >= float(delta) * (1 - 1e-6)
     f = loss.tradeoff(alpha=[0.05, 0.4])
     for alpha, beta in zip((0.05, 0.4), f, strict=True):
@@ -129,7 +136,10 @@ def check_composition(seed: int) -> str:
             1 - float(loss.delta(epsilon=e)) - math.exp(e) * alpha for e in (-1.5, -0.3, 0.0, 0.4, 1.7)
         ]
         assert beta >= max(heights) - 1e-6, (seed, alpha)
-        assert beta <= 1 - alpha + 1e-12
+        assert beta <= 1 - alpha
+        (threshold,) = LawWorkings(events).tradeoff_thresholds([Fraction(alpha)])
+        height = listed_height(events, threshold, Fraction(alpha)) if way == "listed" else None
+        assert height is None or beta <= max(height, 0.0), (seed, alpha, beta, height)
     return way
 
 
