@@ -136,12 +136,14 @@ def check_composition(seed: int) -> str:
         if delta <= infinite:
             assert epsilon == math.inf
         elif math.isfinite(epsilon):
-            true = listed_delta(events, Fraction(float(epsilon))) if way == "listed" else None
+            # an epsilon of discrete Gaussian and Laplace noise alone is rounded to the nearest
+            above = float(epsilon) + (0.0 if isinstance(loss.workings, LawWorkings) else epsilon.accuracy)
+            true = listed_delta(events, Fraction(above)) if way == "listed" else None
             if true is None:
-                ((true, _),) = rounded_deltas(events, [float(epsilon)])
+                ((true, _),) = rounded_deltas(events, [above])
                 true -= 2e-11
             assert true <= float(delta), (seed, delta, epsilon, true)
-            here = loss.delta(epsilon=float(epsilon))
+            here = loss.delta(epsilon=above)
             # bounds by two grids differ in their last digits
             assert here <= float(delta) * (1 + 1e-12), (seed, delta, epsilon, here)
             assert loss.delta(epsilon=float(epsilon) - epsilon.accuracy - 1e-3) >= float(delta) * (1 - 1e-6)
