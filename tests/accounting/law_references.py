@@ -42,7 +42,11 @@ def chances(noise: Noise, nats: float) -> tuple[list[arb], list[arb]]:
     total = sum((weight(x) for x in range(-2 * reach, 2 * reach + 1)), arb(0))
     s = noise.sensitivity
     span = range(-reach, reach + s + 1)
-    return [weight(x - s) / total for x in span], [weight(x) / total for x in span]
+    p, q = [weight(x - s) / total for x in span], [weight(x) / total for x in span]
+    if isinstance(noise, DiscreteLaplace):  # all outcomes beyond either centre have one loss
+        low, high = reach + 1, reach + s
+        p, q = ([sum(c[:low], arb(0)), *c[low:high], sum(c[high:], arb(0))] for c in (p, q))
+    return p, q
 
 
 def _ball(value: Fraction) -> arb:
@@ -53,39 +57,64 @@ def listed_delta(events: Sequence[Noise], epsilon: Fraction, *, nats: float = 90
     """delta by every outcome of all events, the larger of both directions; None if there are too many."""
     ctx.prec, before = 240, ctx.prec
     try:
-        with_, without = [arb(1)], [arb(1)]
-        variance = Fraction(0)
-        for event in events:
-            if isinstance(event, ContinuousLaplace):
-                return None
-            if isinstance(event, ContinuousGaussian):
-                variance += event.times * event.sensitivity**2 / event.variance
-                continue
-            p, q = chances(event, nats)
-            for _ in range(event.times):
-                if len(with_) * len(p) > 60_000:
-                    return None
-                with_ = [a * b for a in with_ for b in p]
-                without = [a * b for a in without for b in q]
-        lift = _ball(epsilon).exp()
-        totals = []
-        for one, other in ((with_, without), (without, with_)):
-            total = arb(0)
-            for p, q in zip(one, other, strict=True):
-                if not variance:
-                    total += (p - lift * q).max(arb(0))
-                elif q == 0:
-                    total += p
-                elif p > 0:
-                    s = _ball(variance).sqrt()
-                    a = s / 2 - (_ball(epsilon) - (p / q).log()) / s
-                    total += (
-                        p * (-a / arb(2).sqrt()).erfc() - lift * q * ((s - a) / arb(2).sqrt()).erfc()
-                    ) / 2
-            totals.append(float(total.mid()))
-        return max(totals)
+        found = _delta_ball(events, epsilon, nats)
+        return None if found is None else float(found.mid())
     finally:
         ctx.prec = before
+
+
+def listed_height(events: Sequence[Noise], threshold: Fraction, alpha: Fraction) -> float | None:
+    """1 - delta(t) - e^t alpha by every outcome: at any t a lower bound of f at alpha, at the best one f."""
+    ctx.prec, before = 240, ctx.prec
+    try:
+        found = _delta_ball(events, threshold, 90.0)
+        return None if found is None else float((1 - found - _ball(threshold).exp() * _ball(alpha)).mid())
+    finally:
+        ctx.prec = before
+
+
+def _delta_ball(events: Sequence[Noise], epsilon: Fraction, nats: float) -> arb | None:
+    with_, without = [arb(1)], [arb(1)]
+    variance, end = Fraction(0), Fraction(0)
+    for event in events:
+        if isinstance(event, ContinuousLaplace):
+            if end or event.times > 1:
+                return None
+            end = event.sensitivity / event.scale
+            continue
+        if isinstance(event, ContinuousGaussian):
+            variance += event.times * event.sensitivity**2 / event.variance
+            continue
+        p, q = chances(event, nats)
+        for _ in range(event.times):
+            if len(with_) * len(p) > 60_000:
+                return None
+            with_ = [a * b for a in with_ for b in p]
+            without = [a * b for a in without for b in q]
+    if variance and end:
+        return None
+    lift = _ball(epsilon).exp()
+    totals = []
+    for one, other in ((with_, without), (without, with_)):
+        total = arb(0)
+        for p, q in zip(one, other, strict=True):
+            if not variance and not end:
+                total += (p - lift * q).max(arb(0))
+            elif q == 0:
+                total += p
+            elif p > 0 and end:
+                # continuous Laplace noise: delta is 1 - e^((t - end)/2) at |t| < end
+                t = _ball(epsilon) - (p / q).log()
+                if t <= -_ball(end):
+                    total += p - lift * q
+                elif t < _ball(end):
+                    total += p * (1 - ((t - _ball(end)) / 2).exp())
+            elif p > 0:
+                s = _ball(variance).sqrt()
+                a = s / 2 - (_ball(epsilon) - (p / q).log()) / s
+                total += (p * (-a / arb(2).sqrt()).erfc() - lift * q * ((s - a) / arb(2).sqrt()).erfc()) / 2
+        totals.append(total)
+    return totals[0].max(totals[1])
 
 
 def _cells(noise: Noise, h: float, exchanged: bool) -> tuple[Floats, Floats, float]:

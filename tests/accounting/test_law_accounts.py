@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from flint import arb, ctx
-from law_references import drawn_events, listed_delta, rounded_deltas
+from law_references import drawn_events, listed_delta, listed_height, rounded_deltas
 
 from discreet import (
     ContinuousGaussian,
@@ -22,10 +22,15 @@ from discreet import (
     account,
     compose,
 )
+from discreet.accounting.laws.workings import LawWorkings
 from discreet.noise import Noise
 
 ANSWER = TableNoise({0: "3/4", 1: "1/4"}, {0: "1/4", 1: "3/4"})
 UNEVEN = TableNoise({0: "1/2", 1: "1/3", 2: "1/6"}, {0: "1/7", 1: "2/7", 2: "4/7"})
+
+
+def slowly(*values: object) -> object:
+    return pytest.param(*values, marks=pytest.mark.slow)
 
 
 @pytest.mark.parametrize("times", [1, 2, 5, 17, 60, 200])
@@ -53,7 +58,9 @@ def normal_delta(epsilon: float, variance: Fraction) -> float:
         ctx.prec = before
 
 
-@pytest.mark.parametrize("variance", ["1/100", "1/2", "3", "40", "900", "123456"])
+@pytest.mark.parametrize(
+    "variance", ["1/100", "1/2", slowly("3"), slowly("40"), slowly("900"), slowly("123456")]
+)
 @pytest.mark.parametrize("times", [1, 7])
 def test_continuous_gaussians_have_their_closed_form(variance: str, times: int) -> None:
     loss = compose([ContinuousGaussian(variance, times=times)])
@@ -76,13 +83,22 @@ def test_continuous_laplace_alone_has_its_closed_form() -> None:
     assert loss.epsilon(delta=0) == pytest.approx(4 / 3, rel=1e-13)
 
 
+def test_an_epsilon_lies_above_the_truth_and_has_its_delta() -> None:
+    # delta = 1 - e^((epsilon - 5/8) / 2); the bound of delta was once rounded up twice, to 1.000001e-6
+    loss = compose([ContinuousLaplace("24/5", sensitivity=3)])
+    epsilon = loss.epsilon(delta="1e-6")
+    true = 5 / 8 + 2 * math.log1p(-1e-6)
+    assert true <= epsilon <= true + 1e-12
+    assert loss.delta(epsilon=float(epsilon)) <= 1e-6
+
+
 @pytest.mark.parametrize(
     ("power", "old"),
     [
-        (PowerNoise(1, 3, times=4), DiscreteLaplace(3, times=4)),
-        (PowerNoise(1, 2, sensitivity=3, times=30), DiscreteLaplace(2, sensitivity=3, times=30)),
+        slowly(PowerNoise(1, 3, times=4), DiscreteLaplace(3, times=4)),
+        slowly(PowerNoise(1, 2, sensitivity=3, times=30), DiscreteLaplace(2, sensitivity=3, times=30)),
         (PowerNoise(2, 4, times=3), DiscreteGaussian(8, times=3)),
-        (PowerNoise(2, 4, sensitivity=2, times=30), DiscreteGaussian(8, sensitivity=2, times=30)),
+        slowly(PowerNoise(2, 4, sensitivity=2, times=30), DiscreteGaussian(8, sensitivity=2, times=30)),
     ],
 )
 def test_the_ends_of_the_powers_are_the_old_laws(power: Noise, old: Noise) -> None:
@@ -120,8 +136,16 @@ def check_composition(seed: int) -> str:
         if delta <= infinite:
             assert epsilon == math.inf
         elif math.isfinite(epsilon):
-            here = loss.delta(epsilon=float(epsilon))
-            assert here <= float(delta) * (1 + 1e-6 + 2 * here.accuracy), (seed, delta)
+            # an epsilon of discrete Gaussian and Laplace noise alone is rounded to the nearest
+            above = float(epsilon) + (0.0 if isinstance(loss.workings, LawWorkings) else epsilon.accuracy)
+            true = listed_delta(events, Fraction(above)) if way == "listed" else None
+            if true is None:
+                ((true, _),) = rounded_deltas(events, [above])
+                true -= 2e-11
+            assert true <= float(delta), (seed, delta, epsilon, true)
+            here = loss.delta(epsilon=above)
+            # bounds by two grids differ in their last digits
+            assert here <= float(delta) * (1 + 1e-12), (seed, delta, epsilon, here)
             assert loss.delta(epsilon=float(epsilon) - epsilon.accuracy - 1e-3) >= float(delta) * (1 - 1e-6)
     f = loss.tradeoff(alpha=[0.05, 0.4])
     for alpha, beta in zip((0.05, 0.4), f, strict=True):
@@ -129,40 +153,17 @@ def check_composition(seed: int) -> str:
             1 - float(loss.delta(epsilon=e)) - math.exp(e) * alpha for e in (-1.5, -0.3, 0.0, 0.4, 1.7)
         ]
         assert beta >= max(heights) - 1e-6, (seed, alpha)
-        assert beta <= 1 - alpha + 1e-12
+        assert beta <= 1 - alpha
+        if way == "listed" and isinstance(loss.workings, LawWorkings):
+            (threshold,) = loss.workings.tradeoff_thresholds([Fraction(alpha)])
+            height = listed_height(events, threshold, Fraction(alpha))
+            assert height is not None
+            assert beta <= max(height, 0.0), (seed, alpha, beta, height)
     return way
 
 
-QUICK = (
-    1,
-    2,
-    4,
-    6,
-    7,
-    12,
-    15,
-    16,
-    18,
-    21,
-    25,
-    27,
-    29,
-    31,
-    32,
-    34,
-    35,
-    36,
-    37,
-    39,
-    41,
-    42,
-    44,
-    45,
-    47,
-    49,
-    50,
-)
-"""Compositions that take at most a tenth of a second each."""
+QUICK = (1, 2, 4, 6, 12, 18, 21, 29, 31, 32)
+"""Compositions that take a tenth of a second or so each."""
 
 
 @pytest.mark.parametrize("seed", QUICK)
@@ -247,8 +248,8 @@ def test_pairs_of_paths_exchange_the_second() -> None:
     [
         [ANSWER.repeated(9)],
         [UNEVEN.repeated(5)],
-        [PowerNoise("17/10", 2), DiscreteLaplace(2)],
-        [PowerNoise("3/2", 2), ContinuousGaussian(4, times=3)],
+        slowly([PowerNoise("17/10", 2), DiscreteLaplace(2)]),
+        slowly([PowerNoise("3/2", 2), ContinuousGaussian(4, times=3)]),
         [TableNoise({-2: "1/8", -1: "1/4", 0: "1/4", 1: "1/4", 2: "1/8"}, times=3), DiscreteGaussian("1/2")],
     ],
     ids=str,
@@ -274,6 +275,7 @@ def test_what_cannot_be_proved_is_refused() -> None:
         compose([ANSWER]).tradeoff(alpha="0.1", certified=True)
 
 
+@pytest.mark.slow
 def test_many_counts_are_bounded_by_the_grid_from_above() -> None:
     events = [
         PowerNoise("17/10", 5, times=160),
@@ -307,6 +309,7 @@ def test_portfolios_of_laws() -> None:
     assert both.tradeoff(alpha="0.1") == pytest.approx(float(alone.tradeoff(alpha="0.1")), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_rho_of_a_law_bounds_its_divergences() -> None:
     for noise in (
         PowerNoise("17/10", 4),

@@ -81,6 +81,7 @@ def test_ties_of_a_table_are_settled_exactly() -> None:
     assert sample(quarter, 2, source=script).tolist() == [0, 1]
 
 
+@pytest.mark.slow
 def test_draws_of_wide_power_noise() -> None:
     noise = PowerNoise("3/2", 300)
     draws = sample(noise, 100_000, source=NotPrivateSeededEntropy(5)).astype(float)

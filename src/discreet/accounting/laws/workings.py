@@ -15,7 +15,7 @@ from discreet.accounting.laws.gridded import Gridded, TiltedGrid
 from discreet.accounting.laws.listed import Listed
 from discreet.accounting.laws.sides import Side, sides_of
 from discreet.accounting.loss import Floats, Loss, log_fraction
-from discreet.accounting.values import held, rounded
+from discreet.accounting.values import FULL, digits_that_hold, held, rounded
 from discreet.accounting.workings import Workings
 from discreet.errors import PrecisionError
 from discreet.noise import Noise, grouped
@@ -109,12 +109,14 @@ class LawWorkings(Workings):
 
     def delta_tails(self, epsilons: list[Fraction], accuracy: float) -> Tail:
         """delta at epsilons of either sign."""
-        found = [self._delta(float(e)) for e in epsilons]
-        return self._checked("delta", epsilons, found, accuracy)
+        return _tail(self._deltas(epsilons, accuracy))
+
+    def _deltas(self, epsilons: list[Fraction], accuracy: float) -> list[tuple[float, float]]:
+        return self._checked("delta", epsilons, [self._delta(float(e)) for e in epsilons], accuracy)
 
     def _checked(
         self, what: str, at: list[Fraction], found: list[tuple[float, float]], accuracy: float
-    ) -> Tail:
+    ) -> list[tuple[float, float]]:
         # what is hardly a float is known to be no larger, and nothing else
         found = [(value, min(error, 1.0) if value < _SMALLEST else error) for value, error in found]
         for point, (value, error) in zip(at, found, strict=True):
@@ -123,17 +125,15 @@ class LawWorkings(Workings):
                     f"{what} at {float(point):.6g} is at most {value:.4g}, and known only to a factor of "
                     f"{1 + error:.3g}: {self.why_hard()}"
                 )
-        with np.errstate(divide="ignore"):
-            return Tail(np.log([value for value, _ in found]), np.array([error for _, error in found]))
+        return found
 
     def tails(self, kind: Kind, thresholds: list[Fraction], accuracy: float = COARSEST_GRID) -> Tail:
         """One kind of tail with its relative errors."""
         if kind is Kind.DELTA:
             return self.delta_tails(thresholds, accuracy)
         if kind is Kind.REST:
-            return self._checked(
-                "1 - delta", thresholds, [self._rest(float(t)) for t in thresholds], accuracy
-            )
+            rests = [self._rest(float(t)) for t in thresholds]
+            return _tail(self._checked("1 - delta", thresholds, rests, accuracy))
         listed = self._lists[0]
         if listed is None:
             raise PrecisionError(
@@ -313,8 +313,9 @@ class LawWorkings(Workings):
             return rounded(value, error, np.maximum(1e-11 * np.abs(value), 1e-12), "up")
         if quantity == "beta":
             return held(*loss._tradeoffs(at, loss._enough), "down")
-        tail = loss.delta_tails(at, loss._enough)
-        return held(np.exp(tail.log), tail.error, "up", most=1.0)
+        found = loss._deltas(at, loss._enough)
+        pairs = np.array([_digits_of_bound(value, error) for value, error in found])
+        return pairs[:, 0], pairs[:, 1]
 
     def _intervals(self, quantity: Quantity, at: list[Fraction], digits: int | None) -> list[Interval]:
         """Intervals that provably contain the values, of few events."""
@@ -341,6 +342,27 @@ class LawWorkings(Workings):
         count = sum(event.times for event in self._terms)
         families = ", ".join(sorted({event.FAMILY for event in self._terms}))
         return f"{count} event{'s' * (count != 1)} of {len(self._terms)} kinds ({families})"
+
+
+def _tail(found: list[tuple[float, float]]) -> Tail:
+    with np.errstate(divide="ignore"):
+        return Tail(np.log([value for value, _ in found]), np.array([error for _, error in found]))
+
+
+def _digits_of_bound(upper: float, error: float) -> tuple[float, float]:
+    """An upper bound rounded up to the digits that hold, and how far below it the truth may lie, relatively.
+
+    The bound covers its error already: to add the error again would lift delta at the epsilon of a delta
+    above that delta.
+
+    >>> _digits_of_bound(9.9999999993e-07, 6.6e-08)[0]
+    1e-06
+    """
+    if not error > FULL or not upper > 0:
+        return upper, error
+    doubt = upper * (error / (1 + error)) if error < math.inf else upper
+    rounder = min(max(digits_that_hold(upper - doubt, doubt, "up"), upper), 1.0)
+    return rounder, rounder / upper * (1 + error) - 1
 
 
 def lowest_test(cases: Sequence[LawWorkings], alpha: Fraction) -> tuple[float, float, float]:
