@@ -94,6 +94,8 @@ def test_measure_json(measure):
     found = result.json
     assert result.err == ""
     assert found.pop("seconds") > 0
+    levels = {error["level"] for error in found.pop("table_errors")}
+    assert levels == {"Nation", "State", "State+County", "County"}
     files = ["measurements.csv", "estimates.csv", "units.csv", "invariants.csv"]
     assert found == {
         "release": "regional-counts",

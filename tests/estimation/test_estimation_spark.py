@@ -24,6 +24,7 @@ def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("quick")
+@pytest.mark.slow
 def test_spark_gives_what_is_given_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two processes, several subtrees and several parts of the output: every number to 1e-9, and whole
     numbers to the byte."""

@@ -579,7 +579,7 @@ def test_a_run_that_is_interrupted_while_its_inputs_are_hashed_is_resumed(
         patch.setattr(GroupCounts, "origins", interrupted_noise)
         with pytest.raises(KeyboardInterrupt):
             run(folder, DATA, tmp_path / "out", options=options)
-    note = tmp_path / ".discreet-out.coded" / counting.NOTE
+    note = tmp_path / ".discreet-out.coded" / "coded.json"
     assert note.is_file()
     with monkeypatch.context() as patch:
         patch.setattr(records, "coded_cells", people_once)
@@ -590,7 +590,7 @@ def test_a_run_that_is_interrupted_while_its_inputs_are_hashed_is_resumed(
 def test_a_damaged_note_is_told(tmp_path: Path, params: Callable[..., Path]) -> None:
     kept = tmp_path / ".discreet-out.coded"
     kept.mkdir(mode=0o700)
-    (kept / counting.NOTE).write_text("{")
+    (kept / "coded.json").write_text("{")
     for _ in range(2):  # the directory is free again after the message
         with pytest.raises(InputError, match="remove it to start again"):
             run(params({"2_state": 1}), DATA, tmp_path / "out", options=Options(rehearsal=3, resume=True))

@@ -24,7 +24,7 @@ from discreet.estimation.whole.descent import Descent
 from discreet.estimation.whole.limits import Bounding
 from discreet.estimation.whole.sparse import WholeCells
 from discreet.estimation.whole.subtrees import TreeCut, TreePart, part_of
-from discreet.estimation.whole.summary import SubtreeSummary, packed, unpacked
+from discreet.estimation.whole.summary import SubtreeSummary, read_summaries, summary_bytes
 
 Key = int | str
 """What is settled: the number of a variable, or without attributes a query."""
@@ -63,7 +63,7 @@ class PartGiven:
             roots = np.flatnonzero((descent.tree.parent < 0) & ~descent.tree.leaf)
             tangled |= bool(descent.limited.is_tangled[roots].any())
             found |= {f"{place} {self.units[root]}": descent.summary(root) for root in roots.tolist()}
-        return packed(found, TANGLED if tangled else "")
+        return summary_bytes(found, TANGLED if tangled else "")
 
 
 TANGLED = "tangled"
@@ -201,7 +201,7 @@ def summary_columns(part: PartGiven) -> dict[str, Numbers]:
 
 def summaries_of_columns(columns: Mapping[str, Numbers]) -> tuple[dict[str, SubtreeSummary], str]:
     """Return the summaries that `summary_columns` made columns of, and the note."""
-    return unpacked(columns["words"].astype("<i8").tobytes()[: int(columns["bytes"][0])])
+    return read_summaries(columns["words"].astype("<i8").tobytes()[: int(columns["bytes"][0])])
 
 
 def settled_columns(work: PartWork) -> dict[str, Numbers]:

@@ -78,11 +78,11 @@ PARTS = ("z", "V", "known", "held")
 LIMIT = ("label", "units", "lower", "upper")
 
 
-def packed(named: Mapping[str, SubtreeSummary], note: str = "") -> bytes:
+def summary_bytes(named: Mapping[str, SubtreeSummary], note: str = "") -> bytes:
     """Return summaries by name as the bytes of a file, with a note, for another process or another run.
 
     >>> one = SubtreeSummary([np.ones((1, 2))], [np.ones((1, 1))], [np.eye(1)], [np.zeros((1, 1))])
-    >>> again, note = unpacked(packed({"a": one}, "from b"))
+    >>> again, note = read_summaries(summary_bytes({"a": one}, "from b"))
     >>> again["a"].z[0].tolist(), note
     ([[1.0, 1.0]], 'from b')
     """
@@ -99,8 +99,8 @@ def packed(named: Mapping[str, SubtreeSummary], note: str = "") -> bytes:
     return stream.getvalue()
 
 
-def unpacked(data: bytes) -> tuple[dict[str, SubtreeSummary], str]:
-    """Return the summaries that `packed` wrote, and the note. Bytes of anything else raise ValueError."""
+def read_summaries(data: bytes) -> tuple[dict[str, SubtreeSummary], str]:
+    """Return the summaries that `summary_bytes` wrote, and the note; other bytes raise ValueError."""
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
             every: dict[str, Numbers] = {name: file[name] for name in file.files}

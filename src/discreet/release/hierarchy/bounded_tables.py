@@ -18,7 +18,7 @@ from discreet.estimation.whole.by_part import (
     summary_columns,
 )
 from discreet.estimation.whole.subtrees import TreeCut, cut_evenly
-from discreet.estimation.whole.summary import SubtreeSummary, packed, unpacked
+from discreet.estimation.whole.summary import SubtreeSummary, read_summaries, summary_bytes
 from discreet.estimation.whole.tables import WholeTables, check_counts, determined
 from discreet.files import whole_file
 from discreet.release.hierarchy import part_tables
@@ -93,7 +93,7 @@ class SummaryFiles:
         if self._folder is None or not self._file(number).is_file():
             return None
         try:
-            found, mark = unpacked(self._file(number).read_bytes())
+            found, mark = read_summaries(self._file(number).read_bytes())
         except ValueError:  # damaged
             return None
         return found if mark == self._mark(number) else None
@@ -102,4 +102,4 @@ class SummaryFiles:
         """Keep the summaries of a part."""
         if self._folder is not None:
             with whole_file(self._file(number), private=True) as stream:
-                stream.write(packed(summaries, self._mark(number)))
+                stream.write(summary_bytes(summaries, self._mark(number)))
