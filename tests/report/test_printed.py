@@ -95,6 +95,7 @@ def test_whole_tables_add_up_and_margins_contain_the_interval(folder: Path, tmp_
     assert (values[deep == 1].sum(axis=0) == values[0]).all()
 
 
+@pytest.mark.slow
 def test_margins_of_whole_numbers_reach_the_farther_end(folder: Path, tmp_path: Path) -> None:
     """Those of `estimate`, from the same seed: with replicates its intervals of whole numbers."""
     known = estimate(folder / "real", tables=True, replicates=50, queries=[QUERY]).to_pandas()
