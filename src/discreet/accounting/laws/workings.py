@@ -330,6 +330,12 @@ class LawWorkings(Workings):
         prove = proved_delta if quantity == "delta" else proved_epsilon
         return [prove(self, x, digits) for x in at]
 
+    def _boxes(self, quantity: Quantity, at: list[Fraction], digits: int | None) -> list[Interval]:
+        # at delta 0, too: the largest loss of tables is no fraction
+        if self._largest_loss() is None:
+            return super()._boxes(quantity, at, digits)
+        return self._intervals(quantity, at, digits)
+
     @property
     def mean(self) -> float:
         """Mean of the loss under the alternative; infinite if a loss may be."""
