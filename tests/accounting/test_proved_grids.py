@@ -256,7 +256,7 @@ def test_infinite_losses_are_part_of_every_delta() -> None:
 @pytest.mark.parametrize(
     "events",
     [
-        [PowerNoise("17/10", 5, times=10)],
+        pytest.param([PowerNoise("17/10", 5, times=10)], marks=pytest.mark.slow),
         pytest.param([UNEVEN.repeated(900), PowerNoise("3/2", 9, times=2)], marks=pytest.mark.slow),
         pytest.param(
             [ContinuousGaussian(2, times=20), PowerNoise("3/2", 4, times=5)], marks=pytest.mark.slow
@@ -313,6 +313,16 @@ def test_bounds_of_all_cases_lie_above_each_of_them(noise: Noise) -> None:
         assert bound <= float(box.upper) * 1.001
 
 
+def test_an_epsilon_of_all_cases_is_enclosed() -> None:
+    whole = account(small_release(UNEVEN), neighbours="unbounded")
+    box = whole.epsilon(delta="1e-4", certified=True, digits=3)
+    assert box.width < Fraction(2, 100)
+    for end in (box.lower, box.upper):
+        found = max(on_grid(list(events), end, 2**13).upper for _, events in whole.cases)
+        assert (found >= Fraction("1e-4")) == (end == box.lower)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", ["bounded", "unbounded"])
 def test_all_cases_of_a_release_are_proved(relation: str) -> None:
     whole = account(small_release(UNEVEN, ENDLESS), neighbours=relation)  # type: ignore[arg-type]
@@ -349,6 +359,15 @@ def test_all_cases_of_a_portfolio_are_proved() -> None:
     assert whole.delta(epsilon=near.lower, certified=True).upper >= Fraction("1e-4")
 
 
+def test_a_calibration_with_continuous_noise_is_proved() -> None:
+    level = Level(name="State", queries=[Query(name="total", noise=ContinuousGaussian(5))])
+    release = Release(name="normal", neighbours="bounded", levels=[level])
+    found = calibrate(release, epsilon=1, delta="1e-6")
+    assert found.proof is not None
+    assert found.proof.upper <= Fraction(1, 10**6)
+
+
+@pytest.mark.slow
 def test_a_calibration_with_power_noise_is_proved() -> None:
     level = Level(name="State", queries=[Query(name=f"q{k}", noise=PowerNoise("17/10", 5)) for k in range(9)])
     release = Release(name="powers", neighbours="unbounded", levels=[level])

@@ -48,6 +48,8 @@ class EventDots(Forgetful):
                 f"{self.noise} has more than {MOST_OUTCOMES:,} outcomes, too many for a proof; floats have it"
             )
         pairs, missed = self.noise.outcomes_ball(self.nats)
+        if not all(chance > 0 or chance == 0 for pair in pairs for chance in pair):
+            raise PrecisionError(f"the probabilities of {self.noise} cannot be told from zero")
         return [(p, q) if self.exchanged else (q, p) for p, q in pairs], missed
 
     @cached_property
@@ -74,7 +76,7 @@ class EventDots(Forgetful):
         return self._outcomes[1]
 
     def kept(self, theta: Fraction, cut: Fraction) -> tuple[list[tuple[arb, arb, arb]], arb]:
-        """The atoms without ends that have no more than this part of the tilted mass; and the mass of those."""
+        """The atoms without ends of no more than this part of the tilted mass; and the mass of those ends."""
         t = ball(theta)
         tilted = sorted(
             ((float(loss.mid()), p * (t * loss).exp(), (loss, p, q)) for loss, p, q in self._atoms),

@@ -256,8 +256,12 @@ class GridProof(Forgetful):
             box = Interval(max(box.lower for box in boxes), max(box.upper for box in boxes))
             return at_either_sign(box, epsilon)
 
-    def narrow(self, epsilon: Fraction, aim: float, finest: int = SIZES[-1]) -> tuple[Interval, int]:
-        """An interval of this relative width, or one on the finest grid; and the points of its grid."""
+    def narrow(self, epsilon: Fraction, aim: float, *, needed: bool) -> tuple[Interval, int]:
+        """An interval of this relative width, and the points of its grid; else one on the finest grid.
+
+        If the width is needed, a finest grid that will not reach it is not tried.
+        """
+        finest = SIZES[-1] if needed else USUAL
         size = SIZES[0]
         box = self.delta(epsilon, size)
         while width_of(box) > aim and size < finest:
@@ -265,7 +269,9 @@ class GridProof(Forgetful):
             # the width falls with the square of the step (beside atoms with the step)
             width = width_of(box) if box.lower else math.inf
             enough = (one for one in finer if width * (size / one) ** 2 <= aim)
-            size = finer[0] if width == math.inf else next(enough, finest)
+            size, last = finer[0] if width == math.inf else next(enough, finest), size
+            if needed and width < math.inf and width * (last / size) ** 2 > aim:
+                return box, last
             box = self.delta(epsilon, size)
         return box, size
 

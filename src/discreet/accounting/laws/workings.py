@@ -330,11 +330,9 @@ class LawWorkings(Workings):
         prove = proved_delta if quantity == "delta" else proved_epsilon
         return [prove(self, x, digits) for x in at]
 
-    def _boxes(self, quantity: Quantity, at: list[Fraction], digits: int | None) -> list[Interval]:
-        # at delta 0, too: the largest loss of tables is no fraction
-        if self._largest_loss() is None:
-            return super()._boxes(quantity, at, digits)
-        return self._intervals(quantity, at, digits)
+    def _pure(self, largest: Fraction) -> Interval:
+        # the largest loss of tables is no fraction
+        return self._intervals("epsilon", [Fraction(0)], None)[0]
 
     @property
     def mean(self) -> float:
