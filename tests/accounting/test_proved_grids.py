@@ -375,3 +375,12 @@ def test_a_calibration_with_power_noise_is_proved() -> None:
     assert found.proof is not None
     assert found.proof.upper <= Fraction(1, 10**6)
     assert found.proof.lower > Fraction(99, 10**8)
+
+
+def test_bounds_of_all_cases_change_no_float(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for least in (2, 100):  # different cases from which on most are ruled out by their bounds
+        monkeypatch.setattr("discreet.accounting.overall._MANY_LAWS", least)
+        whole = account(small_release(UNEVEN), neighbours="unbounded")
+        found.append(whole.at_epsilon(["1/2", "3"]))
+    assert found[0] == found[1]

@@ -47,6 +47,7 @@ from discreet.numbers import Interval, float_up
 
 if TYPE_CHECKING:
     from discreet.accounting.certified.all_cases import UpperBounds
+    from discreet.accounting.laws.proved_cases import ProvedCases
 
 MOST_COMBINATIONS = 200_000
 """Joint cases of several releases that are compared."""
@@ -57,6 +58,7 @@ _GRID = 2**14  # points of a grid that bounds cases from above ...
 _FINE_GRIDS = (2**18, 2**20, 2**21)  # ... and of finer ones, still cheaper than evaluating hard cases
 _HOPEFUL = 64  # with at most this many cases, octaves are tried although one has ruled out none
 _MANY = 4  # open thresholds a case; with more, a case is evaluated at all of them together
+_MANY_LAWS = 12  # different cases of any laws from which on upper bounds of all of them are worth it
 _ENOUGH = 4  # with at least this many cases, all are evaluated together
 
 
@@ -217,6 +219,13 @@ class Account(Curves, Displayed):
         assert self.together is not None
         return UpperBounds(self.together)
 
+    @cached_property
+    def proved_cases(self) -> ProvedCases:
+        """Proofs for all cases with noise of any laws."""
+        from discreet.accounting.laws.proved_cases import ProvedCases
+
+        return ProvedCases(self.cases, self.events(self.main))
+
     def extremes(
         self, kind: Kind, thresholds: list[Fraction], *, only_likeliest: bool = False
     ) -> list[tuple[float, CaseLabel, float]]:
@@ -235,10 +244,13 @@ class Account(Curves, Displayed):
             firsts: dict[tuple[Noise, ...], int] = {}
             which = [firsts.setdefault(events, k) for k, (_, events) in enumerate(self.cases)]
             numbers = list(firsts.values())
-            made = self._evaluated(numbers, kind, [thresholds] * len(numbers))
-            of_first = dict(zip(numbers, made, strict=True))
-            tails = [of_first[which[k]] for k in every]
-            logs, errors = np.array([tail.log for tail in tails]), np.array([tail.error for tail in tails])
+            rows = self._bounded_rows(numbers, thresholds) if kind is Kind.DELTA else None
+            if rows is None:
+                tails = self._evaluated(numbers, kind, [thresholds] * len(numbers))
+                rows = np.array([tail.log for tail in tails]), np.array([tail.error for tail in tails])
+            of_first = {number: row for row, number in enumerate(numbers)}
+            chosen = [of_first[which[k]] for k in every]
+            logs, errors = rows[0][chosen], rows[1][chosen]
             per_threshold = [
                 _Candidates.evaluated(k, sign * logs[:, k], errors[:, k]) for k in range(len(thresholds))
             ]
@@ -258,6 +270,33 @@ class Account(Curves, Displayed):
                 error = float((candidates.log + candidates.slack)[known].max()) - best
             extremes[candidates.threshold] = (sign * best, self.label(number), error)
         return extremes
+
+    def _bounded_rows(self, numbers: list[int], thresholds: list[Fraction]) -> tuple[Floats, Floats] | None:
+        """Logarithms of delta and their errors, of chosen cases with noise of any laws, at thresholds.
+
+        Upper bounds of all cases together rule out most of them, whose logarithms are then -inf. None if
+        there are too few cases to be worth it, or no such bounds.
+        """
+        if self.is_on_lattices or len(numbers) < _MANY_LAWS:
+            return None
+        logs = np.full((len(numbers), len(thresholds)), -math.inf)
+        errors = np.zeros(logs.shape)
+        for k, threshold in enumerate(thresholds):
+            bounds = self.proved_cases.bounds(threshold)
+            if bounds is None:
+                return None
+            with np.errstate(divide="ignore"):
+                tops = np.log(bounds[numbers])
+            open_ = [int(np.argmax(tops))]
+            while open_:
+                found = self._evaluated(
+                    [numbers[row] for row in open_], Kind.DELTA, [[threshold]] * len(open_)
+                )
+                for row, tail in zip(open_, found, strict=True):
+                    logs[row, k], errors[row, k], tops[row] = tail.log[0], tail.error[0], -math.inf
+                least = float((logs[:, k] - errors[:, k]).max())
+                open_ = [int(row) for row in np.flatnonzero(tops > least)]
+        return logs, errors
 
     def _settle(
         self,
@@ -427,11 +466,9 @@ class Account(Curves, Displayed):
     def _intervals(self, quantity: Quantity, at: list[Fraction], digits: int | None) -> list[Interval]:
         """Intervals that provably contain the values of the whole release."""
         if not self.is_on_lattices:
-            from discreet.accounting.laws.proved_cases import ProvedCases
-
             if quantity == "beta":
                 require("proved trade-off", self.all_events)
-            whole = ProvedCases(self.cases, self.events(self.main))
+            whole = self.proved_cases
             prove_one = whole.delta if quantity == "delta" else whole.epsilon
             return [prove_one(x, digits) for x in at]
         from discreet.accounting.certified import intervals as proofs

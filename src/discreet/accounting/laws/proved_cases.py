@@ -219,6 +219,15 @@ class ProvedCases(Forgetful):
                 found.append(CaseBounds(self._halves, factors, exchanged).at(epsilon))
         return np.asarray(np.max(found, axis=0))
 
+    def bounds(self, epsilon: Fraction) -> Floats | None:
+        """Proved upper bounds of delta in all cases, on a coarse grid; None if there are none."""
+        if self._halves is None:
+            return None
+        try:
+            return self._bounds(epsilon, _COARSE)
+        except PrecisionError:
+            return None
+
     def delta(self, epsilon: Fraction, digits: int | None) -> Interval:
         """An interval for the largest delta of all cases."""
         if self._halves is None or len(self.cases) <= _FEW:
