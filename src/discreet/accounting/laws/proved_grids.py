@@ -42,6 +42,7 @@ _FINER = 3  # by as many doublings the grid of a single loss may be finer than t
 _HEIGHT, _WIDTH = Fraction(87, 100), Fraction(13, 10)  # of the bump that bounds the excess
 _LARGEST_S = Fraction(1, 50)
 _FAR = 12  # widths of the bump
+_TINY = Fraction(1, 2**4000)
 
 
 @dataclass(frozen=True)
@@ -190,6 +191,8 @@ class GridBounds(Forgetful):
         most = 1 / (1 + t)
         top = unit * (value + masses.lost * most) + self.infinite + self.missed
         bottom = unit * (value - masses.over * most - self._excess(epsilon)) + self.infinite
+        if top < ball(_TINY):  # too small to be written out
+            return Interval(Fraction(0), _TINY)
         floor = max(lower(bottom), lower(self.infinite), Fraction(0))
         return Interval(floor, max(min(upper(top), Fraction(1)), floor))
 
