@@ -58,6 +58,8 @@ def listed(events: list[Noise], epsilon: Fraction) -> Interval | None:
         if epsilon < 0:
             back = ball(epsilon)
             found = -back.expm1() + back.exp() * found
+        if found < arb(2) ** -4000:  # too small to be written out
+            return Interval(Fraction(0), Fraction(1, 2**4000))
         return Interval(lower(found), upper(found))
     finally:
         ctx.prec = before
