@@ -194,8 +194,8 @@ def masses_above(points: dict[int, arb], lost: arb, level: int) -> Masses:
     if not points:  # every loss is infinite
         return Masses(level, 0, np.zeros(1, dtype=np.uint64), 0, Fraction(0))
     first, last = min(points), max(points)
-    whole = upper(sum(points.values(), arb(0)))
-    exponent = math.ceil(_log2(whole)) - TOTAL_BITS + 1
+    whole = sum(points.values(), arb(0)).upper()
+    exponent = math.ceil(upper(whole.log() / arb(2).log())) - TOTAL_BITS + 1
     unit = arb(2) ** -exponent
     mass = np.zeros(last - first + 1, dtype=np.uint64)
     excess = arb(0)
@@ -213,7 +213,3 @@ def masses_above(points: dict[int, arb], lost: arb, level: int) -> Masses:
         math.ceil(upper(excess)),
         math.ceil(upper(lost * unit)),
     )
-
-
-def _log2(value: Fraction) -> float:
-    return math.log2(value.numerator) - math.log2(value.denominator)
