@@ -61,7 +61,10 @@ _CURVES = "`account` has its exact epsilon, delta and trade-off"
 
 SURFACES: dict[str, Surface] = {
     "lattice": Surface("this question", _OLD, _is_lattice, _CURVES),
-    "comparisons": Surface("a comparison of bounds", _OLD, _is_lattice, _CURVES),
+    "comparisons": Surface("an Edgeworth expansion", _OLD, _is_lattice, _CURVES),
+    "divergences": Surface(
+        "Renyi divergences and Gaussian DP", "noise whose loss is finite", _has_rho, _CURVES
+    ),
     "rho": Surface(
         "a rho of zCDP",
         "noise whose loss is finite",
@@ -117,7 +120,7 @@ def require(surface: str, noises: Iterable[Noise]) -> None:
     >>> from discreet.noise import PowerNoise
     >>> require("comparisons", [PowerNoise("3/2", 4)])
     Traceback (most recent call last):
-    discreet.errors.InputError: a comparison of bounds needs discrete Gaussian or discrete Laplace noise, \
+    discreet.errors.InputError: an Edgeworth expansion needs discrete Gaussian or discrete Laplace noise, \
 not power noise of exponent 3/2, scale 4; `account` has its exact epsilon, delta and trade-off
     """
     asked = SURFACES[surface]

@@ -28,6 +28,7 @@ COARSEST_GRID = 1e-2
 _GOOD_LIST = 1e-9
 _SCAN = 33  # points of each round of a search
 _FINE = 2**18  # points of the grid for trade-offs
+_TILTS = (-0.97, -0.9, -0.75, -0.5, -0.25, -0.1, -0.03)  # of grids for trade-offs
 _MOST_ALPHA_LIST = 200_000
 _SMALLEST = 1e-250
 
@@ -247,7 +248,7 @@ class LawWorkings(Workings):
         if self.sides[k].infinite >= 1:
             return 0.0, 0.0
         grid = self._trade_grid(k, threshold)
-        null, below, _ = grid.errors(threshold)
+        null, below = grid.errors(threshold)
         unit = math.exp(grid.exponent(threshold))
         part = math.exp(min(threshold, 700.0)) * alpha
         noise = (grid.noise * math.sqrt(grid.p.size) + grid.outside) * unit
@@ -259,12 +260,13 @@ class LawWorkings(Workings):
     def _trade_grids(self) -> dict[tuple[int, float], TiltedGrid]:
         return {}
 
+    @cached_property
+    def _trade_means(self) -> list[list[float]]:
+        return [[side.tilted_moments(theta)[0] for theta in _TILTS] for side in self.sides]
+
     def _trade_grid(self, k: int, threshold: float) -> TiltedGrid:
         """A grid under a tilt between the two hypotheses that suits a threshold."""
-        side = self.sides[k]
-        tilts = (-0.97, -0.9, -0.75, -0.5, -0.25, -0.1, -0.03)
-        means = [side.tilted_moments(theta)[0] for theta in tilts]
-        theta = tilts[int(np.argmin([abs(mean - threshold) for mean in means]))]
+        theta = _TILTS[int(np.argmin([abs(mean - threshold) for mean in self._trade_means[k]]))]
         if (k, theta) not in self._trade_grids:
             self._trade_grids[k, theta] = self._grids[k].at_tilt(theta, _FINE)
         return self._trade_grids[k, theta]
