@@ -12,6 +12,7 @@ from typing import NamedTuple
 from discreet.errors import InputError
 from discreet.noise.continuous import ContinuousNoise
 from discreet.noise.distribution import LatticeNoise, Noise
+from discreet.noise.power import PowerNoise
 from discreet.noise.table import TableNoise
 
 
@@ -26,6 +27,10 @@ class Surface(NamedTuple):
 
 def _is_lattice(noise: Noise) -> bool:
     return isinstance(noise, LatticeNoise)
+
+
+def _has_evidence(noise: Noise) -> bool:
+    return isinstance(noise, LatticeNoise | PowerNoise)
 
 
 def _has_rho(noise: Noise) -> bool:
@@ -78,9 +83,18 @@ SURFACES: dict[str, Surface] = {
         "a proof of the trade-off curve", _OLD, _is_lattice, "delta and epsilon of few events can be proved"
     ),
     "errors": Surface("errors of tests at thresholds", _OLD, _is_lattice, "`tradeoff` has the best of them"),
-    "risk": Surface("the risk of a release", _OLD, _is_lattice, _CURVES),
-    "report": Surface("a report", _OLD, _is_lattice, "`account` and `show` print what they know of it"),
-    "workbench": Surface("the workbench", _OLD, _is_lattice, "the command line has its account"),
+    "evidence": Surface(
+        "the risk of single counts and categories",
+        "discrete Gaussian, discrete Laplace or power noise",
+        _has_evidence,
+        "`risk release` has what everything published tells",
+    ),
+    "limits on beliefs": Surface(
+        "a limit on beliefs",
+        _OLD,
+        _is_lattice,
+        "limits on right decisions, accusations and guesses take other noise",
+    ),
     "export": Surface("a distribution of dp-accounting", _OLD, _is_lattice, _CURVES),
     "drawing": Surface(
         "drawing noise",

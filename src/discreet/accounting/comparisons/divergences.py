@@ -85,9 +85,8 @@ class LawDivergences(Forgetful):
         ends = [event.largest for event in self.events]
         if any(end is None for end in ends):
             return None
-        return sum(
-            (event.times * (end or 0) for event, end in zip(self.events, ends, strict=True)), Fraction(0)
-        )
+        parts = (event.times * (end or Fraction(0)) for event, end in zip(self.events, ends, strict=True))
+        return sum(parts, Fraction(0))
 
     def _cumulants(self, t: Floats) -> Floats:
         """K(t), a row for each direction."""

@@ -106,7 +106,10 @@ class TiltedGrid(Forgetful):
         )
 
     def errors(self, threshold: float) -> tuple[float, float]:
-        """Q'[L' > t] e^t and P'[L' <= t] over finite losses, in units of e^(exponent); tilts between -1 and 0."""
+        """Q'[L' > t] e^t and P'[L' <= t] over finite losses, in units of e^(exponent).
+
+        For tilts between -1 and 0.
+        """
         k = min(max(math.floor(threshold / self.h + 1e-12) + 1 - self.first, 0), self.p.size)
         before, after = ((self.first + at) * self.h - threshold for at in (k - 1, k))
         nulls, belows = self._one_sided
