@@ -122,7 +122,7 @@ class Sampled:
     """What the curves claim to be (`AnswerKind.label`)."""
 
 
-def finite_epsilons(account: Account) -> Floats:
+def finite_epsilons(account: Curves) -> Floats:
     """Return epsilons from zero to where delta is next to its least: the chance of an infinite loss.
 
     >>> from discreet.accounting.overall import account

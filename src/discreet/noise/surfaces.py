@@ -41,19 +41,21 @@ def _is_gaussian(noise: Noise) -> bool:
     return noise.is_gaussian
 
 
-def _can_be_drawn(noise: Noise) -> bool:
+def can_be_drawn(noise: Noise) -> bool:
+    """Whether samples are drawn: the noise is a whole number, and added."""
     return not isinstance(noise, ContinuousNoise) and not (
         isinstance(noise, TableNoise) and not noise.is_noise
     )
 
 
-def _has_margins(noise: Noise) -> bool:
+def has_margins(noise: Noise) -> bool:
+    """Whether the noise is added, so that it has a variance and margins."""
     return not (isinstance(noise, TableNoise) and not noise.is_noise)
 
 
 def _is_even(noise: Noise) -> bool:
     if isinstance(noise, TableNoise):
-        return _has_margins(noise) and noise.is_even and noise.has_positive_transform
+        return has_margins(noise) and noise.is_even and noise.has_positive_transform
     return not isinstance(noise, ContinuousNoise)
 
 
@@ -99,10 +101,10 @@ SURFACES: dict[str, Surface] = {
     "drawing": Surface(
         "drawing noise",
         "integer noise with one table or formula",
-        _can_be_drawn,
+        can_be_drawn,
         "discrete noise of the same size is drawn exactly",
     ),
-    "margins": Surface("the accuracy of counts", "noise that is added", _has_margins, _CURVES),
+    "margins": Surface("the accuracy of counts", "noise that is added", has_margins, _CURVES),
     "estimates": Surface(
         "estimation",
         "integer noise that is symmetric, with a positive transform",
