@@ -78,6 +78,12 @@ SURFACES: dict[str, Surface] = {
         _has_rho,
         "`account` has its exact epsilon, delta and trade-off",
     ),
+    "ledger": Surface(
+        "a run in a ledger",
+        "noise whose loss is finite",
+        _has_rho,
+        "`account` has its exact epsilon and delta, and `sample` draws it",
+    ),
     "certificate": Surface(
         "a certificate", _OLD, _is_lattice, "`certified=True` proves single values of few events"
     ),

@@ -33,6 +33,7 @@ _POINTS = 2**18
 _LISTED = 2_000_000  # products of two halves that are listed whole
 _DEVIATIONS = 7.0
 _TIE = 1e-12
+_FEW = 1e-4  # a chance from which on a grid that is not tilted has too few digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,13 +76,41 @@ class LossSpread(Forgetful):
         """The smallest losses with at most these chances above, or a little more."""
         above = np.append(np.cumsum(self.p[::-1])[::-1][1:], 0.0) + (self.infinite + self.doubt)
         wanted = (1.0 - np.asarray(chances)) * (1.0 + 1e-13) + 1e-15
-        at = np.searchsorted(-above, -wanted)
+        at = np.minimum(np.searchsorted(-above, -wanted), self.p.size)
         ends = np.append(self.value, math.inf) + self.blur
         return np.minimum(ends[at], np.where(at < self.p.size, self.largest, math.inf))
 
     def mean_posterior(self, odds: float) -> float:
         """E[1 / (1 + e^(odds - L))]: the mean posterior at the prior log odds -`odds`, or a little more."""
         return min(float(self.p @ logistic(self.value - odds)) + self.infinite + self.doubt, 1.0)
+
+
+def naming_chances(events: tuple[Noise, ...], odds: float) -> tuple[float, float]:
+    """Return how often the loss exceeds `odds` with the target and without; a coin decides ties.
+
+    Far out, where a grid has no digits, it is tilted towards the threshold.
+
+    >>> from discreet.noise import ContinuousGaussian
+    >>> true, false = naming_chances((ContinuousGaussian(variance=1),), 9.0)
+    >>> from scipy.stats import norm
+    >>> round(float(true / norm.sf(8.5)), 2), round(float(false / norm.sf(9.5)), 2)
+    (1.0, 1.0)
+    """
+    present = spread_of(events)
+    true = present.beyond(odds)
+    if present.blur > 0 and 0 < odds < present.largest and true < _FEW:
+        side = Side(events, False)
+        grid = Gridded(side).at_tilt(side.saddle(odds), _POINTS)
+        far = grid.points - odds
+        p, far = np.maximum(grid.p[far > 0], 0.0), far[far > 0]
+        unit = math.exp(max(grid.exponent(odds), -700.0))
+        with np.errstate(under="ignore"):
+            finite = unit * float(p @ np.exp(-grid.theta * far))
+            null = unit * math.exp(-odds) * float(p @ np.exp(-(grid.theta + 1.0) * far))
+        return finite + side.infinite, null
+    is_mirrored = all(event.is_mirrored for event in events)
+    absent = present if is_mirrored else spread_of(events, exchanged=True)
+    return true, absent.below(-odds)
 
 
 @lru_cache(maxsize=8)

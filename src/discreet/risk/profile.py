@@ -45,7 +45,7 @@ from discreet.numbers import prior as read_prior
 from discreet.risk.beliefs import QUANTILES, both_tails, loss_quantiles, mean_posteriors, worst_quantiles
 from discreet.risk.decisions import Costs
 from discreet.risk.inputs import one_variance
-from discreet.risk.loss_spread import spread_of
+from discreet.risk.loss_spread import naming_chances, spread_of
 from discreet.risk.odds import Floats, logistic
 
 Pairs = Literal["all", "main"]
@@ -295,7 +295,6 @@ def _law_risks(events: tuple[Noise, ...], priors: tuple[Fraction, ...]) -> tuple
     """The risks of some counts with noise of any law."""
     present = spread_of(events)
     is_mirrored = all(event.is_mirrored for event in events)
-    absent = present if is_mirrored else spread_of(events, exchanged=True)
     loss = compose(events)
     none, marks = float(loss.delta(epsilon=0)), present.quantiles(QUANTILES)
     largest = None if present.largest == math.inf else Fraction(present.largest)
@@ -303,7 +302,7 @@ def _law_risks(events: tuple[Noise, ...], priors: tuple[Fraction, ...]) -> tuple
     for p in priors:
         odds = math.log(1 - p) - math.log(p)
         delta, _ = directed_delta(loss, abs(odds), exchanged=2 * p > 1)
-        naming = present.beyond(odds), absent.below(-odds)
+        naming = naming_chances(events, odds)
         if is_mirrored and 2 * p == 1:
             naming = (1.0 + none) / 2.0, (1.0 - none) / 2.0
         mean = present.mean_posterior(odds)
