@@ -120,9 +120,11 @@ def quick(events: Events, delta: Fraction) -> Quick:
     known = ((chosen, small), (last, floor))
     line = [at for at in line_of(grid, exact) if at[1] > floor]
     line += [at for at in known if 0 < at[0] < math.inf]
-    epsilons = [float(curve.epsilon(delta=small)) for curve in usual] or [math.inf, math.inf]
+    at_zcdp, at_gdp = [float(curve.epsilon(delta=small)) for curve in usual] or [math.inf, math.inf]
     bounds: list[Line] = [line_of(grid, curve.delta(epsilon=grid)) for curve in usual] or [(), ()]
-    return Quick(max(chosen, 0.0), *epsilons, float(exact[0]), (tuple(sorted(line)), bounds[0], bounds[1]))
+    return Quick(
+        max(chosen, 0.0), at_zcdp, at_gdp, float(exact[0]), (tuple(sorted(line)), bounds[0], bounds[1])
+    )
 
 
 def _usual(events: Events) -> tuple[Comparison, ...]:
