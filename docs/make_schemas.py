@@ -99,7 +99,8 @@ GIVEN = {
     "few-facts.toml": _FACTS,
     "table.toml": f'name = "table"\nattributes.sex = ["f", "m"]\n{_HEAD}'
     '"sex" = { noise = { absent = { "-1" = "1/8", "0" = "1/2", "1" = "3/8" } } }\n',
-    "power.toml": f'name = "power"\nattributes.sex = ["f", "m"]\n{_HEAD}"sex" = {{ scale = 3, exponent = "17/10" }}\n',
+    "power.toml": f'name = "power"\nattributes.sex = ["f", "m"]\n{_HEAD}'
+    '"sex" = { scale = 3, exponent = "17/10" }\n',
     "power.csv": "unit,level,parent,query,cell,count\nA,State,,sex,f,20\nA,State,,sex,m,30\n",
     "entry.json": _ENTRY,
     "contradicting.csv": "unit,parent,level,query,cell,value,variance\nA,,State,total,all,1000,1\n"

@@ -21,7 +21,7 @@ from discreet.noise import (
 ANSWER = TableNoise({0: "3/4", 1: "1/4"}, {0: "1/8", 1: "7/8"})
 EVENTS: list[list[Noise]] = [
     [ANSWER.repeated(3)],
-    [PowerNoise("17/10", 3, times=4)],
+    [PowerNoise("17/10", 3)],
     [ContinuousGaussian(5, times=4)],
     [ANSWER, DiscreteLaplace(2), ContinuousGaussian(9)],
 ]

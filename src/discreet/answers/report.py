@@ -197,7 +197,7 @@ def _decision(found: Facts) -> Answer:
         )
     body += [Cards(facts), joined_words([cost_sentence(found.costs, found.headline), slack])]
     if not found.certified:
-        why = f" They could not be proved: {found.unproved.rstrip('.')}." if found.unproved else ""
+        why = f" Proofs cannot be had here: {found.unproved.rstrip('.')}." if found.unproved else ""
         unproved = (
             f"This page was made without proofs.{why} Its numbers are floating-point results, good for "
             "discussion; a promise needs the proof."
