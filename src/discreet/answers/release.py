@@ -454,10 +454,10 @@ def shared_rho(total: Fraction, *, all_levels: bool = True) -> str:
     """Write the total rho that levels share; Laplace noise has no part in it.
 
     >>> shared_rho(Fraction(24811, 5000)), shared_rho(Fraction(0))
-    ('24811/5000 = 4.9622', 'All noise is Laplace; no rho is shared out')
+    ('24811/5000 = 4.9622', 'No noise is discrete Gaussian; no rho is shared out')
     """
     if not total:
-        return "All noise is Laplace; no rho is shared out"
+        return "No noise is discrete Gaussian; no rho is shared out"
     only = "" if all_levels else ", without the levels that have Laplace noise"
     return f"{Style.FRACTION.quantity(total)}{only}"
 
