@@ -97,6 +97,11 @@ GIVEN = {
     "twice/discreet-policy.toml": _RULES.replace("ledger.witness", f"ledger.public_key = {[*_KEYS]}\n#"),
     "facts.toml": f'{_FACTS}[administrative]\nregistry_authors = ["E"]\n',
     "few-facts.toml": _FACTS,
+    "table.toml": f'name = "table"\nattributes.sex = ["f", "m"]\n{_HEAD}'
+    '"sex" = { noise = { absent = { "-1" = "1/8", "0" = "1/2", "1" = "3/8" } } }\n',
+    "power.toml": f'name = "power"\nattributes.sex = ["f", "m"]\n{_HEAD}'
+    '"sex" = { scale = 3, exponent = "17/10" }\n',
+    "power.csv": "unit,level,parent,query,cell,count\nA,State,,sex,f,20\nA,State,,sex,m,30\n",
     "entry.json": _ENTRY,
     "contradicting.csv": "unit,parent,level,query,cell,value,variance\nA,,State,total,all,1000,1\n"
     "B,A,County,total,all,10,1\nC,A,County,total,all,10,1\n",
@@ -155,6 +160,17 @@ SAMPLES: tuple[tuple[str, ...], ...] = (
     ("safetab design given/pure/specification.toml",),
     ("safetab run given/pure/specification.toml given/pure out",),
     ("compare given/laplace.toml given/one.toml --delta 1e-10", "show given/laplace.toml"),
+    (
+        "show given/table.toml",
+        "account given/table.toml --delta 1/5 --epsilon 1",
+        "compare given/table.toml given/power.toml --delta 1/5",
+        "compare given/power.toml given/table.toml --delta 1/5",
+        "risk release given/table.toml",
+        "risk explain given/table.toml",
+        "report given/table.toml --out report.html",
+    ),
+    ("show given/power.toml", "account given/power.toml --delta 1e-6", "risk release given/power.toml"),
+    (SURVEY, "measure given/power.toml --counts given/power.csv --rehearsal 1 --out power"),
     ("calibrate given/laplace.toml --epsilon 1 --delta 1e-10", "account given/laplace.toml --delta 1e-10"),
     ("risk release given/laplace.toml", "risk release given/one.toml", "risk explain given/laplace.toml"),
     ("accuracy given/merged.toml --tree given/merged.csv",),

@@ -11,6 +11,7 @@ import pytest
 from discreet import (
     ZCDP,
     Certificate,
+    GaussianDP,
     InputError,
     Level,
     Query,
@@ -56,12 +57,6 @@ def ask_transform(law: Noise) -> object:
     return transform(law, np.array([0.5])), traits(law)
 
 
-def ask_workbench(law: Noise) -> object:
-    from discreet.workbench.state import State
-
-    return State(release_with(law), "small.toml", False)
-
-
 def ask_evidence(law: Noise) -> object:
     from discreet.risk.evidence import evidence_law
 
@@ -74,10 +69,22 @@ def ask_plan(law: Noise) -> object:
     return UniformPlan(release_with(law), ())
 
 
-def ask_report(law: Noise) -> object:
-    from discreet.report.html import gather
+def ask_edgeworth(law: Noise) -> object:
+    from discreet.accounting.comparisons import Edgeworth
 
-    return gather(release_with(law), certify=False, savings=False)
+    return Edgeworth([law])
+
+
+def ask_beliefs(law: Noise) -> object:
+    from discreet.risk.limits import calibrate_risk
+
+    return calibrate_risk(release_with(law), risk=["belief=80%,prior=1/2,chance=10%"], delta="1e-3")
+
+
+def ask_spending(law: Noise) -> object:
+    from discreet.release.spending import spent
+
+    return spent(release_with(law))
 
 
 def ask_export(law: Noise) -> object:
@@ -89,13 +96,14 @@ def ask_export(law: Noise) -> object:
 
 ASKED: dict[str, Callable[[Noise], object]] = {
     "lattice": lambda law: compose([law]).workings.loss,
-    "comparisons": lambda law: RenyiDP([law]),
+    "comparisons": ask_edgeworth,
+    "divergences": lambda law: (RenyiDP([law]), GaussianDP([law])),
+    "limits on beliefs": ask_beliefs,
+    "ledger": ask_spending,
     "rho": lambda law: ZCDP([law]),
     "proved trade-off": lambda law: compose([law]).tradeoff(alpha="1/10", certified=True),
     "errors": lambda law: account([law]).errors(threshold=0),
-    "risk": ask_evidence,
-    "report": ask_report,
-    "workbench": ask_workbench,
+    "evidence": ask_evidence,
     "export": ask_export,
     "drawing": lambda law: sample(law, 3),
     "estimates": ask_transform,
@@ -114,7 +122,7 @@ SLOW = ("continuous Laplace",)
 NAMES = [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in LAWS]
 
 
-SLOW_SURFACES = ("report", "risk", "scaling")
+SLOW_SURFACES = ("limits on beliefs", "evidence", "scaling")
 """Surfaces that take time with a law they accept."""
 
 PAIRS = [

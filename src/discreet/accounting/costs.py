@@ -55,6 +55,17 @@ def zcdp_of(account: Account) -> ZCDP:
     return ZCDP.from_rho(account.rho)
 
 
+def usual_zcdp(account: Account) -> ZCDP | None:
+    """Return zCDP's curve for an account, or None if a loss may be infinite, of which zCDP says nothing.
+
+    >>> from discreet.accounting.overall import account
+    >>> from discreet.noise import TableNoise
+    >>> usual_zcdp(account([TableNoise({0: "1/2", 1: "1/2"})])) is None
+    True
+    """
+    return zcdp_of(account) if has_rho(account) else None
+
+
 def has_rho(account: Account) -> bool:
     """Whether zCDP says anything of an account: no loss of it is infinite.
 
@@ -115,7 +126,7 @@ def _rows(
     wanted = [fraction(value, name=given) for value in values]
     if not wanted:
         return []
-    zcdp = zcdp or (zcdp_of(account) if has_rho(account) else None)
+    zcdp = zcdp or usual_zcdp(account)
     boxes: Sequence[Interval | None] = [None] * len(wanted)
     if given == "epsilon":
         points, bounds = (
@@ -169,7 +180,7 @@ def privacy_table(asked: Accounting) -> PrivacyTable:
     account = (
         _account_of(asked, releases).with_accuracy(asked.accuracy).with_workers(asked.jobs, asked.progress)
     )
-    zcdp = zcdp_of(account) if has_rho(account) else None
+    zcdp = usual_zcdp(account)
     deltas, epsilons = list(asked.delta), list(asked.epsilon)
     deltas = deltas if deltas or epsilons else [*DELTAS]
     by_delta = epsilon_rows(account, deltas, zcdp=zcdp, certified=asked.certify, digits=asked.digits)

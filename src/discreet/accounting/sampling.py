@@ -15,6 +15,8 @@ from discreet.accounting.overall import Account
 Curve = Curves | Comparison
 Floats = NDArray[np.float64]
 
+_NEXT_TO = 1e-9
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Profile:
@@ -110,17 +112,33 @@ def tradeoff_from_profile(profile: Profile, alpha: Floats) -> TradeOffCurve:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sampled:
-    """The exact curves of one release as points, and the rho that zCDP would be told."""
+    """The exact curves of one release as points, and the rho that zCDP would be told, if there is one."""
 
     name: str
     profile: Profile
     tradeoff: TradeOffCurve
-    zcdp: ZCDP
+    zcdp: ZCDP | None
     label: str = "exact"
     """What the curves claim to be (`AnswerKind.label`)."""
 
 
-def sampled(account: Account, zcdp: ZCDP) -> Sampled:
+def finite_epsilons(account: Curves) -> Floats:
+    """Return epsilons from zero to where delta is next to its least: the chance of an infinite loss.
+
+    >>> from discreet.accounting.overall import account
+    >>> from discreet.noise import TableNoise
+    >>> epsilons = finite_epsilons(account([TableNoise({-1: "1/8", 0: "3/4", 1: "1/8"})]))
+    >>> len(epsilons), epsilons[[0, -1]].round(4).tolist()
+    (161, [0.0, 1.7918])
+    """
+    least = 1.0 - float(account.tradeoff(alpha=0))
+    end = 1.0
+    if least < 1 - _NEXT_TO:
+        end = max(float(account.epsilon(delta=least + _NEXT_TO * (1 - least))), 1e-3)
+    return np.linspace(0.0, end, 161)
+
+
+def sampled(account: Account, zcdp: ZCDP | None) -> Sampled:
     """Return the points that a picture needs: one pass over the cases, the trade-off curve by duality.
 
     >>> from discreet.accounting.costs import zcdp_of
@@ -131,6 +149,6 @@ def sampled(account: Account, zcdp: ZCDP) -> Sampled:
     >>> found.name, found.label, found.profile.epsilon.size, found.tradeoff.alpha.size
     ('dhc-2022-08-25', 'exact', 201, 88)
     """
-    profile = sample_profile(account, drawing_epsilons(zcdp))
+    profile = sample_profile(account, drawing_epsilons(zcdp) if zcdp else finite_epsilons(account))
     tradeoff = tradeoff_from_profile(profile, curve_alphas())
     return Sampled(account.name, profile, tradeoff, zcdp, account.claim.kind.label)

@@ -9,7 +9,7 @@ from decimal import Decimal
 from functools import partial
 
 from discreet.accounting.comparisons.gaussian_dp import GaussianDP
-from discreet.accounting.costs import PrivacyRow, PrivacyTable, TwoReleases, epsilon_rows, has_rho, zcdp_of
+from discreet.accounting.costs import PrivacyRow, PrivacyTable, TwoReleases, epsilon_rows, has_rho, usual_zcdp
 from discreet.accounting.overall import Account, Point, ReleaseAccount
 from discreet.accounting.overall import account as account_of
 from discreet.accounting.privacy_loss import PrivacyLoss
@@ -32,7 +32,7 @@ from discreet.answers.answer import (
 from discreet.answers.curves import account_picture, both_curves
 from discreet.answers.describing import describes
 from discreet.answers.figure import Picture
-from discreet.answers.quantity import FLOAT_DIGITS, NumberKind, Quantity, Style
+from discreet.answers.quantity import FLOAT_DIGITS, INFINITE, NumberKind, Quantity, Style
 from discreet.answers.release import (
     calibrated_for,
     cautions,
@@ -44,7 +44,6 @@ from discreet.answers.release import (
 from discreet.budget import AnswerKind
 from discreet.budget.level_names import level_name
 from discreet.budget.neighbours import CaseLabel
-from discreet.noise.surfaces import require
 from discreet.numbers import DIGITS, Interval
 
 REPORTED = 1e-10
@@ -52,9 +51,6 @@ REPORTED = 1e-10
 
 FEW = 64
 """Cases of an account whose curves are drawn within a second, so that a notebook shows them unasked."""
-
-INFINITE = "infinite"
-"""An epsilon that no number bounds, in a table."""
 
 FLOOR = 1e-300
 """What lies below is only said to do so."""
@@ -82,7 +78,7 @@ def account_answer(table: PrivacyTable, *, drawn: Sampled | None = None) -> Answ
         "unit": account.unit,
         "neighbours": account.neighbours,
         "people": account.people,
-        "rho": Quantity(account.rho, Style.FRACTION) if has_rho(account) else None,
+        "rho": rho_quantity(account),
         "pairs": account.pairs,
         "answer": account.claim.document(),
         "results": [row for result in results for row in result.objects],
@@ -108,10 +104,19 @@ def account_answer(table: PrivacyTable, *, drawn: Sampled | None = None) -> Answ
     return Answer(title, record, body, facts, notes, tables, command, figures=figures, on_request=others)
 
 
+def rho_quantity(account: Account) -> Quantity:
+    """Return the rho of an account; none where losses may be infinite.
+
+    >>> from discreet.noise import TableNoise
+    >>> print(rho_quantity(account_of([TableNoise({0: "1/2", 1: "1/2"})])))
+    none
+    """
+    return Quantity(account.rho if has_rho(account) else None, Style.FRACTION, missing="none")
+
+
 def _curve_picture(table: PrivacyTable, drawn: Sampled | None, panel: int | None = None) -> Picture:
     """Both curves, or one of them; without points the account is sampled first."""
-    require("rho", table.account.all_events)
-    drawn = drawn or sampled(table.account, zcdp_of(table.account))
+    drawn = drawn or sampled(table.account, usual_zcdp(table.account))
     picture = account_picture(drawn, title=_curve_title(table))
     return picture if panel is None else replace(picture, panels=(picture.panels[panel],), size=None)
 
@@ -213,7 +218,7 @@ def _body(table: PrivacyTable, results: Sequence[AnswerTable]) -> Iterator[Part]
             who=who,
             which=account.neighbours,
             name=rho,
-            rho=Quantity(account.rho, Style.FRACTION) if has_rho(account) else "none",
+            rho=rho_quantity(account),
             compared=compared(account),
         )
     )
@@ -386,7 +391,7 @@ def comparison_answer(both: TwoReleases) -> Answer:
             | {
                 "accounted": side.account.neighbours,
                 "answer": side.account.claim.document(),
-                "accounted_rho": Quantity(side.account.rho, Style.FRACTION),
+                "accounted_rho": rho_quantity(side.account),
                 "pairs": side.account.pairs,
             }
             for letter, side in sides
@@ -426,10 +431,10 @@ def _two_columns(both: TwoReleases) -> AnswerTable:
                 Quantity(one.zcdp),
                 Quantity(two.zcdp),
                 *(
-                    {"epsilon": row.epsilon, "zcdp_epsilon": row.zcdp, "worst": row.worst}
+                    {"epsilon": Quantity(row.epsilon), "zcdp_epsilon": Quantity(row.zcdp), "worst": row.worst}
                     for row in (one, two)
                 ),
-                gap,
+                gap if math.isfinite(gap) else None,
             )
         )
     return AnswerTable(columns, tuple(lines))
@@ -460,7 +465,7 @@ def _comparison_body(both: TwoReleases, results: AnswerTable, noise: AnswerTable
         account, release = side.account, side.releases[0]
         who = relation(account.neighbours, account.unit, account.people)
         yield Paragraph(f"{letter}: {release.name}. {release.title or release.name}", "   ")
-        rho = Quantity(account.rho, Style.FRACTION)
+        rho = rho_quantity(account)
         text = "   {who} ({which} neighbours); zCDP rho {rho}; {compared}"
         words = {"who": who, "which": account.neighbours, "compared": compared(account).lower()}
         yield Paragraph(sentence(text, rho=rho, **words), "   ")
@@ -512,6 +517,8 @@ def _verdict(both: TwoReleases) -> str | Sentence:
     if {1, -1} <= signs:
         return "Neither promises more throughout: which epsilon is smaller depends on delta."
     one, two = next((pair for pair in both.rows if pair[0].delta == REPORTED), both.rows[0])
+    if not (math.isfinite(one.epsilon) and math.isfinite(two.epsilon)):
+        return _without_end(both, one.delta)
     a, b = _quantity(both.a, one, "epsilon"), _quantity(both.b, two, "epsilon")
     (lower, small), (higher, large) = (("A", a), ("B", b)) if 1 in signs else (("B", b), ("A", a))
     if small.kind not in (NumberKind.EXACT, NumberKind.AT_MOST) or large.kind is not NumberKind.EXACT:
@@ -537,6 +544,21 @@ def _verdict(both: TwoReleases) -> str | Sentence:
     )
 
 
+def _without_end(both: TwoReleases, delta: float) -> Sentence:
+    """Say which of the two has no epsilon at a delta."""
+    one, two = next(pair for pair in both.rows if pair[0].delta == delta)
+    lacking, other = ("A", two) if not math.isfinite(one.epsilon) else ("B", one)
+    name = "B" if lacking == "A" else "A"
+    return sentence(
+        "At delta {delta} no epsilon holds for {lacking}: with a larger probability an outcome tells two "
+        "neighbours apart for certain. {name} has epsilon {epsilon}: {name} promises more.",
+        delta=_given(delta),
+        lacking=lacking,
+        name=name,
+        epsilon=Quantity(other.epsilon),
+    )
+
+
 def larger_of(first: float, second: float) -> int:
     """Return 1 if the second is larger to the digits shown, -1 if the first is, and else 0.
 
@@ -551,7 +573,7 @@ def larger_of(first: float, second: float) -> int:
 # -- the table of a report -----------------------------------------------------------------------------------
 
 
-def report_table(table: PrivacyTable, gaussian: GaussianDP) -> AnswerTable:
+def report_table(table: PrivacyTable, gaussian: GaussianDP | None) -> AnswerTable:
     """Return the epsilons with what is proved of them, and those of Gaussian DP beside zCDP's.
 
     >>> from discreet.accounting.costs import privacy_table
@@ -569,7 +591,9 @@ def report_table(table: PrivacyTable, gaussian: GaussianDP) -> AnswerTable:
             *line[:2],
             *([None if box is None else proof_words(table, box, "ε")] if proved else []),
             *line[2:4],
-            Quantity(float(gaussian.epsilon(delta=row.delta)), kind=NumberKind.ABOUT),
+            None
+            if gaussian is None
+            else Quantity(float(gaussian.epsilon(delta=row.delta)), kind=NumberKind.ABOUT),
             *line[4:],
         )
         for line, row, box in zip(every.rows, rows, proofs, strict=True)

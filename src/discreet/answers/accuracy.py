@@ -214,6 +214,8 @@ def noise_cells(line: MarginLine) -> tuple[Cell, Cell]:
     if line.noise is None:
         return "not asked", _NOTHING
     deviation, margin = line.noise
+    if deviation is None or margin is None:
+        return "nothing is added", _NOTHING
     return Quantity(deviation, Style.MARGIN), _plus_minus(margin_quantity(margin))
 
 

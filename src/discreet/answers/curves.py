@@ -11,7 +11,7 @@ import numpy as np
 from discreet.accounting.comparisons.curve import Comparison
 from discreet.accounting.comparisons.gaussian_dp import GaussianDP
 from discreet.accounting.comparisons.zcdp import ZCDP, TightZCDP
-from discreet.accounting.costs import zcdp_of
+from discreet.accounting.costs import usual_zcdp
 from discreet.accounting.overall import Account
 from discreet.accounting.sampling import (
     Profile,
@@ -58,9 +58,12 @@ def account_picture(drawn: Sampled, *, title: str = "") -> Picture:
     """
     lines: list[Drawn] = [
         (drawn, Line((), drawn.label, 0, Weight.HEAVY)),
-        (drawn.zcdp, Line((), "zCDP (profile: Bun and Steinke)", 1)),
-        (TightZCDP.from_rho(drawn.zcdp.rho), Line((), "zCDP, tighter profile", QUIET)),
     ]
+    if drawn.zcdp is not None:
+        lines += [
+            (drawn.zcdp, Line((), "zCDP (profile: Bun and Steinke)", 1)),
+            (TightZCDP.from_rho(drawn.zcdp.rho), Line((), "zCDP, tighter profile", QUIET)),
+        ]
     return Picture(curve_panels(lines), short(title, 90), size=(7.2, 3.7))
 
 
@@ -80,7 +83,8 @@ def comparison_picture(first: Sampled, second: Sampled) -> Picture:
     for one, place in ((first, 0), (second, 2)):
         name = short(one.name, 40)
         lines.append((one, Line((), f"{name}, {one.label}", place, Weight.HEAVY)))
-        lines.append((one.zcdp, Line((), f"{name}, zCDP", place, Weight.LIGHT)))
+        if one.zcdp is not None:
+            lines.append((one.zcdp, Line((), f"{name}, zCDP", place, Weight.LIGHT)))
     return Picture(curve_panels(lines), short(f"{first.name} and {second.name}", 90), size=(7.2, 3.9))
 
 
@@ -92,11 +96,11 @@ def both_curves(first: Account, second: Account) -> Picture:
     >>> len(both_curves(one, one).panels[0].items)
     4
     """
-    return comparison_picture(*(sampled(one, zcdp_of(one)) for one in (first, second)))
+    return comparison_picture(*(sampled(one, usual_zcdp(one)) for one in (first, second)))
 
 
 def decision_picture(
-    now: Sampled, gaussian: GaussianDP, *, at: tuple[float, float], before: Sampled | None = None
+    now: Sampled, gaussian: GaussianDP | None, *, at: tuple[float, float], before: Sampled | None = None
 ) -> Picture:
     """Return the picture of a release beside the usual bounds, with the point of the decision marked.
 
@@ -110,9 +114,11 @@ def decision_picture(
     ['exact', 'zCDP', 'Gaussian DP', 'perfect privacy']
     """
     name = now.label if before is None else f"{now.label}, after"
-    curves: list[Comparison | Sampled] = [now, now.zcdp, gaussian, *([before] if before else [])]
+    curves: list[Comparison | Sampled | None] = [now, now.zcdp, gaussian, *([before] if before else [])]
     looks = curve_lines(name, (), (), (), before=(f"{before.label}, before", ()) if before else None)
-    return Picture(curve_panels(list(zip(curves, looks, strict=True)), at=at, is_blind_shown=True))
+    # of infinite losses zCDP and Gaussian DP say nothing
+    drawn = [(curve, look) for curve, look in zip(curves, looks, strict=True) if curve is not None]
+    return Picture(curve_panels(drawn, at=at, is_blind_shown=True))
 
 
 def curve_lines(
@@ -232,8 +238,8 @@ def short(name: str, most: int) -> str:
 # -- tables --------------------------------------------------------------------------------------------------
 
 
-def curve_table(curve: Profile | TradeOffCurve, zcdp: ZCDP) -> AnswerTable:
-    """Return the points of a curve, and what zCDP says there.
+def curve_table(curve: Profile | TradeOffCurve, zcdp: ZCDP | None) -> AnswerTable:
+    """Return the points of a curve, and what zCDP says there, if it says anything.
 
     >>> from discreet.accounting.comparisons.zcdp import ZCDP
     >>> curve_table(Profile(np.array([3.0]), np.array([0.25])), ZCDP.from_rho(1)).objects
@@ -241,9 +247,11 @@ def curve_table(curve: Profile | TradeOffCurve, zcdp: ZCDP) -> AnswerTable:
     """
     if isinstance(curve, Profile):
         keys: tuple[str, ...] = ("epsilon", "delta", "zcdp_delta")
-        columns = [curve.epsilon, curve.delta, zcdp.delta(epsilon=curve.epsilon)]
+        columns = [curve.epsilon, curve.delta] + ([zcdp.delta(epsilon=curve.epsilon)] if zcdp else [])
     else:
-        keys, columns = ("alpha", "f", "zcdp_f"), [curve.alpha, curve.beta, zcdp.tradeoff(alpha=curve.alpha)]
+        keys = ("alpha", "f", "zcdp_f")
+        columns = [curve.alpha, curve.beta] + ([zcdp.tradeoff(alpha=curve.alpha)] if zcdp else [])
     return AnswerTable(
-        tuple(Column(key=key) for key in keys), tuple(map(tuple, np.column_stack(columns).tolist()))
+        tuple(Column(key=key) for key in keys[: len(columns)]),
+        tuple(map(tuple, np.column_stack(columns).tolist())),
     )

@@ -29,7 +29,8 @@ class Misses(NamedTuple):
 
     alpha: Fraction
     exact: float
-    zcdp: float
+    zcdp: float | None
+    """What zCDP promises; nothing where losses may be infinite."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +39,8 @@ class Facts(Displayed):
 
     release: Release
     account: Account
-    gaussian: GaussianDP
+    gaussian: GaussianDP | None
+    """None where losses may be infinite."""
     deltas: tuple[Fraction, ...]
     """Those that were asked for, the one of the headline first."""
     rows: tuple[PrivacyRow, ...]
@@ -58,6 +60,8 @@ class Facts(Displayed):
     unsaved: str
     """Why no saving is stated, if one was looked for and there is none."""
     certified: bool
+    unproved: str = ""
+    """Why nothing is proved, if proofs were asked for."""
 
     @property
     def risk(self) -> RiskProfile:

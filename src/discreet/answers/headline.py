@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from discreet.answers.account import case_text
@@ -46,6 +47,8 @@ def usual_fact(name: str, usual: float, epsilon: float, stated: AnswerKind) -> F
     >>> usual_fact("zCDP", 26.3406, 24.4565, AnswerKind.EXACT).note
     'exact is 1.8841 (7.2 %) less'
     """
+    if not math.isfinite(usual):
+        return Fact(name, Quantity(usual), "says nothing: losses may be infinite")
     ours = "exact" if stated is AnswerKind.EXACT else "the bound"
     return Fact(name, Quantity(usual), f"{ours} is {gap_text(epsilon, usual)}")
 
@@ -56,6 +59,8 @@ def gap_text(value: float, other: float) -> str:
     >>> gap_text(24.4565, 26.3406), gap_text(2.0, 2.0), gap_text(24.4564939, 24.4565144)
     ('1.8841 (7.2 %) less', 'the same', '2.0e-05 less')
     """
+    if not (math.isfinite(value) and math.isfinite(other)):
+        return "the same" if value == other else ("less" if value < other else "more")
     gap = value - other
     if abs(gap) <= 1e-9 * max(abs(value), abs(other), 1e-300):
         return "the same"

@@ -161,6 +161,10 @@ def margin_quantity(margin: float) -> Quantity:
     return Quantity(margin, Style.COUNT if isinstance(margin, int) else Style.MARGIN)
 
 
+INFINITE = "infinite"
+"""A number that no other bounds, as people read it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Quantity:
     """A number with what it claims, its style and the digits that hold.
@@ -174,8 +178,8 @@ class Quantity:
     24811/5000 = 4.9622 | 1/3
     >>> print(Quantity(0.20497, Style.PERCENT, NumberKind.AT_LEAST))
     20.49 %
-    >>> print(Quantity(None, missing="not asked"))
-    not asked
+    >>> print(Quantity(None, missing="not asked"), Quantity(math.inf))
+    not asked infinite
     """
 
     value: int | float | Fraction | Interval | None
@@ -192,6 +196,8 @@ class Quantity:
             return self.missing
         if isinstance(self.value, Interval):
             return "{} to {}".format(*self.ends)
+        if not math.isfinite(self.value):
+            return self.missing if math.isnan(self.value) else INFINITE
         written = self._written(self.value)
         return f"{written} {self.unit}" if self.unit else written
 
@@ -240,6 +246,8 @@ class Quantity:
             return {"lower": lower, "upper": upper}
         if isinstance(self.value, Fraction):
             return str(self.value) if self.style in (Style.FRACTION, Style.EXACT) else float(self.value)
+        if isinstance(self.value, float) and not math.isfinite(self.value):
+            return None  # JSON has no infinity
         return self.value
 
     @property

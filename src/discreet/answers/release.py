@@ -27,6 +27,7 @@ from discreet.budget.levels import Level
 from discreet.budget.noise_table import NoiseLine, levels_of, noise_lines, rho_total
 from discreet.budget.spine import runs_text
 from discreet.noise import DiscreteLaplace, Noise, PowerNoise
+from discreet.noise.surfaces import has_margins
 
 _CAUTIONS = (
     "upper bound",
@@ -186,13 +187,16 @@ def _cells(row: Row) -> tuple[Quantity | str | int | None, ...]:
     written = Quantity(size, Style.BRIEF)
     share = None if row.share is None else Quantity(row.share, Style.PERCENT)
     noise = written if row.event.is_gaussian else _law_words(row.event, str(written))
-    return row.query, noise, str(size), share, row.event.sensitivity, row.event.times
+    exact = str(size) if has_margins(row.event) else None
+    return row.query, noise, exact, share, row.event.sensitivity, row.event.times
 
 
 def _law_words(event: Noise, size: str) -> str:
     """Name noise other than discrete Gaussian, with its size."""
     if isinstance(event, DiscreteLaplace):
         return f"Laplace, scale {size}"
+    if not has_margins(event):
+        return f"an answer by two tables, {len(event.pairs)} outcomes"  # type: ignore[attr-defined]
     exponent = f" of exponent {event.exponent}" if isinstance(event, PowerNoise) else ""
     return f"{event.FAMILY}{exponent}, {event.PARAMETER} {size}"
 
@@ -450,10 +454,10 @@ def shared_rho(total: Fraction, *, all_levels: bool = True) -> str:
     """Write the total rho that levels share; Laplace noise has no part in it.
 
     >>> shared_rho(Fraction(24811, 5000)), shared_rho(Fraction(0))
-    ('24811/5000 = 4.9622', 'All noise is Laplace; no rho is shared out')
+    ('24811/5000 = 4.9622', 'No noise is discrete Gaussian; no rho is shared out')
     """
     if not total:
-        return "All noise is Laplace; no rho is shared out"
+        return "No noise is discrete Gaussian; no rho is shared out"
     only = "" if all_levels else ", without the levels that have Laplace noise"
     return f"{Style.FRACTION.quantity(total)}{only}"
 

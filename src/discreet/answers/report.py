@@ -8,6 +8,7 @@ from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from importlib.metadata import version
+from math import isfinite
 
 from discreet.answers.account import case_text, compared, cost_sentence, proof_words, report_table
 from discreet.answers.accuracy import margins_section
@@ -91,7 +92,7 @@ def report_answer(found: Facts, *, written: Sequence[str] = ()) -> Answer:
         "answer": account.claim.document(),
         "delta": delta,
         "epsilon": epsilon,
-        "zcdp_epsilon": row.zcdp,
+        "zcdp_epsilon": Quantity(row.zcdp),
         "worst": row.worst,
         "prior": str(found.prior),
         "accuracy": guess.accuracy,
@@ -187,16 +188,19 @@ def _decision(found: Facts) -> Answer:
         kind = marked(f"{found.kind.value.capitalize()}.", "strong")
         body.append(Paragraph(joined_words([kind, found.kind.sentence, *reasons]), role="warning"))
     slack = "The usual conversion cannot tell."
-    if found.headline.epsilon > 0:
+    if not isfinite(found.headline.zcdp):
+        slack = "zCDP, zero-concentrated differential privacy, is for losses that are finite."
+    elif found.headline.epsilon > 0:
         slack = (
             "The difference is neither privacy gained nor privacy lost: it is slack in the conversion. zCDP "
             "is zero-concentrated differential privacy."
         )
     body += [Cards(facts), joined_words([cost_sentence(found.costs, found.headline), slack])]
     if not found.certified:
+        why = f" Proofs cannot be had here: {found.unproved.rstrip('.')}." if found.unproved else ""
         unproved = (
-            "This page was made without proofs. Its numbers are floating-point results with a relative error "
-            "of about 10⁻¹¹, good for discussion; a promise needs the proof."
+            f"This page was made without proofs.{why} Its numbers are floating-point results, good for "
+            "discussion; a promise needs the proof."
         )
         body.append(Paragraph(joined_words([marked("Not certified.", "strong"), unproved]), role="warning"))
     return Answer("The decision", body=tuple(body), facts=facts)
@@ -204,12 +208,6 @@ def _decision(found: Facts) -> Answer:
 
 def _headline(found: Facts) -> Sentence:
     account, kind = found.account, found.kind
-    epsilon = kind.quantity(found.headline.epsilon)
-    texts = {
-        NumberKind.EXACT: ("an exact epsilon of {epsilon}", "{epsilon}"),
-        NumberKind.AT_MOST: ("an epsilon of {epsilon}", "at most {epsilon}"),
-    }
-    outer, inner = texts.get(kind, (f"an epsilon of {{epsilon}} ({kind.value})", "{epsilon}"))
     one, this = account.people == 1, _target(found)
     question = (
         f"which of two possible {'records' if one else 'sets of records'} {this} {'has' if one else 'have'}"
@@ -218,16 +216,39 @@ def _headline(found: Facts) -> Sentence:
         question = f"whether {this} {'is' if one else 'are'} in the data at all"
     bound = found.risk.is_bound
     return sentence(
-        "Everything in this release together costs {who} {costs} at delta {delta}. Someone who knows all "
-        "other records, asks {question} and {odds} will be right {most}{times}{end}",
-        who=records(account.unit, account.people),
-        costs=sentence(outer, epsilon=marked(sentence(inner, epsilon=epsilon), "strong")),
-        delta=Quantity(found.headline.delta, Style.GIVEN),
+        "{start}. Someone who knows all other records, asks {question} and {odds} will be right "
+        "{most}{times}{end}",
+        start=_cost_of_all(found),
         question=question,
         odds=_odds(found),
         most="at most " if bound else "",
         times=marked(times_right(found.guess), "strong"),
         end=", whatever method they use." if bound else f" ({kind.value}).",
+    )
+
+
+def _cost_of_all(found: Facts) -> Sentence:
+    """Say what everything together costs; that no epsilon holds where losses may be infinite."""
+    account, kind, row = found.account, found.kind, found.headline
+    about: dict[str, str | Quantity] = {"who": records(account.unit, account.people)}
+    about["delta"] = Quantity(row.delta, Style.GIVEN)
+    if not isfinite(row.epsilon):
+        return sentence(
+            "At delta {delta} {none} holds for {who}: with a larger probability what this release shows "
+            "tells two data sets apart for certain",
+            none=marked("no epsilon", "strong"),
+            **about,
+        )
+    texts = {
+        NumberKind.EXACT: ("an exact epsilon of {epsilon}", "{epsilon}"),
+        NumberKind.AT_MOST: ("an epsilon of {epsilon}", "at most {epsilon}"),
+    }
+    outer, inner = texts.get(kind, (f"an epsilon of {{epsilon}} ({kind.value})", "{epsilon}"))
+    epsilon = marked(sentence(inner, epsilon=kind.quantity(row.epsilon)), "strong")
+    return sentence(
+        "Everything in this release together costs {who} {costs} at delta {delta}",
+        costs=sentence(outer, epsilon=epsilon),
+        **about,
     )
 
 
@@ -338,12 +359,13 @@ def _illustrations(found: Facts, before: Facts | None) -> Iterator[Illustration]
         "Privacy profile",
         sentence(
             "Delta, on a logarithmic scale from 1 to 1e-21, against epsilon from 0 to {high}. All curves "
-            "fall. At delta {delta} the curve of this release is at epsilon {epsilon} and the zCDP bound at "
-            "{zcdp}.{was}",
+            "fall. At delta {delta} the curve of this release is at epsilon {epsilon}{zcdp}.{was}",
             high=Quantity(high, digits=3),
             delta=Quantity(row.delta, Style.GIVEN),
             epsilon=found.kind.quantity(row.epsilon).claimed,
-            zcdp=Quantity(row.zcdp),
+            zcdp=sentence(" and the zCDP bound at {zcdp}", zcdp=Quantity(row.zcdp))
+            if isfinite(row.zcdp)
+            else "",
             was=was,
         ),
         "The privacy profile. The dot is the headline. Where two lines overlap, they agree.",
@@ -354,9 +376,11 @@ def _illustrations(found: Facts, before: Facts | None) -> Iterator[Illustration]
         sentence(
             "True cases missed against false alarms, both from 0 to 100 percent. The curves fall from the "
             "upper left to the lower right. At 5 percent false alarms the curve of this release is at "
-            "{exact} missed and the zCDP bound at {zcdp}.",
+            "{exact} missed{zcdp}.",
             exact=Quantity(miss.exact, Style.PERCENT, digits=2),
-            zcdp=Quantity(miss.zcdp, Style.PERCENT, digits=2),
+            zcdp=""
+            if miss.zcdp is None
+            else sentence(" and the zCDP bound at {zcdp}", zcdp=Quantity(miss.zcdp, Style.PERCENT, digits=2)),
         ),
         "The trade-off curve: false alarms against true cases missed.",
     )
@@ -465,7 +489,7 @@ def _accuser(found: Facts, miss: Misses) -> Sentence:
             "whatever method they use, this adversary misses the truth at least {least}.", least=least
         )
     said = sentence("With false alarms in at most 5 of 100 cases, {end}", end=end)
-    if str(converted) == str(least):
+    if miss.zcdp is None or str(converted) == str(least):
         return said
     return joined_words([said, sentence("The usual conversion can promise only {often}.", often=converted)])
 
@@ -562,10 +586,16 @@ def _limits(found: Facts) -> Answer:
 def _method(found: Facts, before: Facts | None) -> Answer:
     how = sentence(
         "The privacy loss of all counts together is computed exactly, for every path or pair of paths that a "
-        "record may take, by inverting its characteristic function; the account is the worst over all of "
+        "record may take, {way}; the account is the worst over all of "
         "them. Budgets and variances are exact fractions throughout. Results are printed to {digits} digits; "
-        "their relative error is at most 10⁻¹¹. {claim}",
+        "{error}. {claim}",
         digits=str(DIGITS),
+        way="by inverting its characteristic function"
+        if found.account.is_on_lattices
+        else "by listing its values, or on a grid whose law tells at least as much as the true one",
+        error="their relative error is at most 10⁻¹¹"
+        if found.account.is_on_lattices
+        else "digits that are not known are left out, and results are rounded to the safe side",
         claim=found.kind.sentence,
     )
     proofs = "No certified intervals were asked for."

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from discreet.budget.release import Release, Row
 from discreet.noise import Noise
+from discreet.noise.surfaces import can_be_drawn, has_margins
 
 
 def rho_total(release: Release) -> Fraction | None:
@@ -46,15 +47,15 @@ class NoiseLine:
     """Queries of a level that have equal noise; 95 % of the time it is within `margin`.
 
     The variance is that of the noise, in units; of sums the standard deviation and the margin are in what is
-    summed.
+    summed. All are None where nothing is added: an answer by two tables.
     """
 
     level: str
     queries: tuple[str, ...]
     row: Row
-    variance: float
-    deviation: float
-    margin: float
+    variance: float | None
+    deviation: float | None
+    margin: float | None
 
 
 def noise_lines(release: Release) -> tuple[NoiseLine, ...]:
@@ -71,7 +72,12 @@ def noise_lines(release: Release) -> tuple[NoiseLine, ...]:
         for row in rows:
             alike.setdefault((row.event, row.share, row.step), []).append(row)
         for same in alike.values():
-            noise, names = same[0].single(), tuple(one.query for one in same)
+            names = tuple(one.query for one in same)
+            if not has_margins(same[0].event):
+                lines.append(NoiseLine(level, names, same[0], None, None, None))
+                continue
+            # (continuous noise has a size, and is not drawn)
+            noise = same[0].single() if can_be_drawn(same[0].event) else same[0].event.for_one()
             variance, margin = noise.true_variance(), times(noise.margin(), same[0].step)
             deviation = times(variance**0.5, same[0].step)
             lines.append(NoiseLine(level, names, same[0], variance, deviation, margin))

@@ -62,13 +62,13 @@ def account(
 
         free(export)
 
-    from discreet.accounting.costs import DELTAS, privacy_table, zcdp_of
+    from discreet.accounting.costs import DELTAS, privacy_table, usual_zcdp
     from discreet.accounting.sampling import sampled
     from discreet.answers.account import account_answer
 
     with screen.progress("Comparing paths") as progress:
         table = privacy_table(releases, **given, progress=progress)
-        drawn = sampled(table.account, zcdp_of(table.account)) if plot else None
+        drawn = sampled(table.account, usual_zcdp(table.account)) if plot else None
         answer = account_answer(table, drawn=drawn)
         pictures = {"--plot": answer.figures["curves"]} if drawn else {}
         contents = outputs.made({**pictures, **_curves(table, drawn)}) if outputs.planned else {}
@@ -96,14 +96,14 @@ def _curves(table: PrivacyTable, drawn: Sampled | None) -> dict[str, Callable[[]
     import numpy as np
 
     from discreet.accounting import sampling
-    from discreet.accounting.costs import zcdp_of
+    from discreet.accounting.costs import usual_zcdp
     from discreet.answers.curves import curve_table
     from discreet.render.csv import csv_of
 
-    account, zcdp = table.account, zcdp_of(table.account)
+    account, zcdp = table.account, usual_zcdp(table.account)
 
     def curve() -> str:
-        grid = sampling.epsilon_grid(zcdp)
+        grid = sampling.epsilon_grid(zcdp) if zcdp else sampling.finite_epsilons(account)
         if drawn is None:
             return csv_of(curve_table(sampling.sample_profile(account, grid), zcdp))
         deltas = drawn.profile.delta[np.isin(drawn.profile.epsilon, grid)]

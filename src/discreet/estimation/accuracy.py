@@ -173,7 +173,7 @@ class MarginLine:
 
     level: str
     queries: tuple[str, ...]
-    noise: tuple[float, float] | None
+    noise: tuple[float | None, float | None] | None
     estimate: tuple[float | None, float | None] | None = None
     sums_column: bool = False
     """Whether the numbers are sums of a column: then they have no size of a group to compare them with."""

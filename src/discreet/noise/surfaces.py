@@ -12,6 +12,7 @@ from typing import NamedTuple
 from discreet.errors import InputError
 from discreet.noise.continuous import ContinuousNoise
 from discreet.noise.distribution import LatticeNoise, Noise
+from discreet.noise.power import PowerNoise
 from discreet.noise.table import TableNoise
 
 
@@ -28,6 +29,10 @@ def _is_lattice(noise: Noise) -> bool:
     return isinstance(noise, LatticeNoise)
 
 
+def _has_evidence(noise: Noise) -> bool:
+    return isinstance(noise, LatticeNoise | PowerNoise)
+
+
 def _has_rho(noise: Noise) -> bool:
     return noise.zcdp is not None
 
@@ -36,19 +41,21 @@ def _is_gaussian(noise: Noise) -> bool:
     return noise.is_gaussian
 
 
-def _can_be_drawn(noise: Noise) -> bool:
+def can_be_drawn(noise: Noise) -> bool:
+    """Whether samples are drawn: the noise is a whole number, and added."""
     return not isinstance(noise, ContinuousNoise) and not (
         isinstance(noise, TableNoise) and not noise.is_noise
     )
 
 
-def _has_margins(noise: Noise) -> bool:
+def has_margins(noise: Noise) -> bool:
+    """Whether the noise is added, so that it has a variance and margins."""
     return not (isinstance(noise, TableNoise) and not noise.is_noise)
 
 
 def _is_even(noise: Noise) -> bool:
     if isinstance(noise, TableNoise):
-        return _has_margins(noise) and noise.is_even and noise.has_positive_transform
+        return has_margins(noise) and noise.is_even and noise.has_positive_transform
     return not isinstance(noise, ContinuousNoise)
 
 
@@ -61,29 +68,47 @@ _CURVES = "`account` has its exact epsilon, delta and trade-off"
 
 SURFACES: dict[str, Surface] = {
     "lattice": Surface("this question", _OLD, _is_lattice, _CURVES),
-    "comparisons": Surface("a comparison of bounds", _OLD, _is_lattice, _CURVES),
+    "comparisons": Surface("an Edgeworth expansion", _OLD, _is_lattice, _CURVES),
+    "divergences": Surface(
+        "Renyi divergences and Gaussian DP", "noise whose loss is finite", _has_rho, _CURVES
+    ),
     "rho": Surface(
         "a rho of zCDP",
         "noise whose loss is finite",
         _has_rho,
         "`account` has its exact epsilon, delta and trade-off",
     ),
+    "ledger": Surface(
+        "a run in a ledger",
+        "noise whose loss is finite",
+        _has_rho,
+        "`account` has its exact epsilon and delta, and `sample` draws it",
+    ),
     "certificate": Surface("a certificate", _OLD, _is_lattice, "`certified=True` proves single values"),
     "proved trade-off": Surface(
         "a proof of the trade-off curve", _OLD, _is_lattice, "delta and epsilon can be proved"
     ),
     "errors": Surface("errors of tests at thresholds", _OLD, _is_lattice, "`tradeoff` has the best of them"),
-    "risk": Surface("the risk of a release", _OLD, _is_lattice, _CURVES),
-    "report": Surface("a report", _OLD, _is_lattice, "`account` and `show` print what they know of it"),
-    "workbench": Surface("the workbench", _OLD, _is_lattice, "the command line has its account"),
+    "evidence": Surface(
+        "the risk of single counts and categories",
+        "discrete Gaussian, discrete Laplace or power noise",
+        _has_evidence,
+        "`risk release` has what everything published tells",
+    ),
+    "limits on beliefs": Surface(
+        "a limit on beliefs",
+        _OLD,
+        _is_lattice,
+        "limits on right decisions, accusations and guesses take other noise",
+    ),
     "export": Surface("a distribution of dp-accounting", _OLD, _is_lattice, _CURVES),
     "drawing": Surface(
         "drawing noise",
         "integer noise with one table or formula",
-        _can_be_drawn,
+        can_be_drawn,
         "discrete noise of the same size is drawn exactly",
     ),
-    "margins": Surface("the accuracy of counts", "noise that is added", _has_margins, _CURVES),
+    "margins": Surface("the accuracy of counts", "noise that is added", has_margins, _CURVES),
     "estimates": Surface(
         "estimation",
         "integer noise that is symmetric, with a positive transform",
@@ -109,7 +134,7 @@ def require(surface: str, noises: Iterable[Noise]) -> None:
     >>> from discreet.noise import PowerNoise
     >>> require("comparisons", [PowerNoise("3/2", 4)])
     Traceback (most recent call last):
-    discreet.errors.InputError: a comparison of bounds needs discrete Gaussian or discrete Laplace noise, \
+    discreet.errors.InputError: an Edgeworth expansion needs discrete Gaussian or discrete Laplace noise, \
 not power noise of exponent 3/2, scale 4; `account` has its exact epsilon, delta and trade-off
     """
     asked = SURFACES[surface]

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from discreet.accounting.comparisons.zcdp import zcdp_rho
 from discreet.budget import Neighbours, Release
+from discreet.noise.surfaces import require
 
 
 def spent(release: Release, neighbours: Neighbours | None = None) -> Fraction:
@@ -23,6 +24,7 @@ def spent(release: Release, neighbours: Neighbours | None = None) -> Fraction:
     (Fraction(1, 4), Fraction(1, 8))
     """
     relation = neighbours or release.neighbours
+    require("ledger", (event for path in release.paths for event in release.path_events(path)))
     worst = max(
         # twice the rho of each event under unbounded neighbours; for Laplace noise its bound
         2 * zcdp_rho(events)

@@ -186,7 +186,9 @@ class DataSetPairs:
                     for row in release.run_table(run):
                         if keeps(member, run, row.query):
                             event = row.event.for_people(self.people)
-                            own.append(event.repeated(copies * event.times))
+                            own.append(event)
+                            # a record leaves one cell for another: there the hypotheses are exchanged
+                            own += [event.exchanged()] * (copies - 1)
             if own:
                 main = len(numbers) if place == group.main else main
                 numbers.append(path)

@@ -289,7 +289,11 @@ def _true_rates(
         return [(1.0, None)] * len(alphas)
     if whole is None:
         return [(float(alpha), None) for alpha in alphas]
-    if whole.pairs == 1:
+    cases: list[CaseLabel | None]
+    if whole.pairs > 1 and not whole.is_on_lattices:
+        # f is that of all cases together, whichever of them it is
+        least, cases = np.asarray(whole.tradeoff(alpha=[*alphas])), [None] * len(alphas)
+    elif whole.pairs == 1:
         least, cases = np.asarray(whole.tradeoff(alpha=[*alphas])), [whole.main] * len(alphas)
     else:
         points = envelope(whole, [*alphas])

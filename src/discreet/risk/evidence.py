@@ -155,7 +155,7 @@ class EvidenceLaw(PresentLaw):
     @classmethod
     def of_noise(cls, noise: Noise) -> EvidenceLaw:
         """Return the law of one count that is known without the target."""
-        require("risk", [noise])
+        require("evidence", [noise])
         single = noise.single()
         reach = math.ceil(single.reach(_NATS))
         off = np.arange(-reach, reach + 2)
@@ -227,7 +227,7 @@ def evidence_of(noise: Noise, off: Floats) -> Floats:
     >>> evidence_of(DiscreteLaplace(scale=2), np.array([0.0, 3.0])).tolist()
     [-0.5, 0.5]
     """
-    require("risk", [noise])
+    require("evidence", [noise])
     if noise.is_gaussian:  # by the difference of the squares, which keeps all digits
         return np.asarray((off - 0.5) / float(noise.size))
     single, whole = noise.single(), off.astype(np.int64)

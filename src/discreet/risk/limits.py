@@ -42,6 +42,7 @@ from discreet.budget.neighbours import CaseLabel, Neighbours
 from discreet.budget.release import Release
 from discreet.errors import InputError, PrecisionError
 from discreet.faces import Displayed
+from discreet.noise.surfaces import require
 from discreet.numbers import Exact, by_name, read_delta
 from discreet.risk.beliefs import loss_tails
 
@@ -117,6 +118,8 @@ def calibrate_risk(
                 "weights share one gain between the levels: they cannot be combined with calibration by level"
             )
         return _each_level(release, relation, limits, small, jobs, progress)
+    if any(one.kind == "belief" for one in limits):
+        require("limits on beliefs", (row.event for row in release.variance_table()))
     search = _Search(release, relation, limits, weighted_family(release, weights), jobs, progress)
     ends = bounds(event for level in release.levels for event in level.events(release.neighbours))
     if weights and len(weights) < len(release.levels):

@@ -9,6 +9,10 @@ profile; that is 1 - min over alpha of [(1 - p) alpha + p f(alpha)]. At p = 1/2 
 half of delta(0), the advantage.
 
 The mean of the posterior and its quantiles come from the loss too (`discreet.risk.beliefs`).
+
+*Any law.* If L has no lattice, or is not mirrored, both directions are looked at: with p at most 1/2 the
+accuracy is 1 - p + p delta(t), with delta that of P1 against P0, else p + (1 - p) delta(-t), with that of P0
+against P1 (`discreet.risk.loss_spread`). Where one record replaces another, the target may be either.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ from typing import Literal
 
 import numpy as np
 
+from discreet.accounting.laws.workings import LawWorkings
 from discreet.accounting.loss import Loss
 from discreet.accounting.overall import Account, account
 from discreet.accounting.parallel import Progress
@@ -34,12 +39,13 @@ from discreet.budget.neighbours import CaseLabel, Cases, Neighbours
 from discreet.budget.release import Release
 from discreet.errors import InputError
 from discreet.faces import Displayed
-from discreet.noise import DiscreteGaussian, Noise, grouped
+from discreet.noise import DiscreteGaussian, LatticeNoise, Noise, grouped
 from discreet.numbers import Interval, is_column
 from discreet.numbers import prior as read_prior
 from discreet.risk.beliefs import QUANTILES, both_tails, loss_quantiles, mean_posteriors, worst_quantiles
 from discreet.risk.decisions import Costs
 from discreet.risk.inputs import one_variance
+from discreet.risk.loss_spread import naming_chances, spread_of
 from discreet.risk.odds import Floats, logistic
 
 Pairs = Literal["all", "main"]
@@ -242,7 +248,9 @@ def level_risks(
     for name, events in levels.items():
         query, event, noun = max(events, key=lambda row: _advantage(row[1].repeated(1)))
         single += part_risks([event.repeated(1)], priors, scope=name, what=f"one {noun} of {query}")
-        together = [one for _, one, _ in events] * (2 if neighbours == "bounded" else 1)
+        together = [one for _, one, _ in events]
+        if neighbours == "bounded":  # another record comes where the target's leaves
+            together += [one.exchanged() for one in together]
         every += part_risks(together, priors, scope=name, what="every count of the level")
         done()
     return tuple(single), tuple(every)
@@ -257,7 +265,9 @@ def part_risks(
     >>> round(row.accuracy, 4), round(row.expected, 4)
     (0.5628, 0.5121)
     """
-    if len(events) == 1 and events[0].times == 1 and _reach(events[0]) <= _MOST_VALUES:
+    if not _is_on_lattice(events):
+        rows = _law_risks(grouped(events), tuple(priors))
+    elif len(events) == 1 and events[0].times == 1 and _reach(events[0]) <= _MOST_VALUES:
         rows = tuple(_count_risk(events[0], p) for p in priors)
     else:
         rows = _part_risks(tuple(grouped(events)), tuple(priors))
@@ -274,6 +284,64 @@ def _part_risks(events: tuple[Noise, ...], priors: tuple[Fraction, ...]) -> tupl
         _risk(p, naming, accuracy_at(p, delta), none, mean, marks, loss.workings.loss.largest)
         for p, naming, delta, mean in zip(priors, _naming(loss, priors), deltas, means, strict=True)
     )
+
+
+def _is_on_lattice(events: Sequence[Noise]) -> bool:
+    return all(isinstance(event, LatticeNoise) for event in events)
+
+
+@lru_cache(maxsize=2048)
+def _law_risks(events: tuple[Noise, ...], priors: tuple[Fraction, ...]) -> tuple[Risk, ...]:
+    """The risks of some counts with noise of any law."""
+    present = spread_of(events)
+    is_mirrored = all(event.is_mirrored for event in events)
+    loss = compose(events)
+    none, marks = float(loss.delta(epsilon=0)), present.quantiles(QUANTILES)
+    largest = None if present.largest == math.inf else Fraction(present.largest)
+    rows = []
+    for p in priors:
+        odds = math.log(1 - p) - math.log(p)
+        delta, _ = directed_delta(loss, abs(odds), exchanged=2 * p > 1)
+        naming = naming_chances(events, odds)
+        if is_mirrored and 2 * p == 1:
+            naming = (1.0 + none) / 2.0, (1.0 - none) / 2.0
+        mean = present.mean_posterior(odds)
+        rows.append(_risk(p, naming, accuracy_at(p, delta), none, mean, marks, largest))
+    return tuple(rows)
+
+
+def _law_cases(whole: Account) -> dict[tuple[Noise, ...], CaseLabel]:
+    """The different events of all cases, each by its first label; where records are replaced both ways."""
+    found: dict[tuple[Noise, ...], CaseLabel] = {}
+    for label, events in whole.cases:
+        found.setdefault(events, label)
+        if whole.neighbours == "bounded" and not all(event.is_mirrored for event in events):
+            found.setdefault(grouped(event.exchanged() for event in events), label)
+    return found
+
+
+def _worst_law_risks(
+    whole: Account, priors: Sequence[Fraction]
+) -> tuple[tuple[Risk, ...], list[CaseLabel | None]]:
+    """The risks of several cases with noise of any law: each number the largest of any."""
+    cases = _law_cases(whole)
+    each = [part_risks(events, priors) for events in cases]
+    rows, worst = [], list[CaseLabel | None]()
+    for place in range(len(priors)):
+        here = [row[place] for row in each]
+        top, label = max(zip(here, cases.values(), strict=True), key=lambda one: one[0].accuracy)
+        most = [row.most for row in here]
+        rows.append(
+            replace(
+                top,
+                advantage=max(row.advantage for row in here),
+                expected=max(row.expected for row in here),
+                quantiles=tuple(map(max, zip(*(row.quantiles for row in here), strict=True))),
+                most=None if None in most else max(one for one in most if one is not None),
+            )
+        )
+        worst.append(label)
+    return tuple(rows), worst
 
 
 def _risk(
@@ -322,8 +390,26 @@ def best_accuracies(loss: PrivacyLoss, priors: Sequence[Fraction]) -> Floats:
     >>> best_accuracies(compose([DiscreteGaussian(variance="10.08")]), [Fraction(1, 2)]).round(4).tolist()
     [0.5628]
     """
+    if not _is_on_lattice(loss.events):
+        found = [directed_delta(loss, float(_threshold(p)), exchanged=2 * p > 1)[0] for p in priors]
+        return np.array([accuracy_at(p, delta) for p, delta in zip(priors, found, strict=True)])
     deltas = np.asarray(loss.delta(epsilon=[_threshold(p) for p in priors]))
     return np.array([accuracy_at(p, float(delta)) for p, delta in zip(priors, deltas, strict=True)])
+
+
+def directed_delta(loss: PrivacyLoss, epsilon: float, *, exchanged: bool) -> tuple[float, float]:
+    """Return delta at an epsilon of zero or more in one direction, from above, and its relative error.
+
+    >>> from discreet.noise import TableNoise
+    >>> loss = compose([TableNoise({0: "3/4", 1: "1/4"}, {0: "1/8", 1: "7/8"})])
+    >>> [round(directed_delta(loss, 1.0, exchanged=way)[0], 6) for way in (False, True)]
+    [0.19543, 0.410215]
+    """
+    workings = loss.workings
+    if isinstance(workings, LawWorkings):
+        return workings.directed(epsilon, exchanged=exchanged)
+    value = loss.delta(epsilon=epsilon)
+    return float(value), value.accuracy
 
 
 def _threshold(prior: Fraction) -> Fraction:
@@ -339,7 +425,10 @@ def whole_risks(
 
     At the priors `proved` the accuracy has a proof.
     """
-    if whole.pairs == 1:
+    cases: Sequence[CaseLabel | None]
+    if not whole.is_on_lattices:
+        rows, cases = _worst_law_risks(whole, priors)
+    elif whole.pairs == 1:
         rows, cases = part_risks(whole.cases[0][1], priors), [whole.main] * len(priors)
     else:
         none, *points = whole.at_epsilon([Fraction(0), *map(_threshold, priors)])
@@ -387,6 +476,8 @@ def _certified(whole: Account, prior: Fraction) -> Interval:
     box = whole.delta(epsilon=threshold.lower, certified=True, digits=DIGITS)
     # delta falls by no more than epsilon rises, so the exact t costs the lower end no more than its width
     low = max(box.lower - threshold.width, Fraction(0))
+    if not all(event.is_mirrored for event in whole.all_events):
+        low = Fraction(0)  # the larger delta may be that of the other direction
     # wide enough for the float beside it, which is rounded
     return Interval(1 - q + q * low - _ROUNDING, min(1 - q + q * box.upper + _ROUNDING, Fraction(1)))
 
@@ -411,7 +502,7 @@ def _values(event: Noise) -> tuple[Floats, Floats, Floats]:
 @lru_cache(maxsize=1024)
 def _advantage(event: Noise) -> float:
     """The total variation of one count: how much it tells."""
-    if _reach(event) > _MOST_VALUES:
+    if not isinstance(event, LatticeNoise) or _reach(event) > _MOST_VALUES:
         return compose([event]).total_variation
     present, absent, _ = _values(event)
     return float(np.maximum(present - absent, 0.0).sum())

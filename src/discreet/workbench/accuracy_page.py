@@ -111,7 +111,7 @@ class Margins(NamedTuple):
     def best(self, line: MarginLine) -> float | None:
         """The margin for relative errors; None while it is unknown, or if it is not determined."""
         if self.has_none:
-            return None if line.noise is None else float(line.noise[1])
+            return None if line.noise is None or line.noise[1] is None else float(line.noise[1])
         return None if line.estimate is None else line.estimate[1]
 
     @property
@@ -356,7 +356,7 @@ def _wanted(page: _AccuracyPage) -> None:
             return
         lines = page.noise.now or ()
         for name, field in fields.items():
-            known = (line.noise[1] for line in lines if line.level == name and line.noise)
+            known = (line.noise[1] or 0.0 for line in lines if line.level == name and line.noise)
             widest = max(known, default=None)
             c.put(field.element, "placeholder", None if widest is None else f"noise now ± {widest:,}")
         asked = tuple((name, field.kept) for name, field in fields.items() if field.kept)

@@ -88,7 +88,7 @@ def _sliders(page: c.Page) -> None:
         value = Fraction(text)
         return round(value * _STEPS), str(
             Style.PERCENT.quantity(float(value))
-        ) if value else "Laplace noise, fixed"
+        ) if value else "not Gaussian, fixed"
 
     def total(factor: str) -> tuple[int, str, str]:
         total = page.state.budget.total

@@ -26,7 +26,6 @@ from discreet.budget.toml import a_table, check_keys, parse_toml
 from discreet.errors import InputError
 from discreet.memory import set_fields
 from discreet.noise import Noise, grouped
-from discreet.noise.surfaces import require
 from discreet.numbers import exact_text, positive, read_delta
 from discreet.numbers import share as read_share
 
@@ -117,9 +116,6 @@ class State:
 
     def __post_init__(self) -> None:
         if self.stated is None:
-            require(
-                "workbench", (event for one in self.base.levels for event in one.events(self.base.neighbours))
-            )
             noise = (grouped(level.events(self.base.neighbours)) for level in self.base.levels)
             set_fields(self, stated=Budget.of(self.base), noise=tuple(noise))
 

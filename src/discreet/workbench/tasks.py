@@ -15,16 +15,18 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 
 from discreet.accounting.calibration import Calibration, calibrate
+from discreet.accounting.comparisons.curve import Comparison
 from discreet.accounting.comparisons.gaussian_dp import GaussianDP
 from discreet.accounting.comparisons.zcdp import ZCDP
-from discreet.accounting.costs import zcdp_of
+from discreet.accounting.costs import usual_zcdp
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
+from discreet.accounting.sampling import finite_epsilons, sample_profile, tradeoff_from_profile
 from discreet.budget import Release
 from discreet.budget.neighbours import Neighbours
 from discreet.estimation import accuracy
 from discreet.estimation.accuracy import MarginLine, margin_lines
-from discreet.noise import DiscreteGaussian, Noise
+from discreet.noise import DiscreteGaussian, LatticeNoise, Noise
 from discreet.risk.adversary import PRIORS, Line, line_of
 from discreet.risk.everything import WholeRisk, risk
 from discreet.risk.profile import RiskProfile, best_accuracies, risk_profile
@@ -87,7 +89,10 @@ def deepest_drawn(delta: Fraction) -> Fraction:
 
 
 class Quick(NamedTuple):
-    """The main path at the chosen delta, and its curve: `profile` has lines for exact, zCDP and GDP."""
+    """The main path at the chosen delta, and its curve: `profile` has lines for exact, zCDP and GDP.
+
+    Where losses may be infinite zCDP and GDP say nothing: they are infinite, without a line.
+    """
 
     epsilon: float
     zcdp: float
@@ -104,23 +109,29 @@ def quick(events: Events, delta: Fraction) -> Quick:
     >>> round(found.epsilon, 4), round(found.zcdp, 4), round(found.gdp, 4)
     (24.4565, 26.3406, 24.4565)
     """
-    loss, zcdp, gdp = compose(events), ZCDP(events), GaussianDP(events)
+    loss, usual = compose(events), _usual(events)
     deepest = deepest_drawn(delta)
     small, floor = float(delta), float(deepest)
-    grid = np.linspace(0.0, float(zcdp.epsilon(delta=floor)), POINTS)
+    end = float(usual[0].epsilon(delta=floor)) if usual else float(finite_epsilons(loss)[-1])
+    grid = np.linspace(0.0, end, POINTS)
     exact = loss.delta(epsilon=grid)
     chosen, last = map(float, loss.workings.epsilons([delta, deepest]))
     # the curve may drop between two points of the grid, as with Laplace noise
     known = ((chosen, small), (last, floor))
-    line = [at for at in line_of(grid, exact) if at[1] > floor] + [at for at in known if at[0] > 0]
-    bounds = [line_of(grid, curve.delta(epsilon=grid)) for curve in (zcdp, gdp)]
+    line = [at for at in line_of(grid, exact) if at[1] > floor]
+    line += [at for at in known if 0 < at[0] < math.inf]
+    at_zcdp, at_gdp = [float(curve.epsilon(delta=small)) for curve in usual] or [math.inf, math.inf]
+    bounds: list[Line] = [line_of(grid, curve.delta(epsilon=grid)) for curve in usual] or [(), ()]
     return Quick(
-        max(chosen, 0.0),
-        float(zcdp.epsilon(delta=small)),
-        float(gdp.epsilon(delta=small)),
-        float(exact[0]),
-        (tuple(sorted(line)), bounds[0], bounds[1]),
+        max(chosen, 0.0), at_zcdp, at_gdp, float(exact[0]), (tuple(sorted(line)), bounds[0], bounds[1])
     )
+
+
+def _usual(events: Events) -> tuple[Comparison, ...]:
+    """The usual bounds, zCDP and Gaussian DP; none where losses may be infinite."""
+    if any(event.zcdp is None for event in events):
+        return ()
+    return ZCDP(events), GaussianDP(events)
 
 
 class ErrorCurves(NamedTuple):
@@ -140,15 +151,19 @@ def errors(events: Events) -> ErrorCurves:
     >>> found.lines[0][0], found.lines[0][-1], round(found.missed, 6)
     ((0.0, 1.0), (1.0, 0.0), 0.591342)
     """
-    loss, zcdp, gdp = compose(events), ZCDP(events), GaussianDP(events)
+    loss, usual = compose(events), _usual(events)
+    alphas = np.concatenate([[0.0], np.geomspace(1e-6, 0.02, 14), np.linspace(0.03, 1.0, 40)])
+    bounds: list[Line] = [line_of(alphas, curve.tradeoff(alpha=alphas)) for curve in usual] or [(), ()]
+    if not all(isinstance(event, LatticeNoise) for event in events):
+        profile = sample_profile(loss, finite_epsilons(loss)[::2])
+        exact: Line = line_of(alphas, tradeoff_from_profile(profile, alphas).beta)
+        return ErrorCurves((exact, bounds[0], bounds[1]), float(loss.tradeoff(alpha="1/20")))
     # from the middle of the curve outwards until nothing is visible
     far = loss.mean + 5 * math.sqrt(max(loss.variance, 1e-12))
     alpha, beta = loss.errors(threshold=np.linspace(0.0, far, _THRESHOLDS))
     points = {(float(a), float(b)) for a, b in zip(alpha, beta, strict=True)}
     points |= {(b, a) for a, b in points} | {(0.0, 1.0), (1.0, 0.0)}
     exact = tuple(sorted(points, key=lambda point: (point[0], -point[1])))
-    alphas = np.concatenate([[0.0], np.geomspace(1e-6, 0.02, 14), np.linspace(0.03, 1.0, 40)])
-    bounds = [line_of(alphas, curve.tradeoff(alpha=alphas)) for curve in (zcdp, gdp)]
     return ErrorCurves((exact, bounds[0], bounds[1]), float(loss.tradeoff(alpha="1/20")))
 
 
@@ -204,8 +219,8 @@ def least_budget(
     cheapest = calibrate(
         release, moe=dict(wanted), proof=False, delta=delta, neighbours=neighbours, jobs=jobs
     )
-    zcdp = zcdp_of(account(cheapest.release, neighbours=neighbours))
-    return cheapest, float(zcdp.epsilon(delta=float(delta)))
+    zcdp = usual_zcdp(account(cheapest.release, neighbours=neighbours))
+    return cheapest, math.inf if zcdp is None else float(zcdp.epsilon(delta=float(delta)))
 
 
 class MainPath(NamedTuple):
@@ -219,9 +234,9 @@ def best_on_main_path(release: Release, *, prior: str, neighbours: Neighbours) -
     """Return the best any adversary can do on the main path."""
     whole = account(release, neighbours=neighbours)
     profile = risk_profile(release, prior=prior, whole=whole, pairs="main")
-    zcdp = ZCDP(whole.events(whole.main))
+    usual = _usual(whole.events(whole.main))
     # at extreme priors almost no outcome changes the decision: too little to see in a chart
-    near = [p for p in PRIORS if zcdp.delta(epsilon=abs(math.log((1 - p) / p))) > _UNSEEN]
+    near = [p for p in PRIORS if not usual or usual[0].delta(epsilon=abs(math.log((1 - p) / p))) > _UNSEEN]
     best = dict(zip(near, best_accuracies(whole.case(whole.main), near), strict=True))
     return MainPath(profile, line_of(PRIORS, (best.get(p, max(p, 1 - p)) for p in PRIORS)))
 

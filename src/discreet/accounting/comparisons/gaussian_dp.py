@@ -8,7 +8,8 @@ from typing import Self
 
 import numpy as np
 
-from discreet.accounting.comparisons.curve import Comparison, composed
+from discreet.accounting.comparisons.curve import Comparison
+from discreet.accounting.comparisons.divergences import divergences_of
 from discreet.accounting.comparisons.normal import log_density, log_gap, log_upper_tail, mills_ratio, quantile
 from discreet.accounting.loss import Floats
 from discreet.noise import Noise
@@ -20,7 +21,8 @@ class GaussianDP(Comparison):
 
     It can lie below the truth: ten events of variance 5 have exact epsilon 10.12483 at delta = 1e-11.
     Where discrete Laplace noise takes part, mu = 2 E[L] / sqrt(R + variance of the Laplace losses), the
-    central limit theorem's choice, which is sqrt(R) without them; infinite where that variance vanishes.
+    central limit theorem's choice, which is sqrt(R) without them; infinite where that variance vanishes. Of
+    other laws mean and variance are those of all losses, in the direction of the larger mu.
 
     >>> from discreet.noise import DiscreteGaussian
     >>> curve = GaussianDP([DiscreteGaussian(variance=5, times=10)])
@@ -32,13 +34,10 @@ class GaussianDP(Comparison):
     is_bound = False
 
     def __init__(self, events: Iterable[Noise]) -> None:
-        loss = composed(events)
-        mean = sum(term.times * term.mean_loss for term in loss.terms)
-        variance = float(loss.R)
-        for term in loss.terms:
-            if term.precision == 0:  # discrete Laplace
-                variance += term.times * float(term.step) ** 2 * term.tilted_variance()
-        self.mu = 2 * mean / math.sqrt(variance) if variance > 0 else math.inf
+        self.mu = max(
+            2 * mean / math.sqrt(variance) if variance > 0 else math.inf
+            for mean, variance in divergences_of(events).moments()
+        )
 
     @classmethod
     def from_rho(cls, rho: Exact) -> Self:

@@ -32,7 +32,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.comparisons.curve import Comparison, composed
+from discreet.accounting.comparisons.curve import Comparison
+from discreet.accounting.comparisons.divergences import divergences_of
 from discreet.accounting.loss import Floats
 from discreet.errors import InputError
 from discreet.noise import Noise
@@ -205,7 +206,8 @@ class _Bit:
 class RenyiDP(ByOrder):
     """Renyi DP: the exact divergences of the composition, every real order, the tight conversion.
 
-    Orders below 1, about which rho says nothing, matter to the trade-off curve.
+    Orders below 1, about which rho says nothing, matter to the trade-off curve. Of a loss that is not
+    symmetric the larger divergence of both directions counts; an infinite loss is refused.
 
     >>> from discreet.accounting.comparisons.zcdp import TightZCDP
     >>> from discreet.noise import DiscreteGaussian
@@ -218,7 +220,7 @@ class RenyiDP(ByOrder):
     is_bound = True
 
     def __init__(self, events: Iterable[Noise]) -> None:
-        self.loss = composed(events)
+        self.loss = divergences_of(events)
 
     def divergence(self, *, order: float) -> float:
         """Return the Renyi divergence of the composition at an order above 1.
@@ -229,7 +231,7 @@ class RenyiDP(ByOrder):
         """
         if not order > 1:
             raise InputError(f"order is {order:g}; it must be above 1")
-        return float(self.loss.log_mgf(np.array([order - 1.0]))[0]) / (order - 1.0)
+        return float(self._log_mgf(np.array([order - 1.0]))[0]) / (order - 1.0)
 
     def _log_mgf(self, t: Floats) -> Floats:
         return self.loss.log_mgf(t)
@@ -240,9 +242,7 @@ class RenyiDP(ByOrder):
         return t, self._divergence(t)
 
     def _divergence(self, t: Floats) -> Floats:
-        counts = sum(term.times for term in self.loss.primal)
-        size = np.abs(t) * float(self.loss.offset) + t * t * float(self.loss.R)
-        return (self._log_mgf(t) + np.sign(t) * 1e-15 * (counts + size)) / t
+        return self.loss.divergence(t)
 
     def _log_delta(self, epsilon: Floats) -> Floats:
         logs = super()._log_delta(epsilon)

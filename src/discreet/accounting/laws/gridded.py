@@ -105,16 +105,30 @@ class TiltedGrid(Forgetful):
             weight.size
         )
 
-    def errors(self, threshold: float) -> tuple[float, float, float]:
-        """Q'[L' > t] e^t, P'[L' <= t] and P'[L' > t] over finite losses, all in units of e^(exponent)."""
+    def errors(self, threshold: float) -> tuple[float, float]:
+        """Q'[L' > t] e^t and P'[L' <= t] over finite losses, in units of e^(exponent).
+
+        For tilts between -1 and 0.
+        """
         k = min(max(math.floor(threshold / self.h + 1e-12) + 1 - self.first, 0), self.p.size)
-        with np.errstate(under="ignore", over="ignore"):
-            distance = self.points - threshold
-            p = np.maximum(self.p, 0.0)
-            below = float(p[:k] @ np.exp(np.minimum(-self.theta * distance[:k], 700.0)))
-            above = float(p[k:] @ np.exp(np.minimum(-self.theta * distance[k:], 700.0)))
-            null = float(p[k:] @ np.exp(np.minimum(-(self.theta + 1) * distance[k:], 700.0)))
-        return null, below, above
+        before, after = ((self.first + at) * self.h - threshold for at in (k - 1, k))
+        nulls, belows = self._one_sided
+        null = nulls[k] * math.exp(min(-(self.theta + 1) * after, 700.0)) if k < self.p.size else 0.0
+        below = belows[k - 1] * math.exp(min(-self.theta * before, 700.0)) if k else 0.0
+        return null, below
+
+    @cached_property
+    def _one_sided(self) -> tuple[Floats, Floats]:
+        """At each point, the sums of `errors` from there on and up to there, with the threshold at it.
+
+        Each is the one beside it times a constant factor, plus a probability: positive terms throughout.
+        """
+        from scipy.signal import lfilter  # slow to import
+
+        p = np.maximum(self.p, 0.0)
+        with np.errstate(under="ignore"):
+            null = lfilter([1.0], [1.0, -math.exp(-(self.theta + 1) * self.h)], p[::-1])[::-1]
+            return null, lfilter([1.0], [1.0, -math.exp(self.theta * self.h)], p)
 
     def exponent(self, threshold: float) -> float:
         """The logarithm of the unit of `errors` and `delta`."""

@@ -26,8 +26,10 @@ COARSEST_GRID = 1e-2
 """A delta or f with a larger relative error is refused (an epsilon: absolute error)."""
 
 _GOOD_LIST = 1e-9
-_SCAN = 33  # points of each round of a search
+_SCAN = 33  # points at which a search begins
+_GOLDEN = (math.sqrt(5) - 1) / 2
 _FINE = 2**18  # points of the grid for trade-offs
+_TILTS = (-0.97, -0.9, -0.75, -0.5, -0.25, -0.1, -0.03)  # of grids for trade-offs
 _MOST_ALPHA_LIST = 200_000
 _SMALLEST = 1e-250
 
@@ -103,6 +105,14 @@ class LawWorkings(Workings):
     def quick_delta(self, epsilon: float) -> float:
         """About delta at an epsilon of at least 0."""
         return max(self._grids[k].delta(epsilon, quick=True)[0] for k in range(len(self.sides)))
+
+    def directed(self, epsilon: float, *, exchanged: bool = False) -> tuple[float, float]:
+        """delta of one direction at epsilon >= 0, rounded up, and its relative error."""
+        k = len(self.sides) - 1 if exchanged else 0
+        ((value, error),) = self._checked(
+            "delta", [Fraction(epsilon)], [self._side_delta(k, epsilon)], self._enough
+        )
+        return _digits_of_bound(value, error)
 
     def _rest(self, epsilon: float) -> tuple[float, float]:
         """1 - delta, the smaller of both directions, from below, and its relative error."""
@@ -251,7 +261,7 @@ class LawWorkings(Workings):
         if self.sides[k].infinite >= 1:
             return 0.0, 0.0
         grid = self._trade_grid(k, threshold)
-        null, below, _ = grid.errors(threshold)
+        null, below = grid.errors(threshold)
         unit = math.exp(grid.exponent(threshold))
         part = math.exp(min(threshold, 700.0)) * alpha
         noise = (grid.noise * math.sqrt(grid.p.size) + grid.outside) * unit
@@ -263,12 +273,13 @@ class LawWorkings(Workings):
     def _trade_grids(self) -> dict[tuple[int, float], TiltedGrid]:
         return {}
 
+    @cached_property
+    def _trade_means(self) -> list[list[float]]:
+        return [[side.tilted_moments(theta)[0] for theta in _TILTS] for side in self.sides]
+
     def _trade_grid(self, k: int, threshold: float) -> TiltedGrid:
         """A grid under a tilt between the two hypotheses that suits a threshold."""
-        side = self.sides[k]
-        tilts = (-0.97, -0.9, -0.75, -0.5, -0.25, -0.1, -0.03)
-        means = [side.tilted_moments(theta)[0] for theta in tilts]
-        theta = tilts[int(np.argmin([abs(mean - threshold) for mean in means]))]
+        theta = _TILTS[int(np.argmin([abs(mean - threshold) for mean in self._trade_means[k]]))]
         if (k, theta) not in self._trade_grids:
             self._trade_grids[k, theta] = self._grids[k].at_tilt(theta, _FINE)
         return self._trade_grids[k, theta]
@@ -387,13 +398,28 @@ def lowest_test(cases: Sequence[LawWorkings], alpha: Fraction) -> tuple[float, f
     ends = [case.thresholds_for(size) for case in cases]
     low, high = min(low for low, _ in ends), max(high for _, high in ends)
     best, at, off = -math.inf, low, 0.0
+
+    def height(t: float) -> float:
+        nonlocal best, at, off
+        value, error = min(case.test_at(t, size) for case in cases)
+        if value > best:
+            best, at, off = value, t, error
+        return value
+
+    points = np.linspace(low, high, _SCAN).tolist()
+    k = int(np.argmax([height(t) for t in points]))
+    low, high = points[max(k - 1, 0)], points[min(k + 1, _SCAN - 1)]
+    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    at_left, at_right = height(left), height(right)
     while high - low > 1e-13 * max(1.0, abs(low), abs(high)):
-        points = np.linspace(low, high, _SCAN)
-        heights = [min(case.test_at(float(t), size) for case in cases) for t in points]
-        k = max(range(_SCAN), key=lambda k: heights[k][0])
-        if heights[k][0] > best:
-            (best, off), at = heights[k], float(points[k])
-        low, high = float(points[max(k - 1, 0)]), float(points[min(k + 1, _SCAN - 1)])
+        if at_left > at_right:
+            high, right, at_right = right, left, at_left
+            left = high - _GOLDEN * (high - low)
+            at_left = height(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + _GOLDEN * (high - low)
+            at_right = height(right)
     if best <= 0:
         return 0.0, 1.0, at
     return min(best, 1.0 - size), off, at

@@ -25,7 +25,7 @@ from discreet.estimation.whole.replicates import TableErrors
 from discreet.estimation.whole.tables import check_whole
 from discreet.faces import Summarised
 from discreet.files import sha256
-from discreet.noise import Entropy, sample
+from discreet.noise import Entropy, PowerNoise, sample
 from discreet.numbers import whole
 from discreet.options import Measuring, asked_with
 from discreet.release import contents
@@ -439,6 +439,7 @@ def _noise_table(layout: Layout, laws: Laws, steps: Steps) -> list[dict[str, obj
                 "query": query,
                 "noise": noise.FAMILY,
                 key: str(noise.size),
+                **({"exponent": str(noise.exponent)} if isinstance(noise, PowerNoise) else {}),
                 "variance": noise.true_variance(),
                 "margin_95": noise.margin(),
                 "cells": len(layout.cells[query]),

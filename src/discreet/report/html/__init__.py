@@ -12,6 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cache, partial
 from importlib.resources import files
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, StrictUndefined, Template
@@ -19,7 +20,7 @@ from markupsafe import Markup
 
 from discreet import numbers
 from discreet.accounting.comparisons.gaussian_dp import GaussianDP
-from discreet.accounting.costs import DELTAS, epsilon_rows, zcdp_of
+from discreet.accounting.costs import DELTAS, epsilon_rows, usual_zcdp
 from discreet.accounting.overall import Account
 from discreet.accounting.overall import account as account_of
 from discreet.accounting.sampling import sampled
@@ -31,7 +32,6 @@ from discreet.budget import Neighbours, Release
 from discreet.budget.events import Releasable, release_of
 from discreet.budget.toml import line as one_line
 from discreet.errors import InputError, PrecisionError
-from discreet.noise.surfaces import require
 from discreet.numbers import Exact
 from discreet.render import look
 from discreet.render.html import html_words, section_of
@@ -117,7 +117,6 @@ def gather(
     (20.3247, 0.9116)
     """
     release = release_of(release)
-    require("report", (row.event for row in release.variance_table()))
     many = [delta] if isinstance(delta, str | int | Fraction | Decimal) else list(delta)
     if not many:
         raise InputError("no delta is given; at least one is needed, such as 1e-10")
@@ -133,7 +132,9 @@ def gather(
     def during(text: str) -> Account:
         return account.with_workers(jobs, None if progress is None else partial(progress, text))
 
-    zcdp = zcdp_of(account)
+    zcdp = usual_zcdp(account)
+    unproved = _why_unproved(account, asked) if certify else ""
+    certify = certify and not unproved
     proving = during("Proving epsilon" if certify else "Comparing paths")
     rows = epsilon_rows(proving, asked, zcdp=zcdp, certified=certify)
     more = [small for small in map(Fraction, DELTAS) if small not in asked]
@@ -157,7 +158,7 @@ def gather(
     return Facts(
         release=release,
         account=account.with_workers(jobs),
-        gaussian=GaussianDP(account.events(account.main)),
+        gaussian=GaussianDP(account.events(account.main)) if zcdp else None,
         deltas=tuple(asked),
         rows=tuple(sorted(table, key=lambda row: -row.delta)),
         headline=rows[0],
@@ -166,7 +167,7 @@ def gather(
         curve=everything.curve(),
         categories=_categories(release) if account.people == 1 else None,
         misses=tuple(
-            Misses(alpha, float(value), max(float(zcdp.tradeoff(alpha=float(alpha))), 0.0))
+            Misses(alpha, float(value), max(float(zcdp.tradeoff(alpha=float(alpha))), 0.0) if zcdp else None)
             for alpha, value in zip(ALPHAS, missed, strict=True)
         ),
         estimates=_estimates(release),
@@ -174,7 +175,21 @@ def gather(
         calibration=found,
         unsaved=unsaved,
         certified=certify,
+        unproved=unproved,
     )
+
+
+def _why_unproved(account: Account, deltas: Sequence[Fraction]) -> str:
+    """Why these numbers cannot be proved: of laws without a lattice only few events can."""
+    if account.is_on_lattices:
+        return ""
+    try:
+        account.delta(epsilon=1, certified=True, digits=2)
+        if any(not isfinite(account.epsilon(delta=delta)) for delta in deltas):
+            return "no epsilon holds at the delta asked for"
+    except (InputError, PrecisionError) as error:
+        return str(error)
+    return ""
 
 
 def _categories(release: Release) -> Categories | None:
