@@ -48,13 +48,13 @@ from discreet.release.engine import connect
 from discreet.release.hierarchy.audit_runs import MOST_NUMBERS, asked_runs, run_seed
 from discreet.release.mechanism.adaptive import Mechanism, column
 from discreet.release.mechanism.parts import Codes, Part, keys
+from discreet.release.mechanism.published import Picked
 from discreet.release.mechanism.records import count, find_sources
-from discreet.release.mechanism.released import Picked, read_released
+from discreet.release.mechanism.released import read_released
 from discreet.release.safetab.account import exact_account
-from discreet.release.safetab.configuration import read_configuration
 from discreet.release.safetab.run import run
 from discreet.release.safetab.run_plan import Clock, Options, RunPlan
-from discreet.release.safetab.specification import read_specification, read_water
+from discreet.release.safetab.specification import read_water
 from discreet.release.tables import ArrowTable, arrow
 from discreet.risk.audit import (
     ALPHAS,
@@ -93,6 +93,7 @@ def audit_tabulation(
     data: str | os.PathLike[str],
     *,
     neighbour: str | os.PathLike[str] | None = None,
+    totals: str | os.PathLike[str] | None = None,
     runs: int = 300,
     written: int = 2,
     seed: int = 1,
@@ -110,7 +111,7 @@ def audit_tabulation(
     """
     asked_runs(runs, written, seed, false_alarm).stop()
     level, params = share(false_alarm, name="false_alarm"), Path(params)
-    plan = RunPlan(params, Options(format="parquet"), read_configuration(params), read_specification(params))
+    plan = RunPlan.read(params, Options(format="parquet"), Path(data), None if totals is None else Path(totals))
     plan.check(ledger=False)
     for source in (data,) if neighbour is None else (data, neighbour):
         if admit(source, Request(rehearsal=True)).ledger is not None and written:
@@ -365,7 +366,7 @@ class TabulationPair:
         return {}
 
     @cached_property
-    def _picked(self) -> dict[Place, Picked]:
+    def _groups(self) -> tuple[Geography, dict[Place, Picked]]:
         return self.plan.picked(self.counts[0].geography)
 
     def drawn(self, runs: int, seed: int) -> list[list[dict[Place, Part]]]:
@@ -378,7 +379,7 @@ class TabulationPair:
         uncut = replace(self.plan.configuration, allow_negative_counts=True)
         plan = replace(self.plan, options=options, configuration=uncut)
         vars(plan)["mechanisms"] = self.plan.mechanisms  # the same for every seed
-        return plan.add_noise(cast("GroupCounts", self.counts[side]), Clock(), self._picked)
+        return plan.add_noise(cast("GroupCounts", self.counts[side]), Clock(), self._groups[1])
 
     def mismatches(
         self, drawn: Sequence[Sequence[Mapping[Place, Part]]], seed: int, written: int, folder: Path
@@ -390,8 +391,10 @@ class TabulationPair:
             for number in range(written):
                 out = folder / f"written-{side}-{number}"
                 options = replace(self.plan.options, rehearsal=run_seed(seed, side, number))
-                run(self.plan.params, self.folders[side], out, options=options)
-                geography = self.counts[side].geography
+                # one list picks the tables of all ladders of the run
+                lists = next(iter(self.plan.totals.values()), None)
+                run(self.plan.params, self.folders[side], out, options=options, totals=lists)
+                geography = self._groups[0] if lists else self.counts[side].geography
                 found = read_released(out, self.plan.specification, geography.regions).parts
                 own = {place: part.clamped() if cut else part for place, part in drawn[side][number].items()}
                 due, _, _ = self.plan.process(own, geography, read_water(self.plan.params))
