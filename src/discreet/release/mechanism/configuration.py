@@ -274,14 +274,14 @@ class SettingsReader:
         `gamma` is the key of the first stage's share, if there is a first stage; `tabled` are the keys under
         which the thresholds of each level are looked for, if they are there.
         """
-        half = Fraction(1, 2)
+        share, half = partial(read_share, quoted=self.quoted), Fraction(1, 2)
         most, limit = max(1, len(tabulation.answers.several)), tabulation.answers.limit
         whole = partial(read_whole_number, lowest=1, highest=most)
         made = Configuration(
             tabulation=tabulation,
             # a question with one answer has no limit to state
             max_race_codes=self.get(limit, whole, most) if most > 1 or limit in self.data else 1,
-            gamma=self.get(gamma, lambda value: read_share(value, quoted=self.quoted), half) if gamma else half,
+            gamma=half if gamma is None else self.get(gamma, share, half),
             allow_negative_counts=self.get("allow_negative_counts", read_truth, True),
             budgets=budgets,
             thresholds=thresholds,

@@ -142,8 +142,8 @@ class LadderTable:
 class Ladder:
     """Tables from the total on, each with more detail; what picks one; and the files they are written to.
 
-    Either all totals are in one file (`totals`) and all other rows in another (`table`), or each table has its
-    own in a `folder`, where the total is the row called `total`.
+    Either all totals are in one file (`totals`) and all other rows in another (`table`), or each table is one
+    of its own in a `folder`, where the total is the row called `total`.
     """
 
     name: str

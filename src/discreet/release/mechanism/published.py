@@ -2,9 +2,9 @@
 
 A list has the columns of a table of totals: the type and the id of a region, a group, a count. It is public,
 so what is done with it costs nothing. Of its rows, those are taken whose group is tabulated there and whose
-region can be: the whole country; a region whose id begins with a part of the country that the pass takes, with
-or without an area; and any other region if the file of areas has it. Where nobody can be counted, there is
-noise on zero.
+region can be: the whole country; a region whose id begins with a part of the country that the pass takes,
+with or without an area; and any other region if the file of areas has it. Where nobody can be counted, there
+is noise on zero.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class PublishedTotals:
     def _regions(
         self, rows: NDArray[np.intp], name: str, geography: Geography, configuration: Configuration
     ) -> tuple[NDArray[np.intp], Codes, tuple[str, ...]]:
-        """Return the rows that are taken, the number of the region of each, and all regions there are then."""
+        """Return the rows that are taken, the number of each one's region, and all regions there are then."""
         known = geography.regions[name]
         place = self._places(rows, known)
         others = self.region.take(arrow().array(rows[place < 0])).unique().to_pylist()
@@ -141,8 +141,9 @@ def read_published(path: Path, specification: Specification) -> PublishedTotals:
     geography = pc.index_in(types, value_set=geographies).fill_null(-1).to_numpy(zero_copy_only=False)
     problems.rows(geography < 0, "a region type is not known", "REGION_TYPE")
     ids = table.column("REGION_ID").combine_chunks()
-    odd = pc.match_substring_regex(ids, "^[0-9A-Za-z._-]{1,32}$").fill_null(False)
-    problems.rows(~odd.to_numpy(zero_copy_only=False), "an id is not of 1 to 32 letters and digits", "REGION_ID")
+    plain = pc.match_substring_regex(ids, "^[0-9A-Za-z._-]{1,32}$").fill_null(False)
+    odd = ~plain.to_numpy(zero_copy_only=False)
+    problems.rows(odd, "an id is not of 1 to 32 letters and digits", "REGION_ID")
     problems.rows(_again(table), "a group occurs twice; each may occur once", "ITERATION_CODE")
     problems.stop()
     codes = strings([one.code for one in specification.iterations])
@@ -177,14 +178,15 @@ def find_totals(
 ) -> dict[str, Path]:
     """Return the list of each ladder that has one, by the ladder's name.
 
-    `totals` is a list, or the folder of an output that has one, `t1`. Without it the specification says: a name
-    with an ending is a file beside it, a name without one a table of the folder of data.
+    `totals` is a list, or the folder of an output that has one, `t1`. Without it the specification says: a
+    name with an ending is a file beside it, a name without one a table of the folder of data.
     """
     ladders = [one for one in tabulation.ladders.values() if not one.picks]
     if totals is not None:
         if not ladders:
             raise InputError(
-                f"totals are given, but {tabulation.title} measures its own: no ladder takes them from an input"
+                f"totals are given, but {tabulation.title} measures its own: no ladder takes its table from "
+                "an input"
             )
         return dict.fromkeys((one.name for one in ladders), _list(totals))
     return {one.name: _own(one, params, data) for one in ladders}

@@ -15,7 +15,7 @@ from discreet.errors import InputError
 from discreet.release.mechanism.groups import Specification
 from discreet.release.mechanism.ladder import CELL, Ladder
 from discreet.release.mechanism.margins import NO_NOISE, Label, Labels, Margin
-from discreet.release.mechanism.parts import Codes, Integers, Part, Places, Small
+from discreet.release.mechanism.parts import Integers, Part, Places, Small
 from discreet.release.mechanism.writer import BUREAU_MARGIN, GROUP_COLUMNS, MORE_COLUMNS, NUMBERS, T1_COLUMNS
 from discreet.release.tables import (
     MARK,
@@ -27,7 +27,6 @@ from discreet.release.tables import (
     strings,
 )
 from discreet.tables import Kind, Problems, find_columns, open_table
-
 
 ENDINGS = ("csv", "parquet", "psv", "txt")
 """How the names of tables end that are read back."""

@@ -347,14 +347,20 @@ def _ladders(data: Mapping[str, object], attributes: Sequence[Attribute]) -> dic
     return ladders
 
 
+LADDER_KEYS = (
+    *("name", "columns", "tables"),
+    *("rung", "input", "others"),
+    *("totals", "cells", "folder", "total"),
+)
+
+
 def _ladder(value: object, attributes: Sequence[Attribute]) -> Ladder:
-    allowed = (*("name", "rung", "input", "others", "totals", "cells", "folder", "total"), "columns", "tables")
-    table = a_table(value, "a ladder", allowed, needed=("name", "tables"))
+    table = a_table(value, "a ladder", LADDER_KEYS, needed=("name", "tables"))
     known = {one.name: one for one in attributes}
     if ("folder" in table) == ("totals" in table) or ("totals" in table) != ("cells" in table):
         raise FieldError(
-            "a ladder names the file of its totals and that of its cells (totals, cells), or a folder in which "
-            "each table has its own (folder)"
+            "a ladder names the file of its totals and that of its cells (totals, cells), or a folder in "
+            "which each table has its own (folder)"
         )
     if "total" in table and "folder" not in table:
         raise FieldError("total names the row of the total in the tables of a folder", field=("total",))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,11 +74,11 @@ class Writer:
         *,
         bureau: bool,
         bureau_margins: bool = False,
-        passes: Mapping[str, Sequence[str]],
+        passes: Mapping[str, Sequence[str]] = MappingProxyType({}),
     ) -> None:
         """`bureau`: the Bureau's columns alone. `bureau_margins`: its margins too, in their own column.
 
-        `passes` are those of the run, each with its geographies.
+        `passes` are those of the run, each with its geographies: the tables of a folder are apart by them.
         """
         self.folder, self.bureau, self._labels = folder, bureau, labels
         self._more = () if bureau else (*MORE_COLUMNS, *((BUREAU_MARGIN,) if bureau_margins else ()))

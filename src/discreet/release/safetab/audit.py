@@ -111,7 +111,8 @@ def audit_tabulation(
     """
     asked_runs(runs, written, seed, false_alarm).stop()
     level, params = share(false_alarm, name="false_alarm"), Path(params)
-    plan = RunPlan.read(params, Options(format="parquet"), Path(data), None if totals is None else Path(totals))
+    lists = None if totals is None else Path(totals)
+    plan = RunPlan.read(params, Options(format="parquet"), Path(data), lists)
     plan.check(ledger=False)
     for source in (data,) if neighbour is None else (data, neighbour):
         if admit(source, Request(rehearsal=True)).ledger is not None and written:

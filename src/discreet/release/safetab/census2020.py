@@ -19,8 +19,8 @@ from discreet.faces import Summarised
 from discreet.release.commit import staging
 from discreet.release.mechanism.configuration import Configuration
 from discreet.release.mechanism.groups import Iteration, Specification
-from discreet.release.safetab.configuration import TOML_FILE, read_toml
-from discreet.release.safetab.specification import safetab_p, write_specification
+from discreet.release.safetab.configuration import read_toml
+from discreet.release.safetab.specification import TOML_FILE, safetab_p, write_specification
 
 _SHOWN = {"all": (False, False), "totals": (True, False), "below states": (False, True)}
 

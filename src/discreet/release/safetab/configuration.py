@@ -1,8 +1,9 @@
 """How much is spent where, and what becomes of small groups.
 
-`config.json` is read as the Bureau's programs read it, SafeTab-P and SafeTab-H; `safetab.toml` says the same in
-one table, and is also written. Budgets are exact: 0.159 is 159/1000, not the float next to it, so a number with a decimal point is
-kept as it was written until it is read. Rules of both files: `docs/reference/safetab-files.md`.
+`config.json` is read as the Bureau's programs read it, SafeTab-P and SafeTab-H; `safetab.toml` says the same
+in one table, and is also written. Budgets are exact: 0.159 is 159/1000, not the float next to it, so a number
+with a decimal point is kept as it was written until it is read. Rules of both files:
+`docs/reference/safetab-files.md`.
 """
 
 from __future__ import annotations
@@ -210,7 +211,7 @@ def read_json(text: str, where: str = JSON_FILE) -> Configuration:
 def _all_thresholds(
     reader: SettingsReader, tabulation: AdaptiveTabulation, name: str, levels: Mapping[int, int]
 ) -> dict[Place, Thresholds]:
-    """Return the thresholds of a `config.json`, which are tables of their own; `levels` by level of groups."""
+    """Return a table of thresholds of a `config.json`; `levels` are those of each level of groups."""
     table = reader.inside(reader.get(name, read_mapping, {}), name)
     found: dict[Place, Thresholds] = {}
     for key in table.data:

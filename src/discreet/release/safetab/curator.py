@@ -20,7 +20,7 @@ there is a cap, totals are compared with people who have all their codes as well
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache, partial
@@ -42,8 +42,8 @@ from discreet.release.mechanism.groups import Specification
 from discreet.release.mechanism.ladder import Ladder
 from discreet.release.mechanism.margins import variance_of
 from discreet.release.mechanism.parts import Codes, Part, keys, published_rows
-from discreet.release.mechanism.regions import Classes
 from discreet.release.mechanism.published import Picked, find_totals, picked_groups, read_lists
+from discreet.release.mechanism.regions import Classes
 from discreet.release.mechanism.released import Released, read_released
 from discreet.release.mechanism.tabulation import AdaptiveTabulation
 from discreet.release.safetab.configuration import read_configuration

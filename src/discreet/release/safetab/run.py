@@ -106,8 +106,8 @@ def coterminous(
     tabulation = configuration.tabulation
     if not any(one.like for one in tabulation.geographies.values()):
         raise InputError(
-            f"{tabulation.title} does not compare regions: those of the same {tabulation.areas.many} keep noise "
-            "of their own, and their numbers can be averaged"
+            f"{tabulation.title} does not compare regions: those of the same {tabulation.areas.many} keep "
+            "noise of their own, and their numbers can be averaged"
         )
     order = tabulation.order if order is None else tuple(order)
     free(to)
@@ -237,8 +237,8 @@ def run(
 
     Guarantee. Assumed: the records are one for each person (or household: the tabulation's unit), the
     specification, the geography and published totals do not depend on them but through what was accounted
-    for when it was published, and the system's random bits are good. Claimed: what is written, but for the ledger
-    (which holds a hash of the records and is not published), is the mechanism of the parameters on the
+    for when it was published, and the system's random bits are good. Claimed: what is written, but for the
+    ledger (which holds a hash of the records and is not published), is the mechanism of the parameters on the
     counts and functions of its outcome. So it costs what `discreet safetab account` says. Files and ledger
     entry all appear, or none.
     """

@@ -196,8 +196,8 @@ class RunPlan:
         marked = next((one.path.name for one in self.lists.values() if one.marked), None)
         if marked is not None and self.options.rehearsal is None and not self.options.no_noise:
             raise InputError(
-                f"{marked} is of an output that is not private, so that neither would be this one; take totals "
-                "that are published, or rehearse (--rehearsal)"
+                f"{marked} is of an output that is not private, so that this one would not be either; take "
+                "totals that are published, or rehearse (--rehearsal)"
             )
         more = f" and {len(exact) - 1} more" if len(exact) > 1 else ""
         if exact and not self.options.no_noise:

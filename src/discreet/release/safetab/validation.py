@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -63,8 +64,9 @@ def check_input(
         return Validation(tuple(problems), (note,))
     notes = (*configuration.notes, *specification.notes)
     given = None if totals is None else Path(totals)
+    tabulation = configuration.tabulation
     lists = _collect(
-        lambda: read_lists(find_totals(configuration.tabulation, params, data, given), specification), problems
+        lambda: read_lists(find_totals(tabulation, params, data, given), specification), problems
     )
     with connect(engine, spark_master=spark_master, memory=memory, threads=threads) as connection:
         geography = _collect(
@@ -74,8 +76,7 @@ def check_input(
         return Validation(tuple(problems), notes)
     places = [place for which in configuration.passes for place in configuration.levels(which)]
     if lists:
-        known, lists_of = geography, lists
-        _collect(lambda: picked_groups(lists_of, known, configuration, places), problems)
+        _collect(partial(picked_groups, lists, geography, configuration, places), problems)
     regions = {name: len(some) for name, some in geography.regions.items() if some}
     return Validation(tuple(problems), (*notes, *geography.notes), regions)
 
