@@ -143,6 +143,16 @@ class AdaptiveTabulation:
     def __hash__(self) -> int:
         return hash((self.name, self.text))
 
+    @property
+    def units(self) -> str:
+        """What several of the unit are called.
+
+        >>> from discreet.release.safetab.specification import safetab_h, safetab_p
+        >>> safetab_p().units, safetab_h().units
+        ('people', 'households')
+        """
+        return "people" if self.unit == "person" else f"{self.unit}s"
+
     @cached_property
     def levels(self) -> tuple[int, ...]:
         """The numbers of the levels."""

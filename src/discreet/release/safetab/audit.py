@@ -213,7 +213,7 @@ def _fetched(counted: GroupCounts, plan: RunPlan) -> CountsInMemory:
             place: counts.cells(*place, found.select(["region", "iteration"]))
             for place, found in totals.items()
         }
-        return CountsInMemory(counts.geography, totals, cells)
+        return CountsInMemory(plan.picked(counts.geography)[0], totals, cells)
 
 
 def _left_out(
@@ -367,8 +367,8 @@ class TabulationPair:
         return {}
 
     @cached_property
-    def _groups(self) -> tuple[Geography, dict[Place, Picked]]:
-        return self.plan.picked(self.counts[0].geography)
+    def _picked(self) -> dict[Place, Picked]:
+        return self.plan.picked(self.counts[0].geography)[1]
 
     def drawn(self, runs: int, seed: int) -> list[list[dict[Place, Part]]]:
         """Draw so many runs of each side."""
@@ -380,7 +380,7 @@ class TabulationPair:
         uncut = replace(self.plan.configuration, allow_negative_counts=True)
         plan = replace(self.plan, options=options, configuration=uncut)
         vars(plan)["mechanisms"] = self.plan.mechanisms  # the same for every seed
-        return plan.add_noise(cast("GroupCounts", self.counts[side]), Clock(), self._groups[1])
+        return plan.add_noise(cast("GroupCounts", self.counts[side]), Clock(), self._picked)
 
     def mismatches(
         self, drawn: Sequence[Sequence[Mapping[Place, Part]]], seed: int, written: int, folder: Path
@@ -395,7 +395,7 @@ class TabulationPair:
                 # one list picks the tables of all ladders of the run
                 lists = next(iter(self.plan.totals.values()), None)
                 run(self.plan.params, self.folders[side], out, options=options, totals=lists)
-                geography = self._groups[0] if lists else self.counts[side].geography
+                geography = self.counts[side].geography
                 found = read_released(out, self.plan.specification, geography.regions).parts
                 own = {place: part.clamped() if cut else part for place, part in drawn[side][number].items()}
                 due, _, _ = self.plan.process(own, geography, read_water(self.plan.params))

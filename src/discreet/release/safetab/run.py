@@ -175,6 +175,8 @@ def _write(
         folder = Folder(stage.path, kind, mark=mark)
         rows: dict[str, int] = {}
         groups: dict[str, int] = {}
+        passes = specification.tabulation.passes
+        there = {path.name.partition(".")[0] for path in found.files}
         for ladder in specification.tabulation.ladders.values():
             labels, own = found.labels[ladder.name], [one for one in parts.values() if one.ladder is ladder]
             with Writer(
@@ -184,7 +186,7 @@ def _write(
                 labels,
                 bureau=found.bureau,
                 bureau_margins=found.bureau_margins,
-                passes={name: one.geographies for name, one in specification.tabulation.passes.items()},
+                passes={which: passes[which].geographies for which in passes if which in there},
             ) as writer:
                 for part in own:
                     writer.write(part, found.regions[part.geography])

@@ -376,6 +376,8 @@ class RunPlan:
             donated=donated,
             dropped=dropped,
             areas=configuration.tabulation.areas.many,
+            unit=configuration.tabulation.unit,
+            totals=tuple(dict.fromkeys(path.name for path in self.totals.values())),
             warning=self.warning,
             notes=(*configuration.notes, *self.specification.notes, *geography.notes),
         )
