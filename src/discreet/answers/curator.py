@@ -340,8 +340,8 @@ def _caps(found: Curated) -> AnswerTable:
         f"What the cap of {found.max_race_codes} {code} codes does to totals",
         "Mean error of the noise (released less true counts with the cap) and of the cap (those less true "
         f"counts of all {code} codes). RMSE and % within MOE: against true counts with the cap / with all "
-        f"{code} codes. Emptied: groups with {found.tabulation.units} that the cap leaves without any. Groups "
-        f"of an {found.tabulation.answers.one_word} have no cap.",
+        f"{code} codes. Emptied: groups with {found.tabulation.units} that the cap leaves without any. "
+        f"Groups of an {found.tabulation.answers.one_word} have no cap.",
         ("geography", "level", "groups"),
         ("numbers", "noise", "cap", "RMSE", "% within MOE", "emptied"),
         rows,

@@ -604,7 +604,8 @@ class _PlaceRuns:
         assert law is not None
         tables, score = self.tables[side][:, group], np.zeros(len(self.tables[side]))
         only = self.alone[group] or mechanism.stage_one is None
-        at_least = [1.0, *(0.0 if only else float(law_at) for law_at in self._at_least(total)), 0.0]
+        larger = (0.0,) * len(mechanism.thresholds) if only else self._at_least(total)
+        at_least = [1.0, *larger, 0.0]
         for table, cell in enumerate(self._changed_cell(group)):
             here = tables == table
             values = self.noise[side][here, group, cell] + self.truth[side].cells[table, group, cell]
