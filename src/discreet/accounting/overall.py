@@ -30,6 +30,7 @@ from discreet.accounting.contour import Kind, Tail
 from discreet.accounting.curves import Curves, Quantity
 from discreet.accounting.evaluation import has_short_contour
 from discreet.accounting.inversion import NEXT_TO_ONE
+from discreet.accounting.laws.pairs import LawPairs
 from discreet.accounting.loss import Floats, Loss, log_fraction
 from discreet.accounting.parallel import Progress, map_cases
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
@@ -196,6 +197,11 @@ class Account(Curves, Displayed):
         return None
 
     @cached_property
+    def _on_one_grid(self) -> LawPairs:
+        assert isinstance(self.cases, Cases)
+        return LawPairs(self.cases)
+
+    @cached_property
     def is_on_lattices(self) -> bool:
         """Whether all noise is discrete Gaussian or discrete Laplace."""
         return all(isinstance(event, LatticeNoise) for event in self.all_events)
@@ -235,13 +241,23 @@ class Account(Curves, Displayed):
             firsts: dict[tuple[Noise, ...], int] = {}
             which = [firsts.setdefault(events, k) for k, (_, events) in enumerate(self.cases)]
             numbers = list(firsts.values())
-            made = self._evaluated(numbers, kind, [thresholds] * len(numbers))
-            of_first = dict(zip(numbers, made, strict=True))
-            tails = [of_first[which[k]] for k in every]
-            logs, errors = np.array([tail.log for tail in tails]), np.array([tail.error for tail in tails])
-            per_threshold = [
-                _Candidates.evaluated(k, sign * logs[:, k], errors[:, k]) for k in range(len(thresholds))
-            ]
+            per_threshold = []
+            if kind is Kind.DELTA and LawPairs.takes(self.cases, self.all_events):
+                # most cases are ruled out on one grid
+                for k, threshold in enumerate(thresholds):
+                    few = self._on_one_grid.hopeful(threshold, np.array(numbers))
+                    made = self._evaluated(few, kind, [[threshold]] * few.size)
+                    logs, errors = (np.array([getattr(t, one)[0] for t in made]) for one in ("log", "error"))
+                    per_threshold.append(_Candidates.evaluated(k, sign * logs, errors, few))
+            else:
+                made = self._evaluated(numbers, kind, [thresholds] * len(numbers))
+                of_first = dict(zip(numbers, made, strict=True))
+                tails = [of_first[which[k]] for k in every]
+                logs, errors = np.array([tail.log for tail in tails]), np.array([tail.error for tail in tails])
+                per_threshold = [
+                    _Candidates.evaluated(k, sign * logs[:, k], errors[:, k], every)
+                    for k in range(len(thresholds))
+                ]
         else:
             enough = max(_EXACT, (self.accuracy or 0.0) / 50)
             per_threshold = [_Candidates(scan, sign, enough) for scan in self.together.scan(kind, thresholds)]
@@ -714,11 +730,13 @@ class _Candidates:
             self._take(np.arange(self.numbers.size))
 
     @classmethod
-    def evaluated(cls, threshold: int, log: Floats, slack: Floats) -> _Candidates:
-        """All cases, each evaluated already."""
+    def evaluated(
+        cls, threshold: int, log: Floats, slack: Floats, numbers: NDArray[np.int64]
+    ) -> _Candidates:
+        """These cases, each evaluated already."""
         candidates = cls.__new__(cls)
         candidates.threshold, candidates.log, candidates.slack = threshold, log, slack
-        candidates.numbers, candidates.known = np.arange(log.size), np.ones(log.size, dtype=bool)
+        candidates.numbers, candidates.known = numbers, np.ones(log.size, dtype=bool)
         return candidates
 
     def _logs(self, value: Floats, error: Floats) -> tuple[Floats, Floats, Floats]:
