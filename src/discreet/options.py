@@ -250,6 +250,23 @@ class Calibrating:
         Mapping[str, Exact] | None,
         Option("Instead of a promise: the 95 % margins of error you want.", "LEVEL=M,...", reads=str | None),
     ] = None
+    law: Annotated[
+        str | None,
+        Option(
+            "Change the law of the noise: the best for all levels, the best for each, or the one you name.",
+            "best|each|gaussian|laplace|power:P",
+        ),
+    ] = None
+    objective: Annotated[
+        str,
+        Option(
+            "What the best law makes least: variance (default), the 95 % margin, or the chance of an error "
+            "above x.",
+            "variance|margin|P(>x)",
+            "for",
+            reads=str | None,
+        ),
+    ] = "variance"
     neighbours: Relation = None
     accuracy: Accuracy = None
     certify: Annotated[bool, Option("Also prove the exact epsilon of the new release at delta.")] = False

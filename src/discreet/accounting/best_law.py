@@ -24,15 +24,21 @@ from functools import lru_cache
 
 import numpy as np
 
+from discreet.accounting import calibration
+from discreet.accounting.calibration import Calibration
+from discreet.accounting.comparisons.zcdp import ZCDP
+from discreet.accounting.curves import NO_PURE
+from discreet.accounting.laws.workings import LawWorkings
 from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress
 from discreet.accounting.workings import workings_of
 from discreet.budget.levels import Level, Query
-from discreet.budget.neighbours import Neighbours, one_case
+from discreet.budget.neighbours import Neighbours, main_case, one_case
 from discreet.budget.release import Release
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise, PowerNoise
-from discreet.numbers import fraction, positive
+from discreet.numbers import Exact, fraction, positive
+from discreet.options import Calibrating
 
 LAPLACE, GAUSSIAN = Fraction(1), Fraction(2)
 """The exponents at the ends."""
@@ -299,7 +305,8 @@ class LawSearch:
     epsilon: Fraction
     delta: Fraction
     objective: Objective
-    start: float
+    gaussian: TriedLaw
+    """Gaussian noise that keeps the promise."""
     jobs: int = 1
     progress: Progress | None = None
 
@@ -308,36 +315,42 @@ class LawSearch:
         laws = zip(law_groups(self.before), exponents, strict=True)
         return with_laws(self.family(factor), {name: law for group, law in laws for name in group})
 
-    def _height(self, exponents: Sequence[Fraction], label: tuple[int, ...], x: float, aim: float | None) -> float:
+    def _height(self, exponents: Sequence[Fraction], label: tuple[int, ...], x: float, exact: bool) -> float:
         """How far log delta lies above the one promised, with e^x times the variances."""
         unit = Fraction(2) ** (math.frexp(math.exp(x))[1] - 41)
         release = self.made(exponents, round(Fraction(math.exp(x)) / unit) * unit)
-        loss = workings_of(one_case(release, label), aim=aim)
+        loss = workings_of(one_case(release, label), aim=None if exact else _ROUGH)
         with np.errstate(all="ignore"):
-            log = float(loss.log_deltas([self.epsilon], aim or 1e-2)[0])
+            if isinstance(loss, LawWorkings) and not exact:
+                log = loss.rough_log_delta(float(self.epsilon))
+            else:
+                log = float(loss.log_deltas([self.epsilon])[0])
         return max(log, -800.0) - math.log(self.delta)
 
-    def factor(self, exponents: Sequence[Fraction], label: tuple[int, ...], *, start: float, exact: bool) -> float:
-        """The least factor with which one case keeps the promise, from its upper side."""
-        aim, near = (None, 1e-8) if exact else (_ROUGH, 2e-5)
+    def factor(
+        self, exponents: Sequence[Fraction], label: tuple[int, ...], *, start: float, exact: bool
+    ) -> float:
+        """The factor with which one case just keeps the promise, by secants in logarithms."""
+        near = 1e-7 if exact else 1e-3  # the last step squares what is left
         low, high, x = -math.inf, math.inf, math.log(start)
         last: tuple[float, float] | None = None
+        slope = -0.6 * max(float(self.epsilon), 1.0)
         for turn in range(60):
-            here = self._height(exponents, label, x, aim)
+            here = self._height(exponents, label, x, exact)
             low, high = (max(low, x), high) if here > 0 else (low, min(high, x))
-            slope = -0.5 * max(float(self.epsilon), 1.0)
             if last is not None and x != last[0]:
                 secant = (here - last[1]) / (x - last[0])
                 slope = secant if secant < -0.05 else slope
             step = min(max(-here / slope, -1.5), 1.5)
             last = (x, here)
-            if here <= 0 and (abs(step) < near or high - low < near):
+            x += step
+            if abs(step) < near:
                 return math.exp(x)
-            # a little beyond the guess, so that it is reached from above
-            x += step + (0.4 * near if here > 0 or abs(step) < 3 * near else 0.0)
-            if turn % 4 == 3 or not low < x < high:
+            if turn % 6 == 5 or not low < x < high:
                 inside = math.isfinite(low) and math.isfinite(high)
                 x = 0.5 * (low + high) if inside else high - 1.5 if math.isfinite(high) else low + 1.5
+                if inside and high - low < near:
+                    return math.exp(high)
             if abs(x) > 60:
                 break
         raise PrecisionError(f"no factor was found that keeps epsilon {float(self.epsilon):.6g}")
@@ -354,9 +367,9 @@ class LawSearch:
     def best(self, label: tuple[int, ...], known: list[TriedLaw], candidates: Iterable[Fraction]) -> TriedLaw:
         """The best of these exponents for all levels, and then of those beside it; all are kept in `known`."""
         many = len(law_groups(self.before))
-        done: dict[Fraction, TriedLaw | None] = {}
-        wanted = sorted(candidates, reverse=True)
-        start = self.start
+        done: dict[Fraction, TriedLaw | None] = {GAUSSIAN: self.gaussian}
+        wanted = sorted(set(candidates) - {GAUSSIAN}, reverse=True)
+        start = self.gaussian.factor
         for k, one in enumerate(wanted):
             done[one] = found = self.tried([one] * many, label, start)
             start = found.factor if found is not None else start
@@ -400,14 +413,14 @@ class LawSearch:
         least = Fraction(0)
         for _ in range(8):
             found = self.factor(exponents, label, start=start, exact=True)
-            least = max(_short(found), least)
+            least = max(_short(found * (1 + 1e-9)), least)
             release = self.made(exponents, least)
             cost = account(release, neighbours=self.relation).with_workers(self.jobs, self.progress)
             (worst,) = cost.with_accuracy(None).at_epsilon(self.epsilon)
             if worst.delta <= self.delta:
                 return least, release, worst.paths
             if worst.paths == label:  # rounding
-                least *= 1 + Fraction(1, 10**6)
+                least = _short(least * (1 + Fraction(1, 10**6)))
             label, start = worst.paths, float(least)
         raise PrecisionError(f"no factor was found that keeps epsilon {float(self.epsilon):.6g}")
 
@@ -433,24 +446,173 @@ def tenths() -> list[Fraction]:
 
 def search_laws(
     search: LawSearch, law: Fraction | str, label: tuple[int, ...]
-) -> tuple[tuple[Fraction, ...], Fraction, Release, tuple[TriedLaw, ...]]:
-    """Return the exponents, the factor and the release that are best, and what was tried."""
+) -> tuple[tuple[Fraction, ...], Fraction, Release | None, tuple[TriedLaw, ...]]:
+    """Return the best exponents, their factor, the release unless Gaussian noise is best, and what was tried."""
     many = len(law_groups(search.before))
     known: list[TriedLaw] = []
     if isinstance(law, Fraction):
-        factor, release, _ = search.settled([law] * many, label, search.start)
+        factor, release, _ = search.settled([law] * many, label, search.gaussian.factor)
         return (law,) * many, factor, release, ()
     candidates = tenths()
     for _ in range(3):
         best = search.best(label, known, candidates)
         if law == "each":
             best = search.each(label, best, known)
+        if set(best.exponents) == {GAUSSIAN}:
+            return best.exponents, Fraction(best.factor), None, tuple(known)
         factor, release, worst = search.settled(best.exponents, label, best.factor)
         if worst == label:
             break
         # another case is the worst: are neighbouring laws better there?
-        candidates = [
-            one for one in tenths() if min(abs(one - law_) for law_ in best.exponents) <= 2 * COARSE
-        ]
-        label = worst
+        near = {one for one in tenths() for own in best.exponents if abs(one - own) <= 2 * COARSE}
+        candidates, label = sorted(near), worst
     return best.exponents, factor, release, tuple(known)
+
+
+# -- a release with the best law -----------------------------------------------------------------------------
+
+
+def calibrate_law(
+    asked: Calibrating, release: Release, relation: Neighbours, target: Fraction | None, delta: Fraction
+) -> Calibration:
+    """Return the release with the law that was asked for, or the best one, and the least noise of it.
+
+    The ratios of variances stay, unless weights change them.
+    """
+    law, objective = read_law(asked.law or "best"), Objective.of(asked.objective)
+    if asked.moe or asked.by == "level":
+        raise InputError(
+            "a law is chosen for one promise about everything: it cannot be combined with moe or by='level'; "
+            "law='each' chooses one for each level"
+        )
+    if not delta:
+        return _pure(asked, release, relation, target, law, objective)
+    main = main_case(release, relation)
+    promise = target or calibration.below(ZCDP(one_case(release, main)).epsilon(delta=float(delta)))
+    base = gaussian_like(release)
+    plain = replace(asked, law=None, epsilon=promise, zcdp=False)
+    found = calibration.calibrate_overall(
+        replace(plain, proof=asked.proof and law == GAUSSIAN), base, relation, promise, delta
+    )
+    value = objective.value(release, found.release)
+    groups = law_groups(release)
+    laws: tuple[Fraction, ...] = (GAUSSIAN,) * len(groups)
+    tried: tuple[TriedLaw, ...] = ()
+    after, factor, gaussian = found.release, found.factor, found
+    if law != GAUSSIAN:
+        size = float(_top_factor(found, asked.weights))
+        search = LawSearch(
+            release,
+            _smooth_family(base, asked.weights),
+            relation,
+            promise,
+            delta,
+            objective,
+            TriedLaw(laws, size, value),
+            asked.jobs,
+            asked.progress,
+        )
+        laws, least, made, tried = search_laws(search, law, main)
+        if made is None:
+            found = calibration.calibrate_overall(plain, base, relation, promise, delta)
+            after, factor = found.release, found.factor
+        else:
+            after, factor = made, None if asked.weights else least
+            found = _proved(asked, search, laws, least, made)
+            after = found.release
+    choice = LawChoice(
+        asked.law or "best",
+        objective,
+        tuple((level.name, laws[k]) for level in release.levels for k, g in enumerate(groups) if level.name in g),
+        objective.value(release, after),
+        objective.value(release, release),
+        value,
+        _top_factor(gaussian, asked.weights),
+        tried,
+    )
+    note = f"Calibrated to epsilon {float(promise):.6f} at delta {float(delta):.3g}, {', '.join(choice.names)} noise."
+    return replace(
+        found,
+        release=calibration.named(release, after, note),
+        before=release,
+        factor=factor,
+        levels=calibration.changes(release, after),
+        law=choice,
+    )
+
+
+def _proved(
+    asked: Calibrating, search: LawSearch, laws: Sequence[Fraction], factor: Fraction, made: Release
+) -> Calibration:
+    """Return the release that was found, with its proof; a little more noise if the proof asks for it."""
+    proof, unproved = None, ""
+    for _ in range(5 if asked.proof else 0):
+        try:
+            proof = calibration.prove(
+                made, search.relation, search.epsilon, search.delta, asked.jobs, asked.progress
+            )
+            break
+        except calibration.RefutedError:
+            factor = _short(factor * (1 + Fraction(1, 10**6)))
+            made = search.made(laws, factor)
+        except PrecisionError as error:
+            unproved = str(error)
+            break
+    return calibration.Calibration(
+        made,
+        search.relation,
+        None if asked.weights else factor,
+        search.epsilon,
+        search.delta,
+        proof,
+        (),
+        None,
+        "weights" if asked.weights else "overall",
+        search.before,
+        unproved=unproved,
+    )
+
+
+def _pure(
+    asked: Calibrating,
+    release: Release,
+    relation: Neighbours,
+    target: Fraction | None,
+    law: Fraction | str,
+    objective: Objective,
+) -> Calibration:
+    """Return the release with the least Laplace noise that keeps (epsilon, 0): other laws keep none."""
+    if law not in (LAPLACE, "best", "each"):
+        raise InputError(NO_PURE)
+    laws = {level.name: LAPLACE for level in release.levels}
+    base = with_laws(gaussian_like(release), laws)
+    found = calibration.calibrate_pure(replace(asked, law=None), base, relation, target)
+    value, today = (objective.value(release, one) for one in (found.release, release))
+    chosen = tuple(laws.items())
+    choice = LawChoice(asked.law or "best", objective, chosen, value, today, None, None, ())
+    return replace(found, before=release, levels=calibration.changes(release, found.release), law=choice)
+
+
+def _smooth_family(base: Release, weights: Mapping[str, Exact] | None) -> Callable[[Fraction], Release]:
+    """Releases, less noisy as a factor x falls; with weights level l has the factor x^(w_l / max w)."""
+    if not weights:
+        return base.scaled
+    shares = {name: positive(size, name=f"the weight of level {name!r}") for name, size in weights.items()}
+    top = max(shares.values())
+
+    def family(size: Fraction) -> Release:
+        result = base
+        for name, share in shares.items():
+            result = result.scaled(_short(float(size) ** float(share / top)), level=name)
+        return result
+
+    return family
+
+
+def _top_factor(found: Calibration, weights: Mapping[str, Exact] | None) -> Fraction:
+    """The factor on the variances of the level with the largest weight."""
+    if found.factor is not None:
+        return found.factor
+    name = max(weights or {}, key=lambda name: positive((weights or {})[name], name="weight"))
+    level = found.before.level(name).name
+    return next(change.factor for change in found.levels if change.name == level)
