@@ -181,6 +181,15 @@ Children = Annotated[
 ]
 
 
+Law = Annotated[
+    str | None,
+    Option(
+        "Change the law of the noise: the best for all levels, the best for each, or the one you name.",
+        "best|each|gaussian|laplace|power:P",
+    ),
+]
+
+
 # -- questions -----------------------------------------------------------------------------------------------
 
 
@@ -250,13 +259,7 @@ class Calibrating:
         Mapping[str, Exact] | None,
         Option("Instead of a promise: the 95 % margins of error you want.", "LEVEL=M,...", reads=str | None),
     ] = None
-    law: Annotated[
-        str | None,
-        Option(
-            "Change the law of the noise: the best for all levels, the best for each, or the one you name.",
-            "best|each|gaussian|laplace|power:P",
-        ),
-    ] = None
+    law: Law = None
     objective: Annotated[
         str,
         Option(
@@ -371,6 +374,7 @@ class Planning:
         ),
     ] = ()
     delta: Annotated[Exact, Option("Default: 1e-10.", "D", reads=str)] = "1e-10"
+    law: Law = None
     certify: Annotated[
         bool, Option("Prove the epsilon in ball arithmetic (default), or not.", negative="no-certify")
     ] = True

@@ -266,22 +266,42 @@ class TriedLaw:
 
 
 @dataclass(frozen=True, slots=True)
+class LawSide:
+    """Noise in three figures, each a mean over all queries: variance and margin relative to the noise before."""
+
+    variance: float
+    margin: float
+    chance: float | None
+    """How often an error is above the bound, if the objective has one."""
+
+    @classmethod
+    def of(cls, before: Release, after: Release, objective: Objective) -> LawSide:
+        """The figures of a release."""
+        variance, margin = (Objective(kind).value(before, after) for kind in ("variance", "margin"))
+        chance = objective.value(before, after) if objective.kind == "chance" else None
+        return cls(variance, margin, chance)
+
+    def value(self, objective: Objective) -> float:
+        """The figure that was to be least."""
+        value: float = getattr(self, objective.kind)
+        return value
+
+
+@dataclass(frozen=True, slots=True)
 class LawChoice:
     """Which law was chosen for each level, for what, and what else was tried.
 
-    `today` and `gaussian` are the objective with the noise before, and with Gaussian noise that keeps the
-    same promise; `gaussian_factor` is on all variances then. Factors of what was `tried` are those of one
-    case, to about five digits.
+    `found` is the noise that was chosen, `today` the noise before, and `gaussian` Gaussian noise that keeps
+    the same promise. What was `tried` keeps it for one case, with factors to about four digits.
     """
 
     asked: str
     objective: Objective
     laws: tuple[tuple[str, Fraction], ...]
-    value: float
-    today: float
-    gaussian: float | None
-    gaussian_factor: Fraction | None
-    tried: tuple[TriedLaw, ...]
+    found: LawSide
+    today: LawSide
+    gaussian: LawSide | None
+    tried: tuple[TriedLaw, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -291,7 +311,9 @@ class LawChoice:
     @property
     def saved(self) -> tuple[float, float | None]:
         """The part of the objective saved beside the noise before, and beside the calibrated Gaussian."""
-        return 1 - self.value / self.today, None if self.gaussian is None else 1 - self.value / self.gaussian
+        found, today = self.found.value(self.objective), self.today.value(self.objective)
+        gaussian = None if self.gaussian is None else self.gaussian.value(self.objective)
+        return 1 - found / today, None if gaussian is None else 1 - found / gaussian
 
 
 @dataclass(frozen=True)
@@ -520,15 +542,13 @@ def calibrate_law(
             after, factor = made, None if asked.weights else least
             found = _proved(asked, search, laws, least, made)
             after = found.release
+    by_level = {name: law for group, law in zip(groups, laws, strict=True) for name in group}
     choice = LawChoice(
         asked.law or "best",
         objective,
-        tuple((level.name, laws[k]) for level in release.levels for k, g in enumerate(groups) if level.name in g),
-        objective.value(release, after),
-        objective.value(release, release),
-        value,
-        _top_factor(gaussian, asked.weights),
-        tried,
+        tuple((level.name, by_level[level.name]) for level in release.levels),
+        *(LawSide.of(release, one, objective) for one in (after, release, gaussian.release)),
+        tried=tried,
     )
     note = f"Calibrated to epsilon {float(promise):.6f} at delta {float(delta):.3g}, {', '.join(choice.names)} noise."
     return replace(
@@ -587,9 +607,8 @@ def _pure(
     laws = {level.name: LAPLACE for level in release.levels}
     base = with_laws(gaussian_like(release), laws)
     found = calibration.calibrate_pure(replace(asked, law=None), base, relation, target)
-    value, today = (objective.value(release, one) for one in (found.release, release))
-    chosen = tuple(laws.items())
-    choice = LawChoice(asked.law or "best", objective, chosen, value, today, None, None, ())
+    sides = (LawSide.of(release, one, objective) for one in (found.release, release))
+    choice = LawChoice(asked.law or "best", objective, tuple(laws.items()), *sides, gaussian=None)
     return replace(found, before=release, levels=calibration.changes(release, found.release), law=choice)
 
 
