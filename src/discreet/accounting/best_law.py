@@ -125,7 +125,12 @@ def read_law(text: str) -> Fraction | str:
     >>> read_law("gaussian"), read_law("power:17/10"), read_law("best")
     (Fraction(2, 1), Fraction(17, 10), 'best')
     """
-    known: dict[str, Fraction | str] = {"gaussian": GAUSSIAN, "laplace": LAPLACE, "best": "best", "each": "each"}
+    known: dict[str, Fraction | str] = {
+        "gaussian": GAUSSIAN,
+        "laplace": LAPLACE,
+        "best": "best",
+        "each": "each",
+    }
     if text in known:
         return known[text]
     if text.startswith("power:"):
@@ -149,20 +154,14 @@ def law_name(exponent: Fraction) -> str:
 # -- noise of a law with a variance ---------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=4096)
 def noise_with(exponent: Fraction, variance: float) -> Noise:
     """The noise of a law on one count whose scale is the least short one with at least this variance.
 
     >>> noise = noise_with(Fraction(17, 10), 12.0)
-    >>> str(noise.scale), round(noise.true_variance(), 5)
+    >>> str(noise.size), round(noise.true_variance(), 5)
     ('4442219/1000000', 12.0)
     """
-    if exponent == GAUSSIAN:
-        raise ValueError("Gaussian noise is stated by its variance")
-    return _noise_with(exponent, variance)
-
-
-@lru_cache(maxsize=4096)
-def _noise_with(exponent: Fraction, variance: float) -> Noise:
     power = float(exponent)
     # of the continuous law; the discrete one hardly differs, but for scales below one
     x = 0.5 * math.log(variance * math.gamma(1 / power) / math.gamma(3 / power))
@@ -192,9 +191,7 @@ def gaussian_like(release: Release) -> Release:
     levels = []
     for level in release.levels:
         events = level.events(release.neighbours)
-        sizes = [
-            e.size if e.is_gaussian else Fraction(f"{e.for_one().true_variance():.12g}") for e in events
-        ]
+        sizes = [e.size if e.is_gaussian else Fraction(f"{e.for_one().true_variance():.12g}") for e in events]
         pairs = zip(level.queries, sizes, strict=True)
         levels.append(Level(name=level.name, queries=[query.with_variance(size) for query, size in pairs]))
     return _with(release, levels)
@@ -258,7 +255,7 @@ def law_groups(release: Release) -> tuple[tuple[str, ...], ...]:
 
 @dataclass(frozen=True, slots=True)
 class TriedLaw:
-    """Exponents that were tried, one for each group of levels: the factor that they need, and the objective."""
+    """Exponents that were tried, one for each group of levels: their factor, and the objective."""
 
     exponents: tuple[Fraction, ...]
     factor: float
@@ -267,7 +264,7 @@ class TriedLaw:
 
 @dataclass(frozen=True, slots=True)
 class LawSide:
-    """Noise in three figures, each a mean over all queries: variance and margin relative to the noise before."""
+    """Noise in figures, each a mean over all queries: variance and margin relative to the noise before."""
 
     variance: float
     margin: float
@@ -353,7 +350,7 @@ class LawSearch:
         self, exponents: Sequence[Fraction], label: tuple[int, ...], *, start: float, exact: bool
     ) -> float:
         """The factor with which one case just keeps the promise, by secants in logarithms."""
-        near = 1e-7 if exact else 1e-3  # the last step squares what is left
+        near = 1e-7 if exact else 1e-4
         low, high, x = -math.inf, math.inf, math.log(start)
         last: tuple[float, float] | None = None
         slope = -0.6 * max(float(self.epsilon), 1.0)
@@ -387,7 +384,7 @@ class LawSearch:
             return None
 
     def best(self, label: tuple[int, ...], known: list[TriedLaw], candidates: Iterable[Fraction]) -> TriedLaw:
-        """The best of these exponents for all levels, and then of those beside it; all are kept in `known`."""
+        """The best of these exponents for all levels, or of those beside it; all are kept in `known`."""
         many = len(law_groups(self.before))
         done: dict[Fraction, TriedLaw | None] = {GAUSSIAN: self.gaussian}
         wanted = sorted(set(candidates) - {GAUSSIAN}, reverse=True)
@@ -469,7 +466,7 @@ def tenths() -> list[Fraction]:
 def search_laws(
     search: LawSearch, law: Fraction | str, label: tuple[int, ...]
 ) -> tuple[tuple[Fraction, ...], Fraction, Release | None, tuple[TriedLaw, ...]]:
-    """Return the best exponents, their factor, the release unless Gaussian noise is best, and what was tried."""
+    """Return the best exponents, their factor, the release unless it is Gaussian, and what was tried."""
     many = len(law_groups(search.before))
     known: list[TriedLaw] = []
     if isinstance(law, Fraction):
@@ -547,10 +544,13 @@ def calibrate_law(
         asked.law or "best",
         objective,
         tuple((level.name, by_level[level.name]) for level in release.levels),
-        *(LawSide.of(release, one, objective) for one in (after, release, gaussian.release)),
-        tried=tried,
+        LawSide.of(release, after, objective),
+        LawSide.of(release, release, objective),
+        LawSide.of(release, gaussian.release, objective),
+        tried,
     )
-    note = f"Calibrated to epsilon {float(promise):.6f} at delta {float(delta):.3g}, {', '.join(choice.names)} noise."
+    promised = f"Calibrated to epsilon {float(promise):.6f} at delta {float(delta):.3g}"
+    note = f"{promised}, {', '.join(choice.names)} noise."
     return replace(
         found,
         release=calibration.named(release, after, note),
@@ -607,8 +607,8 @@ def _pure(
     laws = {level.name: LAPLACE for level in release.levels}
     base = with_laws(gaussian_like(release), laws)
     found = calibration.calibrate_pure(replace(asked, law=None), base, relation, target)
-    sides = (LawSide.of(release, one, objective) for one in (found.release, release))
-    choice = LawChoice(asked.law or "best", objective, tuple(laws.items()), *sides, gaussian=None)
+    side, today = (LawSide.of(release, one, objective) for one in (found.release, release))
+    choice = LawChoice(asked.law or "best", objective, tuple(laws.items()), side, today, None)
     return replace(found, before=release, levels=calibration.changes(release, found.release), law=choice)
 
 

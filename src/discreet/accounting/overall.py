@@ -253,7 +253,10 @@ class Account(Curves, Displayed):
                 made = self._evaluated(numbers, kind, [thresholds] * len(numbers))
                 of_first = dict(zip(numbers, made, strict=True))
                 tails = [of_first[which[k]] for k in every]
-                logs, errors = np.array([tail.log for tail in tails]), np.array([tail.error for tail in tails])
+                logs, errors = (
+                    np.array([tail.log for tail in tails]),
+                    np.array([tail.error for tail in tails]),
+                )
                 per_threshold = [
                     _Candidates.evaluated(k, sign * logs[:, k], errors[:, k], every)
                     for k in range(len(thresholds))
@@ -730,9 +733,7 @@ class _Candidates:
             self._take(np.arange(self.numbers.size))
 
     @classmethod
-    def evaluated(
-        cls, threshold: int, log: Floats, slack: Floats, numbers: NDArray[np.int64]
-    ) -> _Candidates:
+    def evaluated(cls, threshold: int, log: Floats, slack: Floats, numbers: NDArray[np.int64]) -> _Candidates:
         """These cases, each evaluated already."""
         candidates = cls.__new__(cls)
         candidates.threshold, candidates.log, candidates.slack = threshold, log, slack

@@ -100,5 +100,7 @@ def _search_sentence(choice: LawChoice) -> Sentence:
         "{aim} was least among exponents between 1 (Laplace) and 2 (Gaussian){how}. That is a search: an "
         "exponent in between may be slightly better. The promise does not depend on it.",
         aim=_aim(choice.objective).capitalize(),
-        how=f" in steps of {COARSE}, then {FINE}" if choice.asked == "best" else f" of each level, by {COARSE}",
+        how=f" in steps of {COARSE}, then {FINE}"
+        if choice.asked == "best"
+        else f" of each level, by {COARSE}",
     )

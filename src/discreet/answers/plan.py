@@ -142,7 +142,7 @@ def _plan_body(
         )
     if found.law:
         yield Paragraph(
-            f"The noise is {found.law}; the ratios of its variances are those that are best for Gaussian noise."
+            f"The noise is {found.law}; its variances have the ratios that are best for Gaussian noise."
         )
     if found.dropped:
         yield f"{len(found.dropped)} of {len(found.budgets)} measurements are not needed and are dropped."

@@ -33,7 +33,15 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.best_law import GAUSSIAN, LAPLACE, gaussian_like, law_name, read_law, tenths, with_laws
+from discreet.accounting.best_law import (
+    GAUSSIAN,
+    LAPLACE,
+    gaussian_like,
+    law_name,
+    read_law,
+    tenths,
+    with_laws,
+)
 from discreet.accounting.calibration import calibrate, prove
 from discreet.accounting.comparisons.zcdp import zcdp_rho
 from discreet.accounting.limits import (
@@ -153,8 +161,11 @@ def plan(asked: Planning) -> Plan:
     law = None if asked.law is None else read_law(asked.law)
     if law not in (None, GAUSSIAN) and limits:
         raise InputError(
-            "limits on risk are planned for with discrete Gaussian noise: leave the law out, or give an epsilon"
+            "limits on risk are planned for with discrete Gaussian noise: leave the law out, or give an "
+            "epsilon"
         )
+    if law == "each" and cap is None:
+        raise InputError("law='each' goes with an epsilon; the plan of least cost has one law for all levels")
     planned = release if law is None else gaussian_like(release)
     chain = UniformPlan(planned, uniform_tree(release, asked.tree))
     before = accuracy(release, tree=chain.children)

@@ -88,7 +88,9 @@ class LawPairs(Forgetful):
         moves = OFFSETS / spread
         tilts = np.concatenate([[theta], theta + moves, theta - moves])
         logs = {event: side.log_mgf(tilts) for event, side in self._kinds.items()}
-        by_path = [[sum(logs[event] for event in path) for path in group.events] for group in self.cases.groups]
+        by_path = [
+            [sum(logs[event] for event in path) for path in group.events] for group in self.cases.groups
+        ]
         chosen = [self._paths(int(number)) for number in numbers]
         own = [np.asarray(sum(by_path[g][i] for g, i in paths)) for paths in chosen]
         with np.errstate(over="ignore", invalid="ignore"):
@@ -98,17 +100,20 @@ class LawPairs(Forgetful):
         low = -max(float(np.nanmin(room[many:])) for room in rooms)
         h = (high - low) / (size - 32)
         made = {event: Gridded(side).spectrum(theta, size, h) for event, side in self._kinds.items()}
-        spectra = [[_product(made[e][0] for e in path) for path in group.events] for group in self.cases.groups]
+        spectra = [
+            [_product(made[e][0] for e in path) for path in group.events] for group in self.cases.groups
+        ]
         first = math.floor(low / h) - 8
         scale = max(float(log[0]) for log in own)
         upper, lower = np.empty(len(chosen)), np.empty(len(chosen))
         for k, paths in enumerate(chosen):
             events = [event for g, i in paths for event in self.cases.groups[g].events[i]]
-            splits, left_out = (sum(made[event][part] for event in events) for part in (1, 2))
+            splits = sum(made[event][1] for event in events)
+            left_out = sum(made[event][2] for event in events)
             p = np.roll(np.fft.irfft(_product(spectra[g][i] for g, i in paths), size), -(first % size))
             noise = 3e-16 * (math.log2(size) + splits)
             outside = 2 * math.exp(-OUTSIDE) + left_out
-            law = TiltedGrid(theta, h, first, p, float(own[k][0]), int(splits), noise, outside)
+            law = TiltedGrid(theta, h, first, p, float(own[k][0]), splits, noise, outside)
             above, below, _ = law.delta(epsilon)
             unit = math.exp(float(own[k][0]) - scale)
             upper[k], lower[k] = unit * above, unit * max(below, 0.0)
