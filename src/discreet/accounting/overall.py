@@ -446,12 +446,13 @@ class Account(Curves, Displayed):
     def _intervals(self, quantity: Quantity, at: list[Fraction], digits: int | None) -> list[Interval]:
         """Intervals that provably contain the values of the whole release."""
         if not self.is_on_lattices:
-            different = dict.fromkeys(events for _, events in self.cases)
-            rows = [compose(events).workings._intervals(quantity, at, digits) for events in different]
-            return [
-                Interval(max(box.lower for box in boxes), max(box.upper for box in boxes))
-                for boxes in zip(*rows, strict=True)
-            ]
+            from discreet.accounting.laws.proved_cases import ProvedCases
+
+            if quantity == "beta":
+                require("proved trade-off", self.all_events)
+            whole = ProvedCases(self.cases, self.events(self.main))
+            prove_one = whole.delta if quantity == "delta" else whole.epsilon
+            return [prove_one(x, digits) for x in at]
         from discreet.accounting.certified import intervals as proofs
         from discreet.accounting.certified.tradeoffs import certified_tradeoffs
 

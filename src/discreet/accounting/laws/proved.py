@@ -1,21 +1,23 @@
-"""Proofs for few events of any laws: every outcome of all of them together, in balls.
+"""Proofs for events of any laws: every outcome of few events, in balls; many events on a grid.
 
-An outcome of the whole has the product of the probabilities, P with the person and Q without, and delta =
-sum of (P - e^eps Q)_+. Equal events are listed by how often each of their outcomes occurs. A normal loss
-beside them turns each term into its closed form. What a law leaves out is added to the upper end.
+*Few events.* An outcome of the whole has the product of the probabilities, P with the person and Q without,
+and delta = sum of (P - e^eps Q)_+. Equal events are listed by how often each of their outcomes occurs. A
+normal loss beside them turns each term into its closed form. What a law leaves out is added to the upper end.
+*Many events*: `discreet.accounting.laws.proved_grids`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from flint import arb, fmpz
 
+from discreet.accounting.laws.proved_grids import SIZES, USUAL, GridProof, width_of
 from discreet.errors import PrecisionError
-from discreet.noise import ContinuousGaussian, ContinuousNoise, Noise
+from discreet.noise import ContinuousGaussian, ContinuousNoise, Noise, TableNoise
 from discreet.noise.balls import as_interval, ball, lower, padded, upper, working_bits
 from discreet.numbers import Interval
 
@@ -23,10 +25,16 @@ if TYPE_CHECKING:
     from discreet.accounting.laws.workings import LawWorkings
 
 MOST_PROVED = 150_000
-"""Outcomes of all events together."""
+"""Outcomes of all events together that are listed."""
 
 DIGITS = 11
-"""Digits of a proved value, if nobody asks for more."""
+"""Digits of a value proved by a list, if nobody asks for more."""
+
+AIM = 1e-6
+"""Relative width of a delta proved on a grid, if nobody asks for another."""
+
+WIDEST = 1e-2
+"""A delta with a larger relative width is refused."""
 
 Pairs = list[tuple[arb, arb]]
 
@@ -40,6 +48,8 @@ def proved_delta(loss: LawWorkings, epsilon: Fraction, digits: int | None = None
     >>> print(compose([answer]).delta(epsilon=0, certified=True))
     [0.499999999995, 0.500000000005]
     """
+    if not is_listed(loss, digits):
+        return _on_grid(loss, epsilon, digits)
     with working_bits(_bits(loss, digits)):
         value = _delta(loss, epsilon, digits)
         # a probability; and wide enough for the float of the same question
@@ -50,12 +60,16 @@ def proved_delta(loss: LawWorkings, epsilon: Fraction, digits: int | None = None
 
 def proved_epsilon(loss: LawWorkings, delta: Fraction, digits: int | None = None) -> Interval:
     """An interval that contains the epsilon of a delta: below it delta is larger, above it smaller."""
+    if not delta:
+        return _largest(loss)
     guess = float(loss.epsilons([delta], math.inf)[0])
     if not math.isfinite(guess):
         raise PrecisionError(
             f"no epsilon holds at delta {float(delta):.6g}: losses are infinite with a larger probability; "
             "take a larger delta"
         )
+    if not is_listed(loss, digits):
+        return _epsilon_on_grid(loss, delta, guess, digits)
     centre = Fraction(guess)
     width = Fraction(max(abs(guess), 1e-3)) / 10 ** (digits or DIGITS) / 2
     with working_bits(_bits(loss, digits)):
@@ -65,6 +79,120 @@ def proved_epsilon(loss: LawWorkings, delta: Fraction, digits: int | None = None
                 return Interval(low, high)
             width *= 4
     raise PrecisionError(f"epsilon at delta {float(delta):.6g} could not be enclosed by lists of {loss}")
+
+
+def _largest(loss: LawWorkings) -> Interval:
+    """The largest loss, at which delta becomes zero."""
+    with working_bits(256):
+        total = arb(0)
+        for term in loss.events:
+            if term.largest is None:
+                raise PrecisionError(f"no epsilon holds at delta 0 with {term}; take a delta above 0")
+            if isinstance(term, TableNoise):
+                ratio = max(max(p / q, q / p) for p, q in term.pairs)
+                total += term.times * ball(ratio).log()
+            else:
+                total += term.times * ball(term.largest)
+        return as_interval(total)
+
+
+# -- many events --------------------------------------------------------------------------------------------
+
+
+def proof_near(loss: LawWorkings, epsilon: float) -> GridProof:
+    """Proofs on grids that suit an epsilon and its neighbours."""
+    about = loss.quick_delta(abs(epsilon))
+    return GridProof(loss.events, loss.sides, epsilon, math.log(about) if about > 0 else -740.0)
+
+
+def _on_grid(loss: LawWorkings, epsilon: Fraction, digits: int | None) -> Interval:
+    aim = AIM if digits is None else 0.8 * 10.0**-digits
+    if (most := largest_loss(loss.events)) is not None and abs(epsilon) >= most:
+        with working_bits(256):
+            zero = arb(0) if epsilon >= 0 else -ball(epsilon).expm1()
+            return as_interval(zero)
+    proof = proof_near(loss, float(epsilon))
+    box, _ = proof.narrow(epsilon, aim, USUAL if digits is None else SIZES[-1])
+    check_width("delta", loss, epsilon, width_of(box), aim, digits)
+    return box
+
+
+def largest_loss(events: tuple[Noise, ...]) -> Fraction | None:
+    """An upper bound of the largest loss; None where there is none."""
+    total = Fraction(0)
+    for event in events:
+        if event.largest is None:
+            return None
+        total += event.times * event.largest
+    return total
+
+
+def check_width(what: str, loss: object, at: Fraction, width: float, aim: float, digits: int | None) -> None:
+    """Refuse an interval that is wider than asked, and say what can be had."""
+    if width <= (aim if digits is not None else WIDEST):
+        return
+    known = math.floor(-math.log10(max(width, 1e-15) / 0.8)) if width < 1 else 0
+    instead = f"ask for {known} digits" if known > 0 else "floats have their own bounds"
+    raise PrecisionError(
+        f"{what} at {float(at):.6g} is enclosed to {width:.1g} of itself on the finest grid for {loss}; "
+        f"{instead}"
+    )
+
+
+def _epsilon_on_grid(loss: LawWorkings, delta: Fraction, guess: float, digits: int | None) -> Interval:
+    proof = proof_near(loss, guess)
+    size = max(abs(guess), 1e-3)
+    centre = Fraction(guess)
+    # how fast the logarithm of delta falls
+    step = Fraction(1, 1000)
+    here, there = (float(proof.delta(centre + move, 2**14).upper) for move in (Fraction(0), step))
+    slope = max(math.log(here / there) / float(step), 1e-9) if there > 0 else 1.0
+    aim = AIM if digits is None else min(0.8 * 10.0**-digits * size * slope / 3, 0.01)
+    _, points = proof.narrow(centre, aim, USUAL if digits is None else SIZES[-1])
+    box = enclosed(lambda e: proof.delta(e, points), delta, centre, slope)
+    check_width("epsilon", loss, delta, float(box.width) / size, 10.0 ** -(digits or 2), digits)
+    return box
+
+
+def enclosed(
+    bounds: Callable[[Fraction], Interval], delta: Fraction, centre: Fraction, slope: float
+) -> Interval:
+    """Epsilons between which the curve passes through delta, near a guess."""
+    ends = []
+    for sign in (-1, 1):
+        box, move = bounds(centre), Fraction(0)
+        for _ in range(60):
+            if box.lower >= delta if sign < 0 else box.upper <= delta:
+                break
+            end = max(box.lower, delta / 10**9) if sign < 0 else box.upper
+            gap = abs(math.log(float(end / delta))) if end else 1.0
+            move = max(2 * move, Fraction(1.02 * gap / slope) + Fraction(1, 10**12))
+            box = bounds(centre + sign * move)
+        else:
+            raise PrecisionError(f"epsilon at delta {float(delta):.6g} could not be enclosed on a grid")
+        ends.append(centre + sign * move)
+    return Interval(*ends)
+
+
+# -- few events ---------------------------------------------------------------------------------------------
+
+
+def is_listed(loss: LawWorkings, digits: int | None) -> bool:
+    """Whether all outcomes of all events are few enough to be listed."""
+    many = 1
+    for term in loss.events:
+        if isinstance(term, ContinuousGaussian):
+            continue
+        if isinstance(term, ContinuousNoise):
+            return False
+        if isinstance(term, TableNoise):
+            own = len(term.pairs)
+        else:
+            own = 2 * (math.ceil(term.reach(_nats(digits))) + term.sensitivity) + term.sensitivity + 1
+        many *= math.comb(term.times + own - 1, term.times) if term.times < 10_000 else MOST_PROVED + 1
+        if many > MOST_PROVED:
+            return False
+    return True
 
 
 def _bits(loss: LawWorkings, digits: int | None) -> int:
@@ -117,19 +245,9 @@ def _outcomes(terms: tuple[Noise, ...], digits: int | None) -> tuple[Pairs, arb]
     for term in terms:
         if isinstance(term, ContinuousGaussian):
             continue
-        if isinstance(term, ContinuousNoise):
-            raise PrecisionError(
-                f"{term} has a loss with a density, which lists cannot prove; floats have it"
-            )
         own, missed = term.outcomes_ball(_nats(digits))
         own = _merged(own)
         left_out += term.times * missed
-        count = math.comb(term.times + len(own) - 1, term.times) if term.times < 10_000 else MOST_PROVED + 1
-        if count * len(pairs) > MOST_PROVED:
-            raise PrecisionError(
-                f"a proof lists all outcomes, and {term} has too many beside the others; at most "
-                f"{MOST_PROVED:,} are listed, and floats have their own bounds"
-            )
         repeated = list(_repeated(own, term.times))
         pairs = [(a * c, b * d) for a, b in pairs for c, d in repeated]
     return pairs, left_out.upper()

@@ -105,6 +105,10 @@ class LawWorkings(Workings):
         whole = -math.expm1(epsilon) + part
         return min(whole, 1.0), part * min(error, 1.0) / whole + 4e-16
 
+    def quick_delta(self, epsilon: float) -> float:
+        """About delta at an epsilon of at least 0."""
+        return max(self._grids[k].delta(epsilon, quick=True)[0] for k in range(len(self.sides)))
+
     def _rest(self, epsilon: float) -> tuple[float, float]:
         """1 - delta, the smaller of both directions, from below, and its relative error."""
         if epsilon < 0:
@@ -323,7 +327,7 @@ class LawWorkings(Workings):
         return pairs[:, 0], pairs[:, 1]
 
     def _intervals(self, quantity: Quantity, at: list[Fraction], digits: int | None) -> list[Interval]:
-        """Intervals that provably contain the values, of few events."""
+        """Intervals that provably contain the values."""
         from discreet.accounting.laws.proved import proved_delta, proved_epsilon
 
         if quantity == "beta":

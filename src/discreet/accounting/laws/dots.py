@@ -1,0 +1,194 @@
+"""Losses connected to the dots in balls: from the probabilities of a law to masses on a grid, rounded up.
+
+What lies in the cell from g to g + h, with probability P if the person is there and Q if not, is split
+between the two ends: b = (P - e^g Q) / (1 - e^-h) above and a = P - b below. Both probabilities are kept. A
+loss that balls cannot tell from an end of its cell may lie outside by as much as they are wide: what then
+belongs to the next point but one is counted as lost.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from flint import arb, fmpz
+
+from discreet.accounting.laws.masses import TOTAL_BITS, Masses, step_of
+from discreet.errors import PrecisionError
+from discreet.memory import Forgetful
+from discreet.noise import ContinuousLaplace, ContinuousNoise, Noise
+from discreet.noise.balls import ball, dyadic, upper
+
+MOST_OUTCOMES = 60_000
+"""Outcomes of one count that are connected to the dots in balls."""
+
+MOST_CELLS = 1 << 17
+"""Cells of a loss with a density."""
+
+Cell = tuple[int, arb, arb]
+"""The number of a cell, and the probabilities of what lies in it, with the person and without."""
+
+
+@dataclass(frozen=True, eq=False)
+class EventDots(Forgetful):
+    """The loss of one event, as far as e^-nats, in one direction; or of a normal loss."""
+
+    noise: Noise
+    exchanged: bool
+    nats: float
+
+    @cached_property
+    def _outcomes(self) -> tuple[list[tuple[arb, arb]], arb]:
+        if self.noise.reach(self.nats) > MOST_OUTCOMES and not isinstance(self.noise, ContinuousNoise):
+            raise PrecisionError(
+                f"{self.noise} has more than {MOST_OUTCOMES:,} outcomes, too many for a proof; floats have it"
+            )
+        pairs, missed = self.noise.outcomes_ball(self.nats)
+        return [(p, q) if self.exchanged else (q, p) for p, q in pairs], missed
+
+    @cached_property
+    def _atoms(self) -> list[tuple[arb, arb, arb]]:
+        """Finite losses with their probabilities, with the person and without."""
+        if isinstance(self.noise, ContinuousLaplace):
+            end = ball(self.noise.largest)
+            likely, rare = arb(1) / 2, (-end).exp() / 2
+            return [(-end, rare, likely), (end, likely, rare)]
+        return [((p / q).log(), p, q) for p, q in self._outcomes[0] if p > 0 and q > 0]
+
+    @cached_property
+    def infinite(self) -> arb:
+        """The probability of an infinite loss."""
+        if isinstance(self.noise, ContinuousNoise):
+            return arb(0)
+        return sum((p for p, q in self._outcomes[0] if q == 0), arb(0))
+
+    @cached_property
+    def missed(self) -> arb:
+        """At most the probability of what is left out."""
+        if isinstance(self.noise, ContinuousNoise):
+            return arb(0)
+        return self._outcomes[1]
+
+    def masses(self, level: int, theta: Fraction, cut: Fraction) -> Masses:
+        """On the grid of step 2^-level, tilted; without ends of this part of the whole."""
+        h = step_of(level)
+        points: dict[int, arb] = {}
+        lost = arb(0)
+        share = 1 / (1 - (-ball(h)).exp())
+        t = ball(theta)
+        for cell, p, q in self._cells(level, h):
+            low = ball(cell * h)
+            above = (p - low.exp() * q) * share
+            below = p - above
+            tilt = (t * low).exp()
+            step = (t * ball(h)).exp()
+            points[cell] = points.get(cell, arb(0)) + below.max(arb(0)) * tilt
+            points[cell + 1] = points.get(cell + 1, arb(0)) + above.max(arb(0)) * tilt * step
+            # beyond an end by the width of the balls
+            outside = (-above).max(arb(0)) + 3 * (-below).max(arb(0))
+            if outside != 0:
+                lost += outside.upper() * tilt * (step * step).max(1 / step)
+        return rounded_up(points, lost, level).trimmed(cut)
+
+    def _cells(self, level: int, h: Fraction) -> Iterator[Cell]:
+        unit = arb(2) ** level
+        for loss, p, q in self._atoms:
+            yield math.floor(dyadic((loss * unit).mid())), p, q
+        if isinstance(self.noise, ContinuousLaplace):
+            yield from self._between_ends(h)
+
+    def _between_ends(self, h: Fraction) -> Iterator[Cell]:
+        """The density e^((l - end) / 2) / 4 between the two ends, cell by cell."""
+        assert isinstance(self.noise, ContinuousLaplace)
+        end = self.noise.largest
+        first, last = math.floor(-end / h), math.ceil(end / h)
+        edges = [max(min(cell * h, end), -end) for cell in range(first, last + 1)]
+        up = [(ball((edge - end) / 2)).exp() / 2 for edge in edges]
+        down = [(ball((-edge - end) / 2)).exp() / 2 for edge in edges]
+        for k in range(last - first):
+            yield first + k, up[k + 1] - up[k], down[k] - down[k + 1]
+
+
+@dataclass(frozen=True, eq=False)
+class NormalDots(Forgetful):
+    """A normal loss of this variance, whose mean is half of it."""
+
+    variance: Fraction
+
+    def masses(self, level: int, theta: Fraction, cut: Fraction) -> Masses:
+        """On the grid of step 2^-level, tilted, but for tails of this part of the whole."""
+        h = step_of(level)
+        spread = math.sqrt(self.variance)
+        reach = math.sqrt(-2 * math.log(float(cut))) * spread
+        centre = float(self.variance) * (0.5 + float(theta))
+        first, last = math.floor((centre - reach) / float(h)), math.ceil((centre + reach) / float(h)) + 1
+        root = (2 * ball(self.variance)).sqrt()
+        mean, t = ball(self.variance / 2), ball(theta)
+        # tails of the tilted law, whose whole is e^(theta (theta + 1) variance / 2)
+        middle = mean + t * ball(self.variance)
+        whole = (t * (t + 1) * mean).exp()
+        lost = (
+            whole
+            * (((middle - ball(first * h)) / root).erfc() + ((ball(last * h) - middle) / root).erfc())
+            / 2
+        )
+        with_, without = (_differences(first, last, h, centre, root) for centre in (mean, -mean))
+        share = 1 / (1 - (-ball(h)).exp())
+        step, tilt = (t * ball(h)).exp(), (t * ball(first * h)).exp()
+        back, lift = ball(h).exp(), ball(first * h).exp()
+        points = [arb(0)] * (last - first + 1)
+        for k, (p, q) in enumerate(zip(with_, without, strict=True)):
+            above = ((p - lift * q) * share).max(arb(0))
+            points[k] += (p - above).max(arb(0)) * tilt
+            tilt *= step
+            points[k + 1] += above * tilt
+            lift *= back
+        numbered = {first + k: mass for k, mass in enumerate(points)}
+        return rounded_up(numbered, lost * (1 + step), level).trimmed(cut)
+
+
+def _differences(first: int, last: int, h: Fraction, mean: arb, root: arb) -> Iterator[arb]:
+    """P[k h < N <= (k + 1) h] for k from first to last - 1, N normal."""
+
+    def tail(k: int) -> arb:
+        return ((ball(k * h) - mean) / root).erfc() / 2
+
+    before = tail(first)
+    for k in range(first, last):
+        after = tail(k + 1)
+        yield before - after
+        before = after
+
+
+def rounded_up(points: dict[int, arb], lost: arb, level: int) -> Masses:
+    """Balls of mass at points of the grid in whole units, rounded up."""
+    if not points:  # every loss is infinite
+        return Masses(level, 0, np.zeros(1, dtype=np.uint64), 0, Fraction(0))
+    first, last = min(points), max(points)
+    whole = upper(sum(points.values(), arb(0)))
+    exponent = math.ceil(_log2(whole)) - TOTAL_BITS + 1
+    unit = arb(2) ** -exponent
+    mass = np.zeros(last - first + 1, dtype=np.uint64)
+    excess = arb(0)
+    for point, size in points.items():
+        units = size * unit
+        above = math.ceil(upper(units))
+        mass[point - first] = above
+        excess += fmpz(above) - units
+    return Masses(
+        level,
+        first,
+        mass,
+        exponent,
+        step_of(level) ** 2,
+        math.ceil(upper(excess)),
+        math.ceil(upper(lost * unit)),
+    )
+
+
+def _log2(value: Fraction) -> float:
+    return math.log2(value.numerator) - math.log2(value.denominator)
