@@ -151,7 +151,7 @@ def law_name(exponent: Fraction) -> str:
     return ends.get(exponent, f"power {exponent}")
 
 
-# -- noise of a law with a variance ---------------------------------------------------------------------------
+# -- noise of a law with a variance ----------------------------------------------------------------------
 
 
 @lru_cache(maxsize=4096)
@@ -250,7 +250,7 @@ def law_groups(release: Release) -> tuple[tuple[str, ...], ...]:
     return tuple(found)
 
 
-# -- the search ------------------------------------------------------------------------------------------------
+# -- the search ---------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -448,8 +448,8 @@ def _least(found: Iterable[TriedLaw | None], epsilon: Fraction) -> TriedLaw:
     kept = [one for one in found if one is not None]
     if not kept:
         raise InputError(
-            f"no law was found that keeps epsilon {float(epsilon):.6g} at this delta; a larger epsilon or delta "
-            "is needed"
+            f"no law was found that keeps epsilon {float(epsilon):.6g} at this delta; a larger epsilon or "
+            "delta is needed"
         )
     return min(kept, key=lambda one: one.value)
 
@@ -488,7 +488,7 @@ def search_laws(
     return best.exponents, factor, release, tuple(known)
 
 
-# -- a release with the best law -----------------------------------------------------------------------------
+# -- a release with the best law ----------------------------------------------------------------------------
 
 
 def calibrate_law(
@@ -565,7 +565,7 @@ def _proved(
     asked: Calibrating, search: LawSearch, laws: Sequence[Fraction], factor: Fraction, made: Release
 ) -> Calibration:
     """Return the release that was found, with its proof; a little more noise if the proof asks for it."""
-    proof, unproved = None, ""
+    proof, unproved, more = None, "", Fraction(1, 10**6)
     for _ in range(5 if asked.proof else 0):
         try:
             proof = calibration.prove(
@@ -573,7 +573,8 @@ def _proved(
             )
             break
         except calibration.RefutedError:
-            factor = _short(factor * (1 + Fraction(1, 10**6)))
+            # a proof may lie a little above the float: slightly more noise is proved
+            factor, more = _short(factor * (1 + more)), 4 * more
             made = search.made(laws, factor)
         except PrecisionError as error:
             unproved = str(error)

@@ -240,9 +240,8 @@ def _with_law(
     main = main_case(release, release.neighbours)
     rough = [workings_of(one_case(one, main), aim=1e-3).epsilons([delta])[0] for one in made]
     result = made[int(np.argmin(rough))]
-    spent = Fraction(math.ceil(_epsilon(result, delta) * 10**6), 10**6)
-    proof = prove(result, result.neighbours, spent, delta, 1, None) if asked.certify else None
-    return result, spent, proof
+    ceiling = _Ceiling(release, delta, None, (), asked.certify)
+    return ceiling.proved([(result, ceiling.epsilons(result))])[:3]
 
 
 def _closeness(goals: Sequence[Goal], misses: Sequence[float]) -> tuple[float, tuple[tuple[str, str], ...]]:
