@@ -255,7 +255,7 @@ def test_every_surface_has_the_same_numbers() -> None:
     assert "Proved: the true delta" in text
 
 
-# -- refusals --------------------------------------------------------------------------------------------------
+# -- refusals ----------------------------------------------------------------------------------------------
 
 
 def test_pure_promises_are_kept_by_laplace_noise_alone() -> None:

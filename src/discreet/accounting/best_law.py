@@ -163,8 +163,10 @@ def noise_with(exponent: Fraction, variance: float) -> Noise:
     ('4442219/1000000', 12.0)
     """
     power = float(exponent)
-    # of the continuous law; the discrete one hardly differs, but for scales below one
+    # of the continuous law; the discrete one hardly differs but where -1, 0 and 1 are nearly all of it
     x = 0.5 * math.log(variance * math.gamma(1 / power) / math.gamma(3 / power))
+    if variance < 0.2:
+        x = -math.log(-math.log(variance / 2)) / power
     target, last = math.log(variance), None
     for _ in range(40):
         here = math.log(_made(exponent, Fraction(math.exp(x))).true_variance()) - target
@@ -172,7 +174,7 @@ def noise_with(exponent: Fraction, variance: float) -> Noise:
         last = (x, here)
         if abs(here) < 1e-12:
             break
-        x -= here / max(slope, 0.5)
+        x -= min(max(here / max(slope, 0.5), -0.5), 0.5)
     return _made(exponent, _short(math.exp(x) * (1 + 1e-12)))
 
 
