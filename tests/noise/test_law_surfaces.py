@@ -100,16 +100,12 @@ ASKED: dict[str, Callable[[Noise], object]] = {
     "drawing": lambda law: sample(law, 3),
     "estimates": ask_transform,
     "scaling": lambda law: calibrate([law], epsilon=1, delta="1e-3", proof=False),
-    "levels alone": lambda law: calibrate(release_with(law), epsilon=1, delta="1e-3", by="level"),
     "planning": ask_plan,
 }
 """What is asked of each surface; margins and certificates have tests of their own."""
 
-OWN_WORDS = {
-    "drawing": ("floats have gaps", "no noise that could be added"),
-    "levels alone": (SURFACES["scaling"].needs,),
-}
-"""Laws that refuse to be drawn say so themselves, and a table has no scale at all."""
+OWN_WORDS = {"drawing": ("floats have gaps", "no noise that could be added")}
+"""Laws that refuse to be drawn say so themselves."""
 
 
 SLOW = ("continuous Laplace",)
@@ -118,7 +114,7 @@ SLOW = ("continuous Laplace",)
 NAMES = [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in LAWS]
 
 
-SLOW_SURFACES = ("report", "risk", "levels alone", "scaling")
+SLOW_SURFACES = ("report", "risk", "scaling")
 """Surfaces that take time with a law they accept."""
 
 PAIRS = [

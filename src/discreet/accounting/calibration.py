@@ -639,7 +639,6 @@ def calibrate_levels(
     release: Release, relation: Neighbours, target: Fraction | None, delta: Fraction
 ) -> Calibration:
     """Return the release whose levels each keep the target, or their own zCDP promise, alone."""
-    require("levels alone", (event for level in release.levels for event in level.events(release.neighbours)))
     result, copies = release, 2 if relation == "bounded" else 1
     worst, prices = Interval(Fraction(0), Fraction(0)), []
     promises: dict[str, Fraction] = {}
@@ -656,7 +655,8 @@ def calibrate_levels(
             factor, proof = _least(loss, promise, delta, bounds(events))
         except InputError as error:
             raise InputError(f"level {level.name!r} by itself: {error}") from None
-        prices.append(crossing(old, loss(factor)) if factor < 1 else None)
+        on_lattices = all(isinstance(event, LatticeNoise) for event in events)
+        prices.append(crossing(old, loss(factor)) if factor < 1 and on_lattices else None)
         worst = max(worst, proof, key=lambda box: box.upper)
         result = result.scaled(factor, level=level.name)
     result = short_scales(result)

@@ -98,7 +98,11 @@ class Curves(Forgetful, ABC):
         if largest is None:
             raise InputError(NO_PURE)
         found = iter(self._intervals(quantity, above, digits) if above else ())
-        return [next(found) if delta else Interval(largest, largest) for delta in at]
+        return [next(found) if delta else self._pure(largest) for delta in at]
+
+    def _pure(self, largest: Fraction) -> Interval:
+        """An interval that contains the largest loss, of which this fraction is an upper bound."""
+        return Interval(largest, largest)
 
     @abstractmethod
     def _largest_loss(self) -> Fraction | None:

@@ -463,6 +463,11 @@ class Account(Curves, Displayed):
         }[quantity]
         return prove(self, at, digits)
 
+    def _pure(self, largest: Fraction) -> Interval:
+        if self.is_on_lattices:
+            return super()._pure(largest)
+        return self._intervals("epsilon", [Fraction(0)], None)[0]
+
     def at_epsilon(self, epsilon: Numbers) -> list[Point]:
         """Points of the overall curve at these epsilons, with the cases that attain them."""
         wanted = read(epsilon, name="epsilon").values

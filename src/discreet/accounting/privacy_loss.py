@@ -66,6 +66,9 @@ class PrivacyLoss(Curves, Displayed):
     ) -> tuple[Floats, Floats | None]:
         return self.workings._floats(quantity, at, accuracy)
 
+    def _pure(self, largest: Fraction) -> Interval:
+        return self.workings._pure(largest)
+
     def _intervals(self, quantity: Quantity, at: list[Fraction], digits: int | None) -> list[Interval]:
         return self.workings._intervals(quantity, at, digits)
 

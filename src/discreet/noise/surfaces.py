@@ -68,11 +68,9 @@ SURFACES: dict[str, Surface] = {
         _has_rho,
         "`account` has its exact epsilon, delta and trade-off",
     ),
-    "certificate": Surface(
-        "a certificate", _OLD, _is_lattice, "`certified=True` proves single values of few events"
-    ),
+    "certificate": Surface("a certificate", _OLD, _is_lattice, "`certified=True` proves single values"),
     "proved trade-off": Surface(
-        "a proof of the trade-off curve", _OLD, _is_lattice, "delta and epsilon of few events can be proved"
+        "a proof of the trade-off curve", _OLD, _is_lattice, "delta and epsilon can be proved"
     ),
     "errors": Surface("errors of tests at thresholds", _OLD, _is_lattice, "`tradeoff` has the best of them"),
     "risk": Surface("the risk of a release", _OLD, _is_lattice, _CURVES),
@@ -97,12 +95,6 @@ SURFACES: dict[str, Surface] = {
         "noise with a variance or scale to change",
         _has_size,
         "give tables one by one to `account`",
-    ),
-    "levels alone": Surface(
-        "calibration of each level alone",
-        _OLD,
-        _is_lattice,
-        "one factor for all levels is found for every law",
     ),
     "planning": Surface(
         "a plan", "discrete Gaussian noise", _is_gaussian, "`accuracy` and `calibrate` take other noise"

@@ -17,11 +17,11 @@ from functools import cached_property
 import numpy as np
 from flint import arb, fmpz
 
-from discreet.accounting.laws.masses import TOTAL_BITS, Masses, step_of
+from discreet.accounting.laws.masses import TOTAL_BITS, Masses, grid_step
 from discreet.errors import PrecisionError
 from discreet.memory import Forgetful
 from discreet.noise import ContinuousLaplace, ContinuousNoise, Noise
-from discreet.noise.balls import ball, dyadic, upper
+from discreet.noise.balls import ball, dyadic, lower, upper
 
 MOST_OUTCOMES = 60_000
 """Outcomes of one count that are connected to the dots in balls."""
@@ -48,6 +48,8 @@ class EventDots(Forgetful):
                 f"{self.noise} has more than {MOST_OUTCOMES:,} outcomes, too many for a proof; floats have it"
             )
         pairs, missed = self.noise.outcomes_ball(self.nats)
+        if not all(chance > 0 or chance == 0 for pair in pairs for chance in pair):
+            raise PrecisionError(f"the probabilities of {self.noise} cannot be told from zero")
         return [(p, q) if self.exchanged else (q, p) for p, q in pairs], missed
 
     @cached_property
@@ -73,30 +75,53 @@ class EventDots(Forgetful):
             return arb(0)
         return self._outcomes[1]
 
-    def masses(self, level: int, theta: Fraction, cut: Fraction) -> Masses:
-        """On the grid of step 2^-level, tilted; without ends of this part of the whole."""
-        h = step_of(level)
-        points: dict[int, arb] = {}
-        lost = arb(0)
-        share = 1 / (1 - (-ball(h)).exp())
+    def kept(self, theta: Fraction, cut: Fraction) -> tuple[list[tuple[arb, arb, arb]], arb]:
+        """The atoms without ends of no more than this part of the tilted mass; and the mass of those ends."""
         t = ball(theta)
-        for cell, p, q in self._cells(level, h):
+        tilted = sorted(
+            ((float(loss.mid()), p * (t * loss).exp(), (loss, p, q)) for loss, p, q in self._atoms),
+            key=lambda one: one[0],
+        )
+        most = ball(cut) * sum((mass for _, mass, _ in tilted), arb(0))
+        lost, ends = arb(0), []
+        for order in (range(len(tilted)), range(len(tilted) - 1, -1, -1)):
+            gone = arb(0)
+            for k in order:
+                ends_here = k
+                if not gone + tilted[k][1] < most:
+                    break
+                gone += tilted[k][1]
+            ends.append(ends_here if tilted else 0)
+            lost += gone
+        return [atom for _, _, atom in tilted[ends[0] : ends[1] + 1]] if tilted else [], lost
+
+    def masses(self, level: int, most: int, theta: Fraction, cut: Fraction) -> Masses:
+        """On the grid of step 2^-level, or a coarser one with at most so many points, tilted and trimmed."""
+        atoms, lost = self.kept(theta, cut)
+        if atoms:
+            span = float(upper(atoms[-1][0])) - float(lower(atoms[0][0]))
+            level = min(level, math.floor(math.log2((most - 2) / span))) if span > 0 else level
+        h = grid_step(level)
+        points: dict[int, arb] = {}
+        t, share = ball(theta), 1 / (1 - (-ball(h)).exp())
+        step = (t * ball(h)).exp()
+        lost *= step
+        for cell, p, q in self._cells(atoms, level, h):
             low = ball(cell * h)
             above = (p - low.exp() * q) * share
             below = p - above
             tilt = (t * low).exp()
-            step = (t * ball(h)).exp()
             points[cell] = points.get(cell, arb(0)) + below.max(arb(0)) * tilt
             points[cell + 1] = points.get(cell + 1, arb(0)) + above.max(arb(0)) * tilt * step
             # beyond an end by the width of the balls
             outside = (-above).max(arb(0)) + 3 * (-below).max(arb(0))
             if outside != 0:
                 lost += outside.upper() * tilt * (step * step).max(1 / step)
-        return rounded_up(points, lost, level).trimmed(cut)
+        return masses_above(points, lost, level).trimmed(cut)
 
-    def _cells(self, level: int, h: Fraction) -> Iterator[Cell]:
+    def _cells(self, atoms: list[tuple[arb, arb, arb]], level: int, h: Fraction) -> Iterator[Cell]:
         unit = arb(2) ** level
-        for loss, p, q in self._atoms:
+        for loss, p, q in atoms:
             yield math.floor(dyadic((loss * unit).mid())), p, q
         if isinstance(self.noise, ContinuousLaplace):
             yield from self._between_ends(h)
@@ -121,7 +146,7 @@ class NormalDots(Forgetful):
 
     def masses(self, level: int, theta: Fraction, cut: Fraction) -> Masses:
         """On the grid of step 2^-level, tilted, but for tails of this part of the whole."""
-        h = step_of(level)
+        h = grid_step(level)
         spread = math.sqrt(self.variance)
         reach = math.sqrt(-2 * math.log(float(cut))) * spread
         centre = float(self.variance) * (0.5 + float(theta))
@@ -148,7 +173,7 @@ class NormalDots(Forgetful):
             points[k + 1] += above * tilt
             lift *= back
         numbered = {first + k: mass for k, mass in enumerate(points)}
-        return rounded_up(numbered, lost * (1 + step), level).trimmed(cut)
+        return masses_above(numbered, lost * (1 + step), level).trimmed(cut)
 
 
 def _differences(first: int, last: int, h: Fraction, mean: arb, root: arb) -> Iterator[arb]:
@@ -164,7 +189,7 @@ def _differences(first: int, last: int, h: Fraction, mean: arb, root: arb) -> It
         before = after
 
 
-def rounded_up(points: dict[int, arb], lost: arb, level: int) -> Masses:
+def masses_above(points: dict[int, arb], lost: arb, level: int) -> Masses:
     """Balls of mass at points of the grid in whole units, rounded up."""
     if not points:  # every loss is infinite
         return Masses(level, 0, np.zeros(1, dtype=np.uint64), 0, Fraction(0))
@@ -184,7 +209,7 @@ def rounded_up(points: dict[int, arb], lost: arb, level: int) -> Masses:
         first,
         mass,
         exponent,
-        step_of(level) ** 2,
+        grid_step(level) ** 2,
         math.ceil(upper(excess)),
         math.ceil(upper(lost * unit)),
     )

@@ -57,7 +57,7 @@ class Masses:
     @property
     def step(self) -> Fraction:
         """The distance of two points."""
-        return step_of(self.level)
+        return grid_step(self.level)
 
     @property
     def width(self) -> Fraction:
@@ -70,8 +70,8 @@ class Masses:
             return self
         most = int(Fraction(cut) * self.total)
         before = np.cumsum(self.mass)
-        low = int(np.searchsorted(before, most, side="right"))
-        high = int(np.searchsorted(before, self.total - most, side="left")) + 1
+        low = int(np.searchsorted(before, np.uint64(most), side="right"))
+        high = int(np.searchsorted(before, np.uint64(self.total - most), side="left")) + 1
         high = min(max(high, low + 1), self.mass.size)
         kept = self.mass[low:high]
         gone = self.total - int(kept.sum())
@@ -109,12 +109,12 @@ class Masses:
         square = self
         while True:
             if times & 1:
-                result = square if result is None else joined(result, square, most, theta, cut)
+                result = square if result is None else joined_masses(result, square, most, theta, cut)
             times >>= 1
             if not times:
                 assert result is not None
                 return result
-            square = joined(square, square, most, theta, cut)
+            square = joined_masses(square, square, most, theta, cut)
 
     def coarser(self, theta: Fraction) -> Masses:
         """On the grid of twice the step: every second point is split between its neighbours.
@@ -168,16 +168,16 @@ class Masses:
         )
 
 
-def step_of(level: int) -> Fraction:
+def grid_step(level: int) -> Fraction:
     """The step of the grid of this level.
 
-    >>> step_of(3), step_of(-1)
+    >>> grid_step(3), grid_step(-1)
     (Fraction(1, 8), Fraction(2, 1))
     """
     return Fraction(1, 2**level) if level >= 0 else Fraction(2**-level)
 
 
-def joined(one: Masses, two: Masses, most: int, theta: Fraction, cut: Fraction | float) -> Masses:
+def joined_masses(one: Masses, two: Masses, most: int, theta: Fraction, cut: Fraction | float) -> Masses:
     """The sum of two independent losses, on a grid so coarse that it has at most `most` points."""
     same = one is two
     while one.level > two.level:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from flint import arb, fmpz
 
-from discreet.accounting.laws.proved_grids import SIZES, USUAL, GridProof, width_of
+from discreet.accounting.laws.proved_grids import SIZES, GridProof, width_of
 from discreet.errors import PrecisionError
 from discreet.noise import ContinuousGaussian, ContinuousNoise, Noise, TableNoise
 from discreet.noise.balls import as_interval, ball, lower, padded, upper, working_bits
@@ -112,8 +112,8 @@ def _on_grid(loss: LawWorkings, epsilon: Fraction, digits: int | None) -> Interv
             zero = arb(0) if epsilon >= 0 else -ball(epsilon).expm1()
             return as_interval(zero)
     proof = proof_near(loss, float(epsilon))
-    box, _ = proof.narrow(epsilon, aim, USUAL if digits is None else SIZES[-1])
-    check_width("delta", loss, epsilon, width_of(box), aim, digits)
+    box, size = proof.narrow(epsilon, aim, needed=digits is not None)
+    check_width("delta", loss, epsilon, width_of(box), size, aim, digits)
     return box
 
 
@@ -127,15 +127,18 @@ def largest_loss(events: tuple[Noise, ...]) -> Fraction | None:
     return total
 
 
-def check_width(what: str, loss: object, at: Fraction, width: float, aim: float, digits: int | None) -> None:
+def check_width(
+    what: str, loss: object, at: Fraction, width: float, size: int, aim: float, digits: int | None
+) -> None:
     """Refuse an interval that is wider than asked, and say what can be had."""
     if width <= (aim if digits is not None else WIDEST):
         return
-    known = math.floor(-math.log10(max(width, 1e-15) / 0.8)) if width < 1 else 0
+    reached = width * (size / SIZES[-1]) ** 2
+    known = math.floor(-math.log10(2 * reached)) if reached < 0.05 else 0
     instead = f"ask for {known} digits" if known > 0 else "floats have their own bounds"
     raise PrecisionError(
-        f"{what} at {float(at):.6g} is enclosed to {width:.1g} of itself on the finest grid for {loss}; "
-        f"{instead}"
+        f"{what} at {float(at):.6g} cannot be enclosed to the digits asked for on the finest grid for "
+        f"{loss}: {instead}"
     )
 
 
@@ -148,9 +151,9 @@ def _epsilon_on_grid(loss: LawWorkings, delta: Fraction, guess: float, digits: i
     here, there = (float(proof.delta(centre + move, 2**14).upper) for move in (Fraction(0), step))
     slope = max(math.log(here / there) / float(step), 1e-9) if there > 0 else 1.0
     aim = AIM if digits is None else min(0.8 * 10.0**-digits * size * slope / 3, 0.01)
-    _, points = proof.narrow(centre, aim, USUAL if digits is None else SIZES[-1])
+    _, points = proof.narrow(centre, aim, needed=digits is not None)
     box = enclosed(lambda e: proof.delta(e, points), delta, centre, slope)
-    check_width("epsilon", loss, delta, float(box.width) / size, 10.0 ** -(digits or 2), digits)
+    check_width("epsilon", loss, delta, float(box.width) / size, points, 10.0 ** -(digits or 2), digits)
     return box
 
 

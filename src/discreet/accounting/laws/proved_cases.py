@@ -154,20 +154,19 @@ class CaseBounds:
             )
             # more than what the logarithm and the exponential are off by
             finite = math.exp(min(log + 1e-12 * abs(log) + _ROUNDING, 0.0)) + 1e-300
-            (kept, missed), (kept_too, missed_too) = chances[0][i], chances[1][j]
-            infinite = 1.0 - kept * kept_too
-            bounds[number] = min(finite * (1 + _ROUNDING) + infinite * (1 + 1e-12) + missed + missed_too, 1.0)
+            beyond = sum((*chances[0][i], *chances[1][j]))
+            bounds[number] = min(finite * (1 + _ROUNDING) + beyond * (1 + 1e-12), 1.0)
         return bounds
 
     def _beyond(self, half: Half) -> tuple[float, float]:
-        """Lower bound of the probability that all losses are finite, and upper bound of what is left out."""
+        """Upper bounds of the probability of an infinite loss, and of what is left out."""
         finite, missed = arb(1), arb(0)
         for event in half:
             if not isinstance(event, ContinuousGaussian):
                 one = self.factors.dots(event, self.exchanged)
                 finite *= (1 - one.infinite) ** event.times
                 missed += event.times * one.missed
-        return float(finite.lower()) * (1 - 1e-15), float(missed.upper()) * (1 + 1e-15)
+        return float((1 - finite).upper()) * (1 + 1e-15), float(missed.upper()) * (1 + 1e-15)
 
 
 def _kernel(theta: Fraction, h: Fraction, epsilon: Fraction, top: int) -> tuple[Units, int, int]:
@@ -236,11 +235,12 @@ class ProvedCases(Forgetful):
     ) -> Fraction:
         """An upper bound for all cases: that of the worst, if the others are proved to lie below it."""
         top = box.upper
+        just_below = math.nextafter(float(top), 0.0)
         done = {self.cases[worst][1]}
         for most in (_COARSE, _FINE):
             if most != _COARSE:
                 bounds = np.minimum(bounds, self._bounds(epsilon, most))
-            open_ = [int(k) for k in np.flatnonzero(bounds > float(top)) if self.cases[int(k)][1] not in done]
+            open_ = [int(k) for k in np.flatnonzero(bounds > just_below) if self.cases[int(k)][1] not in done]
             if len(open_) <= _ONE_BY_ONE:
                 break
         for number in sorted(open_, key=lambda k: -bounds[k])[:_ONE_BY_ONE]:

@@ -21,7 +21,7 @@ import numpy as np
 from flint import arb, arb_poly
 
 from discreet.accounting.laws.dots import MOST_CELLS, EventDots, NormalDots
-from discreet.accounting.laws.masses import Masses, joined
+from discreet.accounting.laws.masses import Masses, joined_masses
 from discreet.accounting.laws.sides import Side
 from discreet.errors import PrecisionError
 from discreet.memory import Forgetful
@@ -57,7 +57,10 @@ class GridPlan:
     @classmethod
     def of(cls, side: Side, epsilon: float, most: int, log_delta: float) -> GridPlan:
         """A plan that suits one direction of a composition at an epsilon."""
-        theta = short(max(side.saddle(epsilon), 0.0)) if side.laws or side.normal else Fraction(0)
+        finite = side.infinite < 1 and bool(side.laws or side.normal)
+        theta = short_tilt(side.saddle(epsilon)) if finite else Fraction(0)
+        if not finite:
+            return cls(theta, most, 0, 25.0 - min(log_delta, 0.0), Fraction(1, 10**12))
         spread = math.sqrt(max(side.tilted_moments(float(theta))[1], 1e-12))
         # some 15 standard deviations on so many points
         level = math.floor(math.log2(most / (15 * spread)))
@@ -66,7 +69,7 @@ class GridPlan:
         return cls(theta, most, level + _FINER, nats, Fraction(1, 10**12))
 
 
-def short(theta: float) -> Fraction:
+def short_tilt(theta: float) -> Fraction:
     """A fraction of few bits near a tilt."""
     if theta < 1e-6:
         return Fraction(0)
@@ -104,10 +107,7 @@ class GridFactors(Forgetful):
             level = plan.level
             if isinstance(noise, ContinuousLaplace):
                 level = min(level, math.floor(math.log2(_cells(plan) / (2 * noise.largest))))
-            single = one.masses(level, plan.theta, plan.cut)
-            while single.mass.size > plan.most:
-                level -= 1
-                single = one.masses(level, plan.theta, plan.cut)
+            single = one.masses(level, plan.most, plan.theta, plan.cut)
             self._made[key] = single.power(noise.times, plan.most, plan.theta, plan.cut)
         return self._made[key]
 
@@ -138,7 +138,7 @@ class GridFactors(Forgetful):
         count = len(heap)
         while len(heap) > 1:
             one, two = heapq.heappop(heap)[2], heapq.heappop(heap)[2]
-            both = joined(one, two, plan.most, plan.theta, plan.cut)
+            both = joined_masses(one, two, plan.most, plan.theta, plan.cut)
             heapq.heappush(heap, (float(both.width), count, both))
             count += 1
         return heap[0][2]
@@ -256,8 +256,12 @@ class GridProof(Forgetful):
             box = Interval(max(box.lower for box in boxes), max(box.upper for box in boxes))
             return at_either_sign(box, epsilon)
 
-    def narrow(self, epsilon: Fraction, aim: float, finest: int = SIZES[-1]) -> tuple[Interval, int]:
-        """An interval of this relative width, or one on the finest grid; and the points of its grid."""
+    def narrow(self, epsilon: Fraction, aim: float, *, needed: bool) -> tuple[Interval, int]:
+        """An interval of this relative width, and the points of its grid; else one on the finest grid.
+
+        If the width is needed, a finest grid that will not reach it is not tried.
+        """
+        finest = SIZES[-1] if needed else USUAL
         size = SIZES[0]
         box = self.delta(epsilon, size)
         while width_of(box) > aim and size < finest:
@@ -265,7 +269,9 @@ class GridProof(Forgetful):
             # the width falls with the square of the step (beside atoms with the step)
             width = width_of(box) if box.lower else math.inf
             enough = (one for one in finer if width * (size / one) ** 2 <= aim)
-            size = finer[0] if width == math.inf else next(enough, finest)
+            size, last = finer[0] if width == math.inf else next(enough, finest), size
+            if needed and width < math.inf and width * (last / size) ** 2 > aim:
+                return box, last
             box = self.delta(epsilon, size)
         return box, size
 

@@ -335,6 +335,10 @@ class LawWorkings(Workings):
         prove = proved_delta if quantity == "delta" else proved_epsilon
         return [prove(self, x, digits) for x in at]
 
+    def _pure(self, largest: Fraction) -> Interval:
+        # the largest loss of tables is no fraction
+        return self._intervals("epsilon", [Fraction(0)], None)[0]
+
     @property
     def mean(self) -> float:
         """Mean of the loss under the alternative; infinite if a loss may be."""
