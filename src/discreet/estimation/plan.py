@@ -166,6 +166,8 @@ def plan(asked: Planning) -> Plan:
         )
     if law == "each" and cap is None:
         raise InputError("law='each' goes with an epsilon; the plan of least cost has one law for all levels")
+    if law is not None:
+        require("scaling", (event for one in release.levels for event in one.events(release.neighbours)))
     planned = release if law is None else gaussian_like(release)
     chain = UniformPlan(planned, uniform_tree(release, asked.tree))
     before = accuracy(release, tree=chain.children)
