@@ -14,7 +14,7 @@ from discreet import calibrate
 from discreet.noise import DiscreteGaussian
 
 IMAGE = Path(__file__).parent / "images" / "best-law.png"
-COUNTS = (3, 10, 20, 30, 80, 300)
+COUNTS = (3, 10, 30, 80)
 EPSILON, DELTA = 10, "1e-10"
 
 

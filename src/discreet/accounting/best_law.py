@@ -54,6 +54,7 @@ MARGIN = 0.95
 
 _ROUGH = 1e-3  # accuracy of delta while exponents are compared; factors are then good to about 1e-5
 _ROUNDS = 4
+_JUMP = -60.0  # delta is next to nothing beside the one promised
 
 
 # -- what is asked ------------------------------------------------------------------------------------------
@@ -359,6 +360,12 @@ class LawSearch:
         for turn in range(60):
             here = self._height(exponents, label, x, exact)
             low, high = (max(low, x), high) if here > 0 else (low, min(high, x))
+            inside = math.isfinite(low) and math.isfinite(high)
+            if inside and high - low < near:
+                return math.exp(high)
+            if here < _JUMP:  # losses that are bounded leave no delta at all from here on: no slope to follow
+                x = 0.5 * (low + high) if inside else high - 0.5
+                continue
             if last is not None and x != last[0]:
                 secant = (here - last[1]) / (x - last[0])
                 slope = secant if secant < -0.05 else slope
@@ -368,10 +375,7 @@ class LawSearch:
             if abs(step) < near:
                 return math.exp(x)
             if turn % 6 == 5 or not low < x < high:
-                inside = math.isfinite(low) and math.isfinite(high)
                 x = 0.5 * (low + high) if inside else high - 1.5 if math.isfinite(high) else low + 1.5
-                if inside and high - low < near:
-                    return math.exp(high)
             if abs(x) > 60:
                 break
         raise PrecisionError(f"no factor was found that keeps epsilon {float(self.epsilon):.6g}")
