@@ -6,9 +6,11 @@ import json
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from discreet import account, calibrate, load
 from discreet.accounting.best_law import (
@@ -29,10 +31,11 @@ from discreet.errors import InputError
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise, PowerNoise, TableNoise
 from discreet.render.text import text_of
 
+Floats = NDArray[Any]
 TWO = [DiscreteGaussian(variance=5, times=2)]
 
 
-def enumerated_delta(weight: Callable[[np.ndarray], np.ndarray], epsilon: float, shift: int = 1) -> float:
+def enumerated_delta(weight: Callable[[Floats], Floats], epsilon: float, shift: int = 1) -> float:
     """delta of two counts with P[x] ~ weight(x), by all pairs of outcomes: nothing of the package is used."""
     x = np.arange(-400, 401)
     p = weight(x)
@@ -41,7 +44,7 @@ def enumerated_delta(weight: Callable[[np.ndarray], np.ndarray], epsilon: float,
     return float(np.maximum(np.outer(p, p) - math.exp(epsilon) * np.outer(q, q), 0.0).sum())
 
 
-def power(exponent: float, scale: float) -> Callable[[np.ndarray], np.ndarray]:
+def power(exponent: float, scale: float) -> Callable[[Floats], Floats]:
     return lambda x: np.exp(-((np.abs(x) / scale) ** exponent))
 
 
@@ -159,7 +162,7 @@ def test_scales_have_the_variance(exponent: str, variance: float) -> None:
 # -- whole releases ------------------------------------------------------------------------------------------
 
 
-def merging(*laws: dict[str, str]) -> Release:
+def merging(*laws: dict[str, Any]) -> Release:
     levels = [
         Level(name=name, queries=[Query(name="total", **law), Query(name="ages", **law)])
         for name, law in zip("ABC", laws, strict=False)
@@ -187,6 +190,7 @@ def test_all_pairs_of_merged_levels_keep_the_promise() -> None:
         deltas[label] = account(list(events)).delta(epsilon=4)
     assert max(deltas.values()) <= 1e-6
     assert account(found.release).delta(epsilon=4) == pytest.approx(max(deltas.values()), rel=1e-6)
+    assert found.factor is not None
     less = with_laws(
         gaussian_like(release).scaled(found.factor * (1 - Fraction(2, 10**5))),
         dict.fromkeys("AB", Fraction(8, 5)),
@@ -195,7 +199,7 @@ def test_all_pairs_of_merged_levels_keep_the_promise() -> None:
 
 
 def test_levels_that_merge_have_one_law() -> None:
-    law = {"variance": "6"}
+    law: dict[str, Any] = {"variance": "6"}
     assert law_groups(merging(law, law, law)) == (("A", "B"), ("C",))
 
 
@@ -283,7 +287,7 @@ def test_pure_promises_are_kept_by_laplace_noise_alone() -> None:
         ({"law": "best", "by": "level"}, "law='each' chooses one for each level"),
     ],
 )
-def test_what_cannot_be_had(options: dict[str, str], message: str) -> None:
+def test_what_cannot_be_had(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         calibrate(TWO, epsilon=2, delta="1e-6", **options)
 
