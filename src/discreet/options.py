@@ -181,6 +181,15 @@ Children = Annotated[
 ]
 
 
+Law = Annotated[
+    str | None,
+    Option(
+        "Change the law of the noise: the best for all levels, the best for each, or the one you name.",
+        "best|each|gaussian|laplace|power:P",
+    ),
+]
+
+
 # -- questions -----------------------------------------------------------------------------------------------
 
 
@@ -250,6 +259,17 @@ class Calibrating:
         Mapping[str, Exact] | None,
         Option("Instead of a promise: the 95 % margins of error you want.", "LEVEL=M,...", reads=str | None),
     ] = None
+    law: Law = None
+    objective: Annotated[
+        str,
+        Option(
+            "What the best law makes least: variance (default), the 95 % margin, or the chance of an error "
+            "above x.",
+            "variance|margin|P(>x)",
+            "for",
+            reads=str | None,
+        ),
+    ] = "variance"
     neighbours: Relation = None
     accuracy: Accuracy = None
     certify: Annotated[bool, Option("Also prove the exact epsilon of the new release at delta.")] = False
@@ -354,6 +374,7 @@ class Planning:
         ),
     ] = ()
     delta: Annotated[Exact, Option("Default: 1e-10.", "D", reads=str)] = "1e-10"
+    law: Law = None
     certify: Annotated[
         bool, Option("Prove the epsilon in ball arithmetic (default), or not.", negative="no-certify")
     ] = True

@@ -396,3 +396,40 @@ def test_what_cannot_be_is_known_to_the_search() -> None:
     # goals as they are now: all that is kept is what there is
     found = plan(release, tree=[4.5], keep=["Low"], certify=False)
     assert len(found.binding) > 1
+
+
+# -- other laws -------------------------------------------------------------------------------------------
+
+
+def test_a_plan_of_another_law_keeps_its_ratios_and_its_promise() -> None:
+    gaussian, laplace = (
+        plan(small(), tree=[5], weights={"Top": 1, "Low": 2}, epsilon=2, law=law, certify=False)
+        for law in ("gaussian", "laplace")
+    )
+    assert (gaussian.law, laplace.law) == ("discrete Gaussian", "discrete Laplace")
+    assert discreet.account(laplace.release).epsilon(delta="1e-10") <= 2
+    sizes = [
+        [row.event.true_variance() for row in found.release.variance_table()] for found in (gaussian, laplace)
+    ]
+    ratios = [new / old for old, new in zip(*sizes, strict=True)]
+    assert max(ratios) == pytest.approx(min(ratios), rel=1e-5)
+    assert max(ratios) < 1.0  # few counts: Laplace noise needs less
+
+
+def test_the_cheapest_plan_has_the_law_of_least_epsilon() -> None:
+    found = [
+        plan(small(), tree=[5], keep=["Low"], law=law, certify=False)
+        for law in ("gaussian", "laplace", "best")
+    ]
+    costs = [one.epsilon for one in found]
+    assert costs[2] == min(costs)
+    assert all(one.possible for one in found)
+    sds = [one.after.by_query["Low", "detailed"].sd for one in found]
+    assert sds[1] == pytest.approx(sds[0], rel=1e-5)
+
+
+def test_what_no_law_can_plan() -> None:
+    with pytest.raises(InputError, match="limits on risk are planned for with discrete Gaussian noise"):
+        plan(small(), tree=[5], keep=["Low"], law="laplace", risk=["right=60%,prior=1/2"])
+    with pytest.raises(InputError, match="law='each' goes with an epsilon"):
+        plan(small(), tree=[5], keep=["Low"], law="each")

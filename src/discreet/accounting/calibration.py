@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.curves import NO_PURE
@@ -33,6 +33,9 @@ from discreet.noise import DiscreteGaussian, LatticeNoise, Noise
 from discreet.noise.surfaces import require
 from discreet.numbers import Exact, Interval, by_name, fraction, positive, read_delta, shown
 from discreet.options import Calibrating, asked_with
+
+if TYPE_CHECKING:
+    from discreet.accounting.best_law import LawChoice
 
 LEVEL = Fraction(95, 100)
 """How often the noise is within its margin of error."""
@@ -86,6 +89,8 @@ class NoiseChange:
     def factor(self) -> tuple[bool, Fraction]:
         """Whether the factor on the variance is exact (not if a Laplace scale is rounded), and the factor."""
         before, after = self.events
+        if before.resized(1).for_one() != after.resized(1).for_one():
+            return False, self.after / self.before
         ratio = after.size / before.size
         is_variance = after.PARAMETER == "variance"
         return is_variance, ratio if is_variance else ratio**2
@@ -137,6 +142,10 @@ class Calibration(Summarised):
     before: Release
     certified: Interval | None = None
     """What provably contains the exact epsilon of the new release at delta, if asked for."""
+    law: LawChoice | None = None
+    """Which law was asked for or found, and what it is compared with."""
+    unproved: str = ""
+    """Why there is no proof, if it was asked for."""
 
     @property
     def events(self) -> tuple[Noise, ...]:
@@ -356,6 +365,10 @@ def solve_factor(
 # -- the proof, and what less noise costs in the far tail ----------------------------------------------------
 
 
+class RefutedError(PrecisionError):
+    """The proof gives more than the delta that was promised."""
+
+
 def prove(
     release: Release,
     relation: Neighbours,
@@ -368,7 +381,7 @@ def prove(
     cost = account(release, neighbours=relation).with_workers(jobs, progress)
     proof: Interval = cost.delta(epsilon=target, certified=True)
     if proof.upper > delta:
-        raise PrecisionError(
+        raise RefutedError(
             f"epsilon {float(target):.6g} was found for delta {float(delta):.3g}, but the proof gives {proof}"
         )
     return proof
@@ -412,6 +425,8 @@ def calibrate(asked: Calibrating) -> Calibration:
     delta nor the price in the far tail: a first answer, for a page. With an `accuracy` the search is faster,
     and the noise may exceed the least by as much as that changes epsilon. The release may be named by a
     preset or a file, or be a list of events. At delta 0 the promise is pure, and all noise must be Laplace.
+    With a `law` the noise becomes that law: "gaussian", "laplace", "power:17/10", "best" for all levels or
+    "each" level; the best one has the least `objective`: "variance", "margin" or "P(>x)".
 
     >>> calibration = calibrate("dhc-2022-08-25", zcdp=True, delta="1e-10")
     >>> round(100 * calibration.reduction, 2)
@@ -426,14 +441,20 @@ def calibrate(asked: Calibrating) -> Calibration:
     require("scaling", (event for level in release.levels for event in level.events(release.neighbours)))
     small = read_delta(asked.delta, floats=True, zero=True)
     target = _promised(asked)
-    if not small:
-        found = _calibrate_pure(asked, release, relation, target)
+    if asked.law is not None:
+        from discreet.accounting.best_law import calibrate_law
+
+        found = calibrate_law(asked, release, relation, target, small)
+    elif asked.objective != "variance":
+        raise InputError("an objective says which law is best: it goes with a law, such as law='best'")
+    elif not small:
+        found = calibrate_pure(asked, release, relation, target)
     elif asked.moe:
         found = _with_margins(asked, release, relation, small)
     elif asked.by == "level":
         found = calibrate_levels(release, relation, target, small)
     else:
-        found = _calibrate_overall(asked, release, relation, target, small)
+        found = calibrate_overall(asked, release, relation, target, small)
     if not asked.certify:
         return found
     cost = account(found.release, neighbours=relation).with_workers(asked.jobs, asked.progress)
@@ -466,7 +487,7 @@ def _promised(asked: Calibrating) -> Fraction | None:
     return target
 
 
-def _calibrate_pure(
+def calibrate_pure(
     asked: Calibrating, release: Release, relation: Neighbours, target: Fraction | None
 ) -> Calibration:
     """Return the release with one factor on all Laplace scales that keeps (epsilon, 0).
@@ -499,7 +520,7 @@ def _calibrate_pure(
     )
 
 
-def _calibrate_overall(
+def calibrate_overall(
     asked: Calibrating, release: Release, relation: Neighbours, target: Fraction | None, small: Fraction
 ) -> Calibration:
     """Return the release with one factor on all variances, or with gains shared by weights."""

@@ -252,7 +252,8 @@ class Account(Curves, Displayed):
             chosen = [of_first[which[k]] for k in every]
             logs, errors = rows[0][chosen], rows[1][chosen]
             per_threshold = [
-                _Candidates.evaluated(k, sign * logs[:, k], errors[:, k]) for k in range(len(thresholds))
+                _Candidates.evaluated(k, sign * logs[:, k], errors[:, k], every)
+                for k in range(len(thresholds))
             ]
         else:
             enough = max(_EXACT, (self.accuracy or 0.0) / 50)
@@ -757,11 +758,11 @@ class _Candidates:
             self._take(np.arange(self.numbers.size))
 
     @classmethod
-    def evaluated(cls, threshold: int, log: Floats, slack: Floats) -> _Candidates:
-        """All cases, each evaluated already."""
+    def evaluated(cls, threshold: int, log: Floats, slack: Floats, numbers: NDArray[np.int64]) -> _Candidates:
+        """These cases, each evaluated already."""
         candidates = cls.__new__(cls)
         candidates.threshold, candidates.log, candidates.slack = threshold, log, slack
-        candidates.numbers, candidates.known = np.arange(log.size), np.ones(log.size, dtype=bool)
+        candidates.numbers, candidates.known = numbers, np.ones(log.size, dtype=bool)
         return candidates
 
     def _logs(self, value: Floats, error: Floats) -> tuple[Floats, Floats, Floats]:

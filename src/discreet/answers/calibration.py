@@ -27,6 +27,7 @@ from discreet.answers.answer import (
     joined_words,
     sentence,
 )
+from discreet.answers.best_law import law_parts, law_record, laws_words, sides_table
 from discreet.answers.curves import both_curves
 from discreet.answers.describing import describes
 from discreet.answers.figure import Picture
@@ -68,13 +69,15 @@ def calibration_answer(found: Calibration) -> Answer:
         "levels": [_level_record(level) for level in found.levels],
         "notes": _notes(found),
         **({} if found.certified is None else {"certified_epsilon": _ends(found.certified)}),
+        **({} if found.law is None else {"law": law_record(found.law)}),
+        **({"unproved": found.unproved} if found.unproved else {}),
     }
     return Answer(
         heading(found.before),
         record,
         tuple(_body(found, variances)),
         tuple(_facts(found)),
-        tables={"variances": variances},
+        tables={"variances": variances, **({} if found.law is None else {"laws": sides_table(found.law)})},
         command=f"discreet calibrate {found.before.name}",
         summary=_summary(found),
         on_request={"curves": partial(_curves, found)},
@@ -297,6 +300,8 @@ def _body(found: Calibration, variances: AnswerTable) -> Iterator[Part]:
     yield variances
     yield ""
     yield from _kept(found)
+    if found.law is not None:
+        yield from law_parts(found.law)
     if found.claim.kind is not AnswerKind.EXACT:
         yield claim_text(found.claim)
     yield from _proofs(found, promised)
@@ -306,7 +311,16 @@ def _body(found: Calibration, variances: AnswerTable) -> Iterator[Part]:
 def _kept(found: Calibration) -> Iterator[Sentence]:
     """Say which promise the new noise keeps, and what that saves."""
     promised = {"delta": Quantity(found.delta, Style.GIVEN), "epsilon": _promise(found)}
-    if found.factor is not None:
+    if found.factor is not None and found.law is not None:
+        yield sentence(
+            "{law} noise, all variances times {factor}, scales rounded up: {saved} for epsilon {epsilon} at "
+            "delta {delta}.",
+            law=_capital(laws_words(found.law)),
+            factor=Quantity(found.factor, Style.BRIEF, digits=7),
+            saved=saved_text(found),
+            **promised,
+        )
+    elif found.factor is not None:
         has_scales = any(level.lacks_rho for level in found.before.levels)
         yield sentence(
             "All {sizes} times {factor}{rounded}: {saved} for epsilon {epsilon} at delta {delta}.",
@@ -319,6 +333,10 @@ def _kept(found: Calibration) -> Iterator[Sentence]:
     elif found.epsilon is not None:
         who = "Each level alone" if found.by == "level" else "The new release"
         yield sentence("{who} keeps epsilon {epsilon} at delta {delta}.", who=who, **promised)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _price(found: Calibration) -> Iterator[Sentence]:
@@ -344,6 +362,10 @@ def _proofs(found: Calibration, promised: dict[str, Quantity | str]) -> Iterator
     elif found.proof is not None:
         text = "Proved: the true delta there lies in {ends}, not above {delta}."
         yield sentence(text, ends=str(found.proof), **promised)
+    elif found.unproved:
+        yield sentence(
+            "Not proved, but computed for all cases, rounded up: {why}.", why=found.unproved, **promised
+        )
     if found.certified is not None:
         text = "Proved: the exact epsilon of the new release at delta {delta} lies in {ends}."
         yield sentence(text, ends=str(found.certified), **promised)

@@ -69,6 +69,8 @@ def plan_answer(found: Plan, *, of: str = "") -> Answer:
         "tree": found.before.children or (),
         "levels": levels,
     }
+    if found.law:
+        record["law"] = found.law
     if found.limits:
         record["limits"] = limits_table(found.limits)
     facts = (Fact("rho", rho, f"before: {before}"), Fact("epsilon", epsilon, f"at delta {delta}"))
@@ -137,6 +139,10 @@ def _plan_body(
                 ceiling="within these limits" if found.limits else f"at epsilon {epsilon}",
                 ratio=Quantity(math.sqrt(found.ratio), Style.BRIEF, digits=4),
             )
+        )
+    if found.law:
+        yield Paragraph(
+            f"The noise is {found.law}; its variances have the ratios that are best for Gaussian noise."
         )
     if found.dropped:
         yield f"{len(found.dropped)} of {len(found.budgets)} measurements are not needed and are dropped."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,7 @@ from discreet.budget.attributes import Attributes
 from discreet.budget.claims import STATED, AnswerKind, Claim
 from discreet.budget.input import TableInput
 from discreet.budget.level_names import find_level
-from discreet.budget.levels import Level, Query
+from discreet.budget.levels import Level, Query, root_up
 from discreet.budget.neighbours import RELATIONS, Neighbours
 from discreet.budget.spine import Runs, Spine
 from discreet.budget.toml import (
@@ -31,7 +32,7 @@ from discreet.budget.variables import BY, COUNT, RecordWeight, Variable
 from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.memory import Forgetful, set_fields
-from discreet.noise import Noise, grouped
+from discreet.noise import Noise, TableNoise, grouped
 from discreet.numbers import Exact, shown, whole
 
 UNITS = ("person", "household", "housing unit", "establishment")
@@ -74,6 +75,26 @@ def _without_rho(level: Level) -> str:
     """The noise of a level that states no rho."""
     laws = [query.noise for query in level.queries if query.noise is not None]
     return f"{laws[0].FAMILY} noise" if laws else "Laplace noise"
+
+
+def _weight(event: Noise) -> Fraction:
+    """How much of a person a count tells, among counts of one law."""
+    size = event.size if event.PARAMETER == "variance" else event.size**2
+    return event.times * event.sensitivity**2 / size
+
+
+def _shrunk(event: Noise, part: Fraction) -> Noise:
+    """The noise with this part of its variance, a scale rounded up to six digits.
+
+    >>> from discreet.noise import PowerNoise
+    >>> print(_shrunk(PowerNoise("3/2", 5), Fraction(1, 2)))
+    power noise of exponent 3/2, scale 88389/25000
+    """
+    if event.PARAMETER == "variance":
+        return event.resized(event.size * part)
+    scale = event.size * root_up(part)
+    unit = Fraction(10) ** (math.floor(math.log10(scale)) - 5)
+    return event.resized(math.ceil(scale / unit) * unit)
 
 
 def _lines(texts: Iterable[str], key: str) -> tuple[str, ...]:
@@ -262,18 +283,26 @@ class Release(Forgetful, Summarised):
 
     def _check_paths(self) -> None:
         paths = self._runs.items()  # a spine that does not fit the levels is refused here
-        laplace = {level.name for level in self.levels if level.lacks_rho}
-        for path, runs in paths if laplace else ():
+        others = {level.name: level for level in self.levels if level.lacks_rho}
+        for path, runs in paths if others else ():
             for run in runs:
-                if len(run) > 1 and laplace.intersection(run):
-                    name = next(level for level in run if level in laplace)
+                if len(run) > 1 and not others.keys().isdisjoint(run) and self._law_of(run) is None:
+                    level = others[next(name for name in run if name in others)]
                     key = ("paths", str(path)) if self.spine and self.spine.paths else ("may_merge_up",)
-                    level = next(one for one in self.levels if one.name == name)
                     raise FieldError(
-                        f"path {path} merges level {shown(name)}, which has {_without_rho(level)}; "
-                        "only levels of discrete Gaussian noise can be merged",
+                        f"path {path} merges level {shown(level.name)}, which has {_without_rho(level)}; "
+                        "only levels whose noise is of one law can be merged, and no tables",
                         field=key,
                     )
+
+    def _law_of(self, run: tuple[str, ...]) -> tuple[object, ...] | None:
+        """The one law, but for its size, of all noise of a run; None if there are several, or a table."""
+        laws = {
+            None if isinstance(event, TableNoise) else event.resized(1).for_one().key
+            for name in run
+            for event in self.level(name).events(self.neighbours)
+        }
+        return laws.pop() if len(laws) == 1 else None
 
     @property
     def claim(self) -> Claim:
@@ -329,7 +358,8 @@ class Release(Forgetful, Summarised):
         """Return the noise of each query of a run: its top level spends the budget of the whole run.
 
         With one precision for the level's own queries and one for the run, each variance shrinks by their
-        ratio.
+        ratio. Noise that has a scale, all of one law, shrinks alike: its precision is that of the squared
+        scale, and the new scale is rounded up to six digits.
 
         >>> from discreet.budget import load
         >>> [str(load("dhc-2020").run_table(run)[0].variance) for run in (("US",), ("US", "State"))]
@@ -346,6 +376,9 @@ class Release(Forgetful, Summarised):
         whole_run = sum((levels[name].precision(self.neighbours) for name in run), Fraction(0))
         for query, event in zip(top.queries, top.events(self.neighbours), strict=True):
             if not event.is_gaussian:
+                if len(run) > 1:
+                    parts = [sum(map(_weight, levels[name].events(self.neighbours))) for name in run]
+                    event = _shrunk(event, Fraction(parts[0] / sum(parts)))
                 yield Row("+".join(run), query.name, event, None, None, query.variable.step)
                 continue
             if len(run) > 1:

@@ -15,7 +15,7 @@ from discreet.options import Calibrating
 if TYPE_CHECKING:
     from discreet.risk.limits import RiskCalibration
 
-_NOT_WITH_RISK = ("accuracy", "certify")
+_NOT_WITH_RISK = ("accuracy", "certify", "law", "objective")
 
 app = console.command(
     "calibrate",
@@ -23,6 +23,7 @@ app = console.command(
     "dhc-2020 --zcdp --delta 1e-10 --out less-noise.toml",
     "release.toml --epsilon 4 --delta 1e-8 --by level",
     "dhc-2022-08-25 --risk predictive=20%,prior=1/100,false-positive-rate=1e-3 --delta 1e-10",
+    "dhc-2022-08-25 --epsilon 4 --delta 1e-10 --law best --for margin",
     "dhc-2022-08-25 --moe State=5,Block=40 --delta 1e-10",
     note="A limit on risk is one of these; --risk may be repeated, and all limits are kept:\n"
     "  right=60%,prior=1/2\n"
@@ -105,7 +106,8 @@ def _check_target(given: dict[str, console.Given], risk: list[str] | None) -> No
             f"one target is needed: --epsilon E, --zcdp, --moe LEVEL=M,... or --risk LIMIT; {found}"
         )
     if risk and (extra := [f"--{name}" for name in _NOT_WITH_RISK if given.get(name)]):
-        raise InputError(f"--risk proves its limits to the last digit: it has no {' and no '.join(extra)}")
+        names = " and no ".join(extra).replace("--objective", "--for")
+        raise InputError(f"--risk proves its limits to the last digit: it has no {names}")
     if moe is not None and given.get("accuracy") is not None:
         raise InputError("--moe sets each level's noise: there is no search that --accuracy could shorten")
     if moe is not None and (given.get("weights") is not None or given.get("by") == "level"):

@@ -33,7 +33,17 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.calibration import prove
+from discreet.accounting.best_law import (
+    GAUSSIAN,
+    LAPLACE,
+    gaussian_like,
+    law_name,
+    read_law,
+    tenths,
+    with_laws,
+)
+from discreet.accounting.calibration import calibrate, prove
+from discreet.accounting.comparisons.zcdp import zcdp_rho
 from discreet.accounting.limits import (
     KeptLimit,
     RiskLimit,
@@ -44,10 +54,12 @@ from discreet.accounting.limits import (
     told_of_all,
 )
 from discreet.accounting.overall import account
+from discreet.accounting.workings import workings_of
 from discreet.budget import Level, Release, Spine, cases
 from discreet.budget.events import release_of
 from discreet.budget.goals import Goal, moderate
 from discreet.budget.level_names import find_level
+from discreet.budget.neighbours import main_case, one_case
 from discreet.budget.toml import hint
 from discreet.errors import InputError, PrecisionError
 from discreet.estimation.accuracy import Accuracy, accuracy, by_level
@@ -114,6 +126,8 @@ class Plan(Summarised):
     after: Accuracy
     limits: tuple[KeptLimit, ...] = ()
     """Limits on risk that the plan keeps; those that are proved say by what."""
+    law: str = ""
+    """The laws of the noise, if one was asked for."""
 
 
 @asked_with(Planning)
@@ -125,6 +139,8 @@ def plan(asked: Planning) -> Plan:
     it, the one whose largest ratio of variance to bound is smallest at that exact (epsilon, delta). `risk`
     are limits on what an adversary gains from all that is published (`discreet.accounting.limits`): with
     them, instead of an epsilon or beside it, the plan is the best whose exact risk keeps all of them.
+    With a `law` (as in `calibrate`) the noise is of that law, or of the best one: the ratios of variances are
+    those that are best for Gaussian noise, and their size is what the law needs.
     `weights` by LEVEL or LEVEL:QUERY go with an epsilon or limits: the weighted sum of variances, each
     relative to what it is now, becomes smallest. `certify=False` leaves the proofs in ball arithmetic out.
 
@@ -142,7 +158,18 @@ def plan(asked: Planning) -> Plan:
         raise InputError("weights divide a given cost, so they need an epsilon or limits on risk")
     if not (weights or asked.keep or asked.goals):
         raise InputError("there is nothing to plan for: give levels to keep, goals or weights")
-    chain = UniformPlan(release, uniform_tree(release, asked.tree))
+    law = None if asked.law is None else read_law(asked.law)
+    if law not in (None, GAUSSIAN) and limits:
+        raise InputError(
+            "limits on risk are planned for with discrete Gaussian noise: leave the law out, or give an "
+            "epsilon"
+        )
+    if law == "each" and cap is None:
+        raise InputError("law='each' goes with an epsilon; the plan of least cost has one law for all levels")
+    if law is not None:
+        require("scaling", (event for one in release.levels for event in one.events(release.neighbours)))
+    planned = release if law is None else gaussian_like(release)
+    chain = UniformPlan(planned, uniform_tree(release, asked.tree))
     before = accuracy(release, tree=chain.children)
     wanted = _goals(chain, before, asked.keep, asked.goals)
     if weights:
@@ -151,11 +178,13 @@ def plan(asked: Planning) -> Plan:
         targets = [(chain.names.index(goal.level), goal.query) for goal in wanted]
         rows, bounds = np.eye(len(wanted)), np.array([chain.bound(goal) for goal in wanted])
     best = chain.cheapest(targets, rows, bounds)
-    ceiling = _Ceiling(release, small, cap, limits, asked.certify)
+    is_gaussian = law in (None, GAUSSIAN)
+    ceiling = _Ceiling(planned, small, cap, limits, asked.certify and is_gaussian)
     result, spent, proof, kept = _costed(chain, best, wanted, ceiling)
+    if law is not None and not is_gaussian:
+        result, spent, proof = _with_law(result, asked, law, cap, small)
     ratio, binding = _closeness(wanted, chain.misses(result, wanted))
-    old = {key: Fraction(size) for key, size in chain.exact.items()}
-    new = {(lv.name, q.name): q.rho or Fraction(0) for lv in result.levels for q in lv.queries}
+    old, new = _rhos(release), _rhos(result)
     both = tuple((*key, size, new.get(key, Fraction(0))) for key, size in old.items())
     return Plan(
         result,
@@ -173,7 +202,48 @@ def plan(asked: Planning) -> Plan:
         before,
         chain.accuracy(result),
         kept,
+        "" if law is None else _laws_of(result),
     )
+
+
+def _laws_of(release: Release) -> str:
+    """Name the laws of a release, each once."""
+    events = (event for level in release.levels for event in level.events(release.neighbours))
+    ends = {"discrete Gaussian": GAUSSIAN, "discrete Laplace": LAPLACE}
+    found = (getattr(event, "exponent", ends.get(event.FAMILY, GAUSSIAN)) for event in events)
+    return ", ".join(dict.fromkeys(map(law_name, found)))
+
+
+def _rhos(release: Release) -> dict[tuple[str, str], Fraction]:
+    """Return the rho of each query by level; of other laws than Gaussian that of their zCDP, rounded up."""
+    sides = 2 if release.neighbours == "bounded" else 1
+    return {
+        (level.name, query.name): sides * zcdp_rho([event])
+        for level in release.levels
+        for query, event in zip(level.queries, level.events(release.neighbours), strict=True)
+    }
+
+
+def _with_law(
+    release: Release, asked: Planning, law: Fraction | str, cap: Fraction | None, delta: Fraction
+) -> tuple[Release, Fraction, Interval | None]:
+    """Return the plan with another law, an epsilon that it keeps, and the certified delta there.
+
+    Variances keep their ratios, which are best for Gaussian noise. With an epsilon all of them are as small
+    as the law allows; without one they stay, and the best law is the one of least epsilon.
+    """
+    if cap is not None:
+        found = calibrate(release, epsilon=cap, delta=delta, law=asked.law, proof=asked.certify)
+        return replace(found.release, name=release.name, notes=release.notes), cap, found.proof
+    # scales are rounded up: a little less before, so that goals stay met
+    base = gaussian_like(release.scaled(1 - 4 * Fraction(1, 10**6)))
+    tried = [law] if isinstance(law, Fraction) else tenths()
+    made = [with_laws(base, dict.fromkeys((level.name for level in base.levels), one)) for one in tried]
+    main = main_case(release, release.neighbours)
+    rough = [workings_of(one_case(one, main), aim=1e-3).epsilons([delta])[0] for one in made]
+    result = made[int(np.argmin(rough))]
+    ceiling = _Ceiling(release, delta, None, (), asked.certify)
+    return ceiling.proved([(result, ceiling.epsilons(result))])[:3]
 
 
 def _closeness(goals: Sequence[Goal], misses: Sequence[float]) -> tuple[float, tuple[tuple[str, str], ...]]:

@@ -122,7 +122,7 @@ SURFACES: dict[str, Surface] = {
         "give tables one by one to `account`",
     ),
     "planning": Surface(
-        "a plan", "discrete Gaussian noise", _is_gaussian, "`accuracy` and `calibrate` take other noise"
+        "a plan", "discrete Gaussian noise", _is_gaussian, "with a law it is made for other noise"
     ),
 }
 """All questions that not every law answers."""

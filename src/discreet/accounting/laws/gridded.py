@@ -37,13 +37,13 @@ SIZES = (2**15, 2**18, 2**21)
 """Points of the grid, one after the other until the aim is met."""
 
 _AIM = 1e-7
-_OUTSIDE = 42.0  # less than e^-42 of the tilted law lies outside the grid, on either side
+OUTSIDE = 42.0  # less than e^-42 of the tilted law lies outside the grid, on either side
 _LISTED = 40_000  # values of equal events that are split together
 _NEGLIGIBLE = 1e-26
 _SMALLEST = 1e-270
 _REMEMBERED = 6
 _FEW_NODES = 4
-_OFFSETS = np.array([0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 3, 4.5, 6, 8, 11, 15, 20, 30, 60, 120, 400, 2000])
+OFFSETS = np.array([0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 3, 4.5, 6, 8, 11, 15, 20, 30, 60, 120, 400, 2000])
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +174,7 @@ class Gridded(Forgetful):
     def _chernoff(self, epsilon: float) -> float:
         """A bound of delta over finite losses, by the best of a few tilts."""
         spread = math.sqrt(max(self.side.tilted_moments(0.0)[1], 1e-12))
-        tilts = _OFFSETS / spread
+        tilts = OFFSETS / spread
         with np.errstate(all="ignore"):
             logs = self.side.log_mgf(tilts) - tilts * epsilon
         return math.exp(min(float(np.nanmin(logs)), 0.0))
@@ -200,20 +200,20 @@ class Gridded(Forgetful):
         side = self.side
         spread = math.sqrt(max(side.tilted_moments(theta)[1], 1e-12))
         here = float(side.log_mgf(np.array([theta]))[0])
-        moves = _OFFSETS / spread
+        moves = OFFSETS / spread
         with np.errstate(over="ignore", invalid="ignore"):
-            up = (side.log_mgf(theta + moves) - here + _OUTSIDE) / moves
-            down = (side.log_mgf(theta - moves) - here + _OUTSIDE) / moves
+            up = (side.log_mgf(theta + moves) - here + OUTSIDE) / moves
+            down = (side.log_mgf(theta - moves) - here + OUTSIDE) / moves
         high, low = float(np.nanmin(up)), -float(np.nanmin(down))
         h = max((high - low) / (size - 32), 1e-9 * max(abs(high), abs(low), 1e-3))
-        spectrum, splits, left_out = self._spectrum(theta, size, h)
+        spectrum, splits, left_out = self.spectrum(theta, size, h)
         p = np.fft.irfft(spectrum, size)
         first = math.floor(low / h) - 8
         noise = 3e-16 * (math.log2(size) + splits)
-        outside = 2 * math.exp(-_OUTSIDE) + left_out
+        outside = 2 * math.exp(-OUTSIDE) + left_out
         return TiltedGrid(theta, h, first, np.roll(p, -(first % size)), here, splits, noise, outside)
 
-    def _spectrum(self, theta: float, size: int, h: float) -> tuple[Complexes, int, float]:
+    def spectrum(self, theta: float, size: int, h: float) -> tuple[Complexes, int, float]:
         """The transform of the law on the grid, the number of splits, and the tilted mass left out."""
         side = self.side
         spectrum: Complexes = np.ones(size // 2 + 1, dtype=np.complex128)
@@ -289,7 +289,7 @@ def _of_density(density: Density, theta: float, size: int, h: float) -> Floats:
     # a strong tilt leaves little but one end
     places = np.linspace(density.low, density.high, 4097)
     heights = density.log(places) + theta * places
-    kept = np.flatnonzero(heights > heights.max() - _OUTSIDE - 10)
+    kept = np.flatnonzero(heights > heights.max() - OUTSIDE - 10)
     left, right = float(places[max(kept[0] - 1, 0)]), float(places[min(kept[-1] + 1, 4096)])
     first, last = math.floor(left / h) + 1, math.ceil(right / h) - 1
     ends = [(left, min(first * h, right))]

@@ -91,6 +91,11 @@ class LawWorkings(Workings):
         other = self._grids[k].delta(epsilon, quick=quick)
         return min((value, error), other, key=lambda pair: (pair[1], pair[0]))
 
+    def rough_log_delta(self, epsilon: float) -> float:
+        """log of an upper bound of delta at epsilon >= 0, on a coarse grid, for a search."""
+        found = max(grid.delta(epsilon, quick=True)[0] for grid in self._grids)
+        return math.log(found) if found > 0 else -math.inf
+
     def _delta(self, epsilon: float, *, quick: bool = False) -> tuple[float, float]:
         """delta, the larger of both directions, at an epsilon of either sign, and its relative error."""
         found = [self._side_delta(k, abs(epsilon), quick=quick) for k in range(len(self.sides))]
