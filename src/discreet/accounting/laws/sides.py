@@ -58,7 +58,7 @@ class Side(Forgetful):
             return 1.0
         with np.errstate(divide="ignore"):
             finite = sum(times * float(np.log1p(-min(law.infinite, 1.0))) for law, times in self.laws)
-        return -math.expm1(finite) if finite > -math.inf else 1.0
+        return abs(math.expm1(finite)) if finite > -math.inf else 1.0  # (no -0.0)
 
     @cached_property
     def left_out(self) -> float:

@@ -379,16 +379,39 @@ def lowest_test(cases: Sequence[LawWorkings], alpha: Fraction) -> tuple[float, f
     ends = [case.thresholds_for(size) for case in cases]
     low, high = min(low for low, _ in ends), max(high for _, high in ends)
     best, at, off = -math.inf, low, 0.0
-    while high - low > 1e-13 * max(1.0, abs(low), abs(high)):
+
+    def height(t: float) -> float:
+        nonlocal best, at, off
+        value, error = min(case.test_at(t, size) for case in cases)
+        if value > best:
+            best, at, off = value, t, error
+        return value
+
+    for _ in range(2):  # where floats are rough far away from the top, then to the last digit
         points = np.linspace(low, high, _SCAN)
-        heights = [min(case.test_at(float(t), size) for case in cases) for t in points]
-        k = max(range(_SCAN), key=lambda k: heights[k][0])
-        if heights[k][0] > best:
-            (best, off), at = heights[k], float(points[k])
+        heights = [height(float(t)) for t in points]
+        k = max(range(_SCAN), key=heights.__getitem__)
         low, high = float(points[max(k - 1, 0)]), float(points[min(k + 1, _SCAN - 1)])
+    _golden_section(height, low, high)
     if best <= 0:
         return 0.0, 1.0, at
     return min(best, 1.0 - size), off, at
+
+
+def _golden_section(height: Callable[[float], float], low: float, high: float) -> None:
+    """Ask for the heights of a function with one top until it is found to the last digits."""
+    ratio = 0.5 * (math.sqrt(5) - 1)
+    left, right = high - ratio * (high - low), low + ratio * (high - low)
+    at_left, at_right = height(left), height(right)
+    while high - low > 1e-13 * max(1.0, abs(low), abs(high)):
+        if at_left >= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - ratio * (high - low)
+            at_left = height(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + ratio * (high - low)
+            at_right = height(right)
 
 
 def _root(height: Callable[[float], float], start: float, top: float) -> float:
