@@ -437,12 +437,12 @@ class Interpolated:
             found.append((fine, max(abs(fine - other) for other in others)))
         value = max(value for value, _ in found)
         # losses on a lattice converge no faster than the width of the grid
-        return value, 3 * max(error for _, error in found) / value + 1e-11 if value > 0 else 1.0
+        return value, 10 * max(error for _, error in found) / value + 1e-11 if value > 0 else 1.0
 
     def tradeoff(self, alpha: float) -> tuple[float, float]:
         """f and its relative error."""
         fine, *others = (self._tradeoff(alpha, size) for size in self._sizes)
-        return fine, 3 * max(abs(fine - other) for other in others) / fine + 1e-9 if fine > 0 else 1.0
+        return fine, 10 * max(abs(fine - other) for other in others) / fine + 1e-9 if fine > 0 else 1.0
 
     def _tradeoff(self, alpha: float, size: int) -> float:
         theta = -0.5
@@ -457,11 +457,16 @@ class Interpolated:
             below = lfilter([1.0], [1.0, -fall], weight)
             above = lfilter([1.0], [1.0, -fall], weight[::-1])[::-1] - weight
             total = below + above - h / 12 * weight  # the corner of the kernel
-            height = total * np.exp(points / 2 + direction.log_mgf(theta))
-            curves.append((points, height - np.exp(np.minimum(points, 700.0)) * alpha))
-        low, high = max(c[0][0] for c in curves), min(c[0][-1] for c in curves)
-        at = curves[0][0][(curves[0][0] > low) & (curves[0][0] < high)]
-        lowest = np.minimum(*(np.interp(at, *curve) for curve in curves))
+            curves.append((points, total * np.exp(points / 2 + direction.log_mgf(theta))))
+        at = np.unique(np.concatenate([points for points, _ in curves]))
+        lifted = np.exp(np.minimum(at, 700.0))
+        heights = []
+        for direction, (points, total) in zip(self._directions, curves, strict=True):
+            height = np.interp(at, points, total)
+            # below all losses, and above them
+            height = np.where(at < points[0], lifted * math.exp(direction.log_mgf(-1.0)), height)
+            heights.append(np.where(at > points[-1], math.exp(direction.log_mgf(0.0)), height))
+        lowest = np.minimum(*heights) - lifted * alpha
         k = min(max(int(np.argmax(lowest)), 1), lowest.size - 2)
         a, b, c = lowest[k - 1 : k + 2]
         bend = a - 2 * b + c

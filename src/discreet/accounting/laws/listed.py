@@ -54,6 +54,8 @@ class ValueList(Forgetful):
         kept = p >= cut
         lost = float(p[~kept].sum()) + (self.dropped + other.dropped)
         value, p = value[kept], p[kept]
+        if not value.size:  # finite losses are next to impossible
+            return ValueList(value, p, lost)
         if value.size > MOST * 2:
             return None
         order = np.argsort(value, kind="stable")
