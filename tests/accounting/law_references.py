@@ -71,7 +71,9 @@ def _is_laplace(noise: Noise) -> bool:
 
 def _adds_up(noise: Noise) -> bool:
     """Whether losses are linear in the places of outcomes, so that the sum of the places tells everything."""
-    is_gaussian = isinstance(noise, DiscreteGaussian) or (isinstance(noise, PowerNoise) and noise.exponent == 2)
+    is_gaussian = isinstance(noise, DiscreteGaussian) or (
+        isinstance(noise, PowerNoise) and noise.exponent == 2
+    )
     return is_gaussian or _is_laplace(noise)
 
 
@@ -579,7 +581,9 @@ def _event(draw: random.Random, s: int, times: int, extreme: bool) -> Noise:
         case 5:
             k = draw.randint(2, 4)
             present = _table(draw, k) if draw.random() < 0.7 else _near(draw, k)
-            return TableNoise(_table(draw, k) if draw.random() < 0.7 else _near(draw, k), present, times=times)
+            return TableNoise(
+                _table(draw, k) if draw.random() < 0.7 else _near(draw, k), present, times=times
+            )
         case 6:
             return ContinuousGaussian(size(5, 400), sensitivity=s, times=times)
         case _:
