@@ -43,7 +43,7 @@ Longs = NDArray[np.longdouble]
 _LEAST = 1e-45  # outcomes less likely than this under both hypotheses are left out of lists
 _MOST = 400_000
 _MOST_BALLS = 1_500
-_MOST_FOLDED = 20_000
+_MOST_FOLDED = 16_000
 _LONG = np.longdouble
 
 
@@ -110,8 +110,8 @@ def _repeated(p: Longs, q: Longs, times: int, adds_up: bool) -> tuple[Longs, Lon
     if times == 1:
         return p, q
     if adds_up:
-        return (_folded(p, times), _folded(q, times)) if times * k <= _MOST_FOLDED else None
-    if math.comb(times + k - 1, k - 1) > _MOST:
+        return _folded(p, q, times)
+    if times > 1500 or math.comb(times + k - 1, k - 1) > _MOST:  # (1755! is the last long double)
         return None
     left = np.array([times])
     one, other = np.ones(1, _LONG), np.ones(1, _LONG)
@@ -128,14 +128,24 @@ def _repeated(p: Longs, q: Longs, times: int, adds_up: bool) -> tuple[Longs, Lon
     return one * ways[times], other * ways[times]
 
 
-def _folded(p: Longs, times: int) -> Longs:
-    made, power = np.ones(1, _LONG), p
+def _folded(p: Longs, q: Longs, times: int) -> tuple[Longs, Longs] | None:
+    """The chances of the sum of places; what is less likely than 1e-50 at either end is left out."""
+    made, power = (np.ones(1, _LONG), np.ones(1, _LONG)), (p, q)
     while times:
+        for often in (times & 1, times > 1):
+            if often and max(made[0].size, power[0].size) > _MOST_FOLDED:
+                return None
         if times & 1:
-            made = np.convolve(made, power)
+            made = _trimmed(np.convolve(made[0], power[0]), np.convolve(made[1], power[1]))
         times >>= 1
-        power = np.convolve(power, power) if times else power
+        if times:
+            power = _trimmed(np.convolve(power[0], power[0]), np.convolve(power[1], power[1]))
     return made
+
+
+def _trimmed(p: Longs, q: Longs) -> tuple[Longs, Longs]:
+    kept = np.flatnonzero(np.maximum(p, q) > 1e-5 * _LEAST)
+    return p[kept[0] : kept[-1] + 1], q[kept[0] : kept[-1] + 1]
 
 
 @dataclass(frozen=True)
@@ -152,7 +162,7 @@ class EveryOutcome:
     def of(cls, events: Sequence[Noise]) -> EveryOutcome | None:
         """List the outcomes of events; None if there are too many."""
         p, q = np.ones(1, _LONG), np.ones(1, _LONG)
-        variance, end, left_out = Fraction(0), Fraction(0), 0.0
+        variance, end, left_out, largest = Fraction(0), Fraction(0), 0.0, 0.0
         for event in events:
             if isinstance(event, ContinuousLaplace):
                 if end or event.times > 1:
@@ -164,8 +174,13 @@ class EveryOutcome:
                 continue
             one = chances(event, 110.0)
             kept = np.maximum(*one) > _LEAST
-            left_out += event.times * float(np.maximum(*one)[~kept].sum()) + event.times * math.exp(-105.0)
-            many = _repeated(one[0][kept], one[1][kept], event.times, _adds_up(event))
+            left_out += event.times * (float(np.maximum(*one)[~kept].sum()) + math.exp(-105.0) + _LEAST)
+            p_one, q_one = (side[kept] for side in one)
+            both = (p_one > 0) & (q_one > 0)
+            largest += event.times * float(np.abs(np.log(p_one[both] / q_one[both])).max(initial=0.0))
+            if largest > 11_000:  # even long doubles end at e^-11355
+                return None
+            many = _repeated(p_one, q_one, event.times, _adds_up(event))
             if many is None or p.size * many[0].size > 8 * _MOST:
                 return None
             p, q = np.multiply.outer(p, many[0]).ravel(), np.multiply.outer(q, many[1]).ravel()
@@ -185,6 +200,10 @@ class EveryOutcome:
     def _delta(self, p: Longs, q: Longs, epsilon: float) -> float:
         if self.variance:
             return self._beside_normal(p, q, epsilon)
+        if not self.end and epsilon > 1000:  # e^epsilon is too large
+            with np.errstate(divide="ignore", invalid="ignore"):
+                far = _LONG(epsilon) - np.where(p > 0, np.log(p / q), 0)
+            return float((p * -np.expm1(np.minimum(far, 0))).sum())
         lift = np.exp(_LONG(epsilon))
         if not self.end:
             return float(np.maximum(p - lift * q, 0).sum())
@@ -274,13 +293,13 @@ class Direction:
     @cached_property
     def infinite(self) -> float:
         """The probability of an infinite loss."""
-        finite = _LONG(1)
+        finite = 0.0
         for event in self.events:
             if isinstance(event, TableNoise):
-                p, q = chances(event, 0.0)
-                p, q = (q, p) if self.exchanged else (p, q)
-                finite *= p[q > 0].sum() ** event.times
-        return float(1 - finite)
+                pairs = [(p, q) if self.exchanged else (q, p) for p, q in event.pairs]
+                mass = sum((p for p, q in pairs if not q), Fraction(0))
+                finite += event.times * math.log1p(-mass) if mass < 1 else -math.inf
+        return -math.expm1(finite) if finite else 0.0
 
     @cached_property
     def variance(self) -> float:
@@ -350,8 +369,13 @@ class Direction:
             spectrum = spectrum * np.exp(-1j * angle * mean / h - 0.5 * self.variance * (angle / h) ** 2)
         return node + (first + np.arange(size)) * h, np.fft.irfft(spectrum, size)
 
-    def delta(self, epsilon: float, theta: float, size: int) -> float:
-        """delta over finite and infinite losses."""
+    @property
+    def is_continuous(self) -> bool:
+        """Whether some loss has a density."""
+        return bool(self.variance or self.densities)
+
+    def delta(self, epsilon: float, theta: float, size: int) -> tuple[float, float]:
+        """delta over finite and infinite losses, and what a lattice finer than the grid may hide."""
         low, high = self.window(theta)
         h = (high - low) / (size - 64)
         points, weight = self.on_grid(theta, h, size, epsilon)
@@ -360,9 +384,12 @@ class Direction:
         kernel = np.exp(-theta * distance[above]) * -np.expm1(-distance[above])
         value = float(weight[above] @ kernel)
         at = int(np.argmin(np.abs(distance)))
+        hidden = 0.0
         if abs(distance[at]) < 0.5 * h:  # the corner of the kernel, by Euler and Maclaurin
             value += h / 12 * float(weight[at])
-        return value * math.exp(self.log_mgf(theta) - theta * epsilon) + self.infinite
+            hidden = 0.0 if self.is_continuous else h / 2 * abs(float(weight[at]))
+        unit = math.exp(self.log_mgf(theta) - theta * epsilon)
+        return value * unit + self.infinite, hidden * unit
 
 
 def _log_mass(end: float, theta: float) -> float:
@@ -425,8 +452,8 @@ class Interpolated:
 
     @property
     def _sizes(self) -> tuple[int, ...]:
-        """Two coarser ones: what differs by chance seldom agrees three times."""
-        return self.size, 5 * self.size // 8, self.size // 2
+        """Two coarser ones, of odd proportions: what differs by chance seldom agrees three times."""
+        return self.size, 2 * (self.size * 3 // 8 + 11), 2 * (self.size * 3 // 10 + 7)
 
     def delta(self, epsilon: float) -> tuple[float, float]:
         """The larger of both directions, and its relative error."""
@@ -435,21 +462,22 @@ class Interpolated:
             if direction.infinite >= 1:
                 return 1.0, 0.0
             theta = direction.saddle(epsilon)
-            fine, *others = (direction.delta(epsilon, theta, size) for size in self._sizes)
-            found.append((fine, max(abs(fine - other) for other in others)))
+            (fine, hidden), *others = (direction.delta(epsilon, theta, size) for size in self._sizes)
+            found.append((fine, 10 * max(abs(fine - other) for other, _ in others) + hidden))
         value = max(value for value, _ in found)
         # losses on a lattice converge no faster than the width of the grid
-        return value, 10 * max(error for _, error in found) / value + 1e-11 if value > 0 else 1.0
+        return value, max(error for _, error in found) / value + 1e-11 if value > 0 else 1.0
 
     def tradeoff(self, alpha: float) -> tuple[float, float]:
         """f and its relative error."""
-        fine, *others = (self._tradeoff(alpha, size) for size in self._sizes)
-        return fine, 10 * max(abs(fine - other) for other in others) / fine + 1e-9 if fine > 0 else 1.0
+        (fine, hidden), *others = (self._tradeoff(alpha, size) for size in self._sizes)
+        off = 10 * max(abs(fine - other) for other, _ in others) + hidden
+        return fine, off / fine + 1e-9 if fine > 0 else 1.0
 
-    def _tradeoff(self, alpha: float, size: int) -> float:
-        theta = -0.5
+    def _tradeoff(self, alpha: float, size: int) -> tuple[float, float]:
+        theta, hidden = -0.5, 0.0
         if any(direction.infinite >= 1 for direction in self._directions):
-            return 0.0
+            return 0.0, 0.0
         ends = [direction.window(theta) for direction in self._directions]
         h = max(high - low for low, high in ends) / (size - 64)
         curves = []
@@ -459,8 +487,11 @@ class Interpolated:
             below = lfilter([1.0], [1.0, -fall], weight)
             above = lfilter([1.0], [1.0, -fall], weight[::-1])[::-1] - weight
             total = below + above - h / 12 * weight  # the corner of the kernel
-            curves.append((points, total * np.exp(points / 2 + direction.log_mgf(theta))))
-        at = np.unique(np.concatenate([points for points, _ in curves]))
+            lift = np.exp(points / 2 + direction.log_mgf(theta))
+            curves.append((points, total * lift))
+            hidden += 0.0 if direction.is_continuous else h / 2 * float(np.max(np.abs(weight) * lift))
+        every = np.concatenate([*(points for points, _ in curves), [0.0]])
+        at = np.unique(np.append(every, np.linspace(every.min(), every.max(), 1001)))  # and between the two
         lifted = np.exp(np.minimum(at, 700.0))
         heights = []
         for direction, (points, total) in zip(self._directions, curves, strict=True):
@@ -473,7 +504,7 @@ class Interpolated:
         a, b, c = lowest[k - 1 : k + 2]
         bend = a - 2 * b + c
         top = b - (a - c) ** 2 / (8 * bend) if bend < 0 else b  # of a parabola, unless curves cross there
-        return float(max(min(top, max(a, b, c) + 0.1 * abs(a - c)), 0.0))
+        return float(max(min(top, max(a, b, c) + 0.1 * abs(a - c)), 0.0)), hidden
 
 
 def _cells(noise: Noise, h: float, exchanged: bool) -> tuple[Floats, Floats, float]:

@@ -137,7 +137,7 @@ def check_composition(seed: int) -> str:
 
     def check_delta(epsilon: float) -> None:
         found, (true, error, least) = loss.delta(epsilon=epsilon), true_delta(epsilon)
-        below, above = (found.accuracy if nearest else 0.0), found.accuracy
+        below, above = (max(found.accuracy, 1e-12) if nearest else 0.0), max(found.accuracy, 1e-12)
         assert found * (1 + below) >= true * (1 - error) - least, (seed, epsilon, found, true)
         assert found <= true * (1 + 1.01 * above + error) + least, (seed, epsilon, found, true, above)
 
@@ -163,7 +163,7 @@ def check_composition(seed: int) -> str:
         assert f <= 1 - alpha, (seed, alpha, f)
         if true > 1e-12 and error < 0.01:
             errors.append(error)
-            room = f.accuracy if nearest else 0.0
+            room = max(f.accuracy, 1e-12) if nearest else 0.0
             assert f * (1 - room) <= true * (1 + error) + 1e-15, (seed, alpha, f, true, error)
             assert f * (1 + 1.01 * f.accuracy + error) >= true - 1e-12, (seed, alpha, f, true, error)
 

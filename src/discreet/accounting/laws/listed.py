@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.laws.sides import Side, normal_delta, normal_errors, with_density
+from discreet.accounting.laws.sides import ROUNDING, Side, normal_delta, normal_errors, with_density
 from discreet.accounting.loss import Floats
 from discreet.memory import Forgetful
 from discreet.noise.loss_law import first_of_equals, last_of_equals
@@ -26,7 +26,6 @@ _PRODUCTS = 6_000_000  # values before equal ones are merged
 _SHORT = 20_000  # values of a half that is quick for every purpose
 _CUTS = (1e-300, 1e-100, 1e-45)
 _BLOCK = 200.0  # nats of losses whose probabilities are summed with one reference
-_ROUNDING = 4e-16
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +176,7 @@ class Listed(Forgetful):
             if side.normal:
                 parts = right.p * normal_delta(epsilon - right.value, side.normal)
                 value = float(parts.sum())
-                room = 4e-13 * value
+                room = (4e-13 + ROUNDING * side.depth) * value
             else:
                 t = epsilon - left.value
                 at = np.searchsorted(right.value, t, side="right")
@@ -187,7 +186,7 @@ class Listed(Forgetful):
                 lifted = np.exp(np.minimum(t - reference[at], 700.0)) * null[at]
                 value = max(float(p @ (total[at] - lifted)), 0.0)
                 depth = math.sqrt(right.p.size) + 100 * (1 + abs(epsilon))  # the losses are rounded, too
-                room = _ROUNDING * depth * float(p @ total[at])
+                room = ROUNDING * (depth + side.depth) * float(p @ total[at])
         value += side.infinite
         room += self.dropped
         return min(value + room, 1.0), (2 * room / value if value > 0 else (0.0 if not room else math.inf))

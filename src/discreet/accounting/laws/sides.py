@@ -25,6 +25,9 @@ from discreet.noise.continuous import ContinuousGaussian
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(12)
 """Of Gauss's rule, on [-1, 1]."""
 
+ROUNDING = 4e-16
+"""The relative error of one operation with floats, and some room."""
+
 _NARROW = 0.05  # standard deviations of a normal loss below which differences of Mills ratios cancel
 
 
@@ -64,6 +67,11 @@ class Side(Forgetful):
     def left_out(self) -> float:
         """At most the probability of outcomes that no law lists."""
         return float(sum(times * law.left_out for law, times in self.laws))
+
+    @cached_property
+    def depth(self) -> float:
+        """How many roundings the probabilities of all counts together may be off by."""
+        return 10.0 * sum(times for _, times in self.laws)
 
     @cached_property
     def has_density(self) -> bool:

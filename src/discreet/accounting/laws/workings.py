@@ -13,7 +13,7 @@ from discreet.accounting.contour import Evaluation, Kind, Tail
 from discreet.accounting.curves import Quantity
 from discreet.accounting.laws.gridded import Gridded, TiltedGrid
 from discreet.accounting.laws.listed import Listed
-from discreet.accounting.laws.sides import Side, sides_of
+from discreet.accounting.laws.sides import ROUNDING, Side, sides_of
 from discreet.accounting.loss import Floats, Loss, log_fraction
 from discreet.accounting.values import FULL, digits_that_hold, held, rounded
 from discreet.accounting.workings import Workings
@@ -242,7 +242,8 @@ class LawWorkings(Workings):
             null, below, _ = listed.errors(threshold)
             lift = math.exp(min(threshold, 700.0))
             value = below + lift * (null - alpha)
-            room = 2e-15 * (below + lift * (null + alpha)) * (10 + abs(threshold)) + 2 * listed.dropped
+            rounding = 2e-15 * (10 + abs(threshold)) + ROUNDING * self.sides[k].depth
+            room = rounding * (below + lift * (null + alpha)) + 2 * listed.dropped
             return value - room, (2 * room / value if value > room else math.inf)
         if self.sides[k].infinite >= 1:
             return 0.0, 0.0
@@ -250,7 +251,8 @@ class LawWorkings(Workings):
         null, below, _ = grid.errors(threshold)
         unit = math.exp(grid.exponent(threshold))
         part = math.exp(min(threshold, 700.0)) * alpha
-        noise = (grid.noise * math.sqrt(grid.p.size) + grid.outside) * unit
+        rounding = ROUNDING * (self.sides[k].depth + abs(grid.log_scale) + abs(grid.theta * threshold))
+        noise = (grid.noise * math.sqrt(grid.p.size) + grid.outside + rounding * (null + below)) * unit
         value = unit * (null + below) - part
         room = unit * grid.excess(threshold) + noise + 1e-15 * part
         return value - noise - 1e-15 * part, (room / value if value > room else math.inf)
