@@ -189,8 +189,8 @@ def check_composition(seed: int) -> str:
     return f"{way}; refused: {', '.join(refused)}" if refused else way
 
 
-QUICK = (1, 2, 4, 6, 12, 18, 21, 29, 31, 32)
-"""Compositions that take a tenth of a second or so each."""
+QUICK = (10017, 10090, 10145, 10218, 10282, 10369, 11553, 12388, 12389)
+"""Compositions that take a tenth of a second or so each; the last three were once wrong, here or there."""
 
 
 @pytest.mark.parametrize("seed", QUICK)
