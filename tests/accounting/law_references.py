@@ -257,8 +257,9 @@ class EveryOutcome:
 
 
 def _of_long(value: np.longdouble) -> arb:
-    high = float(value)
-    return arb(high) + arb(float(value - _LONG(high)))
+    part, power = np.frexp(value)  # longer exponents than those of floats
+    high = float(part)
+    return (arb(high) + arb(float(part - _LONG(high)))) * arb(2) ** int(power)
 
 
 # -- the interpolated grid --------------------------------------------------------------------------------
