@@ -174,7 +174,7 @@ class Gridded(Forgetful):
     def _bounds(self, law: TiltedGrid, epsilon: float) -> tuple[float, float]:
         """An upper bound of delta, and its relative error."""
         side = self.side
-        upper, lower, exponent = law.delta(epsilon, ROUNDING * (side.depth + abs(epsilon)))
+        upper, lower, exponent = law.delta(epsilon, side.rounding(epsilon))
         # the exponent is rounded
         unit = math.exp(min(exponent, 700.0)) * (
             1 + ROUNDING * (abs(law.log_scale) + abs(law.theta * epsilon))

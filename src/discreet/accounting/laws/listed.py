@@ -179,7 +179,8 @@ class Listed(Forgetful):
                 room = (4e-13 + ROUNDING * side.depth) * value
             else:
                 t = epsilon - left.value
-                at = np.searchsorted(right.value, t, side="right")
+                # losses just below epsilon may in truth lie above it
+                at = np.searchsorted(right.value, t - side.rounding(epsilon), side="right")
                 total, null, reference = right.above
                 reached = at < right.p.size
                 p, t, at = left.p[reached], t[reached], at[reached]

@@ -85,10 +85,15 @@ class Side(Forgetful):
 
     @cached_property
     def top(self) -> float:
-        """The largest finite loss, or infinity where they have no bound."""
+        """The largest finite loss, or hardly more, or infinity where they have no bound."""
         if self.normal > 0 or any(term_is_endless(term) for term in self.terms):
             return math.inf
-        return sum(times * float(law.value[-1]) if law.value.size else 0.0 for law, times in self.laws)
+        found = sum(times * float(law.value[-1]) if law.value.size else 0.0 for law, times in self.laws)
+        return found + 2 * self.rounding(found)
+
+    def rounding(self, epsilon: float) -> float:
+        """By how much the float of a loss near epsilon may be off, and logarithms of its probability."""
+        return ROUNDING * (self.depth + abs(epsilon))
 
     @cached_property
     def _atoms(self) -> list[tuple[Floats, Floats, int]]:

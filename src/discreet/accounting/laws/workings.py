@@ -112,7 +112,20 @@ class LawWorkings(Workings):
         return _tail(self._deltas(epsilons, accuracy))
 
     def _deltas(self, epsilons: list[Fraction], accuracy: float) -> list[tuple[float, float]]:
-        return self._checked("delta", epsilons, [self._delta(float(e)) for e in epsilons], accuracy)
+        found = [self._delta(float(e)) for e in epsilons]
+        # next to the largest loss rounding is all that is known: delta is at most that, and may be none
+        rough = [self._is_rounding(float(e), *pair) for e, pair in zip(epsilons, found, strict=True)]
+        found = [
+            (value, min(error, 1.0) if of else error) for (value, error), of in zip(found, rough, strict=True)
+        ]
+        asked = [one for one in zip(epsilons, found, rough, strict=True) if not one[2]]
+        self._checked("delta", [one[0] for one in asked], [one[1] for one in asked], accuracy)
+        return [(value, min(error, 1.0) if value < _SMALLEST else error) for value, error in found]
+
+    def _is_rounding(self, epsilon: float, value: float, error: float) -> bool:
+        """Whether a delta is as uncertain as floats are, and no more."""
+        doubt = value if error == math.inf else value * error / (1 + error)
+        return doubt <= 40 * max((side.rounding(epsilon) for side in self.sides), default=0.0)
 
     def _checked(
         self, what: str, at: list[Fraction], found: list[tuple[float, float]], accuracy: float
