@@ -462,6 +462,8 @@ class Interpolated:
         for direction in self._directions:
             if direction.infinite >= 1:
                 return 1.0, 0.0
+            if any(not value.size for value, _, _ in direction.atoms):
+                return 1.0, 1.0  # what both can show, no long double holds
             theta = direction.saddle(epsilon)
             (fine, hidden), *others = (direction.delta(epsilon, theta, size) for size in self._sizes)
             found.append((fine, 10 * max(abs(fine - other) for other, _ in others) + hidden))
@@ -471,6 +473,8 @@ class Interpolated:
 
     def tradeoff(self, alpha: float) -> tuple[float, float]:
         """f and its relative error."""
+        if any(not value.size for direction in self._directions for value, _, _ in direction.atoms):
+            return 0.0, 1.0
         (fine, hidden), *others = (self._tradeoff(alpha, size) for size in self._sizes)
         off = 10 * max(abs(fine - other) for other, _ in others) + hidden
         return fine, off / fine + 1e-9 if fine > 0 else 1.0
