@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import random
+from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
 from flint import arb, ctx
-from law_references import drawn_events, listed_delta, listed_height, rounded_deltas
+from law_references import Direction, EveryOutcome, Interpolated, drawn_events, rounded_deltas
 
 from discreet import (
     ContinuousGaussian,
@@ -109,61 +112,86 @@ def test_the_ends_of_the_powers_are_the_old_laws(power: Noise, old: Noise) -> No
         assert one.tradeoff(alpha=alpha) == pytest.approx(float(two.tradeoff(alpha=alpha)), rel=1e-9)
 
 
+DELTAS = (Fraction(1, 20), Fraction(1, 10**6), Fraction(1, 10**20))
+
+
 def check_composition(seed: int) -> str:
-    """Check one random composition; return the way in which it was checked."""
-    events = drawn_events(seed)
-    loss = compose(events)
-    epsilons = [Fraction(0), Fraction(1, 3), Fraction(2), Fraction(6)]
-    way = "listed"
-    for epsilon in epsilons:
-        true = listed_delta(events, epsilon)
-        if true is None:
-            way = "second grid"
-            break
-        found = loss.delta(epsilon=epsilon)
-        accuracy = max(found.accuracy, 0.0)
-        assert found >= true * (1 - 1e-14) - 1e-30, (seed, epsilon, found, true)
-        assert found <= true * (1 + accuracy + 1e-10) + 1e-30, (seed, epsilon, found, true)
-    if way == "second grid":
-        bounds = rounded_deltas(events, [float(e) for e in epsilons])
-        for epsilon, (low, high) in zip(epsilons, bounds, strict=True):
-            found = loss.delta(epsilon=epsilon)
-            assert found >= low * (1 - 1e-12) - 2e-11, (seed, epsilon, found, low)
-            assert found <= high * (1 + 1e-3) + 2e-11, (seed, epsilon, found, high)
-    infinite = float(loss.delta(epsilon=500))
-    for delta in (Fraction(1, 20), Fraction(1, 10**6)):
+    """Check delta, epsilon and f of a random composition; return in which way, and what was refused.
+
+    A delta is at most the one returned, and at least as much as its accuracy says; so are epsilons, and f
+    the other way round. Discrete Gaussian and Laplace noise alone have values rounded to the nearest.
+    """
+    events, draw = tuple(drawn_events(seed)), random.Random(seed)
+    loss, exact, grid = compose(events), EveryOutcome.of(events), Interpolated(events)
+    nearest = not isinstance(loss.workings, LawWorkings)
+    infinite = max(Direction(events, exchanged).infinite for exchanged in (False, True))
+    errors, refused = [0.0], list[str]()
+
+    def true_delta(epsilon: float) -> tuple[float, float, float]:
+        """delta by the second way, its relative and its absolute error."""
+        if exact is not None:
+            return exact.delta(epsilon), 1e-15, exact.left_out + 1e-300
+        value, error = grid.delta(epsilon)
+        errors.append(error)
+        return (value, error, 1e-30) if error < 0.01 else (value, error, 1.0)  # too rough to say anything
+
+    def check_delta(epsilon: float) -> None:
+        found, (true, error, least) = loss.delta(epsilon=epsilon), true_delta(epsilon)
+        below, above = (max(found.accuracy, 1e-12) if nearest else 0.0), max(found.accuracy, 1e-12)
+        assert found * (1 + below) >= true * (1 - error) - least, (seed, epsilon, found, true)
+        assert found <= true * (1 + 1.01 * above + error) + least, (seed, epsilon, found, true, above)
+
+    def check_epsilon(delta: Fraction) -> None:
         epsilon = loss.epsilon(delta=delta)
         if delta <= infinite:
-            assert epsilon == math.inf
-        elif math.isfinite(epsilon):
-            # an epsilon of discrete Gaussian and Laplace noise alone is rounded to the nearest
-            above = float(epsilon) + (0.0 if isinstance(loss.workings, LawWorkings) else epsilon.accuracy)
-            true = listed_delta(events, Fraction(above)) if way == "listed" else None
-            if true is None:
-                ((true, _),) = rounded_deltas(events, [above])
-                true -= 2e-11
-            assert true <= float(delta), (seed, delta, epsilon, true)
+            assert epsilon == math.inf, (seed, delta, epsilon)
+            return
+        above = float(epsilon) + (epsilon.accuracy if nearest else 0.0)
+        if above > 0:
+            true, error, least = true_delta(above)
+            assert true * (1 - error) - least <= float(delta), (seed, delta, epsilon, true)
+            # the logarithm of a tiny delta is rounded, and then its digits are
             here = loss.delta(epsilon=above)
-            # bounds by two grids differ in their last digits
-            assert here <= float(delta) * (1 + 1e-12), (seed, delta, epsilon, here)
-            assert loss.delta(epsilon=float(epsilon) - epsilon.accuracy - 1e-3) >= float(delta) * (1 - 1e-6)
-    f = loss.tradeoff(alpha=[0.05, 0.4])
-    for alpha, beta in zip((0.05, 0.4), f, strict=True):
-        heights = [
-            1 - float(loss.delta(epsilon=e)) - math.exp(e) * alpha for e in (-1.5, -0.3, 0.0, 0.4, 1.7)
-        ]
-        assert beta >= max(heights) - 1e-6, (seed, alpha)
-        assert beta <= 1 - alpha
-        if way == "listed" and isinstance(loss.workings, LawWorkings):
-            (threshold,) = loss.workings.tradeoff_thresholds([Fraction(alpha)])
-            height = listed_height(events, threshold, Fraction(alpha))
-            assert height is not None
-            assert beta <= max(height, 0.0), (seed, alpha, beta, height)
-    return way
+            assert here <= float(delta) * (1 + 1e-12 + 20 * here.accuracy), (seed, delta, epsilon, here)
+        below = float(epsilon) - 1.01 * epsilon.accuracy - 1e-12 * abs(epsilon)
+        if below > 0:
+            true, error, least = true_delta(below)
+            assert true * (1 + error + 1e-12) + least >= float(delta), (seed, delta, epsilon, true)
+
+    def check_tradeoff(alpha: float) -> None:
+        f = loss.tradeoff(alpha=alpha)
+        true, error = (exact.tradeoff(alpha), 1e-13) if exact is not None else grid.tradeoff(alpha)
+        assert f <= 1 - alpha, (seed, alpha, f)
+        if true > 1e-12 and error < 0.01:
+            errors.append(error)
+            room = max(f.accuracy, 1e-12) if nearest else 0.0
+            assert f * (1 - room) <= true * (1 + error) + 1e-15, (seed, alpha, f, true, error)
+            assert f * (1 + 1.01 * f.accuracy + error) >= true - 1e-12, (seed, alpha, f, true, error)
+
+    checks: list[tuple[str, Callable[[], None]]] = [
+        (f"delta({e:.3g})", partial(check_delta, e))
+        for e in draw.sample([0.0, 0.01, 1 / 3, 1.0, 2.0, 6.0, 20.0], 3)
+    ]
+    delta, alpha = draw.choice(DELTAS), draw.choice([0.001, 0.05, 0.4, 0.9])
+    checks += [(f"epsilon({float(delta):.1g})", partial(check_epsilon, delta))]
+    checks += [(f"f({alpha})", partial(check_tradeoff, alpha))]
+    for name, check in checks:
+        try:
+            check()
+        except PrecisionError:
+            refused.append(name)
+    way = "every outcome" if exact is not None else "interpolated grid"
+    if exact is None and max(errors) > 1e-5:
+        way, epsilons = "rounded grid", [0.0, 1 / 3, 2.0]
+        for at, (low, high) in zip(epsilons, rounded_deltas(events, epsilons), strict=True):
+            found = loss.delta(epsilon=at)
+            assert found >= low * (1 - 1e-12) - 2e-11, (seed, at, found, low)
+            assert found <= high * (1 + 1e-3) + 2e-11, (seed, at, found, high)
+    return f"{way}; refused: {', '.join(refused)}" if refused else way
 
 
-QUICK = (1, 2, 4, 6, 12, 18, 21, 29, 31, 32)
-"""Compositions that take a tenth of a second or so each."""
+QUICK = (10017, 10090, 10145, 10218, 10282, 10369, 11553, 12388, 12389)
+"""Compositions that take a tenth of a second or so each; the last three were once wrong, here or there."""
 
 
 @pytest.mark.parametrize("seed", QUICK)
@@ -174,7 +202,7 @@ def test_random_compositions_agree_with_a_second_way(seed: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 3000, 100))
 def test_three_thousand_random_compositions(first: int) -> None:
-    for seed in range(1000 + first, 1100 + first):
+    for seed in range(10_000 + first, 10_100 + first):
         check_composition(seed)
 
 
@@ -256,9 +284,10 @@ def test_pairs_of_paths_exchange_the_second() -> None:
 )
 def test_proofs_contain_the_truth_and_the_float(events: list[Noise]) -> None:
     loss = compose(events)
-    true = listed_delta(events, Fraction(1, 2))
+    outcomes = EveryOutcome.of(events)
+    assert outcomes is not None
+    true = outcomes.delta(0.5)
     box = loss.delta(epsilon="1/2", certified=True)
-    assert true is not None
     assert float(box.lower) * (1 - 1e-15) <= true <= float(box.upper) * (1 + 1e-15)
     assert box.lower <= Fraction(float(loss.delta(epsilon="1/2"))) <= box.upper
     proved = loss.epsilon(delta="2/5", certified=True)

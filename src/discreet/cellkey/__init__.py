@@ -3,7 +3,7 @@
 `table` is a perturbation table and how noise is looked up in it, `formats` reads the files that offices have,
 `entropy` designs tables as ptable does, and `check` says what one of them costs in one cell. `families` are
 cells that are published together, `lattice` tells which of their keys depend on each other, `joint` gives the
-law of their noises, `revealed` a bound, and `account` what they cost. `two_laws` compares two laws.
+law of their noises, `revealed` and `arcs` a bound, and `account` what they cost. `two_laws` compares laws.
 """
 
 from discreet.cellkey.account import CaseCost, CellAccount, CellCase, account_cells

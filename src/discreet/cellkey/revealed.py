@@ -2,7 +2,8 @@
 
 Then one key is left, that of the record's own group, which is uniform as long as somebody else is in the
 group. The cells that count the record have this key plus a known one, and delta is averaged over the known
-ones: over all of them, or over a sample, with what the sample may miss added.
+ones: over all of them (`arcs` where they are independent), or over a sample, with what the sample may miss
+added.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from math import log, nextafter
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.cellkey.lattice import column_basis
+from discreet.cellkey.arcs import arc_pairs, mean_delta
+from discreet.cellkey.lattice import are_independent, column_basis
 from discreet.cellkey.table import PerturbationTable
 
 MOST_AVERAGED = 1 << 20
@@ -80,6 +82,9 @@ def revealed_bound(
             _shift(basis, draw.integers(0, modulus, generators).tolist(), modulus) for _ in range(SAMPLES)
         )
         return _averaged([_of_shift(noises, shift, factors) for shift in shifts], sampled=True)
+    whole = _over_independent_keys(table, others, before, factors)
+    if whole is not None:
+        return whole
     draw_real = random.Random(SEED)
     rows = [[_row(table, count) for count in counts] for counts in (before, after)]
     found = []
@@ -88,6 +93,26 @@ def revealed_bound(
         known = [sum(x * key for x, key in zip(row, keys, strict=True)) % 1.0 for row in basis]
         found.append(_on_arcs(rows, known, factors))
     return _averaged(found, sampled=generators > 0)
+
+
+def _over_independent_keys(
+    table: PerturbationTable, others: Sequence[Sequence[int]], before: Sequence[int], factors: Vector
+) -> RevealedBound | None:
+    """The averages over all real keys, where those of the cells are independent; none where they are not."""
+    if not are_independent([(1, *row) for row in others], None):
+        return None
+    arcs = {count: arc_pairs(table, count) for count in set(before)}
+    found = []
+    for swapped in (False, True):
+        known = {count: one.swapped if swapped else one for count, one in arcs.items() if one is not None}
+        if len(known) < len(arcs):
+            return None
+        cells = [known[count] for count in before]
+        means = [mean_delta(cells, float(factor)) for factor in factors] + [mean_delta(cells, None)]
+        if any(mean is None for mean in means):
+            return None
+        found.append(means)
+    return _averaged([np.array(found, dtype=np.float64)], sampled=False)
 
 
 def _averaged(found: Sequence[Vector], *, sampled: bool) -> RevealedBound:

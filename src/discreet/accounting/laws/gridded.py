@@ -25,7 +25,7 @@ from functools import cached_property
 import numpy as np
 
 from discreet.accounting.grids import split
-from discreet.accounting.laws.sides import NODES, WEIGHTS, Side
+from discreet.accounting.laws.sides import NODES, ROUNDING, WEIGHTS, Side
 from discreet.accounting.loss import Floats
 from discreet.accounting.windows import window
 from discreet.memory import Forgetful
@@ -69,15 +69,21 @@ class TiltedGrid(Forgetful):
         """The points of the grid."""
         return np.asarray((self.first + np.arange(self.p.size, dtype=np.float64)) * self.h)
 
-    def delta(self, epsilon: float) -> tuple[float, float, float]:
-        """Upper and lower bound of delta over finite losses, in units of e^exponent, and the exponent."""
+    def delta(self, epsilon: float, rounding: float = 0.0) -> tuple[float, float, float]:
+        """Upper and lower bound of delta over finite losses, in units of e^exponent, and the exponent.
+
+        Losses and logarithms of probabilities may be off by `rounding`, as a sum of all events.
+        """
         start = max(math.floor(epsilon / self.h) + 1 - self.first, 0)
         end = min(self.p.size, start + math.ceil(80 / (self.theta * self.h)) + 2)
         distance = self.points[start:end] - epsilon
         with np.errstate(under="ignore"):
-            kernel = np.exp(-self.theta * distance) * -np.expm1(-distance)
-        value = float(np.maximum(self.p[start:end], 0.0) @ kernel)
+            beyond = np.exp(-self.theta * distance)
+            kernel = beyond * -np.expm1(-distance)
+        p = np.maximum(self.p[start:end], 0.0)
+        value = float(p @ kernel)
         off = self.noise * self._norm * float(np.sqrt(kernel @ kernel)) + self.outside
+        off += rounding * float(p @ beyond)
         exponent = self.log_scale - self.theta * epsilon
         return value + off, value - off - self.excess(epsilon), exponent
 
@@ -181,8 +187,12 @@ class Gridded(Forgetful):
 
     def _bounds(self, law: TiltedGrid, epsilon: float) -> tuple[float, float]:
         """An upper bound of delta, and its relative error."""
-        upper, lower, exponent = law.delta(epsilon)
-        unit, side = math.exp(min(exponent, 700.0)), self.side
+        side = self.side
+        upper, lower, exponent = law.delta(epsilon, side.rounding(epsilon))
+        # the exponent is rounded
+        unit = math.exp(min(exponent, 700.0)) * (
+            1 + ROUNDING * (abs(law.log_scale) + abs(law.theta * epsilon))
+        )
         above = min(unit * upper + side.infinite + side.left_out, 1.0)
         below = unit * max(lower, 0.0) + side.infinite
         return above, (above - below) / below if below > 0 else math.inf

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.laws.sides import Side, normal_delta, normal_errors, with_density
+from discreet.accounting.laws.sides import ROUNDING, Side, normal_delta, normal_errors, with_density
 from discreet.accounting.loss import Floats
 from discreet.memory import Forgetful
 from discreet.noise.loss_law import first_of_equals, last_of_equals
@@ -26,7 +26,6 @@ _PRODUCTS = 6_000_000  # values before equal ones are merged
 _SHORT = 20_000  # values of a half that is quick for every purpose
 _CUTS = (1e-300, 1e-100, 1e-45)
 _BLOCK = 200.0  # nats of losses whose probabilities are summed with one reference
-_ROUNDING = 4e-16
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +53,8 @@ class ValueList(Forgetful):
         kept = p >= cut
         lost = float(p[~kept].sum()) + (self.dropped + other.dropped)
         value, p = value[kept], p[kept]
+        if not value.size:  # finite losses are next to impossible
+            return ValueList(value, p, lost)
         if value.size > MOST * 2:
             return None
         order = np.argsort(value, kind="stable")
@@ -175,17 +176,18 @@ class Listed(Forgetful):
             if side.normal:
                 parts = right.p * normal_delta(epsilon - right.value, side.normal)
                 value = float(parts.sum())
-                room = 4e-13 * value
+                room = (4e-13 + ROUNDING * side.depth) * value
             else:
                 t = epsilon - left.value
-                at = np.searchsorted(right.value, t, side="right")
+                # losses just below epsilon may in truth lie above it
+                at = np.searchsorted(right.value, t - side.rounding(epsilon), side="right")
                 total, null, reference = right.above
                 reached = at < right.p.size
                 p, t, at = left.p[reached], t[reached], at[reached]
                 lifted = np.exp(np.minimum(t - reference[at], 700.0)) * null[at]
                 value = max(float(p @ (total[at] - lifted)), 0.0)
                 depth = math.sqrt(right.p.size) + 100 * (1 + abs(epsilon))  # the losses are rounded, too
-                room = _ROUNDING * depth * float(p @ total[at])
+                room = ROUNDING * (depth + side.depth) * float(p @ total[at])
         value += side.infinite
         room += self.dropped
         return min(value + room, 1.0), (2 * room / value if value > 0 else (0.0 if not room else math.inf))

@@ -25,6 +25,9 @@ from discreet.noise.continuous import ContinuousGaussian
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(12)
 """Of Gauss's rule, on [-1, 1]."""
 
+ROUNDING = 4e-16
+"""The relative error of one operation with floats, and some room."""
+
 _NARROW = 0.05  # standard deviations of a normal loss below which differences of Mills ratios cancel
 
 
@@ -58,12 +61,17 @@ class Side(Forgetful):
             return 1.0
         with np.errstate(divide="ignore"):
             finite = sum(times * float(np.log1p(-min(law.infinite, 1.0))) for law, times in self.laws)
-        return -math.expm1(finite) if finite > -math.inf else 1.0
+        return abs(math.expm1(finite)) if finite > -math.inf else 1.0  # (no -0.0)
 
     @cached_property
     def left_out(self) -> float:
         """At most the probability of outcomes that no law lists."""
         return float(sum(times * law.left_out for law, times in self.laws))
+
+    @cached_property
+    def depth(self) -> float:
+        """How many roundings the probabilities of all counts together may be off by."""
+        return 40.0 * sum(times for _, times in self.laws)
 
     @cached_property
     def has_density(self) -> bool:
@@ -77,10 +85,15 @@ class Side(Forgetful):
 
     @cached_property
     def top(self) -> float:
-        """The largest finite loss, or infinity where they have no bound."""
+        """The largest finite loss, or hardly more, or infinity where they have no bound."""
         if self.normal > 0 or any(term_is_endless(term) for term in self.terms):
             return math.inf
-        return sum(times * float(law.value[-1]) if law.value.size else 0.0 for law, times in self.laws)
+        found = sum(times * float(law.value[-1]) if law.value.size else 0.0 for law, times in self.laws)
+        return found + 2 * self.rounding(found)
+
+    def rounding(self, epsilon: float) -> float:
+        """By how much the float of a loss near epsilon may be off, and logarithms of its probability."""
+        return ROUNDING * (self.depth + abs(epsilon))
 
     @cached_property
     def _atoms(self) -> list[tuple[Floats, Floats, int]]:

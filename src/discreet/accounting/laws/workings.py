@@ -13,7 +13,7 @@ from discreet.accounting.contour import Evaluation, Kind, Tail
 from discreet.accounting.curves import Quantity
 from discreet.accounting.laws.gridded import Gridded, TiltedGrid
 from discreet.accounting.laws.listed import Listed
-from discreet.accounting.laws.sides import Side, sides_of
+from discreet.accounting.laws.sides import ROUNDING, Side, sides_of
 from discreet.accounting.loss import Floats, Loss, log_fraction
 from discreet.accounting.values import FULL, digits_that_hold, held, rounded
 from discreet.accounting.workings import Workings
@@ -131,7 +131,20 @@ class LawWorkings(Workings):
         return _tail(self._deltas(epsilons, accuracy))
 
     def _deltas(self, epsilons: list[Fraction], accuracy: float) -> list[tuple[float, float]]:
-        return self._checked("delta", epsilons, [self._delta(float(e)) for e in epsilons], accuracy)
+        found = [self._delta(float(e)) for e in epsilons]
+        # next to the largest loss rounding is all that is known: delta is at most that, and may be none
+        rough = [self._is_rounding(float(e), *pair) for e, pair in zip(epsilons, found, strict=True)]
+        found = [
+            (value, min(error, 1.0) if of else error) for (value, error), of in zip(found, rough, strict=True)
+        ]
+        asked = [one for one in zip(epsilons, found, rough, strict=True) if not one[2]]
+        self._checked("delta", [one[0] for one in asked], [one[1] for one in asked], accuracy)
+        return [(value, min(error, 1.0) if value < _SMALLEST else error) for value, error in found]
+
+    def _is_rounding(self, epsilon: float, value: float, error: float) -> bool:
+        """Whether a delta is as uncertain as floats are, and no more."""
+        doubt = value if error == math.inf else value * error / (1 + error)
+        return doubt <= 40 * max((side.rounding(epsilon) for side in self.sides), default=0.0)
 
     def _checked(
         self, what: str, at: list[Fraction], found: list[tuple[float, float]], accuracy: float
@@ -261,7 +274,8 @@ class LawWorkings(Workings):
             null, below, _ = listed.errors(threshold)
             lift = math.exp(min(threshold, 700.0))
             value = below + lift * (null - alpha)
-            room = 2e-15 * (below + lift * (null + alpha)) * (10 + abs(threshold)) + 2 * listed.dropped
+            rounding = 2e-15 * (10 + abs(threshold)) + ROUNDING * self.sides[k].depth
+            room = rounding * (below + lift * (null + alpha)) + 2 * listed.dropped
             return value - room, (2 * room / value if value > room else math.inf)
         if self.sides[k].infinite >= 1:
             return 0.0, 0.0
@@ -269,7 +283,8 @@ class LawWorkings(Workings):
         null, below = grid.errors(threshold)
         unit = math.exp(grid.exponent(threshold))
         part = math.exp(min(threshold, 700.0)) * alpha
-        noise = (grid.noise * math.sqrt(grid.p.size) + grid.outside) * unit
+        rounding = ROUNDING * (self.sides[k].depth + abs(grid.log_scale) + abs(grid.theta * threshold))
+        noise = (grid.noise * math.sqrt(grid.p.size) + grid.outside + rounding * (null + below)) * unit
         value = unit * (null + below) - part
         room = unit * grid.excess(threshold) + noise + 1e-15 * part
         return value - noise - 1e-15 * part, (room / value if value > room else math.inf)
@@ -411,23 +426,31 @@ def lowest_test(cases: Sequence[LawWorkings], alpha: Fraction) -> tuple[float, f
             best, at, off = value, t, error
         return value
 
-    points = np.linspace(low, high, _SCAN).tolist()
-    k = int(np.argmax([height(t) for t in points]))
-    low, high = points[max(k - 1, 0)], points[min(k + 1, _SCAN - 1)]
-    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    at_left, at_right = height(left), height(right)
-    while high - low > 1e-13 * max(1.0, abs(low), abs(high)):
-        if at_left > at_right:
-            high, right, at_right = right, left, at_left
-            left = high - _GOLDEN * (high - low)
-            at_left = height(left)
-        else:
-            low, left, at_left = left, right, at_right
-            right = low + _GOLDEN * (high - low)
-            at_right = height(right)
+    for _ in range(2):  # where floats are rough far away from the top, then to the last digit
+        points = np.linspace(low, high, _SCAN)
+        heights = [height(float(t)) for t in points]
+        k = max(range(_SCAN), key=heights.__getitem__)
+        low, high = float(points[max(k - 1, 0)]), float(points[min(k + 1, _SCAN - 1)])
+    _golden_section(height, low, high)
     if best <= 0:
         return 0.0, 1.0, at
     return min(best, 1.0 - size), off, at
+
+
+def _golden_section(height: Callable[[float], float], low: float, high: float) -> None:
+    """Ask for the heights of a function with one top until it is found to the last digits."""
+    ratio = 0.5 * (math.sqrt(5) - 1)
+    left, right = high - ratio * (high - low), low + ratio * (high - low)
+    at_left, at_right = height(left), height(right)
+    while high - low > 1e-13 * max(1.0, abs(low), abs(high)):
+        if at_left >= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - ratio * (high - low)
+            at_left = height(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + ratio * (high - low)
+            at_right = height(right)
 
 
 def _root(height: Callable[[float], float], start: float, top: float) -> float:
