@@ -126,6 +126,14 @@ AtMost = Annotated[
 Excess = Annotated[
     Literal["refuse", "keep"], Option("If a person has more: refuse (default), or keep K at random.", "HOW")
 ]
+Households = Annotated[
+    TableSource,
+    file_option("With records of people: the households that they live in, if the release has [households]."),
+]
+Addresses = Annotated[
+    TableSource,
+    file_option("With households: where they are, a public table, if the release has [addresses]."),
+]
 LedgerFile = Annotated[
     FilePath | None,
     file_option(
@@ -375,7 +383,14 @@ class Tabulating:
     ]
     out: Out
     _: KW_ONLY
-    units: Annotated[TableSource, Option("All areas: columns unit, level, parent.", "FILE", reads=Path)]
+    units: Annotated[
+        TableSource,
+        file_option(
+            "All areas: columns unit, level, parent. Default: those of the addresses, if there are any."
+        ),
+    ] = None
+    households: Households = None
+    addresses: Addresses = None
     geocodes: Geocodes = None
     input: RecordInput = None
     id: Identifier = None
@@ -397,6 +412,8 @@ class Checking:
         TableSource,
         file_option("All areas: columns unit, level, parent. Without it, areas are not checked."),
     ] = None
+    households: Households = None
+    addresses: Addresses = None
     geocodes: Geocodes = None
     input: RecordInput = None
     id: Identifier = None
@@ -487,6 +504,8 @@ class Measuring:
         TableSource,
         file_option("All cells: query, cell. With it and --units, rows with zeros may be left out."),
     ] = None
+    households: Households = None
+    addresses: Addresses = None
     geocodes: Geocodes = None
     input: RecordInput = None
     id: Identifier = None

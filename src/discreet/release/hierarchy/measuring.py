@@ -36,11 +36,12 @@ from discreet.release.frames import DataFrame, as_pandas
 from discreet.release.hierarchy.clipping import Clipped, measured_clips
 from discreet.release.hierarchy.counts import CountTable, read_counts
 from discreet.release.hierarchy.estimate_table import in_real_numbers, write_estimates
+from discreet.release.hierarchy.joined_records import count_asked, join_input
 from discreet.release.hierarchy.joint_estimates import JointEstimates
 from discreet.release.hierarchy.layout import Laws, Layout, laws_of, variances_of
 from discreet.release.hierarchy.microdata import check_people, people_columns, write_as_records
 from discreet.release.hierarchy.published import Exact, in_memory, published
-from discreet.release.hierarchy.records import count_records, input_of
+from discreet.release.hierarchy.records import input_of
 from discreet.release.hierarchy.redrawing import Redrawing
 from discreet.release.hierarchy.steps import Steps, step_column, unit_steps
 from discreet.release.ledger import Ledger
@@ -136,7 +137,7 @@ def measure(asked: Measuring) -> Measured:
     named = rules.ledger
     signer = None if named is None else read_key(asked.key)
     shared, before = (None, None) if named is None else open_ledger(named, asked.out, key=signer, rules=rules)
-    found = _exact_counts(asked, release)
+    found = _exact_counts(asked, release, named)
     layout = found.layout
     most, known = _records_of_one(asked, found, named, before)
     entry = _entry(asked, release, found, most, pairs)
@@ -147,7 +148,7 @@ def measure(asked: Measuring) -> Measured:
         known = known or contents.make_secret(named).content(layout, found.read)
         entry = replace(entry, inputs=({**found.inputs[0], "content": known}, *found.inputs[1:]))
     exact, laws = _exact(found, pairs), laws_of(layout, table)
-    left_out = () if asked.records is None else input_of(release, asked.input).leaving_out
+    left_out = () if asked.records is None else _leaving_out(release, asked)
     run = _Run(release, most, found, pairs, exact, laws, source, post, left_out)
     if post in WHOLE:  # what cannot be done is said before any noise is drawn
         if post == "tables":
@@ -181,6 +182,15 @@ def measure(asked: Measuring) -> Measured:
     )
 
 
+def _leaving_out(release: Release, asked: Measuring) -> tuple[str, ...]:
+    """Return the attributes without whose values records are left out."""
+    if release.join is None:
+        return input_of(release, asked.input).leaving_out
+    how = join_input(release, asked.input)
+    parts = (how, how.households, how.addresses)
+    return tuple(name for part in parts if part is not None for name in part.leaving_out)
+
+
 def _check_question(asked: Measuring) -> None:
     """Refuse what cannot be asked, before anything is read."""
     if asked.post not in POSTS:
@@ -188,6 +198,10 @@ def _check_question(asked: Measuring) -> None:
     if (asked.counts is None) == (asked.records is None):
         given = "neither is" if asked.counts is None else "both are"
         raise InputError(f"give either counts or records; {given} given")
+    if asked.records is None and not (asked.households is asked.addresses is None):
+        raise InputError(
+            "households and addresses (--households, --addresses) need records; counts have none"
+        )
     if asked.records is None and not (asked.geocodes is asked.id is asked.input is None):
         raise InputError("geocodes, id and input (--geocodes, --id, --input) need records; counts have none")
     if asked.post in WHOLE and not asked.additive:
@@ -198,10 +212,10 @@ def _check_question(asked: Measuring) -> None:
         whole(asked.at_most, name="at_most")
 
 
-def _exact_counts(asked: Measuring, release: Release) -> CountTable:
+def _exact_counts(asked: Measuring, release: Release, ledger: Path | None) -> CountTable:
     """Read the counts, or count the records."""
     if asked.counts is None:
-        return count_records(release, asked)
+        return count_asked(release, asked, ledger=ledger, rehearsal=asked.rehearsal)
     return read_counts(release, asked.counts, units=asked.units, cells=asked.cells, additive=asked.additive)
 
 

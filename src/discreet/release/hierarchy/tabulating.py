@@ -16,7 +16,7 @@ from discreet.release import contents
 from discreet.release.admission import Request, admit
 from discreet.release.commit import free, staging
 from discreet.release.hierarchy.counts import CountTable
-from discreet.release.hierarchy.records import count_records
+from discreet.release.hierarchy.joined_records import count_asked
 from discreet.release.hierarchy.steps import Steps, step_column, unit_steps
 from discreet.release.ledger_file import note_counts, open_ledger, read_ledger
 from discreet.release.signing import read_key
@@ -65,7 +65,7 @@ def tabulate(asked: Tabulating) -> Tabulated:
     signer = read_key(asked.key) if noting else None
     if named is not None and noting:
         open_ledger(named, asked.out, key=signer, rules=rules)
-    found = count_records(release, asked)
+    found = count_asked(release, asked, ledger=named)
     kind = output_format(asked.format, found.format)
     layout = found.layout
     with staging(asked.out, confidential=True) as stage:
