@@ -134,6 +134,10 @@ Addresses = Annotated[
     TableSource,
     file_option("With households: where they are, a public table, if the release has [addresses]."),
 ]
+BureauColumns = Annotated[
+    bool,
+    Option("Also write the tables of the Supplemental DHC in the columns of the Census Bureau's program."),
+]
 LedgerFile = Annotated[
     FilePath | None,
     file_option(
@@ -399,6 +403,7 @@ class Tabulating:
     ledger: LedgerFile = None
     key: KeyFile = None
     format: Format = None
+    bureau_columns: BureauColumns = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -529,6 +534,7 @@ class Measuring:
     rehearsal: Rehearsal = None
     format: Format = None
     for_spreadsheets: ForSpreadsheets = False
+    bureau_columns: BureauColumns = False
 
 
 INTERVALS = ("0.9", "0.95")

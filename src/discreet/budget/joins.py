@@ -216,7 +216,7 @@ class Join(Forgetful):
                         f"{unit}, no noise protects it"
                     )
 
-    # -- checks -----------------------------------------------------------------------------------------------
+    # -- checks ----------------------------------------------------------------------------------------------
 
     def _check_names(self) -> None:
         names = [*self.values, *(name for name, _ in self.splits)]
@@ -367,7 +367,7 @@ def _attributes(data: object, file: str) -> dict[str, Iterable[str] | int]:
         table = a_table(data, f"attributes of [{file}]")
         for name, values in table.items():
             if not isinstance(values, list | int) or isinstance(values, bool):
-                text = f"attribute {shown(name)} is {shown(values)}; it must be a list of values, or their number"
+                text = f"attribute {shown(name)} is {shown(values)}; it must be a list of values, or a number"
                 raise FieldError(text, field=(name,))
     return dict(table)
 

@@ -265,8 +265,8 @@ class Release(Forgetful, Summarised):
         if self.attributes is not None or self.weight is not None:
             what = "attributes" if self.attributes is not None else "weight"
             raise FieldError(
-                f"a release over people and households has no [{what}]; attributes stand in [people.attributes] "
-                "and [households.attributes]",
+                f"a release over people and households has no {what} of its own; [people.attributes] and "
+                "[households.attributes] say what they are",
                 field=(what,),
             )
         self.join.check_unit(self.unit)

@@ -304,7 +304,7 @@ def _check_integers(join: Join) -> None:
 def _read_file(join: Join, file: str, sources: JoinedSources, problems: Problems) -> RecordColumns:
     how = {PEOPLE: sources.how, HOUSEHOLDS: sources.how.households, ADDRESSES: sources.how.addresses}[file]
     has_area = file == (HOUSEHOLDS if join.addresses is None else ADDRESSES)
-    values = {name: values for name, values in getattr(join, file)}
+    values = dict(getattr(join, file))
     return read_records(
         getattr(sources, file),
         how or TableInput(),
@@ -344,7 +344,8 @@ def _tree(release: Release, sources: JoinedSources, found: JoinedRecords) -> Tre
     if lengths is None:
         if len(names) > 2:
             raise InputError(
-                f"the levels {', '.join(names)} need a table of areas (--units), or codes that nest (--geocodes)"
+                f"the levels {', '.join(names)} need a table of areas (--units), or codes that nest "
+                "(--geocodes)"
             )
         by_level = [[names[0]]] * (len(names) - 1) + [areas]
     else:
@@ -445,7 +446,9 @@ def _check_numbers(found: JoinedRecords, order: ContentOrder) -> None:
 def split_codes(join: Join, split: Split) -> NDArray[np.int32]:
     """Return the cell of each combination of the values of a split's attributes, or -1.
 
-    >>> join = Join(key="k", people={"age": ["0-17", "18+"]}, households={"own": ["y", "n"]}, tables={"t": TOTAL})
+    >>> from discreet.budget.joins import JoinedTable
+    >>> people, homes, tables = {"age": ["0-17", "18+"]}, {"own": ["y", "n"]}, {"all": JoinedTable(at_most=9)}
+    >>> join = Join(key="address", people=people, households=homes, tables=tables)
     >>> split_codes(join, Split((("child", ((("age", ("0-17",)), ("own", ("y",))),)),)))
     array([[ 0, -1],
            [-1, -1]], dtype=int32)
