@@ -255,7 +255,8 @@ def _relations(table: PrivacyTable) -> AnswerTable:
         Column("what happens", "relation", is_text=True),
         Column(key="neighbours"),
         Column(key="households"),
-        Column("zCDP rho", "rho"),
+        Column("zCDP rho"),
+        Column(key="rho"),
         *(Column(f"{kind.column('epsilon')} at {_given(delta)}") for delta in deltas),
         Column(key="epsilons"),
     )
@@ -265,9 +266,11 @@ def _relations(table: PrivacyTable) -> AnswerTable:
             kind.quantity(epsilon) if math.isfinite(epsilon) else INFINITE for epsilon in one.epsilons
         ]
         finite = [epsilon if math.isfinite(epsilon) else None for epsilon in one.epsilons]
-        rho = "none" if one.rho is None else Quantity(float(one.rho))
+        rho: tuple[Cell, Cell] = ("none", None)
+        if one.rho is not None:
+            rho = Quantity(float(one.rho)), Quantity(one.rho, Style.FRACTION)
         rows.append(
-            (words[one.neighbours, one.households], one.neighbours, one.households, rho, *epsilons, finite)
+            (words[one.neighbours, one.households], one.neighbours, one.households, *rho, *epsilons, finite)
         )
     return AnswerTable(columns, tuple(rows))
 

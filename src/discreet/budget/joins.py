@@ -211,6 +211,11 @@ class Join(Forgetful):
         splits = (one for split in self.factors(name) for one in split.attributes)
         return frozenset([*splits, *(one for one, _ in self.table(name).where)])
 
+    @property
+    def is_one_table(self) -> bool:
+        """Whether there is one table, of several cells: one household can change it as much as it may."""
+        return len(self.tables) == 1 and len(self.labels(self.tables[0][0])) > 1
+
     def is_about_people_alone(self, name: str) -> bool:
         """Whether a table counts people by what they say of themselves, and of a household as many as it has.
 
