@@ -13,7 +13,7 @@ places and the rest (Prim), which consist of groups of parts of tracts.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, reduce
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -311,9 +311,7 @@ class Files:
         }
 
     def _addresses(self, addresses: Addresses) -> Columns:
-        kind = np.where(
-            addresses.quarters >= 0, 11 + addresses.quarters, addresses.tenure.astype(np.int64) - 1
-        )
+        kind = np.where(addresses.quarters >= 0, 11 + addresses.quarters, addresses.tenure - 1)
         kind = np.where(addresses.vacancy > 0, 3 + addresses.vacancy, kind)
         (name, values), *_ = address_attributes().values
         return {"unit": self._unit(addresses.block), name: word_column(kind, values)}
@@ -324,7 +322,7 @@ class Files:
         size = np.minimum(addresses.people[homes], LARGEST)
         keys = zip(
             (addresses.couple[homes] - 1).tolist(),
-            addresses.generations[homes].astype(np.int64).tolist(),
+            addresses.generations[homes].tolist(),
             addresses.own[homes].tolist(),
             size.tolist(),
             strict=True,
@@ -416,7 +414,10 @@ def area_tree(country: Country, *, dhc: bool = False) -> dict[str, Columns]:
 
 
 def _joined(*texts: Texts | str) -> Texts:
-    return reduce(np.char.add, texts)
+    found = np.array("")
+    for text in texts:
+        found = np.char.add(found, text)
+    return found
 
 
 def _subset_groups(prim: Texts, subset: Texts) -> Texts:

@@ -7,9 +7,9 @@ own children, generations, the oldest member) is counted from its members, never
 them. Ages fit the relationships: parents are at least 16 years older than their children, a foster child is a
 minor, at most two are parents of the householder. Relatives mostly name the householder's races and origin.
 
-*Portions* are runs of whole blocks with some `PORTION` people. As in `safetab.synthetic`, each has a stream of
-its own, so that the result does not depend on how many are drawn at a time. Addresses of a portion have
-numbers of their own, from `FIRST_ADDRESS + portion * ADDRESSES` on.
+*Portions* are runs of whole blocks with some `PORTION` people. As in `safetab.synthetic`, each has its own
+stream, so that the result does not depend on how many are drawn at a time. The numbers of the addresses of a
+portion begin at `FIRST_ADDRESS + portion * ADDRESSES`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ SHARES = {
     60: (750, 25, 50, 20, 30, 30, 15, 10, 30, 15, 5, 20),
     TOP_AGE: (350, 10, 10, 80, 40, 250, 10, 60, 100, 30, 5, 55),
 }
-"""Shares of `ROLES` among members of families who are no spouse or partner, by the householder's age: up to."""
+"""Shares of `ROLES` among members who are no spouse or partner, by the householder's age (up to which)."""
 
 QUARTERS = (
     (1, 18, 70), (2, 18, 75), (4, 18, 75), (6, 18, 60), (2, 18, 60), (0.2, 18, 45),
@@ -92,16 +92,16 @@ class Addresses:
     block: Ints
     head: Ints
     people: Ints
-    quarters: NDArray[np.int8]
-    vacancy: NDArray[np.uint8]
-    tenure: NDArray[np.uint8]
+    quarters: Ints
+    vacancy: Ints
+    tenure: Ints
     family: Ints
-    type: NDArray[np.uint8]
-    detailed_type: NDArray[np.uint8]
-    couple: NDArray[np.uint8]
-    own: NDArray[np.uint8]
-    generations: Flags
-    oldest: NDArray[np.uint8]
+    type: Ints
+    detailed_type: Ints
+    couple: Ints
+    own: Ints
+    generations: Ints
+    oldest: Ints
 
     @property
     def household(self) -> Flags:
@@ -119,7 +119,7 @@ class Homes:
         chosen = (country.people > 0) & (source.random(blocks) < WITH_QUARTERS)
         common = np.array([share for share, _, _ in QUARTERS])
         kind = source.choice(len(QUARTERS), blocks, p=common / common.sum())
-        self._quarters = np.where(chosen, kind, -1).astype(np.int8)
+        self._quarters = np.where(chosen, kind, -1)
         inside = np.ceil(country.people * source.uniform(0.2, 1.0, blocks)).astype(np.int64)
         self._inside = np.where(chosen, np.minimum(inside, country.people), 0)
         self._rented = source.beta(2.0, 3.5, tracts)
@@ -206,7 +206,8 @@ class Homes:
         ]
         # who lives alone is often older, and families of three or more are younger
         age = np.where(size == 1, np.maximum(*drawn), drawn[0]).astype(np.int64)
-        return np.where((size > 2) & (age > 70), age - 35, age)
+        younger: Ints = np.where((size > 2) & (age > 70), age - 35, age)
+        return younger
 
     def _place(
         self,
@@ -230,7 +231,7 @@ class Homes:
         where = rank[address]
         head = np.where(occupied, first[np.minimum(order, first.size - 1)], 0)
         in_quarters = occupied & (people.relationship[head] >= INSTITUTIONAL)
-        quarters = np.where(in_quarters, self._quarters[block], -1).astype(np.int8)
+        quarters = np.where(in_quarters, self._quarters[block], -1)
         vacancy = table(np.array(VACANCIES, dtype=float))[source.integers(0, SLOTS, block.size)] + 1
         found = _households(where, order.size, people, head)
         household = occupied & (quarters < 0)
@@ -238,26 +239,22 @@ class Homes:
             found["age"] < 35, 1.5, 0.8
         )
         lucky = source.random(block.size)
-        tenure = np.where(
-            rented, np.where(lucky < 0.03, 4, 3), np.where(lucky < 1.1 - found["age"] / 100, 1, 2)
-        )
+        owned = np.where(lucky < 1.1 - found["age"] / 100, 1, 2)
+        tenure = np.where(rented, np.where(lucky < 0.03, 4, 3), owned)
         if order.size > ADDRESSES:
             raise AssertionError("a portion has more addresses than numbers")
         of_households = {
-            name: np.where(household, found[name], 0).astype(kind)
-            for name, kind in (
-                ("type", np.uint8), ("detailed_type", np.uint8), ("couple", np.uint8), ("own", np.uint8),
-                ("generations", np.bool_), ("oldest", np.uint8), ("family", np.int64),
-            )
-        }  # fmt: skip
+            name: np.where(household, found[name], 0)
+            for name in ("family", "type", "detailed_type", "couple", "own", "generations", "oldest")
+        }
         addresses = Addresses(
             number=FIRST_ADDRESS + index * ADDRESSES + np.arange(order.size),
             block=block,
             head=head,
             people=found["people"],
             quarters=quarters,
-            vacancy=np.where(occupied, 0, vacancy).astype(np.uint8),
-            tenure=np.where(household, tenure, 0).astype(np.uint8),
+            vacancy=np.where(occupied, 0, vacancy),
+            tenure=np.where(household, tenure, 0),
             **of_households,
         )
         return replace(people, address=where), addresses
@@ -362,7 +359,7 @@ def _households(where: Ints, many: int, people: Residents, head: Ints) -> dict[s
         "detailed_type": np.where(couple == 5, single, detailed),
         "couple": couple,
         "own": own,
-        "generations": (elders & younger) | (elders & youngest) | (younger & youngest),
+        "generations": ((elders & younger) | (elders & youngest) | (younger & youngest)).astype(np.int64),
         "oldest": np.searchsorted([60, 65, 75], oldest, side="right"),
         "age": age[head],
     }

@@ -18,7 +18,7 @@ from discreet.faces import Summarised
 from discreet.numbers import whole
 from discreet.release.commit import free, staging
 from discreet.release.nation.columns import FILES, Columns, Files, area_tree
-from discreet.release.nation.households import Homes
+from discreet.release.nation.households import Homes, Ints
 from discreet.release.safetab.specification import read_specification
 from discreet.release.safetab.synthetic import (
     Country,
@@ -141,13 +141,11 @@ def synthesize_nation(
     )
 
 
-def _write(
-    folder: Path, homes: Homes, format: Format, counted: np.ndarray, threads: int = 2
-) -> Iterator[int]:
+def _write(folder: Path, homes: Homes, format: Format, counted: Ints, threads: int = 2) -> Iterator[int]:
     """Write the records portion by portion, and yield after each how many people there are."""
     written, done = Files(homes.population), 0
 
-    def make(index: int) -> tuple[int, np.ndarray, dict[str, Columns]]:
+    def make(index: int) -> tuple[int, Ints, dict[str, Columns]]:
         people, addresses = homes.portion(index)
         inside = addresses.people[addresses.quarters >= 0]
         counts = [inside.sum(), addresses.household.sum(), (addresses.vacancy > 0).sum(), inside.size]
@@ -156,9 +154,9 @@ def _write(
     with ExitStack() as stack:
         pool = stack.enter_context(ThreadPoolExecutor(threads))
         append = {}
-        for name, (path, delimiter, columns) in FILES.items():
+        for name, (path, delimiter, names) in FILES.items():
             ending = "parquet" if format == "parquet" else ("txt" if delimiter == "|" else "csv")
-            table = text_table(folder / f"{path}.{ending}", columns, format, delimiter=delimiter)
+            table = text_table(folder / f"{path}.{ending}", names, format, delimiter=delimiter)
             append[name] = stack.enter_context(table)
         # a few portions are made ahead, and written in their order
         waiting = [pool.submit(make, index) for index in range(min(homes.portions, threads + 1))]
