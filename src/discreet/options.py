@@ -126,6 +126,18 @@ AtMost = Annotated[
 Excess = Annotated[
     Literal["refuse", "keep"], Option("If a person has more: refuse (default), or keep K at random.", "HOW")
 ]
+Households = Annotated[
+    TableSource,
+    file_option("With records of people: the households that they live in, if the release has [households]."),
+]
+Addresses = Annotated[
+    TableSource,
+    file_option("With households: where they are, a public table, if the release has [addresses]."),
+]
+BureauColumns = Annotated[
+    bool,
+    Option("Also write the tables of the Supplemental DHC in the columns of the Census Bureau's program."),
+]
 LedgerFile = Annotated[
     FilePath | None,
     file_option(
@@ -375,7 +387,14 @@ class Tabulating:
     ]
     out: Out
     _: KW_ONLY
-    units: Annotated[TableSource, Option("All areas: columns unit, level, parent.", "FILE", reads=Path)]
+    units: Annotated[
+        TableSource,
+        file_option(
+            "All areas: columns unit, level, parent. Default: those of the addresses, if there are any."
+        ),
+    ] = None
+    households: Households = None
+    addresses: Addresses = None
     geocodes: Geocodes = None
     input: RecordInput = None
     id: Identifier = None
@@ -384,6 +403,7 @@ class Tabulating:
     ledger: LedgerFile = None
     key: KeyFile = None
     format: Format = None
+    bureau_columns: BureauColumns = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -397,6 +417,8 @@ class Checking:
         TableSource,
         file_option("All areas: columns unit, level, parent. Without it, areas are not checked."),
     ] = None
+    households: Households = None
+    addresses: Addresses = None
     geocodes: Geocodes = None
     input: RecordInput = None
     id: Identifier = None
@@ -487,6 +509,8 @@ class Measuring:
         TableSource,
         file_option("All cells: query, cell. With it and --units, rows with zeros may be left out."),
     ] = None
+    households: Households = None
+    addresses: Addresses = None
     geocodes: Geocodes = None
     input: RecordInput = None
     id: Identifier = None
@@ -510,6 +534,7 @@ class Measuring:
     rehearsal: Rehearsal = None
     format: Format = None
     for_spreadsheets: ForSpreadsheets = False
+    bureau_columns: BureauColumns = False
 
 
 INTERVALS = ("0.9", "0.95")

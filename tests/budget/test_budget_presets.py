@@ -241,25 +241,28 @@ def test_ddhcb(region: str, suffix: str) -> None:
 
 @pytest.mark.parametrize(("region", "suffix"), REGIONS)
 def test_sdhc(region: str, suffix: str) -> None:
+    """The noise is that of production, with the limits on people a household as sensitivities."""
     stated = facts("sdhc")[region]
     release = load_preset(f"sdhc-2020{suffix}")
-    assert (release.unit, release.neighbours, release.paths) == ("person", "unbounded", (1,))
-    assert release.rho == Fraction(stated["total_rho_unbounded"])
+    assert (release.unit, release.neighbours, release.paths) == ("household", "bounded", (1,))
     assert release.kind is AnswerKind.BOUND
-    short = {" numerator": "_num", " denominator": "_denom"}
-    rows = {}
-    for row in release.variance_table():
-        table = row.query
-        for word, part in short.items():
-            table = table.replace(word, part)
-        rows[table, row.level.lower().replace(", ", "_").replace("h-i", "h,i")] = row.event
+    assert release.join is not None
+    rows = {(row.query, row.level.lower()): row.event for row in release.variance_table()}
+    limits = {22: 10, 14: 6, 2: 1}  # production declares 2 tau + 2, and 2 for denominators
     assert rows == {
-        (table, cell.lower()): DiscreteGaussian(
-            variance=numbers["sigma2"], sensitivity=content["L2_sensitivity"]
+        (f"{table} {cell.partition('_')[2]}", cell.partition("_")[0]): DiscreteGaussian(
+            variance=numbers["sigma2"], sensitivity=limits[content["L2_sensitivity"]]
         )
         for table, content in stated["tables"].items()
         for cell, numbers in content["cells"].items()
     }
+    claimed = sum(
+        Fraction(content["L2_sensitivity"] ** 2, 2) / Fraction(numbers["sigma2"])
+        for content in stated["tables"].values()
+        for numbers in content["cells"].values()
+    )
+    assert claimed == Fraction(stated["total_rho_unbounded"])
+    assert any(str(claimed) in note for note in release.notes)
 
 
 @pytest.mark.parametrize(("name", "neighbours"), list(product(preset_names(), ["bounded", "unbounded"])))

@@ -135,7 +135,7 @@ def test_notes_that_limit_the_result_are_shown(discreet, small):
     result = discreet("account", small, "--neighbours", "unbounded")
     assert "Note: An upper bound: for the test." in result.out
     assert "calibrated for bounded neighbours" in result.out
-    assert "Note: Each table is treated as one count" in discreet("account", "sdhc-2020").out
+    assert "Note: A household that is replaced by another" in discreet("account", "sdhc-2020").out
 
 
 def test_worst_paths_are_explained(discreet, small):

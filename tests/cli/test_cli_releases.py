@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+from pathlib import Path
 
 import pytest
 
@@ -46,7 +47,7 @@ def test_show_reads_well(discreet):
 
 
 def test_show_has_sensitivity_and_groups(discreet):
-    assert "22" in discreet("show", "sdhc-2020").out
+    assert "sensitivity" in discreet("show", "sdhc-2020").out
     query = discreet("show", "ddhca-2020", "--json").json["levels"][0]["queries"][0]
     assert query["groups"] == 9
 
@@ -81,8 +82,12 @@ def test_show_toml_is_the_release(discreet, name):
     assert Release.from_toml(discreet("show", name, "--toml").out) == load(name)
 
 
-def test_compare_text(discreet):
-    out = discreet("compare", "dhc-2022-08-25", "sdhc-2020", "--delta", "1e-10").out
+def test_compare_text(discreet, tmp_path):
+    sample = Path(__file__).parents[1] / "budget" / "samples" / "sdhc-2020.toml"
+    bound = tmp_path / "bound.toml"
+    text = sample.read_text(encoding="utf-8")
+    bound.write_text(text.replace("sources = [", 'kind = "bound"\nreason = "For the test."\nsources = [', 1))
+    out = discreet("compare", "dhc-2022-08-25", bound, "--delta", "1e-10").out
     assert (
         "At delta 1e-10 B has epsilon at most 10.9439, at least 9.38 (46.2 %) less than A's 20.3247"
         in " ".join(out.split())

@@ -250,8 +250,8 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "page.md"
     assert run(["risk", "explain", "sdhc-2020", "--prior", "1/2", "--out", str(out), "--quiet"]) == 0
     page = out.read_text()
-    assert page.startswith("# What can be learned about one person from sdhc-2020")
-    assert "one person added or removed" in page
+    assert page.startswith("# What can be learned about one household from sdhc-2020")
+    assert "one household replaced by another" in page
     capsys.readouterr()
     assert run(["risk", "explain", "pl94-2020-persons", "--json", "--main-only"]) == 0
     assert json.loads(capsys.readouterr().out)["is_bound"] is False

@@ -57,7 +57,7 @@ def test_a_preset_gives_the_numbers_of_the_command_line(visit: Callable[..., Any
 def test_a_bound_is_called_one_on_every_page(visit: Callable[..., Any]) -> None:
     page = visit("/budget", preset="sdhc-2020")
     settled(page)
-    assert page.locator(".wb-value[aria-label='Epsilon']").inner_text().startswith("at most 10.94")
+    assert page.locator(".wb-value[aria-label='Epsilon']").inner_text().startswith("at most 6.46")
     assert page.get_by_text("Exact epsilon").count() == 0
     for name in ("Budget", "Risk", "Report"):
         page.get_by_role("button", name=name, exact=True).click()

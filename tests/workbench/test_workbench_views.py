@@ -408,8 +408,8 @@ def test_what_is_typed_is_one_step() -> None:
 
 def test_the_kind_of_answer_stands_beside_the_number() -> None:
     bound = numbers_of(State.of("sdhc-2020"))
-    assert tile_of(budget_page.headline(bound)).value.startswith("at most 10.9")
-    assert budget_page.headline(bound).note == "a bound, the only path"
+    assert tile_of(budget_page.headline(bound)).value.startswith("at most 6.46")
+    assert budget_page.headline(bound).note == "a bound, the only pair of paths"
     assert claim_note(bound.state.base.claim).startswith("An upper bound")
     several = numbers_of(State.of("dhc-2020"))
     assert budget_page.headline(several).note == "main path only"

@@ -28,8 +28,8 @@ def epsilon_note(release: Release, neighbours: Neighbours, compared: int | None)
     """Say what the epsilon of a release claims, and of which cases it is; None were `compared` so far.
 
     >>> from discreet.budget import load
-    >>> epsilon_note(load("dhc-2020"), "bounded", 946), epsilon_note(load("sdhc-2020"), "unbounded", 1)
-    ('exact, worst of 946 pairs of paths', 'a bound, the only path')
+    >>> epsilon_note(load("dhc-2020"), "bounded", 946), epsilon_note(load("sdhc-2020"), "bounded", 1)
+    ('exact, worst of 946 pairs of paths', 'a bound, the only pair of paths')
     """
     which = "the only pair of paths" if neighbours == "bounded" else "the only path"
     if len(release.paths) > 1:

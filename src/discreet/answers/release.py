@@ -438,7 +438,7 @@ def cautions(release: Release, *, all_paths: bool = True) -> list[str]:
 
     >>> from discreet.budget import load
     >>> cautions(load("sdhc-2020"))[0][:21]
-    'Each table is treated'
+    'A household that is r'
     """
     phrases = (*_CAUTIONS, _ABOUT_PATHS) if all_paths else _CAUTIONS
     notes = [note for note in release.notes if any(phrase in note.lower() for phrase in phrases)]

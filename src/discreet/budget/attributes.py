@@ -481,6 +481,17 @@ def _check_values(words: Iterable[str], known: Sequence[str], who: str, name: st
             raise FieldError(text + hint(word, known))
 
 
+def spelled_values(values: Mapping[str, Iterable[str] | int]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return attributes with their values spelled out, each name and value checked.
+
+    >>> spelled_values({"sex": ["f", "m"], "rooms": 3})
+    (('sex', ('f', 'm')), ('rooms', ('0', '1', '2')))
+    """
+    for name in values:
+        _check_name(name)
+    return tuple((name, _values(name, given)) for name, given in values.items())
+
+
 def _values(name: str, given: Iterable[str] | int) -> tuple[str, ...]:
     who = f"attribute {shown(name)}"
     with inside(name):

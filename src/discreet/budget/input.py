@@ -36,9 +36,21 @@ from discreet.numbers import shown
 
 if TYPE_CHECKING:
     from discreet.budget.attributes import Attributes
+    from discreet.budget.joins import Join
 
-TABLE_KEYS = ("encoding", "delimiter", "decimal", "quote", "trim", "ignore_case", "missing", "columns")
-INPUT_KEYS = (*TABLE_KEYS, "areas")
+TABLE_KEYS = (
+    "encoding",
+    "delimiter",
+    "decimal",
+    "quote",
+    "trim",
+    "ignore_case",
+    "missing",
+    "header",
+    "columns",
+)
+OTHER_TABLES = ("areas", "households", "addresses")
+INPUT_KEYS = (*TABLE_KEYS, *OTHER_TABLES)
 COLUMN_KEYS = ("column", "bands", "codes", "missing", "as", "leave_out", "width")
 AREA_NAMES = ("unit", "level", "parent")
 
@@ -205,7 +217,9 @@ class TableInput:
 
     `encoding` is any that Python knows. An empty `delimiter` is found by the header, an empty `quote` means
     that fields are not quoted. `trim` takes spaces around values away, `ignore_case` reads M as m. `missing`
-    are texts that are no value of any attribute; see `ColumnInput`.
+    are texts that are no value of any attribute; see `ColumnInput`. A `header` names the first columns of a
+    text in their order, whatever its first line says. Over a join, `households` and `addresses` say how those
+    files are written.
 
     >>> TableInput(encoding="latin-1", columns={"sex": ColumnInput(column="GESCHL")}).of("sex").column
     'GESCHL'
@@ -220,6 +234,9 @@ class TableInput:
     missing: tuple[str, ...]
     columns: tuple[tuple[str, ColumnInput], ...]
     areas: TableInput | None
+    header: tuple[str, ...]
+    households: TableInput | None
+    addresses: TableInput | None
 
     def __init__(
         self,
@@ -233,7 +250,14 @@ class TableInput:
         missing: Iterable[str] = (),
         columns: Mapping[str, ColumnInput] | None = None,
         areas: TableInput | None = None,
+        header: Iterable[str] = (),
+        households: TableInput | None = None,
+        addresses: TableInput | None = None,
     ) -> None:
+        names = tuple(
+            line(one, name="name of header", field=("header", place)) for place, one in enumerate(header)
+        )
+        no_repeats(names, name="header", field=("header",))
         set_fields(
             self,
             encoding=_encoding(encoding),
@@ -245,6 +269,9 @@ class TableInput:
             missing=_texts(missing),
             columns=tuple((columns or {}).items()),
             areas=areas,
+            header=names,
+            households=households,
+            addresses=addresses,
         )
         if self.delimiter and self.delimiter == self.quote:
             raise FieldError("delimiter and quote are the same sign", field=("delimiter",))
@@ -277,6 +304,30 @@ class TableInput:
                 if name not in known and one.bands:
                     text = f"bands of {shown(name)}, which is not an attribute; there are "
                     raise FieldError(text + ", ".join(map(shown, known)), field=("bands",))
+                for value, place in one.values if name in known else ():
+                    if value not in known[name]:
+                        text = f"{place[0]} of [input] has {shown(value)}, which attribute {shown(name)} "
+                        near = hint(value, known[name]) or f"; it has {_some(known[name])}"
+                        raise FieldError(f"{text}does not have{near}", field=place)
+
+    def check_join(self, join: Join) -> None:
+        """Check that the values it gives are those of a join's attributes, file by file."""
+        parts = {"people": self, "households": self.households, "addresses": self.addresses}
+        for file, part in parts.items():
+            if part is not None:
+                known = dict(getattr(join, file) or ())
+                with inside(*(() if part is self else (file,))):
+                    part.check_values(known, (join.key, "unit"))
+
+    def check_values(self, known: Mapping[str, Sequence[str]], others: Sequence[str]) -> None:
+        """Check that columns are known ones, and that the values given are theirs."""
+        for name, one in self.columns:
+            with inside("columns", name):
+                if name not in known and name not in others:
+                    near = hint(name, [*known, *others]) or f"; there are {_some([*known, *others])}"
+                    raise FieldError(
+                        f"[input] names {shown(name)}, which is not an attribute of this file{near}"
+                    )
                 for value, place in one.values if name in known else ():
                     if value not in known[name]:
                         text = f"{place[0]} of [input] has {shown(value)}, which attribute {shown(name)} "
@@ -354,9 +405,12 @@ def read_input(data: object, keys: tuple[str, ...] = INPUT_KEYS) -> TableInput:
     table = dict(a_table(data, "[input]", keys))
     if "missing" in table:
         a_list(table["missing"], "missing", "texts in quotes")
-    if "areas" in table:
-        with inside("areas"):
-            table["areas"] = read_input(table["areas"], TABLE_KEYS)
+    if "header" in table:
+        a_list(table["header"], "header", "names of columns in quotes")
+    for other in OTHER_TABLES:
+        if other in table:
+            with inside(other):
+                table[other] = read_input(table[other], TABLE_KEYS)
     columns = {}
     with inside("columns"):
         for name, column in a_table(table.pop("columns", {}), "columns of [input]").items():
@@ -411,11 +465,14 @@ def input_lines(table: TableInput, name: str = "input") -> Iterator[str]:
             yield f"{key} = true"
     if table.missing:
         yield f"missing = {quoted(table.missing)}"
+    if table.header:
+        yield f"header = {quoted(table.header)}"
     if table.columns:
         yield f"[{name}.columns]"
         yield from (f"{quoted(one)} = {column_text(column)}" for one, column in table.columns)
-    if table.areas is not None:
-        yield from input_lines(table.areas, f"{name}.areas")
+    for other in OTHER_TABLES:
+        if (one := getattr(table, other)) is not None:
+            yield from input_lines(one, f"{name}.{other}")
 
 
 def column_text(column: ColumnInput) -> str:

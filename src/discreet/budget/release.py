@@ -12,6 +12,7 @@ from typing import NamedTuple
 from discreet.budget.attributes import Attributes
 from discreet.budget.claims import STATED, AnswerKind, Claim
 from discreet.budget.input import TableInput
+from discreet.budget.joins import Join
 from discreet.budget.level_names import find_level
 from discreet.budget.levels import Level, Query
 from discreet.budget.neighbours import RELATIONS, Neighbours
@@ -89,7 +90,8 @@ class Release(Forgetful, Summarised):
     a record can be, every query is a product of them. With a `weight`, records count as their weights. `kind`
     says what an account of it is: "exact", an upper "bound", or a "model" that leaves part of the real
     release out; the last two need a `reason`. `input` says how the records are written; it is no part of what
-    is released, so releases that differ in it are equal.
+    is released, so releases that differ in it are equal. With a `join`, every query is a table of it, over
+    people and their households.
 
     >>> from discreet.budget import Query
     >>> state = Level(name="State", rho="1/2", queries=[Query(name="total", share=1)])
@@ -116,6 +118,7 @@ class Release(Forgetful, Summarised):
     kind: AnswerKind
     reason: str
     weight: RecordWeight | None
+    join: Join | None
     input: TableInput | None = field(compare=False)
 
     def __init__(
@@ -134,6 +137,7 @@ class Release(Forgetful, Summarised):
         kind: str = AnswerKind.EXACT,
         reason: str = "",
         weight: RecordWeight | None = None,
+        join: Join | None = None,
         input: TableInput | None = None,
     ) -> None:
         set_fields(
@@ -151,6 +155,7 @@ class Release(Forgetful, Summarised):
             attributes=attributes,
             kind=AnswerKind(one_of(kind, [one.value for one in STATED], name="kind", field=("kind",))),
             reason=line(reason, name="reason", field=("reason",), empty=True),
+            join=join,
             input=input,
         )
         if (self.kind is AnswerKind.EXACT) == bool(self.reason):
@@ -167,6 +172,7 @@ class Release(Forgetful, Summarised):
         no_repeats(names, name=f"release {shown(name)}", field=("levels",))
         self._check_budgets()
         self._check_variables()
+        self._check_join()
         if attributes is not None:
             plain = COUNT.weighted_by(weight)
             known = {plain.name: plain} | {one.name: one for one in self.variables.values()}
@@ -177,9 +183,12 @@ class Release(Forgetful, Summarised):
                     self._check_name(query)
         with inside("spine"):
             self._check_paths()
-        if input is not None and self.attributes is not None:
+        if input is not None:
             with inside("input"):
-                input.check(self.attributes)
+                if self.attributes is not None:
+                    input.check(self.attributes)
+                if join is not None:
+                    input.check_join(join)
 
     @cached_property
     def _runs(self) -> dict[int, Runs]:
@@ -248,6 +257,34 @@ class Release(Forgetful, Summarised):
                         f"{units[column]} elsewhere; a column has one unit",
                         field=("levels", index, "queries", query.name),
                     )
+
+    def _check_join(self) -> None:
+        """Over a join, queries are its tables, and one unit changes them as much as its limits allow."""
+        if self.join is None:
+            return
+        if self.attributes is not None or self.weight is not None:
+            what = "attributes" if self.attributes is not None else "weight"
+            raise FieldError(
+                f"a release over people and households has no {what} of its own; [people.attributes] and "
+                "[households.attributes] say what they are",
+                field=(what,),
+            )
+        self.join.check_unit(self.unit)
+        tables = dict(self.join.tables)
+        for index, level in enumerate(self.levels):
+            for query in level.queries:
+                with inside("levels", index, "queries", query.name):
+                    if query.name not in tables:
+                        raise FieldError(
+                            f"query {shown(query.name)} is not one of the [tables]{hint(query.name, tables)}"
+                        )
+                    bound = tables[query.name].bound
+                    if query.sensitivity % bound or query.variable != COUNT or query.groups != 1:
+                        raise FieldError(
+                            f"query {shown(query.name)} has sensitivity {query.sensitivity}, but one "
+                            f"{self.unit} adds up to {bound} to a cell of its table, and is counted there "
+                            "alone; leave sensitivity, groups and sums out"
+                        )
 
     def _check_name(self, query: Query) -> None:
         """A query must be a product of the attributes, and be called after what it adds up."""

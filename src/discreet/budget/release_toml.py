@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from discreet.budget.attributes import Attributes, attribute_lines, read_attributes
 from discreet.budget.input import TableInput, input_lines, read_input
+from discreet.budget.joins import JOIN_KEYS, Join, join_lines, read_join
 from discreet.budget.law_toml import noise_pairs, read_noise
 from discreet.budget.levels import WAYS, Level, Query
 from discreet.budget.release import Release
@@ -17,7 +19,7 @@ from discreet.budget.toml import FieldError, a_list, a_table, inside, quoted
 from discreet.budget.variables import VARIABLE_KEYS, RecordWeight, read_variable, read_weight
 from discreet.numbers import Exact, shown
 
-_PARTS = ("weight", "attributes", "levels", "spine", "input")
+_PARTS = ("weight", "attributes", *JOIN_KEYS, "levels", "spine", "input")
 RELEASE_KEYS = ("name", "title", "unit", "neighbours", "rho", "kind", "reason", "sources", "notes", *_PARTS)
 LEVEL_KEYS = ("name", "rho", "queries")
 QUERY_KEYS = (*WAYS, "exponent", "sensitivity", "groups", *VARIABLE_KEYS)
@@ -34,15 +36,18 @@ def release_from_tables(data: object, folder: str | os.PathLike[str] = "") -> Re
     'State'
     """
     table = a_table(data, "the release", RELEASE_KEYS, needed=("name", "neighbours", "levels"))
-    parts: dict[str, Spine | Attributes | RecordWeight | TableInput] = {}
-    weight = None
+    parts: dict[str, Spine | Attributes | RecordWeight | TableInput | Join] = {}
+    weight, join = None, read_join(table)
+    if join is not None:
+        table = {key: value for key, value in table.items() if key not in JOIN_KEYS}
+        parts["join"] = join
     if "weight" in table:
         with inside("weight"):
             parts["weight"] = weight = read_weight(table["weight"])
     levels = []
     for index, level in enumerate(a_list(table["levels"], "levels", "tables, each [[levels]]")):
         with inside("levels", index):
-            levels.append(_read_level(level, weight, folder))
+            levels.append(_read_level(level, weight, join, folder))
     for key, read in (("spine", _read_spine), ("attributes", read_attributes), ("input", read_input)):
         if key in table:
             with inside(key):
@@ -52,14 +57,19 @@ def release_from_tables(data: object, folder: str | os.PathLike[str] = "") -> Re
     return Release(**{**table, **parts, "levels": levels})
 
 
-def _read_level(data: object, weight: RecordWeight | None, folder: str | os.PathLike[str]) -> Level:
+def _read_level(
+    data: object, weight: RecordWeight | None, join: Join | None, folder: str | os.PathLike[str]
+) -> Level:
     level = a_table(data, "a level", LEVEL_KEYS, needed=("name", "queries"))
     with inside("queries"):
         values = a_table(level["queries"], "queries of a level")
-    queries = []
+    queries, tables = [], {} if join is None else dict(join.tables)
     for name, value in values.items():
         with inside("queries", name):
-            queries.append(_read_query(name, value, weight, folder, has_rho="rho" in level))
+            query = _read_query(name, value, weight, folder, has_rho="rho" in level)
+            if name in tables and not (isinstance(value, dict) and "sensitivity" in value):
+                query = replace(query, sensitivity=tables[name].bound)
+            queries.append(query)
     return Level(name=level["name"], rho=level.get("rho"), queries=queries)
 
 
@@ -139,13 +149,16 @@ def release_lines(release: Release) -> Iterator[str]:
         yield release.weight.line
     if release.attributes is not None:
         yield from ("", "[attributes]", *attribute_lines(release.attributes))
+    tables = {} if release.join is None else dict(release.join.tables)
+    if release.join is not None:
+        yield from join_lines(release.join)
     for level in release.levels:
         yield from ("", "[[levels]]", f"name = {quoted(level.name)}")
         if level.rho is not None:
             yield f"rho = {quoted(level.rho)}"
         yield "[levels.queries]"
         for query in level.queries:
-            own = query.variable.bound
+            own = tables[query.name].bound if query.name in tables else query.variable.bound
             usual = (("sensitivity", query.sensitivity, own), ("groups", query.groups, 1))
             counts = [f"{key} = {number}" for key, number, expected in usual if number != expected]
             stated = query.variable.pairs

@@ -83,6 +83,8 @@ def read_header(
     for one in signs:
         with suppress(csv.Error):
             found = next(_fields([text], one, dialect.quote), [])
+            if dialect.header:
+                found = named_by_place(found, dialect.header)
             met = find_columns(found, needed=wanted, optional=(), table="", problems=Problems())
             if (len(met), len(found)) > best:
                 best, names, sign = (len(met), len(found)), found, one
@@ -90,7 +92,21 @@ def read_header(
         raise InputError(f"{path.name} has a column whose name is more than one line; one line is needed")
     if not names:
         raise InputError(f"the header of {path.name} is not a line of CSV in UTF-8 (line 1)")
+    if len(names) < len(dialect.header):
+        raise InputError(
+            f"{path.name} has {len(names)} column{'s' * (len(names) != 1)}; it must have "
+            f"{len(dialect.header)}: {', '.join(dialect.header)}"
+        )
     return names, sign
+
+
+def named_by_place(found: Sequence[str], header: Sequence[str]) -> list[str]:
+    """Name columns in their order; those that have no name there are called by their place.
+
+    >>> named_by_place(["X", "Y", "Z"], ["key", "age"])
+    ['key', 'age', 'column 3']
+    """
+    return [*header[: len(found)], *(f"column {place + 1}" for place in range(len(header), len(found)))]
 
 
 def _fields(lines: Iterable[str], sign: str, quote: str, *, strict: bool = False) -> Reader:
@@ -301,7 +317,11 @@ class _Pass:
                 plain = stream.as_it_is and not self._hashed  # then Arrow reads the file without Python
                 reader = text.open_csv(
                     pa.OSFile(str(self._file.path)) if plain else pa.PythonFile(stream, "r"),
-                    read_options=text.ReadOptions(block_size=BLOCK, skip_rows_after_names=self._skip),
+                    read_options=text.ReadOptions(
+                        block_size=BLOCK,
+                        skip_rows_after_names=self._skip,
+                        **({"skip_rows": 1, "column_names": self._file.names} if dialect.header else {}),
+                    ),
                     parse_options=text.ParseOptions(
                         delimiter=self._file.sign,
                         quote_char=dialect.quote or False,

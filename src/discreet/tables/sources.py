@@ -73,13 +73,15 @@ class Dialect:
     """How a text is written, as far as it was said.
 
     An empty `sign` between the fields is found by the header; an empty `quote` means that fields are not
-    quoted. `advice` is what to do about a text that is not in its encoding.
+    quoted. `advice` is what to do about a text that is not in its encoding. A `header` names the first
+    columns, whatever the first line says.
     """
 
     encoding: str = "utf-8"
     sign: str = ""
     quote: str = '"'
     advice: str = "save it as UTF-8"
+    header: tuple[str, ...] = ()
 
     @property
     def is_utf8(self) -> bool:

@@ -36,12 +36,14 @@ from discreet.release.frames import DataFrame, as_pandas
 from discreet.release.hierarchy.clipping import Clipped, measured_clips
 from discreet.release.hierarchy.counts import CountTable, read_counts
 from discreet.release.hierarchy.estimate_table import in_real_numbers, write_estimates
+from discreet.release.hierarchy.joined_records import count_asked, join_input
 from discreet.release.hierarchy.joint_estimates import JointEstimates
 from discreet.release.hierarchy.layout import Laws, Layout, laws_of, variances_of
 from discreet.release.hierarchy.microdata import check_people, people_columns, write_as_records
 from discreet.release.hierarchy.published import Exact, in_memory, published
-from discreet.release.hierarchy.records import count_records, input_of
+from discreet.release.hierarchy.records import input_of
 from discreet.release.hierarchy.redrawing import Redrawing
+from discreet.release.hierarchy.sdhc_columns import check_bureau_names, write_bureau_tables
 from discreet.release.hierarchy.steps import Steps, step_column, unit_steps
 from discreet.release.ledger import Ledger
 from discreet.release.ledger_file import open_ledger
@@ -99,9 +101,10 @@ def measure(asked: Measuring) -> Measured:
     `counts` has the columns unit, parent, level, query, cell and count (a file, CSV or Parquet, or a pandas,
     polars or Arrow table, as are the other tables). `units` (unit, level, parent) may state the tree instead,
     `cells` (query, cell) the cells; with both, rows with zeros may be left out. Instead of counts, `records`
-    may be given with all `units`: they are counted as `tabulate` does, with its `geocodes`, `input`, `id`,
-    `at_most` and `excess`. A person with up to `at_most` records changes a count by as much: the noise stays
-    as the release states it, and what is spent and noted is the cost for that many people. Counts that
+    may be given with all `units`: they are counted as `tabulate` does, with its `households`, `addresses`,
+    `geocodes`, `input`, `id`, `at_most`, `excess` and `bureau_columns`. A person with up to `at_most` records
+    changes a count by as much: the noise stays as the release states it, and what is spent and noted is the
+    cost for that many people. Counts that
     `tabulate` wrote say it in their column `at_most`, and the ledger knows them by their content; for others
     `at_most` states it. The largest number counts; stating less is refused. `invariants` are pairs of a level
     and a query that are held exact, outside the guarantee. `ledger` is the ledger of the population; without
@@ -113,8 +116,9 @@ def measure(asked: Measuring) -> Measured:
     spreadsheet would take for a formula.
 
     Guarantee. Assumed: one record is counted in one unit of each level, along the tree, and as often as
-    the release says, and adds to a sum at most its bound (values of records are clipped at it); the units and
-    cells do not depend on the records; the system's random bits are good.
+    the release says (or one household: limits on its people are enforced), and adds to a sum at most its
+    bound (values of records are clipped at it); the units and cells do not depend on the records; the
+    system's random bits are good.
     Claimed: what is written, but for invariants and the ledger (which holds a hash of the input and is not
     published), is the release's mechanism on the counts, with the noise of `discreet.noise`, and functions of
     its outcome. So it costs what `account(release, people=at_most)` says. Output and ledger entry appear
@@ -122,6 +126,8 @@ def measure(asked: Measuring) -> Measured:
     """
     release, post = release_of(asked.release), asked.post
     _check_question(asked)
+    if asked.bureau_columns:
+        check_bureau_names(release)
     origin = asked.records if asked.counts is None else asked.counts
     is_text = asked.format is None and isinstance(origin, str | os.PathLike) and table_format(origin) == "csv"
     like = "csv" if is_text else "parquet"
@@ -136,7 +142,7 @@ def measure(asked: Measuring) -> Measured:
     named = rules.ledger
     signer = None if named is None else read_key(asked.key)
     shared, before = (None, None) if named is None else open_ledger(named, asked.out, key=signer, rules=rules)
-    found = _exact_counts(asked, release)
+    found = _exact_counts(asked, release, named)
     layout = found.layout
     most, known = _records_of_one(asked, found, named, before)
     entry = _entry(asked, release, found, most, pairs)
@@ -147,8 +153,8 @@ def measure(asked: Measuring) -> Measured:
         known = known or contents.make_secret(named).content(layout, found.read)
         entry = replace(entry, inputs=({**found.inputs[0], "content": known}, *found.inputs[1:]))
     exact, laws = _exact(found, pairs), laws_of(layout, table)
-    left_out = () if asked.records is None else input_of(release, asked.input).leaving_out
-    run = _Run(release, most, found, pairs, exact, laws, source, post, left_out)
+    left_out = () if asked.records is None else _leaving_out(release, asked)
+    run = _Run(release, most, found, pairs, exact, laws, source, post, left_out, asked.bureau_columns)
     if post in WHOLE:  # what cannot be done is said before any noise is drawn
         if post == "tables":
             check_people(release.attributes, queries_of(release))
@@ -181,6 +187,15 @@ def measure(asked: Measuring) -> Measured:
     )
 
 
+def _leaving_out(release: Release, asked: Measuring) -> tuple[str, ...]:
+    """Return the attributes without whose values records are left out."""
+    if release.join is None:
+        return input_of(release, asked.input).leaving_out
+    how = join_input(release, asked.input)
+    parts = (how, how.households, how.addresses)
+    return tuple(name for part in parts if part is not None for name in part.leaving_out)
+
+
 def _check_question(asked: Measuring) -> None:
     """Refuse what cannot be asked, before anything is read."""
     if asked.post not in POSTS:
@@ -188,6 +203,10 @@ def _check_question(asked: Measuring) -> None:
     if (asked.counts is None) == (asked.records is None):
         given = "neither is" if asked.counts is None else "both are"
         raise InputError(f"give either counts or records; {given} given")
+    if asked.records is None and not (asked.households is asked.addresses is None):
+        raise InputError(
+            "households and addresses (--households, --addresses) need records; counts have none"
+        )
     if asked.records is None and not (asked.geocodes is asked.id is asked.input is None):
         raise InputError("geocodes, id and input (--geocodes, --id, --input) need records; counts have none")
     if asked.post in WHOLE and not asked.additive:
@@ -198,10 +217,10 @@ def _check_question(asked: Measuring) -> None:
         whole(asked.at_most, name="at_most")
 
 
-def _exact_counts(asked: Measuring, release: Release) -> CountTable:
+def _exact_counts(asked: Measuring, release: Release, ledger: Path | None) -> CountTable:
     """Read the counts, or count the records."""
     if asked.counts is None:
-        return count_records(release, asked)
+        return count_asked(release, asked, ledger=ledger, rehearsal=asked.rehearsal)
     return read_counts(release, asked.counts, units=asked.units, cells=asked.cells, additive=asked.additive)
 
 
@@ -250,6 +269,7 @@ class _Run:
     source: Entropy | None
     post: str
     left_out: tuple[str, ...]
+    bureau_columns: bool = False
 
     def write(self, folder: Folder) -> tuple[tuple[Clipped, ...], TableErrors | None]:
         """Draw the noise, once, and write what comes of it, some units at a time.
@@ -258,7 +278,8 @@ class _Run:
         """
         layout, steps = self.found.layout, unit_steps(self.release)
         drawn = _drawn(self.found, self.laws, self.source)
-        kept = None if self.post == "none" else np.empty(layout.size, dtype=np.int64)
+        is_needed = self.post != "none" or self.bureau_columns
+        kept = np.empty(layout.size, dtype=np.int64) if is_needed else None
         pattern = variances_of(layout, self.laws)
         first: list[Integers] = []
 
@@ -279,10 +300,17 @@ class _Run:
                 "variance": "the variance of the noise, in units",
             }
         errors = None
-        if kept is not None:
+        if kept is not None and self.post != "none":
             told, errors = self._estimates(folder, kept, pattern)
             columns |= told
         folder.units(layout.tree)
+        if kept is not None and self.bureau_columns:
+            write_bureau_tables(
+                folder,
+                layout,
+                lambda units: kept[layout.base[units.start] : layout.base[units.stop]],
+                self.laws,
+            )
         if self.exact:
             folder.cells("invariants", _held(layout, self.exact, steps))
         folder.text("release", "toml", self.release.to_toml(input=False))

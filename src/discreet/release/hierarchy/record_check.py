@@ -7,6 +7,7 @@ ones are; never a text of the file, unless its owner asks to be shown it.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,12 +15,15 @@ import numpy as np
 
 from discreet.budget import Release, TableInput
 from discreet.budget.events import release_of
+from discreet.budget.joins import PEOPLE
+from discreet.errors import InputError
 from discreet.estimation.tree import Tree
 from discreet.faces import Summarised
 from discreet.options import Checking, asked_with
 from discreet.release.admission import Request, admit
+from discreet.release.hierarchy.joined_records import JoinedSources, examine_join
 from discreet.release.hierarchy.layout import lookup
-from discreet.release.hierarchy.record_columns import dialect_of
+from discreet.release.hierarchy.record_columns import RecordColumns, dialect_of
 from discreet.release.hierarchy.records import Examined, examine_records, input_of
 from discreet.release.hierarchy.suggestion import Suggestion, in_likely_encoding, suggest_input
 from discreet.tables import Problem, TableSource, is_there, kept_source, open_table
@@ -83,6 +87,8 @@ def check_records(asked: Checking) -> RecordCheck:
     release, records = release_of(asked.release), kept_source(asked.records)
     if isinstance(records, str | os.PathLike) and not is_there(records):
         open_table(records)  # says what is there instead
+    if release.join is not None:
+        return _check_join(asked, release, records)
     how = input_of(release, asked.input)
     likely = in_likely_encoding(how, records)
     found = _examined(asked, release, records, likely)
@@ -111,6 +117,30 @@ def check_records(asked: Checking) -> RecordCheck:
     )
 
 
+def _check_join(asked: Checking, release: Release, records: TableSource) -> RecordCheck:
+    """Check people and households together."""
+    if asked.suggest:
+        raise InputError(
+            f"{release.name} reads people and households; an [input] is suggested for records of one file"
+        )
+    found = examine_join(release, JoinedSources.of(release, replace(asked, records=records)))
+    people = found.files[PEOPLE].table
+    values = dict(found.join.values)
+    known = found.tree if asked.units is not None else None  # else the areas are those that the file has
+    columns = (_columns_of(one, known, values, show=asked.show) for one in found.files.values())
+    return RecordCheck(
+        release=release.name,
+        records=Path(records if isinstance(records, str | os.PathLike) else people.path).name,
+        rows=people.rows,
+        areas=None if found.tree is None else found.tree.size,
+        usable=not found.problems,
+        incomplete=found.incomplete,
+        excess=0,
+        columns=tuple(column for some in columns for column in some),
+        problems=found.problems.found,
+    )
+
+
 def _examined(asked: Checking, release: Release, records: TableSource, how: TableInput) -> Examined:
     return examine_records(release, replace(asked, records=records, input=how))
 
@@ -124,10 +154,16 @@ def _checked_columns(
     found: Examined, values: dict[str, tuple[str, ...]], *, show: bool
 ) -> tuple[CheckedColumn, ...]:
     """Return how each column fits, the area's first, and last those of numbers."""
-    columns, made = found.columns, []
+    return tuple(_columns_of(found.columns, found.tree, values, show=show))
+
+
+def _columns_of(
+    columns: RecordColumns, tree: Tree | None, values: Mapping[str, tuple[str, ...]], *, show: bool
+) -> list[CheckedColumn]:
+    made = []
     for name in (name for name in ("unit", *values, *columns.numbers) if name in columns.texts):
         texts, unknown = columns.texts[name], columns.unread[name].copy()
-        known = values.get(name) or _lowest(found.tree)
+        known = values.get(name) or _lowest(tree)
         if name not in columns.numbers and known is not None:
             unknown |= (lookup(columns.table.words[name], known) < 0) & ~columns.missing[name]
         many = np.bincount(texts.codes[unknown], minlength=1)
@@ -144,7 +180,7 @@ def _checked_columns(
                 else (),
             )
         )
-    return tuple(made)
+    return made
 
 
 def _lowest(tree: Tree | None) -> tuple[str, ...] | None:

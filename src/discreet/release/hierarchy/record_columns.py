@@ -43,7 +43,7 @@ def dialect_of(table: TableInput) -> Dialect:
     ';'
     """
     advice = 'save it as UTF-8, or say encoding = "windows-1252" in [input]'
-    return Dialect(table.encoding, table.delimiter, table.quote, advice)
+    return Dialect(table.encoding, table.delimiter, table.quote, advice, table.header)
 
 
 def exact_number(text: str, decimal: str = ".") -> Fraction | None:

@@ -28,15 +28,9 @@ from discreet.files import FilePath
 from discreet.numbers import whole
 from discreet.release.hierarchy.amounts import amounts, check_numbers
 from discreet.release.hierarchy.counts import CountTable
-from discreet.release.hierarchy.layout import (
-    Layout,
-    lookup,
-    nested_tree,
-    read_lengths,
-    tree_of,
-    units_of,
-)
-from discreet.release.hierarchy.record_columns import NO_TEXT, RecordColumns, read_records
+from discreet.release.hierarchy.layout import Layout, lookup, read_lengths, units_of
+from discreet.release.hierarchy.record_areas import areas_of_release
+from discreet.release.hierarchy.record_columns import RecordColumns, read_records
 from discreet.release.tables import strings
 from discreet.tables import Problems, ReadTable, TableSource, Words
 
@@ -122,7 +116,9 @@ def examine_records(release: Release, asked: RecordsAsked, *, chances: Sequence[
     """
     attributes, person, at_most, excess = release.attributes, asked.id, asked.at_most, asked.excess
     if attributes is None:
-        raise InputError(f"release {release.name!r} states no attributes, so its queries cannot be counted")
+        about = "is about people and households, which tabulate, measure and check-records count"
+        why = about if release.join is not None else "states no attributes, so its queries cannot be counted"
+        raise InputError(f"release {release.name!r} {why}")
     if excess not in EXCESS:
         raise InputError(f"excess is {excess!r}; it must be refuse or keep")
     if at_most is not None:
@@ -142,7 +138,7 @@ def examine_records(release: Release, asked: RecordsAsked, *, chances: Sequence[
     lengths = None if asked.geocodes is None else read_lengths(release, asked.geocodes)
     tree = None
     if asked.units is not None:
-        tree = _read_areas(release, asked.units, lengths, how.areas or TableInput(), problems)
+        tree = areas_of_release(release, asked.units, lengths, how.areas or TableInput(), problems)
     names = tree.names.to_pylist() if tree is not None and how.ignore_case else ()
     identifiers = [person] if person and person not in ("unit", *attributes.names) else []
     columns = read_records(
@@ -163,37 +159,6 @@ def examine_records(release: Release, asked: RecordsAsked, *, chances: Sequence[
         outside = np.array([*(not 0 < chance < 1 for chance in column.values), False], dtype=bool)
         table.problems.rows(outside[column.codes], "a prior does not lie strictly between 0 and 1", name)
     return Examined(problems, tree, columns, unit, cell, counted)
-
-
-def _read_areas(
-    release: Release,
-    units: TableSource,
-    lengths: list[int] | None,
-    how: TableInput,
-    problems: Problems,
-) -> Tree | None:
-    """Read the table of areas and make a tree of it, if it is one; else what is wrong is on the list."""
-    listed = read_records(
-        units,
-        how,
-        values=dict.fromkeys(("unit",) if lengths is not None else ("unit", "level"), ()),
-        optional=() if lengths is not None else ("parent",),
-        name="units",
-        of="areas",
-        missing=NO_TEXT,
-        problems=problems,
-    ).table
-    if not listed.usable or problems:
-        return None
-    before = problems.count
-    try:
-        if lengths is None:
-            return tree_of(listed, release, once=True)
-        return nested_tree(listed, release, lengths)
-    except InputError as error:
-        if problems.count == before:
-            problems.say(str(error))
-        return None
 
 
 def _sums(

@@ -16,7 +16,8 @@ from discreet.release import contents
 from discreet.release.admission import Request, admit
 from discreet.release.commit import free, staging
 from discreet.release.hierarchy.counts import CountTable
-from discreet.release.hierarchy.records import count_records
+from discreet.release.hierarchy.joined_records import count_asked
+from discreet.release.hierarchy.sdhc_columns import check_bureau_names, write_bureau_tables
 from discreet.release.hierarchy.steps import Steps, step_column, unit_steps
 from discreet.release.ledger_file import note_counts, open_ledger, read_ledger
 from discreet.release.signing import read_key
@@ -49,7 +50,9 @@ def tabulate(asked: Tabulating) -> Tabulated:
     those above. `id` is a column that identifies people; one may have at most `at_most` records (1), and
     more are refused, or with excess="keep" that many are kept at random. `input` says how the records are
     written (a `TableInput`, or a file of it), if the release does not. The counts are confidential: they are
-    what `measure` takes.
+    what `measure` takes. For a release over people and households, `records` are the people; `households`,
+    and `addresses` if the release has them, are the other files, and the areas of public addresses need no
+    `units`. With `bureau_columns`, the tables of the Supplemental DHC are also written as the Bureau does.
 
     If `at_most` is above 1, a column of the counts says so, and the ledger of the population remembers it by
     their content: the one named, that of the environment (DISCREET_LEDGER), of a policy, or
@@ -58,6 +61,8 @@ def tabulate(asked: Tabulating) -> Tabulated:
     """
     release, records, most = release_of(asked.release), asked.records, asked.at_most or 1
     free(asked.out)
+    if asked.bureau_columns:
+        check_bureau_names(release)
     # nothing is spent; a ledger is needed if it must remember how many records of a person the counts hold
     rules = admit(records, Request(exact_counts=True, entered=most > 1), ledger=asked.ledger)
     named = rules.ledger
@@ -65,13 +70,15 @@ def tabulate(asked: Tabulating) -> Tabulated:
     signer = read_key(asked.key) if noting else None
     if named is not None and noting:
         open_ledger(named, asked.out, key=signer, rules=rules)
-    found = count_records(release, asked)
+    found = count_asked(release, asked, ledger=named)
     kind = output_format(asked.format, found.format)
     layout = found.layout
     with staging(asked.out, confidential=True) as stage:
         folder = Folder(stage.path, kind)
         folder.cells("counts", (layout, partial(_exact_columns, found, most, unit_steps(release))))
         folder.units(layout.tree)
+        if asked.bureau_columns:
+            write_bureau_tables(folder, layout, found.read)
         folder.json(
             "manifest",
             {
