@@ -203,8 +203,9 @@ def curator_headline(found: Curated) -> list[Sentence]:
     groups, released, expected = _summed(line for line in found.groups if line.size)
     if groups:
         text = sentence(
-            "Below {below}, {share} of the {groups} groups with people in them were suppressed; expected "
+            "Below {below}, {share} of the {groups} groups with {units} in them were suppressed; expected "
             "{expected}.",
+            units=found.tabulation.units,
             below=found.tabulation.below,
             share=_part(1 - released / groups),
             groups=Quantity(groups, Style.COUNT),
@@ -227,7 +228,8 @@ def _cap_headline(found: Curated) -> Iterator[Sentence]:
         within=_part(sums.mean("within")),
     )
     yield sentence(
-        "The cap leaves {emptied} of the {groups} groups that have people without any.",
+        "The cap leaves {emptied} of the {groups} groups that have {units} without any.",
+        units=found.tabulation.units,
         emptied=Quantity(sums.emptied, Style.COUNT),
         groups=Quantity(sums.groups, Style.COUNT),
     )
@@ -266,7 +268,7 @@ def curator_tables(found: Curated) -> list[AnswerTable]:
     levels = found.by(lambda line: (line.geography, line.level), kinds=("total",))
     tables = found.by(lambda line: (line.table, line.kind))
     ladders, words = found.tabulation.ladders.values(), found.tabulation.workloads
-    files = ", ".join(one.totals for one in ladders)
+    files = ", ".join(one.files[0] for one in ladders)
     return [
         _errors(
             "Totals by geography and level",
@@ -278,7 +280,7 @@ def curator_tables(found: Curated) -> list[AnswerTable]:
         *(_sizes(found, level) for level in words),
         _errors(
             "All numbers by table",
-            f"By the table that the first stage selected for a group. {_BRACKETS}",
+            f"By the table that was selected for a group. {_BRACKETS}",
             ("table", "number"),
             (
                 (f"{rung.name} {rung.title}", _kind_words(kind), tables[rung.name, kind])
@@ -288,7 +290,7 @@ def curator_tables(found: Curated) -> list[AnswerTable]:
                 if (rung.name, kind) in tables
             ),
         ),
-        _suppression(found),
+        *([_suppression(found)] if any(one.picks for one in ladders) else []),
     ]
 
 
@@ -338,8 +340,8 @@ def _caps(found: Curated) -> AnswerTable:
         f"What the cap of {found.max_race_codes} {code} codes does to totals",
         "Mean error of the noise (released less true counts with the cap) and of the cap (those less true "
         f"counts of all {code} codes). RMSE and % within MOE: against true counts with the cap / with all "
-        f"{code} codes. Emptied: groups with people that the cap leaves without any. Groups of an "
-        f"{found.tabulation.answers.one_word} have no cap.",
+        f"{code} codes. Emptied: groups with {found.tabulation.units} that the cap leaves without any. "
+        f"Groups of an {found.tabulation.answers.one_word} have no cap.",
         ("geography", "level", "groups"),
         ("numbers", "noise", "cap", "RMSE", "% within MOE", "emptied"),
         rows,
@@ -353,10 +355,13 @@ def _sizes(found: Curated, level: int) -> AnswerTable:
     )
     summed = {(below, size): errors for (own, below, size), errors in by_level.items() if own == level}
     where, word = tabulation.sides, tabulation.workloads[level].word
+    raised = (
+        f" A small group below {tabulation.below} is only published if noise raised it, so its mean error is "
+        "above zero by design."
+    )
     return _errors(
         f"{word[:1].upper()}{word[1:]} totals by size of the group",
-        f"Size is the true count. A small group below {tabulation.below} is only published if noise raised "
-        f"it, so its mean error is above zero by design. {_BRACKETS}",
+        f"Size is the true count.{raised if tabulation.ladder(level).picks else ''} {_BRACKETS}",
         ("where", "true size"),
         ((where[below], size_name(size), summed[below, size]) for below, size in sorted(summed)),
     )

@@ -18,6 +18,9 @@ from discreet.release.safetab.summary import Summary
 from discreet.release.safetab.synthetic import Nation
 from discreet.release.safetab.validation import Validation
 
+PRODUCTS = {"2020": "Detailed DHC-A 2020", "2020-h": "Detailed DHC-B 2020"}
+"""What the parameters are of that come with the package."""
+
 
 def _counts(numbers: Mapping[str, int]) -> str:
     return ", ".join(f"{count_quantity(number)} {name}" for name, number in numbers.items())
@@ -35,23 +38,28 @@ def parameters_answer(written: ParameterFolder) -> Answer:
     >>> print(parameters_answer(written).summary)
     params: 1,755 codes and 3,054 groups of Detailed DHC-A 2020, and its settings in safetab.toml.
     """
+    product = PRODUCTS[written.spec]
     folder, codes, groups = str(written.folder), count_quantity(written.codes), count_quantity(written.groups)
     summary = sentence(
-        "{folder}: {codes} codes and {groups} groups of Detailed DHC-A {spec}, and its settings in "
-        "safetab.toml.",
+        "{folder}: {codes} codes and {groups} groups of {product}, and its settings in safetab.toml.",
         folder=folder,
         codes=codes,
         groups=groups,
-        spec=written.spec,
+        product=product,
     )
     needed = (
         "Still needed for a run: a folder with the blocks (GRF-C) and the person records. "
         f"`discreet safetab synth nation --persons 20000 --params {folder}` invents both, to practise "
         "on, in nation/data."
     )
+    if written.spec == "2020-h":
+        needed = (
+            "Still needed for a run: a folder with the blocks (GRF-C) and the household records, and the t1 "
+            "of a published run of SafeTab-P (--totals OUT, or pop-group-totals in that folder)."
+        )
     next_step = f"What the settings cost and show: `discreet safetab design {folder}`."
     return Answer(
-        f"Parameters of Detailed DHC-A {written.spec}",
+        f"Parameters of {product}",
         json_fields(written),
         (summary, Paragraph(needed), Paragraph(next_step)),
         (Fact("codes", codes), Fact("groups", groups)),
@@ -160,7 +168,7 @@ def _loss(done: Summary) -> str:
 
 
 def _spent(done: Summary) -> dict[str, Quantity]:
-    """What one person of each pass is charged; nothing if the output is not private."""
+    """What one of the unit is charged in each pass; nothing if the output is not private."""
     if done.warning is not None:
         return {}
     return {which: Quantity(spent, Style.GIVEN, NumberKind.AT_MOST) for which, spent in done.budgets.items()}
@@ -209,10 +217,17 @@ def _summary_body(done: Summary, places: Mapping[str, AnswerTable]) -> Iterator[
         )
     for which, spent in _spent(done).items():
         yield sentence(
-            "Spent on one person of the {which} pass, added or removed: {loss} {spent}.",
+            "Spent on one {unit} of the {which} pass, added or removed: {loss} {spent}.",
+            unit=done.unit,
             which=which,
             loss=_loss(done),
             spent=spent,
+        )
+    if done.totals:
+        yield Paragraph(
+            f"{' and '.join(done.totals)} picked groups and tables: these totals are published, so that cost "
+            f"nothing here. What they cost when they were made is in another account; unless that is of one "
+            f"{done.unit} too, the two are stated side by side, never added."
         )
     yield from (Paragraph(f"Note: {note}.") for note in done.notes)
     yield from ledger_note(done.ledger, "records", counted=done.warning is None)

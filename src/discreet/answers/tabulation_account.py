@@ -187,7 +187,7 @@ def _body(found: TabulationAccount, noises: list[AnswerTable], costs: list[Answe
 
 def _spent(found: TabulationAccount, one: PassAccount, neighbours: Neighbours) -> Sentence:
     """Say what one person spends, or one removed and one added."""
-    who = relation(neighbours)
+    who = relation(neighbours, found.configuration.tabulation.unit)
     if neighbours == "bounded" and one.replacing != one.which:
         who += f" who may live in {found.configuration.tabulation.passes[one.replacing].where}"
     lead, total = f"Neighbours: {who} ({neighbours}).", one.total_for(neighbours)
@@ -198,20 +198,30 @@ def _spent(found: TabulationAccount, one: PassAccount, neighbours: Neighbours) -
 
 
 def _remarks(found: TabulationAccount) -> Iterator[str]:
-    tabulation = found.configuration.tabulation
+    tabulation, unit = found.configuration.tabulation, found.configuration.tabulation.unit
     *first, last = (f"{number} {one.word}" for number, one in tabulation.workloads.items())
     levels = f"{', '.join(first)} and {last}" if first else last
     tables = ", ".join(rung.title for ladder in tabulation.ladders.values() for rung in ladder.rungs[1:])
     yield (
-        f"L: level of the groups, {levels}. s: groups of one region that a person can be in. "
+        f"L: level of the groups, {levels}. s: groups of one region that a {unit} can be in. "
         "stage 1, stage 2, total: variance of the count that picks the table, of each published cell, and of "
         "groups that get a total only."
     )
+    picks = any(ladder.picks for ladder in tabulation.ladders.values())
+    dropped = (
+        f" T: below {tabulation.below}, a group that got a total only is dropped if its noisy count is not "
+        "above T."
+    )
     yield (
         "MOE: 95 % margin of error (noise only) of a published cell. thresholds: the counts from which a "
-        f"group gets these tables: {tables}. T: below {tabulation.below}, a group that got a total only is "
-        "dropped if its noisy count is not above T."
+        f"group gets these tables: {tables}.{dropped if picks else ''}"
     )
+    if not picks:
+        yield (
+            "The tables are picked by totals that are published already: there is no stage 1, nothing is "
+            "dropped, and what those totals cost is an account of its own, in its own unit. The two are "
+            "stated side by side, never added."
+        )
     if found.configuration.privacy == "zcdp" and any(one.costs for one in found.passes):
         yield (
             "variance to spare: how much smaller all variances could be while the exact epsilon keeps zCDP's "
@@ -220,8 +230,8 @@ def _remarks(found: TabulationAccount) -> Iterator[str]:
     yield from map(claim_text, dict.fromkeys(one.claim for one in found.passes if one.costs))
     if len(found.passes) == 2:
         yield (
-            "The two passes count different people, so each person is in only one. If a person is replaced "
-            "by one of the other pass, both change."
+            f"The two passes count different {tabulation.units}, so each {unit} is in only one. If a {unit} "
+            "is replaced by one of the other pass, both change."
         )
     if any(cost.epsilon is None for one in found.passes for cost in one.costs):
         yield "epsilon -: the budgets are too large for it to be computed, or to matter."

@@ -370,8 +370,9 @@ def _remarks(passes: Sequence[Sizing]) -> Iterator[str]:
     tabulation = passes[0].configuration.tabulation
     words = dict.fromkeys(rung.word for ladder in tabulation.ladders.values() for rung in ladder.rungs)
     yield (
-        "s: groups of one region that a person can be in. stage 2: variance of a published cell. MOE: "
-        f"95 % of the time its noise is within this. {', '.join(words)}: the number of people from which "
+        f"s: groups of one region that a {tabulation.unit} can be in. stage 2: variance of a published cell. "
+        f"MOE: 95 % of the time its noise is within this. {', '.join(words)}: the number of "
+        f"{tabulation.units} from which "
         "a group can be shown so. thresholds: the totals from which it is. T: below "
         f"{tabulation.below} a group with a total only is dropped if its noisy count is not above T."
     )

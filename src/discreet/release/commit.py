@@ -89,7 +89,7 @@ class Staging:
         its hash in the entry is that of the file before. An input that the ledger already has a run of is
         refused, unless `again` is set.
         """
-        for item in (*self.path.iterdir(), self.path):
+        for item in (*self.path.rglob("*"), self.path):
             sync(item)
         if self.ledger is None or entry is None:
             self._appear()
@@ -124,8 +124,8 @@ class Staging:
     def _appear(self) -> None:
         """Rename the directory to its final name, readable as the umask allows, or by its owner only."""
         if self._confidential:
-            for item in self.path.iterdir():
-                os.chmod(item, 0o600)
+            for item in self.path.rglob("*"):
+                os.chmod(item, 0o700 if item.is_dir() else 0o600)
         else:
             mask = os.umask(0o077)  # the only way to read the mask is to set it
             os.umask(mask)

@@ -46,9 +46,12 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def empty_folder(folder: Path) -> None:
-    """Remove the files of a directory."""
+    """Remove the files of a directory, and the directories in it."""
     for item in folder.iterdir():
-        item.unlink()
+        if item.is_dir() and not item.is_symlink():
+            shutil.rmtree(item)
+        else:
+            item.unlink()
 
 
 def try_lock(folder: Path) -> int | None:

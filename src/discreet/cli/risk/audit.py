@@ -72,6 +72,9 @@ def audit(
         int | None,
         option("How many records one person may have. Default: as the counts say, or 1.", "K"),
     ] = None,
+    totals: Annotated[
+        Path | None, option("With --data: published totals that pick tables, as for safetab run.", "FILE|OUT")
+    ] = None,
     seed: Annotated[int, option("The seed of the rehearsals.", "N")] = 1,
     false_alarm: Annotated[str, option("The largest chance of a false alarm.", "P")] = "1e-6",
     csv: console.Csv = None,
@@ -99,7 +102,13 @@ def audit(
 
         with screen.working("Running"):
             found = audit_tabulation(
-                Path(target), data, neighbour=neighbour, seed=seed, false_alarm=false_alarm, **many
+                Path(target),
+                data,
+                neighbour=neighbour,
+                totals=totals,
+                seed=seed,
+                false_alarm=false_alarm,
+                **many,
             )
     elif target is not None:
         assert counts is not None

@@ -16,7 +16,9 @@ FORMATS = Parameter(show_choices=False, metavar="csv|parquet")
 Params = Annotated[
     Path, option("Folder of config.json or safetab.toml and the groups, or a specification (.toml).")
 ]
-Data = Annotated[Path, option("Folder of GRF-C and person-records, as text or Parquet.")]
+Data = Annotated[
+    Path, option("Folder of GRF-C and person-records (or household-records), as text or Parquet.")
+]
 Engine = Annotated[
     Literal["duckdb", "spark"], option("The engine that counts. Default: duckdb.", "duckdb|spark")
 ]
@@ -36,11 +38,11 @@ class Counting:
 DUCKDB = Counting()
 
 SUBCOMMANDS = {
-    "init": "A folder of parameters to start from: the groups and settings of 2020.",
+    "init": "A folder of parameters to start from: the groups and settings of 2020, of people or households.",
     "design": "Margins, group sizes, thresholds and cost of settings, before there is any data.",
     "validate": "Check parameters and data; report every problem with its file, line and field.",
     "run": "Tabulate, add noise, post-process and write, with a ledger entry.",
-    "account": "What a run with these parameters costs one person, by zCDP and exactly.",
+    "account": "What a run with these parameters costs one person or household, by zCDP and exactly.",
     "report": "Released tables against the truth, for the trusted curator. Confidential.",
     "synth": "A synthetic nation in the same file formats.",
     "coterminous": "Make regions of the same blocks agree in an existing output.",
@@ -61,7 +63,7 @@ app = console.command(
     "init params",
     "design --levels USA,STATE,COUNTY:2",
     tries=(NATION, TRIAL),
-    help="Detailed race and ethnicity groups by geography, sex and age, tabulated adaptively.",
+    help="Detailed race and ethnicity groups, of people or of households, tabulated adaptively.",
 )
 for _name, _help in SUBCOMMANDS.items():
     app.command(f"discreet.cli.safetab.{HOMES.get(_name, _name)}:{_name}_app", name=_name, help=_help)

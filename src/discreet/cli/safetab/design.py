@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 design_app = console.command(
     "safetab design",
-    "[2020|PARAMS] [OPTIONS]",
+    "[2020|2020-h|PARAMS] [OPTIONS]",
     "--levels USA,STATE,COUNTY:2 --races 3 --error 0.2",
     "params --margin COUNTY:2=8 --out design.xlsx",
     "params --earlier t1.csv",
@@ -89,7 +89,8 @@ DEFAULT = Designing()
 @design_app.default
 def design(
     spec: Annotated[
-        str, option("2020, a folder of config.json or safetab.toml and the groups, or a specification.")
+        str,
+        option("2020, 2020-h, a folder of config.json or safetab.toml and the groups, or a specification."),
     ] = "2020",
     /,
     *,
@@ -109,8 +110,10 @@ def design(
     from discreet.release.safetab.design import sizing
     from discreet.release.safetab.specification import read_specification
 
-    if spec == "2020":
-        configuration, specification = census2020.configuration_2020(), census2020.specification_2020()
+    if spec in census2020.SETTINGS:
+        households = spec == "2020-h"
+        configuration = census2020.configuration_2020(households=households)
+        specification = census2020.specification_2020(households=households)
     else:
         configuration, specification = read_configuration(Path(spec)), read_specification(Path(spec))
     if chosen.races is not None and not 1 <= chosen.races <= configuration.most_codes:
@@ -258,7 +261,7 @@ def account(
     neighbours: Annotated[
         Neighbours | None,
         option(
-            "bounded: one person is replaced; unbounded: one is added or removed. Default: both.",
+            "bounded: one person (household) is replaced; unbounded: one is added or removed. Default: both.",
             "bounded|unbounded",
         ),
     ] = None,

@@ -37,6 +37,14 @@ NegativeOption = Annotated[
     option("Set negative counts to zero, or drop groups that have one.", "zero|drop"),
 ]
 
+TotalsOption = Annotated[
+    Path | None,
+    option(
+        "Published totals that pick tables: a file, or an output with t1. Default: as the parameters say.",
+        "FILE|OUT",
+    ),
+]
+
 run_app = console.command(
     "safetab run",
     "PARAMS DATA OUT [OPTIONS]",
@@ -65,6 +73,7 @@ class Running:
     key: KeyFile = None
     spend_again: SpendAgain = False
     rehearsal: Rehearsal = None
+    totals: TotalsOption = None
     resume: Annotated[
         bool, option("If interrupted before noise is drawn, keep the coded records beside OUT and resume.")
     ] = False
@@ -93,7 +102,7 @@ def run(
     from discreet.release.safetab.run_plan import Options
 
     given = asdict(chosen)
-    entered = {name: given.pop(name) for name in ("ledger", "key", "spend_again")}
+    entered = {name: given.pop(name) for name in ("totals", "ledger", "key", "spend_again")}
     options = Options(coterminous=not given.pop("no_coterminous"), **given)
     with screen.stages() as progress, _kept(out, chosen.resume):
         done = tabulate(params, data, out, **asdict(counting), **entered, options=options, progress=progress)
@@ -136,6 +145,7 @@ def validate(
     data: Data,
     /,
     *,
+    totals: TotalsOption = None,
     counting: Counting = DUCKDB,
     screen: Screen = PLAIN,
 ) -> None:
@@ -145,7 +155,7 @@ def validate(
     from discreet.release.safetab.validation import check_input
 
     with screen.working("Checking"):
-        found = check_input(params, data, **asdict(counting))
+        found = check_input(params, data, totals=totals, **asdict(counting))
     screen.tell(validation_answer(found))
     if not found.valid:
         raise SystemExit(2)
@@ -260,6 +270,7 @@ def report(
             "FILE.html",
         ),
     ] = None,
+    totals: TotalsOption = None,
     counting: Counting = DUCKDB,
     screen: Screen = PLAIN,
 ) -> None:
@@ -273,7 +284,7 @@ def report(
     from discreet.report import curator
 
     with screen.working("Comparing"):
-        found = curate(params, data, released, **asdict(counting))
+        found = curate(params, data, released, totals=totals, **asdict(counting))
     if out is not None:
         contents = {
             "--out": curator.curator_page(found).encode(),

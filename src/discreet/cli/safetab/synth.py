@@ -20,8 +20,11 @@ def init(
     /,
     *,
     spec: Annotated[
-        Literal["2020"],
-        option("The specification: 2020, Detailed DHC-A of the 2020 Census (default).", "2020"),
+        Literal["2020", "2020-h"],
+        option(
+            "The specification: 2020, Detailed DHC-A of the 2020 Census (default); 2020-h, Detailed DHC-B.",
+            "2020|2020-h",
+        ),
     ] = "2020",
     json: console.Json = False,
 ) -> None:
@@ -29,7 +32,7 @@ def init(
     from discreet.answers.tabulation import parameters_answer
     from discreet.release.safetab.census2020 import write_parameters
 
-    Screen(json=json, quiet=True).tell(parameters_answer(write_parameters(folder)))
+    Screen(json=json, quiet=True).tell(parameters_answer(write_parameters(folder, spec)))
 
 
 synth_app = console.command(

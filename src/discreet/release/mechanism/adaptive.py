@@ -41,7 +41,7 @@ from discreet.release.mechanism.configuration import Configuration, Privacy
 from discreet.release.mechanism.groups import Specification, Stability
 from discreet.release.mechanism.ladder import Ladder
 from discreet.release.mechanism.parts import Codes, Integers, Part, joined, keys
-from discreet.release.mechanism.released import Picked
+from discreet.release.mechanism.published import Picked
 from discreet.release.tables import ArrowTable, arrow, spread
 
 if TYPE_CHECKING:
@@ -353,9 +353,21 @@ def _as_picked(
         np.zeros(table.size, dtype=np.int32),
         np.zeros(int(mechanism.ladder.cells[table].sum()), dtype=np.int64),
     )
-    fill(counts, part, np.arange(part.size))
+    small = np.flatnonzero(table == 0)
+    part.values[part.starts()[small]] = true_totals(counts, part)[small]
+    fill(counts, part, np.flatnonzero(table > 0))
     part.values[:] += drawn(mechanism.stage_two, part.values.size, source)
     return part
+
+
+def true_totals(counts: GroupCounts, part: Part) -> Integers:
+    """Return the true total of each group of a part."""
+    found = counts.totals(part.geography, part.level)
+    there = keys(column(found, "region", np.int32), column(found, "iteration", np.int32))
+    wanted = keys(part.region, part.iteration)
+    place = np.searchsorted(there, wanted)
+    count = np.append(column(found, "count", np.int64), 0)
+    return np.where(np.append(there, -1)[place] == wanted, count[place], 0)
 
 
 def measured(

@@ -257,7 +257,7 @@ class SettingsReader:
     def configuration(
         self,
         tabulation: AdaptiveTabulation,
-        gamma: str,
+        gamma: str | None,
         *,
         budgets: Mapping[Place, Fraction | None],
         thresholds: Mapping[Place, Thresholds],
@@ -265,21 +265,23 @@ class SettingsReader:
         privacy: Privacy,
         passes: tuple[str, ...],
         filters: Mapping[str, tuple[str, ...]] | None = None,
-        tabled: str | None = None,
+        tabled: Mapping[int, str] | None = None,
         reader: str = "csv",
         notes: tuple[str, ...] = (),
     ) -> Configuration:
         """Return the configuration of these settings and those that all files have, if all is right.
 
-        `tabled` is the key under which thresholds are looked for, if it is there.
+        `gamma` is the key of the first stage's share, if there is a first stage; `tabled` are the keys under
+        which the thresholds of each level are looked for, if they are there.
         """
+        share, half = partial(read_share, quoted=self.quoted), Fraction(1, 2)
         most, limit = max(1, len(tabulation.answers.several)), tabulation.answers.limit
         whole = partial(read_whole_number, lowest=1, highest=most)
         made = Configuration(
             tabulation=tabulation,
             # a question with one answer has no limit to state
             max_race_codes=self.get(limit, whole, most) if most > 1 or limit in self.data else 1,
-            gamma=self.get(gamma, lambda value: read_share(value, quoted=self.quoted), Fraction(1, 2)),
+            gamma=half if gamma is None else self.get(gamma, share, half),
             allow_negative_counts=self.get("allow_negative_counts", read_truth, True),
             budgets=budgets,
             thresholds=thresholds,
@@ -300,9 +302,10 @@ class SettingsReader:
             places = made.levels(which)
             if not places:
                 self.wrong("no budget of this pass is above 0; nothing would be tabulated", field=which)
-            if tabled is not None:
-                for geography, level in (place for place in places if place not in made.thresholds):
-                    self.wrong("thresholds are missing", tabled, field=f"{tabled} ({geography}, {level})")
+            for geography, level in (place for place in places if place not in made.thresholds):
+                if key := (tabled or {}).get(level):
+                    groups = tabulation.workloads[level].groups if key.startswith("thresholds") else level
+                    self.wrong("thresholds are missing", key, field=f"{key} ({geography}, {groups})")
         self.problems.stop()
         return made
 
@@ -340,7 +343,7 @@ def read_settings(
         chance=given.chance(),
         privacy=kind,
         passes=passes or tuple(tabulation.passes),
-        tabled="budgets",
+        tabled=dict.fromkeys(tabulation.levels, "budgets"),
     )
 
 

@@ -126,8 +126,9 @@ def described(engine: Engine, people: Relation, areas: Relation, specification: 
     values = {f"value{place}": people[one.column] for place, one in enumerate(tabulation.attributes)}
     kept = [name for name in ("row", identifier) if name and name in people.columns]
     key = keyed(people, tabulation)
-    found = people.select(*kept, **key, **values, **codes)
-    kept += [*values, *codes, "part", "atom"]
+    shape = {"shaped": well_formed(people, tabulation)} if tabulation.record_file.lenient else {}
+    found = people.select(*kept, **key, **values, **codes, **shape)
+    kept += [*values, *codes, *shape, "part", "atom"]
     found = found.left_join(areas, list(key)).select(*kept)
     kept.append("cell")
     found = found.left_join(engine.upload(cells(tabulation)), list(values)).select(*kept)
@@ -139,6 +140,22 @@ def described(engine: Engine, people: Relation, areas: Relation, specification: 
     return found
 
 
+def right_code(rows: Relation, name: str, width: int) -> Relation:
+    """Whether a code of an area is of so many digits, or if that is 0 plain."""
+    if not width:
+        # codes of any width are written into tables as they are, so they must be plain
+        return (~rows[name].re_search("[^0-9A-Za-z._-]") & (rows[name].length() <= 32)).fill_null(False)
+    # not by ^ and $: to Java, a text may go on with a line break behind $
+    digits = ~rows[name].re_search("[^0-9]") & (rows[name].length() == width)
+    return digits.fill_null(False)
+
+
+def well_formed(rows: Relation, tabulation: AdaptiveTabulation) -> Relation:
+    """Whether the codes that name a record's area are such that there could be one."""
+    widths = tabulation.areas.widths
+    return reduce(and_, (right_code(rows, name, widths[name]) for name in tabulation.areas.key))
+
+
 def broken_rules(found: Relation, tabulation: AdaptiveTabulation) -> dict[tuple[str, str], Relation]:
     """Return which described records break a rule, by what is said of it and the field it is said of.
 
@@ -146,9 +163,9 @@ def broken_rules(found: Relation, tabulation: AdaptiveTabulation) -> dict[tuple[
     """
     answers, areas = tabulation.answers, tabulation.areas
     several, word, unknown = answers.several, answers.word, f"a code is not in {answers.codes}"
-    rules = {
-        (f"a {areas.one} is not in {tabulation.area_file.name}", areas.key[-1]): found.atom.isnull(),
-    }
+    rules = {(f"a {areas.one} is not in {tabulation.area_file.name}", areas.key[-1]): found.atom.isnull()}
+    if tabulation.record_file.lenient:
+        rules = {(f"a code of a {areas.one} is not of the digits it must be", areas.key[-1]): ~found.shaped}
     given = [found[f"code{place}"].notnull() for place in range(len(answers.columns))]
     number = [found[f"number{place}"] for place in range(len(answers.columns))]
     several_given = given[: len(several)]
@@ -328,14 +345,15 @@ class CodedRecords:
         """Return the records of some parts."""
         return self.engine.stored(*(self.place("coded", part) for part in parts))
 
-    def wrong(self) -> bool:
-        """Whether a record breaks a rule."""
-        if self.place("coded", NOWHERE).exists():
+    def wrong(self, *, lenient: bool) -> bool:
+        """Whether a record breaks a rule; one whose area is not known does unless `lenient`."""
+        outside = self.place("coded", NOWHERE).exists()
+        if outside and not lenient:
             return True
-        batches = self.batches()
-        if not batches:
+        parts = [state for batch in self.batches() for state in batch] + [NOWHERE] * outside
+        if not parts:
             return False
-        rows = self.of(*(state for batch in batches for state in batch))
+        rows = self.of(*parts)
         return any(self.engine.count(rows.filter(rows.wrong > 0)))
 
     def close(self, error: type[BaseException] | None = None, *_: object) -> None:
@@ -432,8 +450,8 @@ class GroupCounts:
                 bound = self.specification.stability(level, configuration.max_race_codes, geography).value
                 if row[side] > bound:
                     raise DiscreetError(
-                        f"a person is in {row[side]} groups of level {row['level']}, but the noise is scaled "
-                        f"for {bound}; this is a bug, and nothing was released"
+                        f"a {self.tabulation.unit} is in {row[side]} groups of level {row['level']}, but the "
+                        f"noise is scaled for {bound}; this is a bug, and nothing was released"
                     )
         self._engine.drop(levels)
 

@@ -26,6 +26,8 @@ CELL = "cell"
 """Kinds of numbers of every table; others are sums of cells."""
 Of = Literal["noisy total", "input"]
 """What picks the table of a group."""
+Others = Literal["refused", "left out"]
+"""What becomes of rows of an input that are of no group or region that is tabulated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,15 +140,22 @@ class LadderTable:
 
 @dataclass(frozen=True, eq=False)
 class Ladder:
-    """Tables from the total on, each with more detail; what picks one; and the files they are written to."""
+    """Tables from the total on, each with more detail; what picks one; and the files they are written to.
+
+    Either all totals are in one file (`totals`) and all other rows in another (`table`), or each table is one
+    of its own in a `folder`, where the total is the row called `total`.
+    """
 
     name: str
     rungs: tuple[LadderTable, ...]
     labels: tuple[str, ...]
-    totals: str
-    table: str
+    totals: str = ""
+    table: str = ""
     of: Of = "noisy total"
     input: str = ""
+    others: Others = "refused"
+    folder: str = ""
+    total: str = ALL
 
     @property
     def picks(self) -> bool:
@@ -167,6 +176,11 @@ class Ladder:
     def heights(self) -> NDArray[np.int64]:
         """How many rows each table has, beside the total."""
         return np.array([0, *(len(rung.rows) for rung in self.rungs[1:])], dtype=np.int64)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """What its files are called, or the folder that has them all."""
+        return (self.folder,) if self.folder else (self.totals, self.table)
 
     @cached_property
     def names(self) -> tuple[str, ...]:

@@ -34,6 +34,7 @@ from discreet.release.mechanism.counts import (
     cells,
     coded_cells,
     described,
+    right_code,
 )
 from discreet.release.mechanism.groups import Specification
 from discreet.release.mechanism.regions import Geography, build_regions, code_columns
@@ -62,7 +63,9 @@ BAR = "|"
 """What stands between the fields of a text that an engine reads itself."""
 
 ROLES = ("blocks", "persons")
-"""What a ledger calls the file of areas and that of records."""
+"""What a ledger calls the file of areas and that of records, if they are of people."""
+OTHER_RECORDS = "records"
+"""What it calls records of another unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +204,8 @@ def _opened(
     }
     if isinstance(table, Columnar):
         table.check({written[name]: kind for name, kind in kinds.items()}, problems)
+    if role == ROLES[1] and tabulation.unit != "person":
+        role = OTHER_RECORDS
     return Source(role, path, table, kinds, written, state)
 
 
@@ -282,7 +287,8 @@ def checked(
                 records = coded_cells(engine, persons.relation(engine, problems), known, specification)
                 parts.write(records, progress=progress)
             identifier = tabulation.record_file.identifier
-            if parts.wrong() or _identified_twice(engine, persons, identifier, problems):
+            lenient = tabulation.record_file.lenient
+            if parts.wrong(lenient=lenient) or _identified_twice(engine, persons, identifier, problems):
                 before = problems.count
                 _locate(persons, local, problems, partial(_person_rules, local, table, specification))
                 if problems.count == before:  # two engines that read one file differently; never seen
@@ -328,18 +334,9 @@ def _areas(source: Source, tabulation: AdaptiveTabulation, engine: Engine, probl
     return areas
 
 
-def _right(areas: Relation, name: str, width: int) -> Relation:
-    if not width:
-        # codes of any width are written into tables as they are, so they must be plain
-        return (~areas[name].re_search("[^0-9A-Za-z._-]") & (areas[name].length() <= 32)).fill_null(False)
-    # not by ^ and $: to Java, a text may go on with a line break behind $
-    digits = ~areas[name].re_search("[^0-9]") & (areas[name].length() == width)
-    return digits.fill_null(False)
-
-
 def _whole(areas: Relation, tabulation: AdaptiveTabulation) -> Relation:
     """Return the rows whose codes are what they must be."""
-    return areas.filter([_right(areas, name, width) for name, width in tabulation.areas.widths.items()])
+    return areas.filter([right_code(areas, name, width) for name, width in tabulation.areas.widths.items()])
 
 
 def _geography(
@@ -399,7 +396,7 @@ def _area_rules(tabulation: AdaptiveTabulation, rows: Relation) -> Rules:
         (
             f"a code is not of {width} digits" if width else "a code is not of 1 to 32 letters and digits",
             name,
-        ): ~_right(rows, name, width)
+        ): ~right_code(rows, name, width)
         for name, width in areas.widths.items()
     }
     rules[f"a {areas.one} occurs twice; each may occur once", areas.key[-1]] = _again(rows, *areas.key)

@@ -15,7 +15,7 @@ from discreet.errors import InputError
 from discreet.release.mechanism.groups import Specification
 from discreet.release.mechanism.ladder import CELL, Ladder
 from discreet.release.mechanism.margins import NO_NOISE, Label, Labels, Margin
-from discreet.release.mechanism.parts import Codes, Integers, Part, Places, Small
+from discreet.release.mechanism.parts import Integers, Part, Places, Small
 from discreet.release.mechanism.writer import BUREAU_MARGIN, GROUP_COLUMNS, MORE_COLUMNS, NUMBERS, T1_COLUMNS
 from discreet.release.tables import (
     MARK,
@@ -27,6 +27,9 @@ from discreet.release.tables import (
     strings,
 )
 from discreet.tables import Kind, Problems, find_columns, open_table
+
+ENDINGS = ("csv", "parquet", "psv", "txt")
+"""How the names of tables end that are read back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +51,20 @@ def read_released(
 ) -> Released:
     """Read the tables of an output; `regions` are those that there can be, by default those it has."""
     ladders = specification.tabulation.ladders.values()
-    paths = [(_find(out, one.totals), _find(out, one.table)) for one in ladders]
-    tables = [
-        (read_columns(first, T1_COLUMNS), read_columns(second, (*GROUP_COLUMNS, *one.labels, "COUNT")))
-        for one, (first, second) in zip(ladders, paths, strict=True)
-    ]
+    passes = tuple(specification.tabulation.passes)
+    paths = [_files_of(out, one, passes) for one in ladders]
+    tables = [_tables_of(one, files) for one, files in zip(ladders, paths, strict=True)]
     known: dict[str, Sequence[str]] = {
         name: list(regions[name]) if regions else _own([t1 for t1, _ in tables], name)
         for name in specification.tabulation.geographies
     }
     parts: dict[tuple[str, int], Part] = {}
     labels = {}
-    for ladder, both, (t1, t2) in zip(ladders, paths, tables, strict=True):
-        labels[ladder.name] = _read_ladder(ladder, both, t1, t2, specification, known, parts)
+    for ladder, files, (t1, t2) in zip(ladders, paths, tables, strict=True):
+        names = (ladder.folder,) * 2 if ladder.folder else (files[0].name, files[1].name)
+        labels[ladder.name] = _read_ladder(ladder, names, t1, t2, specification, known, parts)
     first, t1 = paths[0][0], tables[0][0]
-    files = tuple(path for both in paths for path in both)
+    every = tuple(path for files in paths for path in files)
     return Released(
         {place: parts[place] for place in specification.tabulation.places if place in parts},
         known,
@@ -70,14 +72,38 @@ def read_released(
         bureau=MORE_COLUMNS[1] not in t1.column_names,
         bureau_margins=BUREAU_MARGIN in t1.column_names,
         format="parquet" if first.suffix == ".parquet" else "csv",
-        marked=MARK in t1.column_names or any(MARKED in path.name for path in files),
-        files=files,
+        marked=MARK in t1.column_names or any(MARKED in path.name for path in every),
+        files=every,
     )
+
+
+def _files_of(out: Path, ladder: Ladder, passes: Sequence[str]) -> tuple[Path, ...]:
+    """Return the files of a ladder: of its totals and its cells, or of each table and pass."""
+    if not ladder.folder:
+        return _find(out, ladder.totals), _find(out, ladder.table)
+    stems = [f"{ladder.folder}/{table}/{which}" for table in ladder.names for which in passes]
+    found = [path for stem in stems if (path := find_output(out, stem, ENDINGS)) is not None]
+    if not found:
+        raise _no_output(out, ladder.folder)
+    return tuple(found)
+
+
+def _tables_of(ladder: Ladder, files: Sequence[Path]) -> tuple[ArrowTable, ArrowTable]:
+    """Read the totals of a ladder, and all other rows."""
+    columns = (*GROUP_COLUMNS, *ladder.labels, "COUNT")
+    if not ladder.folder:
+        return read_columns(files[0], T1_COLUMNS), read_columns(files[1], columns)
+    pa, pc = arrow(), arrow("compute")
+    every = pa.concat_tables([read_columns(path, columns) for path in files], promote_options="permissive")
+    total = np.ones(every.num_rows, dtype=bool)
+    for name in ladder.labels:
+        total &= pc.equal(every.column(name), ladder.total).to_numpy()
+    return every.filter(pa.array(total)), every.filter(pa.array(~total))
 
 
 def _read_ladder(
     ladder: Ladder,
-    paths: tuple[Path, Path],
+    names: tuple[str, str],
     t1: ArrowTable,
     t2: ArrowTable,
     specification: Specification,
@@ -85,17 +111,17 @@ def _read_ladder(
     parts: dict[tuple[str, int], Part],
 ) -> Labels:
     """Read the two tables of a ladder into parts, and return the margins behind their labels."""
-    first, second = paths
+    first, second = names
     unordered, cells = (
-        _keys(table, known, specification, path) for table, path in ((t1, first), (t2, second))
+        _keys(table, known, specification, name) for table, name in ((t1, first), (t2, second))
     )
     order = np.argsort(unordered, kind="stable")
     key = unordered[order]
     if (key[1:] == key[:-1]).any():
-        raise InputError(f"a group occurs twice in {first.name}")
+        raise InputError(f"a group occurs twice in {first}")
     place = np.searchsorted(key, cells)
     if (np.append(key, -1)[place] != cells).any():
-        raise InputError(f"{second.name} has a group that {first.name} does not have")
+        raise InputError(f"{second} has a group that {first} does not have")
     table, rows = _rows_in_order(ladder, t2, place, key.size, second)
     # what has no table of more than a total has that
     widths = ladder.cells[table]
@@ -115,7 +141,7 @@ def _read_ladder(
             if row.kind == CELL:
                 values[own + row.cells[0]] = counts[begins[groups] + at]
     if key.size and (np.add.reduceat(values, starts) != totals).any():
-        raise InputError(f"a total of {first.name} is not the sum of its cells in {second.name}")
+        raise InputError(f"a total of {first} is not the sum of its cells in {second}")
     of_kind = rows[begins[:, None] + kinds[table[table > 0]]]
     bureau = MORE_COLUMNS[1] not in t1.column_names
     label, labels = _labels(ladder, t1, t2, order, table, of_kind, bureau)
@@ -140,7 +166,7 @@ _LEVELS = 100
 
 
 def _keys(
-    table: ArrowTable, regions: Mapping[str, Sequence[str]], specification: Specification, path: Path
+    table: ArrowTable, regions: Mapping[str, Sequence[str]], specification: Specification, name: str
 ) -> Integers:
     """Return a number for the group that each row belongs to."""
     pc = arrow("compute")
@@ -148,7 +174,7 @@ def _keys(
     def places(column: ArrowArray, values: Sequence[str], problem: str) -> Integers:
         found = pc.index_in(column, value_set=strings(list(values)))
         if found.null_count:
-            raise InputError(f"{path.name} has {problem}")
+            raise InputError(f"{name} has {problem}")
         return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)
 
     unknown = "a region type that is not known (column REGION_TYPE)"
@@ -159,17 +185,17 @@ def _keys(
     iteration = places(table.column("ITERATION_CODE").combine_chunks(), codes, unknown)
     region = np.zeros(iteration.size, dtype=np.int64)
     ids = table.column("REGION_ID").combine_chunks()
-    for number, name in enumerate(geographies):
+    for number, one in enumerate(geographies):
         mask = np.flatnonzero(geography == number)
         unknown = f"a region that is not in {specification.tabulation.area_file.name} (column REGION_ID)"
-        region[mask] = places(ids.take(arrow().array(mask)), regions[name], unknown)
+        region[mask] = places(ids.take(arrow().array(mask)), regions[one], unknown)
     level = np.array([one.level for one in specification.iterations])[iteration]
     found: Integers = (geography * _LEVELS + level << _REGION | region) << _ITERATION | iteration
     return found
 
 
 def _rows_in_order(
-    ladder: Ladder, t2: ArrowTable, place: Integers, groups: int, path: Path
+    ladder: Ladder, t2: ArrowTable, place: Integers, groups: int, name: str
 ) -> tuple[Small, Places]:
     """Return each group's table, and the rows of all groups in the order in which they are written."""
     known: dict[tuple[str, ...], int] = {}
@@ -178,7 +204,7 @@ def _rows_in_order(
     for number, rung in enumerate(ladder.rungs[1:], 1):
         for spot, one in enumerate(rung.rows):
             at[number, known.setdefault(one.labels, len(known))] = spot
-    texts = zip(*(t2.column(name).to_pylist() for name in ladder.labels), strict=True)
+    texts = zip(*(t2.column(label).to_pylist() for label in ladder.labels), strict=True)
     row = np.array([known.get(labels, at.shape[1] - 1) for labels in texts], dtype=np.int64)
     heights = np.bincount(place, minlength=groups)
     table = np.zeros(groups, dtype=np.int8)
@@ -198,7 +224,7 @@ def _rows_in_order(
     # a row that comes twice leaves out another
     number_in = np.arange(rows.size) - np.repeat(np.cumsum(heights) - heights, heights)
     if not right.all() or (spots[rows] != number_in).any():
-        raise InputError(f"{path.name} has a group that is none of the tables of its ladder")
+        raise InputError(f"{name} has a group that is none of the tables of its ladder")
     return table, rows
 
 
@@ -251,54 +277,15 @@ def _margins(table: ArrowTable, seen: dict[Margin, int]) -> Integers:
     return np.array(codes, dtype=np.int64)[number.ravel()]
 
 
-def read_picked(
-    path: Path,
-    specification: Specification,
-    regions: Mapping[str, Sequence[str]],
-    places: Sequence[tuple[str, int]],
-) -> dict[tuple[str, int], Picked]:
-    """Read the published counts that pick tables: a table of totals, as a run writes it.
-
-    Rows of groups that are not tabulated at a place are passed over.
-    """
-    if not path.is_file():
-        raise InputError(f"there is no file {path}, which picks the tables of a ladder")
-    table = read_columns(path, T1_COLUMNS)
-    key = _keys(table, regions, specification, path)
-    order = np.argsort(key, kind="stable")
-    key, count = key[order], table.column("COUNT").to_numpy()[order].astype(np.int64)
-    if (key[1:] == key[:-1]).any():
-        raise InputError(f"a group occurs twice in {path.name}")
-    geographies = list(specification.tabulation.geographies)
-    number = key >> _REGION + _ITERATION
-    found = {}
-    for place in places:
-        groups = specification.tabulation.workloads[place[1]].groups
-        iteration = (key & (1 << _ITERATION) - 1).astype(np.int32)
-        here = number == geographies.index(place[0]) * _LEVELS + groups
-        here &= np.isin(iteration, specification.places(*place))
-        region = (key >> _ITERATION & (1 << _REGION) - 1).astype(np.int32)
-        found[place] = Picked(region[here], iteration[here], count[here])
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class Picked:
-    """Groups of one geography and level whose totals are published already: they pick the tables.
-
-    Sorted by region and iteration. No other group is measured.
-    """
-
-    region: Codes
-    iteration: Codes
-    count: Integers
-
-
 def _find(out: Path, stem: str) -> Path:
-    found = find_output(out, stem, ("csv", "parquet", "psv", "txt"))
+    found = find_output(out, stem, ENDINGS)
     if found is None:
-        raise InputError(f"there is no {stem} in {out}; name the output of `discreet safetab run`")
+        raise _no_output(out, stem)
     return found
+
+
+def _no_output(out: Path, name: str) -> InputError:
+    return InputError(f"there is no {name} in {out}; name the output of `discreet safetab run`")
 
 
 def _own(tables: Sequence[ArrowTable], geography: str) -> list[str]:
@@ -312,7 +299,17 @@ def _own(tables: Sequence[ArrowTable], geography: str) -> list[str]:
 
 
 def read_columns(path: Path, columns: Sequence[str]) -> ArrowTable:
-    """Read a table that must have some columns; texts as they are, counts as whole numbers."""
+    """Read a table that must have some columns; raise with all that is wrong with it."""
+    table, problems = open_columns(path, columns)
+    problems.stop()
+    return table
+
+
+def open_columns(path: Path, columns: Sequence[str]) -> tuple[ArrowTable, Problems]:
+    """Read a table that must have some columns: texts as they are, counts as whole numbers.
+
+    What is wrong with its rows is among the problems.
+    """
     opened, optional = open_table(path, wanted=columns), (*MORE_COLUMNS, BUREAU_MARGIN, MARK)
     problems = Problems(opened.shown, first_line=opened.first_line, word=opened.word)
     problems.written = find_columns(
@@ -336,5 +333,4 @@ def read_columns(path: Path, columns: Sequence[str]) -> ArrowTable:
     for name in GROUP_COLUMNS:
         missing = pc.equal(table.column(name).fill_null(""), "")
         problems.rows(missing.to_numpy(), "a text is missing", name)
-    problems.stop()
-    return table
+    return table, problems

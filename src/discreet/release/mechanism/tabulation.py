@@ -61,7 +61,7 @@ class Workload:
 class DataFile:
     """A file of a folder of data: its name without an ending, its columns, and what stands between them.
 
-    Without a separator it is found from the first line.
+    Without a separator it is found from the first line. `lenient`: records of no known area are left out.
     """
 
     name: str
@@ -70,6 +70,7 @@ class DataFile:
     unread: tuple[str, ...] = ()
     identifier: str = ""
     null: str = ""
+    lenient: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +142,16 @@ class AdaptiveTabulation:
 
     def __hash__(self) -> int:
         return hash((self.name, self.text))
+
+    @property
+    def units(self) -> str:
+        """What several of the unit are called.
+
+        >>> from discreet.release.safetab.specification import safetab_h, safetab_p
+        >>> safetab_p().units, safetab_h().units
+        ('people', 'households')
+        """
+        return "people" if self.unit == "person" else f"{self.unit}s"
 
     @cached_property
     def levels(self) -> tuple[int, ...]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from math import prod
-from typing import TypeVar
+from typing import TypeVar, get_args
 
 import numpy as np
 
@@ -18,6 +20,7 @@ from discreet.release.mechanism.ladder import (
     Attribute,
     Ladder,
     LadderTable,
+    Others,
     PublishedRow,
     is_whole,
     range_labels,
@@ -193,9 +196,12 @@ MOST_COLUMNS = 9
 
 
 def _records(value: object, attributes: Sequence[Attribute], areas: Areas, answers: CodeColumns) -> DataFile:
-    allowed = ("file", "separator", "identifier", "unread", "null")
+    allowed = ("file", "separator", "identifier", "unread", "null", "elsewhere")
     table = a_table(value, "records", allowed, needed=("file",))
     columns = (*(one.column for one in reversed(attributes)), *areas.key, *answers.columns)
+    elsewhere = one_of(
+        table.get("elsewhere", "refused"), get_args(Others), name="elsewhere", field=("elsewhere",)
+    )
     return DataFile(
         _text(table, "file"),
         columns,
@@ -203,6 +209,7 @@ def _records(value: object, attributes: Sequence[Attribute], areas: Areas, answe
         _texts(table, "unread"),
         _text(table, "identifier", ""),
         _text(table, "null", ""),
+        elsewhere == "left out",
     )
 
 
@@ -335,16 +342,31 @@ def _ladders(data: Mapping[str, object], attributes: Sequence[Attribute]) -> dic
     ladders = {one.name: one for one in _each(data, "ladders", lambda table: _ladder(table, attributes))}
     names = [rung.name for ladder in ladders.values() for rung in ladder.rungs]
     no_repeats(names, name="the names of all tables", field=())
-    files = [name for ladder in ladders.values() for name in (ladder.totals, ladder.table)]
+    files = [name for ladder in ladders.values() for name in ladder.files]
     no_repeats(files, name="the files of all ladders", field=())
     return ladders
 
 
+LADDER_KEYS = (
+    *("name", "columns", "tables"),
+    *("rung", "input", "others"),
+    *("totals", "cells", "folder", "total"),
+)
+
+
 def _ladder(value: object, attributes: Sequence[Attribute]) -> Ladder:
-    allowed = ("name", "rung", "input", "totals", "cells", "columns", "tables")
-    table = a_table(value, "a ladder", allowed, needed=("name", "totals", "cells", "tables"))
+    table = a_table(value, "a ladder", LADDER_KEYS, needed=("name", "tables"))
     known = {one.name: one for one in attributes}
+    if ("folder" in table) == ("totals" in table) or ("totals" in table) != ("cells" in table):
+        raise FieldError(
+            "a ladder names the file of its totals and that of its cells (totals, cells), or a folder in "
+            "which each table has its own (folder)"
+        )
+    if "total" in table and "folder" not in table:
+        raise FieldError("total names the row of the total in the tables of a folder", field=("total",))
     rungs = _each(table, "tables", lambda one: _rung(one, attributes, table.get("columns")))
+    if "folder" in table:
+        rungs = tuple(replace(one, rows=_as_a_tree(one.rows)) for one in rungs)
     if len(rungs) < 2 or rungs[0].cells != 1:
         raise FieldError("a ladder needs a total, which is its first table, and a table with more detail")
     no_repeats([one.name for one in rungs], name="tables", field=("tables",))
@@ -352,15 +374,42 @@ def _ladder(value: object, attributes: Sequence[Attribute]) -> Ladder:
     of = one_of(table.get("rung", "noisy total"), ("noisy total", "input"), name="rung", field=("rung",))
     if (of == "input") != ("input" in table):
         raise FieldError('a ladder names an input file if, and only if, its rung is "input"')
+    if "others" in table and of != "input":
+        raise FieldError("others says what becomes of rows of an input, and there is none", field=("others",))
+    others = one_of(table.get("others", "refused"), get_args(Others), name="others", field=("others",))
+    total = _text(table, "total", ALL)
+    if "folder" in table and any(set(row.labels) == {total} for rung in rungs[1:] for row in rung.rows):
+        raise FieldError(f"the total is called {total}, as another row is", field=("total",))
     return Ladder(
         name=_text(table, "name"),
         rungs=rungs,
         labels=tuple(label for name in shown_columns for label in known[name].labels),
-        totals=_text(table, "totals"),
-        table=_text(table, "cells"),
+        totals=_plain(table, "totals"),
+        table=_plain(table, "cells"),
         of=of,  # type: ignore[arg-type]
         input=_text(table, "input", ""),
+        others=others,  # type: ignore[arg-type]
+        folder=_plain(table, "folder"),
+        total=total,
     )
+
+
+def _plain(table: Mapping[str, object], key: str) -> str:
+    """Return the name of a file or folder of the output, which lies in it."""
+    name = _text(table, key, "")
+    if key in table and not re.fullmatch(r"[0-9A-Za-z_-][0-9A-Za-z._-]*", name):
+        raise FieldError(f"{key} is {shown(name)}; it must be of letters, digits and . _ -", field=(key,))
+    return name
+
+
+def _as_a_tree(rows: Sequence[PublishedRow]) -> tuple[PublishedRow, ...]:
+    """Return rows so that a sum comes before what it adds up.
+
+    >>> rows = [PublishedRow((name,), "", cells) for name, cells in (("c", (2,)), ("a", (0, 1)), ("b", (0,)))]
+    >>> [row.labels[0] for row in _as_a_tree(rows)]
+    ['a', 'b', 'c']
+    """
+    return tuple(sorted(rows, key=lambda row: (min(row.cells), -len(row.cells))))
 
 
 def _columns(

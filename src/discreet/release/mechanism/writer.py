@@ -1,13 +1,16 @@
 """The files of a ladder, written part by part.
 
 A ladder has two files. The first has one row for each group, its total. The second has the rows of the groups
-with a table of more than that. Rows come by geography, level, region and iteration.
+with a table of more than that. Or it has a folder, in which each table has one of its own, and in that a file
+for each pass; there a group's total is the first of its rows. Rows come by geography, level, region and
+iteration; regions that only a list of published totals has come last.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +63,7 @@ class Pattern:
 
 
 class Writer:
-    """Write the two files of a ladder into a folder, part by part."""
+    """Write the files of a ladder into a folder, part by part."""
 
     def __init__(
         self,
@@ -71,17 +74,25 @@ class Writer:
         *,
         bureau: bool,
         bureau_margins: bool = False,
+        passes: Mapping[str, Sequence[str]] = MappingProxyType({}),
     ) -> None:
-        """`bureau`: the Bureau's columns alone. `bureau_margins`: its margins too, in their own column."""
+        """`bureau`: the Bureau's columns alone. `bureau_margins`: its margins too, in their own column.
+
+        `passes` are those of the run, each with its geographies: the tables of a folder are apart by them.
+        """
         self.folder, self.bureau, self._labels = folder, bureau, labels
         self._more = () if bureau else (*MORE_COLUMNS, *((BUREAU_MARGIN,) if bureau_margins else ()))
         self._iterations = strings(list(iterations))
         self.ladder, self._pattern = ladder, Pattern.of(ladder)
         self.rows = dict.fromkeys(ladder.names, 0)
-        self._columns = {
-            ladder.totals: (*T1_COLUMNS, *self._more),
-            ladder.table: (*GROUP_COLUMNS, *ladder.labels, "COUNT", *self._more),
-        }
+        self._pass = {name: which for which, names in passes.items() for name in names}
+        columns = (*GROUP_COLUMNS, *ladder.labels, "COUNT", *self._more)
+        if ladder.folder:
+            self._columns = {self._stem(table, which): columns for table in ladder.names for which in passes}
+        else:
+            self._columns = {ladder.totals: (*T1_COLUMNS, *self._more), ladder.table: columns}
+        for stem in self._columns:
+            (folder.path / stem).parent.mkdir(parents=True, exist_ok=True)
         self._files = {
             stem: OutputTable(folder.file(stem, folder.kind), folder.kind, self._schema(columns), pipes=True)
             for stem, columns in self._columns.items()
@@ -98,6 +109,10 @@ class Writer:
         """Append the groups of one geography and level."""
         names, tables = strings(list(regions)), self.ladder.names
         for chunk in _chunks(part):
+            if self.ladder.folder:
+                for number in np.unique(chunk.table).tolist():
+                    self._table(chunk.keep(chunk.table == number), number, names)
+                continue
             self.rows[tables[0]] += chunk.size
             first = coded(np.zeros(chunk.size, dtype=np.int32), [tables[0]])
             columns = {"COUNT": chunk.totals(), "TABLE": first}
@@ -107,6 +122,38 @@ class Writer:
             large = chunk.keep(chunk.table > 0)
             if large.size:
                 self._cells(large, names)
+
+    def _stem(self, table: str, which: str) -> str:
+        return f"{self.ladder.folder}/{table}/{which}"
+
+    def _table(self, part: Part, number: int, names: ArrowArray) -> None:
+        """Append groups that all have one table of a folder: the total of each, then its other rows."""
+        ladder, table = self.ladder, self.ladder.names[number]
+        rows = ladder.rungs[number].rows if number else ()
+        height = 1 + len(rows)
+        self.rows[table] += height * part.size
+        counts = np.empty((part.size, height), dtype=np.int64)
+        counts[:, 0] = part.totals()
+        if rows:
+            counts[:, 1:] = published_rows(part).reshape(part.size, -1)
+        every = [(ladder.total,) * len(ladder.labels), *(row.labels for row in rows)]
+        at = np.tile(np.arange(height), part.size)
+        columns: dict[str, object] = {}
+        for name, texts in zip(ladder.labels, zip(*every, strict=True), strict=True):
+            words, place = np.unique(texts, return_inverse=True)
+            columns[name] = coded(place[at], words.tolist())
+        columns |= {"COUNT": counts.ravel(), "TABLE": coded(np.zeros(at.size, dtype=np.int32), [table])}
+        label = part.label.astype(np.int64) * len(ladder.names) + number
+        # margins of totals, then of other rows
+        kinds = ladder.kinds[1:]
+        margin = np.empty((part.size, height), dtype=np.int64)
+        margin[:, 0] = label
+        for place_of, row in enumerate(rows, 1):
+            margin[:, place_of] = len(self._labels.total) + len(kinds) * label + kinds.index(row.kind)
+        group = np.repeat(np.arange(part.size), height)
+        stem = self._stem(table, self._pass[part.geography])
+        margins = [*self._labels.total, *self._labels.rows]
+        self._append(stem, part, group, names, columns, margin.ravel(), margins)
 
     def _schema(self, columns: Sequence[str]) -> ArrowSchema:
         pa = arrow()

@@ -48,13 +48,13 @@ from discreet.release.engine import connect
 from discreet.release.hierarchy.audit_runs import MOST_NUMBERS, asked_runs, run_seed
 from discreet.release.mechanism.adaptive import Mechanism, column
 from discreet.release.mechanism.parts import Codes, Part, keys
+from discreet.release.mechanism.published import Picked
 from discreet.release.mechanism.records import count, find_sources
-from discreet.release.mechanism.released import Picked, read_released
+from discreet.release.mechanism.released import read_released
 from discreet.release.safetab.account import exact_account
-from discreet.release.safetab.configuration import read_configuration
 from discreet.release.safetab.run import run
 from discreet.release.safetab.run_plan import Clock, Options, RunPlan
-from discreet.release.safetab.specification import read_specification, read_water
+from discreet.release.safetab.specification import read_water
 from discreet.release.tables import ArrowTable, arrow
 from discreet.risk.audit import (
     ALPHAS,
@@ -93,6 +93,7 @@ def audit_tabulation(
     data: str | os.PathLike[str],
     *,
     neighbour: str | os.PathLike[str] | None = None,
+    totals: str | os.PathLike[str] | None = None,
     runs: int = 300,
     written: int = 2,
     seed: int = 1,
@@ -110,7 +111,8 @@ def audit_tabulation(
     """
     asked_runs(runs, written, seed, false_alarm).stop()
     level, params = share(false_alarm, name="false_alarm"), Path(params)
-    plan = RunPlan(params, Options(format="parquet"), read_configuration(params), read_specification(params))
+    lists = None if totals is None else Path(totals)
+    plan = RunPlan.read(params, Options(format="parquet"), Path(data), lists)
     plan.check(ledger=False)
     for source in (data,) if neighbour is None else (data, neighbour):
         if admit(source, Request(rehearsal=True)).ledger is not None and written:
@@ -211,7 +213,7 @@ def _fetched(counted: GroupCounts, plan: RunPlan) -> CountsInMemory:
             place: counts.cells(*place, found.select(["region", "iteration"]))
             for place, found in totals.items()
         }
-        return CountsInMemory(counts.geography, totals, cells)
+        return CountsInMemory(plan.picked(counts.geography)[0], totals, cells)
 
 
 def _left_out(
@@ -366,7 +368,7 @@ class TabulationPair:
 
     @cached_property
     def _picked(self) -> dict[Place, Picked]:
-        return self.plan.picked(self.counts[0].geography)
+        return self.plan.picked(self.counts[0].geography)[1]
 
     def drawn(self, runs: int, seed: int) -> list[list[dict[Place, Part]]]:
         """Draw so many runs of each side."""
@@ -390,7 +392,9 @@ class TabulationPair:
             for number in range(written):
                 out = folder / f"written-{side}-{number}"
                 options = replace(self.plan.options, rehearsal=run_seed(seed, side, number))
-                run(self.plan.params, self.folders[side], out, options=options)
+                # one list picks the tables of all ladders of the run
+                lists = next(iter(self.plan.totals.values()), None)
+                run(self.plan.params, self.folders[side], out, options=options, totals=lists)
                 geography = self.counts[side].geography
                 found = read_released(out, self.plan.specification, geography.regions).parts
                 own = {place: part.clamped() if cut else part for place, part in drawn[side][number].items()}
@@ -600,7 +604,8 @@ class _PlaceRuns:
         assert law is not None
         tables, score = self.tables[side][:, group], np.zeros(len(self.tables[side]))
         only = self.alone[group] or mechanism.stage_one is None
-        at_least = [1.0, *(0.0 if only else float(law_at) for law_at in self._at_least(total)), 0.0]
+        larger = (0.0,) * len(mechanism.thresholds) if only else self._at_least(total)
+        at_least = [1.0, *larger, 0.0]
         for table, cell in enumerate(self._changed_cell(group)):
             here = tables == table
             values = self.noise[side][here, group, cell] + self.truth[side].cells[table, group, cell]

@@ -19,8 +19,8 @@ from discreet.faces import Summarised
 from discreet.release.commit import staging
 from discreet.release.mechanism.configuration import Configuration
 from discreet.release.mechanism.groups import Iteration, Specification
-from discreet.release.safetab.configuration import TOML_FILE, read_toml
-from discreet.release.safetab.specification import safetab_p, write_specification
+from discreet.release.safetab.configuration import read_toml
+from discreet.release.safetab.specification import TOML_FILE, safetab_h, safetab_p, write_specification
 
 _SHOWN = {"all": (False, False), "totals": (True, False), "below states": (False, True)}
 
@@ -29,9 +29,9 @@ def _text(name: str) -> str:
     return (files("discreet.release.safetab") / "data" / name).read_text(encoding="utf-8")
 
 
-@lru_cache(maxsize=2)
-def packaged(name: str) -> Specification:
-    """Return a specification that comes with the package: `2020` or `invented`."""
+@lru_cache(maxsize=4)
+def packaged(name: str, *, households: bool = False) -> Specification:
+    """Return a specification that comes with the package: `2020` or `invented`, of people or households."""
     codes = {row["code"]: row["name"] for row in csv.DictReader(_text(f"codes-{name}.csv").splitlines())}
     order = list(codes)
     iterations, mapped = [], {code: list[str]() for code in codes}
@@ -53,31 +53,38 @@ def packaged(name: str) -> Specification:
                 mapped[code].append(row["group"])
     # the files list a code's groups by number
     return Specification(
-        tabulation=safetab_p(),
+        tabulation=safetab_h() if households else safetab_p(),
         iterations=tuple(iterations),
         codes=codes,
         mapped={code: tuple(sorted(groups)) for code, groups in mapped.items()},
     )
 
 
-def specification_2020() -> Specification:
-    """Return the groups and codes of 2020.
+def specification_2020(*, households: bool = False) -> Specification:
+    """Return the groups and codes of 2020, the same for people and for households.
 
     >>> found = specification_2020()
     >>> len(found.codes), len(found.iterations), sum(map(len, found.mapped.values()))
     (1755, 3054, 14088)
     """
-    return packaged("2020")
+    return packaged("2020", households=households)
 
 
-def configuration_2020() -> Configuration:
-    """Return the settings of the production run of 2020.
+def configuration_2020(*, households: bool = False) -> Configuration:
+    """Return the settings of the production run of 2020: of SafeTab-P, or of SafeTab-H for households.
 
     >>> found = configuration_2020()
     >>> found.budgets["USA", 2], found.thresholds["COUNTY", 2]
     (Fraction(1067, 500), (971, 4971, 19971))
+    >>> found = configuration_2020(households=True)
+    >>> found.budgets["USA", 32], found.thresholds["USA", 42]
+    (Fraction(2401, 1250), (471,))
     """
-    return read_toml(_text("safetab-2020.toml"))
+    return read_toml(_text(SETTINGS["2020-h" if households else "2020"]))
+
+
+SETTINGS = {"2020": "safetab-2020.toml", "2020-h": "safetab-2020-h.toml"}
+"""The settings of 2020 that come with the package: Detailed DHC-A, and Detailed DHC-B."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +98,8 @@ class ParameterFolder(Summarised):
     groups: int
 
 
-def write_parameters(out: str | os.PathLike[str]) -> ParameterFolder:
-    """Write a complete folder of parameters, as of 2020, to a new directory.
+def write_parameters(out: str | os.PathLike[str], spec: str = "2020") -> ParameterFolder:
+    """Write a complete folder of parameters to a new directory: of `2020`, or `2020-h` for households.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -103,7 +110,7 @@ def write_parameters(out: str | os.PathLike[str]) -> ParameterFolder:
     specification = specification_2020()
     with staging(out) as stage:
         write_specification(specification, stage.path)
-        (stage.path / TOML_FILE).write_text(_text("safetab-2020.toml"), encoding="utf-8")
+        (stage.path / TOML_FILE).write_text(_text(SETTINGS[spec]), encoding="utf-8")
         names = tuple(sorted(path.name for path in Path(stage.path).iterdir()))
         stage.commit()
-    return ParameterFolder(Path(out), "2020", names, len(specification.codes), len(specification.iterations))
+    return ParameterFolder(Path(out), spec, names, len(specification.codes), len(specification.iterations))

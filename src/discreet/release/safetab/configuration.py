@@ -1,14 +1,16 @@
 """How much is spent where, and what becomes of small groups.
 
-`config.json` is read as the Bureau's program reads it; `safetab.toml` says the same in one table, and is also
-written. Budgets are exact: 0.159 is 159/1000, not the float next to it, so a number with a decimal point is
-kept as it was written until it is read. Rules of both files: `docs/reference/safetab-files.md`.
+`config.json` is read as the Bureau's programs read it, SafeTab-P and SafeTab-H; `safetab.toml` says the same
+in one table, and is also written. Budgets are exact: 0.159 is 159/1000, not the float next to it, so a number
+with a decimal point is kept as it was written until it is read. Rules of both files:
+`docs/reference/safetab-files.md`.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from decimal import Context, Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -38,9 +40,14 @@ from discreet.release.mechanism.configuration import (
     steps_of,
 )
 from discreet.release.mechanism.specification import read_file
-from discreet.release.safetab.specification import safetab_p
-
-JSON_FILE, TOML_FILE = "config.json", "safetab.toml"
+from discreet.release.mechanism.tabulation import AdaptiveTabulation
+from discreet.release.safetab.specification import (
+    JSON_FILE,
+    TOML_FILE,
+    is_of_households,
+    safetab_h,
+    safetab_p,
+)
 
 T = TypeVar("T")
 
@@ -86,22 +93,47 @@ def _states(value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
-BUDGET_KEYS = {
-    f"privacy_budget_p_level_{level}_{geography.lower().replace('-', '_')}": (geography, level)
-    for geography, level in safetab_p().places
-}
-"""The keys of budgets in a `config.json`."""
+def budget_keys(tabulation: AdaptiveTabulation) -> dict[str, Place]:
+    """Return the keys of budgets in a `config.json`.
 
-_GAMMA, _THRESHOLDS = "privacy_budget_p_stage_1_fraction", "thresholds_p"
+    >>> from itertools import islice
+    >>> [*islice(budget_keys(safetab_h()), 3)]
+    ['privacy_budget_h_t3_level_1_usa', 'privacy_budget_h_t3_level_2_usa', 'privacy_budget_h_t4_level_1_usa']
+    """
+    return {
+        f"privacy_budget_{_letter(tabulation, level)}_level_{tabulation.workloads[level].groups}_"
+        f"{geography.lower().replace('-', '_')}": (geography, level)
+        for geography, level in tabulation.places
+    }
+
+
+def _letter(tabulation: AdaptiveTabulation, level: int) -> str:
+    """Return what the keys of a level have: the letter of the program, and the table if it has several."""
+    folder = tabulation.ladder(level).folder
+    return f"h_{folder}" if folder else "p"
+
+
+def _threshold_keys(tabulation: AdaptiveTabulation) -> dict[str, dict[int, int]]:
+    """Return the tables of thresholds in a `config.json`, each with the level of every level of groups."""
+    found: dict[str, dict[int, int]] = {}
+    for level, one in tabulation.workloads.items():
+        found.setdefault(f"thresholds_{_letter(tabulation, level)}", {})[one.groups] = level
+    return found
+
+
+_GAMMA = "privacy_budget_p_stage_1_fraction"
 _BOTH = (
     "max_race_codes",
     CHANCE,
     "allow_negative_counts",
     *(one.switch for one in safetab_p().passes.values()),
 )
-_JSON_KEYS = (*_BOTH, *BUDGET_KEYS, _GAMMA, _THRESHOLDS, "reader", "state_filter_us", "privacy_defn")
-_TOML_KEYS = (*_BOTH, "privacy", "stage_one_share", "states", "levels")
-_OTHER_PROGRAM = re.compile(r"(privacy_budget|thresholds)_h_.*")  # SafeTab-H may share the file
+_TOML_KEYS = (*_BOTH, "privacy", "states", "levels", "tabulation")
+_OTHER_PROGRAM = {
+    "safetab": re.compile(r"(privacy_budget|thresholds)_h_.*"),
+    "safetab-h": re.compile(rf"(privacy_budget|thresholds)_p(_.*)?|{CHANCE}"),
+}
+"""Keys of the other program, which may share the file."""
 _PLACE = re.compile(r"\(\s*([A-Z-]+)\s*,\s*([0-9])\s*\)")
 
 
@@ -133,18 +165,22 @@ def read_json(text: str, where: str = JSON_FILE) -> Configuration:
         raise InputError(f"not usable JSON: a number in it cannot be read ({where})") from None
     if not isinstance(data, dict):
         raise InputError(f"it must be an object of keys and values ({where})")
+    tabulation = safetab_h() if is_of_households(text) else safetab_p()
+    picks = any(one.picks for one in tabulation.ladders.values())
     reader, notes = SettingsReader(data, where, line), list[str]()
-    others = tuple(key for key in data if _OTHER_PROGRAM.fullmatch(key))
-    reader.known((*_JSON_KEYS, *others))
+    others = tuple(key for key in data if _OTHER_PROGRAM[tabulation.name].fullmatch(key))
+    budgets, tables = budget_keys(tabulation), _threshold_keys(tabulation)
+    own = (_GAMMA, *budgets, *tables) if picks else (*budgets, *tables)
+    reader.known((*_BOTH, *own, *others, "reader", "state_filter_us", "privacy_defn"))
     if others:
-        notes.append(f"{len(others)} keys of {JSON_FILE} are of SafeTab-H and not used")
-    chance = reader.chance() if CHANCE in data else Fraction(0)
-    if CHANCE not in data:
+        title = safetab_h().title if picks else safetab_p().title
+        notes.append(f"{len(others)} keys of {JSON_FILE} are of {title} and not used")
+    chance = reader.chance() if picks and CHANCE in data else Fraction(0)
+    if picks and CHANCE not in data:
         notes.append(f"{JSON_FILE} has no {CHANCE}: nothing is suppressed")
     name = reader.get("reader", read_string, "csv")
     if name.lower() not in ("csv", "parquet"):
         notes.append(f"reader {shown(name)} is the Bureau's own; CSV or Parquet files are read instead")
-    tabulation = safetab_p()
     passes = tuple(
         which for which, one in tabulation.passes.items() if reader.get(one.switch, read_truth, True)
     )
@@ -155,34 +191,40 @@ def read_json(text: str, where: str = JSON_FILE) -> Configuration:
     }
     return reader.configuration(
         tabulation,
-        _GAMMA,
-        budgets={place: reader.get(key, read_budget, None) for key, place in BUDGET_KEYS.items()},
-        thresholds=_all_thresholds(reader),
+        _GAMMA if picks else None,
+        budgets={place: reader.get(key, read_budget, None) for key, place in budgets.items()},
+        thresholds={
+            place: steps
+            for key, levels in tables.items()
+            for place, steps in _all_thresholds(reader, tabulation, key, levels).items()
+        },
         chance=chance,
         privacy=reader.get("privacy_defn", read_privacy, "zcdp"),
         passes=passes,
         filters=filters,
-        tabled=_THRESHOLDS if _THRESHOLDS in data else None,
+        tabled={level: key for key, levels in tables.items() if key in data for level in levels.values()},
         reader=name,
         notes=tuple(notes),
     )
 
 
-def _all_thresholds(reader: SettingsReader) -> dict[Place, Thresholds]:
-    """Return the thresholds of a `config.json`, which are a table of their own."""
-    table = reader.inside(reader.get(_THRESHOLDS, read_mapping, {}), _THRESHOLDS)
+def _all_thresholds(
+    reader: SettingsReader, tabulation: AdaptiveTabulation, name: str, levels: Mapping[int, int]
+) -> dict[Place, Thresholds]:
+    """Return a table of thresholds of a `config.json`; `levels` are those of each level of groups."""
+    table = reader.inside(reader.get(name, read_mapping, {}), name)
     found: dict[Place, Thresholds] = {}
     for key in table.data:
-        label = f"{_THRESHOLDS} {shown(key)}"
+        label = f"{name} {shown(key)}"
         match = _PLACE.fullmatch(key)
-        if match is None or (match[1], int(match[2])) not in safetab_p().places:
+        if match is None or match[1] not in tabulation.geographies or int(match[2]) not in levels:
             text = 'thresholds of an unknown geography or level; a key is such as "(PR-STATE, 2)"'
             table.wrong(text, key, field=label)
             continue
-        place = match[1], int(match[2])
+        place = match[1], levels[int(match[2])]
         if place in found:
             table.wrong("thresholds are given twice", key, field=label)
-        many = steps_of(safetab_p(), place[1])
+        many = steps_of(tabulation, place[1])
         found[place] = table.get(key, read_thresholds(many), (0,) * many, name=shown(key))
     return found
 
@@ -193,9 +235,12 @@ def read_toml(text: str, where: str = TOML_FILE) -> Configuration:
     data = parse_toml(text, where, parse_float=Number)
     lines = key_lines(text)
     reader = SettingsReader(data, where, lambda place: nearest_line(lines, place), quoted=True)
-    reader.known(_TOML_KEYS)
+    tabulation = safetab_h() if is_of_households(text) else safetab_p()
+    picks = any(one.picks for one in tabulation.ladders.values())
+    reader.known(tuple(key for key in _TOML_KEYS if picks or key != CHANCE) + ("stage_one_share",) * picks)
+    if "tabulation" in data:
+        reader.get("tabulation", read_tabulation_name, "")
     kind: Privacy = reader.get("privacy", read_privacy, "zcdp")
-    tabulation = safetab_p()
     budgets, thresholds = read_levels(reader, tabulation, BUDGET_WORDS[kind])
     passes = []
     for which, one in tabulation.passes.items():
@@ -205,30 +250,36 @@ def read_toml(text: str, where: str = TOML_FILE) -> Configuration:
     first = next(iter(tabulation.passes))
     return reader.configuration(
         tabulation,
-        "stage_one_share",
+        "stage_one_share" if picks else None,
         budgets=budgets,
         thresholds=thresholds,
-        chance=reader.chance(),
+        chance=reader.chance() if picks else Fraction(0),
         privacy=kind,
         passes=tuple(passes),
-        tabled=_THRESHOLDS if "levels" in data else None,
+        tabled=dict.fromkeys(tabulation.levels, "levels") if "levels" in data else {},
         filters={first: reader.get("states", _states, ())} if "states" in data else None,
     )
 
 
 def write_toml(configuration: Configuration) -> str:
     """Write a configuration as the text of a `safetab.toml`, from which `read_toml` makes an equal one."""
-    if configuration.tabulation != safetab_p():
+    tabulation = configuration.tabulation
+    if tabulation not in (safetab_p(), safetab_h()):
         raise InputError(
-            f"{TOML_FILE} holds settings of {safetab_p().title}, not of {configuration.tabulation.title}; "
-            "change the budgets of the specification itself"
+            f"{TOML_FILE} holds settings of {safetab_p().title} or {safetab_h().title}, not of "
+            f"{tabulation.title}; change the budgets of the specification itself"
         )
     word = BUDGET_WORDS[configuration.privacy]
-    lines = [
-        f'privacy = "{configuration.privacy}"',
-        f"max_race_codes = {configuration.max_race_codes}",
+    two_stages = [
         f"stage_one_share = {_number_text(configuration.gamma)}",
         f"zero_suppression_chance = {_number_text(configuration.zero_suppression_chance)}",
+    ]
+    households = tabulation == safetab_h()
+    lines = [
+        *([f'tabulation = "{tabulation.name}"'] if households else []),
+        f'privacy = "{configuration.privacy}"',
+        f"max_race_codes = {configuration.max_race_codes}",
+        *([] if households else two_stages),
         f"allow_negative_counts = {json.dumps(configuration.allow_negative_counts)}",
         *(
             f"{one.switch} = {json.dumps(which in configuration.passes)}"
@@ -247,6 +298,14 @@ def write_toml(configuration: Configuration) -> str:
         row = f'{{ geography = "{geography}", level = {level}, {word} = {spends}'
         lines.append(f"  {row}{f', thresholds = {list(steps)}' if steps else ''} }},")
     return "\n".join([*lines, "]", ""])
+
+
+def read_tabulation_name(value: object) -> str:
+    """Return which program settings are of."""
+    known = (safetab_p().name, safetab_h().name)
+    if value not in known:
+        raise InputError(f"it is {shown(value)}; it must be {' or '.join(known)}")
+    return str(value)
 
 
 def _number_text(value: Fraction) -> str:

@@ -20,7 +20,7 @@ there is a cap, totals are compared with people who have all their codes as well
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache, partial
@@ -42,15 +42,15 @@ from discreet.release.mechanism.groups import Specification
 from discreet.release.mechanism.ladder import Ladder
 from discreet.release.mechanism.margins import variance_of
 from discreet.release.mechanism.parts import Codes, Part, keys, published_rows
+from discreet.release.mechanism.published import Picked, find_totals, picked_groups, read_lists
 from discreet.release.mechanism.regions import Classes
-from discreet.release.mechanism.released import Released, read_picked, read_released
+from discreet.release.mechanism.released import Released, read_released
 from discreet.release.mechanism.tabulation import AdaptiveTabulation
 from discreet.release.safetab.configuration import read_configuration
 from discreet.release.safetab.specification import read_specification, read_water
 
 if TYPE_CHECKING:
     from discreet.release.mechanism.counts import GroupCounts
-    from discreet.release.mechanism.released import Picked
     from discreet.release.tables import ArrowTable
 
 CONFIDENTIAL = "CONFIDENTIAL: made from the true counts, for the trusted curator only. Do not publish."
@@ -358,19 +358,21 @@ def curate(
     data: Path,
     out: Path,
     *,
+    totals: Path | None = None,
     engine: str = "duckdb",
     spark_master: str | None = None,
     memory: str | None = None,
     threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Curated:
-    """Compare the released tables of `out` with the true counts of `data`."""
+    """Compare the released tables of `out` with the true counts of `data`; `totals` is that of the run."""
     from discreet.release.engine import connect
     from discreet.release.mechanism.records import count
 
     params, data, out = Path(params), Path(data), Path(out)
     admit(data, Request(exact_counts=True, entered=False))
     configuration, specification = read_configuration(params), read_specification(params)
+    lists = read_lists(find_totals(configuration.tabulation, params, data, totals), specification)
     errors: list[ErrorLine] = []
     groups: list[GroupLine] = []
     caps: list[CapLine] = []
@@ -385,12 +387,12 @@ def curate(
             with count(data, every, specification, engine=connected) as counts:
                 whole = {place: Counts.of(counts.totals(*place)) for place in places}
         counts = open_.enter_context(count(data, configuration, specification, engine=connected))
-        regions = counts.geography.regions
+        geography, picked = picked_groups(lists, counts.geography, configuration, places)
+        regions = geography.regions
         released, summary = read_released(out, specification, regions), read_manifest(out) or {}
         options, water = summary.get("options", {}), read_water(params)
         classes = counts.geography.coterminous(water) if options.get("coterminous") else ()
         releasing = ReleaseChances(configuration, specification, classes)
-        picked = _picked(params, configuration, specification, regions, places)
         for done, place in enumerate(places, 1):
             found = _Place(releasing, counts, released, released.parts[place], picked.get(place))
             errors += found.errors()
@@ -411,22 +413,6 @@ def curate(
         max_race_codes=configuration.max_race_codes,
         caps=tuple(caps),
     )
-
-
-def _picked(
-    params: Path,
-    configuration: Configuration,
-    specification: Specification,
-    regions: Mapping[str, Sequence[str]],
-    places: Sequence[Place],
-) -> dict[Place, Picked]:
-    """Read the published counts that picked tables, where the specification says so."""
-    found: dict[Place, Picked] = {}
-    for ladder in configuration.tabulation.ladders.values():
-        if not ladder.picks:
-            own = [place for place in places if configuration.tabulation.ladder(place[1]) is ladder]
-            found |= read_picked(params.parent / ladder.input, specification, regions, own)
-    return found
 
 
 @dataclass(frozen=True, slots=True)

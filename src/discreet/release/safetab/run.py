@@ -1,5 +1,7 @@
 """`run`: from parameters and records to released tables and a ledger entry, all or nothing.
 
+What a tabulation is, is data: SafeTab-P, SafeTab-H, or a specification of one's own.
+
 A ledger gets one entry for each pass, since they are over different people. A geography and level with an
 infinite budget is published without noise. Such a run is not entered: what has no noise has no cost that
 could be counted.
@@ -21,6 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.files import sha256
 from discreet.release.admission import admit
@@ -100,14 +103,19 @@ def coterminous(
         read_specification(params),
         read_water(params),
     )
-    order = configuration.tabulation.order if order is None else tuple(order)
+    tabulation = configuration.tabulation
+    if not any(one.like for one in tabulation.geographies.values()):
+        raise InputError(
+            f"{tabulation.title} does not compare regions: those of the same {tabulation.areas.many} keep "
+            "noise of their own, and their numbers can be averaged"
+        )
+    order = tabulation.order if order is None else tuple(order)
     free(to)
     with connect() as engine:
         geography = read_geography(Path(data), configuration, engine=engine)
     found = read_released(Path(released), specification, geography.regions)
     tabulated = {place: specification.places(*place) for place in found.parts if configuration.runs(*place)}
     parts = {place: found.parts[place] for place in tabulated}
-    tabulation = configuration.tabulation
     after, given = donate(parts, geography.coterminous(water), tabulated, tabulation, order=order)
     return _write(
         Path(released),
@@ -167,10 +175,18 @@ def _write(
         folder = Folder(stage.path, kind, mark=mark)
         rows: dict[str, int] = {}
         groups: dict[str, int] = {}
+        passes = specification.tabulation.passes
+        there = {path.name.partition(".")[0] for path in found.files}
         for ladder in specification.tabulation.ladders.values():
             labels, own = found.labels[ladder.name], [one for one in parts.values() if one.ladder is ladder]
             with Writer(
-                folder, ladder, codes, labels, bureau=found.bureau, bureau_margins=found.bureau_margins
+                folder,
+                ladder,
+                codes,
+                labels,
+                bureau=found.bureau,
+                bureau_margins=found.bureau_margins,
+                passes={which: passes[which].geographies for which in passes if which in there},
             ) as writer:
                 for part in own:
                     writer.write(part, found.regions[part.geography])
@@ -200,6 +216,7 @@ def run(
     data: str | os.PathLike[str],
     out: str | os.PathLike[str],
     *,
+    totals: str | os.PathLike[str] | None = None,
     engine: str | Engine = "duckdb",
     spark_master: str | None = None,
     memory: str | None = None,
@@ -212,20 +229,23 @@ def run(
 ) -> Summary:
     """Tabulate the records of `data` with the parameters of `params` into a new directory `out`.
 
+    `totals` is a list of published totals, for a tabulation whose tables they pick, or an output that has one
+    (`t1`); without it, the one that the specification names.
     `engine` is a name, or an engine that is open already and stays so. `ledger` is the ledger of the
     population; without it, the one that the environment names (DISCREET_LEDGER), a policy, or
     `discreet-ledger.json` in `data` is used, and if there is none, nothing is noted. What policies forbid is
     refused. `key` is the file of the key if the ledger is
     signed. Records that the ledger has a run of are refused unless `spend_again`.
 
-    Guarantee. Assumed: the records are one for each person, the specification and the geography do not
-    depend on them, and the system's random bits are good. Claimed: what is written, but for the ledger
-    (which holds a hash of the records and is not published), is the mechanism of the parameters on the
+    Guarantee. Assumed: the records are one for each person (or household: the tabulation's unit), the
+    specification, the geography and published totals do not depend on them but through what was accounted
+    for when it was published, and the system's random bits are good. Claimed: what is written, but for the
+    ledger (which holds a hash of the records and is not published), is the mechanism of the parameters on the
     counts and functions of its outcome. So it costs what `discreet safetab account` says. Files and ledger
     entry all appear, or none.
     """
     options, clock, params = options or Options(), Clock(progress), Path(params)
-    plan = RunPlan(params, options, read_configuration(params), read_specification(params))
+    plan = RunPlan.read(params, options, Path(data), None if totals is None else Path(totals))
     rules, water = admit(data, plan.request(spend_again), ledger=ledger), read_water(params)
     named = rules.ledger
     plan.check(ledger=named is not None)
@@ -304,10 +324,10 @@ def _noisy_groups(
     with counted as counts:
         # hashing a large file may take long: the run can be resumed until noise is about to be drawn
         allowed((*plan.files(), *counts.origins()))
-        picked = plan.picked(counts.geography)
+        geography, picked = plan.picked(counts.geography)
         counts.forget()
         noisy = plan.add_noise(counts, clock, picked)
         # the engine is asked for cells while noise is drawn: that is counting
         clock.seconds["counting"] += counts.seconds
         clock.seconds["noise"] -= counts.seconds
-        return noisy, counts.geography
+        return noisy, geography

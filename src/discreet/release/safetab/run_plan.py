@@ -33,12 +33,24 @@ from discreet.release.mechanism.corrections import (
 from discreet.release.mechanism.groups import Specification
 from discreet.release.mechanism.margins import Labels, label
 from discreet.release.mechanism.parts import Part
-from discreet.release.mechanism.released import Picked, read_picked
+from discreet.release.mechanism.published import (
+    Picked,
+    PublishedTotals,
+    find_totals,
+    picked_groups,
+    read_lists,
+)
 from discreet.release.mechanism.writer import Writer
 from discreet.release.rehearsal import NOT_PRIVATE, rehearsal_entropy
 from discreet.release.safetab.account import budget_release, budget_spent, mechanisms
-from discreet.release.safetab.configuration import JSON_FILE, TOML_FILE
-from discreet.release.safetab.specification import FILES, WATER_FILE
+from discreet.release.safetab.configuration import read_configuration
+from discreet.release.safetab.specification import (
+    FILES,
+    JSON_FILE,
+    TOML_FILE,
+    WATER_FILE,
+    read_specification,
+)
 from discreet.release.safetab.summary import PlaceSummary, Summary
 from discreet.release.tables import Folder, output_format
 
@@ -85,6 +97,7 @@ class Options:
     def listed(self, order: tuple[str, ...]) -> dict[str, object]:
         """Return the options as the summary lists them; `order` is that of the specification."""
         chosen = {**asdict(self), **self.corrections.document(), "order": self.order or order}
+        chosen["coterminous"] = self.coterminous and bool(order)
         return {key: value for key, value in chosen.items() if key != "resume"}
 
 
@@ -114,11 +127,25 @@ class RunPlan:
     options: Options
     configuration: Configuration
     specification: Specification
+    totals: Mapping[str, Path] = field(default_factory=dict)
+    """The list of published totals of each ladder that has one, by its name."""
+
+    @classmethod
+    def read(cls, params: Path, options: Options, data: Path, totals: Path | None = None) -> RunPlan:
+        """Read parameters; `totals` is a list of published totals, or an output that has one."""
+        configuration, specification = read_configuration(params), read_specification(params)
+        lists = find_totals(configuration.tabulation, params, data, totals)
+        return cls(params, options, configuration, specification, lists)
 
     @property
     def folder(self) -> Path:
         """The folder of the parameters."""
         return self.params.parent if self.params.is_file() else self.params
+
+    @cached_property
+    def lists(self) -> dict[str, PublishedTotals]:
+        """The published totals of each ladder that has a list of them; read once."""
+        return read_lists(self.totals, self.specification)
 
     @cached_property
     def mechanisms(self) -> tuple[Mechanism, ...]:
@@ -148,6 +175,8 @@ class RunPlan:
         """Why the output is not private, if it is not."""
         seed = self.options.rehearsal
         reasons = [] if seed is None else [f"rehearsal with seed {seed}"]
+        if any(one.marked for one in self.lists.values()):
+            reasons.append("the published totals are not private")
         if self._exact:
             every = len(self._exact) == len(self.mechanisms)
             reasons.append("no noise" if every else f"no noise at {', '.join(self._exact)}")
@@ -164,6 +193,12 @@ class RunPlan:
         A ledger that several runs share takes one pass, all of it with noise.
         """
         exact = self._exact
+        marked = next((one.path.name for one in self.lists.values() if one.marked), None)
+        if marked is not None and self.options.rehearsal is None and not self.options.no_noise:
+            raise InputError(
+                f"{marked} is of an output that is not private, so that this one would not be either; take "
+                "totals that are published, or rehearse (--rehearsal)"
+            )
         more = f" and {len(exact) - 1} more" if len(exact) > 1 else ""
         if exact and not self.options.no_noise:
             raise InputError(
@@ -213,10 +248,9 @@ class RunPlan:
         """Return role, hash and size of the files of parameters, as a ledger lists them."""
         names: tuple[str, ...] = (JSON_FILE, TOML_FILE, *FILES, WATER_FILE)
         if self.params.is_file():
-            tabulation = self.configuration.tabulation
-            inputs = (one.input for one in tabulation.ladders.values())
-            names = (self.params.name, *(name for name in (*inputs, tabulation.without[0]) if name))
-        paths = [self.folder / name for name in names]
+            without = self.configuration.tabulation.without[0]
+            names = (self.params.name, *([without] if without else []))
+        paths = [*(self.folder / name for name in names), *dict.fromkeys(self.totals.values())]
         return [
             {"role": path.name, "sha256": sha256(path), "bytes": path.stat().st_size}
             for path in paths
@@ -240,16 +274,10 @@ class RunPlan:
             found |= {place: number for number, place in enumerate(own)}
         return found
 
-    def picked(self, geography: Geography) -> dict[tuple[str, int], Picked]:
-        """Read the published counts that pick tables, where the specification says so."""
-        found: dict[tuple[str, int], Picked] = {}
-        for ladder in self.configuration.tabulation.ladders.values():
-            if not ladder.picks:
-                places = [one.place for one in self.mechanisms if one.ladder is ladder]
-                found |= read_picked(
-                    self.folder / ladder.input, self.specification, geography.regions, places
-                )
-        return found
+    def picked(self, geography: Geography) -> tuple[Geography, dict[tuple[str, int], Picked]]:
+        """Return the groups that published totals pick, and the regions with those that only a list has."""
+        places = [one.place for one in self.mechanisms]
+        return picked_groups(self.lists, geography, self.configuration, places)
 
     def add_noise(
         self, counts: GroupCounts, clock: Clock, picked: Mapping[tuple[str, int], Picked] | None = None
@@ -291,7 +319,7 @@ class RunPlan:
     ) -> dict[str, int]:
         """Write the tables and return the rows of each."""
         codes, options, done = [one.code for one in self.specification.iterations], self.options, 0
-        rows: dict[str, int] = {}
+        rows, passes = dict[str, int](), self.configuration.passes
         for ladder in self.configuration.tabulation.ladders.values():
             own = [one for one in self.mechanisms if one.ladder is ladder]
             labels = Labels(
@@ -309,6 +337,7 @@ class RunPlan:
                 labels,
                 bureau=options.bureau_columns,
                 bureau_margins=options.bureau_margins,
+                passes={which: self.configuration.tabulation.passes[which].geographies for which in passes},
             ) as writer:
                 for one in own:
                     writer.write(parts[one.place], geography.regions[one.geography])
@@ -347,6 +376,8 @@ class RunPlan:
             donated=donated,
             dropped=dropped,
             areas=configuration.tabulation.areas.many,
+            unit=configuration.tabulation.unit,
+            totals=tuple(dict.fromkeys(path.name for path in self.totals.values())),
             warning=self.warning,
             notes=(*configuration.notes, *self.specification.notes, *geography.notes),
         )

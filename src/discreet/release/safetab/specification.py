@@ -1,13 +1,14 @@
 """The Census Bureau's files of groups: which groups there are and which codes belong to them.
 
 A specification of groups is four public files, pipe-delimited, UTF-8, with a header that names the columns in
-any order (rules: `docs/reference/safetab-files.md`). What SafeTab-P tabulates of them is
-`data/safetab-p.toml`.
+any order (rules: `docs/reference/safetab-files.md`). What is tabulated of them is `data/safetab-p.toml`, for
+people, and `data/safetab-h.toml`, for households; the settings beside the groups say which of the two.
 """
 
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -31,8 +32,55 @@ def safetab_p() -> AdaptiveTabulation:
     >>> [*found.passes], found.ladder(2).names
     (['US', 'PR'], ('T01001', 'T02001', 'T02002', 'T02003'))
     """
-    text = (files("discreet.release.safetab") / "data" / "safetab-p.toml").read_text(encoding="utf-8")
-    return read_tabulation(parse_toml(text, "safetab-p.toml"), text)
+    return _packaged("safetab-p.toml")
+
+
+@cache
+def safetab_h() -> AdaptiveTabulation:
+    """Return what SafeTab-H tabulates.
+
+    >>> found = safetab_h()
+    >>> found.unit, [ladder.names for ladder in found.ladders.values()]
+    ('household', [('T03001', 'T03002', 'T03003', 'T03004'), ('T04001', 'T04002')])
+    """
+    return _packaged("safetab-h.toml")
+
+
+def _packaged(name: str) -> AdaptiveTabulation:
+    text = (files("discreet.release.safetab") / "data" / name).read_text(encoding="utf-8")
+    return read_tabulation(parse_toml(text, name), text)
+
+
+JSON_FILE, TOML_FILE = "config.json", "safetab.toml"
+"""The settings of a folder of parameters: the Bureau's, or our own."""
+
+_KEY = re.compile(r'"(?:privacy_budget|thresholds)_([ph])(?:_|")')
+_NAMED = re.compile(r'^[ \t]*tabulation[ \t]*=[ \t]*["\']safetab-h["\']', re.MULTILINE)
+
+
+def tabulation_of(params: Path) -> AdaptiveTabulation:
+    """Return what the settings of a folder are of: SafeTab-P, or SafeTab-H if they are of that alone.
+
+    What cannot be read is of SafeTab-P; who reads the settings says what is wrong with them.
+    """
+    for name in (JSON_FILE, TOML_FILE):
+        try:
+            text = (params / name).read_text(encoding="utf-8-sig", errors="replace")
+        except OSError:
+            continue
+        return safetab_h() if is_of_households(text) else safetab_p()
+    return safetab_p()
+
+
+def is_of_households(settings: str) -> bool:
+    """Whether the text of settings is of SafeTab-H.
+
+    >>> is_of_households('{"thresholds_h_t3": {}}'), is_of_households('{"thresholds_p": {}}')
+    (True, False)
+    >>> is_of_households('tabulation = "safetab-h"')
+    True
+    """
+    return set(_KEY.findall(settings)) == {"h"} or _NAMED.search(settings) is not None
 
 
 WATER_FILE = "water-only-tracts.txt"
@@ -115,7 +163,7 @@ def read_specification(params: Path) -> Specification:
     used = {name for groups in mapped.values() for name in groups}
     empty = sum(one.level > 0 and one.code not in used for one in iterations.values())
     return Specification(
-        tabulation=safetab_p(),
+        tabulation=tabulation_of(Path(params)),
         iterations=tuple(iterations.values()),
         codes=codes,
         mapped={code: tuple(groups) for code, groups in mapped.items()},

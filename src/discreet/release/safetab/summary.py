@@ -60,13 +60,16 @@ class Summary(Summarised):
     rows: Mapping[str, int]
     places: tuple[PlaceSummary, ...]
     budgets: Mapping[str, Fraction | None]
-    """What one person of each pass is charged (add or remove), None if infinite."""
+    """What one of the unit is charged in each pass (add or remove), None if infinite."""
     privacy: str
     options: Mapping[str, object]
     donated: int
     dropped: int
     areas: str
     """What the smallest areas are called."""
+    unit: str = "person"
+    totals: tuple[str, ...] = ()
+    """The lists of published totals that picked tables."""
     warning: str | None
     notes: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
@@ -92,6 +95,7 @@ class Summary(Summarised):
         """Return what `summary.json` says: nothing of it depends on the records but through the output."""
         return {
             "format": FORMAT,
+            "unit": self.unit,
             "privacy": self.privacy,
             "budgets": {
                 which: "infinite" if spent is None else str(spent) for which, spent in self.budgets.items()

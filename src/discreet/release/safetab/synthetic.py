@@ -42,8 +42,13 @@ from discreet.numbers import whole
 from discreet.release.commit import free, staging
 from discreet.release.mechanism.groups import Specification
 from discreet.release.safetab.census2020 import configuration_2020, packaged
-from discreet.release.safetab.configuration import BUDGET_KEYS, JSON_FILE, read_configuration
-from discreet.release.safetab.specification import read_specification, safetab_p, write_specification
+from discreet.release.safetab.configuration import budget_keys, read_configuration
+from discreet.release.safetab.specification import (
+    JSON_FILE,
+    read_specification,
+    safetab_p,
+    write_specification,
+)
 from discreet.release.tables import ArrowArray, OutputTable, arrow, coded, strings
 
 STATES, (PUERTO_RICO,) = (one.codes for one in safetab_p().passes.values())
@@ -61,7 +66,8 @@ def write_groups(folder: Path, name: str, states: Sequence[str], *, island: bool
     write_specification(packaged(name), folder)
     of_2020 = configuration_2020()
     settings: dict[str, object] = {"max_race_codes": of_2020.max_race_codes}
-    settings |= {key: float(of_2020.budgets[place] or 0) or 0 for key, place in BUDGET_KEYS.items()}
+    keys = budget_keys(safetab_p())
+    settings |= {key: float(of_2020.budgets[place] or 0) or 0 for key, place in keys.items()}
     settings["privacy_budget_p_stage_1_fraction"] = float(of_2020.gamma)
     settings["thresholds_p"] = {
         f"({geography}, {level})": steps for (geography, level), steps in of_2020.thresholds.items()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -34,6 +35,7 @@ def check_input(
     params: FilePath,
     data: FilePath,
     *,
+    totals: FilePath | None = None,
     engine: str = "duckdb",
     spark_master: str | None = None,
     memory: str | None = None,
@@ -41,11 +43,14 @@ def check_input(
 ) -> Validation:
     """Check the parameters of `params`, and if they are right the records of `data`.
 
+    `totals` is a list of published totals, as for `run`.
+
     >>> found = check_input("no-params", "no-data")
     >>> found.valid, found.notes
     (False, ('the records were not looked at, for the parameters must be right first',))
     """
     from discreet.release.engine import connect
+    from discreet.release.mechanism.published import find_totals, picked_groups, read_lists
     from discreet.release.mechanism.records import check_person_records, find_sources
 
     params, data, problems = Path(params), Path(data), list[str]()
@@ -58,12 +63,20 @@ def check_input(
         note = "the records were not looked at, for the parameters must be right first"
         return Validation(tuple(problems), (note,))
     notes = (*configuration.notes, *specification.notes)
+    given = None if totals is None else Path(totals)
+    tabulation = configuration.tabulation
+    lists = _collect(
+        lambda: read_lists(find_totals(tabulation, params, data, given), specification), problems
+    )
     with connect(engine, spark_master=spark_master, memory=memory, threads=threads) as connection:
         geography = _collect(
             lambda: check_person_records(data, configuration, specification, engine=connection), problems
         )
     if geography is None:
         return Validation(tuple(problems), notes)
+    places = [place for which in configuration.passes for place in configuration.levels(which)]
+    if lists:
+        _collect(partial(picked_groups, lists, geography, configuration, places), problems)
     regions = {name: len(some) for name, some in geography.regions.items() if some}
     return Validation(tuple(problems), (*notes, *geography.notes), regions)
 
