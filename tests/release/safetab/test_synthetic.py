@@ -78,10 +78,10 @@ def population(people: int, seed: int) -> Population:
 def _invented() -> Specification:
     import tempfile
 
-    from discreet.release.safetab.synthetic import write_groups
+    from discreet.release.safetab.synthetic import write_invented
 
     with tempfile.TemporaryDirectory() as folder:
-        write_groups(Path(folder), "invented", ("01",))
+        write_invented(Path(folder), ("01",))
         return read_specification(Path(folder))
 
 

@@ -78,7 +78,7 @@ def household_types() -> tuple[tuple[int, int, int, int], ...]:
     """Return all types of household that can be: couple, generations, own children, size.
 
     >>> len(household_types())
-    191
+    183
     """
     found = []
     for couple, generations, own in product(range(5), range(2), range(4)):

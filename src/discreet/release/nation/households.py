@@ -59,7 +59,8 @@ QUARTERS = (
 """Kinds of group quarters in the Bureau's order: how common, and from which age to which."""
 INSTITUTIONS = 15
 """The first so many are institutional."""
-WITH_QUARTERS = 0.02
+WITH_QUARTERS, FEWEST_QUARTERS = 0.02, 3
+"""The share of blocks with group quarters, among those with people, and how many there are at least."""
 VACANCIES = (20, 4, 7, 5, 35, 1, 28)
 """Vacant units by the reason (VACS 1 to 7), in hundredths."""
 
@@ -116,7 +117,9 @@ class Homes:
         self.population = population
         country = population.country
         blocks, tracts = country.people.size, country.tracts.state.size
-        chosen = (country.people > 0) & (source.random(blocks) < WITH_QUARTERS)
+        lived = np.flatnonzero(country.people)
+        many = min(lived.size, max(FEWEST_QUARTERS, round(WITH_QUARTERS * lived.size)))
+        chosen = np.isin(np.arange(blocks), source.choice(lived, many, replace=False))
         common = np.array([share for share, _, _ in QUARTERS])
         kind = source.choice(len(QUARTERS), blocks, p=common / common.sum())
         self._quarters = np.where(chosen, kind, -1)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -19,7 +19,9 @@ from discreet.numbers import whole
 from discreet.release.commit import free, staging
 from discreet.release.nation.columns import FILES, Columns, Files, area_tree
 from discreet.release.nation.households import Homes, Ints
-from discreet.release.safetab.specification import read_specification
+from discreet.release.safetab.census2020 import configuration_2020, packaged
+from discreet.release.safetab.configuration import write_toml
+from discreet.release.safetab.specification import TOML_FILE, write_specification
 from discreet.release.safetab.synthetic import (
     Country,
     Format,
@@ -30,13 +32,14 @@ from discreet.release.safetab.synthetic import (
     choose_states,
     text_table,
     write_blocks,
-    write_groups,
 )
 
 MOST = 400_000_000
 """People: numbers of addresses have nine digits."""
 MARK = "SYNTHETIC.json"
 """The file that says so, with what was asked for."""
+PARAMETERS = {"params": False, "params-h": True}
+"""Folders of groups and settings, and whether those are of households."""
 TREES = {"records/areas": False, "records/areas-dhc": True}
 
 
@@ -64,7 +67,7 @@ class SyntheticNation(Summarised):
 
     @property
     def params(self) -> Path:
-        """The groups and settings of Detailed DHC-A."""
+        """The groups and settings of Detailed DHC-A; those of Detailed DHC-B are in `params-h`."""
         return self.out / "params"
 
     @property
@@ -85,8 +88,9 @@ def synthesize_nation(
 ) -> SyntheticNation:
     """Write a nation with households to the new directory `out`; the same files for the same arguments.
 
-    `data` has the files of SafeTab-P and SafeTab-H, `phsafe` those of PHSafe, `records` records and areas for
-    `measure`, `params` the groups with the settings of 2020. Everybody is invented; `SYNTHETIC.json` says so.
+    `data` has the files of SafeTab-P and SafeTab-H, `params` and `params-h` the groups with the settings of
+    2020, `phsafe` the files of PHSafe (always text), `records` records and areas for `measure`. Everybody is
+    invented; `SYNTHETIC.json` says so.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -104,10 +108,14 @@ def synthesize_nation(
     free(out)
     source = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
     with staging(out) as stage:
-        for name in ("data", "phsafe", "records", "params"):
+        for name in ("data", "phsafe", "records", *PARAMETERS):
             (stage.path / name).mkdir()
-        write_groups(stage.path / "params", groups, chosen, island=False)
-        specification = read_specification(stage.path / "params")
+        specification = packaged(groups)
+        for name, households in PARAMETERS.items():
+            write_specification(specification, stage.path / name)
+            settings = configuration_2020(households=households)
+            settings = replace(settings, passes=("US",), filters={"US": chosen})
+            (stage.path / name / TOML_FILE).write_text(write_toml(settings), encoding="utf-8")
         country = build(people, chosen, source, island=False)
         homes = Homes(Population(country, answers(specification, source), seed, source), source)
         counted = np.zeros(4, dtype=np.int64)
@@ -115,9 +123,9 @@ def synthesize_nation(
             if progress is not None:
                 progress(done, people)
         _write_areas(stage.path, country, format)
-        in_quarters, households, vacant, quarters = counted.tolist()
+        in_quarters, homes_there, vacant, quarters = counted.tolist()
         record: dict[str, object] = {
-            "synthetic": True, "people": people, "in_quarters": in_quarters, "households": households,
+            "synthetic": True, "people": people, "in_quarters": in_quarters, "households": homes_there,
             "vacant": vacant, "quarters": quarters, "seed": seed, "states": list(chosen), "groups": groups,
         }  # fmt: skip
         (stage.path / MARK).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
@@ -129,7 +137,7 @@ def synthesize_nation(
         out=Path(out),
         people=people,
         in_quarters=in_quarters,
-        households=households,
+        households=homes_there,
         vacant=vacant,
         quarters=quarters,
         seed=seed,
@@ -155,8 +163,9 @@ def _write(folder: Path, homes: Homes, format: Format, counted: Ints, threads: i
         pool = stack.enter_context(ThreadPoolExecutor(threads))
         append = {}
         for name, (path, delimiter, names) in FILES.items():
-            ending = "parquet" if format == "parquet" else ("txt" if delimiter == "|" else "csv")
-            table = text_table(folder / f"{path}.{ending}", names, format, delimiter=delimiter)
+            kind: Format = "csv" if delimiter == "," else format  # PHSafe reads text
+            ending = "txt" if kind == "csv" and delimiter == "|" else kind
+            table = text_table(folder / f"{path}.{ending}", names, kind, delimiter=delimiter)
             append[name] = stack.enter_context(table)
         # a few portions are made ahead, and written in their order
         waiting = [pool.submit(make, index) for index in range(min(homes.portions, threads + 1))]

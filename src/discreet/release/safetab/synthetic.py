@@ -61,9 +61,9 @@ TOP_AGE = max(one.last for one in safetab_p().attributes)
 # -- the groups --------------------------------------------------------------------------------------------
 
 
-def write_groups(folder: Path, name: str, states: Sequence[str], *, island: bool = True) -> None:
-    """Write groups that come with the package, and the settings of Detailed DHC-A 2020 for some states."""
-    write_specification(packaged(name), folder)
+def write_invented(folder: Path, states: Sequence[str]) -> None:
+    """Write the invented groups, and the settings of Detailed DHC-A 2020 for some of its states."""
+    write_specification(packaged("invented"), folder)
     of_2020 = configuration_2020()
     settings: dict[str, object] = {"max_race_codes": of_2020.max_race_codes}
     keys = budget_keys(safetab_p())
@@ -74,10 +74,7 @@ def write_groups(folder: Path, name: str, states: Sequence[str], *, island: bool
     }
     settings["zero_suppression_chance"] = float(of_2020.zero_suppression_chance)
     settings["allow_negative_counts"] = of_2020.allow_negative_counts
-    settings |= {
-        one.switch: which in of_2020.passes and (island or PUERTO_RICO not in one.codes)
-        for which, one in safetab_p().passes.items()
-    }
+    settings |= {one.switch: which in of_2020.passes for which, one in safetab_p().passes.items()}
     settings |= {"reader": "csv", "state_filter_us": states, "privacy_defn": of_2020.privacy}
     (folder / JSON_FILE).write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
 
@@ -597,7 +594,7 @@ def synthesize(
         data.mkdir()
         if params is None:
             (stage.path / "params").mkdir()
-            write_groups(stage.path / "params", "invented", chosen)
+            write_invented(stage.path / "params", chosen)
         specification = read_specification(stage.path / "params" if params is None else Path(params))
         country = build(persons, chosen, source)
         population = Population(country, answers(specification, source), seed, source)
