@@ -236,8 +236,9 @@ def _areas(
     many = max(2, min(700, dry // 60))
     anchors = source.choice(dry - 2, many, replace=False)
     last = np.minimum(anchors + source.integers(1, 4, many), dry - 1)
+    edges = np.append(first, tract.size)
     for rank, (start, stop) in enumerate(zip(anchors, last, strict=True)):
-        a, b = (first[start] + first[start + 1]) // 2, (first[stop] + first[stop + 1]) // 2
+        a, b = (edges[start] + edges[start + 1]) // 2, (edges[stop] + edges[stop + 1]) // 2
         if rank % 4 == 3 and place[a] != NO_PLACE:
             state = tracts.state[tract] == tracts.state[tract[a]]
             area[state & (place == place[a])] = 10 + 5 * rank
@@ -476,10 +477,10 @@ def text_table(
         with OutputTable(file, format, schema, pipes=bool(delimiter), delimiter=delimiter or ",") as lines:
             yield lambda found: lines.write([found[name] for name in columns])
         return
-    schema = schema.with_metadata({"synthetic": "true"})
     # the schema that Arrow would store says "dictionary"; readers should see plain texts
     with arrow("parquet").ParquetWriter(file, schema, store_schema=False) as writer:
         yield lambda found: writer.write_table(pa.table(found, schema=schema))
+        writer.add_key_value_metadata({"synthetic": "true"})
 
 
 def word_column(index: NDArray[np.generic], values: Sequence[str] | NDArray[np.str_]) -> ArrowArray:
