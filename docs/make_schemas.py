@@ -169,6 +169,7 @@ SAMPLES: tuple[tuple[str, ...], ...] = (
     ("verify pl94-2020-units pl94-2020-units --epsilon 1 --delta 1e-10",),
     ("account dhc-2022-08-25 --delta 1e-10 --epsilon 4 --certify",),
     ("account dhc-2022-08-25 --delta 1e-10 --accuracy 1e-4",),
+    ("account sdhc-2020 --delta 1e-10",),
     ("account pl94-2020-units pl94-2020-units --delta 1e-10 --main-path",),
     (SURVEY, LEDGER, REAL, "account survey/discreet-ledger.json --delta 1e-10", "ledger show survey"),
     (SURVEY, "accuracy survey --tree 4,5", "accuracy pl94-2020-units"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import json
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow
+import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -327,6 +329,17 @@ def test_the_noise_of_2020_protects_a_whole_household() -> None:
     assert round(float(4 * us / Fraction(1257281, 1000000)), 2) == 1.55
 
 
+def test_other_laws_and_several_tables_are_not_called_exact() -> None:
+    assert small().claim.kind.value == "bound"
+    one = re.sub(r'(?s)\[tables\."children"\].*?\[\[levels\]\]', "[[levels]]", SMALL)
+    one = re.sub(r', "(children|homes)" = \{[^}]*\}', "", one)
+    assert Release.from_toml(one).claim.kind.value == "exact"
+    noise = '{ noise = { absent = { "-1" = "1/4", "0" = "1/2", "1" = "1/4" } } }'
+    with pytest.raises(InputError, match="the worst case is proved for discrete Gaussian"):
+        Release.from_toml(SMALL.replace("{ variance = 20 }", noise))
+    Release.from_toml(SMALL.replace("{ variance = 20 }", "{ scale = 4 }"))
+
+
 def test_a_person_is_not_protected_where_households_are_counted() -> None:
     with pytest.raises(
         InputError, match=r"counts households, or people by attributes of their household.*unit = "
@@ -526,3 +539,66 @@ def test_households_are_found_by_their_row() -> None:
     assert found.home.tolist() == [1, 0, 1]
     assert isinstance(found.join, Join)
     assert found.files[HOUSEHOLDS].table.rows == 2
+
+
+def test_what_a_limit_takes_away_is_counted_up_to_a_limit_of_its_own() -> None:
+    text = SMALL.replace('[tables."homes"]', '[tables."more"]\nabove = 2\nat_most = 3\n[tables."homes"]')
+    text = text.replace(
+        '"people" = { variance = 90 }', '"people" = { variance = 90 }, "more" = { variance = 9 }'
+    )
+    release = Release.from_toml(text)
+    assert Release.from_toml(release.to_toml()) == release
+    people = [("h1", "child")] * 9 + [("h2", "adult")] * 4 + [("h3", "adult")] * 2
+    counts = counted(release, people, HOMES)
+    assert counts["N", "more"].tolist() == [3 + 2 + 0]
+    assert counts["N", "people"].sum() == 2 + 2 + 2
+    assert {query.name: query.sensitivity for query in release.levels[0].queries}["more"] == 3
+    with pytest.raises(InputError, match="it must state at_most, how many of those"):
+        Release.from_toml(text.replace("above = 2\nat_most = 3", "above = 2"))
+
+
+def test_averages_are_of_what_the_limit_lets_through(tmp_path: Path) -> None:
+    text = SMALL.replace(
+        "[[levels]]",
+        '[averages."size"]\npeople = "people"\nhouseholds = "homes"\nat_least = 1\n[[levels]]',
+        1,
+    ).replace("at_most = 2", "at_most = 6")
+    release = Release.from_toml(text)
+    assert Release.from_toml(release.to_toml()) == release
+    homes = [(f"h{k}", "a" if k % 2 else "b", "own" if k % 3 else "rent") for k in range(3000)]
+    people = [(home, "adult") for home, _, _ in homes for _ in range(2)] + [("h1", "child")] * 50
+    names = ("address", "age"), ("address", "unit", "tenure")
+    tables = [
+        pyarrow.table({name: [row[k] for row in rows] for k, name in enumerate(columns)})
+        for rows, columns in zip((people, homes), names, strict=True)
+    ]
+    measure(
+        release, None, tmp_path / "out", records=tables[0], households=tables[1], units=AREAS, rehearsal=3
+    )
+    rows = pyarrow.parquet.read_table(next((tmp_path / "out").glob("averages.*"))).to_pylist()
+    found = {(row["unit"], row["cell"]): row for row in rows}
+    assert {row["of_at_most"] for row in rows} == {6}
+    assert set(found) == {
+        (unit, cell)
+        for unit in ("N", "a", "b")
+        for cell in ("own", "rent", "own * child", "own * adult", "rent * child", "rent * adult")
+    }
+    for unit in ("N", "a", "b"):
+        assert found[unit, "own"]["lower90"] < 2.02
+        assert found[unit, "own"]["upper90"] > 1.98
+        assert found[unit, "rent * child"]["lower90"] == 0
+
+
+def test_the_account_says_what_happens_in_households(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["account", "sdhc-2020", "--delta", "1e-6", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert [(one["neighbours"], one["households"]) for one in answer["relations"]] == [
+        ("bounded", 1),
+        ("unbounded", 1),
+        ("bounded", 2),
+    ]
+    one, there, moved = (Fraction(entry["rho"]) for entry in answer["relations"])
+    assert (2 * there, 4 * one) == (one, moved)
+    assert answer["relations"][0]["epsilons"] == [row["epsilon"] for row in answer["results"]]
+    assert run(["account", "dhc-2022-08-25", "--delta", "1e-6", "--json"]) == 0
+    assert "relations" not in json.loads(capsys.readouterr().out)

@@ -141,6 +141,40 @@ def _rows(
 
 
 @dataclass(frozen=True, slots=True)
+class RelationCost:
+    """What a release over people and households costs if so many households change, in place or not."""
+
+    neighbours: Neighbours
+    households: int
+    rho: Fraction | None
+    epsilons: tuple[float, ...]
+    """One for each delta."""
+
+
+def household_relations(release: Release, deltas: Sequence[Exact]) -> tuple[RelationCost, ...]:
+    """Return what a release over people and households costs by what happens in households.
+
+    One is replaced in place, or a person in it changes, comes or goes; one is there or not; a person moves
+    between two, which both change.
+
+    >>> from discreet.budget import load
+    >>> [(one.neighbours, one.households, round(float(one.rho or 0), 3))
+    ...     for one in household_relations(load("sdhc-2020"), [])]
+    [('bounded', 1, 0.488), ('unbounded', 1, 0.244), ('bounded', 2, 1.954)]
+    """
+    made = []
+    wanted = [fraction(delta, name="delta") for delta in deltas]
+    kinds: tuple[tuple[Neighbours, int], ...] = (("bounded", 1), ("unbounded", 1), ("bounded", 2))
+    for neighbours, households in kinds:
+        one = account(release, neighbours=neighbours, people=households)
+        points = one.at_delta(wanted) if wanted else []
+        rho = one.rho if has_rho(one) else None
+        epsilons = tuple(max(point.epsilon, 0.0) for point in points)
+        made.append(RelationCost(neighbours, households, rho, epsilons))
+    return tuple(made)
+
+
+@dataclass(frozen=True, slots=True)
 class PrivacyTable(Displayed):
     """What one release, or several together, cost: rows by delta and by epsilon."""
 
@@ -150,6 +184,8 @@ class PrivacyTable(Displayed):
     by_epsilon: Sequence[PrivacyRow] = ()
     digits: int | None = None
     """Digits that were asked for."""
+    relations: Sequence[RelationCost] = ()
+    """What a release over people and households costs by what happens in households."""
 
 
 @asked_with(Accounting)
@@ -174,7 +210,10 @@ def privacy_table(asked: Accounting) -> PrivacyTable:
     deltas = deltas if deltas or epsilons else [*DELTAS]
     by_delta = epsilon_rows(account, deltas, zcdp=zcdp, certified=asked.certify, digits=asked.digits)
     by_epsilon = delta_rows(account, epsilons, zcdp=zcdp, certified=asked.certify, digits=asked.digits)
-    return PrivacyTable(releases, account, by_delta, by_epsilon, asked.digits)
+    relations: tuple[RelationCost, ...] = ()
+    if len(releases) == 1 and releases[0].join is not None and releases[0].unit != "person":
+        relations = household_relations(releases[0], deltas)
+    return PrivacyTable(releases, account, by_delta, by_epsilon, asked.digits, relations)
 
 
 def _account_of(asked: Accounting, releases: Sequence[Release]) -> Account:

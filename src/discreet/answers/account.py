@@ -88,6 +88,9 @@ def account_answer(table: PrivacyTable, *, drawn: Sampled | None = None) -> Answ
         "results": [row for result in results for row in result.objects],
         "cautions": [caution.text for caution in notes],
     }
+    relations = _relations(table)
+    if relations.rows:
+        record["relations"] = relations.objects
     says = account.claim.kind.label
     facts = tuple(
         Fact(
@@ -220,6 +223,10 @@ def _body(table: PrivacyTable, results: Sequence[AnswerTable]) -> Iterator[Part]
     for result in results:
         yield ""
         yield result
+    if table.relations:
+        yield ""
+        yield "By what happens in households:"
+        yield _relations(table)
     yield from _proofs(table)
     yield ""
     if kind is not NumberKind.EXACT:
@@ -233,6 +240,39 @@ def _body(table: PrivacyTable, results: Sequence[AnswerTable]) -> Iterator[Part]
     if len(releases) == 1 and len(releases[0].paths) > 1:
         for number in sorted({n for row in (*table.by_delta, *table.by_epsilon) for n in row.paths}):
             yield Paragraph(f"Path {number}: {path_text(releases[0], number)}.")
+
+
+def _relations(table: PrivacyTable) -> AnswerTable:
+    """What a release over people and households costs, by what happens in households."""
+    kind, unit = NumberKind.of(table.account.claim.kind), table.account.unit
+    words = {
+        ("bounded", 1): f"one {unit} is replaced, or a person in it changes, comes or goes",
+        ("unbounded", 1): f"one {unit} is there or not",
+        ("bounded", 2): f"a person moves between two {unit}s",
+    }
+    deltas = [row.delta for row in table.by_delta]
+    columns = (
+        Column("what happens", "relation", is_text=True),
+        Column(key="neighbours"),
+        Column(key="households"),
+        Column("zCDP rho"),
+        Column(key="rho"),
+        *(Column(f"{kind.column('epsilon')} at {_given(delta)}") for delta in deltas),
+        Column(key="epsilons"),
+    )
+    rows = []
+    for one in table.relations:
+        epsilons = [
+            kind.quantity(epsilon) if math.isfinite(epsilon) else INFINITE for epsilon in one.epsilons
+        ]
+        finite = [epsilon if math.isfinite(epsilon) else None for epsilon in one.epsilons]
+        rho: tuple[Cell, Cell] = ("none", None)
+        if one.rho is not None:
+            rho = Quantity(float(one.rho)), Quantity(one.rho, Style.FRACTION)
+        rows.append(
+            (words[one.neighbours, one.households], one.neighbours, one.households, *rho, *epsilons, finite)
+        )
+    return AnswerTable(columns, tuple(rows))
 
 
 def _proofs(table: PrivacyTable) -> Iterator[Part]:

@@ -67,17 +67,31 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class JoinedTable:
-    """What a table counts: people or households, of which universe, how many of a household, by what."""
+    """What a table counts: people or households, of which universe, how many of a household, by what.
+
+    With `above`, that many people of each household are passed over, and at most `at_most` of the others are
+    counted: what a limit of `above` takes away.
+    """
 
     of: str = PEOPLE
     where: Condition = ()
     at_most: int | None = None
     by: tuple[str, ...] = ()
+    above: int = 0
 
     @property
     def bound(self) -> int:
         """How much one household (without a limit: one person) adds at most to one cell."""
         return 1 if self.at_most is None else self.at_most
+
+
+@dataclass(frozen=True, slots=True)
+class AverageOf:
+    """An average: the people of one table for each household of another, and the least that it can be."""
+
+    people: str
+    households: str
+    at_least: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +126,7 @@ class Join(Forgetful):
     order: ContentOrder | None
     splits: tuple[tuple[str, Split], ...]
     tables: tuple[tuple[str, JoinedTable], ...]
+    averages: tuple[tuple[str, AverageOf], ...]
 
     def __init__(
         self,
@@ -125,6 +140,7 @@ class Join(Forgetful):
         order: ContentOrder | None = None,
         splits: Mapping[str, Split] | Iterable[tuple[str, Split]] = (),
         tables: Mapping[str, JoinedTable] | Iterable[tuple[str, JoinedTable]],
+        averages: Mapping[str, AverageOf] | Iterable[tuple[str, AverageOf]] = (),
     ) -> None:
         given = {PEOPLE: people, HOUSEHOLDS: households, ADDRESSES: addresses}
         made: dict[str, Values | None] = {}
@@ -140,6 +156,7 @@ class Join(Forgetful):
             order=order,
             splits=tuple(dict(splits).items()),
             tables=tuple(dict(tables).items()),
+            averages=tuple(dict(averages).items()),
         )
         self._check_names()
         with inside(ADDRESSES, "where"):
@@ -152,6 +169,9 @@ class Join(Forgetful):
         for name, table in self.tables:
             with inside("tables", name):
                 self._check_table(name, table)
+        for name, average in self.averages:
+            with inside("averages", name):
+                self._check_average(name, average)
         if order is not None:
             with inside(PEOPLE, "order"):
                 self._check_order(order)
@@ -190,6 +210,11 @@ class Join(Forgetful):
         """Return the attributes that decide where a record is counted in a table."""
         splits = (one for split in self.factors(name) for one in split.attributes)
         return frozenset([*splits, *(one for one, _ in self.table(name).where)])
+
+    @property
+    def is_one_table(self) -> bool:
+        """Whether there is one table, of several cells: one household can change it as much as it may."""
+        return len(self.tables) == 1 and len(self.labels(self.tables[0][0])) > 1
 
     def is_about_people_alone(self, name: str) -> bool:
         """Whether a table counts people by what they say of themselves, and of a household as many as it has.
@@ -271,6 +296,12 @@ class Join(Forgetful):
             whole_number(table.at_most, name="at_most", field=("at_most",))
             if table.of == HOUSEHOLDS:
                 raise FieldError("at_most limits the people of a household; this table counts households")
+        if table.above and table.at_most is None:
+            raise FieldError(
+                f"table {shown(name)} counts people above {table.above} of a household; it must state "
+                "at_most, how many of those",
+                field=("above",),
+            )
         splits, attributes = dict(self.splits), self.values
         for one in table.by:
             if one not in splits and one not in attributes:
@@ -292,6 +323,30 @@ class Join(Forgetful):
                     )
                     raise FieldError(text, field=("by",))
 
+    def _check_average(self, name: str, average: AverageOf) -> None:
+        known = dict(self.tables)
+        for key, of in (("people", PEOPLE), ("households", HOUSEHOLDS)):
+            table = getattr(average, key)
+            if table not in known or known[table].of != of:
+                due = [one for one, other in self.tables if other.of == of]
+                near = hint(table, due) or f"; there are {', '.join(map(shown, due)) or 'none'}"
+                text = f"average {shown(name)} names {shown(table)}, which is no table of {of}{near}"
+                raise FieldError(text, field=(key,))
+        people = known[average.people]
+        if people.at_most is None or people.above:
+            text = f"average {shown(name)} is of a table without a limit on the people of a household"
+            raise FieldError(text, field=("people",))
+        if not 0 <= average.at_least < people.at_most:
+            text = (
+                f"at_least of average {shown(name)} is {average.at_least}; it must lie below {people.at_most}"
+            )
+            raise FieldError(text, field=("at_least",))
+        if missing := [one for one in known[average.households].by if one not in people.by]:
+            raise FieldError(
+                f"average {shown(name)}: households are split by {shown(missing[0])}, and people are not",
+                field=("households",),
+            )
+
     def _check_order(self, order: ContentOrder) -> None:
         known = (self.key, *dict(self.people))
         no_repeats(order.columns, name="order", field=())
@@ -310,7 +365,7 @@ def _overlap(one: Mapping[str, Iterable[str]], other: Mapping[str, Iterable[str]
 
 # -- TOML ----------------------------------------------------------------------------------------------------
 
-JOIN_KEYS = (PEOPLE, HOUSEHOLDS, ADDRESSES, "splits", "tables")
+JOIN_KEYS = (PEOPLE, HOUSEHOLDS, ADDRESSES, "splits", "tables", "averages")
 _FILE_KEYS = {
     PEOPLE: ("attributes", "order"),
     HOUSEHOLDS: ("key", "attributes", "repeated"),
@@ -345,6 +400,11 @@ def read_join(data: Mapping[str, object]) -> Join | None:
         for name, table in a_table(data["tables"], "[tables]").items():
             with inside(name):
                 tables[name] = _read_table(table, name, spelled)
+    averages = {}
+    with inside("averages"):
+        for name, average in a_table(data.get("averages", {}), "[averages]").items():
+            with inside(name):
+                averages[name] = _read_average(average, name)
     with inside(ADDRESSES, "where"):
         located = _condition(files[ADDRESSES].get("where", {}), spelled)
     with inside(PEOPLE, "order"):
@@ -359,6 +419,7 @@ def read_join(data: Mapping[str, object]) -> Join | None:
         order=order,
         splits=splits,
         tables=tables,
+        averages=averages,
     )
 
 
@@ -397,9 +458,9 @@ def _read_split(data: object, name: str, known: Mapping[str, Sequence[str]]) -> 
 
 
 def _read_table(data: object, name: str, known: Mapping[str, Sequence[str]]) -> JoinedTable:
-    table = a_table(data, f"table {shown(name)}", ("of", "where", "at_most", "by"))
+    table = a_table(data, f"table {shown(name)}", ("of", "where", "above", "at_most", "by"))
     by = line(table.get("by", ""), name="by", field=("by",), empty=True)
-    most = table.get("at_most")
+    most, above = table.get("at_most"), table.get("above")
     with inside("where"):
         where = _condition(table.get("where", {}), known)
     return JoinedTable(
@@ -407,7 +468,19 @@ def _read_table(data: object, name: str, known: Mapping[str, Sequence[str]]) -> 
         where=where,
         at_most=None if most is None else whole_number(most, name="at_most", field=("at_most",)),
         by=tuple(part.strip() for part in by.split(JOIN.strip())) if by.strip() else (),
+        above=0 if above is None else whole_number(above, name="above", field=("above",)),
     )
+
+
+def _read_average(data: object, name: str) -> AverageOf:
+    who = f"average {shown(name)}"
+    table = a_table(data, who, ("people", "households", "at_least"), needed=("people", "households"))
+    for key in ("people", "households"):
+        line(table[key], name=f"{key} of {who}", field=(key,))
+    least = table.get("at_least", 0)
+    if least != 0:
+        least = whole_number(least, name=f"at_least of {who}", field=("at_least",))
+    return AverageOf(table["people"], table["households"], least)
 
 
 def _read_order(data: object) -> ContentOrder | None:
@@ -448,10 +521,17 @@ def join_lines(join: Join) -> Iterator[str]:
             yield f"of = {quoted(table.of)}"
         if table.where:
             yield f"where = {_condition_text(table.where, known)}"
+        if table.above:
+            yield f"above = {table.above}"
         if table.at_most is not None:
             yield f"at_most = {table.at_most}"
         if table.by:
             yield f"by = {quoted(JOIN.join(table.by))}"
+    for name, average in join.averages:
+        yield from ("", f"[averages.{quoted(name)}]", f"people = {quoted(average.people)}")
+        yield f"households = {quoted(average.households)}"
+        if average.at_least:
+            yield f"at_least = {average.at_least}"
 
 
 def _attribute_lines(file: str, values: Values) -> Iterator[str]:

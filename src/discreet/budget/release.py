@@ -32,11 +32,17 @@ from discreet.budget.variables import BY, COUNT, RecordWeight, Variable
 from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.memory import Forgetful, set_fields
-from discreet.noise import Noise, grouped
+from discreet.noise import Noise, PowerNoise, grouped
 from discreet.numbers import Exact, shown, whole
 
 UNITS = ("person", "household", "housing unit", "establishment")
 """What one record may describe."""
+
+
+_ALL_TABLES = (
+    "Each table is accounted for as if one household took all that its limit allows from one cell and put as "
+    "much into another, in all tables at once."
+)
 
 
 class Row(NamedTuple):
@@ -278,6 +284,12 @@ class Release(Forgetful, Summarised):
                         raise FieldError(
                             f"query {shown(query.name)} is not one of the [tables]{hint(query.name, tables)}"
                         )
+                    if query.noise is not None and not isinstance(query.noise, PowerNoise):
+                        raise FieldError(
+                            f"noise of query {shown(query.name)} is {query.noise}; over a join of people and "
+                            "households the worst case is proved for discrete Gaussian, discrete Laplace and "
+                            "power noise"
+                        )
                     bound = tables[query.name].bound
                     if query.sensitivity % bound or query.variable != COUNT or query.groups != 1:
                         raise FieldError(
@@ -320,6 +332,8 @@ class Release(Forgetful, Summarised):
         >>> load("sdhc-2020").claim.kind.label
         'at most'
         """
+        if self.join is not None and self.kind is AnswerKind.EXACT and not self.join.is_one_table:
+            return Claim(AnswerKind.BOUND, (_ALL_TABLES,))
         return Claim(self.kind, (self.reason,) if self.reason else ())
 
     @property

@@ -29,6 +29,7 @@ from discreet.budget.joins import (
     Condition,
     ContentOrder,
     Join,
+    JoinedTable,
     Split,
 )
 from discreet.errors import InputError
@@ -121,7 +122,7 @@ class JoinedRecords:
     home: Integers = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     place: Integers = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     secret: bytes = b""
-    _kept: dict[tuple[Condition, int | None], Mask] = field(default_factory=dict)
+    _kept: dict[tuple[Condition, int], Mask] = field(default_factory=dict)
 
     @property
     def incomplete(self) -> int:
@@ -158,25 +159,30 @@ class JoinedRecords:
         """Return the people of a universe, as far as people say it themselves."""
         return self.meeting(where, people=True) & (self.home >= 0)
 
-    def limited(self, where: Condition, at_most: int | None) -> Mask:
-        """Return the people of a universe that the limit keeps: of each household as many as are allowed."""
-        own = tuple((name, words) for name, words in where if self.join.file_of(name) == PEOPLE)
-        if (own, at_most) not in self._kept:
-            self._kept[own, at_most] = self._limited(self.universe(own), at_most)
-        return self._kept[own, at_most]
+    def limited(self, table: JoinedTable) -> Mask:
+        """Return the people of a table's universe that its limit keeps: of each household as many as allowed.
 
-    def _limited(self, mask: Mask, at_most: int | None) -> Mask:
-        if at_most is None:
-            return mask
-        many = np.bincount(self.home[mask], minlength=len(self.place))
-        rows = np.flatnonzero(mask & (many > at_most)[self.home])
-        if not rows.size:
-            return mask
-        kept, home = mask.copy(), self.home[rows]
-        digests = list(self._digests(rows))
-        order = sorted(range(len(rows)), key=lambda k: (home[k], digests[k]))
-        first = np.searchsorted(home[order], home[order], side="left")
-        kept[rows[order][np.arange(len(rows)) - first >= at_most]] = False
+        Those `above` are of the same order: the first ones are passed over.
+        """
+        own = tuple((name, words) for name, words in table.where if self.join.file_of(name) == PEOPLE)
+        universe = self.universe(own)
+        if table.at_most is None:
+            return universe
+        kept = self._first(own, universe, table.above + table.at_most)
+        return kept & ~self._first(own, universe, table.above) if table.above else kept
+
+    def _first(self, own: Condition, mask: Mask, most: int) -> Mask:
+        """Return the first people of each household, so many at most, in the order of their content."""
+        if (own, most) in self._kept:
+            return self._kept[own, most]
+        kept, many = mask.copy(), np.bincount(self.home[mask], minlength=len(self.place))
+        rows = np.flatnonzero(mask & (many > most)[self.home])
+        if rows.size:
+            home, digests = self.home[rows], list(self._digests(rows))
+            order = sorted(range(len(rows)), key=lambda k: (home[k], digests[k]))
+            first = np.searchsorted(home[order], home[order], side="left")
+            kept[rows[order][np.arange(len(rows)) - first >= most]] = False
+        self._kept[own, most] = kept
         return kept
 
     def _digests(self, rows: Integers) -> Iterator[bytes]:
@@ -446,7 +452,6 @@ def _check_numbers(found: JoinedRecords, order: ContentOrder) -> None:
 def split_codes(join: Join, split: Split) -> NDArray[np.int32]:
     """Return the cell of each combination of the values of a split's attributes, or -1.
 
-    >>> from discreet.budget.joins import JoinedTable
     >>> people, homes, tables = {"age": ["0-17", "18+"]}, {"own": ["y", "n"]}, {"all": JoinedTable(at_most=9)}
     >>> join = Join(key="address", people=people, households=homes, tables=tables)
     >>> split_codes(join, Split((("child", ((("age", ("0-17",)), ("own", ("y",))),)),)))
@@ -542,7 +547,7 @@ def _table_counts(found: JoinedRecords, name: str) -> Integers:
     assert tree is not None
     rows, home = _rows_counted(found, name)
     if table.of == PEOPLE and table.at_most is not None:
-        kept = found.limited(table.where, table.at_most)[rows]
+        kept = found.limited(table)[rows]
         rows, home = rows[kept], home[kept]
     many = len(join.labels(name))
     cell, inside = np.zeros(len(rows), dtype=np.int64), np.ones(len(rows), dtype=bool)

@@ -36,6 +36,8 @@ from discreet.release.frames import DataFrame, as_pandas
 from discreet.release.hierarchy.clipping import Clipped, measured_clips
 from discreet.release.hierarchy.counts import CountTable, read_counts
 from discreet.release.hierarchy.estimate_table import in_real_numbers, write_estimates
+from discreet.release.hierarchy.joined_averages import COLUMNS as AVERAGE_COLUMNS
+from discreet.release.hierarchy.joined_averages import write_averages
 from discreet.release.hierarchy.joined_records import count_asked, join_input
 from discreet.release.hierarchy.joint_estimates import JointEstimates
 from discreet.release.hierarchy.layout import Laws, Layout, laws_of, variances_of
@@ -278,7 +280,9 @@ class _Run:
         """
         layout, steps = self.found.layout, unit_steps(self.release)
         drawn = _drawn(self.found, self.laws, self.source)
-        is_needed = self.post != "none" or self.bureau_columns
+        join = self.release.join
+        averages = join is not None and bool(join.averages)
+        is_needed = self.post != "none" or self.bureau_columns or averages
         kept = np.empty(layout.size, dtype=np.int64) if is_needed else None
         pattern = variances_of(layout, self.laws)
         first: list[Integers] = []
@@ -311,6 +315,9 @@ class _Run:
                 lambda units: kept[layout.base[units.start] : layout.base[units.stop]],
                 self.laws,
             )
+        if kept is not None and join is not None and averages:
+            write_averages(folder, join, layout, kept, self.laws)
+            columns["averages"] = AVERAGE_COLUMNS
         if self.exact:
             folder.cells("invariants", _held(layout, self.exact, steps))
         folder.text("release", "toml", self.release.to_toml(input=False))
