@@ -1,11 +1,13 @@
 """Seconds, processor seconds and peak memory of `discreet safetab`, from ten people to fifty million.
 
-    python -m benchmarks.bench_safetab [--people 1 3 10] [--spark 1] [--fifty] [--figure FILE.svg]
+    python -m benchmarks.bench_safetab [--people 1 3 10] [--spark 1] [--fifty] [--households] [--figure FILE]
 
 Each line is a separate process from a cold start: interpreter, reading, validation, counting, noise,
 post-processing, writing, hashing, ledger. The toy is that of the tests; all other people are synthetic, in
 CSV, with the groups of 2020. Memory is the sum over the process and its children, Spark's included, sampled
-ten times a second; processor seconds likewise. `--fifty` also runs fifty million.
+ten times a second; processor seconds likewise. `--fifty` also runs fifty million. `--households` also counts
+as many households (SafeTab-H) by the totals that the run on DuckDB wrote: of each person's answers, with an
+invented type and tenure.
 """
 
 from __future__ import annotations
@@ -90,6 +92,7 @@ def rows(
     *,
     people: Sequence[int] = (MILLION, 3 * MILLION, 10 * MILLION),
     spark: Sequence[int] = (MILLION,),
+    households: bool = False,
     tell: Callable[[str], None] = lambda _text: None,
 ) -> list[Line]:
     """Measure everything."""
@@ -103,6 +106,8 @@ def rows(
         folder = Path(name)
         full = folder / "params"
         write_parameters(full)
+        of_households = folder / "params-h"
+        write_parameters(of_households, "2020-h")
 
         def add(what: str, engine: str, many: int, *arguments: str) -> None:
             tell(f"{what}, {engine}")
@@ -138,9 +143,27 @@ def rows(
             for engine in engines:
                 out = str(folder / f"{many}-{engine}")
                 add(f"run, {words(many)}", engine, many, "safetab", "run", *where, out, "--engine", engine)
+            if households:
+                as_households(data / "data")
+                where = [str(of_households), str(data / "data"), str(folder / f"{many}-h")]
+                totals = str(folder / f"{many}-duckdb")
+                what = f"households, {words(many)}"
+                add(what, "duckdb", many, "safetab", "run", *where, "--totals", totals)
             for file in (data / "data").iterdir():
                 file.unlink()  # fifty million people are 4 GB
     return lines
+
+
+def as_households(data: Path) -> None:
+    """Write household-records beside person-records: the answers of each, and an invented type and tenure."""
+    with (data / "person-records.txt").open() as people, (data / "household-records.txt").open("w") as out:
+        names = next(people).rstrip("\n").split("|")
+        kept = [place for place, name in enumerate(names) if name.startswith(("TAB", "QRACE", "QSPAN"))]
+        out.write("|".join([*(names[place] for place in kept), "HHRACE", "HOUSEHOLD_TYPE", "TEN"]) + "\n")
+        for number, line in enumerate(people):
+            fields = line.rstrip("\n").split("|")
+            some = [fields[place] for place in kept]
+            out.write("|".join([*some, "01", str(1 + number % 5), str(1 + number // 5 % 4)]) + "\n")
 
 
 def words(people: int) -> str:
@@ -233,12 +256,14 @@ def main() -> None:
     parser.add_argument("--people", type=float, nargs="*", default=[1, 3, 10], help="in millions")
     parser.add_argument("--spark", type=float, nargs="*", default=[1], help="in millions; none: no Spark")
     parser.add_argument("--fifty", action="store_true", help="also fifty million")
+    parser.add_argument("--households", action="store_true", help="also households, by the totals of the run")
     parser.add_argument("--figure", type=Path, help="seconds and memory by people, .svg or .png")
     asked = parser.parse_args()
     sizes = [round(many * MILLION) for many in [*asked.people, *([50] if asked.fifty else [])]]
     lines = rows(
         people=sizes,
         spark=[round(many * MILLION) for many in asked.spark],
+        households=asked.households,
         tell=lambda text: print(text, file=sys.stderr),
     )
     print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f} at the end.\n")

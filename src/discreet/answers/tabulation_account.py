@@ -42,6 +42,7 @@ def tabulation_account_answer(found: TabulationAccount) -> Answer:
     """
     noises, costs = ([make(found, one) for one in found.passes] for make in (_noises, _costs))
     record = {
+        "unit": found.configuration.tabulation.unit,
         "privacy": found.configuration.privacy,
         "passes": [
             {

@@ -24,7 +24,7 @@ from discreet.release.mechanism.specification import read_file, read_specificati
 from discreet.release.safetab.account import account, budget_release, exact_account
 from discreet.release.safetab.curator import curate
 from discreet.release.safetab.design import sizing
-from discreet.release.safetab.run import run
+from discreet.release.safetab.run import postprocess, run
 from discreet.release.safetab.run_plan import Options
 
 EXAMPLE = Path(str(files("discreet.release") / "examples" / "birthplace"))
@@ -274,6 +274,18 @@ WRONG: dict[str, tuple[Callable[[str], str], str]] = {
     "starts": (lambda text: text.replace("[0, 15, 65]", "[0, 16, 65]"), "it must rise from 0, among"),
     "level": (lambda text: text.replace("level = 3\nrho = 0.2", "level = 4\nrho = 0.2"), "from 1 to 3"),
     "input": (lambda text: text.replace('input = "published.csv"\n', ""), "names an input file"),
+    "folder": (
+        lambda text: text.replace('totals = "tenure-totals"\n', ""),
+        "or a folder in which each table",
+    ),
+    "folder's total": (
+        lambda text: text.replace('totals = "tenure-totals"\n', 'totals = "t"\ntotal = "0"\n'),
+        "total names the row of the total",
+    ),
+    "a file outside": (
+        lambda text: text.replace('totals = "tenure-totals"', 'totals = "../tenure"'),
+        "it must be of letters, digits",
+    ),
     "budget": (lambda text: text.replace("rho = 0.3", "rho = -1"), "above 0"),
     "toml": (lambda text: text + "[", "not valid TOML"),
 }
@@ -287,6 +299,58 @@ def test_a_wrong_specification_is_refused_with_its_line(name: str) -> None:
         read_specification_text(change(TEXT), "births.toml")
     assert told in str(caught.value)
     assert "of births.toml" in str(caught.value)
+
+
+def in_a_folder(place: Path, *, others: str = "") -> Path:
+    """The specification with the tables of the second ladder in a folder, and all budgets infinite."""
+    path = without_noise(place)
+    files = 'totals = "tenure-totals"\ncells = "tenure"\n'
+    assert files in path.read_text()
+    path.write_text(path.read_text().replace(files, f'folder = "tenure"\ntotal = "all"\n{others}'))
+    return path
+
+
+def test_each_table_may_be_a_folder_of_its_own_with_its_total(place: Path, tmp_path: Path) -> None:
+    done = run(in_a_folder(place), place, tmp_path / "out", options=Options(no_noise=True))
+    totals, tenures = counted(), counted("tenure")
+    listed = [line.split(",") for line in (place / "published.csv").read_text().splitlines()[1:]]
+    parts = {"owner": ("outright", "mortgage"), "tenant": ("market", "reduced")}
+    shown = {
+        "H1": ["all"],
+        "H2": ["all", "owner", "tenant"],
+        # a sum comes before what it adds up
+        "H3": ["all", "owner", "outright", "mortgage", "tenant", "market", "reduced"],
+    }
+    groups = []
+    for table, labels in shown.items():
+        found = rows(tmp_path / "out" / "tenure" / table, "all")
+        assert done.rows[table] == len(found)
+        for row, label in zip(found, labels * (len(found) // len(labels)), strict=True):
+            group = tuple(row[name] for name in REGION)
+            wanted = parts.get(label, (label,))
+            due = totals[group] if label == "all" else sum(tenures[(*group, one)] for one in wanted)
+            assert (row["TENURE"], row["TABLE"], int(row["COUNT"])) == (label, table, due)
+            groups += [(*group, table)] * (label == "all")
+    steps = {"COUNTRY": (40, 120), "REGION": (40, 120)}
+    picks = [(*one[:3], f"H{1 + sum(step <= int(one[3]) for step in steps[one[1]])}") for one in listed]
+    assert sorted(groups) == sorted(picks)
+    # what was written is read back
+    again = postprocess(
+        tmp_path / "out", tmp_path / "post", params=place / "specification.toml", negative="zero"
+    )
+    assert again.rows == done.rows
+
+
+def test_rows_of_a_list_that_are_of_nothing_known_may_be_left_out(place: Path, tmp_path: Path) -> None:
+    with (place / "published.csv").open("a") as stream:
+        stream.write("NL9,REGION,DE,50\nNL1,REGION,XX,50\n")
+    with pytest.raises(InputError, match=r"published\.csv has an? (region|iteration)"):
+        run(in_a_folder(place), place, tmp_path / "out", options=Options(no_noise=True))
+    path = in_a_folder(place, others='others = "left out"\n')
+    run(path, place, tmp_path / "out", options=Options(no_noise=True))
+    found = rows(tmp_path / "out" / "tenure" / "H2", "all")
+    assert found
+    assert not {row["REGION_ID"] for row in found} & {"NL9"}
 
 
 def test_a_published_list_with_a_strange_region_is_refused(place: Path, tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ def _possible(ids: Sequence[str], name: str, geography: Geography, configuration
     return set(reduce(np.char.add, columns).tolist())
 
 
-def read_published(path: Path, specification: Specification) -> PublishedTotals:
+def read_totals(path: Path, specification: Specification) -> PublishedTotals:
     """Read a list of totals; raise with all that is wrong with it."""
     if not path.is_file():
         raise InputError(f"there is no file {path}, which picks the tables of a ladder")
@@ -213,7 +213,7 @@ def _own(ladder: Ladder, params: Path, data: Path) -> Path:
 
 def read_lists(paths: Mapping[str, Path], specification: Specification) -> dict[str, PublishedTotals]:
     """Read the lists of ladders, by the ladders' names; each file once."""
-    read = {path: read_published(path, specification) for path in dict.fromkeys(paths.values())}
+    read = {path: read_totals(path, specification) for path in dict.fromkeys(paths.values())}
     return {name: read[path] for name, path in paths.items()}
 
 
