@@ -19,7 +19,7 @@ app = console.command(
 
 
 @app.default
-def synth(
+def synthetic_nation(
     out: Annotated[Path, option("A new directory; it gets data/, params/, phsafe/ and records/.")],
     /,
     *,

@@ -51,8 +51,8 @@ def ledger_release(
     entries = [entry for entry in entries if entry.release.unit == unit]
     if not entries:
         raise InputError(
-            f"the ledger {path} has no run about the unit {unit!r}; its runs are about {', '.join(known)}, and "
-            f"`discreet ledger show {path}` has what they cost together"
+            f"the ledger {path} has no run about the unit {unit!r}; its runs are about {', '.join(known)}. "
+            f"What they cost together, `discreet ledger show {path}` says"
         )
     if failing := next((entry for entry in entries if entry.delta), None):
         raise InputError(
