@@ -2,8 +2,8 @@
 
 Run `python -m benchmarks.bench_census [PEOPLE...]`; by default 10,000, 100,000, and PEOPLE of the environment
 or 1,000,000. Each size is a run of `docs/make_census.py`. What grows with areas instead of people (the DHC of
-persons and households, in a part of the nation) is run at the first size only. The folder of a size under out/
-is kept, so that a benchmark that was stopped goes on.
+persons and households, in a part of the nation) is run at the first size only. The folders under out/ are
+kept, so that a benchmark that was stopped goes on.
 """
 
 from __future__ import annotations
