@@ -28,7 +28,7 @@ from discreet.errors import InputError
 from discreet.estimation.laws import Terms, half_widths, normal_quantile
 from discreet.estimation.tree import Floats
 from discreet.noise import Noise
-from discreet.numbers import shown
+from discreet.numbers import share, shown
 
 STEPS = 256
 """Averages tried between the least and the most that can be."""
@@ -79,8 +79,7 @@ def average(
     >>> few.lower, few.upper
     (1.0, 10.0)
     """
-    if not 0.0 < level < 1.0:
-        raise InputError(f"level is {shown(level)}; it must lie between 0 and 1")
+    share(level, name="level", floats=True)
     if not 0.0 <= at_least < at_most < float("inf"):
         raise InputError(
             f"an average between {shown(at_least)} and {shown(at_most)} makes no sense; the first must be "
