@@ -272,6 +272,7 @@ SAMPLES: tuple[tuple[str, ...], ...] = (
         "--mechanism 'sed -n -e 1s/count/value/ -e w{out} {in}'",
     ),
     ("safetab init params", "safetab account params"),
+    ("safetab init households --spec 2020-h", "safetab account households", "safetab design households"),
     ("safetab design --levels USA,STATE --error 0.2 --derive",),
     ("safetab design --margin COUNTY:2=8 --codes-named 0.9,0.1 --races 1",),
     (

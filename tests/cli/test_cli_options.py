@@ -141,7 +141,6 @@ DIFFERENT: dict[str, dict[str, str]] = {
     "risk release": {"--main-only": "pairs", "--rho": "risk_profile", "--held-exact": "exact"},
     "risk single": {"--together": "several_counts"},
     "risk table": {"--csv": "out"},
-    "safetab init": {"--spec": "census2020"},
 }
 """All options that Python names differently. It must not grow: give a new option the name that Python has."""
 

@@ -215,7 +215,7 @@ def _one_pass(found: Sizing) -> Iterator[Part]:
         yield Paragraph(_cap_remark(found.cap))
     if found.rivals is not None:
         yield ""
-        yield Paragraph(_rivals(found.rivals))
+        yield Paragraph(_rivals(found.rivals, plan.tabulation.unit))
     yield ""
 
 
@@ -572,14 +572,15 @@ def _saved(found: Rivals) -> Quantity:
     return Quantity(1 - less / more, Style.PERCENT)
 
 
-def _rivals(found: Rivals) -> Sentence | str:
+def _rivals(found: Rivals, unit: str) -> Sentence | str:
     if not _told(found):
         return "At these margins neither kind of noise costs anything that can be told."
     first, second = ("Gaussian", "geometric")[:: 1 if _gaussian_wins(found) else -1]
     gaussian, geometric = rival_epsilons(found)
     return sentence(
-        "Kinds of noise at these margins, one stage and one person added: discrete Gaussian epsilon "
+        "Kinds of noise at these margins, one stage and one {unit} added: discrete Gaussian epsilon "
         "{gaussian}, geometric {geometric}. {first} noise costs {less} less than {second}.",
+        unit=unit,
         gaussian=gaussian,
         geometric=geometric,
         first=first[0].upper() + first[1:],

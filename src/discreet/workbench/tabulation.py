@@ -249,6 +249,11 @@ def design_opened(text: str, name: str, old: Design) -> Design:
         found = read_json(text, name) if is_json else read_toml(text, name)
     except DiscreetError as error:
         raise InputError(str(error)) from None
+    if found.tabulation != safetab_p():
+        raise InputError(
+            f"these are settings of {found.tabulation.title}; this page designs {safetab_p().title}: use "
+            f"`discreet safetab design` in a terminal ({name})"
+        )
     if found.privacy != "zcdp":
         raise InputError(
             f"the budgets are for pure differential privacy; this page needs zCDP budgets ({name})"

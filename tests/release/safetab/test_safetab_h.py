@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -24,15 +25,19 @@ from discreet.accounting.privacy_loss import compose
 from discreet.budget import load
 from discreet.cli import run as command
 from discreet.errors import InputError
+from discreet.release.commit import Staging
 from discreet.release.engine import Engine
 from discreet.release.ledger_file import create_ledger, read_ledger
+from discreet.release.locks import empty_folder
+from discreet.release.mechanism.counts import CodedRecords
 from discreet.release.mechanism.released import read_released
 from discreet.release.safetab.account import account_pass, budget_release, budget_spent, mechanisms
+from discreet.release.safetab.audit import audit_tabulation
 from discreet.release.safetab.census2020 import configuration_2020, specification_2020
 from discreet.release.safetab.configuration import read_configuration, read_json, read_toml, write_toml
 from discreet.release.safetab.curator import curate
 from discreet.release.safetab.run import coterminous, postprocess, run
-from discreet.release.safetab.run_plan import Options
+from discreet.release.safetab.run_plan import Options, RunPlan
 from discreet.release.safetab.specification import read_specification, safetab_h, safetab_p
 from discreet.release.safetab.validation import check_input
 
@@ -305,6 +310,62 @@ def test_a_ledger_has_people_and_households_side_by_side(
     assert set(entry.files) == set(done.files)
     with pytest.raises(InputError, match="this input was released before"):
         run(params, toy[1], tmp_path / "again", ledger=ledger, engine=duckdb_engine)
+
+
+def test_a_run_that_fails_while_it_writes_leaves_nothing(
+    noisy: Path,
+    toy: tuple[Path, Path],
+    tmp_path: Path,
+    duckdb_engine: Engine,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Tables lie in folders of folders: all of them go."""
+    ledger = tmp_path / "ledger.json"
+    create_ledger(ledger)
+    params, _ = write_toy(tmp_path / "h", config(0.5, run_pr=False))
+
+    def full(_: Staging) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Staging, "_appear", full)
+    with pytest.raises(InputError, match="nothing was written and nothing spent"):
+        run(params, toy[1], tmp_path / "out", ledger=ledger, engine=duckdb_engine)
+    assert {path.name for path in tmp_path.iterdir()} == {"ledger.json", "h"}
+    assert not read_ledger(ledger).entries
+    folder = tmp_path / "h" / "nested"
+    (folder / "a" / "b").mkdir(parents=True)
+    (folder / "a" / "b" / "c").write_text("")
+    empty_folder(folder)
+    assert not [*folder.iterdir()]
+
+
+@pytest.mark.slow
+def test_an_interrupted_run_is_resumed(
+    toy: tuple[Path, Path], tmp_path: Path, duckdb_engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = replace(EXACT, resume=True)
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RunPlan, "picked", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run(*toy, tmp_path / "out", engine=duckdb_engine, options=options)
+    assert [path.name for path in tmp_path.iterdir()] == [".discreet-out.coded"]
+    with monkeypatch.context() as patch:
+        # nothing is read again
+        patch.setattr(CodedRecords, "write", interrupted)
+        run(*toy, tmp_path / "out", engine=duckdb_engine, options=options)
+    assert written(tmp_path / "out") == expected()
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.slow
+def test_the_audit_finds_nothing_wrong(noisy: Path, toy: tuple[Path, Path]) -> None:
+    found = audit_tabulation(noisy / "params", toy[1], runs=12, written=1)
+    assert not any(look.is_alarm for look in found.noise)
+    assert found.written == 1
 
 
 # -- settings ----------------------------------------------------------------------------------------------
