@@ -7,11 +7,12 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-lowest test-interop fuzz torture times lock sbom licences bench bench-nation lint format house \
+.PHONY: help demo census test test-all test-lowest test-interop fuzz torture times lock sbom licences bench bench-nation lint format house \
   changelog command-line notebooks schemas screenshot docs dist test-wheel clean
 
 help:
 	@echo "make demo      the first two minutes: the 2020 Census, then a survey of one's own; out/index.html"
+	@echo "make census    the whole census, rehearsed on PEOPLE (1000000) invented people; out/census/index.html"
 	@echo "make test      lint, types and tests (installs Java and Chromium if it may)"
 	@echo "make test-all  the same with the slow tests"
 	@echo "make fuzz      search with new seeds for MINUTES (10); what is found becomes a case of make test"
@@ -101,6 +102,12 @@ system:
 
 demo: $(VENV)/.stamp-workbench
 	@$(BIN)/python docs/make_demo.py out $(JOBS)
+
+PEOPLE ?= 1000000
+
+# A run that was stopped goes on where it was; SKIP="dhc-persons-tables dhc-units-tables" leaves the longest steps out.
+census: $(VENV)/.stamp-workbench
+	@$(BIN)/python docs/make_census.py out/census $(PEOPLE) $(if $(SKIP),--skip $(SKIP))
 
 docs: $(VENV)-docs/.stamp
 	@NO_MKDOCS_2_WARNING=1 $(VENV)-docs/bin/python -m mkdocs build --strict --quiet

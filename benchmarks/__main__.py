@@ -16,6 +16,7 @@ from pathlib import Path
 from benchmarks import (
     bench_accounting,
     bench_cellkey,
+    bench_census,
     bench_estimate,
     bench_measure,
     bench_risk,
@@ -83,6 +84,10 @@ def risk() -> str:
     return f"{exact}\n\n{beside}\n\n{peers}\n\n{rows}\n\n{people}"
 
 
+def census() -> str:
+    return bench_census.markdown(bench_census.rows())
+
+
 def cellkey() -> str:
     intro = (
         "All 256 margins, 5,239,080 cells with the empty ones: reading, checks, counting (DuckDB), keys, "
@@ -100,6 +105,7 @@ PARTS: dict[str, tuple[str, Callable[[], str]]] = {
     "safetab": ("Detailed groups: `discreet safetab`", safetab),
     "cellkey": ("Hypercubes with cell keys: `discreet cellkey run`", cellkey),
     "risk": ("Disclosure risk", risk),
+    "census": ("The whole census, rehearsed: `make census`", census),
 }
 
 

@@ -31,6 +31,7 @@ SLOW = {
     "safetab account",
     "safetab validate",
     "safetab synth",
+    "synth",
     "verify",
     "risk explain",
     "accuracy",

@@ -37,6 +37,7 @@ from discreet.release.cellkey.run import perturb
 from discreet.release.composition import ledger_costs
 from discreet.release.hierarchy.audit_runs import audit_mechanism, audit_release
 from discreet.release.hierarchy.people import records_risk
+from discreet.release.nation.synthesis import synthesize_nation
 from discreet.release.policy_review import review_policy
 from discreet.release.safetab import census2020, curator, design, synthetic, validation
 from discreet.release.safetab import run as detailed_groups
@@ -103,6 +104,7 @@ ASKED: dict[str, Functions] = {
     "safetab run": (detailed_groups.run, detailed_groups.Options),
     "safetab synth": (synthetic.synthesize,),
     "safetab validate": (validation.check_input,),
+    "synth": (synthesize_nation,),
     "verify": (verify, Certificate.claim),
 }
 """Every command that asks something, and the functions that answer it in Python."""

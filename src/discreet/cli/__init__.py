@@ -48,6 +48,7 @@ COMMANDS = {
     "safetab": "Adaptive private tabulation of detailed race and ethnicity groups.",
     "schema": "The JSON Schema of what a command prints with --json.",
     "show": "What a release publishes, and with which noise.",
+    "synth": "A synthetic nation with households, in the files of every census product.",
     "tabulate": "The exact counts of records for every query at every level.",
     "verify": "Prove or refute a certificate, or the claim that a release is (epsilon, delta)-private.",
     "workbench": "Decide with live figures, in the browser.",

@@ -47,7 +47,13 @@ def ledger_release(
     """
     entries = [entry for entry in read_ledger(path).entries if entry.counted]
     unit = unit or _only({entry.release.unit for entry in entries}, "unit", path)
+    known = sorted({entry.release.unit for entry in entries})
     entries = [entry for entry in entries if entry.release.unit == unit]
+    if not entries:
+        raise InputError(
+            f"the ledger {path} has no run about the unit {unit!r}; its runs are about {', '.join(known)}. "
+            f"What they cost together, `discreet ledger show {path}` says"
+        )
     if failing := next((entry for entry in entries if entry.delta), None):
         raise InputError(
             f"the run of {failing.time} ({failing.command}) holds but for an event of probability "

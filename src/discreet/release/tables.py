@@ -262,19 +262,21 @@ def inert(texts: ArrowArray) -> ArrowArray:
 
 
 class OutputTable:
-    """One file of one table: Parquet, CSV, or pipe-delimited text without quotes."""
+    """One file of one table: Parquet, CSV, or text without quotes, by default pipe-delimited."""
 
-    def __init__(self, path: Path, kind: str, schema: ArrowSchema, *, pipes: bool = False) -> None:
+    def __init__(
+        self, path: Path, kind: str, schema: ArrowSchema, *, pipes: bool = False, delimiter: str = "|"
+    ) -> None:
         self._file = path.open("xb")
         self._schema = schema
         if kind == "parquet":
             self._writer = arrow("parquet").ParquetWriter(self._file, schema, compression="zstd")
         elif not pipes:
             self._writer = arrow("csv").CSVWriter(self._file, schema)
-        else:  # no code has a pipe in it
-            self._file.write(("|".join(schema.names) + "\n").encode())
+        else:  # no code has a delimiter in it
+            self._file.write((delimiter.join(schema.names) + "\n").encode())
             how = arrow("csv").WriteOptions(
-                include_header=False, delimiter="|", quoting_style="none", batch_size=1 << 16
+                include_header=False, delimiter=delimiter, quoting_style="none", batch_size=1 << 16
             )
             self._writer = arrow("csv").CSVWriter(self._file, schema, write_options=how)
 

@@ -29,9 +29,9 @@ from discreet.release.safetab.synthetic import (
     SLOTS,
     Nation,
     Population,
-    _pyramid,
     answers,
     build,
+    pyramid,
     synthesize,
     table,
 )
@@ -216,7 +216,7 @@ def test_ages_follow_the_pyramid() -> None:
 
     made = population(200_000, seed=8)
     drawn = made.portion(0)
-    chosen = (made._profile[made.country.tract[drawn.block]] == 1) & (drawn.sex == 1)
+    chosen = (made.profile[made.country.tract[drawn.block]] == 1) & (drawn.sex == 1)
     seen = np.bincount(drawn.age[chosen], minlength=116).astype(float)
 
     def statistic(shares: np.ndarray) -> float:
@@ -224,7 +224,7 @@ def test_ages_follow_the_pyramid() -> None:
         counts, hoped = np.bincount(bands, seen), np.bincount(bands, expected)
         return float(((counts - hoped) ** 2 / hoped).sum())
 
-    shares = np.bincount(table(_pyramid(1, 0)), minlength=116) / SLOTS
+    shares = np.bincount(table(pyramid(1, 0)), minlength=116) / SLOTS
     limit = chi2.ppf(0.999, 9)
     assert statistic(shares) < limit
     tilted = shares * np.linspace(1.1, 0.9, 116)  # 10 % too many young, 10 % too few old

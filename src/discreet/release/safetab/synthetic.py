@@ -86,7 +86,9 @@ ONE_COUNTY = "11"
 NO_PLACE, NO_AREA = 99999, 9999
 WATER = 990000
 """The code of tracts without land."""
-PEOPLE_IN_A_TRACT, PEOPLE_IN_A_BLOCK = 4000, 30
+PEOPLE_IN_A_TRACT, PEOPLE_IN_A_BLOCK, BLOCKS_IN_A_GROUP = 4000, 30, 47
+MOST_GROUPS, IN_A_GROUP = 9, 1000
+"""A block's number is a thousand for its block group, of at most nine in a tract, and its place in it."""
 FEWEST_TRACTS, USUAL_TRACTS = 3, 6
 """Of a state in a small nation."""
 
@@ -128,18 +130,22 @@ class Country:
         return [*(column[self.tract] for column in own), *places]
 
 
-def build(people: int, states: tuple[str, ...], source: np.random.Generator) -> Country:
-    """Draw a nation of these states and Puerto Rico."""
-    every = (*sorted(states), PUERTO_RICO)
+def build(
+    people: int, states: tuple[str, ...], source: np.random.Generator, *, island: bool = True
+) -> Country:
+    """Draw a nation of these states, and Puerto Rico unless there is no island."""
+    every = (*sorted(states), PUERTO_RICO) if island else tuple(sorted(states))
     # a few states are large; Puerto Rico, the last one, has 2 in 100
-    shares = source.permutation(np.arange(1.0, len(every)) ** -0.8)
-    shares = np.append(0.98 * (shares / shares.sum()), 0.02)
+    shares = source.permutation(np.arange(1.0, len(states) + 1) ** -0.8)
+    shares = np.append(0.98 * (shares / shares.sum()), 0.02) if island else shares / shares.sum()
     tracts = _tracts(people, every, shares, source)
     many = tracts.state.size
     mean = max(8.0, people / PEOPLE_IN_A_BLOCK / many)
     sizes = np.clip(np.rint(mean * source.lognormal(-0.08, 0.4, many)), 3, 8000).astype(np.int64)
     first, tract = np.cumsum(sizes) - sizes, np.repeat(np.arange(many), sizes)
-    number = 1000 + np.arange(tract.size) - first[tract]
+    groups = np.clip(np.rint(sizes / BLOCKS_IN_A_GROUP), 1, MOST_GROUPS).astype(np.int64)
+    group, place_in = np.divmod(np.arange(tract.size) - first[tract], -(-sizes // groups)[tract])
+    number = IN_A_GROUP * (1 + group) + place_in
     place = _places(every, tracts, tract, first, source)
     area = _areas(every, tracts, tract, first, place, source)
     return Country(every, tracts, tract, number, place, area, _people(people, shares, tracts, tract, source))
@@ -226,12 +232,13 @@ def _areas(
 ) -> Ints:
     """Return the tribal area of each block: from the middle of a tract into one of the next, or a place."""
     area = np.full(tract.size, NO_AREA)
-    dry = int(np.searchsorted(tracts.state, len(states) - 1))  # tracts before Puerto Rico
+    dry = int(np.searchsorted(tracts.state, len(states) - (states[-1] == PUERTO_RICO)))  # tracts before it
     many = max(2, min(700, dry // 60))
     anchors = source.choice(dry - 2, many, replace=False)
     last = np.minimum(anchors + source.integers(1, 4, many), dry - 1)
+    edges = np.append(first, tract.size)
     for rank, (start, stop) in enumerate(zip(anchors, last, strict=True)):
-        a, b = (first[start] + first[start + 1]) // 2, (first[stop] + first[stop + 1]) // 2
+        a, b = (edges[start] + edges[start + 1]) // 2, (edges[stop] + edges[stop + 1]) // 2
         if rank % 4 == 3 and place[a] != NO_PLACE:
             state = tracts.state[tract] == tracts.state[tract[a]]
             area[state & (place == place[a])] = 10 + 5 * rank
@@ -380,9 +387,9 @@ class Population:
         self._own[:, 0] = answers.rare[source.integers(0, SLOTS, int(county[-1]) + 1)][county]
         self._closeness = source.beta(2.0, 3.5, tracts)
         self._nation = source.choice(answers.tribal, NO_AREA + 1)
-        self._profile = source.choice(3, tracts, p=(0.25, 0.5, 0.25)).astype(np.int64)
-        self._ages = np.stack([table(_pyramid(profile, sex)) for profile in range(3) for sex in range(2)])
-        island = country.tracts.state == len(country.states) - 1
+        self.profile = source.choice(3, tracts, p=(0.25, 0.5, 0.25)).astype(np.int64)
+        self._ages = np.stack([table(pyramid(profile, sex)) for profile in range(3) for sex in range(2)])
+        island = (np.array(country.states) == PUERTO_RICO)[country.tracts.state]
         self._origin = np.where(island, 0.98, np.clip(source.lognormal(-2.1, 0.9, tracts), 0.01, 0.95))
         self._named = table(np.array(RACES_NAMED))
 
@@ -395,19 +402,24 @@ class Population:
         tract = self.country.tract[block]
         sex = (source.integers(0, 1000, many, dtype=np.uint16) >= 492).astype(np.uint8)
         slot = source.integers(0, SLOTS, many, dtype=np.uint32)
-        age = self._ages[2 * self._profile[tract] + sex, slot].astype(np.uint8)
+        age = self._ages[2 * self.profile[tract] + sex, slot].astype(np.uint8)
         householder = (age >= 18) & (source.integers(0, 100, many, dtype=np.uint8) < 49)
-        races, majors = self._races(block, tract, source)
-        origin = np.full(many, self.answers.no_origin, dtype=np.int16)
-        has = np.flatnonzero(source.random(many, dtype=np.float32) < self._origin[tract])
-        if self.answers.origins.size:
-            origin[has] = self.answers.origins[source.integers(0, SLOTS, has.size, dtype=np.uint32)]
+        races, majors = self.races(block, tract, source)
+        origin = self.origins(tract, source)
         return People(age, sex + np.uint8(1), householder, block, races, origin, majors)
 
-    def _races(
+    def origins(self, tract: NDArray[np.int64], source: np.random.Generator) -> NDArray[np.int16]:
+        """Draw the origin of each person, by tract."""
+        origin = np.full(tract.size, self.answers.no_origin, dtype=np.int16)
+        has = np.flatnonzero(source.random(tract.size, dtype=np.float32) < self._origin[tract])
+        if self.answers.origins.size:
+            origin[has] = self.answers.origins[source.integers(0, SLOTS, has.size, dtype=np.uint32)]
+        return origin
+
+    def races(
         self, block: NDArray[np.int64], tract: NDArray[np.int64], source: np.random.Generator
     ) -> tuple[NDArray[np.int16], NDArray[np.uint8]]:
-        """Return up to eight distinct races of each person, and the set of major races they belong to."""
+        """Draw up to eight distinct races of each person, and the set of major races they belong to."""
         many = block.size
         races = np.full((many, MOST_CODES), -1, dtype=np.int16)
         first = self.answers.races[source.integers(0, SLOTS, many, dtype=np.uint32)]
@@ -432,10 +444,10 @@ class Population:
         return races, majors
 
 
-def _pyramid(profile: int, sex: int) -> NDArray[np.float64]:
+def pyramid(profile: int, sex: int) -> NDArray[np.float64]:
     """Return the share of each age: births, a wave of young adults in some tracts, and Gompertz mortality.
 
-    >>> ages = _pyramid(1, 0)
+    >>> ages = pyramid(1, 0)
     >>> ages.size, bool(ages[30] > ages[70] > ages[90] > ages[115])
     (116, True)
     """
@@ -455,22 +467,23 @@ Format = Literal["csv", "parquet"]
 
 
 @contextmanager
-def _table(
-    file: Path, columns: Sequence[str], format: Format
+def text_table(
+    file: Path, columns: Sequence[str], format: Format, *, delimiter: str | None = "|"
 ) -> Iterator[Callable[[dict[str, ArrowArray]], None]]:
-    """Give a function that appends columns of texts to a new file."""
+    """Give a function that appends columns of texts to a new file; without a delimiter texts are quoted."""
     pa = arrow()
     schema = pa.schema([(name, pa.dictionary(pa.int32(), pa.string())) for name in columns])
     if format == "csv":
-        with OutputTable(file, format, schema, pipes=True) as lines:
+        with OutputTable(file, format, schema, pipes=bool(delimiter), delimiter=delimiter or ",") as lines:
             yield lambda found: lines.write([found[name] for name in columns])
         return
     # the schema that Arrow would store says "dictionary"; readers should see plain texts
     with arrow("parquet").ParquetWriter(file, schema, store_schema=False) as writer:
         yield lambda found: writer.write_table(pa.table(found, schema=schema))
+        writer.add_key_value_metadata({"synthetic": "true"})
 
 
-def _words(index: NDArray[np.generic], values: Sequence[str] | NDArray[np.str_]) -> ArrowArray:
+def word_column(index: NDArray[np.generic], values: Sequence[str] | NDArray[np.str_]) -> ArrowArray:
     """Return a column of the texts that occur, so that a small portion does not carry a large dictionary."""
     used, place = np.unique(index, return_inverse=True)
     # each once: the bytes of a Parquet file would depend on more than its rows
@@ -480,7 +493,7 @@ def _words(index: NDArray[np.generic], values: Sequence[str] | NDArray[np.str_])
 
 def write_blocks(file: Path, country: Country, format: Format) -> None:
     """Write `GRF-C`: one row for each block."""
-    with _table(file, AREA_COLUMNS, format) as append:
+    with text_table(file, AREA_COLUMNS, format) as append:
         texts = zip(AREA_COLUMNS, country.texts(), strict=True)
         append({name: strings(column).dictionary_encode() for name, column in texts})
 
@@ -490,9 +503,9 @@ def write_people(file: Path, population: Population, format: Format, *, threads:
     texts, many, done = population.country.texts()[:4], population.portions, 0
 
     def make(index: int) -> dict[str, ArrowArray]:
-        return _columns(population, population.portion(index), texts)
+        return person_columns(population, population.portion(index), texts)
 
-    with ThreadPoolExecutor(threads) as pool, _table(file, PERSON, format) as append:
+    with ThreadPoolExecutor(threads) as pool, text_table(file, PERSON, format) as append:
         # a few portions are made ahead, and written in their order
         waiting = [pool.submit(make, index) for index in range(min(many, threads + 1))]
         for index in range(many):
@@ -504,20 +517,23 @@ def write_people(file: Path, population: Population, format: Format, *, threads:
             yield done
 
 
-def _columns(population: Population, people: People, texts: list[NDArray[np.str_]]) -> dict[str, ArrowArray]:
+def person_columns(
+    population: Population, people: People, texts: list[NDArray[np.str_]]
+) -> dict[str, ArrowArray]:
+    """Return the columns of `person-records` for some people; `texts` are those of the blocks."""
     first, last = int(people.block[0]), int(people.block[-1]) + 1
     codes = (*population.answers.codes, "Null")  # the last is also number -1
     return {
-        "QAGE": _words(people.age, [f"{age:03d}" for age in range(TOP_AGE + 1)]),
-        "QSEX": _words(people.sex, ["", "1", "2"]),
-        "HOUSEHOLDER": _words(people.householder.view(np.uint8), ["False", "True"]),
+        "QAGE": word_column(people.age, [f"{age:03d}" for age in range(TOP_AGE + 1)]),
+        "QSEX": word_column(people.sex, ["", "1", "2"]),
+        "HOUSEHOLDER": word_column(people.householder.view(np.uint8), ["False", "True"]),
         **{
-            name: _words(people.block - first, column[first:last])
+            name: word_column(people.block - first, column[first:last])
             for name, column in zip(BLOCK_COLUMNS, texts, strict=True)
         },
-        "CENRACE": _words(people.majors, census_race()),
-        **{name: _words(people.races[:, at], codes) for at, name in enumerate(RACE_COLUMNS)},
-        "QSPAN": _words(people.origin, codes),
+        "CENRACE": word_column(people.majors, census_race()),
+        **{name: word_column(people.races[:, at], codes) for at, name in enumerate(RACE_COLUMNS)},
+        "QSPAN": word_column(people.origin, codes),
     }
 
 
@@ -571,7 +587,7 @@ def synthesize(
         raise InputError(f"persons is {persons}; at most {MOST_PEOPLE} are allowed")
     if seed < 0:
         raise InputError(f"seed is {seed}; it must be zero or more")
-    chosen = _states(persons, states, None if params is None else Path(params))
+    chosen = choose_states(persons, states, None if params is None else Path(params))
     free(out)
     source = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
     with staging(out) as stage:
@@ -602,11 +618,11 @@ def synthesize(
         codes=len(population.answers.codes),
         files=names,
         bytes=size,
-        **_sizes(country),
+        **area_counts(country),
     )
 
 
-def _states(people: int, states: int | None, params: Path | None) -> tuple[str, ...]:
+def choose_states(people: int, states: int | None, params: Path | None = None) -> tuple[str, ...]:
     """Return the states: those that the configuration names, or as many as the people fill."""
     known = STATES
     if params is not None:
@@ -621,11 +637,12 @@ def _states(people: int, states: int | None, params: Path | None) -> tuple[str, 
         many = len(known) if params is not None else max(3, people // PEOPLE_OF_A_STATE)
         return tuple(known[:many])
     if not 1 <= whole(states, name="states") <= len(known):
-        raise InputError(f"states is {states}; there are 1 to {len(known)}, and Puerto Rico besides")
+        raise InputError(f"states is {states}; there are 1 to {len(known)}")
     return tuple(known[:states])
 
 
-def _sizes(country: Country) -> dict[str, int]:
+def area_counts(country: Country) -> dict[str, int]:
+    """Return how many areas of each kind there are."""
     tracts = country.tracts
     state = tracts.state[country.tract]
     inside = country.place != NO_PLACE
