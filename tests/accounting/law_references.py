@@ -5,6 +5,8 @@ doubles: no logarithm of a loss is taken, equal counts are listed by how often e
 but rounding (1e-19) and what is left out (1e-45 each) lies between the sums and the truth. In balls, where a
 normal loss is beside them.
 
+*Convolved in balls*: the product of all outcomes of a few events, one by one.
+
 *Interpolated grid*: the losses of many events are put on a grid by Lagrange's weights of six points, which
 may be negative: unlike the engine's grid this one is no bound, and converges with the sixth power of its
 width. Its error is estimated by a grid of half the size.
@@ -44,6 +46,7 @@ _LEAST = 1e-45  # outcomes less likely than this under both hypotheses are left 
 _MOST = 400_000
 _MOST_BALLS = 1_500
 _MOST_FOLDED = 16_000
+_MOST_IN_BALLS = 60_000
 _LONG = np.longdouble
 
 
@@ -260,6 +263,86 @@ def _of_long(value: np.longdouble) -> arb:
     part, power = np.frexp(value)  # longer exponents than those of floats
     high = float(part)
     return (arb(high) + arb(float(part - _LONG(high)))) * arb(2) ** int(power)
+
+
+# -- in balls ---------------------------------------------------------------------------------------------
+
+
+def _chances_in_balls(noise: Noise, nats: float) -> tuple[list[arb], list[arb]]:
+    """P and Q of the outcomes of one count, from the definition of the law, in balls."""
+    if isinstance(noise, TableNoise):
+        return [_ball(q) for _, q in noise.pairs], [_ball(p) for p, _ in noise.pairs]
+
+    def weight(x: int) -> arb:
+        if isinstance(noise, DiscreteGaussian):
+            return (-_ball(Fraction(x * x) / (2 * noise.variance))).exp()
+        if isinstance(noise, DiscreteLaplace):
+            return (-_ball(abs(x) / noise.scale)).exp()
+        assert isinstance(noise, PowerNoise)
+        return (-(_ball(abs(x) / noise.scale) ** _ball(noise.exponent))).exp() if x else arb(1)
+
+    s, reach = noise.sensitivity, _reach(noise, nats)
+    total = 1 + 2 * sum((weight(x) for x in range(1, 2 * reach + 1)), arb(0))
+    weights = {x: weight(x) / total for x in range(reach + s + 1)}
+    span = range(-reach, reach + s + 1)
+    p, q = [weights[abs(x - s)] for x in span], [weights[abs(x)] for x in span]
+    if _is_laplace(noise):  # all outcomes beyond either centre have one loss
+        low, high = reach + 1, reach + s
+        p, q = ([sum(c[:low], arb(0)), *c[low:high], sum(c[high:], arb(0))] for c in (p, q))
+    return p, q
+
+
+def convolved_delta(events: Sequence[Noise], epsilon: Fraction, nats: float = 90.0) -> arb | None:
+    """delta by direct convolution in balls, the larger of both directions; None of too many outcomes.
+
+    Every outcome is a product; equal ones are not put together. Outcomes beyond e^-nats are left out.
+    """
+    with_, without = [arb(1)], [arb(1)]
+    variance, end = Fraction(0), Fraction(0)
+    for event in events:
+        if isinstance(event, ContinuousLaplace):
+            if end or event.times > 1:
+                return None
+            end = event.sensitivity / event.scale
+            continue
+        if isinstance(event, ContinuousGaussian):
+            variance += event.times * event.sensitivity**2 / event.variance
+            continue
+        if not isinstance(event, TableNoise) and _reach(event, nats) > _MOST_IN_BALLS // 8:
+            return None
+        p, q = _chances_in_balls(event, nats)
+        for _ in range(event.times):
+            if len(with_) * len(p) > _MOST_IN_BALLS:
+                return None
+            with_ = [a * b for a in with_ for b in p]
+            without = [a * b for a in without for b in q]
+    if variance and end:
+        return None
+    one = _convolved_side(with_, without, epsilon, variance, end)
+    return one.max(_convolved_side(without, with_, epsilon, variance, end))
+
+
+def _convolved_side(
+    with_: list[arb], without: list[arb], epsilon: Fraction, variance: Fraction, end: Fraction
+) -> arb:
+    lift, total = _ball(epsilon).exp(), arb(0)
+    for p, q in zip(with_, without, strict=True):
+        if not variance and not end:
+            total += (p - lift * q).max(arb(0))
+        elif q == 0:
+            total += p
+        elif p > 0 and end:
+            # continuous Laplace noise: delta is 1 - e^((t - end)/2) at |t| < end
+            t = _ball(epsilon) - (p / q).log()
+            if t <= -_ball(end):
+                total += p - lift * q
+            elif t < _ball(end):
+                total += p * (1 - ((t - _ball(end)) / 2).exp())
+        elif p > 0:
+            s, root = _ball(variance).sqrt(), arb(2).sqrt()
+            a = s / 2 - (_ball(epsilon) - (p / q).log()) / s
+            total += (p * (-a / root).erfc() - lift * q * ((s - a) / root).erfc()) / 2
+    return total
 
 
 # -- the interpolated grid --------------------------------------------------------------------------------

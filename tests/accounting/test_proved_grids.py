@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from flint import arb, ctx
-from law_references import _delta_ball, drawn_events, rounded_deltas
+from law_references import convolved_delta, drawn_events, rounded_deltas
 
 from discreet import (
     ContinuousGaussian,
@@ -52,7 +52,7 @@ def listed(events: list[Noise], epsilon: Fraction) -> Interval | None:
     """delta by every outcome in balls; outcomes beyond e^-90 are left out."""
     ctx.prec, before = 240, ctx.prec
     try:
-        found = _delta_ball(events, abs(epsilon), 90.0)
+        found = convolved_delta(events, abs(epsilon))
         if found is None:
             return None
         if epsilon < 0:

@@ -85,7 +85,13 @@ def merged(value: Floats, log: Floats) -> tuple[Floats, Floats]:
     starts = first_of_equals(value)
     if starts.size == value.size:
         return value, log
-    return value[last_of_equals(starts, value.size)], np.logaddexp.reduceat(log, starts)
+    last = last_of_equals(starts, value.size)
+    logs = log[last]
+    for run in np.flatnonzero(last > starts):  # a run of thousands, of which each sum would be rounded
+        part = log[starts[run] : last[run] + 1]
+        top = float(part.max())
+        logs[run] = top + math.log(math.fsum(np.exp(part - top)))
+    return value[last], logs
 
 
 def first_of_equals(value: Floats) -> NDArray[np.int64]:

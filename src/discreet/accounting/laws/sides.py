@@ -71,7 +71,7 @@ class Side(Forgetful):
     @cached_property
     def depth(self) -> float:
         """How many roundings the probabilities of all counts together may be off by."""
-        return 40.0 * sum(times for _, times in self.laws)
+        return 10.0 * sum(times for _, times in self.laws)
 
     @cached_property
     def has_density(self) -> bool:

@@ -27,7 +27,6 @@ COARSEST_GRID = 1e-2
 
 _GOOD_LIST = 1e-9
 _SCAN = 33  # points at which a search begins
-_GOLDEN = (math.sqrt(5) - 1) / 2
 _FINE = 2**18  # points of the grid for trade-offs
 _TILTS = (-0.97, -0.9, -0.75, -0.5, -0.25, -0.1, -0.03)  # of grids for trade-offs
 _MOST_ALPHA_LIST = 200_000
