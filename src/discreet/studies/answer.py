@@ -89,7 +89,8 @@ def free_law_answer(found: FreeLaw) -> Answer:
         "The table has {gain} less variance than the better of Gaussian and Laplace noise.", gain=gain
     )
     kept = sentence(
-        "Its epsilon at this delta is {reached} by its account. That no table has less variance is not proved.",
+        "Its epsilon at this delta is {reached} by its account. That no table has less variance is not "
+        "proved.",
         reached=reached,
     )
     return Answer(
