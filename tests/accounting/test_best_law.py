@@ -17,10 +17,10 @@ from discreet.accounting.best_law import (
     GAUSSIAN,
     LAPLACE,
     Objective,
+    exponent_named,
     gaussian_like,
     law_groups,
     noise_with,
-    read_law,
     smooth_margin,
     with_laws,
 )
@@ -299,7 +299,7 @@ def test_tables_have_no_size() -> None:
 
 
 def test_names_of_laws() -> None:
-    assert [read_law(text) for text in ("gaussian", "laplace", "power:1", "power:2")] == [2, 1, 1, 2]
+    assert [exponent_named(text) for text in ("gaussian", "laplace", "power:1", "power:2")] == [2, 1, 1, 2]
     assert str(Objective.of("P(>10)")) == "P(>10)"
 
 

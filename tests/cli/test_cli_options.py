@@ -134,7 +134,7 @@ FILES = {"--out", "--plot", "--csv", "--pdf", "--curve", "--tradeoff", "--export
 DIFFERENT: dict[str, dict[str, str]] = {
     # option: the name in Python, or what stands for it there
     "account": {"--unit": "ledger_release(unit=)"},
-    "calibrate": {"--risk": "calibrate_risk(risk=)"},
+    "calibrate": {"--risk": "calibrate_risk(risk=)", "--for": "objective"},  # for is a word of Python
     "plan": {"--least-cost": "epsilon=None"},
     "registry": {"--check": "review_entry", "--template": "facts_template"},
     "risk explain": {"--main-only": "pairs", "--held-exact": "exact"},

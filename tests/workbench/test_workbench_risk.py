@@ -18,7 +18,7 @@ from discreet.answers.adversary import attack_command, attacked_answer
 from discreet.answers.answer import AnswerTable, Paragraph
 from discreet.answers.risk import belief_sentence, right_sentence
 from discreet.answers.risk_categories import categories_answer
-from discreet.budget import Release, load
+from discreet.budget import Level, Query, Release, load
 from discreet.errors import InputError
 from discreet.risk import decision_accuracy, explain_profile, posterior, risk_profile
 from discreet.risk.adversary import Adversary, attacked
@@ -163,7 +163,10 @@ def test_wrong_whole_numbers(text: str) -> None:
 
 
 def test_a_release_without_such_counts_has_no_question() -> None:
-    assert plan.adversary(State.of("sdhc-2020")) is None
+    queries = [Query(name="pairs", variance=4, sensitivity=2), Query(name="total", scale=3)]
+    other = Release(name="other", neighbours="unbounded", levels=[Level(name="State", queries=queries)])
+    assert plan.adversary(State(other, other.name, False)) is None
+    assert plan.adversary(State.of("sdhc-2020")) is not None  # households are counted one by one
 
 
 # -- in a browser ----------------------------------------------------------------------------------------

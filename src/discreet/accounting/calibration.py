@@ -194,6 +194,15 @@ def named(before: Release, after: Release, note: str) -> Release:
     return replace(after, name=f"{before.name}-calibrated", notes=(note, *before.notes))
 
 
+def calibrated_note(epsilon: Fraction, delta: Fraction, more: str = "") -> str:
+    """Say what a release was calibrated to.
+
+    >>> calibrated_note(Fraction(4), Fraction(1, 10**8))
+    'Calibrated to epsilon 4.000000 at delta 1e-08.'
+    """
+    return f"Calibrated to epsilon {float(epsilon):.6f} at delta {float(delta):.3g}{more}."
+
+
 def _most_common(values: list[Fraction]) -> Fraction:
     return max(values, key=lambda v: (values.count(v), -values.index(v)))
 
@@ -557,7 +566,7 @@ def calibrate_overall(
     changed = changes(release, after)
     falls = any(level.factor < 1 for level in changed)  # more noise keeps the old promise at every delta
     return Calibration(
-        named(release, after, f"Calibrated to epsilon {float(target):.6f} at delta {float(small):.3g}."),
+        named(release, after, calibrated_note(target, small)),
         relation,
         None if weights else factor,
         target,

@@ -95,7 +95,7 @@ def _shrunk(event: Noise, part: Fraction) -> Noise:
 
     >>> from discreet.noise import PowerNoise
     >>> print(_shrunk(PowerNoise("3/2", 5), Fraction(1, 2)))
-    power noise of exponent 3/2, scale 88389/25000
+    power noise of exponent 3/2, scale 176777/50000
     """
     if event.PARAMETER == "variance":
         return event.resized(event.size * part)

@@ -36,9 +36,9 @@ from numpy.typing import NDArray
 from discreet.accounting.best_law import (
     GAUSSIAN,
     LAPLACE,
+    exponent_named,
     gaussian_like,
     law_name,
-    read_law,
     tenths,
     with_laws,
 )
@@ -158,7 +158,7 @@ def plan(asked: Planning) -> Plan:
         raise InputError("weights divide a given cost, so they need an epsilon or limits on risk")
     if not (weights or asked.keep or asked.goals):
         raise InputError("there is nothing to plan for: give levels to keep, goals or weights")
-    law = None if asked.law is None else read_law(asked.law)
+    law = None if asked.law is None else exponent_named(asked.law)
     if law not in (None, GAUSSIAN) and limits:
         raise InputError(
             "limits on risk are planned for with discrete Gaussian noise: leave the law out, or give an "

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from discreet.answers import Answer, AnswerTable, Column, Fact, Paragraph, Quantity, Style, describes
-from discreet.answers.answer import Cell, Part
+from discreet.answers.answer import Cell, Part, sentence
 from discreet.answers.figure import Picture
+from discreet.answers.quantity import NumberKind, count_quantity
+from discreet.studies.best_law import FreeLaw
 from discreet.studies.drawing import study_picture
 from discreet.studies.figures import where
 from discreet.studies.register import Compared, Study, StudyEntry, Verdict, find
@@ -52,6 +54,53 @@ def study_answer(study: Study) -> Answer:
     command = f"discreet reproduce {study.name}"
     figures = {"study": partial(picture_of, study)}
     return Answer(study.title, record, body, facts, (), tables, command, figures=figures)
+
+
+@describes(FreeLaw)
+def free_law_answer(found: FreeLaw) -> Answer:
+    """Say what variance the table has, and what the laws with a formula need for the same promise."""
+    power, least = found.power
+    sizes = {
+        "gaussian": ("discrete Gaussian", found.gaussian),
+        "laplace": ("discrete Laplace", found.laplace),
+        "power": (f"power {power}", least),
+        "table": (f"table of {len(found.table.absent)} probabilities", found.variance),
+    }
+    table = AnswerTable(
+        (Column("noise", "noise", is_text=True), Column("variance", "variance")),
+        tuple((name, Quantity(size, digits=5)) for name, size in sizes.values()),
+    )
+    promise = {"epsilon": Quantity(found.epsilon, Style.GIVEN), "delta": Quantity(found.delta, Style.GIVEN)}
+    gain = Quantity(found.gain, Style.PERCENT)
+    reached = Quantity(found.account_epsilon, kind=NumberKind.AT_MOST, digits=8)
+    record = {
+        "counts": found.counts,
+        **promise,
+        "gain": gain,
+        "account_epsilon": reached,
+        "variances": {name: size for name, (_, size) in sizes.items()},
+    }
+    title = sentence(
+        "Noise on {counts} counts for epsilon {epsilon} at delta {delta}",
+        counts=count_quantity(found.counts),
+        **promise,
+    )
+    saved = sentence(
+        "The table has {gain} less variance than the better of Gaussian and Laplace noise.", gain=gain
+    )
+    kept = sentence(
+        "Its epsilon at this delta is {reached} by its account. That no table has less variance is not "
+        "proved.",
+        reached=reached,
+    )
+    return Answer(
+        str(title),
+        record,
+        (table, saved, kept),
+        (Fact("Variance to save", gain),),
+        tables={"variances": table},
+        summary=f"{title}: {gain} less variance than the better of Gaussian and Laplace noise",
+    )
 
 
 def picture_of(study: Study) -> Picture:

@@ -19,6 +19,7 @@ from flint import arb, fmpz
 from numpy.typing import NDArray
 
 from discreet.errors import PrecisionError
+from discreet.memory import Forgetful
 from discreet.noise.balls import ball, upper
 
 Units = NDArray[np.uint64]
@@ -30,7 +31,7 @@ _SLOT = 16  # bytes of a coefficient of a product
 
 
 @dataclass(frozen=True, eq=False)
-class Masses:
+class Masses(Forgetful):
     """A measure on the grid, from above.
 
     >>> coin = Masses(0, 0, np.array([3, 1], dtype=np.uint64), -2, Fraction(1))

@@ -59,7 +59,7 @@ class GridPlan:
     def of(cls, side: Side, epsilon: float, most: int, log_delta: float) -> GridPlan:
         """A plan that suits one direction of a composition at an epsilon."""
         finite = side.infinite < 1 and bool(side.laws or side.normal)
-        theta = short_tilt(side.saddle(epsilon)) if finite else Fraction(0)
+        theta = tilt_fraction(side.saddle(epsilon)) if finite else Fraction(0)
         if not finite:
             return cls(theta, most, 0, 25.0 - min(log_delta, 0.0), Fraction(1, 10**12))
         spread = math.sqrt(max(side.tilted_moments(float(theta))[1], 1e-12))
@@ -70,7 +70,7 @@ class GridPlan:
         return cls(theta, most, level + _FINER, nats, Fraction(1, 10**12))
 
 
-def short_tilt(theta: float) -> Fraction:
+def tilt_fraction(theta: float) -> Fraction:
     """A fraction of few bits near a tilt."""
     if theta < 1e-6:
         return Fraction(0)
