@@ -46,12 +46,14 @@ def ledger_release(
     if the runs were calibrated for different relations.
     """
     entries = [entry for entry in read_ledger(path).entries if entry.counted]
-    unit = unit or _only({entry.release.unit for entry in entries}, "unit", path)
-    known = sorted({entry.release.unit for entry in entries})
+    known = {entry.release.unit for entry in entries}
+    if not known or unit is None:
+        unit = _only(known, "unit", path)
     entries = [entry for entry in entries if entry.release.unit == unit]
     if not entries:
+        others = ", ".join(sorted(known))
         raise InputError(
-            f"the ledger {path} has no run about the unit {unit!r}; its runs are about {', '.join(known)}. "
+            f"the ledger {path} has no run about the unit {unit!r}; its runs are about {others}. "
             f"What they cost together, `discreet ledger show {path}` says"
         )
     if failing := next((entry for entry in entries if entry.delta), None):
