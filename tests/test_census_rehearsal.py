@@ -9,10 +9,13 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
 
+from discreet.accounting.overall import account
+from discreet.budget import Level, Query, Release, Spine
 from discreet.cli import run
-from discreet.release import create_ledger
+from discreet.release import create_ledger, ledger_cost, ledger_release, measure, read_ledger
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -121,7 +124,38 @@ def test_a_unit_without_runs_is_named(tmp_path: Path, capsys: pytest.CaptureFixt
     assert run(["measure", str(tmp_path / "r.toml"), *place, "--ledger", str(tmp_path / "ledger.json")]) == 0
     capsys.readouterr()
     assert run(["account", str(tmp_path / "ledger.json"), "--unit", "person+household"]) == 2
-    assert "no run about the unit 'person+household'; its runs are about person" in capsys.readouterr().err
+    assert "no run about the unit 'household'; its runs are about person" in capsys.readouterr().err
+
+
+def test_units_that_change_together_are_one_release(tmp_path: Path) -> None:
+    """A person and a household are on paths of their own, even in one tree; the ledger says the same cost."""
+    ledger = tmp_path / "ledger.json"
+    create_ledger(ledger)
+    levels = [Level(name=name, queries=[Query(name="total", variance=4)]) for name in ("N", "S", "B")]
+    rows = [("N", "", "N", 5), ("s", "N", "S", 5), ("b", "s", "B", 5)]
+    for number, (unit, merged) in enumerate((("person", "B"), ("household", "S"), ("household", "B"))):
+        release = Release(
+            name=f"r{number}",
+            unit=unit,
+            neighbours="bounded",
+            levels=levels,
+            spine=Spine(may_merge_up=[merged]),
+        )
+        table = {"unit": [], "parent": [], "level": [], "query": [], "cell": [], "count": []}
+        for row in rows:
+            for column, value in zip(table, (*row[:3], "total", "all", row[3] + number), strict=True):
+                table[column].append(value)
+        measure(release, pyarrow.table(table), out=tmp_path / release.name, ledger=ledger)
+    joint = ledger_release(ledger, unit="household+person")
+    assert (joint.unit, joint.title) == (
+        "household",
+        "3 runs of one ledger, one household and one person changed together",
+    )
+    assert len(joint.paths) == 8  # two for each run; the runs of households differ in what is merged
+    cost = ledger_cost(read_ledger(ledger), unit="person+household", neighbours="bounded")
+    assert account(joint).epsilon(delta=1e-10) == pytest.approx(cost.epsilon, rel=1e-12)
+    alone = account(ledger_release(ledger, unit="household")).epsilon(delta=1e-10)
+    assert alone < cost.epsilon
 
 
 @pytest.mark.slow

@@ -349,7 +349,9 @@ def test_files_that_cannot_be_used(discreet, refused, small, tmp_path):
 def test_unit_is_for_ledgers_and_must_be_there(measure, discreet, refused):
     discreet("ledger", "new", "ledger.json")
     measure("one")
-    assert "has no run that counts" in refused("account", "ledger.json", "--unit", "household")
+    assert "no run about the unit 'household'; its runs are about person" in refused(
+        "account", "ledger.json", "--unit", "household"
+    )
     assert "release.toml is not a ledger" in refused("account", "release.toml", "--unit", "person")
 
 

@@ -19,6 +19,7 @@ from discreet import files
 from discreet.accounting.overall import account
 from discreet.budget import Release
 from discreet.cli import run as command
+from discreet.errors import InputError
 from discreet.release import (
     Ledger,
     PolicyError,
@@ -647,9 +648,58 @@ def test_what_a_check_remarks(agency: Agency, capsys: pytest.CaptureFixture[str]
     assert review_policy(file).problems == (f"ledger.file: there is no ledger {agency.ledger}",)
 
 
+HOMES = """
+name = "homes"
+unit = "household"
+neighbours = "bounded"
+people.attributes.age = ["child", "adult"]
+households = { key = "home", attributes.tenure = ["own", "rent"] }
+splits.dwelling = { own = { tenure = ["own"] }, rent = { tenure = ["rent"] } }
+tables.people = { at_most = 2, by = "dwelling" }
+levels = [{ name = "Nation", queries.people.variance = 9 }]
+"""
+
+
+def test_policies_of_people_and_of_their_households_bind_a_join(agency: Agency) -> None:
+    """Each file has a policy of its own folder; whoever joins them asks all of them, before reading any."""
+    people, homes = agency.data / "people.csv", agency.elsewhere / "homes.csv"
+    people.write_text("home,age\n1,adult\n")
+    homes.write_text("home,tenure,unit\n1,own,N\n")
+    (agency.folder / "units.csv").write_text("unit,level,parent\nN,Nation,\n")
+    release = Release.from_toml(HOMES)
+    given = {"households": homes, "units": agency.folder / "units.csv"}
+    assert tabulate(release, people, out=agency.folder / "counted", **given).records == 1
+    for folder in (agency.data, agency.elsewhere):
+        file = agency.rules("ledger.required = true\nmay.exact_counts = []", folder=folder)
+        homes.write_text("not a table that could be read")
+        with pytest.raises(PolicyError, match=f"rule may.exact_counts of the policy {file}"):
+            tabulate(release, people, out=agency.folder / "out", **given)
+        with pytest.raises(PolicyError, match=f"rule ledger.required of the policy {file}"):
+            measure(release, None, records=people, out=agency.folder / "out", **given)
+        with pytest.raises(PolicyError, match=f"rule may.exact_counts of the policy {file}"):
+            check_records(release, people, show=True, **given)
+        homes.write_text("home,tenure,unit\n1,own,N\n")
+        file.unlink()
+    assert not (agency.folder / "out").exists()
+    create_ledger(agency.elsewhere / "discreet-ledger.json")
+    measured = measure(release, None, records=people, out=agency.folder / "out", **given)
+    assert measured.ledger == agency.elsewhere / "discreet-ledger.json"  # beside one of the files
+    create_ledger(agency.ledger)
+    with pytest.raises(InputError, match="has several files, which lie beside two ledgers"):
+        measure(release, None, records=people, out=agency.folder / "again", **given)
+
+
 # -- nobody reads records unasked --------------------------------------------------------------------------
 
-READERS = {"read_counts", "count_records", "examine_records", "count", "read_coded"}
+READERS = {
+    "read_counts",
+    "count_records",
+    "count_asked",
+    "examine_records",
+    "examine_join",
+    "count",
+    "read_coded",
+}
 """Functions that give exact counts of confidential data; `count` is that of `mechanism/records.py`."""
 
 ASKING = {
@@ -664,6 +714,9 @@ ASKING = {
     "release/safetab/run.py": "run",
 }
 """Modules that call one of them, and their function that asks the policies."""
+
+ASKED_FOR = {"release/hierarchy/joined_records.py": "count_asked"}
+"""Readers that call another reader: whoever calls them asks."""
 
 
 def calls(node: ast.AST) -> set[str]:
@@ -692,6 +745,8 @@ def test_whoever_reads_confidential_counts_asks_the_policies() -> None:
         tree = ast.parse(text)
         if imported(tree) & calls(tree):
             found.add(path.relative_to(SOURCE).as_posix())
+    assert set(ASKED_FOR.values()) <= READERS
+    found -= set(ASKED_FOR)
     assert found == set(ASKING), "ask `admit` before confidential data are read, and list it here"
     for name, function in ASKING.items():
         tree = ast.parse((SOURCE / name).read_text())

@@ -32,7 +32,10 @@ app = console.command(
 @console.takes(Accounting)
 def account(
     *targets: console.Targets,
-    unit: Annotated[str | None, option("The unit, for a ledger with runs about several.", "UNIT")] = None,
+    unit: Annotated[
+        str | None,
+        option("The unit, for a ledger with runs about several; joined by +, they change together.", "UNIT"),
+    ] = None,
     curve: Annotated[Path | None, option("Write epsilon, exact delta and zCDP's delta.", "FILE.csv")] = None,
     tradeoff: Annotated[Path | None, option("Write alpha, exact f and zCDP's f.", "FILE.csv")] = None,
     plot: Annotated[Path | None, option("Plot both curves, exact and zCDP.", "FILE.svg|png|pdf")] = None,

@@ -7,7 +7,7 @@ a `PolicyError` that names every rule that refuses.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,8 +30,13 @@ class Request:
     entered: bool = True
 
 
-def admit(source: object, request: Request, *, ledger: FilePath | None = None) -> Rules:
+def admit(
+    source: object, request: Request, *, more: Sequence[object] = (), ledger: FilePath | None = None
+) -> Rules:
     """Return the rules for an input, and the ledger of the run; raise if a rule refuses the request.
+
+    An input of several files, such as people and households, is bound by the policies of each: `more` are
+    the others.
 
     The ledger is the one named, that of the environment, the one that a policy prescribes, or the one beside
     the input. None is ever made unasked.
@@ -39,9 +44,10 @@ def admit(source: object, request: Request, *, ledger: FilePath | None = None) -
     >>> admit("no-such-folder/counts.csv", Request())
     <Rules: no policy>
     """
-    found = find_policies(folders_of(source))
+    sources = (source, *more)
+    found = find_policies(folders_of(*sources))
     spared = _spared(found, request)
-    named = None if spared and ledger is None else _ledger(source, ledger, found)
+    named = None if spared and ledger is None else _ledger(sources, ledger, found)
     if named is not None:
         found = _joined(found, find_policies([named.parent, Path(os.path.realpath(named)).parent]))
         spared = _spared(found, request)
@@ -62,11 +68,11 @@ def _spared(found: tuple[Policy, ...], request: Request) -> list[Policy]:
     return [one for one in speaking if one.may["no_noise"].includes(current_user())]
 
 
-def _ledger(source: object, given: FilePath | None, found: tuple[Policy, ...]) -> Path | None:
+def _ledger(sources: Sequence[object], given: FilePath | None, found: tuple[Policy, ...]) -> Path | None:
     prescribed = next((one.ledger_file for one in found if one.ledger_file is not None), None)
     if given is None and prescribed is not None and not os.environ.get(VARIABLE):
         return ledger_in(prescribed)
-    return find_ledger(given, source)
+    return find_ledger(given, *sources)
 
 
 def _reserved(found: tuple[Policy, ...], request: Request) -> Iterator[Refusal]:

@@ -42,18 +42,22 @@ def ledger_release(
     individual runs. Runs over the same tree of units follow the same path; for others nothing is known, so
     all combinations are compared: the result can only be too large.
 
-    `unit` says whose records are meant, if the ledger has runs about several units. `neighbours` is needed
-    if the runs were calibrated for different relations.
+    `unit` says whose records are meant, if the ledger has runs about several units. Several are joined by
+    `+`, such as "household+person": the release is about the first one, with which one record of each other
+    unit changes, on a path of its own. `neighbours` is needed if the runs were calibrated for different
+    relations.
     """
     entries = [entry for entry in read_ledger(path).entries if entry.counted]
-    unit = unit or _only({entry.release.unit for entry in entries}, "unit", path)
-    known = sorted({entry.release.unit for entry in entries})
-    entries = [entry for entry in entries if entry.release.unit == unit]
-    if not entries:
+    known = {entry.release.unit for entry in entries}
+    if not known or unit is None:
+        unit = _only(known, "unit", path)
+    units = list(dict.fromkeys(unit.split("+")))
+    if missing := [repr(one) for one in units if one not in known]:
         raise InputError(
-            f"the ledger {path} has no run about the unit {unit!r}; its runs are about {', '.join(known)}. "
-            f"What they cost together, `discreet ledger show {path}` says"
+            f"the ledger {path} has no run about the unit {' or '.join(missing)}; its runs are about "
+            f"{', '.join(sorted(known))}. What they cost together, `discreet ledger show {path}` says"
         )
+    entries = [entry for entry in entries if entry.release.unit in units]
     if failing := next((entry for entry in entries if entry.delta), None):
         raise InputError(
             f"the run of {failing.time} ({failing.command}) holds but for an event of probability "
@@ -61,7 +65,11 @@ def ledger_release(
             f"{path}` counts it"
         )
     relation = neighbours or _only({entry.release.neighbours for entry in entries}, "neighbours", path)
-    return _together(entries, relation, str(path))  # type: ignore[arg-type]  # entries were checked
+    joint = _together(entries, relation, str(path))  # type: ignore[arg-type]  # entries were checked
+    if len(units) > 1:
+        title = f"{joint.title}, one {' and one '.join(units)} changed together"
+        return replace(joint, unit=units[0], title=title)
+    return joint
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +221,7 @@ def _together(entries: Sequence[Entry], neighbours: Neighbours, where: str, *, f
     numbered = list(enumerate(entries, start=first))
     exact = dict.fromkeys(f"{level}: {query}" for entry in entries for level, query in entry.exact)
     claims = [entry.release.claim for entry in entries]
-    if sum(len(runs) > 1 for _, runs in _groups(entries)) > 1:
+    if sum(len(runs) > 1 for *_, runs in _groups(entries)) > 1:
         claims.append(Claim(AnswerKind.BOUND, (_UNKNOWN,)))
     claim = Claim.of_all(claims)
     return Release(
@@ -251,20 +259,20 @@ def _levels(release: Release, number: int) -> list[Level]:
     return levels
 
 
-def _groups(entries: Sequence[Entry]) -> dict[tuple[str, frozenset[Runs]], list[int]]:
+def _groups(entries: Sequence[Entry]) -> dict[tuple[str, str, frozenset[Runs]], list[int]]:
     """Return the runs that put a record on the same path, by their index in the list."""
-    groups: dict[tuple[str, frozenset[Runs]], list[int]] = {}
+    groups: dict[tuple[str, str, frozenset[Runs]], list[int]] = {}
     for index, entry in enumerate(entries):
         runs = frozenset(entry.release.runs(path) for path in entry.release.paths)
         tree = entry.tree or entry.id  # a run without a tree shares its path with no other
-        groups.setdefault((tree, runs), []).append(index)
+        groups.setdefault((entry.release.unit, tree, runs), []).append(index)
     return groups
 
 
 def _spine(numbered: list[tuple[int, Entry]], where: str) -> Spine | None:
     groups = _groups([entry for _, entry in numbered])
-    count = math.prod(len(runs) for _, runs in groups)
-    if count == 1 and all(len(run) == 1 for _, paths in groups for path in paths for run in path):
+    count = math.prod(len(runs) for *_, runs in groups)
+    if count == 1 and all(len(run) == 1 for *_, paths in groups for path in paths for run in path):
         return None
     if count > MOST_PATHS:
         raise InputError(
@@ -272,7 +280,7 @@ def _spine(numbered: list[tuple[int, Entry]], where: str) -> Spine | None:
             "for together. Runs over the same tree of units share their paths"
         )
     paths = []
-    for chosen in product(*(sorted(runs) for _, runs in groups)):
+    for chosen in product(*(sorted(runs) for *_, runs in groups)):
         by_number = {
             numbered[index][0]: path
             for members, path in zip(groups.values(), chosen, strict=True)

@@ -35,11 +35,11 @@ LARGEST = 1 << 28
 """The most bytes that a ledger may have: some hundred thousand runs."""
 
 
-def find_ledger(given: FilePath | None, source: object) -> Path | None:
+def find_ledger(given: FilePath | None, *sources: object) -> Path | None:
     """Return the ledger of a run: the one named, that of the environment, or the one beside the input.
 
-    An input that is reached by a link lies beside two ledgers, if there is one at either end: then one must
-    be named. None is ever made unasked.
+    An input that is reached by a link lies beside two ledgers, if there is one at either end, and so may one
+    of several files: then one must be named. None is ever made unasked.
 
     >>> find_ledger("mine.json", "counts.csv")
     PosixPath('mine.json')
@@ -49,11 +49,12 @@ def find_ledger(given: FilePath | None, source: object) -> Path | None:
     named = os.environ.get(VARIABLE)
     if named:
         return ledger_in(named)
-    beside = [folder / FILE for folder in folders_of(source)]
+    beside = [folder / FILE for folder in folders_of(*sources)]
     found = [file for file in beside if file.exists() or file.is_symlink()]
     if len({os.path.realpath(file) for file in found}) > 1:
+        why = "is reached by a link, and lies" if len(sources) == 1 else "has several files, which lie"
         raise InputError(
-            f"the input is reached by a link, and lies beside two ledgers, {' and '.join(map(str, found))}: "
+            f"the input {why} beside two ledgers, {' and '.join(map(str, found))}: "
             "name the one that its people belong to (--ledger)"
         )
     return found[0] if found else None

@@ -18,14 +18,22 @@ DEEPEST = 3
 """How deep links are looked for within a folder of records."""
 
 
-def folders_of(source: object) -> tuple[Path, ...]:
+def folders_of(*sources: object) -> tuple[Path, ...]:
     """Return the directories that an input lies in: as it was named first, then where its links lead.
 
-    A table in memory is taken to be in the working directory, and so is standard input, unless it is a file.
+    An input of several files lies in the directories of all. A table in memory is taken to be in the working
+    directory, and so is standard input, unless it is a file.
 
     >>> folders_of("no-such-folder/counts.csv")[0]
     PosixPath('no-such-folder')
     """
+    kept: dict[Path, Path] = {}
+    for folder in [one for source in sources for one in _folders(source)]:
+        kept.setdefault(Path(os.path.realpath(folder)), folder)
+    return tuple(kept.values())
+
+
+def _folders(source: object) -> list[Path]:
     named = file_of(source)
     found = [named if named.is_dir() else named.parent]
     if isinstance(source, str | os.PathLike) and os.fspath(source) in STANDARD_INPUT:
@@ -34,10 +42,7 @@ def folders_of(source: object) -> tuple[Path, ...]:
         found.append(_real(named))
         if named.is_dir():
             found += _linked(named, DEEPEST)
-    kept: dict[Path, Path] = {}
-    for folder in found:
-        kept.setdefault(Path(os.path.realpath(folder)), folder)
-    return tuple(kept.values())
+    return found
 
 
 def _real(path: Path) -> Path:

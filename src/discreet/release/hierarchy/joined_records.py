@@ -83,6 +83,11 @@ class JoinAsked(RecordsAsked, Protocol):
     def addresses(self) -> TableSource: ...  # noqa: D102
 
 
+def other_files(asked: JoinAsked) -> tuple[TableSource, ...]:
+    """Return the files beside the records that a question names: policies bind them, too."""
+    return tuple(one for one in (asked.households, asked.addresses) if one is not None)
+
+
 def count_asked(
     release: Release, asked: JoinAsked, *, ledger: FilePath | None = None, rehearsal: int | None = None
 ) -> CountTable:

@@ -38,7 +38,7 @@ from discreet.release.hierarchy.counts import CountTable, read_counts
 from discreet.release.hierarchy.estimate_table import in_real_numbers, write_estimates
 from discreet.release.hierarchy.joined_averages import COLUMNS as AVERAGE_COLUMNS
 from discreet.release.hierarchy.joined_averages import write_averages
-from discreet.release.hierarchy.joined_records import count_asked, join_input
+from discreet.release.hierarchy.joined_records import count_asked, join_input, other_files
 from discreet.release.hierarchy.joint_estimates import JointEstimates
 from discreet.release.hierarchy.layout import Laws, Layout, laws_of, variances_of
 from discreet.release.hierarchy.microdata import check_people, people_columns, write_as_records
@@ -140,7 +140,7 @@ def measure(asked: Measuring) -> Measured:
     request = Request(
         spend_again=asked.spend_again, invariants=bool(pairs), rehearsal=asked.rehearsal is not None
     )
-    rules = admit(origin, request, ledger=asked.ledger)
+    rules = admit(origin, request, more=other_files(asked), ledger=asked.ledger)
     named = rules.ledger
     signer = None if named is None else read_key(asked.key)
     shared, before = (None, None) if named is None else open_ledger(named, asked.out, key=signer, rules=rules)

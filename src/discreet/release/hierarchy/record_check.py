@@ -21,7 +21,7 @@ from discreet.estimation.tree import Tree
 from discreet.faces import Summarised
 from discreet.options import Checking, asked_with
 from discreet.release.admission import Request, admit
-from discreet.release.hierarchy.joined_records import JoinedSources, examine_join
+from discreet.release.hierarchy.joined_records import JoinedSources, examine_join, other_files
 from discreet.release.hierarchy.layout import lookup
 from discreet.release.hierarchy.record_columns import RecordColumns, dialect_of
 from discreet.release.hierarchy.records import Examined, examine_records, input_of
@@ -83,7 +83,7 @@ def check_records(asked: Checking) -> RecordCheck:
     file, as far as it can be known; what cannot is left for a person to fill in. With `show`, texts of the
     file are part of the result: those that are no values, and the codes in a suggestion.
     """
-    admit(asked.records, Request(exact_counts=asked.show, entered=False))
+    admit(asked.records, Request(exact_counts=asked.show, entered=False), more=other_files(asked))
     release, records = release_of(asked.release), kept_source(asked.records)
     if isinstance(records, str | os.PathLike) and not is_there(records):
         open_table(records)  # says what is there instead

@@ -16,7 +16,7 @@ from discreet.release import contents
 from discreet.release.admission import Request, admit
 from discreet.release.commit import free, staging
 from discreet.release.hierarchy.counts import CountTable
-from discreet.release.hierarchy.joined_records import count_asked
+from discreet.release.hierarchy.joined_records import count_asked, other_files
 from discreet.release.hierarchy.sdhc_columns import check_bureau_names, write_bureau_tables
 from discreet.release.hierarchy.steps import Steps, step_column, unit_steps
 from discreet.release.ledger_file import note_counts, open_ledger, read_ledger
@@ -64,7 +64,8 @@ def tabulate(asked: Tabulating) -> Tabulated:
     if asked.bureau_columns:
         check_bureau_names(release)
     # nothing is spent; a ledger is needed if it must remember how many records of a person the counts hold
-    rules = admit(records, Request(exact_counts=True, entered=most > 1), ledger=asked.ledger)
+    request = Request(exact_counts=True, entered=most > 1)
+    rules = admit(records, request, more=other_files(asked), ledger=asked.ledger)
     named = rules.ledger
     noting = named is not None and asked.id is not None and (most > 1 or bool(read_ledger(named).remembered))
     signer = read_key(asked.key) if noting else None
