@@ -244,7 +244,7 @@ def _only(values: set[str], what: str, path: FilePath) -> str:
         raise InputError(
             f"the ledger {path} has runs of different {what} ({', '.join(sorted(values))}); name one"
         )
-    return values.pop()
+    return next(iter(values))
 
 
 def _levels(release: Release, number: int) -> list[Level]:
