@@ -72,6 +72,7 @@ from discreet.noise.theta import dual_log_ratio
 
 _TWO_PI = 2 * math.pi
 _ALIAS = 41.0  # aliases below e^-41 of the scale of the value
+_END = 1e-6  # spreads before the largest loss: a tilt to there leaves nothing of the spread
 _DEEPEST = 37.0  # standard deviations at which a tail is about 1e-300
 CORE = 64  # the core of the contour ends at this multiple of the largest tilt in use
 _SHALLOW = 34.0  # beyond the core, factors below e^-34 are left out: 1e-15 of the value
@@ -135,6 +136,12 @@ class _Line:
 
     def serves(self, kind: Kind, threshold: float | Fraction) -> bool:
         return self.kind is kind and self.low <= threshold <= self.high
+
+
+def is_at_end(loss: Loss, threshold: Fraction) -> bool:
+    """Whether the largest loss is so near, or so far below, that no contour can be laid before it."""
+    largest = loss.largest
+    return largest is not None and float(largest - threshold) < _END * loss.spread
 
 
 class AllPairs(Forgetful):

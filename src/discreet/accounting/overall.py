@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.all_pairs import FARTHEST, AllPairs, Scan, both_errors
+from discreet.accounting.all_pairs import FARTHEST, AllPairs, Scan, both_errors, is_at_end
 from discreet.accounting.contour import Kind, Tail
 from discreet.accounting.curves import Curves, Quantity
 from discreet.accounting.evaluation import has_short_contour
@@ -236,9 +236,25 @@ class Account(Curves, Displayed):
         """
         if not thresholds:
             return []
+        one_by_one = [
+            self.together is None or (kind is Kind.DELTA and is_at_end(self.together.main, t))
+            for t in thresholds
+        ]
+        if any(one_by_one) and not all(one_by_one):
+            parts = {
+                way: iter(
+                    self.extremes(
+                        kind,
+                        [t for t, alone in zip(thresholds, one_by_one, strict=True) if alone is way],
+                        only_likeliest=only_likeliest,
+                    )
+                )
+                for way in (True, False)
+            }
+            return [next(parts[alone]) for alone in one_by_one]
         sign = 1.0 if kind is Kind.DELTA else -1.0
         main = self._number_of(self.main)
-        if self.together is None:
+        if self.together is None or all(one_by_one):
             every = np.arange(len(self.cases))
             # different pairs of paths may have the same events, which are evaluated once
             firsts: dict[tuple[Noise, ...], int] = {}

@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 from flint import acb, arb, arb_mat
 
-from discreet.accounting.all_pairs import CORE, AllPairs
+from discreet.accounting.all_pairs import CORE, AllPairs, is_at_end
 from discreet.accounting.certified.tails import (
     centred,
     kernel_ball,
@@ -210,9 +210,12 @@ class UpperBounds(Forgetful):
         `lean` puts the contour to the right of the saddle point, by this share of its distance from the pole,
         and computes with more bits: a second opinion.
 
-        Infinite where proving all cases one by one is faster: few cases, of few terms and many nodes.
+        Infinite where proving all cases one by one is faster: few cases, of few terms and many nodes; and
+        next to the largest loss.
         """
         whole = self.whole
+        if is_at_end(worst, epsilon) or is_at_end(whole.main, epsilon):
+            return [arb("inf")] * len(whole.cases)
         step = whole.lattice
         with working_bits(_BITS * (2 if lean else 1) + 2 * math.log2(1 + abs(float(epsilon)))):
             theta = saddle(worst, Kind.DELTA, float(epsilon), float(step or 0))
