@@ -52,8 +52,12 @@ DIGITS = 7
 MARGIN = 0.95
 """How often the noise is within its margin."""
 
+FARTHEST = 10**12
+"""The largest x of P(>x)."""
+
 _ROUGH = 1e-3  # accuracy of delta while exponents are compared; factors are then good to about 1e-5
 _ROUNDS = 4
+_NEVER = 1e-250  # no chance: floats end soon
 _JUMP = -60.0  # delta is next to nothing beside the one promised
 
 
@@ -84,8 +88,8 @@ class Objective:
         if found is None:
             raise InputError(f"the objective is {text!r}; it must be variance, margin or P(>x), x a number")
         beyond = fraction(found[1], name="x of P(>x)")
-        if beyond < 0:
-            raise InputError(f"x of P(>x) is {found[1]}; it must not be negative")
+        if not 0 <= beyond <= FARTHEST:
+            raise InputError(f"x of P(>x) is {found[1]}; it must lie between 0 and {FARTHEST:,}")
         return cls("chance", beyond)
 
     def __str__(self) -> str:
@@ -507,7 +511,7 @@ def calibrate_law(
 
     The ratios of variances stay, unless weights change them.
     """
-    law, objective = exponent_named(asked.law or "best"), Objective.of(asked.objective)
+    law, objective = exponent_named(asked.law or ""), Objective.of(asked.objective)
     if asked.moe or asked.by == "level":
         raise InputError(
             "a law is chosen for one promise about everything: it cannot be combined with moe or by='level'; "
@@ -523,6 +527,11 @@ def calibrate_law(
         replace(plain, proof=asked.proof and law == GAUSSIAN), base, relation, promise, delta
     )
     value = objective.value(release, found.release)
+    if min(value, objective.value(release, release)) < _NEVER:
+        raise InputError(
+            f"x of P(>x) is {objective.beyond}; an error as large as that has next to no chance with "
+            "Gaussian noise, or with the noise as it was, so there is nothing to compare: give a smaller x"
+        )
     groups = law_groups(release)
     laws: tuple[Fraction, ...] = (GAUSSIAN,) * len(groups)
     tried: tuple[TriedLaw, ...] = ()
@@ -550,7 +559,7 @@ def calibrate_law(
             after = found.release
     by_level = {name: law for group, law in zip(groups, laws, strict=True) for name in group}
     choice = LawChoice(
-        asked.law or "best",
+        asked.law or "",
         objective,
         tuple((level.name, by_level[level.name]) for level in release.levels),
         LawSide.of(release, after, objective),
@@ -617,7 +626,7 @@ def _pure(
     base = with_laws(gaussian_like(release), laws)
     found = calibration.calibrate_pure(replace(asked, law=None), base, relation, target)
     side, today = (LawSide.of(release, one, objective) for one in (found.release, release))
-    choice = LawChoice(asked.law or "best", objective, tuple(laws.items()), side, today, None)
+    choice = LawChoice(asked.law or "", objective, tuple(laws.items()), side, today, None)
     return replace(found, before=release, levels=calibration.changes(release, found.release), law=choice)
 
 

@@ -84,15 +84,27 @@ def _aim(objective: Objective) -> str:
 
 def _saved_sentence(choice: LawChoice) -> Sentence:
     today, gaussian = choice.saved
-    words = f"{laws_words(choice)} noise: {_aim(choice.objective)} is {{today}} than with the noise before"
+    name = laws_words(choice)
+    words = f"{name[0].upper()}{name[1:]} noise: {_aim(choice.objective)} is {{today}}"
     if gaussian is not None:
-        words += ", and {gaussian} than with Gaussian noise that keeps the same promise"
-    return sentence(words + ".", today=_less(today), gaussian=_less(gaussian or 0.0))
+        words += ", and {gaussian}"
+    return sentence(
+        words + ".",
+        today=_beside(today, "with the noise before"),
+        gaussian=_beside(gaussian or 0.0, "with Gaussian noise that keeps the same promise"),
+    )
 
 
-def _less(part: float) -> str:
-    size = Quantity(abs(part), Style.PERCENT)
-    return f"{size} {'less' if part >= 0 else 'more'}"
+def _beside(saved: float, other: str) -> Sentence:
+    """Compare in percent, or as a multiple of more than two.
+
+    >>> print(_beside(0.141, "before"), "|", _beside(-16.7, "before"))
+    14.1 % less than before | 17.7 times what it is before
+    """
+    if saved < -1:
+        return sentence(f"{{factor}} times what it is {other}", factor=Quantity(1 - saved, Style.FACTOR))
+    size = Quantity(abs(saved), Style.PERCENT)
+    return sentence(f"{{size}} {'less' if saved >= 0 else 'more'} than {other}", size=size)
 
 
 def _search_sentence(choice: LawChoice) -> Sentence:

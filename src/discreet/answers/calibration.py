@@ -103,7 +103,9 @@ def saved_text(found: Calibration) -> str:
         return f"{few} less variance" if least >= 0 else f"{_times(1 - least)} times the variance"
     if least >= 0:
         return f"{few.removesuffix(' %')} to {many} less variance"
-    return f"{_times(1 - most)} to {_times(1 - least)} times the variance"
+    least_times, most_times = (str(_times(1 - part)) for part in (most, least))
+    apart = "" if least_times == most_times else f"{least_times} to "
+    return f"{apart}{most_times} times the variance"
 
 
 def saving_fact(found: Calibration) -> Fact:
