@@ -282,7 +282,7 @@ def test_pure_promises_are_kept_by_laplace_noise_alone() -> None:
             {"law": "best", "objective": "bias"},
             r"the objective is 'bias'; it must be variance, margin or P\(>x\)",
         ),
-        ({"law": "best", "objective": "P(>-1)"}, "must not be negative"),
+        ({"law": "best", "objective": "P(>-1)"}, "must lie between 0 and 1,000,000,000,000"),
         ({"objective": "margin"}, "an objective says which law is best"),
         ({"law": "best", "by": "level"}, "law='each' chooses one for each level"),
     ],

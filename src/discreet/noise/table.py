@@ -123,6 +123,17 @@ class TableNoise(Noise):
     def _size(self) -> float:
         return float(self.variance) or 1e-300  # (of no noise at all)
 
+    def certain_loss(self, *, exchanged: bool = False) -> Fraction:
+        """Return the probability of outcomes with the person that cannot be without them, or vice versa.
+
+        >>> TableNoise({0: "1/2", 1: "1/2"}).certain_loss()
+        Fraction(1, 2)
+        """
+        with_person = dict(self.present or ((x + self.sensitivity, p) for x, p in self.absent))
+        without = dict(self.absent)
+        one, other = (without, with_person) if exchanged else (with_person, without)
+        return sum((p for x, p in one.items() if not other.get(x)), Fraction(0))
+
     # -- probabilities ----------------------------------------------------------------------------
 
     @cached_property

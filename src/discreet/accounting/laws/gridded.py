@@ -127,14 +127,19 @@ class TiltedGrid(Forgetful):
     def _one_sided(self) -> tuple[Floats, Floats]:
         """At each point, the sums of `errors` from there on and up to there, with the threshold at it.
 
-        Each is the one beside it times a constant factor, plus a probability: positive terms throughout.
+        Each is the one beside it times a constant factor, plus a probability: positive terms throughout. The
+        factor counts as often as there are points, and so its rounding: hence long doubles.
         """
         from scipy.signal import lfilter  # slow to import
 
-        p = np.maximum(self.p, 0.0)
+        p, one, h = np.maximum(self.p, 0.0).astype(np.longdouble), np.longdouble(1), np.longdouble(self.h)
+        falls = (np.exp(-(self.theta + one) * h), np.exp(self.theta * h))
         with np.errstate(under="ignore"):
-            null = lfilter([1.0], [1.0, -math.exp(-(self.theta + 1) * self.h)], p[::-1])[::-1]
-            return null, lfilter([1.0], [1.0, -math.exp(self.theta * self.h)], p)
+            null, below = (
+                lfilter(np.array([one]), np.array([one, -fall]), values)
+                for fall, values in zip(falls, (p[::-1], p), strict=True)
+            )
+        return null[::-1].astype(np.float64), below.astype(np.float64)
 
     def exponent(self, threshold: float) -> float:
         """The logarithm of the unit of `errors` and `delta`."""
@@ -161,7 +166,7 @@ class Gridded(Forgetful):
             return self.side.infinite, 0.0
         most = self._chernoff(epsilon)
         if most < _SMALLEST or most < 1e-13 * self.side.infinite:  # so far out finite losses hardly count
-            total = most + self.side.infinite
+            total = math.nextafter(most + self.side.infinite, 2.0)  # the sum is rounded to the nearest
             return total, (most / self.side.infinite if self.side.infinite else 1.0)
         best = (math.inf, math.inf)
         near = [law for low, high, law in self._recent if low <= epsilon <= high]
@@ -193,7 +198,7 @@ class Gridded(Forgetful):
         unit = math.exp(min(exponent, 700.0)) * (
             1 + ROUNDING * (abs(law.log_scale) + abs(law.theta * epsilon))
         )
-        above = min(unit * upper + side.infinite + side.left_out, 1.0)
+        above = min(math.nextafter(unit * upper + side.infinite + side.left_out, 2.0), 1.0)
         below = unit * max(lower, 0.0) + side.infinite
         return above, (above - below) / below if below > 0 else math.inf
 

@@ -188,7 +188,8 @@ class Listed(Forgetful):
                 value = max(float(p @ (total[at] - lifted)), 0.0)
                 depth = math.sqrt(right.p.size) + 100 * (1 + abs(epsilon))  # the losses are rounded, too
                 room = ROUNDING * (depth + side.depth) * float(p @ total[at])
-        value += side.infinite
+        # (the sum is rounded to the nearest)
+        value = math.nextafter(value + side.infinite, 2.0) if value else side.infinite
         room += self.dropped
         return min(value + room, 1.0), (2 * room / value if value > 0 else (0.0 if not room else math.inf))
 

@@ -19,8 +19,10 @@ from scipy.special import erfcx, log_ndtr, ndtr
 
 from discreet.accounting.loss import Floats
 from discreet.memory import Forgetful
-from discreet.noise import LatticeNoise, LossLaw, Noise
+from discreet.noise import LatticeNoise, LossLaw, Noise, TableNoise
+from discreet.noise.balls import ball, lower, working_bits
 from discreet.noise.continuous import ContinuousGaussian
+from discreet.numbers import float_up
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(12)
 """Of Gauss's rule, on [-1, 1]."""
@@ -28,6 +30,7 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(12)
 ROUNDING = 4e-16
 """The relative error of one operation with floats, and some room."""
 
+_LONGEST = 20_000  # bits of a probability that is kept exactly
 _NARROW = 0.05  # standard deviations of a normal loss below which differences of Mills ratios cancel
 
 
@@ -55,13 +58,25 @@ class Side(Forgetful):
         return float(exact) + sum(t.times * _law(t, self.exchanged).normal for t in others)
 
     @cached_property
+    def certain(self) -> Fraction:
+        """The probability of an infinite loss: of tables exactly, or hardly more where that is too long."""
+        finite = Fraction(1)
+        for term in self.terms:
+            if isinstance(term, TableNoise):
+                one = 1 - term.certain_loss(exchanged=self.exchanged)
+            else:
+                one = 1 - min(Fraction(_law(term, self.exchanged).infinite), Fraction(1))
+            if one.denominator.bit_length() * term.times > _LONGEST:
+                with working_bits(256):
+                    finite *= lower(ball(one) ** term.times)
+            else:
+                finite *= one**term.times
+        return 1 - finite
+
+    @cached_property
     def infinite(self) -> float:
-        """The probability of an infinite loss."""
-        if any(not law.value.size and law.density is None for law, _ in self.laws):
-            return 1.0
-        with np.errstate(divide="ignore"):
-            finite = sum(times * float(np.log1p(-min(law.infinite, 1.0))) for law, times in self.laws)
-        return abs(math.expm1(finite)) if finite > -math.inf else 1.0  # (no -0.0)
+        """The probability of an infinite loss, rounded up."""
+        return float_up(self.certain)
 
     @cached_property
     def left_out(self) -> float:

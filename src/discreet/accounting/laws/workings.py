@@ -210,8 +210,10 @@ class LawWorkings(Workings):
         """The epsilon of a delta, from above, and how far below it the truth may lie."""
         if not self._terms:
             return float(math.log1p(-float(delta))), 0.0
-        if delta <= Fraction(max(side.infinite for side in self.sides)):
-            return math.inf, 0.0
+        if delta <= (certain := max(side.certain for side in self.sides)):
+            # at that delta itself all finite losses are allowed, if they have an end
+            ends = [side.top for side in self.sides if side.certain == delta]
+            return (math.inf if delta < certain else max(ends)), 0.0
         near_one = delta > Fraction(9, 10)
         target = log_fraction(1 - delta) if near_one else log_fraction(delta)
 
@@ -285,8 +287,9 @@ class LawWorkings(Workings):
         rounding = ROUNDING * (self.sides[k].depth + abs(grid.log_scale) + abs(grid.theta * threshold))
         noise = (grid.noise * math.sqrt(grid.p.size) + grid.outside + rounding * (null + below)) * unit
         value = unit * (null + below) - part
-        room = unit * grid.excess(threshold) + noise + 1e-15 * part
-        return value - noise - 1e-15 * part, (room / value if value > room else math.inf)
+        noise += 1e-15 * part
+        room = unit * grid.excess(threshold) + 2 * noise
+        return value - noise, (room / (value - noise) if value > room else math.inf)
 
     @cached_property
     def _trade_grids(self) -> dict[tuple[int, float], TiltedGrid]:
@@ -416,13 +419,15 @@ def lowest_test(cases: Sequence[LawWorkings], alpha: Fraction) -> tuple[float, f
     size = float(alpha)
     ends = [case.thresholds_for(size) for case in cases]
     low, high = min(low for low, _ in ends), max(high for _, high in ends)
-    best, at, off = -math.inf, low, 0.0
+    best, at, off, top = -math.inf, low, 0.0, 0.0
 
     def height(t: float) -> float:
-        nonlocal best, at, off
+        nonlocal best, at, off, top
         value, error = min(case.test_at(t, size) for case in cases)
         if value > best:
             best, at, off = value, t, error
+        if error < math.inf:
+            top = max(top, value * (1 + error))  # what f may be, seen from here
         return value
 
     for _ in range(2):  # where floats are rough far away from the top, then to the last digit
@@ -430,10 +435,11 @@ def lowest_test(cases: Sequence[LawWorkings], alpha: Fraction) -> tuple[float, f
         heights = [height(float(t)) for t in points]
         k = max(range(_SCAN), key=heights.__getitem__)
         low, high = float(points[max(k - 1, 0)]), float(points[min(k + 1, _SCAN - 1)])
+    top = 0.0  # heights far away are lower, however roughly they are known
     _golden_section(height, low, high)
     if best <= 0:
         return 0.0, 1.0, at
-    return min(best, 1.0 - size), off, at
+    return min(best, 1.0 - size), max(off, top / best - 1), at
 
 
 def _golden_section(height: Callable[[float], float], low: float, high: float) -> None:
