@@ -67,7 +67,9 @@ def one_noise(found: Calibration) -> Noise:
     return event
 
 
-@pytest.mark.parametrize(("exponent", "shift"), [("3/2", 1), ("17/10", 3)])
+@pytest.mark.parametrize(
+    ("exponent", "shift"), [("3/2", 1), pytest.param("17/10", 3, marks=pytest.mark.slow)]
+)
 def test_the_least_scale_of_a_law(exponent: str, shift: int) -> None:
     start = [DiscreteGaussian(variance=5, times=2, sensitivity=shift)]
     found = calibrate(start, epsilon=2, delta="1e-6", law=f"power:{exponent}")
@@ -182,6 +184,7 @@ def test_merged_levels_of_one_law_shrink_as_gaussian_ones_do() -> None:
         merging({"scale": "4"}, {"variance": "4"})
 
 
+@pytest.mark.slow
 def test_all_pairs_of_merged_levels_keep_the_promise() -> None:
     release = merging({"variance": "6"}, {"variance": "9"})
     found = calibrate(release, epsilon=4, delta="1e-6", law="power:8/5", proof=False)

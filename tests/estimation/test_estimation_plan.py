@@ -416,6 +416,7 @@ def test_a_plan_of_another_law_keeps_its_ratios_and_its_promise() -> None:
     assert max(ratios) < 1.0  # few counts: Laplace noise needs less
 
 
+@pytest.mark.slow
 def test_the_cheapest_plan_has_the_law_of_least_epsilon() -> None:
     found = [
         plan(small(), tree=[5], keep=["Low"], law=law, certify=False)
