@@ -147,7 +147,10 @@ def check(seed: int, most: int) -> str:
     events = drawn_events(seed)
     way = "listed"
     for epsilon in EPSILONS:
-        box = on_grid(events, epsilon, most)
+        try:
+            box = on_grid(events, epsilon, most)
+        except PrecisionError:  # too many outcomes, or too strong a tilt
+            return "refused"
         assert 0 <= box.lower <= box.upper <= 1
         true = listed(events, epsilon)
         if true is not None:
@@ -171,6 +174,7 @@ def test_more_random_compositions_contain_the_truth() -> None:
     ways = [check(seed, 2 ** random.Random(seed).randrange(10, 15)) for seed in range(100, 340)]
     assert ways.count("listed") > 30
     assert ways.count("rounded") > 30
+    assert ways.count("refused") < 24
 
 
 @pytest.mark.parametrize("times", [17, pytest.param(400, marks=pytest.mark.slow)])
@@ -274,7 +278,7 @@ def test_an_epsilon_is_enclosed(events: list[Noise]) -> None:
         assert loss.delta(epsilon=box.lower, certified=True).upper >= Fraction(delta)
         assert loss.delta(epsilon=box.upper, certified=True).lower <= Fraction(delta)
         floats = loss.epsilon(delta=delta)
-        assert float(box.lower) - 1e-6 <= floats <= float(box.upper) + 1e-5
+        assert float(box.lower) - 1e-6 <= floats <= float(box.upper) + max(1e-5, 1.01 * floats.accuracy)
 
 
 def test_digits_that_cannot_be_had_are_refused() -> None:

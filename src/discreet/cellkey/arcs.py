@@ -7,6 +7,8 @@ min(p, e^epsilon q) over the arcs p. All cells lie on the circle independently, 
 that begin at a point, are longer than s, and whose partner begins at a distance of A and is longer than
 s e^-epsilon, is a product over cells of piecewise linear functions of s and A. Its integral over both is the
 answer: Gauss's rule between the lines at which some function bends is exact, but for the rounding of floats.
+Arcs that meet their partner around the circle are not counted; where there are any (noises of a row that do
+not ascend, arcs of half the circle), the answer is a bound.
 """
 
 from __future__ import annotations

@@ -193,7 +193,7 @@ class GridBounds(Forgetful):
         bottom = unit * (value - masses.over * most - self._excess(epsilon)) + self.infinite
         if top < ball(_TINY):  # too small to be written out
             return Interval(Fraction(0), _TINY)
-        floor = max(lower(bottom), lower(self.infinite), Fraction(0))
+        floor = max(lower(bottom) if bottom > ball(_TINY) else Fraction(0), lower(self.infinite))
         return Interval(floor, max(min(upper(top), Fraction(1)), floor))
 
     def _value(self, epsilon: Fraction) -> arb:

@@ -21,7 +21,7 @@ from discreet.accounting.loss import Floats
 from discreet.memory import Forgetful
 from discreet.noise import LatticeNoise, LossLaw, Noise, TableNoise
 from discreet.noise.balls import ball, lower, working_bits
-from discreet.noise.continuous import ContinuousGaussian
+from discreet.noise.continuous import ContinuousGaussian, ContinuousLaplace
 from discreet.numbers import float_up
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(12)
@@ -105,6 +105,16 @@ class Side(Forgetful):
             return math.inf
         found = sum(times * float(law.value[-1]) if law.value.size else 0.0 for law, times in self.laws)
         return found + 2 * self.rounding(found)
+
+    @cached_property
+    def last(self) -> Fraction | None:
+        """The largest loss where it is a fraction: that of Laplace noise alone."""
+        known = [
+            term.times * term.largest
+            for term in self.terms
+            if isinstance(term, LatticeNoise | ContinuousLaplace) and term.largest is not None
+        ]
+        return sum(known, Fraction(0)) if len(known) == len(self.terms) else None
 
     def rounding(self, epsilon: float) -> float:
         """By how much the float of a loss near epsilon may be off, and logarithms of its probability."""

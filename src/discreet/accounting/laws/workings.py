@@ -88,7 +88,15 @@ class LawWorkings(Workings):
         if error <= _GOOD_LIST:
             return value, error
         other = self._grids[k].delta(epsilon, quick=quick)
-        return min((value, error), other, key=lambda pair: (pair[1], pair[0]))
+        value, error = min((value, error), other, key=lambda pair: (pair[1], pair[0]))
+        # 1 - e^-x of a loss x above epsilon is no more than x, and than what is left up to the largest
+        side = self.sides[k]
+        most = math.nextafter(side.infinite + max(side.top - epsilon, 0.0), math.inf)
+        return (
+            (most, most / side.infinite - 1 if side.infinite else math.inf)
+            if most < value
+            else (value, error)
+        )
 
     def rough_log_delta(self, epsilon: float) -> float:
         """log of an upper bound of delta at epsilon >= 0, on a coarse grid, for a search."""
@@ -113,9 +121,7 @@ class LawWorkings(Workings):
     def directed(self, epsilon: float, *, exchanged: bool = False) -> tuple[float, float]:
         """delta of one direction at epsilon >= 0, rounded up, and its relative error."""
         k = len(self.sides) - 1 if exchanged else 0
-        ((value, error),) = self._checked(
-            "delta", [Fraction(epsilon)], [self._side_delta(k, epsilon)], self._enough
-        )
+        ((value, error),) = self._known([Fraction(epsilon)], [self._side_delta(k, epsilon)], self._enough)
         return _digits_of_bound(value, error)
 
     def _rest(self, epsilon: float) -> tuple[float, float]:
@@ -130,7 +136,13 @@ class LawWorkings(Workings):
         return _tail(self._deltas(epsilons, accuracy))
 
     def _deltas(self, epsilons: list[Fraction], accuracy: float) -> list[tuple[float, float]]:
-        found = [self._delta(float(e)) for e in epsilons]
+        found = [(0.0, 0.0) if self._is_beyond(e) else self._delta(float(e)) for e in epsilons]
+        return self._known(epsilons, found, accuracy)
+
+    def _known(
+        self, epsilons: list[Fraction], found: list[tuple[float, float]], accuracy: float
+    ) -> list[tuple[float, float]]:
+        """Deltas, if they are known well enough."""
         # next to the largest loss rounding is all that is known: delta is at most that, and may be none
         rough = [self._is_rounding(float(e), *pair) for e, pair in zip(epsilons, found, strict=True)]
         found = [
@@ -139,6 +151,10 @@ class LawWorkings(Workings):
         asked = [one for one in zip(epsilons, found, rough, strict=True) if not one[2]]
         self._checked("delta", [one[0] for one in asked], [one[1] for one in asked], accuracy)
         return [(value, min(error, 1.0) if value < _SMALLEST else error) for value, error in found]
+
+    def _is_beyond(self, epsilon: Fraction) -> bool:
+        """Whether no loss is above epsilon, where the largest is a fraction."""
+        return all(side.last is not None and side.last <= epsilon for side in self.sides)
 
     def _is_rounding(self, epsilon: float, value: float, error: float) -> bool:
         """Whether a delta is as uncertain as floats are, and no more."""
