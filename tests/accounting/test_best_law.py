@@ -206,6 +206,7 @@ def test_levels_that_merge_have_one_law() -> None:
     assert law_groups(merging(law, law, law)) == (("A", "B"), ("C",))
 
 
+@pytest.mark.slow
 def test_a_law_for_each_level_is_no_worse() -> None:
     levels = [
         Level(name="A", queries=[Query(name="t", variance="2")]),

@@ -219,6 +219,7 @@ def test_three_thousand_random_compositions(first: int) -> None:
         check_composition(seed)
 
 
+@pytest.mark.slow
 def test_a_sum_over_every_outcome_beside_two_densities() -> None:
     # the sum over 100,845 outcomes of the discrete events, each times delta of the two continuous Laplace
     # losses (a closed form, integrated piece by piece), in floats: 18 November 2026

@@ -155,6 +155,7 @@ def test_the_same_people_in_every_file(nation: SyntheticNation, persons: Rows, u
     assert vacant == nation.vacant == len(units) - nation.households - nation.quarters
 
 
+@pytest.mark.slow
 def test_unnoised_counts_agree_across_products(nation: SyntheticNation, tmp_path: Path) -> None:
     """PL 94-171, DHC and Supplemental DHC, tabulated by the package: the same people and households."""
     from discreet.release import tabulate
