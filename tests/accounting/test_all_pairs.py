@@ -347,7 +347,9 @@ def test_the_worst_pair_is_not_proved_below_its_own_delta() -> None:
     whole = account(load("dhc-2020"))
     worst = whole.case((6, 6))
     box = worst.delta(epsilon="24.456", certified=True)
-    open_ = whole.upper_bounds.unproved(Fraction("24.456"), box.lower * (1 - Fraction(1, 10**6)), worst.loss)
+    open_ = whole.upper_bounds.unproved(
+        Fraction("24.456"), box.lower * (1 - Fraction(1, 10**6)), worst.workings.loss
+    )
     assert whole.cases.find((6, 6)) in open_
     assert len(open_) < 20
 
