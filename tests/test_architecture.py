@@ -28,10 +28,11 @@ pytestmark = pytest.mark.xdist_group("architecture")  # so that one process alon
 # files <- tables <- options, estimation, release, risk
 # accounting, tables <- cellkey <- release
 BELOW: dict[str, set[str]] = {"errors": set(), "numbers": {"errors"}, "files": {"errors"}, "memory": set()}
+BELOW["scope"] = set()
 BELOW["tables"] = {"errors", "files"}
 BELOW["faces"] = set()
 BELOW["noise"] = {*BELOW["numbers"], "numbers", "files", "memory", "faces"}
-BELOW["budget"] = {*BELOW["noise"], "noise"}
+BELOW["budget"] = {*BELOW["noise"], "noise", "scope"}
 BELOW["options"] = {*BELOW["budget"], "budget", "tables"}
 BELOW["accounting"] = {*BELOW["budget"], "budget", "options"}
 BELOW["testing"] = {*BELOW["accounting"], "accounting"}

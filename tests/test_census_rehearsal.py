@@ -169,8 +169,11 @@ def test_the_whole_census_on_few_people(tmp_path: Path) -> None:
     printed = {name: [run["printed"] for run in done["runs"]] for name, done in noted["done"].items()}
     shown = " ".join(printed["account"][0].split())
     assert "discreet-ledger.json: 8 runs." in shown
-    for unit in ("person", "household", "housing unit", "person+housing unit+household"):
-        assert f"All runs together cost one {unit} (bounded neighbours) epsilon at most" in shown
+    for unit in ("person", "household", "housing unit"):
+        assert f"charged to it together cost one {unit} (bounded neighbours) epsilon at most" in shown
+    everything = "All runs together cost one person+housing unit+household (bounded neighbours)"
+    assert f"{everything} epsilon at most" in shown
+    assert shown.count("; left out: ") == 3
     assert "sound; 8 runs" in printed["account"][2]
     assert (out / "report.html").exists()
     page = (out / "index.html").read_text(encoding="utf-8")

@@ -91,9 +91,9 @@ class Displayed:
 class Summarised(Displayed):
     """A result that is printed as the summary of its answer, one line to paste into a memo.
 
-    >>> from discreet.accounting.overall import Point
-    >>> print(Point(24.4564939544, 1e-10, (6, 6)))
-    epsilon 24.456494 (exact) at delta 1e-10, worst case (6, 6)
+    >>> from discreet import account
+    >>> print(*account("dhc-2022-08-25").at_delta("1e-10"))
+    epsilon 20.324690 (exact) at delta 1e-10, worst case (1,)
     """
 
     __slots__ = ()

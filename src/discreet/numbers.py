@@ -396,6 +396,20 @@ def bound(value: Fraction, *, digits: int = DIGITS) -> str:
     return f"{text:e}".replace("e-0", "e-") if small else f"{text:f}"
 
 
+def up_to_digits(value: Fraction, digits: int) -> Fraction:
+    """Return a number above zero rounded up to a decimal of so many digits.
+
+    >>> up_to_digits(Fraction(1, 3), 2), up_to_digits(Fraction(1, 4), 2), up_to_digits(Fraction(1999), 3)
+    (Fraction(17, 50), Fraction(1, 4), Fraction(2000, 1))
+    """
+    unit = Fraction(10) ** (math.floor(_log10(value)) + 1 - digits)
+    return math.ceil(value / unit) * unit
+
+
+def _log10(value: Fraction) -> float:
+    return math.log10(value.numerator) - math.log10(value.denominator)
+
+
 def float_up(value: Fraction) -> float:
     """Return the smallest float that is not below a bound from above.
 

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import math
 import pickle
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import DiscreetError
 from discreet.noise import ContinuousNoise, DiscreteGaussian, LossLaw, Noise, grouped, sample
-from discreet.noise.surfaces import SURFACES
+from discreet.noise.surfaces import SURFACES, can_be_drawn, has_margins
 
 
 class NotPrivateSeededEntropy:
@@ -78,14 +80,15 @@ def check_law(law: Noise, *, draws: int = 20_000, seed: int = 1) -> tuple[str, .
 
     >>> from discreet.noise import ContinuousLaplace, PowerNoise
     >>> check_law(PowerNoise("3/2", 2))
-    ('copies', 'loss', 'directions', 'probabilities', 'balls', 'draws', 'accounts')
+    ('copies', 'loss', 'directions', 'changes', 'probabilities', 'balls', 'draws', 'accounts')
     >>> check_law(ContinuousLaplace(2))
-    ('copies', 'loss', 'directions')
+    ('copies', 'loss', 'directions', 'changes')
     """
     checks: dict[str, Callable[[Noise], Iterator[str]]] = {
         "copies": _copies,
         "loss": _loss,
         "directions": _directions,
+        "changes": _changes,
     }
     if SURFACES["drawing"].takes(law):
         checks |= {
@@ -149,6 +152,45 @@ def _directions(law: Noise) -> Iterator[str]:
         mirrored = _mass(one, -1 - theta)
         if law.is_mirrored and not abs(here - mirrored) <= 1e-10 * max(here, mirrored):
             yield f"`is_mirrored` is true, but E e^(tL) differs at {theta} and {-1 - theta}"
+
+
+def _changes(law: Noise) -> Iterator[str]:
+    """A larger change tells more, and the loss is that of the change that `sensitivity` states."""
+    if not has_margins(law):  # (two tables say what one change does)
+        return
+    one = law.for_one()
+    made = [one._copy(one.size, change, 1) for change in (1, 2, 3)]
+    if [each.sensitivity for each in made] != [1, 2, 3]:
+        yield "copies must have the `sensitivity` that they are made with"
+        return
+    if not can_be_drawn(law):
+        spread = [_mass(each.loss_law(), -0.5) for each in made]
+        if not spread[0] > spread[1] > spread[2]:
+            yield f"`loss_law` ignores `sensitivity`: E e^(-L/2) is {spread!r} at 1, 2 and 3"
+        return
+    x = np.arange(-int(one.reach(45.0)) - 4, int(one.reach(45.0)) + 5)
+    for epsilon in (0.0, 0.1, 0.5, 1.0, 2.0):
+        found, true = [], []
+        for each in made:
+            absent, present, _ = each.outcomes
+            with np.errstate(under="ignore"):
+                p, q = np.exp(absent), np.exp(present)
+            found.append(float(np.maximum(q - math.exp(epsilon) * p, 0.0).sum()))
+            shifted = one.pmf(x - each.sensitivity)
+            true.append(float(np.maximum(shifted - math.exp(epsilon) * one.pmf(x), 0.0).sum()))
+        if max(abs(here - there) for here, there in zip(found, true, strict=True)) > 1e-9:
+            yield (
+                f"delta({epsilon}) of changes by 1, 2 and 3 is {true!r} by P[X = x], and {found!r} by its "
+                "outcomes: they ignore `sensitivity`"
+            )
+            return
+        if true != sorted(true) and max(a - b for a, b in pairwise(true)) > 1e-9:
+            stated = "" if not one.is_log_concave else "; `is_log_concave` is true, which is wrong"
+            yield (
+                f"delta({epsilon}) of changes by 1, 2 and 3 is {true!r}: a smaller change tells more, so "
+                f"that accounts of sensitivities above 1 are refused{stated}"
+            )
+            return
 
 
 def _support(law: Noise) -> NDArray[np.int64]:

@@ -8,7 +8,7 @@ import pytest
 
 from discreet.accounting.calibration import calibrate
 from discreet.accounting.overall import account, portfolio
-from discreet.answers import NumberKind
+from discreet.answers import Claimed
 from discreet.budget import AnswerKind, Claim, Level, Query, Release, Spine, load, preset_names
 from discreet.cli import run
 from discreet.errors import InputError
@@ -37,11 +37,11 @@ def test_points_say_it_too() -> None:
 
 
 def test_an_upper_bound_is_rounded_up() -> None:
-    assert str(NumberKind.of(AnswerKind.BOUND).quantity(10.94371)) == "10.9438"
-    assert str(NumberKind.of(AnswerKind.EXACT).quantity(10.94371)) == "10.9437"
-    assert str(NumberKind.of(AnswerKind.BOUND).quantity(9.9999999, 3)) == "10.0"
-    assert str(NumberKind.of(AnswerKind.BOUND).quantity(2.5)) == "2.50000"
-    assert str(NumberKind.of(AnswerKind.BOUND).quantity(1e-12, 3)) == "1.00e-12"
+    assert str(Claimed.by(load("sdhc-2020").claim, 10.94371)) == "10.9438"
+    assert str(Claimed.by(load("dhc-2020").claim, 10.94371)) == "10.9437"
+    assert str(Claimed.by(load("sdhc-2020").claim, 9.9999999, digits=3)) == "10.0"
+    assert str(Claimed.by(load("sdhc-2020").claim, 2.5)) == "2.50000"
+    assert str(Claimed.by(load("sdhc-2020").claim, 1e-12, digits=3)) == "1.00e-12"
 
 
 def test_a_portfolio_claims_no_more_than_its_weakest_part() -> None:
@@ -53,14 +53,15 @@ def test_a_portfolio_claims_no_more_than_its_weakest_part() -> None:
     joint = portfolio([supplement, supplement]).claim
     assert joint.kind is AnswerKind.BOUND
     assert joint.reasons == (supplement.reason,)
-    assert Claim.of_all([]).kind is AnswerKind.EXACT
+    with pytest.raises(ValueError, match="about nothing"):
+        Claim.of_all([])
 
 
 def test_a_calibrated_release_keeps_its_kind() -> None:
     level = Level(name="A", queries=[Query(name="q", variance=5)])
     made = Release(name="r", neighbours="bounded", levels=[level], kind="bound", reason="A wide sensitivity.")
     found = calibrate(made, epsilon=1, delta="1e-6")
-    assert found.claim == Claim(AnswerKind.BOUND, ("A wide sensitivity.",))
+    assert (found.claim.kind, found.claim.reasons) == (AnswerKind.BOUND, ("A wide sensitivity.",))
 
 
 @pytest.mark.parametrize(
@@ -85,7 +86,10 @@ def test_the_command_line_says_it_beside_the_number(capsys: pytest.CaptureFixtur
     assert "exact epsilon" not in text
     assert run(["account", "sdhc-2020", "--delta", "1e-10", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)["answer"]
+    scope = answer.pop("scope")
     assert answer == {"kind": "bound", "says": "at most", "reasons": [load("sdhc-2020").reason]}
+    assert scope["whole"]
+    assert scope["of"] == ["sdhc-2020"]
 
 
 def test_one_path_of_one_level_is_exact() -> None:

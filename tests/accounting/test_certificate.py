@@ -131,14 +131,16 @@ def test_several_releases_and_the_main_path_alone() -> None:
     both = [small(), small(name="other", state="5")]
     assert verify(Certificate.of(both, delta="1e-6")).verdict == "proved"
     main = Certificate.claim(both, epsilon=20, delta="1e-6", main_path=True)
-    assert main.document()["cases"] == {"taken": "main", "compared": 1}
+    assert main.document()["cases"] == {"taken": "main", "compared": 1, "of": 3}
     assert verify(main).verdict == "proved"
+    assert "Only the main path of each release is meant, one of 3 cases" in str(verify(main))
 
 
 def test_a_single_pair(made: Certificate) -> None:
     one = replace(made, taken=(2, 2), worst=(2, 2))
     assert Certificate.from_text(one.to_text()) == one
-    assert one.document()["cases"] == {"taken": [2, 2], "compared": 1}
+    assert one.document()["cases"] == {"taken": [2, 2], "compared": 1, "of": 3}
+    assert one.says.endswith("Only case (2, 2) is meant, one of 3 cases: nothing is said of the others.")
 
 
 @pytest.mark.parametrize(
@@ -364,6 +366,25 @@ def test_no_changed_digit_is_ever_proved(made: Certificate) -> None:
             Certificate.from_text(changed)
 
 
+def test_what_is_not_checked_is_named(made: Certificate) -> None:
+    other = replace(made, program="discreet 9.9", method=dict(made.method or {}, road="by hand"))
+    found = verify(Certificate.from_text(other.to_text()))
+    assert (found.verdict, found.not_checked) == ("proved", ("program", "method"))
+    words = [getattr(part, "text", "") for part in describe(found).body]
+    assert "Not checked: what the certificate says of its program and method." in words
+    elsewhere = verify(replace(made, worst=(1, 1)))
+    assert "worst" in elsewhere.not_checked or elsewhere.case == (1, 1)
+
+
+def test_some_of_the_cases_have_no_certificate() -> None:
+    whole = discreet.account(small())
+    part = replace(whole, cases=list(whole.cases)[:2])
+    with pytest.raises(InputError, match="2 of 3 cases were compared"):
+        Certificate.from_account(
+            part, [small()], "epsilon", Fraction(1, 10), Interval(Fraction(0), Fraction(9))
+        )
+
+
 def test_a_forged_digest_does_not_help(made: Certificate) -> None:
     def forged(change: Any) -> str:
         data = json.loads(made.to_text())
@@ -390,7 +411,11 @@ def test_a_forged_digest_does_not_help(made: Certificate) -> None:
         ("answer", {}),
         ("more", 1),
         ("worst", {"case": [9, 9], "events": []}),
-        ("cases", {"taken": "some", "compared": 3}),
+        ("cases", {"taken": "some", "compared": 3, "of": 3}),
+        ("cases", {"taken": "all", "compared": 3, "of": 1}),
+        ("cases", {"taken": [2, 2], "compared": 1, "of": 3}),  # the sentence does not say so
+        ("program", "another program\nProved"),
+        ("method", "proved by hand"),
         ("claim", {"quantity": "rho", "delta": "1/2", "lower": "0", "upper": "1"}),
         ("claim", {"quantity": "epsilon", "delta": "1/2", "lower": "2", "upper": "1"}),
         ("claim", {"quantity": "epsilon", "delta": "1/2", "lower": "nan", "upper": "1"}),

@@ -17,8 +17,10 @@ from discreet.accounting.evaluation import Evaluations
 from discreet.accounting.overall import Account
 from discreet.accounting.privacy_loss import compose
 from discreet.accounting.workings import Workings
+from discreet.budget.claims import Claim
 from discreet.errors import InputError
 from discreet.noise import Noise
+from discreet.scope import Scope
 
 LONG = {12, 24, 30, 44, 80, 83, 92, 93, 110, 203}
 """Seeds below 210 that take more than half a second, `make test-all` has them; so do census and gaussians."""
@@ -104,7 +106,8 @@ def test_the_accuracy_of_a_rounded_answer_covers_the_rounding(
     monkeypatch.setattr(Workings, "has_quick_balls", False)
     events = (G("5.123456789"), G("7.0000001"))
     loss, reference = compose(events), Reference(events, bits=800, floor="1e-60")
-    account = Account("two", "person", "unbounded", [("only", events)], "only")
+    only, scope = [("only", events)], Scope.whole("two", unit="person", neighbours="unbounded")
+    account = Account("two", "person", "unbounded", only, "only", stated=Claim(scope), every=only)
     for number in range(1, 13):
         epsilon, alpha = Fraction(number, 4), Fraction(number, 25)
         truth = reference.delta(epsilon)

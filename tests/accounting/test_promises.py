@@ -33,10 +33,12 @@ from discreet import (
     rho_for,
 )
 from discreet.accounting.costs import compare, privacy_table
+from discreet.budget.claims import Claim
 from discreet.cli import run
 from discreet.estimation import accuracy, plan
 from discreet.report.html import gather
 from discreet.risk import risk, risk_profile
+from discreet.scope import Scope
 
 QUICK, UNITS = "dhc-2022-08-25", "pl94-2020-units"
 MIXED = [DiscreteGaussian(5, times=9), DiscreteGaussian(5), DiscreteLaplace(4, sensitivity=2)]
@@ -271,7 +273,8 @@ def test_delta_zero_over_all_paths() -> None:
     assert point.epsilon == pytest.approx(2 * (1 / 4 + 1 / 3), rel=1e-15)
     assert Fraction(point.epsilon) >= Fraction(7, 6)  # rounded up
     cases = [((1,), (LAPLACE[0],)), ((2,), (LAPLACE[1],)), ((3,), (DiscreteLaplace(5),))]
-    whole = Account("three", "person", "unbounded", cases, (1,))
+    scope = Scope.whole("three", unit="person", neighbours="unbounded")
+    whole = Account("three", "person", "unbounded", cases, (1,), stated=Claim(scope), every=cases)
     assert (whole.at_delta(0)[0].epsilon, whole.at_delta(0)[0].worst) == (4.0, (2,))
 
 

@@ -102,6 +102,7 @@ def test_a_frame_is_the_table_of_the_answer(name: str) -> None:
         frame = result.to_frame(asked)
         assert len(frame) == len(tables[first].rows)
         for row, found in zip(tables[first].objects, frame.to_dict("records"), strict=True):
+            row.pop("claims", None)  # a frame has numbers alone
             assert set(row) <= set(found)
             for key, value in row.items():
                 other = found[key]

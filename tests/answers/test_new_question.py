@@ -26,6 +26,7 @@ from discreet.answers import (
 )
 from discreet.answers.describing import _FUNCTIONS
 from discreet.answers.figure import Axis, Bars, Notation, Panel, Picture, points
+from discreet.answers.quantity import Claimed
 from discreet.cli.console import Outputs, Screen
 from discreet.errors import InputError
 from discreet.faces import Displayed, Summarised
@@ -36,6 +37,7 @@ from discreet.render.json import json_of
 from discreet.render.pictures import figure_of, picture_bytes
 from discreet.render.text import text_of
 from discreet.render.tiles import tiles_of
+from discreet.scope import Scope
 
 CHANCE = 0.0123456789
 NEEDLE = "12,346"  # the largest group, as people read it
@@ -55,7 +57,8 @@ def found() -> Iterator[Uniqueness]:
 
     @describes(Uniqueness)
     def uniqueness_answer(found: Uniqueness) -> Answer:
-        chance = Quantity(found.chance, kind=NumberKind.AT_MOST, digits=3)
+        scope = Scope.whole("areas", unit="person", neighbours="")
+        chance = Claimed(value=found.chance, kind=NumberKind.AT_MOST, scope=scope, digits=3)
         columns = (Column("area", "area", is_text=True), Column("people", "people"), Column("alone", "alone"))
         rows = tuple(
             (area, Quantity(people, Style.COUNT), Quantity(alone, Style.PERCENT))

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from discreet.answers import NumberKind, Quantity, Style
+from discreet.answers import Quantity, Rounding, Style
 from discreet.cli import run
 
 _SIZES = np.exp(np.random.default_rng(7).uniform(np.log(900.0), np.log(9e5), 200)).tolist()
@@ -26,8 +26,8 @@ def test_numbers_below_a_million_have_no_power_of_ten(style: Style, digits: int)
 
 def test_bounds_stay_bounds_when_they_are_written_in_full() -> None:
     for value in _SIZES:
-        assert float(str(Quantity(value, kind=NumberKind.AT_MOST, digits=3))) >= value
-        assert float(str(Quantity(value, kind=NumberKind.AT_LEAST, digits=3))) <= value
+        assert float(str(Quantity(value, rounding=Rounding.UP, digits=3))) >= value
+        assert float(str(Quantity(value, rounding=Rounding.DOWN, digits=3))) <= value
 
 
 def test_changes_keep_their_sign() -> None:

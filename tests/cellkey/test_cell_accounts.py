@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, product
+from math import comb
 from pathlib import Path
+from statistics import NormalDist
 
+import numpy as np
 import pytest
 
 from discreet.answers.answer import Paragraph
@@ -25,6 +30,7 @@ from discreet.cellkey import (
     revealed,
     two_laws,
 )
+from discreet.cellkey.convolution import lattice_product
 from discreet.cellkey.two_laws import exp_interval
 from discreet.errors import InputError
 
@@ -125,16 +131,19 @@ def published(
     return {y: Fraction(many, modulus ** len(where)) for y, many in shown.items()}
 
 
-def changes(counts: tuple[int, ...], neighbours: str) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+def changes(
+    counts: tuple[int, ...], neighbours: str, everybody: bool
+) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Data sets next to each other; where not everybody is in a cell, a record can come from outside."""
     found = []
     for gains in range(len(counts)):
         more = tuple(n + (place == gains) for place, n in enumerate(counts))
         less = tuple(n - (place == gains) for place, n in enumerate(counts))
-        if neighbours == "unbounded":
+        if neighbours == "unbounded" or not everybody:
             found.append((counts, more))
             if counts[gains]:
                 found.append((less, counts))
-        else:
+        if neighbours == "bounded":
             found += [
                 (counts, tuple(n - (place == loses) for place, n in enumerate(more)))
                 for loses in range(len(counts))
@@ -149,8 +158,9 @@ def compare_with_all_keys(seed: int) -> bool:
     most = 2 if modulus == 16 else 3
     table, family = random_table(draw, modulus), random_family(draw, draw.randint(0, most))
     neighbours = draw.choice(("bounded", "unbounded", "unbounded"))
+    family = replace(family, everybody=draw.random() < 0.5)
     assert family.counts is not None
-    pairs = changes(family.counts, neighbours)
+    pairs = changes(family.counts, neighbours, family.everybody)
     known = {counts: published(table, family, counts) for pair in pairs for counts in pair}
     laws = [TwoLaws.of(known[first], known[second]) for first, second in pairs]
     laws += [one.swapped for one in laws]
@@ -252,6 +262,90 @@ def test_keys_by_the_set_of_records_do_not_hide_an_empty_cell(name: str, figure:
     assert agrees(max(found), figure)
 
 
+def test_people_in_no_cell_can_be_replaced() -> None:
+    """A and the total: who moves from b to a changes A alone, who comes from outside changes both."""
+    table = entropy_table(2, 1)
+    found = account_cells(table, PART, neighbours="bounded", least=1)
+    both = account_cells(table, PART, least=1)
+    assert agrees(found.deltas[0].upper, ".311")
+    assert agrees(found.certain, ".124")
+    assert found.deltas == both.deltas
+    closed = account_cells(table, replace(PART, everybody=True), neighbours="bounded", least=1)
+    assert agrees(closed.deltas[0].upper, ".193")
+    assert agrees(closed.certain, ".064")
+    said, said_closed = (
+        " ".join(str(part.text) for part in cell_account_answer(one).body if isinstance(part, Paragraph))
+        for one in (found, closed)
+    )
+    assert "also by somebody who is in none of the cells" in said
+    assert "everybody is in one of the cells" in said_closed
+
+
+@pytest.mark.parametrize("name", ["D2V1", "D5V3js2"])
+def test_equal_independent_cells_are_a_convolution(name: str) -> None:
+    """Keys from definitions, the same group in every cell: logarithms of ratios add up."""
+    table, many = named(name), 40
+    pairs = [TwoLaws.of(table.law(n), table.law(n + 1)) for n in (table.last + 3, 1)]
+    for pair in pairs:
+        found = two_laws.together([pair] * many)
+        assert not found.is_exact
+        assert sum(p for p, _ in found.masses) == sum(q for _, q in found.masses) == 1
+        draw = np.random.default_rng(5)
+        p, q = np.array([[float(x) for x in mass] for mass in pair.masses]).T
+        with np.errstate(divide="ignore"):
+            logs = np.log(p) - np.log(q)
+        drawn = draw.choice(logs, size=(10_000, many), p=p / p.sum()).sum(axis=1)
+        value = np.maximum(1 - np.exp(1 - drawn), 0)
+        margin = 5 * value.std() / 100
+        assert abs(float(found.delta(1).upper) - value.mean()) < margin + 1e-6
+
+
+def test_a_long_product_bounds_and_is_close() -> None:
+    draw = random.Random(4)
+    for _ in range(6):
+        laws = []
+        for _ in range(2):
+            weights = [draw.randint(0, 9) for _ in range(4)] + [1]
+            other = [draw.randint(0, 9) for _ in range(4)] + [2]
+            laws.append(
+                TwoLaws.of(
+                    *({y: Fraction(w, sum(side)) for y, w in enumerate(side)} for side in (weights, other))
+                )
+            )
+        exact = two_laws.together([*[laws[0]] * 3, *[laws[1]] * 2])
+        assert exact.is_exact
+        close = TwoLaws.gathered(lattice_product([(laws[0].masses, 3), (laws[1].masses, 2)]), is_exact=False)
+        for ratio in (Fraction(1), Fraction(3, 2), Fraction(20), Fraction(10**6)):
+            for one, other in ((exact, close), (exact.swapped, close.swapped)):
+                assert one.excess(ratio) <= other.excess(ratio) <= one.excess(ratio) + Fraction(1, 10**5)
+
+
+@pytest.mark.slow
+def test_ten_thousand_cells_by_definition() -> None:
+    """One group in all of them, and each has one of its own."""
+    noise = {v: Fraction(comb(200, v + 100), 2**200) for v in range(-100, 101)}
+    table = perturbation_table({0: noise})
+    many = 10_000
+    family = CellFamily(
+        tuple(map(str, range(many))),
+        tuple(map(str, range(many + 1))),
+        tuple((0, one) for one in range(1, many + 1)),
+    )
+    found = account_cells(table, family, keying="definition", epsilons=(60,))
+    assert (found.rank, found.cases, found.methods) == (many, 2, ("product",))
+    assert found.worst[0].case.gains == 0
+    assert not found.is_exact
+    # variance 50 in each: Gaussian noise with mu = sqrt(10000 / 50)
+    mu = many**0.5 / 50**0.5
+    normal = NormalDist()
+    close = normal.cdf(mu / 2 - 60 / mu) - math.exp(60) * normal.cdf(-mu / 2 - 60 / mu)
+    assert float(found.deltas[0].upper) == pytest.approx(close, abs=2e-3)
+    apart = CellFamily(family.cells, family.cells, tuple((one,) for one in range(many)), (3,) * many)
+    moved = account_cells(table, apart, keying="definition", neighbours="bounded", epsilons=(1,))
+    one = TwoLaws.of(table.law(3, keying="definition"), table.law(4, keying="definition"))
+    assert moved.deltas[0].upper == (one * one.swapped).delta(1).upper
+
+
 def test_results_show_themselves() -> None:
     found = account_cells(entropy_table(2, 1), TOTAL, least=1)
     assert (
@@ -265,7 +359,10 @@ def test_an_exact_total_gives_everyone_away_unless_records_are_replaced() -> Non
     table = entropy_table(2, 1)
     added = account_cells(table, TOTAL, published=["total"])
     assert (added.certain, added.methods, added.accuracy) == (1, ("published exactly",), 1)
-    moved = account_cells(table, TOTAL, published=["total"], neighbours="bounded", least=2)
+    open_family = account_cells(table, TOTAL, published=["total"], neighbours="bounded", least=2)
+    assert open_family.certain == 1  # somebody from outside the cells changes the total
+    closed = replace(TOTAL, everybody=True)
+    moved = account_cells(table, closed, published=["total"], neighbours="bounded", least=2)
     one = TwoLaws.of(table.law(9), table.law(10))
     assert moved.deltas[0] == (one * one.swapped).delta(1)
     assert moved.methods == ("product",)

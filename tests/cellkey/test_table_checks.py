@@ -19,6 +19,7 @@ from discreet.cellkey import (
     entropy_table,
     perturbation_table,
 )
+from discreet.cellkey.convolution import lattice_product
 from discreet.cellkey.two_laws import together
 from discreet.errors import InputError
 
@@ -145,13 +146,12 @@ def test_the_enclosure_of_delta_is_narrow_and_right() -> None:
         pair.delta(201)
 
 
-def test_the_grid_tells_more_and_little_more() -> None:
+def test_the_lattice_tells_more_and_little_more() -> None:
     draw = random.Random(9)
     for _ in range(15):
         table = random_table(draw)
         pair = TwoLaws.of(table.law(3), table.law(4))
-        coarse = pair.on_grid()
-        assert not coarse.is_exact
+        coarse = TwoLaws.gathered(lattice_product([(pair.masses, 1)]), is_exact=False)
         assert sum(p for p, _ in coarse.masses) == sum(q for _, q in coarse.masses) == 1
         for ratio in (Fraction(1), Fraction(3, 2), Fraction(5), Fraction(10**6)):
             assert pair.excess(ratio) <= coarse.excess(ratio) <= pair.excess(ratio) + Fraction(1, 900)

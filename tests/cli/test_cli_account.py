@@ -40,7 +40,7 @@ def test_json_has_one_object_of_the_promised_shape(discreet):
     assert [row["delta"] for row in answer["results"]] == [1e-5, 1e-10, 1e-15, 1e-20]
     exact = account(load(PRESET))
     for row in answer["results"]:
-        assert list(row) == ["delta", "epsilon", "zcdp_epsilon", "worst"]
+        assert list(row) == ["delta", "epsilon", "zcdp_epsilon", "worst", "claims"]
         assert row["worst"] == [1]
         assert row["epsilon"] == pytest.approx(exact.epsilon(delta=row["delta"]), rel=1e-12)
         assert row["zcdp_epsilon"] == ZCDP.from_rho("3.65").epsilon(delta=row["delta"])
@@ -49,7 +49,9 @@ def test_json_has_one_object_of_the_promised_shape(discreet):
 
 def test_epsilon_alone_gives_no_rows_by_delta(discreet):
     answer = discreet("account", PRESET, "--epsilon", "4", "--epsilon", "41/2", "--json").json
-    assert [list(row) for row in answer["results"]] == [["epsilon", "delta", "zcdp_delta", "worst"]] * 2
+    assert [list(row) for row in answer["results"]] == [
+        ["epsilon", "delta", "zcdp_delta", "worst", "claims"]
+    ] * 2
     assert [row["epsilon"] for row in answer["results"]] == [4.0, 20.5]
     exact = account(load(PRESET)).delta(epsilon=["4", "41/2"])
     assert [row["delta"] for row in answer["results"]] == pytest.approx(exact, rel=1e-12)

@@ -72,7 +72,11 @@ def test_an_exact_total(discreet: Callable[..., Any], tmp_path: Path) -> None:
     text = " ".join(discreet(*ask).out.split())
     assert "Published without noise: total. One record more or less shows there, so delta is 1." in text
     assert "neighbours bounded" in text
-    assert discreet(*ask, "--neighbours", "bounded", "--json").json["methods"] == ["product"]
+    closed = discreet(*ask, "--neighbours", "bounded", "--everybody", "--json").json
+    assert (closed["methods"], closed["everybody_in_a_cell"]) == (["product"], True)
+    # somebody who is in none of the cells can join, and the exact total shows it
+    open_cells = discreet(*ask, "--neighbours", "bounded", "--json").json
+    assert [row["delta"] for row in open_cells["costs"]] == [1, 1]
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_a_run(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert Path("again/cells.csv").read_bytes() == Path("out/cells.csv").read_bytes()
     told = json.loads(json_of(perturbed_answer(done)))
     assert told["margins"] == 4
-    assert told["epsilon"] == "1"
+    assert told["of_one_cell"]["epsilon"] == "1"
     assert not told["new_secret"]
     assert run([*fixed, "--out", "other"]) == 2
     assert "keys need a secret or a column of record keys" in capsys.readouterr().err

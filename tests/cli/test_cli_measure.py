@@ -60,7 +60,9 @@ def here(tmp_path, monkeypatch):
 @pytest.fixture
 def measure(discreet, here):
     def invoke(out, *arguments):
-        return discreet("measure", "release.toml", "--counts", "counts.csv", "--out", out, *arguments)
+        return discreet(
+            "measure", "release.toml", "--counts", "counts.csv", "--out", out, "--no-ledger", *arguments
+        )
 
     return invoke
 
@@ -147,7 +149,7 @@ def test_tables_of_units_and_cells(discreet, here):
 
 def test_counts_that_do_not_add_up(discreet, refused, here):
     Path("counts.csv").write_text(COUNTS.replace("A2,A,County,sex,m,40", "A2,A,County,sex,m,41"))
-    arguments = ("measure", "release.toml", "--counts", "counts.csv", "--out", "out")
+    arguments = ("measure", "release.toml", "--counts", "counts.csv", "--out", "out", "--no-ledger")
     assert "or --not-additive, leaves this unchecked" in refused(*arguments)
     assert "(--not-additive) out" in refused(*arguments, "--not-additive", "--post", "consistent")
     assert discreet(*arguments, "--not-additive", "--quiet").status == 0
@@ -166,8 +168,17 @@ def test_invariants_are_named_as_outside_the_guarantee(measure):
 def test_invariant_of_a_query_with_slashes(discreet, here):
     Path("release.toml").write_text(TOML.replace('"sex"', '"sex/age"'))
     Path("counts.csv").write_text(COUNTS.replace(",sex,", ",sex/age,"))
-    arguments = ("measure", "release.toml", "--counts", "counts.csv", "--out", "published", "--json")
-    found = discreet(*arguments, "--invariant", "Nation/sex/age").json
+    arguments = (
+        "measure",
+        "release.toml",
+        "--counts",
+        "counts.csv",
+        "--out",
+        "published",
+        "--no-ledger",
+        "--json",
+    )
+    found = discreet(*arguments, "--json", "--invariant", "Nation/sex/age").json
     assert found["exact"] == [["Nation", "sex/age"]]
 
 
@@ -195,7 +206,9 @@ def test_what_cannot_be_used(refused, here, arguments, message):
     for name, value in zip(arguments[::2], arguments[1::2], strict=True):
         given[name] = value
     before = _names(".")
-    assert message in refused("measure", "release.toml", *(part for pair in given.items() for part in pair))
+    assert message in refused(
+        "measure", "release.toml", "--no-ledger", *(part for pair in given.items() for part in pair)
+    )
     assert _names(".") == before
 
 
@@ -279,7 +292,16 @@ def test_cells_that_a_spreadsheet_would_run(discreet, refused, tmp_path, monkeyp
     Path("counts.csv").write_text(
         'unit,parent,level,query,cell,count\n=HYPERLINK("x"),,@L,@q,-c,5\n"=HYPERLINK(""y"")",,@L,@q,-c,5\n'
     )
-    command = ("measure", "release.toml", "--counts", "counts.csv", "--post", "nonnegative", "--quiet")
+    command = (
+        "measure",
+        "release.toml",
+        "--counts",
+        "counts.csv",
+        "--post",
+        "nonnegative",
+        "--quiet",
+        "--no-ledger",
+    )
     assert discreet(*command, "--out", "plain").status == 0
     assert discreet(*command, "--out", "safe", "--for-spreadsheets").status == 0
     for name in ("measurements", "estimates", "units"):

@@ -13,7 +13,7 @@ import pytest
 from discreet import Certificate, account, calibrate, portfolio, release, verify
 from discreet.accounting.costs import compare, privacy_table
 from discreet.budget import load
-from discreet.cellkey import account_cells, check_table, hypercube, read_perturbation_table
+from discreet.cellkey import account_cells, check_table, hypercube, read_cells, read_perturbation_table
 from discreet.cellkey.design import design_perturbation
 from discreet.cli import COMMANDS, cellkey, run
 from discreet.cli.safetab import SUBCOMMANDS
@@ -73,7 +73,7 @@ QUESTIONS: dict[str, tuple[type, Callable[..., object]]] = {
 ASKED: dict[str, Functions] = {
     **{command: (function,) for command, (_, function) in QUESTIONS.items()},
     "accuracy": (accuracy,),
-    "cellkey account": (account_cells, hypercube, read_perturbation_table),
+    "cellkey account": (account_cells, read_cells, hypercube, read_perturbation_table),
     "cellkey check": (check_table, read_perturbation_table),
     "check-tables": (release.check_tables,),
     "example": (release.write_example,),
@@ -110,6 +110,7 @@ ASKED: dict[str, Functions] = {
 """Every command that asks something, and the functions that answer it in Python."""
 
 OTHERS = {
+    "ledger upgrade",
     "cellkey",
     "completion",
     "ledger",
@@ -125,7 +126,7 @@ OTHERS = {
 }
 """Groups of commands, and commands that list, show or serve and have no function with options."""
 
-ALONE = {"--json", "--quiet", "--help", "--version"}
+ALONE = {"--no-ledger", "--json", "--quiet", "--help", "--version"}
 """What only a command line needs."""
 
 FILES = {"--out", "--plot", "--csv", "--pdf", "--curve", "--tradeoff", "--export"}

@@ -91,6 +91,10 @@ def test_a_single_pair_can_be_exported(discreet, small, tmp_path):
     assert discreet("account", small, "--pair", 1, 2, "--delta", DELTA, "--export", out).status == 0
     result = discreet("verify", out / "certificates" / "epsilon-at-delta-1e-10.json", "--json")
     assert (result.status, result.json["pairs"], result.json["verdict"]) == (0, 1, "proved")
+    assert result.json["says"].endswith(
+        "Only case (1, 2) is meant, one of 3 cases: nothing is said of the others."
+    )
+    assert result.json["cases"] == {"taken": [1, 2], "of": 3}
 
 
 def test_nothing_is_overwritten(discreet, refused, small, tmp_path):
@@ -204,9 +208,10 @@ def test_an_export_without_a_certified_trade_off_says_so(small, tmp_path, monkey
     assert not list((tmp_path / "out" / "certificates").iterdir())
 
 
-def test_a_certificate_of_format_1_stays_verifiable(discreet):
+def test_a_certificate_of_format_1_is_read_and_never_proved(discreet):
     result = discreet("verify", Path(__file__).parent / "samples" / "certificate-1.json", "--json")
-    assert (result.status, result.json["verdict"]) == (0, "proved")
+    assert (result.status, result.json["verdict"]) == (1, "undecided")
+    assert result.json["reason"].startswith("Scope not stated: the numbers hold in the cases taken")
 
 
 def test_several_releases_together(discreet, small, tmp_path):
@@ -228,7 +233,7 @@ def test_bad_input_is_refused_in_one_line(refused, certificate, small, tmp_path)
     assert "not valid JSON" in refused("verify", file(whole[: len(whole) // 2]))
     assert "was changed" in refused("verify", file(whole.replace("1/10000000000", "1/1000000000")))
     assert "was changed" in refused("verify", file(whole.replace('"housing unit"', '"person"', 1)))
-    assert "certificate 9" in refused("verify", file(whole.replace("certificate 1", "certificate 9")))
+    assert "certificate 9" in refused("verify", file(whole.replace("certificate 2", "certificate 9")))
     assert "neither a certificate nor a claim" in refused("verify", small)
     assert "larger than" in refused("verify", file(b" " * 10_000_001))
     assert "is a directory" in refused("verify", tmp_path)

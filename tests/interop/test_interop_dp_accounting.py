@@ -21,6 +21,7 @@ from discreet import (
     TightZCDP,
     compose,
 )
+from discreet.accounting.comparisons.zcdp import zcdp_rho
 from discreet.interop.dp_accounting import from_dp_event, loss_grid, to_pld
 from discreet.noise import Noise
 
@@ -154,7 +155,7 @@ def test_with_rho_alone_the_sum_of_rhos_is_what_is_known() -> None:
     )
     found = from_dp_event(tree)
     assert isinstance(found, TightZCDP)
-    assert found.rho == Fraction(3, 2)
+    assert found.rho == 1 + zcdp_rho([DiscreteLaplace(1)])
 
 
 def test_no_events_cost_nothing() -> None:
@@ -186,3 +187,20 @@ def test_all_that_is_not_covered_is_named_at_once() -> None:
     assert "event.events[4] is a ZCDpEvent" in said
     with pytest.raises(InputError, match="event is a float; it must be a DpEvent"):
         from_dp_event(1.0)
+
+
+def test_a_sensitivity_is_not_cut_off() -> None:
+    de = events()
+    with pytest.raises(InputError, match=r"sensitivity is 1\.9; whole numbers change by a whole number"):
+        from_dp_event(de.DiscreteLaplaceDpEvent(0.3, 1.9))
+
+
+def test_randomised_response_is_accounted_for_exactly() -> None:
+    de = events()
+    three = from_dp_event(de.SelfComposedDpEvent(de.RandomizedResponseDpEvent(0.5, 2), 3))
+    # kept with 3/4: all three answers are as true with 27/64, and with 1/64 of the other
+    assert float(three.delta(epsilon=0.0)) == pytest.approx(11 / 16, rel=1e-10)
+    four = from_dp_event(de.RandomizedResponseDpEvent(0.4, 4))
+    assert float(four.delta(epsilon=1.0)) == pytest.approx(0.7 - 0.1 * math.e, rel=1e-10)
+    with pytest.raises(InputError, match="2 to 20000 whole buckets"):
+        from_dp_event(de.RandomizedResponseDpEvent(0.5, 1))

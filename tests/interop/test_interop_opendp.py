@@ -93,3 +93,24 @@ def test_a_budget_of_the_package_from_an_account() -> None:
         domain=dp.vector_domain(dp.atom_domain(T=int)),
     )
     assert context.query().count().laplace().release() is not None
+
+
+def test_a_composition_is_not_taken_for_one_noise() -> None:
+    one = dp.m.make_gaussian(*NUMBER, scale=1.0)
+    with pytest.raises(InputError, match="one whole number for each of its input; measurement_promise has"):
+        measurement_noise(dp.c.make_composition([one, one]), law="gaussian")
+
+
+def test_laplace_noise_by_its_rho_is_not_taken_for_gaussian_noise() -> None:
+    laplace = dp.m.make_laplace(*NUMBER, scale=2.0)
+    with pytest.raises(InputError, match="its draws have a mean square of"):
+        measurement_noise(dp.c.make_pureDP_to_zCDP(laplace), law="gaussian")
+
+
+def test_gaussian_noise_too_small_to_be_told_from_laplace_noise_is_refused() -> None:
+    for measurement in (
+        dp.m.make_gaussian(*NUMBER, scale=0.2),
+        dp.c.make_pureDP_to_zCDP(dp.m.make_laplace(*NUMBER, scale=0.2)),
+    ):
+        with pytest.raises(InputError, match="draws do not tell noise of variance"):
+            measurement_noise(measurement, law="gaussian")

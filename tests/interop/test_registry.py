@@ -364,3 +364,20 @@ def test_an_entry_that_can_be_read_in_two_ways_is_refused(
     (tmp_path / name).write_text(text)
     with pytest.raises(InputError, match=message):
         read_entry(tmp_path / name)
+
+
+def test_an_optional_text_may_be_empty_and_a_needed_one_not() -> None:
+    entry = census(12.66, "")
+    assert review_entry(entry).adds_up
+    basic = entry["deployment"]["basic"]  # type: ignore[index]
+    changed = {**entry, "deployment": {**entry["deployment"], "basic": {**basic, "name": ""}}}  # type: ignore[dict-item]
+    assert not review_entry(changed).adds_up
+
+
+def test_an_epsilon_of_gaussian_dp_beside_rho_is_no_contradiction() -> None:
+    text = "The consumption under \\(\\mu\\)-GDP is about {}."
+    for mu, agrees in (("0.376", True), ("0.500", False)):
+        entry = census(0.0728, text.format(mu))
+        loss = entry["deployment"]["privacy_loss"]  # type: ignore[index]
+        loss["privacy_parameters"] |= {"epsilon": 1.453, "delta": 1e-5}
+        assert review_entry(entry).adds_up == agrees

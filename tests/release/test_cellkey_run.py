@@ -22,6 +22,7 @@ from discreet.answers.ledger import ledger_answer
 from discreet.budget import Attributes
 from discreet.cellkey import (
     PerturbationTable,
+    TwoLaws,
     account_cells,
     hypercube,
     perturbation_table,
@@ -33,7 +34,7 @@ from discreet.release import Total, create_ledger, read_ledger
 from discreet.release.admission import PolicyError
 from discreet.release.cellkey import run as running
 from discreet.release.cellkey.lookup import NoiseLookup
-from discreet.release.cellkey.run import Perturbed, cell_delta, perturb
+from discreet.release.cellkey.run import Perturbed, cell_delta, composed_cells, perturb
 from discreet.release.cellkey.secret import CellSecret, open_secret
 from discreet.release.composition import ledger_cost, ledger_costs, ledger_release
 from discreet.release.ledger_file import change_total
@@ -115,8 +116,45 @@ def test_every_cell_has_its_count_and_a_noise_of_the_table(office: Office) -> No
     assert all(abs(noise) <= 5 for noise in noises.values())
     assert len({noises[cell] for cell in found}) > 3
     assert min(found.values()) >= 0
-    assert done.delta == cell_delta(ONE_ROW, Fraction(1)) <= Fraction(1, 100)
+    assert done.delta_of_one_cell == cell_delta(ONE_ROW, Fraction(1)) <= Fraction(1, 100)
     assert json.loads((office.folder / "out" / "manifest.json").read_text())["keys"] == "definition"
+
+
+def test_a_run_says_what_all_its_cells_cost(office: Office) -> None:
+    """Eight margins: the manifest and the answer have one cell as such, and the product of all."""
+    done = office.run("out")
+    one = TwoLaws.of(*(ONE_ROW.law(n, keying="definition") for n in (7, 8)))
+    truth = TwoLaws(((Fraction(1), Fraction(1)),))
+    for _ in range(8):
+        truth = TwoLaws.gathered((p * s, q * t) for p, q in truth.masses for s, t in one.masses)
+    assert done.composed is not None
+    assert done.composed.changed == 8
+    assert float(done.composed.delta) == pytest.approx(float(truth.delta(1).upper), abs=1e-12)
+    manifest = json.loads((office.folder / "out" / "manifest.json").read_text())
+    assert not {"epsilon", "delta"} & set(manifest)
+    assert float(manifest["of_one_cell"]["delta"]) <= 0.01
+    whole = manifest["of_all_cells_of_one_record"]
+    assert float(whole["delta"]) == pytest.approx(float(truth.delta(1).upper), abs=1e-11)
+    assert 0.7 < float(whole["delta"]) < 0.8
+    answer = perturbed_answer(done)
+    told = json.loads(json_of(answer))
+    assert not {"epsilon", "delta"} & set(told)
+    assert told["of_all_cells_of_one_record"]["cells_changed"] == 8
+    said = " ".join(str(part.text) for part in answer.body if isinstance(part, Paragraph))
+    assert "All 8 cells that one record can change, together: delta 0.7740 at epsilon 1" in said
+    six = composed_cells(ONE_ROW, 64, Fraction(1), Fraction(1, 100))
+    assert six.delta >= Fraction(9999, 10000)
+    # a table of several rows: no less than any product of its steps
+    table = design_perturbation(4, epsilon=1, delta="0.3", zeros="kept", small=1).table
+    bound = composed_cells(table, 3, Fraction(1), cell_delta(table, Fraction(1)))
+    assert not bound.is_exact
+    steps = [TwoLaws.of(*(table.law(m, keying="definition") for m in (n, n + 1))) for n in range(6)]
+    for one in steps:
+        cube = one * one * one
+        assert bound.delta >= max(cube.delta(1).upper, cube.swapped.delta(1).upper)
+    moved = office.run("moved", neighbours="bounded").composed
+    assert moved is not None
+    assert moved.changed == 14  # the total of everybody stays
 
 
 def test_cells_left_out_are_published_as_zero(office: Office) -> None:
@@ -159,7 +197,7 @@ def test_record_keys_are_summed(office: Office, column: str, modulus: int | None
             continue
         key = sum(Fraction(row[column]) for row in inside) % (modulus or 1)
         assert found.get(cell, 0) == len(inside) + table.noise(len(inside), key)
-    assert done.delta is None
+    assert done.delta_of_one_cell is None
     assert done.empty == "none"
 
 
@@ -337,7 +375,7 @@ def test_a_value_called_as_a_total_and_too_many_cells(
     monkeypatch.setattr(running, "MOST_CELLS", 59)
     with pytest.raises(InputError, match="60 cells, empty ones included; at most 59"):
         office.run("out")
-    assert office.run("few", empty="none").delta is None
+    assert office.run("few", empty="none").delta_of_one_cell is None
 
 
 def test_no_records_are_records_too(office: Office) -> None:
@@ -358,8 +396,8 @@ def test_a_run_is_entered_and_counted(office: Office) -> None:
     assert done.ledger == ledger
     (entry,) = read_ledger(ledger).entries
     assert entry.command == "cellkey run"
-    assert done.delta is not None
-    assert done.delta <= entry.delta <= done.delta + Fraction(1, 10**12)
+    assert done.delta_of_one_cell is not None
+    assert done.delta_of_one_cell <= entry.delta <= done.delta_of_one_cell + Fraction(1, 10**12)
     assert entry.epsilon is None
     cost = ledger_cost(read_ledger(ledger), unit="person", neighbours="unbounded", delta=Fraction(2, 100))
     assert cost.epsilon <= 1.0

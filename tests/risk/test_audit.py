@@ -21,7 +21,7 @@ from discreet.risk import audit as audit_module
 from discreet.risk.audit import (
     Audit,
     Block,
-    Claimed,
+    ClaimedNoise,
     Integers,
     Scores,
     Seen,
@@ -39,7 +39,7 @@ BLOCKS = (
     Block("State, total", STATE, np.array([[0, 1]])),
     Block("County, total", COUNTY, np.array([[2, 3], [4, 5]])),
 )
-CLAIMED = Claimed(np.array([1, -1, 1, 0, 0, -1]), BLOCKS)
+CLAIMED = ClaimedNoise(np.array([1, -1, 1, 0, 0, -1]), BLOCKS)
 
 Fault = Callable[[list[Integers], NotPrivateSeededEntropy], list[Integers]]
 
@@ -142,7 +142,7 @@ def test_the_power_that_is_stated(fault: Fault, many: int, kinds: set[str]) -> N
 def test_two_runs_with_the_same_noise_are_enough_where_there_are_many_cells() -> None:
     source = NotPrivateSeededEntropy(2)
     sides = [sample(STATE, (30, 40), source=source) for _ in range(2)]
-    claimed = Claimed(np.eye(40, dtype=np.int64)[0], (Block("all", STATE, np.arange(40)[:, None]),))
+    claimed = ClaimedNoise(np.eye(40, dtype=np.int64)[0], (Block("all", STATE, np.arange(40)[:, None]),))
     assert not audit_noise(*sides, claimed=claimed).alarms
     sides[1][20] = sides[0][3]
     (alarm,) = audit_noise(*sides, claimed=claimed).alarms
@@ -199,7 +199,7 @@ def test_bands_are_those_of_clopper_and_pearson(level: float) -> None:
 def test_ratios_and_curve_by_brute_force() -> None:
     """All outcomes of one cell: their log ratios, and that the tests of the audit lie on the curve."""
     law = DiscreteGaussian(3)
-    claimed = Claimed(np.array([2]), (Block("one", law, np.array([[0]])),))
+    claimed = ClaimedNoise(np.array([2]), (Block("one", law, np.array([[0]])),))
     outcome = np.arange(-60, 61)
     p, q = law.pmf(outcome), law.pmf(outcome - 2)
     ratio = log_ratios(outcome[:, None], claimed.change, claimed.blocks, is_neighbour=False)

@@ -12,7 +12,7 @@ from typing import Literal
 
 import pytest
 
-from discreet.answers import NumberKind, Quantity, Style
+from discreet.answers import Quantity, Rounding, Style
 from discreet.answers.risk import (
     advantage_of,
     belief_of,
@@ -168,7 +168,7 @@ def test_luck_is_unbounded_with_gaussian_noise(even: RiskProfile) -> None:
 
 @pytest.mark.parametrize("chance", [0.5, 0.56277, 0.9424, 0.99951, 0.999999999, 0.012, 1e-6, 0.58970001])
 def test_an_upper_bound_is_never_rounded_down(chance: float) -> None:
-    assert float(str(Quantity(chance, Style.TIMES, NumberKind.AT_MOST)).split()[0]) >= 100 * chance - 1e-9
+    assert float(str(Quantity(chance, Style.TIMES, Rounding.UP)).split()[0]) >= 100 * chance - 1e-9
 
 
 def test_rows_of_bounds_are_rounded_up_and_attacks_are_not() -> None:

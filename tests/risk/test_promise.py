@@ -118,3 +118,34 @@ def test_numbers_at_the_ends_stay_short_and_true() -> None:
 def test_bad_input(asked: dict[str, object]) -> None:
     with pytest.raises(InputError):
         promised_risk(**asked)  # type: ignore[arg-type]
+
+
+def test_a_promise_says_what_it_compares() -> None:
+    """Laplace noise of scale 1 in two cells keeps epsilon 1 for one record more or less, and not for a value.
+
+    Her record is in one cell or the other: odds rise by e^2, and the mean belief is above that of epsilon 1.
+    """
+    n = np.arange(-60, 61)
+    law = np.exp(-np.abs(n)) / np.exp(-np.abs(n)).sum()
+    here, there = law, np.roll(law, 1)  # a count of 0 and of 1
+    yes, no = np.outer(there, here), np.outer(here, there)
+    mean = float((yes * yes / (yes + no)).sum())
+    assert mean == pytest.approx(0.6760, abs=2e-4)
+    added = promised_risk(epsilon=1, delta=0, prior="1/2")
+    assert added.value is not None
+    assert added.mean < mean <= added.value.mean
+    assert added.value.factor == pytest.approx(math.exp(2))
+    replaced = promised_risk(epsilon=1, delta=0, prior="1/2", neighbours="bounded")
+    assert (replaced.value, replaced.mean) == (None, added.mean)
+    pages = [str(promise_answer(one).record["page"]) for one in (added, replaced)]
+    assert "the data with her record and without it" in pages[0]
+    assert "epsilon 2, delta 0 hold" in pages[0]
+    assert "at most 79.01 chances in 100" in pages[0]
+    assert "the data with her record and with another in its place" in pages[1]
+    assert "does not hide" in pages[1]
+    assert not any("The same holds" in page for page in pages)
+    small = promised_risk(epsilon=1, delta="1e-6", prior="1/2").value
+    assert small is not None
+    assert float(small.delta) == pytest.approx((1 + math.e) * 1e-6)
+    with pytest.raises(InputError, match="bounded or unbounded"):
+        promised_risk(epsilon=1, delta=0, neighbours="some")  # type: ignore[arg-type]

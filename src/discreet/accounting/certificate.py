@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from importlib.metadata import version
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from discreet.accounting.contour import Quadrature
 from discreet.accounting.curves import Quantity, certified_values
@@ -24,14 +25,18 @@ from discreet.accounting.overall import Account, account, portfolio
 from discreet.accounting.tradeoff import envelope
 from discreet.accounting.values import read_probabilities
 from discreet.accounting.workings import Workings
-from discreet.budget.neighbours import RELATIONS, CaseLabel, Neighbours
+from discreet.budget.neighbours import RELATIONS, CaseLabel, Cases, Neighbours, cases, joint_cases
 from discreet.budget.release import Release
 from discreet.errors import InputError
 from discreet.noise import Noise
 from discreet.noise.surfaces import require
 from discreet.numbers import Exact, Interval, decimal, fraction, share, shown, whole
 
-FORMAT = "discreet certificate 1"
+FORMAT: Final = "discreet certificate 2"
+FORMAT_WITHOUT_SCOPE: Final = "discreet certificate 1"
+"""Read, but never proved: such a file does not state which cases its sentence is about."""
+
+Format = Literal["discreet certificate 1", "discreet certificate 2"]
 LARGEST_EPSILON = 10**6
 
 Taken = CaseLabel | Literal["all", "main"]
@@ -71,6 +76,7 @@ class Certificate:
     worst: CaseLabel | None = None
     method: Mapping[str, object] | None = None
     program: str = field(default_factory=lambda: f"discreet {version('discreet')}")
+    format: Format = FORMAT
 
     def __post_init__(self) -> None:
         low, high = self.interval.lower, self.interval.upper
@@ -140,7 +146,14 @@ class Certificate:
             points = account.at_delta([given]) if quantity == "epsilon" else account.at_epsilon([given])
             worst = points[0].worst
         made = cls._stated(releases, account.neighbours, account.people, quantity, given, ends)
-        if account.pairs == 1 and (len(releases) > 1 or made.account().pairs > 1):
+        if account.pairs < made.cases_of_all:
+            if account.pairs > 1 or (
+                len(releases) > 1 and account.main != made.all_cases.label(made.all_cases.main)
+            ):
+                raise InputError(
+                    f"{account.pairs} of {made.cases_of_all} cases were compared; a certificate is of all of "
+                    "them, of the main path of each release, or of one case"
+                )
             made = replace(made, taken="main" if len(releases) > 1 else account.main)
         return replace(made, worst=worst, method=_method(account.case(worst).workings, digits))
 
@@ -224,10 +237,34 @@ class Certificate:
             return all_cases
         if self.taken == "main":
             raise InputError("the main path alone is taken of several releases together, not of one")
-        single = [(self.taken, all_cases.events(self.taken))]
-        return Account(
-            release.name, release.unit, self.neighbours, single, self.taken, people, claim=release.claim
-        )
+        return all_cases.only([self.taken])
+
+    @property
+    def all_cases(self) -> Cases:
+        """All cases that the neighbour relation allows in the releases, derived from these alone."""
+        people = whole(self.people, name="people")
+        if len(self.releases) > 1:
+            return joint_cases(self.releases, self.neighbours, people)
+        return cases(self.releases[0], self.neighbours, people)
+
+    @property
+    def cases_of_all(self) -> int:
+        """How many cases there are in all."""
+        return len(self.all_cases)
+
+    @property
+    def covers(self) -> str:
+        """What the statement is about, where that is less than all cases; else nothing.
+
+        >>> from discreet.budget import load
+        >>> both = [load("pl94-2020-persons"), load("dhc-2020")]
+        >>> print(Certificate.claim(both, epsilon=40, delta="1e-10", main_path=True).covers)
+        Only the main path of each release is meant, one of 34056 cases: nothing is said of the others.
+        """
+        if self.taken == "all" or self.cases_of_all == 1:
+            return ""
+        which = "the main path of each release" if self.taken == "main" else f"case {self.taken}"
+        return f"Only {which} is meant, one of {self.cases_of_all} cases: nothing is said of the others."
 
     # -- text, out and in ------------------------------------------------------------------------
 
@@ -238,7 +275,13 @@ class Certificate:
 
     @property
     def says(self) -> str:
-        """The statement in one sentence."""
+        """The statement in one sentence; where it is not about all cases, another says so."""
+        if self.format == FORMAT_WITHOUT_SCOPE or not self.covers:
+            return self._sentence
+        return f"{self._sentence} {self.covers}"
+
+    @property
+    def _sentence(self) -> str:
         low, high = (number_text(x) for x in (self.interval.lower, self.interval.upper))
         given = number_text(self.given)
         if self.quantity == "epsilon" and self.interval.lower == 0:
@@ -256,19 +299,21 @@ class Certificate:
         other = GIVEN[self.quantity]
         ends = {"lower": number_text(self.interval.lower), "upper": number_text(self.interval.upper)}
         content: dict[str, object] = {
-            "format": FORMAT,
+            "format": self.format,
             "program": self.program,
             "says": self.says,
             "claim": {"quantity": self.quantity, other: str(self.given), **ends},
             "unit": accounted.unit,
             "neighbours": self.neighbours,
             "people": self.people,
-            "cases": {"taken": listed(self.taken), "compared": accounted.pairs},
+            "cases": {"taken": listed(self.taken), "compared": accounted.pairs, "of": self.cases_of_all},
             "answer": accounted.claim.document(),
             "worst": None,
             "method": None if self.method is None else dict(self.method),
             "releases": [release.to_toml(input=False) for release in self.releases],
         }
+        if self.format == FORMAT_WITHOUT_SCOPE:
+            content["cases"] = {"taken": listed(self.taken), "compared": accounted.pairs}
         if self.worst is not None:
             events = [_event(event) for event in accounted.events(self.worst)]
             content["worst"] = {"case": listed(self.worst), "events": events}
@@ -285,12 +330,13 @@ class Certificate:
         >>> Certificate.from_text('{"format": "discreet certificate 7"}', where="a.json")
         Traceback (most recent call last):
         discreet.errors.InputError: the format of a.json is 'discreet certificate 7'; \
-this program reads 'discreet certificate 1'
+this program reads 'discreet certificate 2' and 'discreet certificate 1'
         """
         data = strict_json(text, where)
-        if data.get("format") != FORMAT:
+        if data.get("format") not in (FORMAT, FORMAT_WITHOUT_SCOPE):
             raise InputError(
-                f"the format of {where} is {shown(data.get('format'))}; this program reads {shown(FORMAT)}"
+                f"the format of {where} is {shown(data.get('format'))}; this program reads {shown(FORMAT)} "
+                f"and {shown(FORMAT_WITHOUT_SCOPE)}"
             )
         digest = data.pop("digest", None)
         if digest != _digest(data):
@@ -315,8 +361,9 @@ this program reads 'discreet certificate 1'
                     fraction(claim["lower"], name="lower"), fraction(claim["upper"], name="upper")
                 ),
                 worst=None if worst is None else _label(worst["case"]),
-                method=data["method"],
-                program=data["program"],
+                method=_read_method(data["method"]),
+                program=_read_program(data["program"]),
+                format=data["format"],
             )
             again = made.document()
         except InputError as error:
@@ -353,6 +400,23 @@ def _method(loss: Workings, digits: int | None) -> dict[str, object]:
         "relative_accuracy": f"{accuracy:.1e}",
         "digits": digits,
     }
+
+
+def _read_method(data: Any) -> Mapping[str, object] | None:
+    """What a file says of the method: of the right form; whether it is true is not checked."""
+    known = ("arithmetic", "road", "relative_accuracy", "digits")
+    if data is not None and (not isinstance(data, dict) or set(data) != set(known)):
+        raise InputError(f"method must be null, or have {', '.join(known)}")
+    if data is not None and not all(isinstance(value, str | int | None) for value in data.values()):
+        raise InputError("the method is said in words and numbers")
+    return data
+
+
+def _read_program(data: Any) -> str:
+    """The program that a file names: of the right form; whether it made the file is not checked."""
+    if not isinstance(data, str) or not re.fullmatch(r"discreet [0-9A-Za-z.+-]{1,40}", data):
+        raise InputError(f"program is {shown(data)}; it must be discreet and its version")
+    return data
 
 
 def _event(event: Noise) -> dict[str, object]:

@@ -11,6 +11,7 @@ from discreet.accounting.calibration import NoiseChange, matching_noise
 from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.overall import Account, account, portfolio
 from discreet.budget import Neighbours, Release
+from discreet.budget.claims import Claim
 from discreet.budget.events import release_of, releases_of
 from discreet.budget.neighbours import CaseLabel
 from discreet.errors import InputError
@@ -160,6 +161,7 @@ class RelationCost:
     rho: Fraction | None
     epsilons: tuple[float, ...]
     """One for each delta."""
+    claim: Claim
 
 
 def household_relations(release: Release, deltas: Sequence[Exact]) -> tuple[RelationCost, ...]:
@@ -181,7 +183,7 @@ def household_relations(release: Release, deltas: Sequence[Exact]) -> tuple[Rela
         points = one.at_delta(wanted) if wanted else []
         rho = one.rho if has_rho(one) else None
         epsilons = tuple(max(point.epsilon, 0.0) for point in points)
-        made.append(RelationCost(neighbours, households, rho, epsilons))
+        made.append(RelationCost(neighbours, households, rho, epsilons, one.claim))
     return tuple(made)
 
 
@@ -251,13 +253,11 @@ def _account_of(asked: Accounting, releases: Sequence[Release]) -> Account:
     if asked.neighbours not in (None, implied):
         option = "--path" if pair is None else "--pair"
         raise InputError(f"{option} needs {implied} neighbours, but --neighbours is {asked.neighbours}")
-    # the unbounded account has the fewest cases to prepare; a single pair or path is the same in both
+    # an unknown path is refused by the account of all of them, which names those there are
     base = account(release, neighbours="unbounded", people=asked.people)
     label = tuple(sorted(pair)) if pair is not None else (path or 0,)
-    loss = base.pair(*label) if pair is not None else base.path(*label)
-    cases = [(label, loss.events)]
-    claim = release.claim if len(release.paths) == 1 else release.claim.of_one_path()
-    return Account(release.name, release.unit, implied, cases, label, asked.people, claim=claim)
+    _ = base.pair(*label) if pair is not None else base.path(*label)
+    return account(release, neighbours=implied, people=asked.people).only([label])
 
 
 @dataclass(frozen=True, slots=True)

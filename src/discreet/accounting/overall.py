@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, overload
@@ -35,15 +35,25 @@ from discreet.accounting.parallel import Progress, map_cases
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.accounting.values import Many, Number, Numbers, held, read, read_probabilities, rounded
 from discreet.accounting.workings import COARSEST, F_ROUNDING, Workings, workings_of
-from discreet.budget.claims import EXACTLY, AnswerKind, Claim
+from discreet.budget.claims import AnswerKind, Claim
 from discreet.budget.events import Releasable, Releasables, releases_of
-from discreet.budget.neighbours import RELATIONS, Case, CaseLabel, Cases, Neighbours, cases, joint_cases
+from discreet.budget.neighbours import (
+    RELATIONS,
+    Case,
+    CaseLabel,
+    Cases,
+    Neighbours,
+    case_name,
+    cases,
+    joint_cases,
+)
 from discreet.budget.release import Release
 from discreet.errors import InputError
 from discreet.faces import LONGEST, Displayed, Summarised
 from discreet.noise import LatticeNoise, Noise
 from discreet.noise.surfaces import require
 from discreet.numbers import Interval, float_up
+from discreet.scope import Extent, Scope
 
 if TYPE_CHECKING:
     from discreet.accounting.certified.all_cases import UpperBounds
@@ -66,16 +76,21 @@ _ENOUGH = 4  # with at least this many cases, all are evaluated together
 class Point(Summarised):
     """One point of the overall curve, the case that attains it, and what kind of answer it is.
 
-    >>> print(Point(24.4564939544, 1e-10, (6, 6)))
-    epsilon 24.456494 (exact) at delta 1e-10, worst case (6, 6)
+    >>> print(*account("dhc-2020").at_delta("1e-10"))
+    epsilon 24.456514 (exact) at delta 1e-10, worst case (6, 6)
     """
 
     epsilon: float
     delta: float
     worst: CaseLabel
-    kind: AnswerKind = AnswerKind.EXACT
+    claim: Claim
     accuracy: float = 0.0
     """The largest error of the number asked for: relative for a delta, absolute for an epsilon."""
+
+    @property
+    def kind(self) -> AnswerKind:
+        """What kind of answer it is."""
+        return self.claim.kind
 
     @property
     def paths(self) -> tuple[int, ...]:
@@ -105,9 +120,68 @@ class Account(Curves, Displayed):
     people: int = 1
     jobs: int = 1
     progress: Progress | None = None
-    claim: Claim = EXACTLY
+    stated: Claim = field(kw_only=True)
+    """What an account of all cases claims; `claim` is that of the cases compared."""
+    every: Sequence[Case] = field(kw_only=True)
+    """All cases that the relation allows, whether they are compared or not."""
     accuracy: float | None = None
     """The accuracy to stop at, relative in delta and f, absolute in epsilon; None: all digits of a float."""
+
+    @cached_property
+    def claim(self) -> Claim:
+        """What the numbers claim: of the cases compared, and of no others.
+
+        >>> from discreet.budget import load
+        >>> whole = account(load("dhc-2020"))
+        >>> whole.claim.scope.is_whole, whole.only([(6, 6), (6, 13)]).claim.scope.words
+        (True, 'the pairs of paths (6, 6) and (6, 13), 2 of 946')
+        """
+        return replace(self.stated, scope=self.scope)
+
+    @cached_property
+    def scope(self) -> Scope:
+        """What the numbers are true of, from the cases that are compared."""
+        noun = "pair of paths" if self.neighbours == "bounded" else "path"
+        if self.cases is self.every:
+            part = Extent(noun, len(self.cases), len(self.every), ())
+        else:
+            part = Extent.of(
+                noun, taken=map(case_name, _labels(self.cases)), every=map(case_name, _labels(self.every))
+            )
+        about = replace(self.stated.scope, unit=self.unit, neighbours=self.neighbours, people=self.people)
+        return about.with_part(part)
+
+    def only(self, labels: Sequence[CaseLabel]) -> Account:
+        """The account of some cases alone, which says so.
+
+        >>> account("dhc-2020").only([(6, 6)]).scope.words
+        'the pair of paths (6, 6), 1 of 946'
+        """
+        chosen = [(label, self.events(label)) for label in labels]
+        main = self.main if self.main in labels else labels[0]
+        return Account(
+            self.name,
+            self.unit,
+            self.neighbours,
+            chosen,
+            main,
+            self.people,
+            self.jobs,
+            self.progress,
+            stated=self.stated if len(self.every) == 1 else self.stated.of_one_path(),
+            every=self.every,
+        )
+
+    def only_main(self) -> Account:
+        """The account of the main case alone, which bounds nothing.
+
+        >>> account("dhc-2020").only_main().claim.kind.label
+        'main path only'
+        """
+        if len(self.cases) == 1:
+            return self
+        only = self.only([self.main])
+        return replace(only, stated=self.stated.weakened(AnswerKind.MAIN))
 
     # -- single cases ------------------------------------------------------------------------------
 
@@ -510,7 +584,7 @@ class Account(Curves, Displayed):
         with np.errstate(under="ignore"):
             deltas, off = held(np.exp(np.array(logs)), np.array(errors), "up", most=1.0)
         return [
-            Point(float(e), float(delta), label, self.claim.kind, float(accuracy))
+            Point(float(e), float(delta), label, self.claim, float(accuracy))
             for e, delta, label, accuracy in zip(wanted, deltas, worst, off, strict=True)
         ]
 
@@ -523,7 +597,7 @@ class Account(Curves, Displayed):
         wanted = read_probabilities(delta, name="delta", zero=True).values
         if not all(wanted):
             size, label = self._largest
-            pure = Point(math.inf if size is None else float_up(size), 0.0, label, self.claim.kind)
+            pure = Point(math.inf if size is None else float_up(size), 0.0, label, self.claim)
             finite = [one for one in wanted if one]
             others = iter(self.at_delta(finite) if finite else ())
             return [next(others) if one else pure for one in wanted]
@@ -562,7 +636,7 @@ class Account(Curves, Displayed):
                 for k, move in zip(which, moves.tolist(), strict=True):
                     errors[k] = max(errors[k], move)
         return [
-            Point(epsilon, float(target), label, self.claim.kind, off)
+            Point(epsilon, float(target), label, self.claim, off)
             for epsilon, target, label, off in zip(epsilons, wanted, worst, errors, strict=True)
         ]
 
@@ -678,16 +752,9 @@ def account(
     if relation not in RELATIONS:
         raise InputError(f"neighbours is {relation!r}; it must be 'bounded' or 'unbounded'")
     main = (one.main, one.main) if relation == "bounded" else (one.main,)
+    every = cases(one, relation, people)
     return ReleaseAccount(
-        one.name,
-        one.unit,
-        relation,
-        cases(one, relation, people),
-        main,
-        people,
-        jobs,
-        claim=one.claim,
-        release=one,
+        one.name, one.unit, relation, every, main, people, jobs, stated=one.claim, every=every, release=one
     )
 
 
@@ -724,11 +791,11 @@ def portfolio(
     relation: Neighbours = neighbours or ("bounded" if "bounded" in relations else "unbounded")
     if relation not in RELATIONS:
         raise InputError(f"neighbours is {relation!r}; it must be 'bounded' or 'unbounded'")
-    compared = joint_cases(releases, relation, people)
-    claims = [release.claim for release in releases]
+    every = compared = joint_cases(releases, relation, people)
+    claim = Claim.of_all(release.claim for release in releases)
     if not all_pairs:
         if len(compared) > 1:
-            claims.append(Claim(AnswerKind.MAIN, ("Only the main path of each release is used.",)))
+            claim = claim.weakened(AnswerKind.MAIN, "Only the main path of each release is used.")
         compared = compared.only_main()
     elif len(compared) > MOST_COMBINATIONS:
         raise InputError(
@@ -739,7 +806,7 @@ def portfolio(
             "It is not known which paths of different spines belong together, so all combinations are "
             "compared."
         )
-        claims.append(Claim(AnswerKind.BOUND, (reason,)))
+        claim = claim.weakened(AnswerKind.BOUND, reason)
     return Account(
         " + ".join(release.name for release in releases),
         releases[0].unit,
@@ -748,8 +815,15 @@ def portfolio(
         compared.label(compared.main),
         people,
         jobs,
-        claim=Claim.of_all(claims),
+        stated=claim,
+        every=every,
     )
+
+
+def _labels(compared: Sequence[Case]) -> Iterator[CaseLabel]:
+    if isinstance(compared, Cases):
+        return (compared.label(number) for number in range(len(compared)))
+    return (label for label, _ in compared)
 
 
 class _Candidates:

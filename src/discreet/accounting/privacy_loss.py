@@ -166,4 +166,8 @@ def compose(events: Iterable[Noise]) -> PrivacyLoss:
     >>> compose([DiscreteGaussian(variance=5, times=9), DiscreteGaussian(variance=5)])
     PrivacyLoss(10 events of 1 kinds, R = 2)
     """
-    return PrivacyLoss(events)
+    listed = list(events)
+    for event in listed:
+        if isinstance(event, Noise):  # (what is none, PrivacyLoss refuses)
+            event.check_changes(event.sensitivity, spread=False)
+    return PrivacyLoss(listed)

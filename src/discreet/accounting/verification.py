@@ -32,12 +32,14 @@ from typing import Literal, NamedTuple
 
 from flint import arb
 
-from discreet.accounting.certificate import Certificate, strict_json
+from discreet.accounting.certificate import FORMAT_WITHOUT_SCOPE, Certificate, strict_json
 from discreet.accounting.certified.all_cases import UpperBounds
 from discreet.accounting.certified.definition import defined_delta, seconds
-from discreet.accounting.certified.tails import log_mgf_ball, tail_ball
-from discreet.accounting.comparisons.zcdp import zcdp_rho
+from discreet.accounting.certified.tails import FEW_BALL_NODES, log_mgf_ball, tail_ball
 from discreet.accounting.contour import Kind, Quadrature, saddle
+from discreet.accounting.laws.proved import DIGITS, is_listed, largest_loss_box, proof_near, proved_delta
+from discreet.accounting.laws.proved_grids import SIZES
+from discreet.accounting.laws.workings import LawWorkings
 from discreet.accounting.loss import Loss, is_coarse, log_fraction
 from discreet.accounting.parallel import Progress, map_cases
 from discreet.accounting.tradeoff import envelope, heights, lowest_heights
@@ -48,8 +50,16 @@ from discreet.budget.release import Release
 from discreet.budget.toml import parse_toml
 from discreet.errors import InputError, PrecisionError
 from discreet.faces import Summarised, reason_in_words
-from discreet.noise import Noise
+from discreet.noise import (
+    ContinuousGaussian,
+    ContinuousLaplace,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    LatticeNoise,
+    Noise,
+)
 from discreet.noise.balls import as_interval, ball, lower, upper, working_bits
+from discreet.noise.surfaces import require
 from discreet.numbers import Exact, Interval, shown, whole
 
 Verdict = Literal["proved", "refuted", "undecided"]
@@ -60,9 +70,14 @@ CHERNOFF = "Chernoff's bound"
 COARSE = "a coarse contour"
 ANOTHER = "another contour"
 TOGETHER = "another contour for all"
+OUTCOMES = "all outcomes listed in balls"
+GRID = "bounds on a grid in whole numbers"
 
 LEAST = Fraction(1, 10**400)
 """Below every delta that can be claimed; bounds are not written as smaller numbers."""
+
+_LITTLE = FEW_BALL_NODES // 5  # nodes of a contour that is to be quick ...
+_MOST = 6 * FEW_BALL_NODES  # ... and of one that may take seconds
 
 LEAN = 0.07
 """How far another contour lies from the makers', as a share of its distance from the pole."""
@@ -95,6 +110,8 @@ class Ground(StrEnum):
     """A test has a smaller type II error than stated."""
     PERHAPS_SMALLER = "perhaps smaller"
     """Whether a test has a smaller type II error than stated is open."""
+    NO_SCOPE = "no scope"
+    """The numbers hold in the cases taken, but the file does not state that it is about these alone."""
 
 
 class ErrorBound(NamedTuple):
@@ -128,6 +145,15 @@ class Verification(Summarised):
     test: ErrorBound | None = None
     larger: Fraction | None = None
     trouble: str = ""
+
+    @property
+    def not_checked(self) -> tuple[str, ...]:
+        """What the certificate states beside the claim that this check neither used nor proved."""
+        stated = self.certificate
+        if stated.worst is None and stated.method is None:
+            return ()  # a claim names neither
+        is_shown = self.verdict == "proved" and self.case == stated.worst
+        return ("program", "method") if is_shown else ("program", "method", "worst")
 
     @property
     def reason(self) -> str:
@@ -179,7 +205,10 @@ def verify(
             neighbours=neighbours,
             people=people,
         )
-    return _Check(stated, jobs, progress).run()
+    found = _Check(stated, jobs, progress).run()
+    if stated.format == FORMAT_WITHOUT_SCOPE and found.verdict == "proved":
+        return replace(found, verdict="undecided", ground=Ground.NO_SCOPE)
+    return found
 
 
 def read_statement(path: str | os.PathLike[str]) -> Certificate:
@@ -319,6 +348,15 @@ class _Check:
                 waiting.setdefault(events, []).append(label)
         self.roads["the same events as another case"] += self.account.pairs - len(first) - len(waiting)
         self.roads += Counter()  # leave out what is zero
+        if not self.account.is_on_lattices and len(waiting) > 3:
+            # upper bounds of all cases on one coarse grid
+            bounds = self.account.proved_cases.bounds(epsilon)
+            tops_of = {} if bounds is None else {self.account.label(k): b for k, b in enumerate(bounds)}
+            for events, (label, *_) in list(waiting.items()):
+                if label in tops_of and (end := Fraction(float(tops_of[label]))) < level:
+                    self.roads[GRID] += 1
+                    yield _Enclosure(label, epsilon, Interval(Fraction(0), end), GRID)
+                    waiting.pop(events)
         if (together := self.account.together) is not None:
             # upper bounds by one contour for all
             tops = UpperBounds(together).at(epsilon, self.account.case(first[0]).workings.loss, lean=LEAN)
@@ -341,14 +379,9 @@ class _Check:
         e^-((epsilon - pure - rho)^2 / (4 rho)).
         """
         best = Fraction(1)
-        whole, gaussian, pure = (
-            self.account.largest(cost)
-            for cost in (
-                zcdp_rho,
-                lambda events: sum((e.precision for e in events), Fraction(0)) / 2,
-                lambda events: sum((e.times * (e.largest or 0) for e in events), Fraction(0)),
-            )
-        )
+        if not all(isinstance(event, _PROVED_COSTS) for event in self.account.all_events):
+            return best  # no rho of another law is proved
+        whole, gaussian, pure = (self.account.largest(cost) for cost in (_rho, _normal_rho, _pure))
         for rho, room in ((whole, epsilon - whole), (gaussian, epsilon - pure - gaussian)):
             if rho == 0 and room >= 0:
                 return Fraction(0)
@@ -386,6 +419,7 @@ class _Check:
 
     def _of_errors(self, alpha: Fraction, low: Fraction, high: Fraction) -> Verification:
         """Check that the least type II error at alpha lies between two ends."""
+        require("proved trade-off", self.account.all_events)
         if low > 1 - alpha:
             return self._answer("refuted", Ground.GUESSING)
         try:
@@ -559,9 +593,11 @@ def _enclosed(events: tuple[Noise, ...], epsilon: Fraction, accuracy: float) -> 
 def _settle(task: _Task) -> tuple[Interval, str]:
     """Enclose delta of one case until it lies on one side of the level, or no method is left."""
     roads: list[Callable[[_Task], Iterator[tuple[Interval, str]]]] = [_by_definition, _by_another_contour]
-    if not task.binds:
+    if not task.binds and all(isinstance(event, LatticeNoise) for event in task.events):
         is_quickly_defined = seconds(task.events, bits=_depth(task) + 60) < 0.3
         roads = [_by_little, *roads] if is_quickly_defined else [_by_little, *reversed(roads)]
+    if not all(isinstance(event, LatticeNoise) for event in task.events):
+        roads = [_by_outcomes]
     best = Interval(Fraction(0), Fraction(1))
     last = "nothing"
     for road in roads:
@@ -576,6 +612,23 @@ def _settle(task: _Task) -> tuple[Interval, str]:
         except (ArithmeticError, ValueError, MemoryError):
             continue  # refused, or beyond the range of floats, which guide every method: try the next one
     return best, last
+
+
+def _by_outcomes(task: _Task) -> Iterator[tuple[Interval, str]]:
+    """Noise of any laws: no loss beyond the largest; every outcome in balls, or bounds on a grid."""
+    loss = LawWorkings(task.events)
+    is_bounded = all(event.largest is not None for event in task.events)
+    if is_bounded and task.epsilon >= largest_loss_box(loss).upper:
+        yield Interval(Fraction(0), Fraction(0)), OUTCOMES
+        return
+    # tails are left out far below the level
+    digits = min(max(DIGITS, math.ceil((_depth(task) * math.log(2) - 20) / 2.5)), 400)
+    if is_listed(loss, digits):
+        yield proved_delta(loss, task.epsilon, digits), OUTCOMES
+        return
+    proof = proof_near(loss, float(task.epsilon))
+    for size in SIZES[:4]:
+        yield proof.delta(task.epsilon, size), GRID
 
 
 def _by_little(task: _Task) -> Iterator[tuple[Interval, str]]:
@@ -593,8 +646,35 @@ def _by_little(task: _Task) -> Iterator[tuple[Interval, str]]:
     yield Interval(Fraction(0), bound), CHERNOFF
     for accuracy in (0.05, 0.002):
         with working_bits(96):
-            tail = tail_ball(loss, Kind.DELTA, task.epsilon, h=_coarse_step(loss), accuracy=accuracy)
+            tail = tail_ball(
+                loss, Kind.DELTA, task.epsilon, h=_coarse_step(loss), accuracy=accuracy, most=_LITTLE
+            )
         yield as_interval(tail), COARSE
+
+
+_PROVED_COSTS = (DiscreteGaussian, DiscreteLaplace, ContinuousGaussian, ContinuousLaplace)
+"""Laws whose rho or largest loss is known exactly."""
+
+
+def _rho(events: tuple[Noise, ...]) -> Fraction:
+    """A rho of zCDP: Gaussian noise by its own, Laplace noise by its pure epsilon."""
+    pure = (e.times * e.largest**2 / 2 for e in events if e.largest is not None)
+    return sum(pure, _normal_rho(events))
+
+
+def _normal_rho(events: tuple[Noise, ...]) -> Fraction:
+    """The rho of Gaussian noise alone."""
+    normal = (
+        e.times * e.sensitivity**2 / e.size / 2
+        for e in events
+        if isinstance(e, DiscreteGaussian | ContinuousGaussian)
+    )
+    return sum(normal, Fraction(0))
+
+
+def _pure(events: tuple[Noise, ...]) -> Fraction:
+    """The largest loss of all but Gaussian noise."""
+    return sum((e.times * e.largest for e in events if e.largest is not None), Fraction(0))
 
 
 def _exp_above(log: arb) -> Fraction:
@@ -632,7 +712,9 @@ def _by_another_contour(task: _Task) -> Iterator[tuple[Interval, str]]:
         h = step if accuracy < 1e-4 else _coarse_step(composed.loss)
         bits = 120 - 2 * math.log2(accuracy) + 2 * math.log2(2 + abs(float(task.epsilon)))
         with working_bits(bits):
-            tail = tail_ball(composed.loss, Kind.DELTA, task.epsilon, h=h, accuracy=accuracy, lean=LEAN)
+            tail = tail_ball(
+                composed.loss, Kind.DELTA, task.epsilon, h=h, accuracy=accuracy, lean=LEAN, most=_MOST
+            )
         box = as_interval(tail)
         yield box, ANOTHER
         gap = float(abs(box.midpoint - task.level) / task.level) if task.level else 0.0

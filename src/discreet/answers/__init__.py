@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from discreet.answers.answer import Answer, AnswerTable, Caution, Column, Fact, Paragraph, Sentence, sentence
 from discreet.answers.describing import describe, describes
-from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.answers.quantity import Claimed, NumberKind, Quantity, Style
 
 __all__ = [
     "Answer",
     "AnswerTable",
     "Caution",
+    "Claimed",
     "Column",
     "Fact",
     "NumberKind",

@@ -32,7 +32,7 @@ from discreet.answers.answer import (
 from discreet.answers.curves import account_picture, both_curves
 from discreet.answers.describing import describes
 from discreet.answers.figure import Picture
-from discreet.answers.quantity import FLOAT_DIGITS, INFINITE, NumberKind, Quantity, Style
+from discreet.answers.quantity import FLOAT_DIGITS, INFINITE, Claimed, NumberKind, Quantity, Style
 from discreet.answers.release import (
     calibrated_for,
     cautions,
@@ -153,10 +153,8 @@ def _results(table: PrivacyTable, given: str, asked: str) -> AnswerTable:
     lines: list[tuple[Cell, ...]] = []
     for row in rows:
         # JSON has no infinity: at delta 0 null is said where no epsilon holds
-        value, zcdp = (
-            number if math.isfinite(number) else None
-            for number in (row.epsilon if asked == "epsilon" else row.delta, row.zcdp)
-        )
+        zcdp = row.zcdp if math.isfinite(row.zcdp) else None
+        value = _quantity(table, row, asked)
         line: list[Cell] = [*cells(table, row), case_text(row.worst), value, zcdp, row.worst]
         line += [row.accuracy] if account.accuracy is not None else []
         if row.certified is not None:
@@ -173,11 +171,11 @@ def _digits(table: PrivacyTable) -> int:
     return min(table.digits or DIGITS, FLOAT_DIGITS)
 
 
-def _quantity(table: PrivacyTable, row: PrivacyRow, asked: str) -> Quantity:
+def _quantity(table: PrivacyTable, row: PrivacyRow, asked: str) -> Claimed:
     """The number that was asked for, of the kind that the account has."""
-    kind, value = NumberKind.of(table.account.claim.kind), row.epsilon if asked == "epsilon" else row.delta
+    value = row.epsilon if asked == "epsilon" else row.delta
     doubt = row.accuracy * (1.0 if asked == "epsilon" else value)
-    return Quantity(value, kind=kind, digits=_digits(table), accuracy=doubt)
+    return Claimed.by(table.account.claim, value, digits=_digits(table), accuracy=doubt)
 
 
 def _epsilon_cells(table: PrivacyTable, row: PrivacyRow) -> tuple[Cell, ...]:
@@ -268,7 +266,7 @@ def _relations(table: PrivacyTable) -> AnswerTable:
     rows = []
     for one in table.relations:
         epsilons = [
-            kind.quantity(epsilon) if math.isfinite(epsilon) else INFINITE for epsilon in one.epsilons
+            Claimed.by(one.claim, epsilon) if math.isfinite(epsilon) else INFINITE for epsilon in one.epsilons
         ]
         finite = [epsilon if math.isfinite(epsilon) else None for epsilon in one.epsilons]
         rho: tuple[Cell, Cell] = ("none", None)
@@ -389,11 +387,12 @@ def loss_answer(loss: PrivacyLoss) -> Answer:
 def point_answer(point: Point) -> Answer:
     """Say what a point of the curve is, and which case attains it.
 
-    >>> print(point_answer(Point(24.4564939544, 1e-10, (6, 6))).summary)
-    epsilon 24.456494 (exact) at delta 1e-10, worst case (6, 6)
+    >>> from discreet.accounting.overall import account
+    >>> print(*(point_answer(point).summary for point in account("dhc-2020").at_delta("1e-10")))
+    epsilon 24.456514 (exact) at delta 1e-10, worst case (6, 6)
     """
     # of an epsilon that was asked for the accuracy is absolute; beside a delta that was it is small
-    epsilon = NumberKind.of(point.kind).quantity(point.epsilon, 8, point.accuracy)
+    epsilon = Claimed.by(point.claim, point.epsilon, digits=8, accuracy=point.accuracy)
     if not math.isfinite(point.epsilon):
         said = sentence("no epsilon holds at delta {delta}", delta=_given(point.delta))
         none = {"epsilon": None, "delta": point.delta, "worst": point.worst, "kind": point.kind.value}
@@ -631,9 +630,7 @@ def report_table(table: PrivacyTable, gaussian: GaussianDP | None) -> AnswerTabl
             *line[:2],
             *([None if box is None else proof_words(table, box, "ε")] if proved else []),
             *line[2:4],
-            None
-            if gaussian is None
-            else Quantity(float(gaussian.epsilon(delta=row.delta)), kind=NumberKind.ABOUT),
+            None if gaussian is None else Quantity(float(gaussian.epsilon(delta=row.delta))),
             *line[4:],
         )
         for line, row, box in zip(every.rows, rows, proofs, strict=True)
@@ -653,7 +650,7 @@ def proof_words(table: PrivacyTable, box: Interval, name: str, digits: int | Non
     >>> print(proof_words(table, table.by_delta[0].certified, "ε", 3))
     20.32 ≤ ε ≤ 20.329
     """
-    quantity = Quantity(box, kind=NumberKind.of(table.account.claim.kind), digits=digits)
+    quantity = Claimed.by(table.account.claim, box, digits=digits)
     return marked(joined_words([marked(end, "whole") for end in quantity.enclosing(name)]), "proof")
 
 

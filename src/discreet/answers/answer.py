@@ -6,13 +6,14 @@ An answer is a small frozen record. `record` is what machines read, under the ke
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from string import Formatter
 from typing import Literal
 
 from discreet.answers.figure import Drawable
-from discreet.answers.quantity import Quantity
+from discreet.answers.quantity import Claimed, Quantity
+from discreet.scope import Scope
 
 Cell = object
 """What a table has in one place: a quantity, a text, a number, None; for machines alone anything JSON has."""
@@ -67,10 +68,9 @@ class AnswerTable:
     @property
     def objects(self) -> list[dict[str, object]]:
         """The rows as machines have them."""
-        return [
-            {column.key: machine(cell) for column, cell in zip(self.columns, row, strict=True) if column.key}
-            for row in self.rows
-        ]
+        keys = [column.key for column in self.columns]
+        rows = ({key: cell for key, cell in zip(keys, row, strict=True) if key} for row in self.rows)
+        return [_object(row) for row in rows]
 
     @property
     def head(self) -> list[Column]:
@@ -275,7 +275,23 @@ class Answer:
     @property
     def objects(self) -> dict[str, object]:
         """What machines read, made of what JSON has."""
-        return {key: machine(value) for key, value in self.record.items()}
+        return _object(self.record)
+
+    @property
+    def scopes(self) -> tuple[Caution, ...]:
+        """What the claims in it are true of, where that is less than the whole.
+
+        >>> from discreet.answers.quantity import NumberKind
+        >>> scope = Scope.whole("survey", unit="person", neighbours="bounded").without("one table")
+        >>> epsilon = Claimed(value=2.5, kind=NumberKind.EXACT, scope=scope)
+        >>> print(*Answer("a survey", body=(sentence("Epsilon is {e}.", e=epsilon),)).scopes)
+        Note: True of survey: without one table; not of the whole.
+        """
+        found: dict[Scope, None] = {}
+        for one in _claims((self.body, self.facts, self.tables, self.record)):
+            if not one.scope.is_whole:
+                found.setdefault(one.scope)
+        return tuple(Caution(scope.sentence) for scope in found)
 
 
 def machine(value: object) -> object:
@@ -291,10 +307,48 @@ def machine(value: object) -> object:
     if isinstance(value, Sentence | Marked):
         return str(value)
     if isinstance(value, Mapping):
-        return {str(key): machine(item) for key, item in value.items()}
+        return _object(value)
     if isinstance(value, list | tuple):
         return [machine(item) for item in value]
     return value
+
+
+def _object(record: Mapping[str, object]) -> dict[str, object]:
+    """A record as JSON has it; beside the numbers in it, what each of them claims and of what.
+
+    >>> from discreet.answers.quantity import NumberKind
+    >>> scope = Scope.whole("survey", unit="person", neighbours="bounded")
+    >>> epsilon = Claimed(value=2.5, kind=NumberKind.AT_MOST, scope=scope)
+    >>> made = _object({"delta": Quantity(0.1), "epsilon": epsilon})
+    >>> made["epsilon"], list(made["claims"]), made["claims"]["epsilon"]["kind"]
+    (2.5, ['epsilon'], 'at most')
+    """
+    made: dict[str, object] = {str(key): machine(item) for key, item in record.items()}
+    claims = {str(key): item.claim_document for key, item in record.items() if isinstance(item, Claimed)}
+    return made | {"claims": claims} if claims else made
+
+
+def _claims(value: object) -> Iterator[Claimed]:
+    """All claims in a part of an answer, however deep."""
+    if isinstance(value, Claimed):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from _claims(tuple(value.values()))
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _claims(item)
+    elif isinstance(value, Sentence | Marked):
+        yield from _claims(value.parts)
+    elif isinstance(value, AnswerTable):
+        yield from _claims(value.rows)
+    elif isinstance(value, Bullets):
+        yield from _claims(value.items)
+    elif isinstance(value, Cards):
+        yield from _claims(value.facts)
+    elif isinstance(value, Paragraph):
+        yield from _claims(value.text)
+    elif isinstance(value, Fact):
+        yield from _claims((value.label, value.value, value.note, value.proof))
 
 
 def text(cell: Cell) -> str:

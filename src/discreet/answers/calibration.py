@@ -31,9 +31,8 @@ from discreet.answers.best_law import law_parts, law_record, laws_words, sides_t
 from discreet.answers.curves import both_curves
 from discreet.answers.describing import describes
 from discreet.answers.figure import Picture
-from discreet.answers.quantity import NumberKind, Quantity, Style, margin_quantity
-from discreet.answers.release import claim_text, heading, query_words, scaled_sizes
-from discreet.budget import AnswerKind
+from discreet.answers.quantity import Claimed, NumberKind, Quantity, Style, margin_quantity
+from discreet.answers.release import claim_note, claim_text, heading, query_words, scaled_sizes
 from discreet.budget.level_names import level_name
 from discreet.numbers import Interval, decimal, float_up
 
@@ -189,7 +188,7 @@ def least_budget_sentence(found: Calibration, zcdp: float, rho_before: Fraction)
         "rho {rho} (now {before}): {stated}, zCDP {zcdp}.",
         rho=Quantity(rho, Style.EXACT),
         before=Quantity(rho_before, Style.EXACT),
-        stated=NumberKind.of(found.claim.kind).quantity(float(found.epsilon or 0)).states("epsilon"),
+        stated=Claimed.by(found.claim, float(found.epsilon or 0)).states("epsilon"),
         zcdp=Quantity(zcdp),
     )
 
@@ -271,8 +270,10 @@ def _facts(found: Calibration) -> Iterator[Fact]:
         yield Fact(f"Epsilon at delta {delta}", _promise(found), found.claim.kind.label)
 
 
-def _promise(found: Calibration) -> Quantity:
-    return Quantity(found.epsilon or Fraction(0), Style.GIVEN, NumberKind.AT_MOST, digits=8)
+def _promise(found: Calibration) -> Claimed:
+    return Claimed.by(
+        found.claim, found.epsilon or Fraction(0), Style.GIVEN, kind=NumberKind.AT_MOST, digits=8
+    )
 
 
 def _summary(found: Calibration) -> Sentence:
@@ -304,7 +305,7 @@ def _body(found: Calibration, variances: AnswerTable) -> Iterator[Part]:
     yield from _kept(found)
     if found.law is not None:
         yield from law_parts(found.law)
-    if found.claim.kind is not AnswerKind.EXACT:
+    if claim_note(found.claim):
         yield claim_text(found.claim)
     yield from _proofs(found, promised)
     yield from _price(found)

@@ -53,6 +53,7 @@ def cell_account_answer(found: CellAccount) -> Answer:
         "rank": found.rank,
         "neighbours": found.neighbours,
         "keying": found.keying,
+        "everybody_in_a_cell": found.family.everybody,
         "least": None if found.family.counts is not None else found.least,
         "published_exactly": list(found.published),
         "cases": found.cases,
@@ -150,6 +151,8 @@ def _case(found: CellAccount, cost: CaseCost) -> str:
     gains = groups[case.gains]
     if case.loses is not None:
         text = f"a record moves from {groups[case.loses]} to {gains}"
+    elif found.neighbours == "bounded":
+        text = f"a record of {gains} replaces one that is in no cell"
     else:
         text = f"a record joins {'the empty ' if not case.counts[case.gains] else ''}{gains}"
     if found.family.counts is None and len(groups) <= 4:
@@ -184,7 +187,7 @@ def _body(found: CellAccount, costs: AnswerTable) -> Iterator[Part]:
     if found.errors is not None and found.accuracy is not None:
         least = NumberKind.EXACT if found.is_exact else NumberKind.AT_LEAST
         pairs = ", ".join(
-            f"{Quantity(error, kind=least, digits=4) if error else 0} at {given(alpha)}"
+            f"{Quantity(error, rounding=least.rounding, digits=4) if error else 0} at {given(alpha)}"
             for alpha, error in zip(found.alphas, found.errors, strict=True)
         )
         pairs += at_least
@@ -196,7 +199,7 @@ def _body(found: CellAccount, costs: AnswerTable) -> Iterator[Part]:
                 at_most=at_most,
                 pairs=pairs,
                 prior=given(found.prior),
-                right=Quantity(found.accuracy, Style.PERCENT, NumberKind(_kind(found))),
+                right=Quantity(found.accuracy, Style.PERCENT, NumberKind(_kind(found)).rounding),
             )
         )
 
@@ -212,11 +215,12 @@ def _subject(found: CellAccount) -> Sentence:
 
 
 def _assumed(found: CellAccount) -> Sentence:
-    relation = (
-        "One record is added or removed"
-        if found.neighbours == "unbounded"
-        else "One record is replaced by another"
-    )
+    if found.neighbours == "unbounded":
+        relation = "One record is added or removed"
+    elif found.family.everybody:
+        relation = "One record is replaced by another (everybody is in one of the cells)"
+    else:
+        relation = "One record is replaced by another, also by somebody who is in none of the cells,"
     if found.family.counts is not None:
         data = "in the data whose counts are given, so that this is no promise for other data"
     elif found.least:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from discreet.answers.answer import Answer, AnswerTable, Column, Fact, Paragraph, Part, Sentence, sentence
 from discreet.answers.describing import describes
-from discreet.answers.quantity import NumberKind, Quantity, Style, count_quantity
+from discreet.answers.quantity import Quantity, Rounding, Style, count_quantity
 from discreet.cellkey.design import TableDesign
 
 _ROWS = (
@@ -54,7 +54,7 @@ def table_design_answer(found: TableDesign, *, written: tuple[str, ...] = ()) ->
         "D {largest}: epsilon {epsilon}, delta {delta}, variance {variance}",
         largest=count_quantity(wishes.largest),
         epsilon=epsilon,
-        delta=delta.claimed,
+        delta=sentence("at most {delta}", delta=delta),
         variance=variance,
     )
     return Answer(
@@ -69,7 +69,7 @@ def table_design_answer(found: TableDesign, *, written: tuple[str, ...] = ()) ->
 
 
 def _delta(found: TableDesign) -> Quantity:
-    return Quantity(float(found.delta), kind=NumberKind.AT_MOST, digits=6)
+    return Quantity(float(found.delta), rounding=Rounding.UP, digits=6)
 
 
 def _rows(found: TableDesign) -> AnswerTable:
@@ -89,13 +89,9 @@ def _variances(found: TableDesign) -> AnswerTable:
 
 
 def _others(found: TableDesign) -> AnswerTable:
-    about = NumberKind.ABOUT
     return AnswerTable(
         _OTHERS,
-        tuple(
-            (_NAMES[one.name], one.largest, Quantity(one.variance, kind=about, digits=4))
-            for one in found.others
-        ),
+        tuple((_NAMES[one.name], one.largest, Quantity(one.variance, digits=4)) for one in found.others),
     )
 
 
@@ -110,7 +106,7 @@ def _body(
             "in fractions: sums, means, bounds, and delta at epsilon {epsilon} for every count and one "
             "record more or less, in one cell.",
             what=_LEAST[found.objective],
-            optimum=Quantity(found.optimum, kind=NumberKind.ABOUT, digits=6),
+            optimum=Quantity(found.optimum, digits=6),
             epsilon=Quantity(found.epsilon, Style.GIVEN),
         )
     )

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from discreet.answers.answer import Answer, Caution, Fact, Paragraph, Part, sentence
+from discreet.answers.cellkey_table import delta_number, given
 from discreet.answers.describing import describes
 from discreet.answers.ledger import ledger_note
-from discreet.answers.quantity import NumberKind, Quantity, Style, count_quantity
+from discreet.answers.quantity import Claimed, NumberKind, Quantity, Style, count_quantity
 from discreet.answers.release import relation
 from discreet.files import json_fields
-from discreet.release.cellkey.run import Perturbed
+from discreet.numbers import float_up
+from discreet.release.cellkey.run import ComposedCells, Perturbed
 from discreet.release.rehearsal import NOT_PRIVATE
+from discreet.scope import Extent, Scope
 
 _RECORD_KEYS = (
     "Keys are sums of record keys: cells with common records have noises that depend on each other, and an "
@@ -31,8 +34,36 @@ _REPEATED = (
 @describes(Perturbed)
 def perturbed_answer(done: Perturbed) -> Answer:
     """Say what a run wrote and what it costs, or why no cost can be stated."""
-    delta = None if done.delta is None else Quantity(float(done.delta), kind=NumberKind.AT_MOST, digits=6)
-    record = {**json_fields(done), "epsilon": Quantity(done.epsilon, Style.FRACTION), "delta": delta}
+    delta = (
+        None
+        if done.delta_of_one_cell is None
+        else Claimed(
+            value=float_up(done.delta_of_one_cell),
+            kind=NumberKind.AT_MOST,
+            scope=_of_one_cell(done),
+            digits=6,
+        )
+    )
+    left_out = ("epsilon_of_one_cell", "delta_of_one_cell", "composed")
+    record: dict[str, object] = {
+        key: value for key, value in json_fields(done).items() if key not in left_out
+    }
+    record["of_one_cell"] = (
+        None
+        if delta is None
+        else {"epsilon": Quantity(done.epsilon_of_one_cell, Style.FRACTION), "delta": delta}
+    )
+    record["of_all_cells_of_one_record"] = (
+        None
+        if done.composed is None
+        else {
+            "cells_changed": done.composed.changed,
+            "epsilon": Quantity(done.composed.epsilon, Style.FRACTION),
+            "delta": delta_number(done.composed.delta),
+            "delta_at_any_epsilon": delta_number(done.composed.certain),
+            "kind": _kind(done.composed),
+        }
+    )
     record["attributes"] = list(done.attributes)
     facts = [Fact("margins", count_quantity(done.margins)), Fact("cells", count_quantity(done.cells))]
     cautions = []
@@ -40,7 +71,16 @@ def perturbed_answer(done: Perturbed) -> Answer:
         text = _RECORD_KEYS if done.keys == "records" else _LEFT_OUT
         cautions.append(Caution(text))
     else:
-        facts.append(Fact("delta of a cell", delta, NOT_PRIVATE if done.not_private else ""))
+        assert done.composed is not None
+        mark = NOT_PRIVATE if done.not_private else ""
+        facts.append(
+            Fact(
+                f"delta of all {done.composed.changed} cells that one record changes",
+                delta_number(done.composed.delta),
+                mark or f"{_kind(done.composed)}, at epsilon {given(done.composed.epsilon)}",
+            )
+        )
+        facts.append(Fact("delta of one cell", delta, mark))
     return Answer(
         "A hypercube with cell keys",
         record,
@@ -50,6 +90,10 @@ def perturbed_answer(done: Perturbed) -> Answer:
         command="discreet cellkey run",
         summary=f"{done.margins} margins, {done.rows} rows in {done.out}; {_claim(done)}",
     )
+
+
+def _kind(composed: ComposedCells) -> str:
+    return "exact" if composed.is_exact else "at most"
 
 
 def _changed(done: Perturbed) -> str:
@@ -62,10 +106,15 @@ def _changed(done: Perturbed) -> str:
 def _claim(done: Perturbed) -> str:
     if done.not_private:
         return f"{NOT_PRIVATE}, seed {done.rehearsal}"
-    return "no cost is stated" if done.delta is None else f"one record is in {done.margins} cells"
+    return "no cost is stated" if done.delta_of_one_cell is None else f"one record is in {done.margins} cells"
 
 
-def _body(done: Perturbed, delta: Quantity | None) -> Iterator[Part]:
+def _of_one_cell(done: Perturbed) -> Scope:
+    scope = Scope.whole("the hypercube", unit=done.unit, neighbours=done.neighbours)
+    return scope.with_part(Extent("cell", 1, done.cells, ()))
+
+
+def _body(done: Perturbed, delta: Claimed | None) -> Iterator[Part]:
     if done.not_private:
         yield (
             f"{NOT_PRIVATE}: a rehearsal with seed {done.rehearsal}. Its keys can be repeated and protect "
@@ -84,12 +133,24 @@ def _body(done: Perturbed, delta: Quantity | None) -> Iterator[Part]:
     if delta is not None:
         yield Paragraph(
             sentence(
-                "Each cell: epsilon {epsilon}, delta {delta}, one record more or less; {who}. {changed}, "
-                "with independent noises, whose costs compose.",
-                epsilon=Quantity(done.epsilon, Style.GIVEN),
+                "One cell alone: epsilon {epsilon}, delta {delta}, one record more or less; {who}. "
+                "{changed}, with independent noises, whose costs compose.",
+                epsilon=Quantity(done.epsilon_of_one_cell, Style.GIVEN),
                 delta=delta.claimed,
                 who=relation(done.neighbours, done.unit),
                 changed=_changed(done),
+            )
+        )
+    if done.composed is not None:
+        yield Paragraph(
+            sentence(
+                "All {changed} cells that one record can change, together: delta {kind}{delta} at epsilon "
+                "{epsilon}, and {certain} at any epsilon.",
+                changed=count_quantity(done.composed.changed),
+                kind="" if done.composed.is_exact else "at most ",
+                delta=delta_number(done.composed.delta),
+                epsilon=given(done.composed.epsilon),
+                certain=delta_number(done.composed.certain),
             )
         )
     if done.secret is not None:

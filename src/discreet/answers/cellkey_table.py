@@ -20,7 +20,7 @@ from discreet.answers.answer import (
     sentence,
 )
 from discreet.answers.describing import describes
-from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.answers.quantity import NumberKind, Quantity, Rounding, Style
 from discreet.cellkey.check import PerturbationCheck, RangeCost, RowCheck, StepCost
 from discreet.cellkey.table import PerturbationTable
 from discreet.numbers import float_up
@@ -55,7 +55,7 @@ def delta_number(delta: Fraction) -> Quantity:
     """
     if delta in (0, 1):
         return Quantity(int(delta), Style.BRIEF)
-    return Quantity(float_up(delta), kind=NumberKind.AT_MOST, digits=4)
+    return Quantity(float_up(delta), rounding=Rounding.UP, digits=4)
 
 
 def least_delta(delta: Fraction) -> Quantity:
@@ -66,7 +66,7 @@ def least_delta(delta: Fraction) -> Quantity:
     """
     if delta in (0, 1):
         return Quantity(int(delta), Style.BRIEF)
-    return Quantity(float(delta), kind=NumberKind.AT_LEAST, digits=4)
+    return Quantity(float(delta), rounding=Rounding.DOWN, digits=4)
 
 
 def epsilon_quantity(ratio: Fraction | None, kind: NumberKind = NumberKind.EXACT) -> Quantity:
@@ -77,7 +77,7 @@ def epsilon_quantity(ratio: Fraction | None, kind: NumberKind = NumberKind.EXACT
     """
     if ratio is None:
         return Quantity(None, missing="none")
-    return Quantity(log(ratio.numerator) - log(ratio.denominator), kind=kind, digits=6)
+    return Quantity(log(ratio.numerator) - log(ratio.denominator), rounding=kind.rounding, digits=6)
 
 
 def given(value: Fraction) -> Quantity:

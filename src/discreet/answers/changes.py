@@ -22,7 +22,7 @@ from discreet.answers.answer import (
 )
 from discreet.answers.calibration import variance_table
 from discreet.answers.facts import Facts
-from discreet.answers.quantity import Quantity, Style
+from discreet.answers.quantity import Claimed, Quantity, Style
 from discreet.answers.risk import right_percent, times_right
 from discreet.budget import Release
 from discreet.budget.level_names import level_name
@@ -100,7 +100,7 @@ def _promises(after: Facts, before: Facts) -> Iterator[Sentence]:
 
 def _epsilon_sentence(after: Facts, before: Facts) -> Sentence:
     row, was = after.headline, before.headline
-    then, now = before.kind.quantity(was.epsilon), after.kind.quantity(row.epsilon)
+    then, now = Claimed.by(before.account.claim, was.epsilon), Claimed.by(after.account.claim, row.epsilon)
     delta = Quantity(row.delta, Style.GIVEN)
     if str(then) == str(now):
         text = "Epsilon at delta {delta} is the same to the digits shown, {now}."
@@ -194,8 +194,8 @@ def _epsilon_cells(after: Facts, before: Facts, old: PrivacyRow, new: PrivacyRow
     head = after.kind.column("epsilon").capitalize()
     return (
         sentence("{head}, delta {delta}", head=head, delta=Quantity(new.delta, Style.GIVEN)),
-        _proved(before, before.kind.quantity(old.epsilon), old.certified, "ε"),
-        _proved(after, after.kind.quantity(new.epsilon), new.certified, "ε"),
+        _proved(before, Claimed.by(before.account.claim, old.epsilon), old.certified, "ε"),
+        _proved(after, Claimed.by(after.account.claim, new.epsilon), new.certified, "ε"),
         Quantity(new.epsilon - old.epsilon, Style.CHANGE),
     )
 

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 from discreet.answers.account import case_text
 from discreet.answers.answer import Fact
-from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.answers.quantity import Claimed, NumberKind, Quantity, Style
 from discreet.answers.release import only_path, path_text
-from discreet.budget import AnswerKind, Neighbours, Release
+from discreet.budget import AnswerKind, Claim, Neighbours, Release
 
 _CHANGED = {AnswerKind.EXACT: "The exact epsilon", AnswerKind.BOUND: "The bound on epsilon"}
 
 
-def epsilon_fact(epsilon: float, *, stated: AnswerKind, kind: AnswerKind, note: str) -> Fact:
+def epsilon_fact(epsilon: float, claim: Claim, *, stated: AnswerKind, note: str) -> Fact:
     """Return an epsilon of this kind; `stated` is the kind that all of its release has.
 
-    >>> fact = epsilon_fact(10.94372, stated=AnswerKind.BOUND, kind=AnswerKind.BOUND, note="the only path")
+    >>> from discreet.budget import load
+    >>> claim = load("sdhc-2020").claim
+    >>> fact = epsilon_fact(10.94372, claim, stated=AnswerKind.BOUND, note="the only path")
     >>> print(fact.label, fact.value)
     Epsilon 10.9438
     """
     label = "Exact epsilon" if stated is AnswerKind.EXACT else "Epsilon"
-    return Fact(label, NumberKind.of(kind).quantity(epsilon), note)
+    return Fact(label, Claimed.by(claim, epsilon), note)
 
 
 def epsilon_note(release: Release, neighbours: Neighbours, compared: int | None) -> str:
@@ -77,7 +80,7 @@ def epsilon_change(kind: AnswerKind, then: float, now: float, *, main_path: bool
     The exact epsilon is 1.50000, 0.5000 (25.0 %) less than 2.00000.
     """
     what = _CHANGED.get(kind, "Epsilon as modelled") + (" on the main path" if main_path else "")
-    gap, written = gap_text(now, then), NumberKind.of(kind).quantity
+    gap, written = gap_text(now, then), partial(Quantity, rounding=NumberKind.of(kind).rounding)
     if gap == "the same":
         return f"{what} stays {written(now)}."
     return f"{what} is {written(now)}, {gap} than {written(then)}."

@@ -19,13 +19,13 @@ from discreet.answers.answer import (
     sentence,
 )
 from discreet.answers.describing import describes
-from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.answers.quantity import Claimed, Quantity, Rounding, Style
 from discreet.budget.level_names import level_name
 from discreet.budget.neighbours import RELATIONS
 from discreet.files import FilePath
 from discreet.numbers import bound, float_up
 from discreet.release.audit import LedgerCheck
-from discreet.release.composition import Cost, LedgerCosts
+from discreet.release.composition import Cost, LedgerCosts, named_runs
 from discreet.release.entry import Entry, several
 from discreet.release.ledger import Ledger
 from discreet.release.rehearsal import NOT_PRIVATE
@@ -71,16 +71,16 @@ def ledger_answer(found: LedgerCosts, *, file: FilePath = "ledger") -> Answer:
     return Answer(str(file), record, body, facts, (), tables, f"discreet ledger show {file}")
 
 
-def _epsilon(cost: Cost) -> Quantity:
+def _epsilon(cost: Cost) -> Claimed:
     if math.isinf(cost.epsilon):
-        return Quantity(None, missing="none")
-    return Quantity(cost.epsilon, kind=NumberKind.of(cost.kind))
+        return Claimed.by(cost.claim, None, missing="none")
+    return Claimed.by(cost.claim, cost.epsilon)
 
 
 def _without_epsilon(cost: Cost) -> Sentence:
     """Say that no epsilon can be stated at a delta, and at which delta one can."""
     text = (
-        "No epsilon can be stated for all runs together at delta {delta}, for one {unit} ({neighbours} "
+        "No epsilon can be stated for {runs} together at delta {delta}, for one {unit} ({neighbours} "
         "neighbours)"
     )
     enough = bound(cost.failing * Fraction(11, 10), digits=2)
@@ -88,7 +88,8 @@ def _without_epsilon(cost: Cost) -> Sentence:
         text += ": they keep their promises but for an event of probability {failing} at most"
         text += ". Ask at a larger delta, such as {enough}" if Fraction(enough) < 1 else ""
     return sentence(
-        text,
+        text + _rest(cost),
+        runs="all runs" if not cost.left_out else _several(cost.runs, "run"),
         delta=Quantity(float(cost.delta), Style.BRIEF),
         unit=cost.unit,
         neighbours=cost.neighbours,
@@ -113,9 +114,14 @@ def cost_answer(cost: Cost) -> Answer:
         "epsilon": epsilon,
         "kind": str(cost.kind),
         "delta_must_exceed": float_up(cost.failing),
+        "runs": cost.runs,
+        "counted_in_households": cost.by_household,
+        "left_out": [{"unit": unit, "runs": many} for unit, many in cost.left_out],
     }
     said = sentence(
-        "All runs together cost one {unit} ({neighbours} neighbours) epsilon {epsilon} at delta {delta}",
+        "{runs} together cost one {unit} ({neighbours} neighbours) epsilon {epsilon} at delta {delta}"
+        + _rest(cost),
+        runs=f"The {_several(cost.runs, 'run')} charged to it" if cost.left_out else "All runs",
         unit=cost.unit,
         neighbours=cost.neighbours,
         epsilon=epsilon.claimed,
@@ -124,6 +130,19 @@ def cost_answer(cost: Cost) -> Answer:
     if epsilon.value is None:
         said = _without_epsilon(cost)
     return Answer(f"One {cost.unit}", record, (said,), (Fact("epsilon", epsilon),), summary=said)
+
+
+def _rest(cost: Cost) -> str:
+    """Say what a sum holds in another way than its own runs, and which runs it does not hold."""
+    text = ""
+    if cost.by_household:
+        changed = "up to two households" if cost.neighbours == "bounded" else "one household"
+        many = _several(cost.by_household, "run")
+        text += f"; {many} of these {'is' if cost.by_household == 1 else 'are'} about households and count"
+        text += f"{'s' * (cost.by_household == 1)} the people in them, of which one person changes {changed}"
+    if cost.left_out:
+        text += f"; left out: {named_runs(cost.left_out)}"
+    return text
 
 
 @describes(Ledger)
@@ -169,7 +188,7 @@ def _entry_line(entry: Entry) -> str:
 
 
 def _failing(delta: Fraction) -> Quantity:
-    return Quantity(delta, Style.GIVEN, NumberKind.AT_MOST, digits=4)
+    return Quantity(delta, Style.GIVEN, Rounding.UP, digits=4)
 
 
 def _run_record(entry: Entry) -> dict[str, object]:
@@ -286,6 +305,7 @@ def ledger_check_answer(found: LedgerCheck, *, file: FilePath = "ledger") -> Ans
     lines = [f"{file}: {verdict}; {_several(runs, 'run')}, {_several(found.files, 'file')} as recorded"]
     lines += [f"problem: {text}" for text in found.problems]
     lines += [f"remark: {text}" for text in found.remarks]
+    lines += [f"not seen: {text}" for text in found.not_seen]
     body = tuple(Paragraph(" ".join(line.split()), wraps=False) for line in lines)
     entries = (
         f"{runs} entr{'y' if runs == 1 else 'ies'}, {found.files} files with the recorded hash: {verdict}"
@@ -297,6 +317,7 @@ def ledger_check_answer(found: LedgerCheck, *, file: FilePath = "ledger") -> Ans
         "files": found.files,
         "problems": list(found.problems),
         "remarks": list(found.remarks),
+        "not_seen": list(found.not_seen),
     }
     summary = "\n".join([entries, *lines[1:]])
     return Answer(str(file), record, body, command=f"discreet ledger check {file}", summary=summary)

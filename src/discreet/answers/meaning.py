@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 from discreet.answers.answer import Sentence, sentence
-from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.answers.quantity import Quantity, Rounding, Style
 
 
 def meaning_sentences(
@@ -40,7 +40,7 @@ in 100.
         factor = f"{Quantity(10 ** (exponent % 1), digits=2)}e{int(exponent)}"
     power = Quantity(epsilon, digits=4)
     if is_bound:
-        power = Quantity(epsilon, Style.GIVEN, NumberKind.AT_MOST, digits=4)
+        power = Quantity(epsilon, Style.GIVEN, Rounding.UP, digits=4)
     said = [
         sentence(
             "If two databases differ by {who}, the probabilities of any published result differ by {most}a "
@@ -56,13 +56,13 @@ in 100.
             "Anyone who must guess which of the two was used, with even odds beforehand, is right "
             "{most}{right} times in 100.",
             most=most,
-            right=Quantity((1 + advantage) / 2, Style.HUNDRED, NumberKind.AT_MOST),
+            right=Quantity((1 + advantage) / 2, Style.HUNDRED, Rounding.UP),
         ),
     ]
     if missed is not None:
         often = Quantity(missed, Style.PERCENT, digits=2)
         if is_bound:
-            often = Quantity(missed, Style.PERCENT, NumberKind.AT_LEAST)
+            often = Quantity(missed, Style.PERCENT, Rounding.DOWN)
         said.append(
             sentence(
                 "A test with 5 % false alarms misses {least}{often} of the time.", least=least, often=often

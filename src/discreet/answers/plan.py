@@ -9,7 +9,7 @@ from fractions import Fraction
 from discreet.answers.accuracy import LEVELS, UNKNOWN
 from discreet.answers.answer import Answer, AnswerTable, Column, Fact, Paragraph, Part, Sentence, sentence
 from discreet.answers.describing import describes
-from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.answers.quantity import Quantity, Rounding, Style
 from discreet.answers.risk_limits import limits_table
 from discreet.budget.level_names import level_name
 from discreet.estimation import Plan  # through the package, in which the function `plan` must win
@@ -100,7 +100,7 @@ def _plan_summary(found: Plan, epsilon: Quantity, delta: Quantity) -> Sentence:
 
 
 def _bound(value: Fraction, digits: int | None = None) -> Quantity:
-    return Quantity(value, Style.GIVEN, NumberKind.AT_MOST, digits)
+    return Quantity(value, Style.GIVEN, Rounding.UP, digits)
 
 
 def _budget(rho: Fraction | None) -> Quantity | str:

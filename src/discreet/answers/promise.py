@@ -9,12 +9,12 @@ from functools import partial
 from discreet.answers.answer import Answer, Fact, Paragraph, Sentence, sentence
 from discreet.answers.describing import describes
 from discreet.answers.figure import QUIET, Axis, Dots, Panel, Picture, Symbol
-from discreet.answers.quantity import NumberKind, Quantity, Style, count_quantity
+from discreet.answers.quantity import Quantity, Rounding, Style, count_quantity
 from discreet.answers.risk import chance_words
 from discreet.answers.risk_everything import detection_table
 from discreet.risk.promise import PromisedRisk
 
-_MOST = NumberKind.AT_MOST
+_MOST = Rounding.UP
 _MOST_PEOPLE = 10**9
 
 
@@ -25,12 +25,14 @@ def promise_answer(found: PromisedRisk) -> Answer:
     >>> from discreet.risk.promise import promised_risk
     >>> answer = promise_answer(promised_risk(epsilon=4, delta="1e-6", prior="1/100"))
     >>> [str(fact.value) for fact in answer.facts], answer.command
-    (['34.91', '99.01 %'], 'discreet explain --epsilon 4 --delta 1e-6 --prior 0.01')
+    (['34.91', '99.01 %'], 'discreet explain --epsilon 4 --delta 1e-6 --prior 0.01 --neighbours unbounded')
     """
     epsilon, delta, prior = (Quantity(one, Style.GIVEN) for one in (found.epsilon, found.delta, found.prior))
     lines = list(_page(found))
     page = "".join(f"{line}\n" for line in lines)
     record = {
+        "neighbours": found.neighbours,
+        "compares": _compares(found),
         "epsilon": float(found.epsilon),
         "delta": float(found.delta),
         "prior": float(found.prior),
@@ -41,6 +43,16 @@ def promise_answer(found: PromisedRisk) -> Answer:
         "probability_of_rare_outcomes": found.chance,
         "detection": detection_table(found.detections),
         "guessing": [{"before": before, "at_most": after} for before, after in found.guesses],
+        "of_what_her_record_says": None
+        if found.value is None
+        else {
+            "epsilon": float(found.value.epsilon),
+            "delta": float(found.value.delta),
+            "accuracy": found.value.right,
+            "expected_posterior": found.value.mean,
+            "posterior_but_for_rare_outcomes": found.value.belief,
+            "probability_of_rare_outcomes": found.value.chance,
+        },
         "page": page,
     }
     return Answer(
@@ -48,10 +60,15 @@ def promise_answer(found: PromisedRisk) -> Answer:
         record,
         tuple(Paragraph(line, wraps=False) for line in lines),
         (
-            Fact("Of 100 beliefs in her, on average", _of_hundred(found.mean), "at most, if she is there"),
+            Fact(
+                "Of 100 beliefs in her, on average",
+                _of_hundred(found.mean),
+                f"at most, if she {_there(found)}",
+            ),
             Fact("Right decisions", Quantity(found.right, Style.HUNDRED, _MOST, unit="%"), "at most"),
         ),
-        command=f"discreet explain --epsilon {epsilon} --delta {delta} --prior {prior}",
+        command=f"discreet explain --epsilon {epsilon} --delta {delta} --prior {prior} "
+        f"--neighbours {found.neighbours}",
         figures={"promise": partial(people_picture, found)},
     )
 
@@ -62,16 +79,14 @@ def _page(found: PromisedRisk) -> Iterator[str | Sentence]:
     yield ""
     yield (
         f"Something is published with a promise of differential privacy: epsilon {epsilon}, delta {delta}. "
-        "It may be a table, a model or a map. This page holds for every method that keeps the promise, and "
+        f"It compares {_compares(found)}. It may be a table, a model or a map. "
+        "This page holds for every method that keeps the promise, and "
         "for the worst of them its averages are exact. A woman asks what it means for her."
     )
     yield from ("", "## The odds", "")
     there, all_people = _people_like_her(found)
     yield sentence(
-        "Take {all} people like her, {there} of whom {are} in the data. Someone who knows everyone else's "
-        "data, but not who of the {all} {are} in it, gives her {chance}. If she is in it, then after "
-        "publication they give her at most {mean} chances in 100 on average. The same holds for what the "
-        "data say of her, such as a diagnosis that {there} of the {all} {have}.",
+        _ODDS[found.neighbours],
         all=all_people,
         there=there,
         are="is" if str(there) == "1" else "are",
@@ -89,18 +104,41 @@ def _page(found: PromisedRisk) -> Iterator[str | Sentence]:
         f"{Quantity(found.factor, Style.BRIEF, digits=3)}",
         rare=_rare(found),
     )
+    if found.value is not None:
+        yield ""
+        yield sentence(
+            "What the data say of her, such as a diagnosis, is hidden less well: to change it is to take her "
+            "record out and to put another in, for which epsilon {twice}, delta {more} hold. If {there} of "
+            "the {all} have the diagnosis and she is one of them, they give her at most {mean} chances in "
+            "100 on average; in odds, {raised}{rare}.",
+            twice=Quantity(found.value.epsilon, Style.GIVEN),
+            more=Quantity(float(found.value.delta), Style.BRIEF, _MOST) if found.value.delta else "0",
+            there=there,
+            all=all_people,
+            mean=_of_hundred(found.value.mean),
+            raised=f"{_odds(found.value.belief)} at most",
+            rare=_rare(found.value),
+        )
+    else:
+        yield ""
+        yield (
+            "That the data have a record of hers at all, the promise does not hide: both data sets that it "
+            "compares have as many records."
+        )
     yield from ("", "## Deciding about her", "")
     yield sentence(
-        "- Someone who must say whether she is there is right at most {right} times in 100. With nothing "
+        "- Someone who must say whether she {there} is right at most {right} times in 100. With nothing "
         "published, saying the likelier answer is right {unaided} times in 100.",
         right=Quantity(found.right, Style.HUNDRED, _MOST),
         unaided=Quantity(found.baseline, Style.HUNDRED),
+        there=_there(found),
     )
     for row in found.detections:
         ((_, share),) = row.predictive
         yield sentence(
-            "- Someone who accuses {rate} of those who are not there finds her at most {true} times in 100 "
-            "if she is; of 100 people accused at most {share} are there.",
+            f"- Someone who accuses {{rate}} of those who {_not_there(found)} finds her at most {{true}} "
+            f"times in 100 if she {_there(found)}; of 100 people accused at most {{share}} "
+            f"{'are there' if found.neighbours == 'unbounded' else 'have it'}.",
             rate=_one_in(row.false_positive_rate),
             true=Quantity(row.true_positive_rate, Style.HUNDRED, _MOST),
             share=Quantity(share, Style.HUNDRED, _MOST),
@@ -125,7 +163,36 @@ def _page(found: PromisedRisk) -> Iterator[str | Sentence]:
         "- Other publications about her, and people who move with her. Promises add up; epsilon is that of "
         "everything together."
     )
-    yield "- Whom the promise compares: her record with none, or with another in its place. Ask which it is."
+    yield (
+        f"- Promises that compare other data. This one compares {_compares(found)}; "
+        "ask which it is if you were told an epsilon alone."
+    )
+
+
+_ODDS = {
+    "unbounded": "Take {all} people like her, {there} of whom {are} in the data. Someone who knows everyone "
+    "else's data, but not who of the {all} {are} in it, gives her {chance}. If she is in it, then after "
+    "publication they give her at most {mean} chances in 100 on average.",
+    "bounded": "Take {all} people like her, {there} of whom {have} a certain diagnosis. Someone who knows "
+    "everyone else's data, and that she is in the data, but not who of the {all} {have} it, gives her "
+    "{chance}. If she has it, then after publication they give her at most {mean} chances in 100 on average.",
+}
+
+
+def _compares(found: PromisedRisk) -> str:
+    """Say which data sets the promise compares."""
+    return {
+        "unbounded": "the data with her record and without it",
+        "bounded": "the data with her record and with another in its place",
+    }[found.neighbours]
+
+
+def _there(found: PromisedRisk) -> str:
+    return {"unbounded": "is there", "bounded": "has it"}[found.neighbours]
+
+
+def _not_there(found: PromisedRisk) -> str:
+    return {"unbounded": "are not there", "bounded": "do not have it"}[found.neighbours]
 
 
 def _people_like_her(found: PromisedRisk) -> tuple[Quantity, Quantity]:

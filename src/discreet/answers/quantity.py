@@ -1,7 +1,8 @@
-"""A number that knows what it is: its value, what it claims, how it is written and how many digits hold.
+"""A number that knows what it is: its value, how it is written and how many digits hold.
 
-A bound is rounded so that it stays true: up where the quantity is at most this, down where it is at least
-this, to the nearest otherwise. People read `str(quantity)`, machines `quantity.machine`.
+A `Claimed` number says more: what it claims, and of what it is true. A bound is rounded so that it stays
+true: up where the quantity is at most this, down where it is at least this, to the nearest otherwise. People
+read `str(quantity)`, machines `quantity.machine`.
 """
 
 from __future__ import annotations
@@ -15,15 +16,24 @@ from typing import TYPE_CHECKING
 
 from discreet import numbers
 from discreet.numbers import DIGITS, Interval
+from discreet.scope import Scope
 
 if TYPE_CHECKING:
-    from discreet.budget import AnswerKind
+    from discreet.budget import AnswerKind, Claim
 
 FLOAT_DIGITS = 11
 """Digits that hold in a result that is not certified."""
 
 Machine = str | int | float | Decimal | None | dict[str, Decimal]
 """What JSON has of a quantity."""
+
+
+class Rounding(Enum):
+    """Where a number goes that has more digits than are written."""
+
+    NEAREST = auto()
+    UP = auto()
+    DOWN = auto()
 
 
 class NumberKind(StrEnum):
@@ -60,18 +70,12 @@ class NumberKind(StrEnum):
             return f"exact {name}"
         return f"{name}{',' if self is NumberKind.MAIN_PATH else ''} {self.value}"
 
-    def quantity(
-        self,
-        value: int | float | Fraction | Interval | None,
-        digits: int | None = None,
-        accuracy: float = 0.0,
-    ) -> Quantity:
-        """Return a result of this kind; an upper bound is rounded up, so that it stays one.
-
-        >>> print(NumberKind.AT_MOST.quantity(10.94372), NumberKind.EXACT.quantity(10.94372))
-        10.9438 10.9437
-        """
-        return Quantity(value, kind=self, digits=digits, accuracy=accuracy)
+    @property
+    def rounding(self) -> Rounding:
+        """Where a number of this kind is rounded to, so that it stays true."""
+        return {NumberKind.AT_MOST: Rounding.UP, NumberKind.AT_LEAST: Rounding.DOWN}.get(
+            self, Rounding.NEAREST
+        )
 
 
 _SENTENCES = {
@@ -167,16 +171,16 @@ INFINITE = "infinite"
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number with what it claims, its style and the digits that hold.
+    """A number with its style and the digits that hold; it claims nothing but itself.
 
     `accuracy` is how far the value may be off, in its own unit: digits that it leaves open are not written.
     `digits` are significant ones, or places where the style has them; None is the usual number.
 
-    >>> print(Quantity(10.94372, kind=NumberKind.AT_MOST), Quantity(24.4566, accuracy=1.4e-4))
+    >>> print(Quantity(10.94372, rounding=Rounding.UP), Quantity(24.4566, accuracy=1.4e-4))
     10.9438 24.457
     >>> print(Quantity(Fraction(24811, 5000), Style.FRACTION), "|", Quantity(Fraction(1, 3), Style.GIVEN))
     24811/5000 = 4.9622 | 1/3
-    >>> print(Quantity(0.20497, Style.PERCENT, NumberKind.AT_LEAST))
+    >>> print(Quantity(0.20497, Style.PERCENT, Rounding.DOWN))
     20.49 %
     >>> print(Quantity(None, missing="not asked"), Quantity(math.inf))
     not asked infinite
@@ -184,7 +188,7 @@ class Quantity:
 
     value: int | float | Fraction | Interval | None
     style: Style = Style.RESULT
-    kind: NumberKind = NumberKind.EXACT
+    rounding: Rounding = Rounding.NEAREST
     digits: int | None = None
     accuracy: float = 0.0
     unit: str = ""
@@ -200,43 +204,6 @@ class Quantity:
             return self.missing if math.isnan(self.value) else INFINITE
         written = self._written(self.value)
         return f"{written} {self.unit}" if self.unit else written
-
-    @property
-    def claimed(self) -> str:
-        """The number with its kind beside it.
-
-        >>> Quantity(31.5961, kind=NumberKind.MAIN_PATH, digits=4).claimed
-        '31.60 (main path only)'
-        """
-        if self.kind in (NumberKind.AT_MOST, NumberKind.AT_LEAST, NumberKind.ABOUT):
-            return f"{self.kind.value} {self}"
-        return f"{self} ({self.kind.value})"
-
-    def states(self, name: str) -> str:
-        """Write a clause that says what the quantity of this name is.
-
-        >>> Quantity(2.5, digits=3).states("epsilon")
-        'the exact epsilon is 2.50'
-        """
-        if self.kind is NumberKind.EXACT:
-            return f"the exact {name} is {self}"
-        if self.kind in (NumberKind.AT_MOST, NumberKind.AT_LEAST, NumberKind.ABOUT):
-            return f"{name} is {self.kind.value} {self}"
-        return f"{name} is {self} {'as modelled' if self.kind is NumberKind.MODELLED else 'on the main path'}"
-
-    def enclosing(self, name: str) -> tuple[str, ...]:
-        """Write what a proof says of the quantity of this name, in parts that each stay on one line.
-
-        >>> box = Interval(Fraction(1), Fraction(3, 2))
-        >>> Quantity(box).enclosing("ε"), Quantity(box, kind=NumberKind.AT_MOST).enclosing("ε")
-        (('1 ≤ ε', '≤ 1.5'), ('ε ≤ 1.5',))
-        """
-        lower, upper = (end.lower() for end in self.ends)
-        if lower == upper:
-            return (f"{name} = {lower}",)
-        if self.kind is NumberKind.AT_MOST:  # a proof of a bound has no lower end
-            return (f"{name} ≤ {upper}",)
-        return f"{lower} ≤ {name}", f"≤ {upper}"
 
     @property
     def machine(self) -> Machine:
@@ -265,7 +232,7 @@ class Quantity:
         return lower, upper
 
     def _written(self, value: int | float | Fraction) -> str:
-        up, down = self.kind is NumberKind.AT_MOST, self.kind is NumberKind.AT_LEAST
+        up, down = self.rounding is Rounding.UP, self.rounding is Rounding.DOWN
         match self.style:
             case Style.RESULT:
                 return self._result(float(value), up=up, down=down)
@@ -335,6 +302,101 @@ class Quantity:
         if self.accuracy < 1e-5:
             return f"{value:+.4f}" if abs(value) >= 0.0001 else f"{value:+.1e}"
         return _in_full(f"{value:+.{_count_of_digits(value, self.accuracy, 4)}g}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claimed(Quantity):
+    """A number that claims something: of which kind it is, and of what it is true.
+
+    >>> scope = Scope.whole("survey", unit="person", neighbours="bounded")
+    >>> print(Claimed(value=10.94372, kind=NumberKind.AT_MOST, scope=scope))
+    10.9438
+    """
+
+    kind: NumberKind
+    scope: Scope
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rounding", self.kind.rounding)
+
+    @classmethod
+    def by(
+        cls,
+        claim: Claim,
+        value: int | float | Fraction | Interval | None,
+        style: Style = Style.RESULT,
+        *,
+        kind: NumberKind | None = None,
+        digits: int | None = None,
+        accuracy: float = 0.0,
+        unit: str = "",
+        missing: str = "-",
+    ) -> Claimed:
+        """Return a number of what a claim is about; of its kind, unless it is a bound of another.
+
+        >>> from discreet.budget import load
+        >>> Claimed.by(load("sdhc-2020").claim, 10.94372).claimed
+        'at most 10.9438'
+        """
+        return cls(
+            value=value,
+            style=style,
+            kind=kind or NumberKind.of(claim.kind),
+            scope=claim.scope,
+            digits=digits,
+            accuracy=accuracy,
+            unit=unit,
+            missing=missing,
+        )
+
+    @property
+    def claimed(self) -> str:
+        """The number with its kind beside it, and of what it is true where that is not the whole.
+
+        >>> scope = Scope.whole("survey", unit="person", neighbours="bounded")
+        >>> Claimed(value=31.5961, kind=NumberKind.MAIN_PATH, scope=scope, digits=4).claimed
+        '31.60 (main path only)'
+        >>> Claimed(value=31.5961, kind=NumberKind.EXACT, scope=scope.without("a table"), digits=4).claimed
+        '31.60 (exact, without a table)'
+        """
+        if self.kind in (NumberKind.AT_MOST, NumberKind.AT_LEAST, NumberKind.ABOUT):
+            return f"{self.kind.value} {self}{f' ({self.scope.words})' if self.scope.words else ''}"
+        return f"{self} ({', '.join(filter(None, (self.kind.value, self.scope.words)))})"
+
+    def states(self, name: str) -> str:
+        """Write a clause that says what the quantity of this name is.
+
+        >>> scope = Scope.whole("survey", unit="person", neighbours="bounded")
+        >>> Claimed(value=2.5, kind=NumberKind.EXACT, scope=scope, digits=3).states("epsilon")
+        'the exact epsilon is 2.50'
+        """
+        of = f" ({self.scope.words})" if self.scope.words else ""
+        if self.kind is NumberKind.EXACT:
+            return f"the exact {name} is {self}{of}"
+        if self.kind in (NumberKind.AT_MOST, NumberKind.AT_LEAST, NumberKind.ABOUT):
+            return f"{name} is {self.kind.value} {self}{of}"
+        return f"{name} is {self} {'as modelled' if self.kind is NumberKind.MODELLED else 'on the main path'}"
+
+    def enclosing(self, name: str) -> tuple[str, ...]:
+        """Write what a proof says of the quantity of this name, in parts that each stay on one line.
+
+        >>> box, scope = Interval(Fraction(1), Fraction(3, 2)), Scope.whole("r", unit="", neighbours="")
+        >>> for kind in (NumberKind.EXACT, NumberKind.AT_MOST):
+        ...     Claimed(value=box, kind=kind, scope=scope).enclosing("ε")
+        ('1 ≤ ε', '≤ 1.5')
+        ('ε ≤ 1.5',)
+        """
+        lower, upper = (end.lower() for end in self.ends)
+        if lower == upper:
+            return (f"{name} = {lower}",)
+        if self.kind is NumberKind.AT_MOST:  # a proof of a bound has no lower end
+            return (f"{name} ≤ {upper}",)
+        return f"{lower} ≤ {name}", f"≤ {upper}"
+
+    @property
+    def claim_document(self) -> dict[str, object]:
+        """What JSON has beside the number: its kind and its scope."""
+        return {"kind": self.kind.value, "scope": self.scope.document()}
 
 
 def _with_zeros(value: float, digits: int) -> str:

@@ -19,7 +19,7 @@ from discreet.answers.answer import (
     sentence,
 )
 from discreet.answers.describing import describes
-from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.answers.quantity import Claimed, NumberKind, Quantity, Style
 from discreet.interop.registry import EntryFinding, EntryReview, RegistryEntry
 from discreet.interop.yaml_text import yaml_of
 
@@ -31,7 +31,7 @@ def registry_answer(made: RegistryEntry) -> Answer:
     account, names = made.table.account, " ".join(one.name for one in made.table.releases)
     row = made.table.by_delta[0]
     kind = NumberKind.of(account.claim.kind)
-    epsilon = kind.quantity(row.epsilon, accuracy=row.accuracy)
+    epsilon = Claimed.by(account.claim, row.epsilon, accuracy=row.accuracy)
     record: Mapping[str, object] = {
         "releases": [one.name for one in made.table.releases],
         "tier": made.tier,

@@ -17,7 +17,7 @@ from discreet.answers.answer import (
     sentence,
 )
 from discreet.answers.describing import describes
-from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.answers.quantity import Quantity, Style
 from discreet.estimation.regression import About, Coefficient, Concern, Regression
 
 _COLUMNS = (
@@ -108,7 +108,7 @@ def _row(one: Coefficient) -> tuple[object, ...]:
         _sized(one.error, one),
         *ends,
         _sized(one.naive, one),
-        Quantity(one.reliability, Style.PERCENT, NumberKind.ABOUT, digits=1, missing=""),
+        Quantity(one.reliability, Style.PERCENT, digits=1, missing=""),
         one.strength if one.strength is None or math.isfinite(one.strength) else None,
     )
 
@@ -124,11 +124,11 @@ def with_error(value: float | None, error: float | None, *, missing: str) -> Qua
     '1,234.57'
     """
     if error is None:
-        return Quantity(value, Style.BRIEF, NumberKind.ABOUT, 4, missing=missing)
+        return Quantity(value, Style.BRIEF, digits=4, missing=missing)
     places = 1 - math.floor(math.log10(error)) if error > 0 else 7
     if value is not None and places > 6:
-        return Quantity(value, Style.RESULT, NumberKind.ABOUT, accuracy=error / 20)
-    return Quantity(value, Style.COUNT, NumberKind.ABOUT, max(places, 0), missing=missing)
+        return Quantity(value, Style.RESULT, accuracy=error / 20)
+    return Quantity(value, Style.COUNT, digits=max(places, 0), missing=missing)
 
 
 def _body(found: Regression, title: str, table: AnswerTable) -> Iterator[Part]:
@@ -144,7 +144,7 @@ def _body(found: Regression, title: str, table: AnswerTable) -> Iterator[Part]:
     )
     yield table
     if found.residual_variance is not None and found.about is About.MODEL:
-        spread = Quantity(math.sqrt(max(found.residual_variance, 0.0)), Style.MARGIN, NumberKind.ABOUT)
+        spread = Quantity(math.sqrt(max(found.residual_variance, 0.0)), Style.MARGIN)
         yield (
             sentence("Beyond the noise, rows deviate from the line by {spread} (std. dev.).", spread=spread)
             if found.residual_variance > 0

@@ -373,11 +373,11 @@ def _query_record(row: Row) -> dict[str, object]:
 def claim_text(claim: Claim) -> str:
     """Say how to read an answer, and why it is not exact.
 
-    >>> from discreet.budget import AnswerKind
-    >>> claim_text(Claim(AnswerKind.BOUND, ("Sensitivities are upper bounds.",)))
-    'An upper bound: the true value may be smaller. Sensitivities are upper bounds.'
+    >>> from discreet.budget import load
+    >>> claim_text(load("sdhc-2020").claim)[:46]
+    'An upper bound: the true value may be smaller.'
     """
-    return " ".join([NumberKind.of(claim.kind).sentence, *claim.reasons])
+    return " ".join(filter(None, [NumberKind.of(claim.kind).sentence, *claim.reasons, claim.scope.sentence]))
 
 
 def claim_note(claim: Claim) -> str:
@@ -387,7 +387,7 @@ def claim_note(claim: Claim) -> str:
     >>> claim_note(load("dhc-2020").claim), claim_note(load("sdhc-2020").claim)[:46]
     ('', 'An upper bound: the true value may be smaller.')
     """
-    return "" if claim.kind is AnswerKind.EXACT else claim_text(claim)
+    return "" if claim.kind is AnswerKind.EXACT and claim.scope.is_whole else claim_text(claim)
 
 
 # -- words about releases ----------------------------------------------------------------------------------

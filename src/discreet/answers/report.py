@@ -37,7 +37,7 @@ from discreet.answers.describing import describes
 from discreet.answers.facts import Facts, Misses
 from discreet.answers.figure import Picture
 from discreet.answers.glossary import glossary_section
-from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.answers.quantity import Claimed, NumberKind, Quantity, Rounding, Style
 from discreet.answers.release import (
     calibrated_for,
     heading,
@@ -85,7 +85,7 @@ def report_answer(found: Facts, *, written: Sequence[str] = ()) -> Answer:
 100 (not certified).
     """
     row, guess, account = found.headline, found.guess, found.account
-    epsilon, delta = found.kind.quantity(row.epsilon), Quantity(row.delta, Style.GIVEN)
+    epsilon, delta = Claimed.by(found.account.claim, row.epsilon), Quantity(row.delta, Style.GIVEN)
     record: dict[str, object] = {
         "release": account.name,
         "neighbours": account.neighbours,
@@ -244,7 +244,7 @@ def _cost_of_all(found: Facts) -> Sentence:
         NumberKind.AT_MOST: ("an epsilon of {epsilon}", "at most {epsilon}"),
     }
     outer, inner = texts.get(kind, (f"an epsilon of {{epsilon}} ({kind.value})", "{epsilon}"))
-    epsilon = marked(sentence(inner, epsilon=kind.quantity(row.epsilon)), "strong")
+    epsilon = marked(sentence(inner, epsilon=Claimed.by(found.account.claim, row.epsilon)), "strong")
     return sentence(
         "Everything in this release together costs {who} {costs} at delta {delta}",
         costs=sentence(outer, epsilon=epsilon),
@@ -280,9 +280,9 @@ def _facts(found: Facts) -> Iterator[Fact]:
     )
     note: str | Sentence = ""
     if row.certified is not None and bound:
-        most = Quantity(row.certified.upper, Style.GIVEN, NumberKind.AT_MOST)
+        most = Quantity(row.certified.upper, Style.GIVEN, Rounding.UP)
         note = sentence("Safe to promise: {most}", most=most)
-    yield Fact(label, kind.quantity(row.epsilon), note, _proof(found, row.certified, "ε"))
+    yield Fact(label, Claimed.by(found.account.claim, row.epsilon), note, _proof(found, row.certified, "ε"))
     yield Fact(
         "Best guess of any adversary" if bound else f"Best guess, {kind.value}",
         right_percent(found.guess, unit="%"),
@@ -353,7 +353,7 @@ def _illustrations(found: Facts, before: Facts | None) -> Iterator[Illustration]
     high = max(float(one.drawn.profile.epsilon[-1]) for one in (found, before) if one is not None)
     was = ""
     if before is not None:
-        was = f" Before, it was at {before.kind.quantity(before.headline.epsilon).claimed}."
+        was = f" Before, it was at {Claimed.by(before.account.claim, before.headline.epsilon).claimed}."
     yield Illustration(
         profile,
         "Privacy profile",
@@ -362,7 +362,7 @@ def _illustrations(found: Facts, before: Facts | None) -> Iterator[Illustration]
             "fall. At delta {delta} the curve of this release is at epsilon {epsilon}{zcdp}.{was}",
             high=Quantity(high, digits=3),
             delta=Quantity(row.delta, Style.GIVEN),
-            epsilon=found.kind.quantity(row.epsilon).claimed,
+            epsilon=Claimed.by(found.account.claim, row.epsilon).claimed,
             zcdp=sentence(" and the zCDP bound at {zcdp}", zcdp=Quantity(row.zcdp))
             if isfinite(row.zcdp)
             else "",
@@ -475,8 +475,8 @@ def _item(name: str, *said: Words) -> Sentence:
 
 def _accuser(found: Facts, miss: Misses) -> Sentence:
     """Say how often the truth is missed by someone who must not accuse falsely; a bound is rounded down."""
-    least, converted = (Quantity(one, Style.OFTEN, NumberKind.AT_LEAST) for one in (miss.exact, miss.zcdp))
-    never = str(Quantity(0.0, Style.OFTEN, NumberKind.AT_LEAST))
+    least, converted = (Quantity(one, Style.OFTEN, Rounding.DOWN) for one in (miss.exact, miss.zcdp))
+    never = str(Quantity(0.0, Style.OFTEN, Rounding.DOWN))
     if not found.risk.is_bound:
         often = Quantity(miss.exact, Style.OFTEN)
         end = sentence(
@@ -523,7 +523,7 @@ def _accusers(found: Facts) -> AnswerTable:
     rows = tuple(
         (
             Quantity(miss.alpha, Style.OFTEN),
-            *(Quantity(one, Style.PERCENT, NumberKind.AT_LEAST) for one in (miss.exact, miss.zcdp)),
+            *(Quantity(one, Style.PERCENT, Rounding.DOWN) for one in (miss.exact, miss.zcdp)),
         )
         for miss in found.misses
     )

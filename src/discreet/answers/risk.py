@@ -37,9 +37,8 @@ from discreet.answers.figure import (
     Symbol,
     Weight,
 )
-from discreet.answers.quantity import NumberKind, Quantity, Style
-from discreet.answers.release import claim_text, relation
-from discreet.budget import AnswerKind
+from discreet.answers.quantity import NumberKind, Quantity, Rounding, Style
+from discreet.answers.release import claim_note, claim_text, relation
 from discreet.budget.level_names import level_name
 from discreet.numbers import brief
 from discreet.risk.beliefs import QUANTILES
@@ -241,7 +240,7 @@ def _body(profile: RiskProfile, without_noise: str) -> Iterator[Part]:
     who = relation(profile.neighbours, profile.unit, profile.people)
     cases = f"{profile.compared:,} cases compared" if profile.compared > 1 else "one case"
     yield Paragraph(f"{profile.name}: {who}; {cases}.")
-    if profile.claim.kind is not AnswerKind.EXACT:
+    if claim_note(profile.claim):
         yield Paragraph(claim_text(profile.claim))
     for prior in profile.priors:
         part = profile.at(prior)
@@ -271,8 +270,8 @@ def _body(profile: RiskProfile, without_noise: str) -> Iterator[Part]:
 # -- the numbers of a row ----------------------------------------------------------------------------------
 
 
-def _kind(row: Risk) -> NumberKind:
-    return NumberKind.EXACT if row.is_one_count else NumberKind.AT_MOST
+def _rounding(row: Risk) -> Rounding:
+    return Rounding.NEAREST if row.is_one_count else Rounding.UP
 
 
 def right_of(row: Risk) -> Quantity:
@@ -283,7 +282,7 @@ def right_of(row: Risk) -> Quantity:
     >>> [str(right_of(row)) for row in profile.rows]
     ['0.6401', '0.5888', '0.6401', '0.5889', '0.6614']
     """
-    return Quantity(row.accuracy, Style.SHARE, _kind(row))
+    return Quantity(row.accuracy, Style.SHARE, _rounding(row))
 
 
 def right_percent(row: Risk, *, unit: str = "") -> Quantity:
@@ -293,7 +292,7 @@ def right_percent(row: Risk, *, unit: str = "") -> Quantity:
     >>> print(right_percent(risk_profile({"block": "0.0992"}, prior="1/2").overall[0], unit="%"))
     58.89 %
     """
-    return Quantity(row.accuracy, Style.HUNDRED, _kind(row), unit=unit)
+    return Quantity(row.accuracy, Style.HUNDRED, _rounding(row), unit=unit)
 
 
 def times_right(row: Risk) -> Sentence:
@@ -314,7 +313,7 @@ def advantage_of(row: Risk) -> Quantity:
     >>> [f"{advantage_of(row)} of {row.advantage:.6f}" for row in profile.rows[::2]]
     ['0.2801 of 0.280113', '0.2802 of 0.280113', '0.3227 of 0.322630']
     """
-    return Quantity(row.advantage, Style.SHARE, _kind(row))
+    return Quantity(row.advantage, Style.SHARE, _rounding(row))
 
 
 def belief_of(row: Risk, value: float) -> Quantity:
@@ -325,7 +324,7 @@ def belief_of(row: Risk, value: float) -> Quantity:
     >>> [str(belief_of(*asked)) for asked in ((one, 0.56781), (every, 0.56781), (every, 0.99987123))]
     ['0.5678', '0.5679', '0.9999']
     """
-    return Quantity(value, Style.BELIEF, _kind(row))
+    return Quantity(value, Style.BELIEF, _rounding(row))
 
 
 def factor_of(row: Risk) -> Quantity:
@@ -335,7 +334,7 @@ def factor_of(row: Risk) -> Quantity:
     >>> [str(factor_of(row)) for row in risk_profile({"block": 5000}, prior="1/3000").rows[:2]]
     ['3,000', '3,000']
     """
-    return Quantity(row.ratio, Style.FACTOR, _kind(row))
+    return Quantity(row.ratio, Style.FACTOR, _rounding(row))
 
 
 # -- words about adversaries -------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import math
 from discreet.answers.answer import Answer, AnswerTable, Caution, Column, Fact, Paragraph, Part, sentence
 from discreet.answers.describing import describes
 from discreet.answers.figure import QUIET, Axis, Dots, Item, Line, Panel, Picture, Weight, points
-from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.answers.quantity import Quantity, Rounding, Style
 from discreet.risk.audit import Audit, NoiseLook, PointLook
 
 _KINDS = {
@@ -162,7 +162,7 @@ def _least(value: float) -> Quantity:
 
 
 def _rare(chance: float) -> Quantity:
-    return Quantity(chance, kind=NumberKind.AT_MOST, digits=2)
+    return Quantity(chance, rounding=Rounding.UP, digits=2)
 
 
 def _verdict(look: PointLook | NoiseLook) -> str:

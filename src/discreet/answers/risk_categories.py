@@ -9,7 +9,7 @@ from functools import partial
 from discreet.answers.answer import Answer, AnswerTable, Column, Fact, Paragraph, Part, Sentence, sentence
 from discreet.answers.describing import describes
 from discreet.answers.figure import QUIET, Axis, Bars, Notation, Panel, Picture, points
-from discreet.answers.quantity import NumberKind, Quantity, Style, count_quantity
+from discreet.answers.quantity import NumberKind, Quantity, Rounding, Style, count_quantity
 from discreet.answers.risk import place_words
 from discreet.budget.level_names import level_name
 from discreet.risk.categories import Categories, CategoryBelief, CategoryGuess
@@ -204,14 +204,14 @@ def _right(guess: CategoryGuess) -> Quantity:
     if guess.is_bound:
         value, error = min(value + error, 100.0), 0.0
     if guess.draws:  # its interval stands beside it
-        return Quantity(value, kind=_kind(guess), digits=2, unit="%")
-    return Quantity(value, kind=_kind(guess), accuracy=error, digits=4, unit="%")
+        return Quantity(value, digits=2, unit="%")
+    return Quantity(value, rounding=_kind(guess).rounding, accuracy=error, digits=4, unit="%")
 
 
 def _claimed(guess: CategoryGuess) -> str:
     """The same in a sentence: at most, or about."""
-    shown = _right(guess)
-    return str(shown) if shown.kind is NumberKind.EXACT else shown.claimed
+    kind = _kind(guess)
+    return f"{_right(guess)}" if kind is NumberKind.EXACT else f"{kind.value} {_right(guess)}"
 
 
 def _in_percent(share: float) -> Quantity:
@@ -238,7 +238,7 @@ def _guesses(found: Categories) -> AnswerTable:
                 "simulated" if one.draws else _kind(one).value,
                 one.error,
                 one.draws,
-                Quantity(one.right / found.unaided, Style.FACTOR, _kind(one)),
+                Quantity(one.right / found.unaided, Style.FACTOR, _kind(one).rounding),
                 _in_percent(one.one_cell),
                 one.one_cell,
             )
@@ -389,7 +389,7 @@ def _how_known(found: Categories, guess: CategoryGuess) -> Iterator[Part]:
                 "Simulated, {draws} draws of target, others and noise, each with its posterior: between "
                 "{low} and {high} with 99 % confidence.",
                 draws=count_quantity(guess.draws),
-                low=Quantity(100 * low, kind=NumberKind.AT_LEAST, digits=3, unit="%"),
-                high=Quantity(100 * high, kind=NumberKind.AT_MOST, digits=3, unit="%"),
+                low=Quantity(100 * low, rounding=Rounding.DOWN, digits=3, unit="%"),
+                high=Quantity(100 * high, rounding=Rounding.UP, digits=3, unit="%"),
             )
         )

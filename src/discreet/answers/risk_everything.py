@@ -24,8 +24,8 @@ from discreet.answers.answer import (
 )
 from discreet.answers.describing import describes
 from discreet.answers.figure import QUIET, Axis, Line, Notation, Panel, Picture
-from discreet.answers.quantity import NumberKind, Quantity, Style
-from discreet.answers.release import claim_text, relation
+from discreet.answers.quantity import NumberKind, Quantity, Rounding, Style
+from discreet.answers.release import claim_note, claim_text, relation
 from discreet.answers.risk import (
     belief_of,
     chance_words,
@@ -41,7 +41,7 @@ from discreet.budget import AnswerKind
 from discreet.budget.level_names import level_name
 from discreet.risk.everything import AttributeRisk, Detection, Guess, WholeRisk, predictive_value
 
-_MOST = NumberKind.AT_MOST
+_MOST = Rounding.UP
 
 
 @describes(WholeRisk)
@@ -104,7 +104,7 @@ def _body(found: WholeRisk, about: Answer) -> Iterator[Part]:
     cases = f"{profile.compared:,} cases compared" if profile.compared > 1 else "one case"
     several = f"{len(found.releases)} releases together; " if len(found.releases) > 1 else ""
     yield Paragraph(f"{profile.name}: {several}{who}; {cases}.")
-    if profile.claim.kind is not AnswerKind.EXACT:
+    if claim_note(profile.claim):
         yield Paragraph(claim_text(profile.claim))
     if found.exact:
         yield Paragraph(exact_words(found))
@@ -273,7 +273,7 @@ def attribute_sentences(found: WholeRisk) -> Iterator[Sentence]:
             before=Quantity(row.guess.before, Style.HUNDRED, unit="%"),
             most=_at_most(found),
             after=_share_of_all(row.guess.after),
-            epsilon=NumberKind.of(row.kind).quantity(row.epsilon, digits=5),
+            epsilon=Quantity(row.epsilon, rounding=NumberKind.of(row.kind).rounding, digits=5),
             delta=Quantity(row.delta, Style.GIVEN),
             seen=str(row.seen),
             all=str(row.queries),
@@ -372,7 +372,7 @@ def _attribute_row(row: AttributeRisk) -> tuple[object, ...]:
         row.values,
         f"{row.seen} of {row.queries}",
         row.seen,
-        Quantity(row.epsilon, kind=kind, digits=5, missing=known),
+        Quantity(row.epsilon, rounding=kind.rounding, digits=5, missing=known),
         Quantity(row.right, Style.HUNDRED, _MOST, unit="%", missing=known),
         Quantity(row.guess.before if row.guess else None, Style.HUNDRED, unit="%", missing=known),
         Quantity(row.guess.after if row.guess else None, Style.HUNDRED, _MOST, unit="%", missing=known),
@@ -412,7 +412,12 @@ def exact_table(found: WholeRisk, before: WholeRisk) -> AnswerTable:
         rows.append((f"guess {_of_many(guesses[0])}", *(_share_of_all(one.after) for one in guesses)))
     for pair in zip(before.attributes, found.attributes, strict=True):
         epsilons = (
-            Quantity(one.epsilon, kind=NumberKind.of(one.kind), digits=5, missing="told by an exact count")
+            Quantity(
+                one.epsilon,
+                rounding=NumberKind.of(one.kind).rounding,
+                digits=5,
+                missing="told by an exact count",
+            )
             for one in pair
         )
         rows.append((f"epsilon of {pair[0].attribute}", *epsilons))

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from discreet.answers.answer import Answer, Paragraph, Sentence, sentence
 from discreet.answers.quantity import Quantity, Style
-from discreet.answers.release import claim_text, relation
+from discreet.answers.release import claim_note, relation
 from discreet.answers.risk import (
     OF_SUMS,
     advantage_of,
@@ -36,7 +36,6 @@ from discreet.answers.risk_everything import (
     exact_words,
     guess_sentence,
 )
-from discreet.budget import AnswerKind
 from discreet.budget.level_names import level_name
 from discreet.risk.everything import WholeRisk
 from discreet.risk.profile import Risk, RiskProfile
@@ -269,7 +268,7 @@ def _left_out(profile: RiskProfile, whole: WholeRisk | None) -> Iterator[Line]:
         return
     cases = f"all {profile.compared:,} cases" if profile.compared > 1 else "the one case"
     who = relation(profile.neighbours, profile.unit, profile.people)
-    claim = "" if profile.claim.kind is AnswerKind.EXACT else f" {claim_text(profile.claim)}"
+    claim = f" {claim_note(profile.claim)}" if claim_note(profile.claim) else ""
     yield f"- The bound covers {cases} of {who}, with the noise that the release has.{claim}"
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from discreet.answers.answer import Answer, AnswerTable, Column, Fact, Paragraph, Part, Sentence, sentence
 from discreet.answers.describing import describes
 from discreet.answers.figure import Axis, Bars, Line, Panel, Picture, points
-from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.answers.quantity import Quantity, Rounding, Style
 from discreet.risk.hierarchy import HierarchyPosterior
 
 _AREAS = (
@@ -150,7 +150,7 @@ def _body(found: HierarchyPosterior, areas: AnswerTable, other: float | None) ->
                 there=there,
                 other=_brief(other, 6),
                 gap=gap,
-                bound=Quantity(found.sibling_error, Style.POWER, NumberKind.AT_MOST, digits=1),
+                bound=Quantity(found.sibling_error, Style.POWER, Rounding.UP, digits=1),
             )
         )
 
@@ -160,7 +160,7 @@ def _how(found: HierarchyPosterior) -> Sentence:
     if found.method == "exact":
         if not found.truncation_error:
             return sentence("exact")
-        left = Quantity(found.truncation_error, Style.POWER, NumberKind.AT_MOST)
+        left = Quantity(found.truncation_error, Style.POWER, Rounding.UP)
         return sentence("exact sum, at most {left} of it left out", left=left)
     free = found.method == "gibbs-unconstrained"
     return sentence(

@@ -8,14 +8,13 @@ from discreet.accounting.limits import KeptLimit, RiskLimit
 from discreet.answers.account import case_text
 from discreet.answers.answer import Answer, AnswerTable, Column, Fact, Paragraph, Part, sentence
 from discreet.answers.describing import describes
-from discreet.answers.quantity import NumberKind, Quantity, Style
-from discreet.answers.release import claim_text, relation
+from discreet.answers.quantity import Claimed, Quantity, Rounding, Style
+from discreet.answers.release import claim_note, claim_text, relation
 from discreet.answers.risk import chance_words
-from discreet.budget import AnswerKind
 from discreet.budget.level_names import level_name
 from discreet.risk.limits import RiskCalibration
 
-_MOST = NumberKind.AT_MOST
+_MOST = Rounding.UP
 
 
 @describes(RiskCalibration)
@@ -52,7 +51,7 @@ def risk_calibration_answer(found: RiskCalibration) -> Answer:
             *(() if found.factor is None else (factor,)),
             Fact(
                 "Epsilon",
-                NumberKind.of(found.release.claim.kind).quantity(found.epsilon),
+                Claimed.by(found.release.claim, found.epsilon),
                 f"of the new noise, at delta {Quantity(found.delta, Style.GIVEN)}",
             ),
         ),
@@ -86,7 +85,7 @@ def _body(found: RiskCalibration, limits: AnswerTable) -> Iterator[Part]:
     who = relation(found.neighbours, found.before.unit)
     alone = "with which each level alone" if found.by == "level" else "that"
     yield Paragraph(f"{found.before.name}: the least noise {alone} keeps all limits on risk; {who}.")
-    if found.release.claim.kind is not AnswerKind.EXACT:
+    if claim_note(found.release.claim):
         yield Paragraph(claim_text(found.release.claim))
     kept = [one for level in found.alone for one in level.kept] or found.kept
     yield Paragraph(
@@ -94,7 +93,7 @@ def _body(found: RiskCalibration, limits: AnswerTable) -> Iterator[Part]:
             _HOW[found.by] + " {proof} for all cases; the new noise has epsilon {epsilon} at delta {delta}.",
             proof="Proved" if all(one.proved is not None for one in kept) else "Computed",
             factor=Quantity(found.factor, Style.EXACT),
-            epsilon=NumberKind.of(found.release.claim.kind).quantity(found.epsilon),
+            epsilon=Claimed.by(found.release.claim, found.epsilon),
             delta=Quantity(found.delta, Style.GIVEN),
         )
     )
@@ -142,7 +141,7 @@ def _alone(found: RiskCalibration) -> AnswerTable:
         Column("alone", "now"),
         Column("proved, at most", "proved_at_most"),
     )
-    kind, rows = NumberKind.of(found.release.claim.kind), []
+    rows = []
     for level, change in zip(found.alone, found.levels, strict=True):
         tight = max(level.kept, key=lambda one: one.risk / float(one.limit.most))
         rows.append(
@@ -152,7 +151,7 @@ def _alone(found: RiskCalibration) -> AnswerTable:
                 Quantity(level.factor, Style.EXACT),
                 Quantity(change.before, Style.EXACT),
                 Quantity(change.after, Style.EXACT),
-                kind.quantity(level.epsilon),
+                Claimed.by(found.release.claim, level.epsilon),
                 limit_text(tight.limit),
                 *_kept_cells(tight),
             )

@@ -30,7 +30,7 @@ from discreet.answers.figure import (
     Rule,
     points,
 )
-from discreet.answers.quantity import NumberKind, Quantity, Style, count_quantity
+from discreet.answers.quantity import Quantity, Style, count_quantity
 from discreet.answers.record_example import (
     decisions_picture,
     decisions_table,
@@ -410,7 +410,7 @@ def _mean(value: float, error: float | None) -> Quantity:
     """A mean over the noise, in the digits that it has if the noise was drawn."""
     if error is None:
         return _brief(value)
-    return Quantity(value, Style.BRIEF, NumberKind.ABOUT, digits=_digits(value, error, most=4))
+    return Quantity(value, Style.BRIEF, digits=_digits(value, error, most=4))
 
 
 def _digits(value: float, error: float, most: int) -> int:
@@ -424,11 +424,11 @@ def _expected(people: float, error: float | None = None) -> Quantity | str:
         digits = _digits(people, error, most=3)
         value = float(f"{people:.{digits}g}")  # zeros stand for digits that it does not have
         if value >= 10.0**digits or value >= 1000:
-            return Quantity(value, Style.COUNT, NumberKind.ABOUT, digits=0)
-        return Quantity(value, Style.BRIEF, NumberKind.ABOUT, digits=digits)
+            return Quantity(value, Style.COUNT, digits=0)
+        return Quantity(value, Style.BRIEF, digits=digits)
     if people >= 100:
-        return Quantity(people, Style.COUNT, NumberKind.ABOUT, digits=0)
-    return Quantity(people, Style.BRIEF, NumberKind.ABOUT, digits=3) if people >= 0.01 else "below 0.01"
+        return Quantity(people, Style.COUNT, digits=0)
+    return Quantity(people, Style.BRIEF, digits=3) if people >= 0.01 else "below 0.01"
 
 
 def _level(found: RecordsRisk) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from discreet.answers.answer import Answer, AnswerTable, Column, Fact, Paragraph, Part, Sentence, sentence
 from discreet.answers.describing import describes
 from discreet.answers.figure import PLACES, Axis, Item, Line, Notation, Panel, Picture, Rule, points
-from discreet.answers.quantity import NumberKind, Quantity, Style, count_quantity
+from discreet.answers.quantity import Quantity, Rounding, Style, count_quantity
 from discreet.budget.level_names import level_name
 from discreet.risk.records import POSTERIORS, QUANTILES, RATIOS, Drawn
 from discreet.risk.table import LevelRisk, TableRisk
@@ -69,7 +69,7 @@ def table_risk_answer(found: TableRisk, *, table: str = "") -> Answer:
     whole = found.total
     doubled, largest = (
         _in_percent(whole.share_doubled),
-        Quantity(whole.maximum, kind=NumberKind.AT_MOST, digits=4),
+        Quantity(whole.maximum, rounding=Rounding.UP, digits=4),
     )
     prior = _prior(found)
     return Answer(

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from discreet.answers.answer import Answer, AnswerTable, Caution, Column, Fact, Paragraph, Part, sentence
 from discreet.answers.describing import describes
 from discreet.answers.ledger import ledger_note
-from discreet.answers.quantity import NumberKind, Quantity, Style, count_quantity
+from discreet.answers.quantity import Quantity, Rounding, Style, count_quantity
 from discreet.files import json_fields
 from discreet.release.mechanism.ladder import Ladder
 from discreet.release.rehearsal import NOT_PRIVATE
@@ -171,7 +171,7 @@ def _spent(done: Summary) -> dict[str, Quantity]:
     """What one of the unit is charged in each pass; nothing if the output is not private."""
     if done.warning is not None:
         return {}
-    return {which: Quantity(spent, Style.GIVEN, NumberKind.AT_MOST) for which, spent in done.budgets.items()}
+    return {which: Quantity(spent, Style.GIVEN, Rounding.UP) for which, spent in done.budgets.items()}
 
 
 def _summary_line(done: Summary) -> str:

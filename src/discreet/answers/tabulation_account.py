@@ -16,7 +16,7 @@ from discreet.answers.answer import (
     sentence,
 )
 from discreet.answers.describing import describes
-from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.answers.quantity import Claimed, NumberKind, Quantity, Style
 from discreet.answers.release import claim_text, relation
 from discreet.budget import Neighbours
 from discreet.noise import Noise
@@ -138,7 +138,7 @@ def _costs(found: TabulationAccount, one: PassAccount) -> AnswerTable:
         (
             cost.neighbours,
             Quantity(cost.delta, Style.GIVEN),
-            NumberKind.of(one.claim.kind).quantity(cost.epsilon),
+            Claimed.by(one.claim, cost.epsilon),
             Quantity(cost.converted),
             _difference(cost),
             *((Quantity(cost.reduction, Style.PERCENT, digits=3),) if zcdp else ()),
@@ -161,7 +161,7 @@ def _facts(found: TabulationAccount) -> Iterator[Fact]:
         title = found.configuration.tabulation.passes[one.which].title
         for cost in one.costs:
             delta = Quantity(cost.delta, Style.GIVEN)
-            epsilon = NumberKind.of(one.claim.kind).quantity(cost.epsilon)
+            epsilon = Claimed.by(one.claim, cost.epsilon)
             yield Fact(f"{title}: epsilon at delta {delta}", epsilon, cost.neighbours)
 
 

@@ -25,7 +25,7 @@ from discreet.answers.answer import (
 )
 from discreet.answers.describing import describes
 from discreet.answers.figure import Axis, Line, Notation, Panel, Points, Weight
-from discreet.answers.quantity import NumberKind, Quantity, Style
+from discreet.answers.quantity import Claimed, NumberKind, Quantity, Style
 from discreet.answers.release import claim_text
 from discreet.answers.tabulation_account import steps_text
 from discreet.budget import Claim
@@ -173,15 +173,15 @@ def _gain_record(one: TotalOnlyGain) -> dict[str, object]:
 def cost_facts(costs: Iterable[DesignCost], claim: Claim) -> tuple[Fact, ...]:
     """Return the epsilons of a design, one person added and one replaced, with zCDP's beside them.
 
-    >>> (fact,) = cost_facts([DesignCost(Fraction(2), 11.57, 10.3)], Claim())
+    >>> from discreet.budget import load
+    >>> (fact,) = cost_facts([DesignCost(Fraction(2), 11.57, 10.3)], load("ddhca-2020").claim)
     >>> fact.label, str(fact.value), fact.note
     ('Epsilon, added', '10.3000', 'zCDP 11.5700')
     """
-    kind = NumberKind.of(claim.kind)
     return tuple(
         Fact(
             f"Epsilon, {_ADDED[cost.neighbours]}",
-            kind.quantity(cost.epsilon),
+            Claimed.by(claim, cost.epsilon),
             f"zCDP {Quantity(cost.converted)}",
         )
         for cost in costs
@@ -361,7 +361,7 @@ def _costs(found: Sizing) -> AnswerTable:
     rows = []
     for cost in found.costs:
         converted = (Quantity(cost.converted),) if zcdp else ()
-        budget, epsilon = Quantity(cost.budget, Style.EXACT), kind.quantity(cost.epsilon)
+        budget, epsilon = Quantity(cost.budget, Style.EXACT), Claimed.by(found.claim, cost.epsilon)
         rows.append((cost.neighbours, budget, *converted, epsilon, *converted, cost.cases))
     return AnswerTable(columns, tuple(rows))
 

@@ -38,13 +38,18 @@ def verification_answer(found: Verification) -> Answer:
         "answer": account.claim.document(),
         "witness": _witness(found),
         "roads": dict(found.roads),
+        "cases": {"taken": listed(found.certificate.taken), "of": found.certificate.cases_of_all},
+        "not_checked": list(found.not_checked),
     }
     who = relation(account.neighbours, account.unit, account.people)
-    body = (
+    body: tuple[Paragraph, ...] = (
         Paragraph(f"{account.name}, {who} ({account.neighbours}): {says}"),
         Paragraph(f"{verdict}. {reason}"),
     )
     cautions = (Caution(claim_text(account.claim)),) if account.claim.reasons else ()
+    if found.not_checked:
+        named = " and ".join(filter(None, (", ".join(found.not_checked[:-1]), found.not_checked[-1])))
+        body += (Paragraph(f"Not checked: what the certificate says of its {named}."),)
     facts = (Fact(says, verdict, reason),)
     return Answer(account.name, record, body, facts, cautions, summary=f"{verdict}: {says} {reason}")
 
@@ -61,6 +66,12 @@ def reason_text(found: Verification) -> str:
     match found.ground:
         case Ground.SETTLED:
             return f"{_methods(found)} {_test_text(found.test)}".strip()
+        case Ground.NO_SCOPE:
+            return (
+                f"Scope not stated: the numbers hold in the cases taken ({found.compared} of "
+                f"{stated.cases_of_all}), but a certificate of format 1 does not say what it covers; make it "
+                "anew with this version."
+            )
         case Ground.TEST:
             return _test_text(found.test)
         case Ground.NO_START:

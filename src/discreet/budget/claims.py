@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from discreet.scope import Scope
+
 
 class AnswerKind(StrEnum):
     """What a number claims, from the strongest claim to the weakest."""
@@ -47,13 +49,16 @@ STATED = (AnswerKind.EXACT, AnswerKind.BOUND, AnswerKind.MODEL)
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The kind of an answer, and why it is not exact.
+    """Of what an answer is true, its kind, and why it is not exact.
 
-    >>> joint = Claim.of_all([Claim(), Claim(AnswerKind.BOUND, ("Sensitivities are upper bounds.",))])
+    >>> whole = Scope.whole("survey", unit="person", neighbours="bounded")
+    >>> bound = Claim(whole, AnswerKind.BOUND, ("Sensitivities are upper bounds.",))
+    >>> joint = Claim.of_all([Claim(whole), bound])
     >>> joint.kind.label, joint.reasons
     ('at most', ('Sensitivities are upper bounds.',))
     """
 
+    scope: Scope
     kind: AnswerKind = AnswerKind.EXACT
     reasons: tuple[str, ...] = ()
 
@@ -61,20 +66,34 @@ class Claim:
     def of_all(cls, claims: Iterable[Claim]) -> Claim:
         """Return what can be claimed of several answers taken together: the weakest of their claims.
 
-        >>> Claim.of_all([Claim(AnswerKind.BOUND), Claim(AnswerKind.MAIN)]).kind.value
+        >>> whole = Scope.whole("survey", unit="person", neighbours="bounded")
+        >>> Claim.of_all([Claim(whole, AnswerKind.BOUND), Claim(whole, AnswerKind.MAIN)]).kind.value
         'main path'
         """
         joint = list(claims)
+        if not joint:
+            raise ValueError("there is no claim about nothing")
         order = list(AnswerKind)
-        weakest = max((claim.kind for claim in joint), key=order.index, default=AnswerKind.EXACT)
+        weakest = max((claim.kind for claim in joint), key=order.index)
         if weakest is AnswerKind.MAIN:
             joint = [claim.of_one_path() for claim in joint]
-        return cls(weakest, tuple(dict.fromkeys(reason for claim in joint for reason in claim.reasons)))
+        reasons = tuple(dict.fromkeys(reason for claim in joint for reason in claim.reasons))
+        return cls(Scope.joint(claim.scope for claim in joint), weakest, reasons)
+
+    def weakened(self, kind: AnswerKind, *reasons: str) -> Claim:
+        """Return the claim of a number that is of this kind at best, for these reasons.
+
+        >>> whole = Scope.whole("survey", unit="person", neighbours="bounded")
+        >>> Claim(whole).weakened(AnswerKind.BOUND, "All combinations are compared.").kind.label
+        'at most'
+        """
+        return Claim.of_all([self, Claim(self.scope, kind, reasons)])
 
     def of_one_path(self) -> Claim:
         """Return the claim of an account of one path: its reasons are those of an account of all paths.
 
-        >>> print(*Claim(AnswerKind.BOUND, ("All paths are compared.",)).of_one_path().reasons)
+        >>> whole = Scope.whole("survey", unit="person", neighbours="bounded")
+        >>> print(*Claim(whole, AnswerKind.BOUND, ("All paths are compared.",)).of_one_path().reasons)
         An account of all paths would be an upper bound: All paths are compared.
         """
         leads = {
@@ -86,11 +105,13 @@ class Claim:
     def document(self) -> dict[str, object]:
         """Return what a certificate, a manifest or JSON states of it.
 
-        >>> Claim().document()
-        {'kind': 'exact', 'says': 'exact', 'reasons': []}
+        >>> whole = Scope.whole("survey", unit="person", neighbours="bounded")
+        >>> list(Claim(whole).document())
+        ['kind', 'says', 'reasons', 'scope']
         """
-        return {"kind": self.kind.value, "says": self.kind.label, "reasons": list(self.reasons)}
-
-
-EXACTLY = Claim()
-"""The claim of most accounts."""
+        return {
+            "kind": self.kind.value,
+            "says": self.kind.label,
+            "reasons": list(self.reasons),
+            "scope": self.scope.document(),
+        }

@@ -110,6 +110,11 @@ class Query:
                 f"{variable.bound}, so leave it out (a multiple is for people with several records)",
                 field=("sensitivity",),
             )
+        if self.noise is not None:
+            try:
+                self.noise.check_changes(self.sensitivity, spread=False)
+            except InputError as error:
+                raise FieldError(f"query {shown(name)}: {error}", field=("sensitivity",)) from None
 
     @property
     def way(self) -> str:
@@ -129,7 +134,7 @@ class Query:
         if self.scale is not None:
             return DiscreteLaplace(scale=self.scale, sensitivity=self.sensitivity, times=self.groups)
         if self.noise is not None:
-            return self.noise.for_people(self.sensitivity).repeated(self.groups)
+            return self.noise.changing_by(self.sensitivity).repeated(self.groups)
         variance = self.variance
         if variance is None:
             rho = self.rho

@@ -229,6 +229,17 @@ def _pair(number: int, many: int) -> tuple[int, int]:
     return i, i + number - i * (2 * many - i + 1) // 2
 
 
+def case_name(label: CaseLabel) -> str:
+    """Write the label of a case: a pair of paths, a path, or one of them for each release.
+
+    >>> case_name((6, 6)), case_name((4,)), case_name(((1, 1), (6, 6)))
+    ('(6, 6)', '4', '(1, 1) with (6, 6)')
+    """
+    if all(isinstance(part, tuple) for part in label):
+        return " with ".join(case_name(part) for part in label if isinstance(part, tuple))
+    return str(label) if len(label) > 1 else str(label[0])
+
+
 def cases(release: Release, neighbours: Neighbours, people: int = 1) -> Cases:
     """Return all cases that an accountant must compare, in the order of the paths.
 

@@ -35,6 +35,7 @@ from discreet.faces import Summarised
 from discreet.memory import Forgetful, set_fields
 from discreet.noise import Noise, PowerNoise, TableNoise, grouped
 from discreet.numbers import Exact, shown, whole
+from discreet.scope import Scope
 
 UNITS = ("person", "household", "housing unit", "establishment")
 """What one record may describe."""
@@ -362,8 +363,18 @@ class Release(Forgetful, Summarised):
         'at most'
         """
         if self.join is not None and self.kind is AnswerKind.EXACT and not self.join.is_one_table:
-            return Claim(AnswerKind.BOUND, (_ALL_TABLES,))
-        return Claim(self.kind, (self.reason,) if self.reason else ())
+            return Claim(self.scope, AnswerKind.BOUND, (_ALL_TABLES,))
+        return Claim(self.scope, self.kind, (self.reason,) if self.reason else ())
+
+    @property
+    def scope(self) -> Scope:
+        """What a number of this release is true of, if all of it is looked at.
+
+        >>> from discreet.budget import load
+        >>> load("dhc-2020").scope.of
+        ('dhc-2020-persons',)
+        """
+        return Scope.whole(self.name, unit=self.unit, neighbours=self.neighbours)
 
     @property
     def paths(self) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ bounds nothing.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -21,7 +22,7 @@ from discreet.cellkey.joint import JointLaws
 from discreet.cellkey.lattice import blocks, rank
 from discreet.cellkey.revealed import RevealedBound, revealed_bound
 from discreet.cellkey.table import Keying, PerturbationTable
-from discreet.cellkey.two_laws import TwoLaws, exp_interval, together
+from discreet.cellkey.two_laws import TwoLaws, certain_together, exp_interval, together
 from discreet.errors import InputError
 from discreet.faces import Displayed
 from discreet.numbers import Exact, Interval, fraction, read_delta, share
@@ -31,7 +32,10 @@ Method = Literal["published exactly", "product", "joint", "revealed"]
 """How a case was accounted: a cell without noise tells all; independent cells; the joint law; a bound."""
 
 MOST_CASES = 4000
-"""Cases of one account."""
+"""Cases of one account without counts, unless only the number of changed cells matters."""
+
+MOST_MOVES = 250_000
+"""Pairs of groups between which a record can move, of which no two need be alike."""
 
 CERTAIN = TwoLaws(((Fraction(1), Fraction(0)), (Fraction(0), Fraction(1))))
 """Two laws that what is published tells apart always."""
@@ -39,7 +43,10 @@ CERTAIN = TwoLaws(((Fraction(1), Fraction(0)), (Fraction(0), Fraction(1))))
 
 @dataclass(frozen=True, slots=True)
 class CellCase:
-    """A change: the records of each group before it, the group that gains one, and the one that loses one."""
+    """A change: the records of each group before it, the group that gains one, and the one that loses one.
+
+    Where none loses one, a record is added, or replaces one that is in no cell.
+    """
 
     counts: tuple[int, ...]
     gains: int
@@ -147,7 +154,8 @@ def account_cells(
     """Return what cells that are published together cost one person.
 
     Neighbours are `unbounded`: a record is added or removed; or `bounded`: a record is replaced by another,
-    and moves between groups. Without counts in the family, every number of records from `least` on is
+    and moves between groups, or to or from the people who are in no cell, unless the cells are said to be
+    everybody. Without counts in the family, every number of records from `least` on is
     considered for each group: `least=0` is a promise for any data. Cells named in `published` are published
     without noise. Keys are summed over the records of a cell, or come from its `definition` and a secret.
 
@@ -187,7 +195,8 @@ def account_cells(
     asked = tuple(read_delta(one, zero=True) for one in deltas)
     tests = tuple(share(one, name="alpha", closed=True) for one in alphas)
     before = read_prior(prior)
-    pairs = [laws for cost in costs if cost.laws is not None for laws in cost.laws]
+    each = {id(cost.laws): cost.laws for cost in costs if cost.laws is not None}
+    pairs = [laws for both in each.values() for laws in both]
     complete = all(cost.laws is not None for cost in costs)
     if asked and not complete:
         raise InputError(
@@ -214,7 +223,8 @@ def account_cells(
         accuracy=max(laws.accuracy(before) for laws in pairs) if complete else None,
         cases=len(costs),
         methods=tuple(dict.fromkeys(cost.method for cost in costs)),
-        rank=rank(question.family.matrix),
+        # keys from definitions are independent, whichever records the cells have in common
+        rank=len(question.family.cells) if keying == "definition" else rank(question.family.matrix),
         failure=max(cost.failure for cost in costs),
         product_claim=tuple(map(max, zip(*(cost.apart for cost in costs), strict=True))),
     )
@@ -245,6 +255,11 @@ class _Question:
     _blocks: dict[tuple[tuple[bool, ...], tuple[bool, ...]], list[list[int]]] = field(default_factory=dict)
     _pairs: dict[object, TwoLaws | None] = field(default_factory=dict)
     _bounds: dict[object, RevealedBound | None] = field(default_factory=dict)
+    _singles: dict[object, TwoLaws] = field(default_factory=dict)
+    _products: dict[object, tuple[tuple[Interval, ...], Fraction, tuple[TwoLaws, TwoLaws]]] = field(
+        default_factory=dict
+    )
+    _last_counts: tuple[tuple[int, ...], tuple[int, ...]] | None = None
 
     @cached_property
     def joint(self) -> JointLaws:
@@ -275,38 +290,103 @@ class _Question:
                 span = range(least, max(least, last) + (1 if neighbours == "unbounded" else 2))
             else:
                 span = range(min(least, large.above), large.above + large.period + 1)
-            if len(span) ** many * many > MOST_CASES:
+            if self.keying == "definition" and large is None and self.table.last == 0:
+                span = range(span[-1], span[-1] + 1)  # one law for every count
+                every = [tuple(span) * many]
+            elif len(span) ** many * many > MOST_CASES:
                 raise InputError(
                     f"{many} groups of {span[0]} to {span[-1]} records or more make {len(span)}^{many} data "
                     f"sets, and at most {MOST_CASES:,} cases are accounted; add counts to the cells in a "
                     f"column count, or account for groups of at least {self.table.last} records (least)"
                 )
-            every = list(product(span, repeat=many))
+            else:
+                every = list(product(span, repeat=many))
         known = counts is not None
         for before in every:
-            for gains in range(many):
-                if neighbours == "unbounded":
-                    yield CellCase(before, gains)
-                    if known and before[gains]:  # the data may lose a record, too
-                        fewer = tuple(x - (place == gains) for place, x in enumerate(before))
-                        yield CellCase(fewer, gains)
-                    continue
-                for loses in range(many):
-                    differ = self.family.cells_of(gains) != self.family.cells_of(loses)
-                    if differ and before[loses] - 1 >= (0 if known else least):
-                        yield CellCase(before, gains, loses)
+            if neighbours == "unbounded" or not self.family.everybody:
+                yield from self._joins(before, known=known)
+            if neighbours == "bounded":
+                yield from self._moves(before, 0 if known else least)
+
+    def _joins(self, before: tuple[int, ...], *, known: bool) -> Iterator[CellCase]:
+        """Yield every change in which a record joins a group; of those alike by definition, one."""
+        counts, seen = self.counts_of(before), set[object]()
+        for gains in range(len(before)):
+            # known data may lose a record, too
+            for step in (0, -1) if known and before[gains] else (0,):
+                if self.keying == "definition":
+                    rows = Counter(
+                        (self._serves(counts[cell] + step), self._serves(counts[cell] + step + 1))
+                        for cell in self._cells_of[gains]
+                    )
+                    alike = frozenset(rows.items()), any(gains in members for members in self.exact)
+                    if alike in seen:
+                        continue
+                    seen.add(alike)
+                yield CellCase(
+                    tuple(x + step * (place == gains) for place, x in enumerate(before)) if step else before,
+                    gains,
+                )
+
+    def _moves(self, before: tuple[int, ...], least: int) -> Iterator[CellCase]:
+        """Yield every change in which a record moves between groups; of moves that are alike, one."""
+        many = len(before)
+        if self.keying == "definition" and all(len(members) == 1 for members in self.family.members):
+            # no cell counts two groups, so that only the rows of a group's cells matter
+            alike: dict[object, list[int]] = {}
+            for group in range(many):
+                cells = self._cells_of[group]
+                rows = Counter(self._serves(before[group] + step) for _ in cells for step in (-1, 0, 1))
+                alike.setdefault((before[group] > least, frozenset(rows.items())), []).append(group)
+            chosen = [group for groups in alike.values() for group in groups[:2]]
+        else:
+            chosen = list(range(many))
+        if len(chosen) ** 2 > MOST_MOVES:
+            raise InputError(
+                f"a record can move between {len(chosen):,} groups in {len(chosen) ** 2:,} ways, and at most "
+                f"{MOST_MOVES:,} are accounted; account for fewer cells at once, or for records that are "
+                "added or removed (unbounded)"
+            )
+        for gains in chosen:
+            for loses in chosen:
+                differ = self._cells_of[gains] != self._cells_of[loses]
+                if (differ or self._told(gains, loses)) and before[loses] - 1 >= least:
+                    yield CellCase(before, gains, loses)
+
+    def _told(self, gains: int, loses: int) -> bool:
+        """Whether a cell without noise tells two groups apart."""
+        return any((gains in members) != (loses in members) for members in self.exact)
+
+    def _serves(self, count: int) -> int:
+        """Which row serves a count; -1 for a count of 0 that has none."""
+        if count <= 0 and (self.keying == "records" or not self.table.has_zero):
+            return -1
+        return self.table.row(max(count, 0)).count
+
+    @cached_property
+    def _cells_of(self) -> list[tuple[int, ...]]:
+        """The cells with noise that count each group."""
+        found: list[list[int]] = [[] for _ in self.family.groups]
+        for cell, members in enumerate(self.noisy):
+            for group in members:
+                found[group].append(cell)
+        return [tuple(cells) for cells in found]
 
     def cost(self, case: CellCase) -> CaseCost:
         """Return what a change costs, or say why that is not known."""
-        before, after = (self.counts_of(counts) for counts in (case.counts, case.after))
-        changed = [cell for cell, pair in enumerate(zip(before, after, strict=True)) if pair[0] != pair[1]]
         gained = {case.gains} if case.loses is None else {case.gains, case.loses}
         for members in self.exact:
-            if len(gained & set(members)) == 1:
-                return self._case(case, "published exactly", CERTAIN, ())
-        single = [self._alone(before[cell], after[cell]) for cell in changed]
+            if len(gained.intersection(members)) == 1:
+                return self._case(case, "published exactly", [CERTAIN], ())
+        before = self.counts_of(case.counts)
+        joined = set(self._cells_of[case.gains])
+        left = set() if case.loses is None else set(self._cells_of[case.loses])
+        changed = sorted(joined ^ left)
+        steps = {cell: 1 if cell in joined else -1 for cell in changed}
+        single = [self._alone(before[cell], before[cell] + step) for cell, step in steps.items()]
         if self.keying == "definition":
-            return self._case(case, "product", together(single), single)
+            return self._case(case, "product", single, single)
+        after = [count + steps.get(cell, 0) for cell, count in enumerate(before)]
         filled = [tuple(count > 0 for count in counts) for counts in (case.counts, case.after)]
         matrices = [self._matrix(one) for one in filled]
         key = filled[0], filled[1]
@@ -319,12 +399,15 @@ class _Question:
         pairs = [pair for pair in found if pair is not None]
         if len(pairs) == len(found):
             apart = all(len(block) == 1 for block in self._blocks[key])
-            return self._case(case, "product" if apart else "joint", together(pairs), single)
+            return self._case(case, "product" if apart else "joint", pairs, single)
         return self._revealed(case, changed, before, single)
 
     def counts_of(self, counts: Sequence[int]) -> tuple[int, ...]:
         """Return the counts of the cells with noise."""
-        return tuple(sum(counts[group] for group in members) for members in self.noisy)
+        asked = tuple(counts)
+        if self._last_counts is None or self._last_counts[0] != asked:
+            self._last_counts = asked, tuple(sum(asked[group] for group in one) for one in self.noisy)
+        return self._last_counts[1]
 
     def _matrix(self, filled: Sequence[bool]) -> list[tuple[int, ...]]:
         present = [group for group, one in enumerate(filled) if one]
@@ -332,8 +415,11 @@ class _Question:
 
     def _alone(self, before: int, after: int) -> TwoLaws:
         """The laws of one cell."""
-        first, second = (self.table.law(count, keying=self.keying) for count in (before, after))
-        return TwoLaws.of(first, second)
+        key = self._serves(before), self._serves(after), after - before
+        if key not in self._singles:
+            first, second = (self.table.law(count, keying=self.keying) for count in (before, after))
+            self._singles[key] = TwoLaws.of(first, second)
+        return self._singles[key]
 
     def _block(
         self,
@@ -360,23 +446,34 @@ class _Question:
                 self._pairs[key] = TwoLaws.of(laws[0], moved)
         return self._pairs[key]
 
-    def _case(self, case: CellCase, method: Method, laws: TwoLaws, single: Sequence[TwoLaws]) -> CaseCost:
-        both = laws, laws.swapped
-        deltas = tuple(
-            max((one.delta(epsilon) for one in both), key=lambda box: box.upper) for epsilon in self.epsilons
-        )
-        certain = max(one.certain for one in both)
+    def _case(
+        self, case: CellCase, method: Method, pairs: Sequence[TwoLaws], single: Sequence[TwoLaws]
+    ) -> CaseCost:
+        deltas, certain, both = self._product(pairs)
         apart = self._apart(single) if method == "joint" else (*(box.upper for box in deltas), certain)
-        return CaseCost(case, method, deltas, certain, laws.is_exact, both, apart)
+        return CaseCost(case, method, deltas, certain, both[0].is_exact, both, apart)
+
+    def _product(
+        self, pairs: Sequence[TwoLaws]
+    ) -> tuple[tuple[Interval, ...], Fraction, tuple[TwoLaws, TwoLaws]]:
+        """The deltas of independent pairs of laws, the chance of certainty, and both directions."""
+        key = frozenset(Counter(map(id, pairs)).items())  # all pairs are kept, so that an id is one of them
+        if key not in self._products:
+            laws = together(pairs)
+            both = laws, laws.swapped
+            deltas = tuple(
+                max((one.delta(epsilon) for one in both), key=lambda box: box.upper)
+                for epsilon in self.epsilons
+            )
+            # what lies far out on a lattice counts as certain in its deltas; the chance itself is exact
+            certain = max(certain_together(pairs), certain_together(pairs, swapped=True))
+            self._products[key] = deltas, certain, both
+        return self._products[key]
 
     def _apart(self, single: Sequence[TwoLaws]) -> tuple[Fraction, ...]:
         """What a product of the changed cells would claim."""
-        claimed = together(single)
-        both = claimed, claimed.swapped
-        return (
-            *(max(one.delta(epsilon).upper for one in both) for epsilon in self.epsilons),
-            max(one.certain for one in both),
-        )
+        deltas, certain, _ = self._product(single)
+        return (*(box.upper for box in deltas), certain)
 
     def _revealed(
         self, case: CellCase, changed: Sequence[int], before: Sequence[int], single: Sequence[TwoLaws]

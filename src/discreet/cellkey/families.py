@@ -8,15 +8,18 @@ hypercube. The column `count` says how many records a group has; without it, any
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 from discreet.errors import InputError
 from discreet.numbers import whole
 from discreet.tables import TableSource, read_table
 
-MOST_CELLS = 5000
-"""Cells of a family."""
+MOST_CELLS = 20_000
+"""Cells of a family in a file."""
+
+MOST_MARGINS = 5000
+"""Cells of a hypercube."""
 
 TOTAL = "all"
 """What stands for every value of an attribute, in the name of a cell of a hypercube."""
@@ -27,7 +30,8 @@ class CellFamily:
     """Published cells, groups of records, and for each cell the groups that it counts.
 
     `counts` has the records of each group, if they are known. Cells that count the same groups are one cell
-    by definition: they always agree.
+    by definition: they always agree. `everybody` says that every record there can be is in one of the groups;
+    otherwise somebody may be in none of the cells, and a record that is replaced may come from there.
 
     >>> family = CellFamily(("A", "B", "total"), ("a", "b"), ((0,), (1,), (0, 1)))
     >>> family.matrix, family.cells_of(0)
@@ -39,6 +43,7 @@ class CellFamily:
     members: tuple[tuple[int, ...], ...]
     counts: tuple[int, ...] | None = None
     name: str = "the cells"
+    everybody: bool = False
 
     @property
     def matrix(self) -> tuple[tuple[int, ...], ...]:
@@ -60,11 +65,13 @@ class CellFamily:
         first: dict[tuple[int, ...], str] = {}
         for cell, members in zip(self.cells, self.members, strict=True):
             first.setdefault(members, cell)
-        return CellFamily(tuple(first.values()), self.groups, tuple(first), self.counts, self.name)
+        return replace(self, cells=tuple(first.values()), members=tuple(first))
 
 
-def read_cells(source: TableSource) -> CellFamily:
+def read_cells(source: TableSource, *, everybody: bool = False) -> CellFamily:
     """Return the family of cells in a file: columns `cell` and `group`, and maybe `count`.
+
+    `everybody` says that nobody is in none of the cells.
 
     >>> import pyarrow
     >>> family = read_cells(pyarrow.table({"cell": ["A", "T", "T"], "group": ["a", "a", "b"]}))
@@ -81,14 +88,14 @@ def read_cells(source: TableSource) -> CellFamily:
     )
     problems = table.problems
     cells, groups = (table.words[name].values.to_pylist() for name in ("cell", "group"))
-    members: list[list[int]] = [[] for _ in cells]
+    members: list[set[int]] = [set() for _ in cells]
     counts: dict[int, int] = {}
     numbers = table.numbers.get("count")
     pairs = zip(table.words["cell"].codes.tolist(), table.words["group"].codes.tolist(), strict=True)
     for place, (cell, group) in enumerate(pairs):
         if group in members[cell]:
             problems.row(place, "a group is listed twice for a cell", "group")
-        members[cell].append(group)
+        members[cell].add(group)
         if numbers is not None:
             count = int(numbers[place])
             if count < 0:
@@ -100,14 +107,20 @@ def read_cells(source: TableSource) -> CellFamily:
     problems.stop()
     known = None if numbers is None else tuple(counts[group] for group in range(len(groups)))
     return CellFamily(
-        tuple(cells), tuple(groups), tuple(tuple(sorted(one)) for one in members), known, table.path.name
+        tuple(cells),
+        tuple(groups),
+        tuple(tuple(sorted(one)) for one in members),
+        known,
+        table.path.name,
+        everybody,
     )
 
 
 def hypercube(attributes: Mapping[str, int | Sequence[str]]) -> CellFamily:
     """Return all margins of a hypercube: a cell for each choice of values, or all, of every attribute.
 
-    An attribute is given by its values, or by their number.
+    An attribute is given by its values, or by their number. Every record has one of them, so that the cells
+    are everybody.
 
     >>> cube = hypercube({"sex": ["f", "m"], "age": 3})
     >>> len(cube.cells), len(cube.groups), cube.cells[:3]
@@ -126,8 +139,10 @@ def hypercube(attributes: Mapping[str, int | Sequence[str]]) -> CellFamily:
         if not one or len(set(one)) < len(one) or TOTAL in one:
             raise InputError(f"attribute {name} needs at least one value, each once, none of them {TOTAL!r}")
         total *= len(one) + 1
-    if total > MOST_CELLS:
-        raise InputError(f"the hypercube has {total:,} cells; at most {MOST_CELLS:,} are accounted together")
+    if total > MOST_MARGINS:
+        raise InputError(
+            f"the hypercube has {total:,} cells; at most {MOST_MARGINS:,} are accounted together"
+        )
     groups = list(product(*values))
     cells = [*groups, *(one for one in product(*([*v, TOTAL] for v in values)) if TOTAL in one)]
     members = tuple(
@@ -139,4 +154,10 @@ def hypercube(attributes: Mapping[str, int | Sequence[str]]) -> CellFamily:
         for cell in cells
     )
     names = tuple(", ".join(cell) for cell in cells)
-    return CellFamily(names, tuple(", ".join(group) for group in groups), members, name="the hypercube")
+    return CellFamily(
+        names,
+        tuple(", ".join(group) for group in groups),
+        members,
+        name="the hypercube",
+        everybody=True,
+    )

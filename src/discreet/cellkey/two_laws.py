@@ -1,19 +1,21 @@
 """Two laws of what is published, without and with one record: delta, epsilon, trade-off and risk, exactly.
 
 Outcomes with the same likelihood ratio tell the same, so a pair of laws is a list of masses by ratio. It
-grows as cells are added; where it would grow too long, outcomes are split onto a grid of ratios, which can
-only tell more, and what follows is an upper bound.
+grows as cells are added; where it would grow too long, outcomes are split onto a lattice of ratios, which can
+only tell more, and what follows is an upper bound (`convolution`).
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, reduce
-from math import floor, log
+from functools import cache
+from math import lcm
 from typing import TypeVar
 
+from discreet.cellkey.convolution import lattice_product
 from discreet.errors import InputError
 from discreet.numbers import Exact, Interval, fraction, prior, share
 
@@ -22,14 +24,13 @@ Outcome = TypeVar("Outcome", bound=Hashable)
 MOST_RATIOS = 4000
 """Ratios that are kept exactly."""
 
-GRID = Fraction(1001, 1000)
-"""The step between ratios of the grid."""
+MOST_EXACT = 16
+"""Pairs of laws whose product is kept exactly, if they have few ratios."""
 
-FARTHEST = 1 << 60
-"""Ratios beyond this, or below its inverse, count as certainty."""
+MOST_PRODUCTS = 20_000
+"""Products of masses that are worked out exactly at once."""
 
-PLACES = 1 << 160
-"""What masses on the grid are multiples of, inverted."""
+_SHORT = 1 << 256  # chances of certainty are rounded up to a multiple of its inverse where they are long
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class TwoLaws:
     @property
     def certain(self) -> Fraction:
         """The chance, under the first law, of what the second cannot give: delta at any epsilon."""
-        return sum((p for p, q in self.masses if not q), Fraction(0))
+        return _total(p for p, q in self.masses if not q)
 
     def excess(self, ratio: Fraction) -> Fraction:
         """Return delta where e^epsilon is this ratio.
@@ -82,7 +83,8 @@ class TwoLaws:
         ... )
         Fraction(1, 4)
         """
-        return sum((max(p - ratio * q, Fraction(0)) for p, q in self.masses), Fraction(0))
+        above = [(p, q) for p, q in self.masses if p > ratio * q]
+        return _total(p for p, _ in above) - ratio * _total(q for _, q in above)
 
     def delta(self, epsilon: Exact) -> Interval:
         """Return delta at an epsilon, enclosed: e^epsilon is no fraction, unless epsilon is 0."""
@@ -116,17 +118,15 @@ class TwoLaws:
         >>> TwoLaws.of({0: Fraction(1, 2), 1: Fraction(1, 2)}, {1: Fraction(1)}).tradeoff("1/4")
         Fraction(3, 8)
         """
-        left, missed = share(alpha, name="alpha", closed=True), Fraction(1)
+        left = share(alpha, name="alpha", closed=True)
+        unit = lcm(left.denominator, *{x.denominator for mass in self.masses for x in mass})
+        room, missed = int(left * unit), unit
         for p, q in self.masses:
-            if not q:
-                missed -= p
-                continue
-            taken = min(left / q, Fraction(1))
-            missed -= taken * p
-            left -= taken * q
-            if not left:
-                break
-        return max(missed, Fraction(0))
+            here, cost = (x.numerator * (unit // x.denominator) for x in (p, q))
+            if cost > room:
+                return max((missed - here * Fraction(room, cost)) / unit, Fraction(0))
+            missed, room = missed - here, room - cost
+        return Fraction(missed, unit)
 
     def accuracy(self, chance: Exact) -> Fraction:
         """Return how often the best guess between the laws is right, if the first has this prior chance.
@@ -135,38 +135,25 @@ class TwoLaws:
         Fraction(3, 4)
         """
         first = prior(chance)
-        return sum((max(first * p, (1 - first) * q) for p, q in self.masses), Fraction(0))
+        guessed = [first * p > (1 - first) * q for p, q in self.masses]
+        both = list(zip(self.masses, guessed, strict=True))
+        return first * _total(p for (p, _), yes in both if yes) + (1 - first) * _total(
+            q for (_, q), yes in both if not yes
+        )
 
     def __mul__(self, other: TwoLaws) -> TwoLaws:
         """Return both at once, where the outcomes are independent under either law."""
-        exact = self.is_exact and other.is_exact
+        return together([self, other])
+
+    def times_exactly(self, other: TwoLaws) -> TwoLaws | None:
+        """Return both at once with every ratio of theirs; none if there are too many."""
+        if len(self.masses) * len(other.masses) > MOST_PRODUCTS:
+            return None
         made = TwoLaws.gathered(
-            ((p * s, q * t) for p, q in self.masses for s, t in other.masses), is_exact=exact
+            ((p * s, q * t) for p, q in self.masses for s, t in other.masses),
+            is_exact=self.is_exact and other.is_exact,
         )
-        return made if len(made.masses) <= MOST_RATIOS else made.on_grid()
-
-    def on_grid(self) -> TwoLaws:
-        """Return a pair of laws on a grid of ratios that tells at least as much.
-
-        An outcome is split in two, one of a ratio below its own and one above: who sees which of the two has
-        happened knows more. What rounding of the masses leaves is certainty.
-        """
-        found: dict[int, Fraction] = {}
-        sure = [Fraction(0), Fraction(0)]
-        for p, q in self.masses:
-            if not p or not q or not 1 / FARTHEST < p / q < FARTHEST:
-                sure = [sure[0] + p, sure[1] + q]
-                continue
-            step = grid_below(p / q)
-            low, high = grid_ratio(step), grid_ratio(step + 1)
-            upper = (p - low * q) / (high - low)  # p = low (q - upper) + high upper
-            for place, part in ((step, q - upper), (step + 1, upper)):
-                kept = Fraction(int(part * PLACES), PLACES)
-                found[place] = found.get(place, Fraction(0)) + kept
-                sure = [sure[0] + (part - kept) * grid_ratio(place), sure[1] + part - kept]
-        masses = [(grid_ratio(place) * kept, kept) for place, kept in found.items()]
-        certain = [(sure[0], Fraction(0)), (Fraction(0), sure[1])]
-        return TwoLaws.gathered([*masses, *certain], is_exact=False)
+        return made if len(made.masses) <= MOST_RATIOS else None
 
 
 NOTHING = TwoLaws(((Fraction(1), Fraction(1)),))
@@ -174,37 +161,71 @@ NOTHING = TwoLaws(((Fraction(1), Fraction(1)),))
 
 
 def together(pairs: Iterable[TwoLaws]) -> TwoLaws:
-    """Return independent pairs of laws as one.
+    """Return independent pairs of laws as one: exact if they are few, with few ratios, else a close bound.
 
     >>> half = TwoLaws.of({0: Fraction(1)}, {0: Fraction(1, 2), 1: Fraction(1, 2)})
     >>> together([half, half]).swapped.certain
     Fraction(3, 4)
+    >>> third = TwoLaws.of({0: Fraction(2, 3), 1: Fraction(1, 3)}, {0: Fraction(1, 3), 1: Fraction(2, 3)})
+    >>> many = together([third] * 1000)
+    >>> many.is_exact, round(float(many.delta(1).upper), 12)
+    (False, 1.0)
     """
-    return reduce(lambda one, other: one * other, sorted(pairs, key=lambda one: len(one.masses)), NOTHING)
+    often = _how_often(pairs)
+    often.pop(NOTHING, None)
+    if often.total() <= MOST_EXACT:
+        made: TwoLaws | None = NOTHING
+        for pair in sorted(often.elements(), key=lambda one: len(one.masses)):
+            made = None if made is None else made.times_exactly(pair)
+        if made is not None:
+            return made
+    found = lattice_product([(pair.masses, times) for pair, times in often.items()])
+    return TwoLaws(tuple(mass for mass in found if any(mass)), is_exact=False)
 
 
-@cache
-def grid_ratio(step: int) -> Fraction:
-    """Return a ratio of the grid: a power of its step, rounded so that its denominator stays short.
+def _how_often(pairs: Iterable[TwoLaws]) -> Counter[TwoLaws]:
+    """How often each pair of laws is there; long ones are compared only if they are not the same object."""
+    by_object: dict[int, tuple[TwoLaws, int]] = {}
+    for pair in pairs:
+        by_object[id(pair)] = pair, by_object.get(id(pair), (pair, 0))[1] + 1
+    often: Counter[TwoLaws] = Counter()
+    for pair, times in by_object.values():
+        often[pair] += times
+    return often
 
-    >>> float(grid_ratio(0)), float(grid_ratio(1))
-    (1.0, 1.001)
+
+def _total(values: Iterable[Fraction]) -> Fraction:
+    """The sum, over a common denominator: much faster than one after the other."""
+    listed = list(values)
+    unit = lcm(*{one.denominator for one in listed})
+    return Fraction(sum(one.numerator * (unit // one.denominator) for one in listed), unit)
+
+
+def certain_together(pairs: Iterable[TwoLaws], *, swapped: bool = False) -> Fraction:
+    """Return the chance that one of several independent pairs of laws is certain, rounded up if it is long.
+
+    Chances are those under the first law, or, swapped, under the second.
+
+    >>> half = TwoLaws.of({0: Fraction(1)}, {0: Fraction(1, 2), 1: Fraction(1, 2)}).swapped
+    >>> certain_together([half, half]), certain_together([half] * 300) < 1
+    (Fraction(3, 4), True)
     """
-    return Fraction(round(GRID**step * FARTHEST**2), FARTHEST**2)
+    left = Fraction(1)
+    for pair, times in _how_often(pairs).items():
+        left *= _short_power(1 - (pair.swapped if swapped else pair).certain, times)
+    return 1 - left
 
 
-def grid_below(ratio: Fraction) -> int:
-    """Return the place of the largest ratio of the grid that is not above a ratio.
-
-    >>> grid_below(Fraction(1)), grid_below(Fraction(999, 1000))
-    (0, -2)
-    """
-    near = floor((log(ratio.numerator) - log(ratio.denominator)) / log(GRID))
-    while grid_ratio(near) > ratio:
-        near -= 1
-    while grid_ratio(near + 1) <= ratio:
-        near += 1
-    return near
+def _short_power(chance: Fraction, times: int) -> Fraction:
+    """A power, rounded down where it would be long."""
+    if times <= MOST_EXACT:
+        return chance**times
+    made, base = _SHORT, int(chance * _SHORT)
+    while times:
+        if times & 1:
+            made = made * base // _SHORT
+        base, times = base * base // _SHORT, times >> 1
+    return Fraction(made, _SHORT)
 
 
 @cache

@@ -146,6 +146,7 @@ Rhos = Annotated[
 Floor = Annotated[bool, option("Negative values were published as zero.")]
 KeyFile = Annotated[Path | None, declared(options.KeyFile)]
 LedgerFile = Annotated[Path | None, declared(options.LedgerFile)]
+NoLedger = Annotated[bool, option("Spend without a ledger, where there is none: nothing keeps count.")]
 SpendAgain = Annotated[bool, declared(options.SpendAgain)]
 Rehearsal = Annotated[int | None, declared(options.Rehearsal)]
 Csv = Annotated[Path | None, option("Write the numbers.", "FILE.csv")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from discreet.budget import Neighbours
 from discreet.cli import console
 from discreet.cli.console import Outputs, Screen, option
 from discreet.errors import InputError
@@ -24,6 +25,14 @@ def explain_promise(
     epsilon: Annotated[str, option("The epsilon of the promise.", "E")],
     delta: Annotated[str, option("The delta of the promise, such as 1e-6; 0 is allowed.", "D")],
     prior: console.Prior = "1/100",
+    neighbours: Annotated[
+        Neighbours,
+        option(
+            "What the promise compares. unbounded (default): one record more or less; bounded: another in "
+            "its place.",
+            "bounded|unbounded",
+        ),
+    ] = "unbounded",
     false_positive_rate: Annotated[
         list[str] | None, option("How often an adversary may accuse wrongly; may be repeated.", "A")
     ] = None,
@@ -45,7 +54,11 @@ def explain_promise(
 
     lists = {"false_positive_rates": false_positive_rate, "guess": guess}
     found = promised_risk(
-        epsilon=epsilon, delta=delta, prior=prior, **{key: one for key, one in lists.items() if one}
+        epsilon=epsilon,
+        delta=delta,
+        prior=prior,
+        neighbours=neighbours,
+        **{key: one for key, one in lists.items() if one},
     )
     answer = promise_answer(found)
     outputs.write({"--out": str(answer.record["page"]), "--plot": answer.figures["promise"]})

@@ -37,7 +37,7 @@ _WHY = "ledger total ledger.json person:bounded:20@1e-10 --reason 'decided on 3 
 
 app = console.command(
     "ledger",
-    "new|show|total|check|sign|witness PATH [OPTIONS]",
+    "new|show|total|check|sign|witness|upgrade PATH [OPTIONS]",
     "check discreet-ledger.json published/",
     tries=(_NEW, _WHY, "ledger show ledger.json"),
 )
@@ -66,6 +66,10 @@ witness_app = console.command(
     "PATH [WITNESS] [OPTIONS]",
     tries=[_NEW, "ledger witness ledger.json --to witness.txt", "ledger witness ledger.json"],
     group=app,
+)
+
+upgrade_app = console.command(
+    "ledger upgrade", "PATH [OPTIONS]", tries=[_NEW, "ledger upgrade ledger.json"], group=app
 )
 
 
@@ -223,6 +227,22 @@ def witness(
     _tell(path, record, [head], json=json)
     if agrees is False:
         raise SystemExit(2)
+
+
+@upgrade_app.default
+def upgrade(path: File, /, *, key: console.KeyFile = None, json: console.Json = False) -> None:
+    """Write a ledger of an earlier version in the present format; entries stay, and a signed head is new."""
+    from discreet.release import read_key, read_ledger, upgrade_ledger
+    from discreet.release.ledger import FORMAT
+
+    before = read_ledger(path)
+    done = before.format != FORMAT
+    ledger = upgrade_ledger(path, key=read_key(key)) if done else before
+    text = f"{path}: has the format {ledger.format!r} already; nothing was changed."
+    if done:
+        text = f"{path}: from {before.format!r} to {ledger.format!r}; its runs and heads are as they were."
+        text += " From here on its head is signed." if ledger.sealed else ""
+    _tell(path, {"format": ledger.format, "from": before.format, "sealed": ledger.sealed}, [text], json=json)
 
 
 def _total(text: str, name: str) -> Total:

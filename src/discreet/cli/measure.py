@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 app = console.command(
     "measure",
     "RELEASE.toml (--counts FILE | --records FILE --units FILE) --out DIR",
-    "release.toml --counts counts.parquet --out published --post consistent",
+    "release.toml --counts counts.parquet --out tried --rehearsal 1 --post consistent",
     "release.toml --counts counts.csv --out published --ledger ledger.json",
     tries=(console.SURVEY, console.MEASURE),
 )
@@ -25,13 +25,25 @@ app = console.command(
 
 @app.default
 @console.takes(Measuring)
-def measure(target: console.Plan, /, *, screen: Screen = PLAIN, **given: console.Given) -> None:
+def measure(
+    target: console.Plan,
+    /,
+    *,
+    no_ledger: console.NoLedger = False,
+    screen: Screen = PLAIN,
+    **given: console.Given,
+) -> None:
     """Add the noise of a release to a table of counts, and note what was spent."""
     release = console.read_plan(target, "measure")
     given["invariants"] = [_pair(release, text) for text in given.get("invariants", ())]
     need_tables("measure")
     from discreet.answers.measurements import measured_answer
     from discreet.release import measure as add_noise
+    from discreet.release.admission import say_where
+
+    files = [given[name] for name in ("counts", "records", "households", "addresses") if given.get(name)]
+    rehearsal = given.get("rehearsal") is not None
+    say_where(*files, ledger=given.get("ledger"), rehearsal=rehearsal, no_ledger=no_ledger, what="measure")
 
     with screen.working(f"Measuring {release.name}"):
         done = add_noise(release, given.pop("counts", None), **given)

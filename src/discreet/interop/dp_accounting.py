@@ -27,8 +27,9 @@ from discreet.accounting.contour import Kind, Tail
 from discreet.accounting.loss import Floats
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.errors import DiscreetError, InputError, install_hint
-from discreet.noise import ContinuousGaussian, ContinuousLaplace, DiscreteLaplace, Noise
+from discreet.noise import ContinuousGaussian, ContinuousLaplace, DiscreteLaplace, Noise, TableNoise
 from discreet.noise.surfaces import require
+from discreet.noise.table import MOST_OUTCOMES
 from discreet.numbers import Exact, read_delta, shown
 
 INTERVAL = 1e-4
@@ -56,7 +57,8 @@ class _Found:
 def from_dp_event(event: object) -> PrivacyLoss | GaussianDP | TightZCDP:
     """Return the account of a tree of dp-accounting's events; whatever is not covered is named.
 
-    - `DiscreteLaplaceDpEvent`, `LaplaceDpEvent` and `GaussianDpEvent` together: their exact loss.
+    - `DiscreteLaplaceDpEvent`, `LaplaceDpEvent`, `GaussianDpEvent` and `RandomizedResponseDpEvent` (somebody
+      gives another answer: neighbours that replace) together: their exact loss.
     - `GaussianDpEvent` alone: the exact curve of continuous Gaussian noise, closed under composition.
     - With a `ZCDpEvent` (xi = 0) among any of these: what the sum of all rhos implies, a bound.
 
@@ -98,14 +100,28 @@ def _collected(dp_event: Any, event: Any, place: str, times: int, found: _Found)
                 yield from _collected(dp_event, event.event, f"{place}.event", times * event.count, found)
         case dp_event.DiscreteLaplaceDpEvent():
             rate = _decimal(event.noise_parameter)
-            if rate is None or event.sensitivity < 1:
+            if rate is None or not event.sensitivity > 0:
                 yield (
                     f"{place} has noise_parameter {event.noise_parameter} and sensitivity "
                     f"{event.sensitivity}; both must be above zero"
                 )
+            elif event.sensitivity != int(event.sensitivity):
+                yield (
+                    f"{place}.sensitivity is {event.sensitivity}; whole numbers change by a whole number, so "
+                    "give the next one above"
+                )
             else:
                 sensitivity = int(event.sensitivity)
                 found.noises.append(DiscreteLaplace(1 / rate, sensitivity=sensitivity, times=times))
+        case dp_event.RandomizedResponseDpEvent():
+            chance, answers = _decimal(event.noise_parameter), event.num_buckets
+            if chance is None or chance > 1 or not 2 <= answers <= MOST_OUTCOMES or answers != int(answers):
+                yield (
+                    f"{place} has noise_parameter {event.noise_parameter} and {answers} num_buckets; it must "
+                    f"be above 0 and at most 1, with 2 to {MOST_OUTCOMES} whole buckets"
+                )
+            elif chance < 1:  # (with 1 the answer tells nothing)
+                found.noises.append(_randomised_response(chance, int(answers)).repeated(times))
         case dp_event.LaplaceDpEvent():
             scale = _decimal(event.noise_multiplier)
             if scale is None:
@@ -126,6 +142,13 @@ def _collected(dp_event: Any, event: Any, place: str, times: int, found: _Found)
                 found.rho = (found.rho or Fraction(0)) + times * rho
         case _:
             yield f"{place} is a {type(event).__name__}, which is not accounted for here{_instead(event)}"
+
+
+def _randomised_response(chance: Fraction, answers: int) -> TableNoise:
+    """The answer of somebody who replaces one bucket by another: with this chance it is drawn from all."""
+    other = chance / answers
+    shown_as = [{x: other + (1 - chance if x == true else 0) for x in range(answers)} for true in (0, 1)]
+    return TableNoise(*shown_as)
 
 
 def _instead(event: object) -> str:

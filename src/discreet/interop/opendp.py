@@ -53,7 +53,11 @@ def measurement_noise(measurement: Any, *, law: Law, d_in: int = 1) -> Noise:
     less). A person changes the number by `d_in`. Of a vector of numbers d_in must be 1: one of them by one.
 
     Guarantee. OpenDP rounds the map up, and the size is exactly what the map says, so that the event never
-    costs less than the measurement.
+    costs less than a measurement that adds one such noise. That it adds one such noise is your statement,
+    and is only tested: the measurement is run 2,000 times on zeros. It must show one whole number for each of
+    the input, which a composition does not, and the first of them must spread as the law says, which Laplace
+    noise converted to rho does not. Gaussian noise too small to be told from that is refused. What processes
+    several draws into numbers that spread alike is not found: for that, `measurement_promise`.
     """
     _check(measurement)
     if law not in _MEASURES:
@@ -74,9 +78,52 @@ def measurement_noise(measurement: Any, *, law: Law, d_in: int = 1) -> Noise:
     if problems:
         raise InputError(f"the measurement is not {law} noise on integers: {'; '.join(problems)}")
     one = _decimal(_spent(measurement, 1))
-    if law == "laplace":
-        return DiscreteLaplace(1 / one, sensitivity=changed)
-    return DiscreteGaussian(1 / (2 * one), sensitivity=changed)
+    noise = (
+        DiscreteLaplace(1 / one, sensitivity=changed)
+        if law == "laplace"
+        else DiscreteGaussian(1 / (2 * one), sensitivity=changed)
+    )
+    if problem := _drawn_problem(measurement, domain, noise):
+        raise InputError(f"the measurement is not {law} noise on integers: {problem}; {_INSTEAD}")
+    return noise
+
+
+_DRAWS = 2000
+_SIGMAS = 6.5
+_INSTEAD = "measurement_promise has what its map promises, whatever it adds"
+
+
+def _error(variance: float, spread: int) -> float:
+    """About the standard error of the mean square of the draws; `spread` is Var X^2 in squared variances."""
+    return math.sqrt((spread * variance * variance + variance) / _DRAWS)
+
+
+def _drawn_problem(measurement: Any, domain: str, noise: Noise) -> str:
+    """Say how what a measurement shows of zeros differs from one draw of the noise for each, or nothing."""
+    size = re.search(r"size=(\d+)", domain)
+    is_vector = domain.startswith("Vector")
+    data: object = [0] * (int(size[1]) if size else 1) if is_vector else 0
+    squares = []
+    for _ in range(_DRAWS):
+        shown_now = measurement(data)
+        drawn = shown_now if isinstance(data, list) else [shown_now]
+        if not isinstance(drawn, list) or (isinstance(data, list) and len(drawn) != len(data)):
+            return "it does not show one number for each of its input"
+        if not all(type(one) is int for one in drawn):
+            return f"it shows {type(drawn[0]).__name__}, not one whole number for each of its input"
+        squares.append(float(drawn[0]) ** 2)
+    mean, variance = sum(squares) / _DRAWS, noise.true_variance()
+    if isinstance(noise, DiscreteLaplace):  # (what is clamped to bounds spreads less)
+        low, high = 0.0, variance + _SIGMAS * _error(variance, 6) + 60 / _DRAWS
+    else:
+        room = _SIGMAS * _error(variance, 2)
+        low, high = variance - room, variance + room + 60 / _DRAWS
+        other = DiscreteLaplace(Fraction(math.sqrt(noise.size))).true_variance()  # of the same rho
+        if other - 3 * _error(other, 6) <= high:
+            return f"{_DRAWS} draws do not tell noise of variance {variance:.4g} from Laplace noise"
+    if not low <= mean <= high:
+        return f"its draws have a mean square of {mean:.4g}, and such noise {variance:.4g}"
+    return ""
 
 
 def to_privacy_loss(found: Account | PrivacyLoss, *, delta: Exact | None = None) -> Any:

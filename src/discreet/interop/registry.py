@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from discreet.accounting.certificate import Certificate, strict_json
+from discreet.accounting.comparisons.gaussian_dp import GaussianDP
 from discreet.accounting.comparisons.zcdp import ZCDP, TightZCDP
 from discreet.accounting.costs import PrivacyTable, privacy_table
 from discreet.budget.presets import read_text_file
@@ -50,6 +51,7 @@ _SOURCES = "deployment.administrative.sources"
 _RHO = re.compile(r"\brho\b|ρ", re.IGNORECASE)
 _EPSILON = re.compile(r"\bepsilon\b|ε|ϵ|\bdelta\b|δ", re.IGNORECASE)
 _NUMBER = re.compile(r"(?<![\w.])\d{1,9}\.\d{1,15}(?![\w.]*\d)")
+_GAUSSIAN = re.compile(r"GDP[^0-9.;]{0,40}?(\d+\.\d+)")
 _LABELLED = re.compile(r"(?:\brho\b|ρ)\W{0,12}(?:of|is|=|≈)?\W{0,4}(\d{1,9}\.\d{1,15})(?!\d)", re.IGNORECASE)
 
 
@@ -452,6 +454,10 @@ def review_entry(
             tight = Fraction(TightZCDP.from_rho(rho[0]).epsilon(delta=float(delta[0])))
             usual = Fraction(ZCDP.from_rho(rho[0]).epsilon(delta=float(delta[0])))
             is_enough = epsilon[0] + epsilon[1] >= tight
+            # a statement of Gaussian DP beside rho proves less epsilon than rho alone does
+            for mu, room in _gaussian_mus(found):
+                gaussian = GaussianDP.from_rho((mu - room) ** 2 / 2).epsilon(delta=float(delta[0]))
+                is_enough |= epsilon[0] + epsilon[1] >= Fraction(gaussian)
             findings.append(
                 EntryFinding(
                     "implied",
@@ -478,6 +484,13 @@ def review_entry(
             )
     name = str(found.get("deployment.basic.name", where))
     return EntryReview(where, name, tuple(findings))
+
+
+def _gaussian_mus(found: Mapping[str, object]) -> list[Stated]:
+    """The numbers that the texts about the privacy loss state as mu of Gaussian DP."""
+    texts = [str(v) for place, v in found.items() if isinstance(v, str) and "privacy_loss" in place]
+    numbers = [_number(one) for text in texts for one in _GAUSSIAN.findall(text)]
+    return [one for one in numbers if one is not None and one[0] > one[1]]
 
 
 def _sum_agrees(parts: Sequence[str], rho: Stated) -> bool:

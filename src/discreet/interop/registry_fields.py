@@ -53,7 +53,9 @@ class RegistryField:
         return tuple(self.place.split("."))
 
     def problem(self, value: object) -> str:
-        """Say what is wrong with a value, or nothing."""
+        """Say what is wrong with a value, or nothing; the registry allows an optional text to be empty."""
+        if value == "" and not self.needed and "text" in self.kind:
+            return ""
         if self.kind == "choice":
             if value in self.choices:
                 return ""

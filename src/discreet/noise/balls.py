@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from discreet.errors import PrecisionError
-from discreet.numbers import Interval
+from discreet.numbers import Interval, up_to_digits
 
 if TYPE_CHECKING:
     from flint import acb as acb
@@ -138,6 +138,23 @@ def lower(value: arb) -> Fraction:
 def upper(value: arb) -> Fraction:
     """Return the upper end, exactly."""
     return dyadic(value.mid()) + dyadic(value.rad())
+
+
+def rounded_up(compute: Callable[[], arb], digits: int) -> Fraction:
+    """Return a number above zero rounded up to so many digits, at whatever precision that takes.
+
+    >>> from flint import arb
+    >>> rounded_up(lambda: arb(1) / 3, 2)
+    Fraction(17, 50)
+    """
+    bits = 64 + 4 * digits
+    while bits <= MAX_BITS:
+        with working_bits(bits):
+            value = compute()
+        if value > 0 and value.rel_accuracy_bits() > 4 * digits + 8:
+            return up_to_digits(upper(value), digits)
+        bits *= 2
+    raise PrecisionError(f"{MAX_BITS} bits of work do not tell a number from zero")
 
 
 def floor(value: arb) -> int | None:

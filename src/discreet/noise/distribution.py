@@ -29,7 +29,7 @@ from discreet.errors import InputError, PrecisionError
 from discreet.memory import Forgetful
 from discreet.noise import balls
 from discreet.noise.loss_law import OUTCOME_NATS, LossLaw, OutcomeChances, largest_ratio
-from discreet.numbers import Exact, Interval, positive, share, shown, whole
+from discreet.numbers import Exact, Interval, positive, share, shown, up_to_digits, whole
 
 if TYPE_CHECKING:
     from discreet.noise.factors import BallFactor
@@ -41,6 +41,10 @@ _BLOCK = 1 << 22  # angles times values in memory at a time
 
 RADII = np.concatenate([[0.0], math.pi * 1.01 ** np.arange(-2200.0, 1.0)])
 """Distances at which moduli are computed if they need not fall with the distance."""
+
+
+RHO_DIGITS = 15
+"""Digits of a rho of zCDP that is irrational, and rounded up."""
 
 
 class Noise(Forgetful, ABC):
@@ -121,7 +125,66 @@ class Noise(Forgetful, ABC):
         many = whole(people, name="people") * self.sensitivity
         if many == self.sensitivity:
             return self
+        self.check_changes(many, spread=True)
         return self._copy(self.size, many, self.times)
+
+    def changing_by(self, most: int) -> Self:
+        """Return the noise of a count of records that one person changes by `most` at most.
+
+        >>> from discreet.noise import DiscreteLaplace
+        >>> DiscreteLaplace(scale=2).changing_by(4).sensitivity
+        4
+        """
+        many = whole(most, name="sensitivity")
+        if many == self.sensitivity:
+            return self
+        self.check_changes(many, spread=False)
+        return self._copy(self.size, many, self.times)
+
+    @cached_property
+    def is_log_concave(self) -> bool:
+        """Whether P[X = x]^2 is never below P[X = x - 1] P[X = x + 1]: a larger change then tells more.
+
+        Known of the families of the package; of any other law, as far as floats tell where it reaches.
+
+        >>> from discreet.noise import DiscreteGaussian
+        >>> DiscreteGaussian(3).is_log_concave
+        True
+        """
+        most = min(math.ceil(self.reach(60.0)) + 1, 100_000)
+        log = self.log_pmf(np.arange(-most, most + 1))
+        possible = np.flatnonzero(log > -math.inf)
+        inside = log[possible[0] : possible[-1] + 1]
+        with np.errstate(invalid="ignore"):
+            bends = inside[:-2] + inside[2:] - 2 * inside[1:-1]
+        return bool(np.all(np.isfinite(inside)) and np.all(bends <= 1e-9 * (1 + np.abs(inside[1:-1]))))
+
+    def check_changes(self, most: int, *, spread: bool) -> None:
+        """Refuse noise of which a change below `most` may tell more than `most` does.
+
+        Of log-concave noise it never does (docs/explanation/accounting.md), nor do changes that are spread
+        over several counts and add up to `most` (docs/explanation/joins.md).
+
+        >>> from discreet.noise import TableNoise
+        >>> TableNoise({-2: "1/4", 0: "1/2", 2: "1/4"}).check_changes(2, spread=False)
+        Traceback (most recent call last):
+        discreet.errors.InputError: table noise of variance 2 is not log-concave, and a change of 1 can tell \
+more than one of 2, so what up to 2 cost is not known; account for changes of 1, or take log-concave noise
+        """
+        if most == 1 or self.is_log_concave:
+            return
+        worse = self.telling_change(most)
+        if worse is None and not spread:
+            return
+        how = "several small changes" if worse is None else f"a change of {worse}"
+        raise InputError(
+            f"{self} is not log-concave, and {how} can tell more than one of {most}, so what up to {most} "
+            "cost is not known; account for changes of 1, or take log-concave noise"
+        )
+
+    def telling_change(self, most: int) -> int | None:
+        """Return a change below `most` that may tell more than `most` does; None if there is none."""
+        return None if self.is_log_concave else 1
 
     def resized(self, size: Exact) -> Self:
         """Return noise of the same family on the same counts, of another variance or scale."""
@@ -344,14 +407,13 @@ class Noise(Forgetful, ABC):
     def zcdp(self) -> Fraction | None:
         """The rho of zCDP that all `times` cost together, rounded up; None if no rho holds.
 
-        The largest of K(t) / (t (t + 1)) over t > 0, K the logarithm of E e^(tL): computed at points so close
-        that the chords of K, which is convex, exceed it by less than 1e-5.
+        The largest of K(t) / (t (t + 1)) over t > 0, K the logarithm of E e^(tL): see `largest_ratio`.
         """
         laws = [self.loss_law(exchanged=way) for way in ((False,) if self.is_mirrored else (False, True))]
         if any(law.infinite > 0 for law in laws):
             return None
         cost = max(largest_ratio(law) for law in laws)
-        return self.times * Fraction(math.ceil(cost * 10**9), 10**9)
+        return self.times * up_to_digits(Fraction(cost), RHO_DIGITS)
 
     @cached_property
     def outcomes(self) -> OutcomeChances:
@@ -377,6 +439,8 @@ class Noise(Forgetful, ABC):
 
 class LatticeNoise(Noise):
     """Noise whose loss is L = offset + step X, X an integer, and mirrored: what contours are made for."""
+
+    is_log_concave: ClassVar[bool] = True
 
     PER_BIT: ClassVar[int]
     """The divisor of the parameter that makes the noise half as wide."""
@@ -415,11 +479,6 @@ class LatticeNoise(Noise):
     def is_plain(self) -> bool:
         """Whether that sum has one term: the transform of X is Gaussian up to half a turn."""
         return False
-
-    @cached_property
-    def zcdp(self) -> Fraction:
-        """The rho of zCDP that all `times` cost together, exactly; of Laplace noise by its epsilon."""
-        return (self.precision + self.times * (self.largest or 0) ** 2) / 2
 
     @abstractmethod
     def tilted(self, theta: float, nats: float = 40.0) -> tuple[int, NDArray[np.int64], Floats]:

@@ -229,6 +229,11 @@ write it as a string such as "2.5", or as Fraction(5, 2)
         """Loss at X = 0, of one count."""
         return Fraction(self.sensitivity**2) / (2 * self.variance)
 
+    @cached_property
+    def zcdp(self) -> Fraction:
+        """The rho of zCDP that all `times` cost together, exactly: D_a / a is the same at every integer a."""
+        return self.precision / 2
+
     @property
     def precision(self) -> Fraction:
         """Squared sensitivity over variance, summed over the `times`: what the noise adds to R = 2 rho.

@@ -49,6 +49,7 @@ class PowerNoise(Noise):
     FAMILY: ClassVar = "power"
     PARAMETER: ClassVar = "scale"
     RANGE: ClassVar = (Fraction(1, 100), Fraction(700))
+    is_log_concave: ClassVar[bool] = True
 
     exponent: Fraction
     scale: Fraction

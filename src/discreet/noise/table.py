@@ -12,6 +12,7 @@ OutcomeChances that one of the two cannot give have an infinite loss: no epsilon
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -24,7 +25,7 @@ from numpy.typing import ArrayLike
 from discreet.errors import InputError
 from discreet.memory import set_fields
 from discreet.noise import balls
-from discreet.noise.distribution import Floats, Noise
+from discreet.noise.distribution import RHO_DIGITS, Floats, Noise
 from discreet.noise.loss_law import OutcomeChances
 from discreet.numbers import Exact, fraction, share, shown, whole
 
@@ -33,6 +34,9 @@ Chances = Mapping[int, Exact] | Iterable[tuple[int, Exact]]
 
 MOST_OUTCOMES = 20_000
 """Of a table."""
+
+MOST_COMPARED = 100_000
+"""Outcomes times changes that are compared to find the change that tells most."""
 
 FARTHEST = 1_000_000
 """OutcomeChances lie between minus this and this."""
@@ -263,6 +267,42 @@ class TableNoise(Noise):
         return all(chances.get(-x) == p for x, p in self.absent)
 
     @cached_property
+    def is_log_concave(self) -> bool:
+        """Whether P[X = x]^2 is never below P[X = x - 1] P[X = x + 1], exactly, without gaps.
+
+        >>> TableNoise({-1: "1/4", 0: "1/2", 1: "1/4"}).is_log_concave
+        True
+        """
+        if self.present is not None or self.absent[-1][0] - self.absent[0][0] != len(self.absent) - 1:
+            return self.present is None and len(self.absent) == 1
+        p = [chance for _, chance in self.absent]
+        return all(
+            here * here >= before * after for before, here, after in zip(p, p[1:], p[2:], strict=False)
+        )
+
+    def check_changes(self, most: int, *, spread: bool) -> None:
+        """Refuse noise of which a change below `most` may tell more; two tables are of one change alone."""
+        if self.present is None:
+            super().check_changes(most, spread=spread)
+
+    def telling_change(self, most: int) -> int | None:
+        """Return a change below `most` that tells more than `most` does at some epsilon; None if none does.
+
+        Compared exactly: delta is linear in e^epsilon between the ratios that outcomes have.
+
+        >>> two = {-2: "1/80", -1: "1/40", 0: "37/40", 1: "1/40", 2: "1/80"}
+        >>> TableNoise({-1: "1/2", 1: "1/2"}).telling_change(2), TableNoise(two).telling_change(2)
+        (1, None)
+        """
+        if self.is_log_concave:
+            return None
+        if len(self.absent) * most > MOST_COMPARED:
+            return 1  # (not looked at)
+        largest = _curve_of(self.absent, most)
+        smaller = ((change, _curve_of(self.absent, change)) for change in range(most - 1, 0, -1))
+        return next((change for change, curve in smaller if _exceeds(curve, largest)), None)
+
+    @cached_property
     def has_positive_transform(self) -> bool:
         """Whether E cos(uX) is positive for all u, as far as 4096 angles tell."""
         x, log = self._arrays
@@ -291,6 +331,33 @@ class TableNoise(Noise):
         ratio = max(max(p / q, q / p) for p, q in self.pairs)
         return Fraction(_log(ratio)) * (1 + Fraction(1, 10**14))
 
+    @cached_property
+    def zcdp(self) -> Fraction | None:
+        """The rho of zCDP that all `times` cost together, rounded up; None if a loss is infinite.
+
+        Randomised response has the losses e, 0 and -e. Where those of 0 are not too likely, D_a / a is
+        largest at a = 1, and rho is E L (docs/explanation/laws.md), rounded up in its last of 15 digits. Of
+        other tables it is found as `largest_ratio` says.
+
+        >>> answer = TableNoise({0: "3/4", 1: "1/4"}, {0: "1/4", 1: "3/4"})
+        >>> float(answer.zcdp), math.log(3) / 2
+        (0.549306144334055, 0.5493061443340549)
+        """
+        above = [(p, q) for p, q in self.pairs if q > p > 0]
+        below = [(p, q) for p, q in self.pairs if p > q > 0]
+        ratios = {q / p for p, q in above} | {p / q for p, q in below}
+        ratio = max(ratios, default=Fraction(1))
+        if self.largest is None or not self.is_mirrored or len(ratios) != 1:
+            return super().zcdp
+        absent, present = (sum((pair[which] for pair in above), Fraction(0)) for which in (0, 1))
+        if (1 - absent - present) ** 2 > 4 * absent * present:
+            return super().zcdp
+
+        def mean() -> balls.arb:
+            return balls.ball(present - absent) * balls.ball(ratio).log()
+
+        return self.times * balls.rounded_up(mean, RHO_DIGITS)
+
     def exchanged(self) -> Self:
         """Return the noise with the two hypotheses exchanged."""
         if self.is_mirrored:
@@ -307,6 +374,42 @@ class TableNoise(Noise):
     def outcomes_ball(self, nats: float) -> tuple[list[tuple[balls.arb, balls.arb]], balls.arb]:
         """The same in balls; nothing is left out."""
         return [(balls.ball(p), balls.ball(q)) for p, q in self.pairs], balls.arb(0)
+
+
+_Curve = tuple[list[Fraction], list[Fraction], list[Fraction]]
+
+
+def _curve_of(chances: tuple[tuple[int, Fraction], ...], change: int) -> _Curve:
+    """The ratios of outcomes, descending, and the probabilities of all down to each, with and without."""
+    without = dict(chances)
+    found: list[tuple[Fraction, Fraction, Fraction]] = []
+    sure = Fraction(0)
+    for x, with_ in ((x + change, p) for x, p in chances):
+        if x in without:
+            found.append((with_ / without[x], with_, without[x]))
+        else:
+            sure += with_
+    found.sort(reverse=True)
+    ratios, sums, others = [], [sure], [Fraction(0)]
+    for ratio, with_, other in found:
+        ratios.append(ratio)
+        sums.append(sums[-1] + with_)
+        others.append(others[-1] + other)
+    return ratios, sums, others
+
+
+def _value(curve: _Curve, ratio: Fraction) -> Fraction:
+    """The sum of max(with - ratio * without, 0)."""
+    ratios, sums, others = curve
+    place = bisect_left(ratios, -ratio, key=lambda one: -one)
+    return sums[place] - ratio * others[place]
+
+
+def _exceeds(one: _Curve, other: _Curve) -> bool:
+    """Whether a curve lies above another somewhere: at a ratio of either, or far out."""
+    return one[1][0] > other[1][0] or any(
+        _value(one, ratio) > _value(other, ratio) for ratio in {*one[0], *other[0]}
+    )
 
 
 def _log(p: Fraction) -> float:

@@ -19,6 +19,7 @@ from discreet.release.ledger_file import (
     is_ledger,
     read_ledger,
     sign_ledger,
+    upgrade_ledger,
     witness_ledger,
 )
 from discreet.release.policy import Policy, PolicyError, read_policy, sign_policy
@@ -64,6 +65,7 @@ __all__ = [
     "sign_policy",
     "spent",
     "tabulate",
+    "upgrade_ledger",
     "witness_ledger",
     "write_example",
 ]

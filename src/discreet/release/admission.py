@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from discreet.errors import InputError
 from discreet.files import FilePath
 from discreet.release.ledger_file import FILE, VARIABLE, find_ledger, ledger_in
 from discreet.release.places import folders_of
@@ -56,6 +57,32 @@ def admit(
     if refusals:
         raise PolicyError(refusals)
     return Rules(found, binding, named)
+
+
+def say_where(*sources: object, ledger: FilePath | None, rehearsal: bool, no_ledger: bool, what: str) -> None:
+    """Raise unless somebody said where a run that spends is entered, or that it is entered nowhere.
+
+    A ledger that a policy prescribes, that the environment names or that lies beside the input is enough;
+    where there is one, nobody can say that there is none. What policies ask for, `admit` refuses.
+
+    >>> say_where("no-such-folder/counts.csv", ledger=None, rehearsal=False, no_ledger=False, what="measure")
+    Traceback (most recent call last):
+    discreet.errors.InputError: measure would spend, and nothing would keep count: say --ledger FILE, \
+--rehearsal SEED (noise that protects nobody), or --no-ledger; nothing was read and nothing spent
+    """
+    policies = find_policies(folders_of(*sources))
+    named = _ledger(sources, ledger, policies)
+    if no_ledger and named is not None:
+        raise InputError(
+            f"--no-ledger was given, but the ledger {named} is there, which keeps count of what is spent: "
+            "leave --no-ledger out; nothing was read and nothing spent"
+        )
+    if no_ledger or rehearsal or named is not None or any(one.ledger_required for one in policies):
+        return
+    raise InputError(
+        f"{what} would spend, and nothing would keep count: say --ledger FILE, --rehearsal SEED (noise that "
+        "protects nobody), or --no-ledger; nothing was read and nothing spent"
+    )
 
 
 def _joined(some: tuple[Policy, ...], more: tuple[Policy, ...]) -> tuple[Policy, ...]:

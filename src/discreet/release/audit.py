@@ -27,12 +27,16 @@ RUNS = ("discreet measurements 1", "discreet safetab 1")
 
 @dataclass(frozen=True, slots=True)
 class LedgerCheck(Summarised):
-    """What a check found: `problems` need action, `remarks` are for information."""
+    """What a check found: `problems` need action, `remarks` are for information.
+
+    `not_seen` is what the ledger and its outputs could not show, whatever was done to them.
+    """
 
     ledger: Ledger
     problems: tuple[str, ...]
     remarks: tuple[str, ...]
     files: int
+    not_seen: tuple[str, ...]
 
     @property
     def sound(self) -> bool:
@@ -122,7 +126,28 @@ def check_ledger(
     for output, shown in given.items():
         if output not in own:
             _given(ledger, output, shown, found)
-    return LedgerCheck(ledger, tuple(found.problems), tuple(found.remarks), found.files)
+    seen = witness is not None or any(one.witness for one in rules_beside(file).binding)
+    return LedgerCheck(
+        ledger,
+        tuple(found.problems),
+        tuple(found.remarks),
+        found.files,
+        () if seen else (_without_witness(ledger),),
+    )
+
+
+def _without_witness(ledger: Ledger) -> str:
+    """Say what no check can see that knows of no earlier state of the ledger."""
+    if ledger.sealed:
+        done = "whether this is an older copy"
+        how = "its head is signed, so no entry was cut off, but a whole older file was signed too"
+    elif ledger.key is not None:
+        done = "whether its last entries were cut off"
+        how = "its entries are signed, but not its head (`discreet ledger upgrade` signs it)"
+    else:
+        done = "whether it was put back to an older state, cut short or rewritten"
+        how = "it is not signed"
+    return f"{done}: {how}, and no witness was given (`discreet ledger witness`)"
 
 
 def _files(entry: Entry, output: Path, label: str, shown: str, found: _Findings) -> None:

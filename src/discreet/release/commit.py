@@ -38,7 +38,7 @@ from discreet.errors import InputError
 from discreet.files import WINDOWS, FilePath, surely, sync
 from discreet.release.entry import Entry
 from discreet.release.ledger import Ledger
-from discreet.release.ledger_file import read_text, recover, write_text
+from discreet.release.ledger_file import read_text, recover, standing, write_text
 from discreet.release.locks import empty_folder, is_own, locked, remove_if_dead, try_lock, unlock
 from discreet.release.receipts import write_receipt
 from discreet.release.rules import Rules
@@ -73,12 +73,19 @@ class Staging:
         """Make the directory; `close` removes it, even if this fails halfway."""
         # Directories of one ledger are made and removed under one lock, once pending entries are settled.
         with locked(self.out.parent if self.ledger is None else self.ledger.parent):
-            tag = "none" if self.ledger is None else recover(self.ledger).tag
+            tag = "none"
+            if self.ledger is not None:
+                self.rules.refuse(self._standing(self.ledger))
+                tag = recover(self.ledger, self.key).tag
             _clean(self.out.parent, tag)
             self._place(tag)
             os.mkdir(self.path, 0o700)
             self._lock = try_lock(self.path)
         self._inode = os.stat(self.path).st_ino
+
+    @staticmethod
+    def _standing(file: Path) -> Ledger:
+        return standing(Ledger.from_text(read_text(file), where=str(file)), file.parent)
 
     def commit(
         self, entry: Entry | None = None, *, manifest: str | None = None, again: bool = False
@@ -96,29 +103,31 @@ class Staging:
             return entry
         entry = replace(entry, output=_seen_from(self.ledger.parent, self.out))
         with locked(self.ledger.parent):
-            before = recover(self.ledger)
+            before = self._standing(self.ledger)
             before.allow(entry, where=str(self.ledger), again=again)
             self.rules.check(before)
             self.rules.allow(entry, before)
+            before.need_key(self.key, before.key)
+            recover(self.ledger, self.key)  # a run that is refused changes nothing
             after = before.with_run(entry, self.key)
             if manifest is not None:
                 write_receipt(self.path / manifest, after)
             self._announced = True
             try:
-                write_text(self.ledger, after.to_text())
+                write_text(self.ledger, after.to_text(self.key))
                 self._appear()
             except BaseException:
                 if not self.appeared:
                     # Withdraw the entry, unless it was never written.
                     now = Ledger.from_text(read_text(self.ledger), where=str(self.ledger))
                     if now.head == after.head:
-                        write_text(self.ledger, before.to_text())
+                        write_text(self.ledger, before.to_text(self.key))
                     self._announced = False
                 raise
             self.rules.seen(after)
             # Not needed for correctness: a pending entry whose staging directory is gone counts.
             with suppress(OSError, InputError):
-                write_text(self.ledger, after.settled().to_text())
+                write_text(self.ledger, after.settled().to_text(self.key))
         return after.entries[-1]
 
     def _appear(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -18,11 +19,12 @@ from discreet.errors import DiscreetError, InputError
 from discreet.faces import Displayed, Summarised
 from discreet.files import FilePath
 from discreet.numbers import bound, brief
+from discreet.release.charges import charged_units, counts_people
 from discreet.release.entry import Entry
 from discreet.release.ledger import Ledger, sum_epsilon
 from discreet.release.ledger_file import read_ledger
-from discreet.release.spending import spent
 from discreet.release.total import Total
+from discreet.scope import Extent, Scope
 
 DELTA = Fraction(1, 10**10)
 """The delta at which a ledger states an epsilon by default."""
@@ -45,19 +47,20 @@ def ledger_release(
     `unit` says whose records are meant, if the ledger has runs about several units. Several are joined by
     `+`, such as "household+person": the release is about the first one, with which one record of each other
     unit changes, on a path of its own. `neighbours` is needed if the runs were calibrated for different
-    relations.
+    relations. A run over people and households is charged to a person too (`discreet.release.charges`). The
+    notes of the release name the runs that are left out, if any.
     """
-    entries = [entry for entry in read_ledger(path).entries if entry.counted]
-    known = {entry.release.unit for entry in entries}
+    ledger = read_ledger(path)
+    known = set(ledger.units)
     if not known or unit is None:
-        unit = _only(known, "unit", path)
+        unit = _only({entry.release.unit for entry in ledger.entries if entry.counted}, "unit", path)
     units = list(dict.fromkeys(unit.split("+")))
     if missing := [repr(one) for one in units if one not in known]:
         raise InputError(
             f"the ledger {path} has no run about the unit {' or '.join(missing)}; its runs are about "
             f"{', '.join(sorted(known))}. What they cost together, `discreet ledger show {path}` says"
         )
-    entries = [entry for entry in entries if entry.release.unit in units]
+    entries = ledger.runs(unit)
     if failing := next((entry for entry in entries if entry.delta), None):
         raise InputError(
             f"the run of {failing.time} ({failing.command}) holds but for an event of probability "
@@ -65,7 +68,11 @@ def ledger_release(
             f"{path}` counts it"
         )
     relation = neighbours or _only({entry.release.neighbours for entry in entries}, "neighbours", path)
-    joint = _together(entries, relation, str(path))  # type: ignore[arg-type]  # entries were checked
+    charges = ledger.charges(unit, relation)  # type: ignore[arg-type]  # entries were checked
+    joint = _together(charges, relation, str(path))  # type: ignore[arg-type]
+    if left := left_out(ledger, unit):
+        title = f"{len(charges)} of {len(charges) + sum(many for _, many in left)} runs of one ledger"
+        joint = replace(joint, title=title, notes=(*joint.notes, f"Left out: {named_runs(left)}."))
     if len(units) > 1:
         title = f"{joint.title}, one {' and one '.join(units)} changed together"
         return replace(joint, unit=units[0], title=title)
@@ -76,42 +83,101 @@ def ledger_release(
 class Cost(Summarised):
     """What the runs of a ledger together cost one record: exact, unless the paths are not known.
 
-    `epsilon` holds at `delta`. `kind` says whether it is exact, a bound (where runs over different trees of
-    areas had to be combined in all ways), or as modelled (from the sum of rho).
+    `epsilon` holds at `delta`. `claim` says of which runs, and whether it is exact, a bound (where runs over
+    different trees of areas had to be combined in all ways), or as modelled (from the sum of rho).
 
     `failing` is the probability, at most, of the events in which runs cost more than their releases. At a
     delta that is not above it no epsilon can be stated, and `epsilon` is infinite.
+
+    `runs` are charged to the unit: so many of them (`by_household`) are about households and count the people
+    in them. `left_out` are the runs that are not charged to it, by the unit that they are about.
     """
 
     unit: str
     neighbours: Neighbours
     delta: Fraction
     epsilon: float
-    kind: AnswerKind
-    failing: Fraction = Fraction(0)
+    claim: Claim
+    failing: Fraction
+    runs: int
+    by_household: int
+    left_out: tuple[tuple[str, int], ...]
+
+    @property
+    def kind(self) -> AnswerKind:
+        """What kind of answer it is."""
+        return self.claim.kind
+
+
+def left_out(ledger: Ledger, unit: str) -> tuple[tuple[str, int], ...]:
+    """Return how many runs that count are not charged to a unit, by the unit that they are about.
+
+    >>> left_out(Ledger.new(), "person")
+    ()
+    """
+    charged_to = set(unit.split("+"))
+    others = (one.release for one in ledger.entries if one.counted)
+    about = [one.unit for one in others if charged_to.isdisjoint(charged_units(one))]
+    return tuple(Counter(about).items())
+
+
+def named_runs(left: Sequence[tuple[str, int]]) -> str:
+    """Name runs by the unit that they are about.
+
+    >>> named_runs([("household", 2), ("person", 1)])
+    '2 runs about one household and 1 run about one person'
+    """
+    each = [f"{many} {'run' if many == 1 else 'runs'} about one {unit}" for unit, many in left]
+    return " and ".join([", ".join(each[:-1])] * (len(each) > 1) + each[-1:])
 
 
 def ledger_cost(ledger: Ledger, *, unit: str, neighbours: Neighbours, delta: Fraction = DELTA) -> Cost:
-    """Return the epsilon at a delta of all runs about a unit, or about several units joined by `+`.
+    """Return the epsilon at a delta of all runs charged to a unit, or to several units joined by `+`.
 
     >>> ledger_cost(Ledger.new(), unit="person", neighbours="bounded").epsilon
     0.0
     """
-    entries = ledger.runs(unit)
-    if not entries:
-        return Cost(unit, neighbours, delta, 0.0, AnswerKind.EXACT)
+    entries = ledger.charges(unit, neighbours)
     failing = _failing(entries, neighbours)
+    epsilon, kind = _epsilon(entries, neighbours, delta, failing)
+    # counted as they are about: the charges of a person are about the person
+    by_household = sum(counts_people(one.release) for one in ledger.runs(unit)) * (
+        "person" in unit.split("+")
+    )
+    left = left_out(ledger, unit)
+    claim = Claim(_scope(ledger, unit, neighbours), kind)
+    return Cost(unit, neighbours, delta, epsilon, claim, failing, len(entries), by_household, left)
+
+
+def _scope(ledger: Ledger, unit: str, neighbours: Neighbours) -> Scope:
+    """The runs that a sum is about, of all that count."""
+    counted = [(str(number), one) for number, one in enumerate(ledger.entries, start=1) if one.counted]
+    charged_runs = {one.id for one in ledger.runs(unit)}
+    runs = Extent.of(
+        "run",
+        taken=(number for number, one in counted if one.id in charged_runs),
+        every=(number for number, _ in counted),
+    )
+    return Scope.whole("the ledger", unit=unit, neighbours=neighbours).with_part(runs)
+
+
+def _epsilon(
+    entries: Sequence[Entry], neighbours: Neighbours, delta: Fraction, failing: Fraction
+) -> tuple[float, AnswerKind]:
+    """Return the epsilon at a delta of runs as they are charged, and of which kind it is."""
+    if not entries:
+        return 0.0, AnswerKind.EXACT
     if delta == 0:
-        pure = ledger.spent_epsilon(unit, neighbours)
-        epsilon = float("inf") if pure is None else float(pure)
-        return Cost(unit, neighbours, delta, epsilon, AnswerKind.EXACT, failing)
+        pure = sum_epsilon(entries, neighbours)
+        kind = Claim.of_all([entry.release.claim for entry in entries]).kind
+        return (float("inf"), AnswerKind.EXACT) if pure is None else (float(pure), kind)
     rest = delta - failing
     if rest <= 0:
-        return Cost(unit, neighbours, delta, float("inf"), AnswerKind.BOUND, failing)
+        return float("inf"), AnswerKind.BOUND
     if rho := _modelled(entries, neighbours):
-        return Cost(unit, neighbours, delta, rho.epsilon(delta=float(rest)), AnswerKind.MODEL, failing)
+        return rho.epsilon(delta=float(rest)), AnswerKind.MODEL
     joint = _account(entries, neighbours)
-    return Cost(unit, neighbours, delta, float(joint.epsilon(delta=rest)), joint.claim.kind, failing)
+    return float(joint.epsilon(delta=rest)), joint.claim.kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +193,7 @@ class LedgerCosts(Displayed):
 
 
 def ledger_costs(ledger: Ledger, *, delta: Fraction = DELTA) -> LedgerCosts:
-    """Return the exact cost of the runs about each unit, and about all units together.
+    """Return the cost of the runs charged to each unit, and to all units together.
 
     It is that of bounded neighbours where a run was calibrated for them. A cost that cannot be computed, such
     as that of too many paths, does not hide the others.
@@ -136,7 +202,7 @@ def ledger_costs(ledger: Ledger, *, delta: Fraction = DELTA) -> LedgerCosts:
     ()
     """
     units = [*ledger.units, *(["+".join(ledger.units)] if len(ledger.units) > 1 else [])]
-    asked = [(unit, _relation(ledger.runs(unit)), delta) for unit in units]
+    asked = [(unit, _relation(ledger.runs(unit), unit), delta) for unit in units]
     stated = {(one.unit, one.neighbours, one.delta): one for one in ledger.totals if one.delta is not None}
     found: dict[tuple[str, Neighbours, Fraction], Cost] = {}
     failed: dict[str, str] = {}
@@ -153,9 +219,13 @@ def ledger_costs(ledger: Ledger, *, delta: Fraction = DELTA) -> LedgerCosts:
     )
 
 
-def _relation(entries: Sequence[Entry]) -> Neighbours:
-    """Return the neighbours for which a common cost is stated: bounded if one run was calibrated for them."""
-    return "bounded" if any(one.release.neighbours == "bounded" for one in entries) else "unbounded"
+def _relation(entries: Sequence[Entry], unit: str) -> Neighbours:
+    """Return the neighbours for which a common cost is stated: bounded if one run was calibrated for them.
+
+    Runs about the unit itself decide; others, that are charged to it too, only where there are none.
+    """
+    own = [one for one in entries if one.release.unit in unit.split("+")] or entries
+    return "bounded" if any(one.release.neighbours == "bounded" for one in own) else "unbounded"
 
 
 def exceeds(total: Total, entries: Sequence[Entry]) -> str:
@@ -197,7 +267,7 @@ def _modelled(entries: Sequence[Entry], neighbours: Neighbours) -> TightZCDP | N
     """
     if all(entry.release.claim.kind is not AnswerKind.MODEL for entry in entries):
         return None
-    return TightZCDP.from_rho(sum((spent(entry.release, neighbours) for entry in entries), Fraction(0)))
+    return TightZCDP.from_rho(sum((entry.rho_for(neighbours) for entry in entries), Fraction(0)))
 
 
 def _account(entries: Sequence[Entry], neighbours: Neighbours) -> Account:
@@ -220,10 +290,9 @@ def _account(entries: Sequence[Entry], neighbours: Neighbours) -> Account:
 def _together(entries: Sequence[Entry], neighbours: Neighbours, where: str, *, first: int = 1) -> Release:
     numbered = list(enumerate(entries, start=first))
     exact = dict.fromkeys(f"{level}: {query}" for entry in entries for level, query in entry.exact)
-    claims = [entry.release.claim for entry in entries]
+    claim = Claim.of_all(entry.release.claim for entry in entries)
     if sum(len(runs) > 1 for *_, runs in _groups(entries)) > 1:
-        claims.append(Claim(AnswerKind.BOUND, (_UNKNOWN,)))
-    claim = Claim.of_all(claims)
+        claim = claim.weakened(AnswerKind.BOUND, _UNKNOWN)
     return Release(
         name="ledger",
         title=f"{len(entries)} {'run' if len(entries) == 1 else 'runs'} of one ledger",

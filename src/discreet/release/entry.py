@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -16,7 +16,7 @@ from discreet.faces import Summarised
 from discreet.numbers import whole
 from discreet.release.manifests import JsonDict, JsonObject, recorded_hash
 from discreet.release.rehearsal import NOT_PRIVATE
-from discreet.release.spending import spent, spent_epsilon
+from discreet.release.spending import most_charged, spent, spent_epsilon
 
 _ID = re.compile(r"[0-9a-f]{32}(-[A-Za-z]{1,20})?")
 
@@ -45,6 +45,8 @@ class Entry(Summarised):
     output: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
     salt: str = ""
+    charged: Fraction | None = None
+    """The rho that an earlier version charged where it knew no better bound; it stays charged."""
 
     @property
     def counted(self) -> bool:
@@ -53,8 +55,18 @@ class Entry(Summarised):
 
     @property
     def rho(self) -> Fraction:
-        """What the run spent, under its own neighbours; nothing if it was a rehearsal."""
-        return spent(self.release) if self.counted else Fraction(0)
+        """What the run is charged, under its own neighbours; nothing if it was a rehearsal."""
+        return self.rho_for(self.release.neighbours)
+
+    def rho_for(self, neighbours: Neighbours) -> Fraction:
+        """Return what the run is charged under the given neighbours: what it spent, or what was written."""
+        if not self.counted:
+            return Fraction(0)
+        if self.charged is None:
+            return spent(self.release, neighbours)
+        if neighbours == self.release.neighbours:
+            return self.charged
+        return self.charged * 2 if neighbours == "bounded" else self.charged / 2
 
     @property
     def epsilon(self) -> Fraction | None:
@@ -104,10 +116,14 @@ class Entry(Summarised):
             exact=tuple((plain_text(level), plain_text(query)) for level, query in data["exact"]),
             files={plain_text(name): plain_text(digest) for name, digest in data["files"].items()},
             salt=plain_text(data.get("salt", "")),
+            charged=None,
         )
         if data["rho"] != entry._spent:
+            entry = replace(entry, charged=_charged_before(data["rho"], entry.release))
+        if data["rho"] != entry._spent:
             raise InputError(
-                f"entry {entry.id} says rho {data['rho']}, but its release spends {entry._spent}"
+                f"entry {entry.id} says rho {data['rho']}, but its release spends "
+                f"{replace(entry, charged=None)._spent}"
             )
         return entry
 
@@ -124,6 +140,15 @@ class Entry(Summarised):
             )
         except OSError:
             return False
+
+
+def _charged_before(text: object, release: Release) -> Fraction | None:
+    """The rho that an entry states, if an earlier version would have charged that; else None."""
+    try:
+        stated = Fraction(plain_text(text).partition(" ")[0])
+    except (ValueError, ZeroDivisionError):
+        return None
+    return stated if spent(release) <= stated <= most_charged(release) else None
 
 
 def _delta(text: object, name: str) -> Fraction:

@@ -15,6 +15,11 @@ holds a random salt: a head that is published tells nothing about the hash of th
 
 A run is announced before its output appears (see `discreet.release.commit`): then `pending` is a hash of the
 head. The last entry counts unless its staging directory, whose name follows from the entry, is still there.
+
+If entries are signed, the file has a `seal`: a signature of its head, and of whether a run is pending. So
+nobody without the key can cut off the last entries, or have the last one taken for a run that never happened.
+An older state of the whole file was sealed too, at its time: only a witness tells it from the latest. A
+ledger of the format before has no seal; there a pending run counts if entries are signed, to be safe.
 """
 
 from __future__ import annotations
@@ -39,6 +44,7 @@ from discreet.budget.toml import line
 from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.numbers import SMALLEST, whole
+from discreet.release.charges import charged, charged_units
 from discreet.release.entry import Entry, now, plain_text, several
 from discreet.release.manifests import JsonDict, JsonObject, file_text
 from discreet.release.spending import spent, spent_epsilon
@@ -47,7 +53,14 @@ from discreet.release.total import Total, short_delta
 if TYPE_CHECKING:
     from discreet.release.signing import Key
 
-FORMAT = "discreet ledger 2"
+FORMAT = "discreet ledger 3"
+"""The format that is written: if entries are signed, so is the head, and whether the last run is pending."""
+
+UNSEALED = "discreet ledger 2"
+"""The format before it, read and written as it is; `discreet ledger upgrade` makes it the present one.
+
+Its name begins the chain in both, so that an upgrade leaves all heads as they are.
+"""
 
 CONFIDENTIAL = ("counts", "persons", "records")
 """Roles of inputs whose content is protected; the others are public tables and parameters."""
@@ -67,6 +80,7 @@ class Ledger(Summarised):
     id: str
     records: tuple[JsonObject, ...] = ()
     pending: bool = False
+    format: str = FORMAT
 
     @classmethod
     def new(cls, totals: Sequence[Total] = ()) -> Ledger:
@@ -101,7 +115,7 @@ class Ledger(Summarised):
     @cached_property
     def heads(self) -> tuple[str, ...]:
         """The head after no entry, after the first, and so on."""
-        found = [_sha256(FORMAT, self.id)]
+        found = [_sha256(UNSEALED, self.id)]
         for one in self.records:
             found.append(_sha256(found[-1], _canonical(one)))
         return tuple(found)
@@ -171,20 +185,30 @@ class Ledger(Summarised):
 
     @property
     def units(self) -> tuple[str, ...]:
-        """What the runs that count are about, each once."""
-        return tuple(dict.fromkeys(entry.release.unit for entry in self.entries if entry.counted))
+        """Whom the runs that count are charged to, each unit once: those they are about come first."""
+        counted = [entry.release for entry in self.entries if entry.counted]
+        about = [release.unit for release in counted]
+        return tuple(dict.fromkeys([*about, *(unit for one in counted for unit in charged_units(one))]))
 
     def runs(self, unit: str) -> tuple[Entry, ...]:
-        """The runs that count and are about a unit, or one of several joined by `+`."""
-        return tuple(one for one in self.entries if one.counted and one.release.unit in unit.split("+"))
+        """The runs that count and are charged to a unit, or to one of several joined by `+`."""
+        units = set(unit.split("+"))
+        return tuple(
+            one for one in self.entries if one.counted and not units.isdisjoint(charged_units(one.release))
+        )
+
+    def charges(self, unit: str, neighbours: Neighbours, *more: Entry) -> tuple[Entry, ...]:
+        """The runs that count, and `more`, as one record of a unit is charged for them."""
+        found = (charged(one, unit, neighbours) for one in (*self.runs(unit), *more))
+        return tuple(one for one in found if one is not None)
 
     def spent(self, unit: str, neighbours: Neighbours) -> Fraction:
-        """Return the sum of rho over the runs about this unit, under the given neighbours."""
-        return sum((spent(one.release, neighbours) for one in self.runs(unit)), Fraction(0))
+        """Return the sum of rho over the runs charged to this unit, under the given neighbours."""
+        return sum((one.rho_for(neighbours) for one in self.charges(unit, neighbours)), Fraction(0))
 
     def spent_epsilon(self, unit: str, neighbours: Neighbours) -> Fraction | None:
         """Return the sum of the epsilons of pure privacy; None if a run has noise that gives none."""
-        return sum_epsilon(self.runs(unit), neighbours)
+        return sum_epsilon(self.charges(unit, neighbours), neighbours)
 
     def total(self, unit: str) -> Total | None:
         """Return the total of rho that is declared for a unit."""
@@ -203,10 +227,11 @@ class Ledger(Summarised):
         """
         if total.rho is not None:
             used = self.spent(total.unit, total.neighbours)
-            if failing := sum((one.delta for one in self.runs(total.unit)), Fraction(0)):
+            charges = self.charges(total.unit, total.neighbours)
+            if failing := sum((one.delta for one in charges), Fraction(0)):
                 return f"rho {used} but for an event of probability {numbers.bound(failing, digits=4)}"
             return f"rho {used}" if used > total.rho else ""
-        return self._exceeds(total, self.runs(total.unit))
+        return self._exceeds(total, self.charges(total.unit, total.neighbours))
 
     @staticmethod
     def _exceeds(total: Total, runs: Sequence[Entry]) -> str:
@@ -240,13 +265,12 @@ class Ledger(Summarised):
                     "average the noise away. If you mean to, give --spend-again (spend_again=True); nothing "
                     "was measured and nothing spent"
                 )
-        totals = [total for total in self.totals if release.unit in total.units]
-        if self.totals and not totals:
+        if self.totals and not any(release.unit in total.units for total in self.totals):
             raise InputError(
                 f"{where} declares totals for {', '.join(one.unit for one in self.totals)}, but none for "
                 f"{release.unit}, which release {release.name!r} is about; declare one, or use another ledger"
             )
-        for total in totals:
+        for total in self.totals:
             if wrong := self.shortfall(total, entry, where=where):
                 raise InputError(f"{wrong}; nothing was measured and nothing spent")
 
@@ -256,8 +280,11 @@ class Ledger(Summarised):
         `where` is who declares the total: this ledger, or a policy.
         """
         about = f"one {total.unit} ({total.neighbours} neighbours)"
+        mine = charged(entry, total.unit, total.neighbours)
+        if mine is None:
+            return ""
         if total.rho is None:
-            found = self._exceeds(total, (*self.runs(total.unit), entry))
+            found = self._exceeds(total, self.charges(total.unit, total.neighbours, entry))
             come = f"with this run all runs of {where} on {about} would come to {found}"
             return f"{come}, more than its total of {total.limit}" if found else ""
         if entry.delta:
@@ -268,7 +295,7 @@ class Ledger(Summarised):
                 "can hold it"
             )
         left = total.rho - self.spent(total.unit, total.neighbours)
-        needed = spent(entry.release, total.neighbours)
+        needed = spent(mine.release, total.neighbours)
         if needed <= left:
             return ""
         who = f" with {several(entry.release.unit, entry.at_most)}" if entry.at_most > 1 else ""
@@ -321,7 +348,9 @@ class Ledger(Summarised):
         """Return the ledger with a key: from here on each entry needs its signature."""
         if self.key == key.public:
             raise InputError("the ledger is signed with this key already")
-        return self._with({"kind": "key", "time": now(), "public": key.public}, old if self.key else key, key)
+        sealed: JsonObject = {"sealed": True} if self.format == FORMAT else {}
+        about: JsonObject = {"kind": "key", "time": now(), "public": key.public, **sealed}
+        return self._with(about, old if self.key else key, key)
 
     def _with(self, record: JsonObject, key: Key | None, declared: Key | None = None) -> Ledger:
         if self.pending:
@@ -355,14 +384,43 @@ class Ledger(Summarised):
         return folder / self.entries[-1].staging(folder, self.tag)
 
     @property
+    def sealed(self) -> bool:
+        """Whether the head is signed, and not the entries alone."""
+        return self.key is not None and self.format == FORMAT
+
+    @property
+    def _state(self) -> str:
+        """What a seal signs."""
+        return _sha256(self.format, "pending" if self.pending else "settled", self.head)
+
+    def upgraded(self, key: Key | None = None) -> Ledger:
+        """Return the ledger in the present format, with every entry and every head as they were.
+
+        A signed one has one more entry, so that it cannot be taken back to a format without a seal.
+        """
+        if self.format == FORMAT:
+            raise InputError(f"the ledger has the format {FORMAT!r} already")
+        after = replace(self, format=FORMAT)
+        after.need_key(key, self.key)
+        return after._with({"kind": "format", "time": now(), "sealed": True}, key) if key else after
+
+    @property
     def tag(self) -> str:
         """What the staging directories of this ledger have in their names."""
         return self.id[:12]
 
-    def to_text(self) -> str:
-        """Return the ledger as the text of its file."""
+    def to_text(self, key: Key | None = None) -> str:
+        """Return the ledger as the text of its file, sealed with the key if its entries are signed."""
+        if not self.sealed:
+            return self._text(None)
+        self.need_key(key, self.key)
+        assert key is not None
+        return self._text(key.sign(self._state))
+
+    def _text(self, seal: str | None) -> str:
         pending = _sha256("pending", self.head) if self.pending else None
-        data = {"format": FORMAT, "ledger": self.id, "head": self.head, "pending": pending}
+        data = {"format": self.format, "ledger": self.id, "head": self.head, "pending": pending}
+        data |= {} if self.format == UNSEALED else {"seal": seal}
         return file_text({**data, "entries": list(self.records)})
 
     @classmethod
@@ -378,7 +436,7 @@ class Ledger(Summarised):
         except (ValueError, RecursionError) as error:
             place = f"line {error.lineno} of {where}" if isinstance(error, json.JSONDecodeError) else where
             raise InputError(f"not a ledger: the text is not valid JSON ({place})") from None
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
+        if not isinstance(data, dict) or data.get("format") not in (FORMAT, UNSEALED):
             raise InputError(f'not a ledger: it must begin with "format": "{FORMAT}" ({where})')
         try:
             return _read(cls, data)
@@ -392,13 +450,15 @@ class Ledger(Summarised):
 def _read(kind: type[Ledger], data: JsonObject) -> Ledger:
     records = tuple(dict(one) for one in data["entries"])
     for one in records:
-        if one["kind"] not in ("run", "counts", "total", "key"):
+        if one["kind"] not in ("run", "counts", "total", "key", "format"):
             text = f"an entry is of the kind {str(one['kind'])[:50]!r}, which this version does not know"
             raise InputError(text)
     if not re.fullmatch("[0-9a-f]{32}", data["ledger"]):  # its directories are named after it
         raise InputError(f"its name is {str(data['ledger'])[:50]!r}, which no ledger would have")
-    ledger = kind(data["ledger"], records, pending=data["pending"] is not None)
+    ledger = kind(data["ledger"], records, pending=data["pending"] is not None, format=data["format"])
     _check_head(ledger.head, data)
+    if ledger.format == UNSEALED and any("sealed" in one for one in records):
+        raise InputError(f"it was of the format {FORMAT!r}, whose head is signed, and says that it is older")
     if ledger.pending and (
         data["pending"] != _sha256("pending", ledger.head) or records[-1]["kind"] != "run"
     ):
@@ -407,10 +467,25 @@ def _read(kind: type[Ledger], data: JsonObject) -> Ledger:
         ledger.entries,
         ledger.totals,
         ledger.remembered,
-        ledger.to_text().encode(),
+        ledger._text(None).encode(),
     )  # what can be read, and written again
     _verify(ledger)
+    if ledger.format == FORMAT:
+        _check_seal(ledger, data["seal"])
     return ledger
+
+
+def _check_seal(ledger: Ledger, seal: object) -> None:
+    """Raise unless the head is signed with the key of the entries; where they are not signed, nothing is."""
+    from discreet.release.signing import verified
+
+    if ledger.key is None and seal is not None:
+        raise InputError("its head is signed, but no entry names a key")
+    if ledger.key is not None and not verified(ledger.key, str(seal), ledger._state):
+        raise InputError(
+            f"its head is not signed with its key, {ledger.key[:16]}: its last entries were removed, or its "
+            "last run was marked as pending, by other means than a run"
+        )
 
 
 def _check_head(head: str, data: JsonObject) -> None:

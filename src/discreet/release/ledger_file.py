@@ -15,7 +15,7 @@ from pathlib import Path
 
 from discreet.errors import InputError
 from discreet.files import FilePath, check_regular, disk_trouble, whole_file
-from discreet.release.ledger import FORMAT, Ledger
+from discreet.release.ledger import FORMAT, UNSEALED, Ledger
 from discreet.release.locks import empty_folder, is_own, locked
 from discreet.release.places import folders_of
 from discreet.release.policy import PolicyError
@@ -92,9 +92,10 @@ def standing(ledger: Ledger, folder: Path) -> Ledger:
 
     The rename that makes the output appear makes that directory disappear, in one step. So the run counts
     unless its directory is there; if somebody removed that by hand, it counts: the safe side. It also counts
-    if its output is there, whatever stands beside it under the name of its directory.
+    if its output is there, whatever stands beside it under the name of its directory; and in a signed ledger
+    whose head is not signed, where anybody may have written that it is pending.
     """
-    place = ledger.staging(folder)
+    place = None if ledger.key and not ledger.sealed else ledger.staging(folder)
     if place is None or not is_own(place) or ledger.entries[-1].made(folder / ledger.entries[-1].output):
         return ledger.settled()
     return replace(ledger.settled(), records=ledger.records[:-1])
@@ -111,7 +112,7 @@ def is_ledger(path: FilePath) -> bool:
             start = stream.read(200)
     except (OSError, ValueError):
         return False
-    return FORMAT.encode() in start
+    return any(known.encode() in start for known in (FORMAT, UNSEALED))
 
 
 def read_text(file: Path) -> str:
@@ -164,12 +165,28 @@ def change_total(path: FilePath, total: Total, reason: str, *, key: Key | None =
     ...     change_total(Path(folder) / "ledger.json", more, "decided by the board").left("person")
     Fraction(2, 1)
     """
-    return _changed(path, lambda before: before.with_total(total, reason, key))
+    return _changed(path, lambda before: before.with_total(total, reason, key), key)
 
 
 def sign_ledger(path: FilePath, key: Key, *, old_key: Key | None = None) -> Ledger:
     """Start signing a ledger with a key, or change to another; `old_key` signs the change."""
-    return _changed(path, lambda before: before.with_key(key, old_key))
+    return _changed(path, lambda before: before.with_key(key, old_key), key, old_key)
+
+
+def upgrade_ledger(path: FilePath, *, key: Key | None = None) -> Ledger:
+    """Write a ledger of the format before in the present one: entries and heads stay, a signed one is sealed.
+
+    The file is replaced in one step, so a kill leaves one or the other.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "ledger.json"
+    ...     write_text(file, replace(create_ledger(file), format=UNSEALED).to_text())
+    ...     before = read_ledger(file)
+    ...     before.format, upgrade_ledger(file).format, read_ledger(file).heads == before.heads
+    ('discreet ledger 2', 'discreet ledger 3', True)
+    """
+    return _changed(path, lambda before: before.upgraded(key), key)
 
 
 def note_counts(
@@ -179,7 +196,7 @@ def note_counts(
 
     If they never appear, nothing is lost: this record spends nothing.
     """
-    return _changed(path, lambda before: before.with_counts(content, at_most, release, key))
+    return _changed(path, lambda before: before.with_counts(content, at_most, release, key), key)
 
 
 def witness_ledger(path: FilePath, to: FilePath) -> Witness:
@@ -195,27 +212,33 @@ def witness_ledger(path: FilePath, to: FilePath) -> Witness:
         return start_witness(to, ledger)
 
 
-def _changed(path: FilePath, change: Callable[[Ledger], Ledger]) -> Ledger:
-    """Replace a ledger by a changed one, which its witnesses see; they must have seen no other before."""
+def _changed(
+    path: FilePath, change: Callable[[Ledger], Ledger], key: Key | None, old_key: Key | None = None
+) -> Ledger:
+    """Replace a ledger by a changed one, which its witnesses see; they must have seen no other before.
+
+    `key` seals the changed one; where it is another, `old_key` seals what a killed run is taken off.
+    """
     with _changing(path) as (file, before):
         rules = rules_beside(file)
         if wrong := [one for one in rules.about(before, started=False) if one.rule == "ledger.witness"]:
             raise PolicyError(wrong)
         after = change(before)
         if after is not before:
-            write_text(file, after.to_text())
+            recover(file, old_key or key)
+            write_text(file, after.to_text(key))
             rules.seen(after)
     return after
 
 
 @contextmanager
 def _changing(path: FilePath) -> Iterator[tuple[Path, Ledger]]:
-    """Yield the file of a ledger and the ledger, with nothing pending, while its lock is held."""
+    """Yield the file of a ledger and the ledger as it stands, while its lock is held; nothing is written."""
     read_text(Path(path))  # an error names the path as it was given
     file = Path(os.path.realpath(path))
     try:
         with locked(file.parent):
-            yield file, recover(file)
+            yield file, standing(Ledger.from_text(read_text(file), where=str(file)), file.parent)
     except OSError as error:
         raise InputError(f"the ledger {path} cannot be used: {error.strerror}") from None
 
@@ -227,7 +250,7 @@ def open_ledger(
 
     Outputs beside the ledger, beside `out` or beside outputs of its runs may show that the ledger is an older
     copy: then it is refused. So is one that cannot be written to, that needs another `key`, or that the
-    `rules` refuse. All this happens before anything is read or counted.
+    `rules` refuse. All this happens before anything is read or counted, and before the ledger is touched.
     """
     with _changing(path) as (file, ledger):
         if not os.access(file.parent, os.W_OK | os.X_OK):
@@ -238,11 +261,13 @@ def open_ledger(
         for output in outputs_of(ledger, file, Path(os.path.realpath(out))):
             if wrong := contradiction(ledger, output):
                 raise InputError(f"the ledger {path} cannot be used: {wrong}; nothing was spent")
-        return file, ledger
+        return file, recover(file, key)
 
 
-def recover(file: Path) -> Ledger:
-    """Settle a pending entry in the file itself; the caller holds the lock.
+def recover(file: Path, key: Key | None) -> Ledger:
+    """Settle a pending entry in the file itself; the caller holds the lock and has checked the ledger.
+
+    A ledger whose head is signed needs its key for that.
 
     The staging directory is emptied first, while its existence still says that the run did not happen; then
     the entry is removed, then the empty directory. So a kill during recovery loses nothing either.
@@ -255,10 +280,11 @@ def recover(file: Path) -> Ledger:
         return raw
     folder, ledger = raw.staging(file.parent), standing(raw, file.parent)
     assert folder is not None
+    text = ledger.to_text(key)  # a key that is missing or another changes nothing
     dead = len(ledger.records) < len(raw.records)
     if dead:
         empty_folder(folder)
-    write_text(file, ledger.to_text())
+    write_text(file, text)
     if dead:
         folder.rmdir()
     return ledger

@@ -21,6 +21,7 @@ from discreet.faces import Summarised
 from discreet.files import disk_trouble
 from discreet.numbers import bound
 from discreet.release import policy as policies
+from discreet.release.charges import charged
 from discreet.release.entry import Entry
 from discreet.release.ledger import Ledger
 from discreet.release.places import with_parents
@@ -75,13 +76,17 @@ class Rules(Summarised):
             if asked is not None and (wrong := _contradiction(asked, ledger)):
                 yield one.refusal("ledger.witness", wrong)
 
+    def refuse(self, ledger: Ledger) -> None:
+        """Raise unless the ledger may be used; nothing is written."""
+        if refusals := list(self.about(ledger)):
+            raise PolicyError(refusals)
+
     def check(self, ledger: Ledger) -> None:
         """Raise unless the ledger may be used; then let the witnesses see it, if they have not.
 
         The caller holds the lock of the ledger.
         """
-        if refusals := list(self.about(ledger)):
-            raise PolicyError(refusals)
+        self.refuse(ledger)
         for one, witness in self._witnesses():
             try:
                 add_line(witness, ledger)
@@ -109,12 +114,11 @@ class Rules(Summarised):
     def _excess(self, entry: Entry, ledger: Ledger | None) -> Iterator[Refusal]:
         for one in self.binding:
             for rule, limits in (("largest_run", one.largest_run), ("largest_total", one.largest_total)):
-                mine = [limit for limit in limits if entry.release.unit in limit.units]
-                if limits and not mine:
+                if limits and not any(entry.release.unit in limit.units for limit in limits):
                     units = ", ".join(dict.fromkeys(limit.unit for limit in limits))
                     reason = f"it has limits for {units}, but none for {entry.release.unit}"
                     yield one.refusal(rule, reason)
-                for limit in mine:
+                for limit in limits:
                     together = ledger if rule == "largest_total" else None
                     if reason := (
                         _too_much(limit, entry)
@@ -146,16 +150,19 @@ def _other_keys(ledger: Ledger, wanted: tuple[str, ...]) -> str:
 
 
 def _too_much(limit: Total, entry: Entry) -> str:
-    """Say what one run costs if a limit allows less; else return an empty text."""
+    """Say what one run costs if a limit allows less; else, or if it is not charged, return an empty text."""
+    mine = charged(entry, limit.unit, limit.neighbours)
+    if mine is None:
+        return ""
     whom = f"one {limit.unit} ({limit.neighbours} neighbours)"
     most = f"more than the {limit.limit} that one run may spend on {whom}"
     if limit.rho is not None and entry.delta:
         failing = f"the run holds but for an event of probability {bound(entry.delta, digits=4)}"
         return f"{failing}, which no rho allows for: {most}"
     if limit.rho is not None:
-        needed = spent(entry.release, limit.neighbours)
+        needed = spent(mine.release, limit.neighbours)
         return f"the run needs rho {needed}, {most}" if needed > limit.rho else ""
     from discreet.release.composition import exceeds
 
-    found = exceeds(limit, [entry])
+    found = exceeds(limit, [mine])
     return f"the run comes to {found}, {most}" if found else ""

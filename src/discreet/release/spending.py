@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from discreet.accounting.comparisons.zcdp import zcdp_rho
 from discreet.budget import Neighbours, Release
+from discreet.noise import ContinuousGaussian, ContinuousLaplace, DiscreteLaplace, Noise
 from discreet.noise.surfaces import require
 
 
@@ -13,9 +14,9 @@ def spent(release: Release, neighbours: Neighbours | None = None) -> Fraction:
     """Return the rho that the release spends, under the neighbours it was calibrated for or others.
 
     Guarantee. The release is rho-zCDP for the relation asked for: discrete Gaussian noise of variance v and
-    sensitivity s is s^2 / (2 v)-zCDP (Canonne, Kamath, Steinke 2020), epsilon-DP is
-    epsilon^2 / 2-zCDP (Bun, Steinke 2016, Proposition 1.4), rhos add up, and the worst path counts (with
-    bounded neighbours, the worst pair of paths).
+    sensitivity s is s^2 / (2 v)-zCDP (Canonne, Kamath, Steinke 2020), Laplace noise and randomised response
+    are as docs/explanation/laws.md proves, rhos add up, and the worst path counts (with bounded neighbours,
+    the worst pair of paths).
 
     >>> from discreet.budget import Level, Query
     >>> state = Level(name="State", queries=[Query(name="total", variance=4)])
@@ -26,11 +27,36 @@ def spent(release: Release, neighbours: Neighbours | None = None) -> Fraction:
     relation = neighbours or release.neighbours
     require("ledger", (event for path in release.paths for event in release.path_events(path)))
     worst = max(
-        # twice the rho of each event under unbounded neighbours; for Laplace noise its bound
+        # twice the rho of each event under unbounded neighbours
         2 * zcdp_rho(events)
         for events in map(release.path_events, release.paths)
     )
     return worst if relation == "bounded" else worst / 2
+
+
+def most_charged(release: Release) -> Fraction:
+    """Return the most that versions before 0.3 charged for the release, in rho under its own neighbours.
+
+    They took epsilon^2 / 2 for Laplace noise of that epsilon, and for tables and powers a bound that was at
+    most 2e-5 above the least rho, and rounded up to nine decimals.
+
+    >>> from discreet.budget import Level, Query
+    >>> state = Level(name="State", queries=[Query(name="total", scale=2)])
+    >>> small = Release(name="small", neighbours="unbounded", levels=[state])
+    >>> most_charged(small), float(spent(small))
+    (Fraction(1, 8), 0.122459331201855)
+    """
+    worst = max(sum(map(_charged, release.path_events(path)), Fraction(0)) for path in release.paths)
+    return 2 * worst if release.neighbours == "bounded" else worst
+
+
+def _charged(event: Noise) -> Fraction:
+    rho = zcdp_rho([event])
+    if isinstance(event, DiscreteLaplace | ContinuousLaplace):
+        return event.times * event.largest**2 / 2
+    if event.is_gaussian or isinstance(event, ContinuousGaussian):
+        return rho
+    return rho * (1 + Fraction(2, 10**5)) + Fraction(event.times, 10**9)
 
 
 def spent_epsilon(release: Release, neighbours: Neighbours | None = None) -> Fraction | None:

@@ -152,7 +152,9 @@ class _Writer:
             parts += ['<div class="figures">', *written, "</div>"] if is_placed else written
         placed = {part.name for part in body if isinstance(part, Illustration)}
         others = [self.drawn(name, make()) for name, make in answer.figures.items() if name not in placed]
-        cautions = [f'<p class="caution">{_escaped(str(caution))}</p>' for caution in answer.cautions]
+        cautions = [
+            f'<p class="caution">{_escaped(str(one))}</p>' for one in (*answer.scopes, *answer.cautions)
+        ]
         title = [f"<h{level}>{_escaped(answer.title)}</h{level}>"] if answer.title else []
         return "\n".join([f"<section {attributes}>", *title, *parts, *cautions, *others, "</section>"])
 

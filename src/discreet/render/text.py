@@ -36,7 +36,7 @@ def text_of(answer: Answer) -> Iterator[str]:
     Note: A model.
     """
     yield from map(part_text, answer.body)
-    yield from (part_text(Paragraph(str(caution))) for caution in answer.cautions)
+    yield from (part_text(Paragraph(str(caution))) for caution in (*answer.scopes, *answer.cautions))
 
 
 def part_text(part: Part) -> str:

@@ -14,7 +14,7 @@ from math import ceil, exp, sqrt
 from typing import Any, NamedTuple
 
 from discreet.answers.answer import Cell, machine
-from discreet.answers.quantity import NumberKind
+from discreet.answers.quantity import Claimed, NumberKind
 from discreet.answers.release import claim_text
 from discreet.answers.tabulation_design import (
     PARTS,
@@ -268,7 +268,7 @@ class _Book:
                 if zcdp:
                     converted = f"=F{r}+2*SQRT(F{r}*LN(1/wanted_delta))"
                     self.design.write_formula(row, 6, converted, form["decimal"], cost.converted)
-                known = str(NumberKind.of(one.claim.kind).quantity(cost.epsilon))
+                known = str(Claimed.by(one.claim, cost.epsilon))
                 exact = f'=IF({same},{known},"changed: run discreet safetab design again")'
                 self.design.write_formula(row, 7, exact, form["decimal"], float(known))
 

@@ -280,11 +280,12 @@ def pair_events(change: Integers, blocks: Sequence[Block]) -> tuple[Noise, ...]:
 
 
 @dataclass(frozen=True)
-class Claimed:
+class ClaimedNoise:
     """What is claimed of a pair of tables: by how much each cell changes, and the law of its noise.
 
     >>> from discreet.noise import DiscreteGaussian
-    >>> claimed = Claimed(np.array([1, 0]), (Block("State, total", DiscreteGaussian(4), np.array([[0, 1]])),))
+    >>> block = Block("State, total", DiscreteGaussian(4), np.array([[0, 1]]))
+    >>> claimed = ClaimedNoise(np.array([1, 0]), (block,))
     >>> claimed.loss.events, len(claimed.thresholds)
     ((DiscreteGaussian(variance=Fraction(4, 1), sensitivity=1, times=1),), 7)
     """
@@ -539,7 +540,7 @@ def audit_noise(
     table: Integers,
     neighbour: Integers,
     *,
-    claimed: Claimed,
+    claimed: ClaimedNoise,
     false_alarm: str | Fraction = FALSE_ALARM,
     more: Sequence[Scores] = (),
     mismatches: Mapping[str, tuple[int, int]] | None = None,
@@ -560,7 +561,7 @@ def audit_noise(
     >>> law, source = DiscreteGaussian(5), NotPrivateSeededEntropy(1)
     >>> runs = [sample(law, (1000, 4), source=source) for side in range(2)]
     >>> block = Block("State, total", law, np.array([[0], [1], [2], [3]]))
-    >>> claimed = Claimed(np.array([1, -1, 0, 0]), (block,))
+    >>> claimed = ClaimedNoise(np.array([1, -1, 0, 0]), (block,))
     >>> len(audit_noise(*runs, claimed=claimed).alarms)
     0
     >>> quiet = [sample(DiscreteGaussian(4), (1000, 4), source=source) for side in range(2)]

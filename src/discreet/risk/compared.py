@@ -25,7 +25,7 @@ from itertools import combinations
 
 from discreet.accounting.overall import Account, account, portfolio
 from discreet.budget.attributes import TOTAL, Tabulation
-from discreet.budget.claims import AnswerKind, Claim
+from discreet.budget.claims import AnswerKind
 from discreet.budget.level_names import find_level
 from discreet.budget.neighbours import Cases, Neighbours, PathGroup, cases, joint_cases
 from discreet.budget.release import Release
@@ -148,9 +148,7 @@ class DataSetPairs:
 
     def main_only(self, whole: Account) -> Account:
         """The account of the main case alone, which bounds nothing."""
-        claim = Claim.of_all([whole.claim, Claim(AnswerKind.MAIN)])
-        main = [(whole.main, whole.events(whole.main))]
-        return Account(whole.name, whole.unit, whole.neighbours, main, whole.main, whole.people, claim=claim)
+        return whole.only_main()
 
     def account(self, keeps: Keeps, *, paired: bool, copies: int = 1, reason: str = "") -> Account | None:
         """The account of the queries that may differ, each counted `copies` times on every path."""
@@ -166,12 +164,12 @@ class DataSetPairs:
             return None
         claim = self.plain.claim
         if reason:
-            claim = Claim.of_all([claim, Claim(AnswerKind.BOUND, (reason,))])
+            claim = claim.weakened(AnswerKind.BOUND, reason)
         made = Cases(_numbered(left, single=one), paired, single=one)
         relation: Neighbours = "bounded" if paired else "unbounded"
         main = made.label(made.main)
         about = (self.plain.name, self.plain.unit, relation, made, main, self.people, self.jobs)
-        return Account(*about, claim=claim)
+        return Account(*about, stated=claim, every=made)
 
     def _kept(self, group: PathGroup, keeps: Keeps, copies: int) -> PathGroup | None:
         """The paths of a spine with the events that are left; paths without any tell nothing."""

@@ -263,7 +263,9 @@ def _profile(
     modelled = plain.claim.kind is not AnswerKind.MODEL
     about = (plain.name, plain.unit, plain.neighbours)
     sums = any(one.is_sum for release in compared.releases for one in release.variables.values())
-    return RiskProfile(*about, single, every, rows, cases, complete, plain.people, claim, modelled, sums)
+    return RiskProfile(
+        *about, single, every, rows, cases, complete, plain.people, modelled, sums, claim=claim
+    )
 
 
 _OVERALL = ("overall", "everything published")

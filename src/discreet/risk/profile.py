@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Literal
@@ -33,7 +33,7 @@ from discreet.accounting.overall import Account, account
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.accounting.values import Number, Numbers
-from discreet.budget.claims import EXACTLY, AnswerKind, Claim
+from discreet.budget.claims import AnswerKind, Claim
 from discreet.budget.events import release_of
 from discreet.budget.neighbours import CaseLabel, Cases, Neighbours
 from discreet.budget.release import Release
@@ -47,6 +47,7 @@ from discreet.risk.decisions import Costs
 from discreet.risk.inputs import one_variance
 from discreet.risk.loss_spread import naming_chances, spread_of
 from discreet.risk.odds import Floats, logistic
+from discreet.scope import Extent, Scope
 
 Pairs = Literal["all", "main"]
 
@@ -128,7 +129,7 @@ class RiskProfile(Displayed):
     compared: int
     complete: bool
     people: int = 1
-    claim: Claim = EXACTLY
+    claim: Claim = field(kw_only=True)
     modelled: bool = True
     has_sums: bool = False
     """Whether some numbers are sums, to which the target adds the whole bound: the most telling case."""
@@ -209,16 +210,13 @@ def risk_profile(
         whole = whole.with_workers(jobs, progress)
     single, every = level_risks([release], whole.neighbours, priors, whole.people)
     complete = pairs == "all" or whole.pairs == 1
-    claim = release.claim
     if not complete:
-        claim = Claim.of_all([claim, Claim(AnswerKind.MAIN)])
-        main = (whole.main, whole.events(whole.main))
-        whole = Account(whole.name, whole.unit, whole.neighbours, [main], whole.main, whole.people)
+        whole = whole.only_main()
     rows = (single, every, whole_risks(whole, priors, proved=priors if certify else ()))
     about = (whole.name, whole.unit, whole.neighbours)
     modelled = release.claim.kind is not AnswerKind.MODEL
     sums = any(one.is_sum for one in release.variables.values())
-    return RiskProfile(*about, *rows, whole.pairs, complete, whole.people, claim, modelled, sums)
+    return RiskProfile(*about, *rows, whole.pairs, complete, whole.people, modelled, sums, claim=whole.claim)
 
 
 def level_risks(
@@ -550,4 +548,7 @@ def _profile_of_rhos(rhos: object, priors: Sequence[Fraction]) -> RiskProfile:
     # beside noise that is hardly any, the other counts add nothing to the last digit
     seen = [least] if least.variance <= CERTAIN else list(events.values())
     overall = part_risks(seen, priors, scope="overall", what="everything published")
-    return RiskProfile("rhos", "person", "unbounded", single, levels, overall, 1, True)
+    scope = Scope.whole("rhos", unit="person", neighbours="unbounded").with_part(
+        Extent.of("level", taken=events, every=map(str, named))
+    )
+    return RiskProfile("rhos", "person", "unbounded", single, levels, overall, 1, True, claim=Claim(scope))

@@ -12,6 +12,12 @@ A belief after one outcome is another matter. If L is the loss with the target p
 delta >= E[(1 - e^(epsilon - L))+] >= (1 - e^-s) P[L > epsilon + s]; with s = log 2 the odds rise by more than
 2 e^epsilon with probability 2 delta at most. Nothing bounds how far they rise then. With delta 0 they never
 rise by more than e^epsilon.
+
+All of this is about the two data sets that the promise compares. If they differ by one record more or less,
+that is whether she is there. What her record says is then a change of two steps, out and in
+again: (2 epsilon, (1 + e^epsilon) delta). If one record is replaced, it is what her record says, and that a
+record is there is not hidden at all. A guess at her values compares with a guess without her record in either
+case.
 """
 
 from __future__ import annotations
@@ -22,6 +28,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.accounting.values import Number, read, read_probabilities
+from discreet.budget import Neighbours
 from discreet.errors import InputError
 from discreet.faces import Displayed
 from discreet.numbers import prior as read_prior
@@ -38,12 +45,15 @@ class PromisedRisk(Displayed):
     `right`, `mean` and the detections are the largest of any mechanism with this promise, and are attained by
     one. `belief` is the posterior that odds of `factor` times the prior's lead to, 2 e^epsilon, or e^epsilon
     if delta is 0; it is exceeded with probability `chance` at most. `guesses` has the chance of a right guess
-    without the data, and the bound with it.
+    without the data, and the bound with it. All are about whether she is there if `neighbours` are unbounded,
+    and `value` is then the same of what her record says; if they are bounded, they are about that.
     """
 
+    neighbours: Neighbours
     epsilon: Fraction
     delta: Fraction
     prior: Fraction
+    value: PromisedRisk | None
     right: float
     mean: float
     belief: float
@@ -67,15 +77,21 @@ def promised_risk(
     epsilon: Number,
     delta: Number,
     prior: Number = "1/100",
+    neighbours: Neighbours = "unbounded",
     false_positive_rates: Sequence[Number] = ("1e-4", "1e-3", "1e-2", "1e-1"),
     guess: Sequence[Number] = ("1/1000", "1/100"),
 ) -> PromisedRisk:
     """Return what (epsilon, delta) means for one person who is in the data with this prior probability.
 
+    The promise compares data with one record more or less (`unbounded`) or another in its place (`bounded`).
+    Then the prior is that of what her record says.
+
     >>> found = promised_risk(epsilon=4, delta="1e-6", prior="1/100")
     >>> round(found.mean, 4), round(found.right, 4), round(found.detections[1].true_positive_rate, 4)
     (0.3491, 0.99, 0.0546)
     """
+    if neighbours not in ("bounded", "unbounded"):
+        raise InputError(f"neighbours is {neighbours!r}; it must be bounded or unbounded")
     (height,) = read(epsilon, name="epsilon").values
     if not 0 <= height <= LARGEST:
         raise InputError(f"epsilon is {float(height):g}; it must lie between 0 and {LARGEST}")
@@ -89,10 +105,24 @@ def promised_risk(
         share = predictive_value(float(p), true, float(rate))
         found.append(Detection(float(rate), true, ((float(p), share),), None))
     raised = float(height) + (math.log(2) if small else 0.0)
+    value = None
+    if neighbours == "unbounded":
+        twice = min(2 * height, Fraction(LARGEST))
+        more = small * (1 + Fraction(math.exp(float(height)) * (1 + 1e-15))) if small else small
+        value = promised_risk(
+            epsilon=twice,
+            delta=min(more, 1 - Fraction(1, 2**60)),
+            prior=p,
+            neighbours="bounded",
+            false_positive_rates=false_positive_rates,
+            guess=guess,
+        )
     return PromisedRisk(
+        neighbours,
         height,
         small,
         p,
+        value,
         _right(float(height), float(small), float(p)),
         _mean(float(height), float(small), float(p)),
         _posterior(raised, float(p)),

@@ -9,7 +9,7 @@ from functools import partial
 from discreet.answers import Answer, AnswerTable, Column, Fact, Paragraph, Quantity, Style, describes
 from discreet.answers.answer import Cell, Part, sentence
 from discreet.answers.figure import Picture
-from discreet.answers.quantity import NumberKind, count_quantity
+from discreet.answers.quantity import Rounding, count_quantity
 from discreet.studies.best_law import FreeLaw
 from discreet.studies.drawing import study_picture
 from discreet.studies.figures import where
@@ -72,7 +72,7 @@ def free_law_answer(found: FreeLaw) -> Answer:
     )
     promise = {"epsilon": Quantity(found.epsilon, Style.GIVEN), "delta": Quantity(found.delta, Style.GIVEN)}
     gain = Quantity(found.gain, Style.PERCENT)
-    reached = Quantity(found.account_epsilon, kind=NumberKind.AT_MOST, digits=8)
+    reached = Quantity(found.account_epsilon, rounding=Rounding.UP, digits=8)
     record = {
         "counts": found.counts,
         **promise,

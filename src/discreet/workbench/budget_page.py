@@ -231,9 +231,9 @@ def headline(numbers: Numbers) -> Fact:
     if numbers.epsilon is None:
         return Fact("Epsilon", "…")
     state, whole = numbers.state, numbers.overall.now if numbers.quick.fresh else None
-    kind = numbers.claim.kind if numbers.quick.fresh else AnswerKind.MAIN
+    claim = numbers.claim if numbers.quick.fresh else state.base.claim.weakened(AnswerKind.MAIN)
     note = epsilon_note(state.base, state.relation, None if whole is None else whole.cases)
-    return epsilon_fact(numbers.epsilon, stated=state.base.claim.kind, kind=kind, note=note)
+    return epsilon_fact(numbers.epsilon, claim, stated=state.base.claim.kind, note=note)
 
 
 def worst_case_words(numbers: Numbers) -> str:

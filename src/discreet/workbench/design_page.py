@@ -171,7 +171,7 @@ def _costs(page: _DesignPage) -> None:
         c.put(card, "data-exact", bool(exact))
         if numbers is None:
             return
-        if not numbers.costs:
+        if numbers.claim is None:
             for tile in (rho, added, replaced, groups):
                 tile.set("–", "nothing is tabulated")
             page.write(note, "Switch on at least one geography and level.")

@@ -257,7 +257,7 @@ class Numbers:
         stated = self.state.base.claim
         if self.overall.now is not None or len(self.state.base.paths) == 1:
             return stated
-        return Claim.of_all([stated, Claim(AnswerKind.MAIN)])
+        return stated.weakened(AnswerKind.MAIN)
 
     @property
     def epsilon(self) -> float | None:

@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cache, partial
 from typing import Literal, NamedTuple
 
-from discreet.budget.claims import EXACTLY, Claim
+from discreet.budget.claims import Claim
 from discreet.budget.neighbours import RELATIONS
 from discreet.errors import DiscreetError, InputError
 from discreet.noise import Noise
@@ -299,8 +299,8 @@ class DesignNumbers(NamedTuple):
     costs: tuple[safetab.DesignCost, ...] = ()
     suppression: tuple[tuple[str, Line], ...] = ()
     curves: RowCurves | None = None
-    claim: Claim = EXACTLY
-    """What the epsilons claim."""
+    claim: Claim | None = None
+    """What the epsilons claim; None if there are none."""
     cap: safetab.Cap | None = None
     """What it does that not all race codes count, if they do not."""
 

@@ -21,14 +21,15 @@ from discreet.numbers import Exact, positive
 
 
 def zcdp_rho(events: Iterable[Noise]) -> Fraction:
-    """Return the zCDP rho of a composition, exactly.
+    """Return the zCDP rho of a composition: the sum of the least rhos of its events.
 
-    A Gaussian costs mu^2 / (2 sigma2); Laplace noise is pure (mu / b)-DP and costs (mu / b)^2 / 2. Of tables
-    and powers the least rho is rounded up.
+    A Gaussian costs mu^2 / (2 sigma2), exactly. Laplace noise and randomised response cost their mean loss,
+    rounded up in the last of 15 digits: (1 / b) tanh(1 / (2 b)) if mu is 1. Of tables and powers the least
+    rho is rounded up.
 
     >>> from discreet.noise import DiscreteGaussian, DiscreteLaplace
-    >>> zcdp_rho([DiscreteGaussian(variance=5, times=10), DiscreteLaplace(scale=2)])
-    Fraction(9, 8)
+    >>> float(zcdp_rho([DiscreteGaussian(variance=5, times=10), DiscreteLaplace(scale=2)]))
+    1.122459331201855
     """
     rho = Fraction(0)
     for event in events:

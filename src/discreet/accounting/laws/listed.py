@@ -193,15 +193,18 @@ class Listed(Forgetful):
         room += self.dropped
         return min(value + room, 1.0), (2 * room / value if value > 0 else (0.0 if not room else math.inf))
 
-    def errors(self, threshold: float) -> tuple[float, float, float]:
-        """Q[L > t], P[L <= t] and P[L > t], over finite and infinite losses."""
+    def errors(self, threshold: float, *, lift: float = 0.0) -> tuple[float, float, float]:
+        """e^lift Q[L > t], P[L <= t] and P[L > t], over finite and infinite losses.
+
+        A Q[L > t] below all floats is not lost where it is lifted by t.
+        """
         side, left, right = self.side, self.left, self.right
         if not (left.p.size and right.p.size):
             return 0.0, 0.0, 1.0
         with np.errstate(under="ignore", over="ignore"):
             if side.normal:
-                alpha, beta, beyond = normal_errors(threshold - right.value, side.normal)
-                null = float((right.p * np.exp(-right.value)) @ alpha)
+                log_alpha, beta, beyond = normal_errors(threshold - right.value, side.normal)
+                null = float(right.p @ np.exp(lift - right.value + log_alpha))
                 below, upper = float(right.p @ beta), float(right.p @ beyond)
             else:
                 t = threshold - left.value
@@ -210,6 +213,6 @@ class Listed(Forgetful):
                 below = float(left.p @ right.below[at])
                 upper = float(left.p @ total[at])
                 reached = at < right.p.size
-                lift = np.exp(-left.value[reached] - reference[at[reached]])
-                null = float((left.p[reached] * lift) @ nulls[at[reached]])
+                raised = np.exp(lift - left.value[reached] - reference[at[reached]])
+                null = float((left.p[reached] * raised) @ nulls[at[reached]])
         return null, below, upper + side.infinite

@@ -61,7 +61,7 @@ def proved_delta(loss: LawWorkings, epsilon: Fraction, digits: int | None = None
 def proved_epsilon(loss: LawWorkings, delta: Fraction, digits: int | None = None) -> Interval:
     """An interval that contains the epsilon of a delta: below it delta is larger, above it smaller."""
     if not delta:
-        return _largest(loss)
+        return largest_loss_box(loss)
     guess = float(loss.epsilons([delta], math.inf)[0])
     if not math.isfinite(guess):
         raise PrecisionError(
@@ -81,8 +81,8 @@ def proved_epsilon(loss: LawWorkings, delta: Fraction, digits: int | None = None
     raise PrecisionError(f"epsilon at delta {float(delta):.6g} could not be enclosed by lists of {loss}")
 
 
-def _largest(loss: LawWorkings) -> Interval:
-    """The largest loss, at which delta becomes zero."""
+def largest_loss_box(loss: LawWorkings) -> Interval:
+    """An interval around the largest loss, at which delta becomes zero."""
     with working_bits(256):
         total = arb(0)
         for term in loss.events:
@@ -91,7 +91,7 @@ def _largest(loss: LawWorkings) -> Interval:
             if isinstance(term, TableNoise):
                 ratio = max(max(p / q, q / p) for p, q in term.pairs)
                 total += term.times * ball(ratio).log()
-            else:
+            else:  # of every other law it is a fraction
                 total += term.times * ball(term.largest)
         return as_interval(total)
 
@@ -266,16 +266,17 @@ def _merged(pairs: Pairs) -> Pairs:
 
 
 def _repeated(pairs: Pairs, times: int) -> Iterator[tuple[arb, arb]]:
-    """The outcomes of equal events, by how often each occurs."""
-
-    def rest(first: int, left: int, p: arb, q: arb) -> Iterator[tuple[arb, arb]]:
+    """The outcomes of equal events, by how often each occurs: one after the other, however many there are."""
+    waiting = [(0, times, arb(1), arb(1))]
+    while waiting:
+        first, left, p, q = waiting.pop()
+        if left == 0:
+            yield p, q
+            continue
         if first == len(pairs) - 1:
             yield p * pairs[first][0] ** left, q * pairs[first][1] ** left
-            return
-        power_p, power_q = p, q
+            continue
         for often in range(left + 1):
             ways = arb(fmpz(math.comb(left, often)))
-            yield from rest(first + 1, left - often, power_p * ways, power_q * ways)
-            power_p, power_q = power_p * pairs[first][0], power_q * pairs[first][1]
-
-    return rest(0, times, arb(1), arb(1))
+            waiting.append((first + 1, left - often, p * ways, q * ways))
+            p, q = p * pairs[first][0], q * pairs[first][1]

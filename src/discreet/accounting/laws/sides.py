@@ -243,7 +243,7 @@ def normal_delta(epsilon: Floats, variance: float) -> Floats:
 
 
 def normal_errors(threshold: Floats, variance: float) -> tuple[Floats, Floats, Floats]:
-    """Q[N > t], P[N <= t] and P[N > t] of a normal loss."""
+    """log Q[N > t], P[N <= t] and P[N > t] of a normal loss."""
     s = math.sqrt(variance)
     t = threshold / s
-    return np.asarray(ndtr(-t - s / 2)), np.asarray(ndtr(t - s / 2)), np.asarray(ndtr(s / 2 - t))
+    return np.asarray(log_ndtr(-t - s / 2)), np.asarray(ndtr(t - s / 2)), np.asarray(ndtr(s / 2 - t))

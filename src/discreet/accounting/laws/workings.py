@@ -145,8 +145,10 @@ class LawWorkings(Workings):
         """Deltas, if they are known well enough."""
         # next to the largest loss rounding is all that is known: delta is at most that, and may be none
         rough = [self._is_rounding(float(e), *pair) for e, pair in zip(epsilons, found, strict=True)]
+        # (so that no accuracy is stated)
         found = [
-            (value, min(error, 1.0) if of else error) for (value, error), of in zip(found, rough, strict=True)
+            (value, math.inf if of and error > self._enough else error)
+            for (value, error), of in zip(found, rough, strict=True)
         ]
         asked = [one for one in zip(epsilons, found, rough, strict=True) if not one[2]]
         self._checked("delta", [one[0] for one in asked], [one[1] for one in asked], accuracy)
@@ -288,18 +290,18 @@ class LawWorkings(Workings):
         """P[L <= t] + e^t (Q[L > t] - alpha) of one direction, from below, and its relative error."""
         listed = self._lists[k]
         if listed is not None and listed.right.p.size <= _MOST_ALPHA_LIST:
-            null, below, _ = listed.errors(threshold)
-            lift = math.exp(min(threshold, 700.0))
-            value = below + lift * (null - alpha)
+            null, below, _ = listed.errors(threshold, lift=threshold)
+            part = _lifted(alpha, threshold)
+            value = below + null - part
             rounding = 2e-15 * (10 + abs(threshold)) + ROUNDING * self.sides[k].depth
-            room = rounding * (below + lift * (null + alpha)) + 2 * listed.dropped
+            room = rounding * (below + null + part) + 2 * listed.dropped
             return value - room, (2 * room / value if value > room else math.inf)
         if self.sides[k].infinite >= 1:
             return 0.0, 0.0
         grid = self._trade_grid(k, threshold)
         null, below = grid.errors(threshold)
         unit = math.exp(grid.exponent(threshold))
-        part = math.exp(min(threshold, 700.0)) * alpha
+        part = _lifted(alpha, threshold)
         rounding = ROUNDING * (self.sides[k].depth + abs(grid.log_scale) + abs(grid.theta * threshold))
         noise = (grid.noise * math.sqrt(grid.p.size) + grid.outside + rounding * (null + below)) * unit
         value = unit * (null + below) - part
@@ -456,6 +458,14 @@ def lowest_test(cases: Sequence[LawWorkings], alpha: Fraction) -> tuple[float, f
     if best <= 0:
         return 0.0, 1.0, at
     return min(best, 1.0 - size), max(off, top / best - 1), at
+
+
+def _lifted(alpha: float, threshold: float) -> float:
+    """e^threshold alpha; infinite beyond all floats."""
+    if alpha <= 0:
+        return 0.0
+    log = threshold + math.log(alpha)
+    return math.exp(log) if log < 709.0 else math.inf
 
 
 def _golden_section(height: Callable[[float], float], low: float, high: float) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 app = console.command(
     "cellkey account",
     "TABLE (--cells FILE | --attributes NAME=N,...) [OPTIONS]",
-    "ptable.csv --cells cells.csv --neighbours bounded --published total",
+    "ptable.csv --cells cells.csv --neighbours bounded --everybody --published total",
     "D2V1 --attributes sex=2,age=3 --least 2",
     "D2V1 --attributes sex=2,age=3 --keying definition --least 2 --delta 0.3",
 )
@@ -38,6 +38,9 @@ def account_command(
         str | None,
         option("Instead: all margins of a hypercube, with the number of values of each.", "NAME=N,..."),
     ] = None,
+    everybody: Annotated[
+        bool, option("With --cells: nobody is in none of the cells; matters where records are replaced.")
+    ] = False,
     neighbours: Annotated[
         Neighbours,
         option(
@@ -69,7 +72,7 @@ def account_command(
         found = "neither is" if cells is None else "both are"
         raise InputError(f"give the cells by --cells FILE or by --attributes NAME=N,...; {found} given")
     read = cellkey.read_table_option(table, big_n, small_n)
-    family = _family(cells, attributes)
+    family = _family(cells, attributes, everybody)
     asked = cellkey.given_or_default(epsilons=epsilon, deltas=delta, alphas=alpha, published=published)
     with screen.working("Comparing cases"):
         cost = account_cells(
@@ -78,12 +81,12 @@ def account_command(
     screen.tell(cell_account_answer(cost))
 
 
-def _family(cells: Path | None, attributes: str | None) -> CellFamily:
+def _family(cells: Path | None, attributes: str | None, everybody: bool) -> CellFamily:
     from discreet.cellkey import hypercube, read_cells
 
     if cells is not None:
         console.need_tables("the cells in a file")
-        return read_cells(cells)
+        return read_cells(cells, everybody=everybody)
     sizes = console.read_by_level(attributes, "--attributes")
     wrong = [name for name, size in sizes.items() if not size.isdecimal() or not 1 <= len(size) <= 6]
     if wrong:

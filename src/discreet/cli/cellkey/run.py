@@ -18,7 +18,7 @@ app = console.command(
         console.SURVEY,
         "cellkey design 5 --epsilon 1 --delta 0.01 --out table.csv",
         "cellkey run survey/records.csv --table table.csv --attributes survey/release.toml "
-        "--secret secret.json --out out",
+        "--secret secret.json --out out --no-ledger",
     ),
 )
 
@@ -29,13 +29,20 @@ def run_command(
     records: Annotated[Path, option("One row per record, with a column for each attribute.")],
     /,
     *,
+    no_ledger: console.NoLedger = False,
     screen: Screen = PLAIN,
     **given: console.Given,
 ) -> None:
     """Count all margins, add noise by cell keys, and write, with a ledger entry."""
     need_tables("cellkey run")
     from discreet.answers.cellkey_run import perturbed_answer
+    from discreet.release.admission import say_where
     from discreet.release.cellkey.run import perturb
+
+    rehearsal = given.get("rehearsal") is not None
+    say_where(
+        records, ledger=given.get("ledger"), rehearsal=rehearsal, no_ledger=no_ledger, what="cellkey run"
+    )
 
     with screen.working(f"Counting {records}"):
         done = perturb(records, **given)

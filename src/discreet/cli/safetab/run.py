@@ -16,6 +16,7 @@ from discreet.cli.console import (
     PLAIN,
     KeyFile,
     LedgerFile,
+    NoLedger,
     Outputs,
     Rehearsal,
     Screen,
@@ -70,6 +71,7 @@ class Running:
     tabulation_suppression: SuppressionOption = None
     negative: NegativeOption = None
     ledger: LedgerFile = None
+    no_ledger: NoLedger = False
     key: KeyFile = None
     spend_again: SpendAgain = False
     rehearsal: Rehearsal = None
@@ -98,10 +100,13 @@ def run(
 ) -> None:
     """Tabulate, add noise, post-process and write, with a ledger entry."""
     from discreet.answers.tabulation import summary_answer
+    from discreet.release.admission import say_where
     from discreet.release.safetab.run import run as tabulate
     from discreet.release.safetab.run_plan import Options
 
     given = asdict(chosen)
+    no_ledger, free = given.pop("no_ledger"), chosen.rehearsal is not None or chosen.no_noise
+    say_where(data, ledger=chosen.ledger, rehearsal=free, no_ledger=no_ledger, what="safetab run")
     entered = {name: given.pop(name) for name in ("totals", "ledger", "key", "spend_again")}
     options = Options(coterminous=not given.pop("no_coterminous"), **given)
     with screen.stages() as progress, _kept(out, chosen.resume):

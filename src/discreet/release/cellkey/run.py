@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from importlib.metadata import version
 from math import ceil
 from pathlib import Path
@@ -32,11 +33,12 @@ from discreet.budget import Attributes, Level, Neighbours, Query, Release
 from discreet.budget.presets import load_attributes
 from discreet.cellkey import PerturbationTable, named_table, read_perturbation_table
 from discreet.cellkey.design import worst_delta
+from discreet.cellkey.two_laws import TwoLaws, certain_together, exp_interval, together
 from discreet.errors import InputError
 from discreet.estimation.tree import Integers
 from discreet.faces import Summarised
 from discreet.files import ArrowArray, sha256
-from discreet.numbers import brief, positive
+from discreet.numbers import brief, float_up, positive
 from discreet.options import CellKeying, asked_with
 from discreet.release.admission import Request, admit
 from discreet.release.cellkey.hypercube import (
@@ -76,13 +78,28 @@ _SMALLEST = Fraction(1, 10**12)
 """Deltas of entries are rounded up to a multiple."""
 
 
+@dataclass(frozen=True, slots=True)
+class ComposedCells:
+    """What all cells that one record can change cost together: `delta` at `epsilon`, and at any epsilon.
+
+    Exact for a table of one law for every count, if it says so; else an upper bound.
+    """
+
+    changed: int
+    epsilon: Fraction
+    delta: Fraction
+    certain: Fraction
+    is_exact: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Perturbed(Summarised):
     """What a run wrote, and what it costs.
 
-    One record is in `margins` cells, one of each margin. `epsilon` and `delta` are those of one cell, with
-    one record more or less; `delta` is None where nothing is claimed, because keys are those of records or
-    empty cells are left out.
+    One record is in `margins` cells, one of each margin. `epsilon_of_one_cell` and `delta_of_one_cell` are
+    those of one cell, with one record more or less; `composed` is what all cells cost together that one
+    record changes. The last two are None where nothing is claimed, because keys are those of records or empty
+    cells are left out.
     """
 
     keys: Literal["definition", "records"]
@@ -95,8 +112,9 @@ class Perturbed(Summarised):
     zeros: bool
     unit: str
     neighbours: Neighbours
-    epsilon: Fraction
-    delta: Fraction | None
+    epsilon_of_one_cell: Fraction
+    delta_of_one_cell: Fraction | None
+    composed: ComposedCells | None
     rehearsal: int | None
     not_private: bool
     secret: Path | None
@@ -179,8 +197,9 @@ def perturb(asked: CellKeying) -> Perturbed:
         zeros=asked.zeros,
         unit=asked.unit,
         neighbours=asked.neighbours,
-        epsilon=plan.epsilon,
-        delta=plan.delta,
+        epsilon_of_one_cell=plan.epsilon,
+        delta_of_one_cell=plan.delta,
+        composed=plan.composed,
         rehearsal=asked.rehearsal,
         not_private=asked.rehearsal is not None,
         secret=None if plan.secret is None else plan.secret.path,
@@ -232,6 +251,20 @@ class _Plan:
         """The cells of all margins, empty ones included."""
         return sum(margin.cells for margin in self.margins)
 
+    @cached_property
+    def composed(self) -> ComposedCells | None:
+        """What all cells cost together that one record changes; None if nothing is claimed."""
+        if self.delta is None:
+            return None
+        margins = len(self.margins)
+        if self.asked.neighbours == "unbounded":
+            changed = margins
+        else:  # a record leaves its cells, and another joins as many, of margins in which they can differ
+            changed = 2 * sum(any(size > 1 for size in margin.sizes) for margin in self.margins)
+        return composed_cells(
+            self.lookup.table, changed, self.epsilon, self.delta, swaps=self.asked.neighbours == "bounded"
+        )
+
     @property
     def left_over(self) -> Fraction | None:
         """The delta of all cells of one record together, rounded up; None if nothing is claimed."""
@@ -269,7 +302,7 @@ class _Plan:
     def manifest(self, rows: int) -> dict[str, object]:
         """Return what the output says about itself."""
         return {
-            "format": "discreet cell keys 1",
+            "format": "discreet cell keys 2",
             "version": version("discreet"),
             "table": {"name": Path(self.lookup.table.name).name, "digest": self.lookup.digest},
             "keys": self.keys,
@@ -281,8 +314,18 @@ class _Plan:
             "empty": self.empty,
             "zeros": self.asked.zeros,
             "total": TOTAL,
-            "epsilon": str(self.epsilon),
-            "delta": None if self.delta is None else brief(self.delta),
+            "of_one_cell": None
+            if self.delta is None
+            else {"epsilon": str(self.epsilon), "delta": _rounded_up(self.delta)},
+            "of_all_cells_of_one_record": None
+            if self.composed is None
+            else {
+                "cells_changed": self.composed.changed,
+                "epsilon": str(self.composed.epsilon),
+                "delta": _rounded_up(self.composed.delta),
+                "delta_at_any_epsilon": _rounded_up(self.composed.certain),
+                "kind": "exact" if self.composed.is_exact else "at most",
+            },
             "neighbours": self.asked.neighbours,
         }
 
@@ -434,6 +477,47 @@ def _check_ledger(plan: _Plan, named: Path | None) -> None:
             "promise nothing. Publish fewer margins (--order), use a table with a smaller delta (discreet "
             "cellkey design), or state a larger epsilon (--epsilon)"
         )
+
+
+def composed_cells(
+    table: PerturbationTable, changed: int, epsilon: Fraction, delta: Fraction, *, swaps: bool = False
+) -> ComposedCells:
+    """Return what so many cells cost together, keys coming from definitions, at this epsilon.
+
+    `delta` is that of one cell. With one law for every count the cells are a product of that law, and, if a
+    record replaces another (`swaps`), half of them lose one. With several laws each cell is a function of one
+    that gives all away with probability delta, and else has a loss of epsilon or -epsilon.
+
+    >>> from discreet.cellkey import perturbation_table
+    >>> table = perturbation_table({0: {-1: "1/4", 0: "1/2", 1: "1/4"}})
+    >>> found = composed_cells(table, 2, Fraction(1), Fraction(1, 4))
+    >>> found.certain, found.is_exact
+    (Fraction(7, 16), True)
+    """
+    if table.last == 0 and table.large is None:
+        one = TwoLaws.of(*(table.law(count, keying="definition") for count in (0, 1)))
+        is_exact = True
+    else:
+        ratio, left = exp_interval(epsilon).upper, 1 - delta
+        more, less = left * ratio / (1 + ratio), left / (1 + ratio)
+        nothing = Fraction(0)
+        one = TwoLaws(((delta, nothing), (more, less), (less, more), (nothing, delta)), is_exact=False)
+        is_exact = False
+    other = one.swapped
+    pairs = [one] * (changed - changed // 2) + [other] * (changed // 2) if swaps else [one] * changed
+    laws = together(pairs)
+    return ComposedCells(
+        changed,
+        epsilon,
+        max(laws.delta(epsilon).upper, laws.swapped.delta(epsilon).upper),
+        max(certain_together(pairs), certain_together(pairs, swapped=True)),
+        is_exact and laws.is_exact,
+    )
+
+
+def _rounded_up(delta: Fraction) -> str:
+    """A delta as the next float that is not below it."""
+    return str(float_up(delta))
 
 
 def cell_delta(table: PerturbationTable, epsilon: Fraction) -> Fraction:

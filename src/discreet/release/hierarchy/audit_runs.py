@@ -55,7 +55,7 @@ from discreet.risk.audit import (
     FALSE_ALARM,
     Audit,
     Block,
-    Claimed,
+    ClaimedNoise,
     Scores,
     audit_noise,
     audit_promise,
@@ -274,8 +274,8 @@ class _Pair:
         return blocks
 
     @property
-    def claimed(self) -> Claimed:
-        return Claimed(self.change, tuple(self.blocks))
+    def claimed(self) -> ClaimedNoise:
+        return ClaimedNoise(self.change, tuple(self.blocks))
 
     @cached_property
     def variances(self) -> Floats:

@@ -31,6 +31,7 @@ from discreet.release.mechanism.groups import Specification
 from discreet.release.mechanism.tabulation import AdaptiveTabulation
 from discreet.release.safetab.configuration import read_configuration
 from discreet.release.safetab.specification import read_specification
+from discreet.scope import Extent, Scope
 
 DELTAS = ("1e-5", "1e-10", "1e-15")
 """Deltas that are answered unless others are asked for; the second is the one the Bureau reports at."""
@@ -185,7 +186,7 @@ def account_pass(
                     reduction = _reduction(exact, point.worst, delta, below(converted))
             epsilon = None if point is None else max(point.epsilon, 0.0)
             costs.append(PassCost(relation, delta, epsilon, converted, reduction))
-    return PassAccount(which, parts, total, replaced, comes, tuple(costs), claim(parts))
+    return PassAccount(which, parts, total, replaced, comes, tuple(costs), claim(configuration, which, parts))
 
 
 def replacing(configuration: Configuration, which: str) -> str:
@@ -207,14 +208,19 @@ def two_stages(
     )
 
 
-def claim(parts: Sequence[Mechanism]) -> Claim:
-    """Return what an account of these mechanisms claims of the tables that are published."""
+def claim(configuration: Configuration, which: str, parts: Sequence[Mechanism]) -> Claim:
+    """Return what an account of these mechanisms of a pass claims of the tables that are published."""
     reasons = [DROPPED] if any(part.suppression is not None for part in parts) else []
     if not all(part.ladder.picks for part in parts):
         reasons.append("Groups that a published list leaves out are not measured, which can only lower it.")
     if not all(part.stability.reached for part in parts):
         reasons.append("How many groups a person is in is itself a bound.")
-    return Claim(AnswerKind.BOUND, tuple(reasons)) if reasons else Claim()
+    tabulation = configuration.tabulation
+    taken = (part.place for part in parts)
+    places = Extent.of("geography and level", taken=taken, every=configuration.levels(which))
+    scope = Scope.whole(_name(tabulation, which), unit=tabulation.unit, neighbours="unbounded")
+    scope = scope.with_part(places)
+    return Claim(scope, AnswerKind.BOUND if reasons else AnswerKind.EXACT, tuple(reasons))
 
 
 def budget_spent(configuration: Configuration, which: str) -> Fraction | None:
@@ -240,7 +246,7 @@ def budget_release(configuration: Configuration, specification: Specification, w
     """
     tabulation = configuration.tabulation
     parts, levels = mechanisms(configuration, specification, which), []
-    said, singles, doubles = [claim(parts)], 0, 0
+    whole, singles, doubles = claim(configuration, which, parts), 0, 0
     for part in parts:
         often = max(part.stability.value, 1)
         laws = {"cells": (part.stage_two, often)}
@@ -266,8 +272,7 @@ def budget_release(configuration: Configuration, specification: Specification, w
         ]
         levels.append(Level(name=tabulation.place_words(part.place), queries=queries))
     if configuration.privacy == "zcdp" and singles and doubles < MANY:
-        said.append(Claim(AnswerKind.MODEL, (_TWO_STAGES,)))
-    whole = Claim.of_all(said)
+        whole = whole.weakened(AnswerKind.MODEL, _TWO_STAGES)
     return Release(
         name=_name(tabulation, which),
         title=f"{tabulation.title}, {tabulation.passes[which].title}"
@@ -314,9 +319,9 @@ def exact_account(
         ] + more_cases
     parts = mechanisms(configuration, specification, which)
     tabulation = configuration.tabulation
-    return Account(
-        _name(tabulation, which), tabulation.unit, neighbours, cases, cases[0][0], claim=claim(parts)
-    )
+    stated = claim(configuration, which, parts)
+    about = (_name(tabulation, which), tabulation.unit, neighbours)
+    return Account(*about, cases, cases[0][0], stated=stated, every=cases)
 
 
 def _inside(events: Sequence[Noise], whole: Sequence[Noise]) -> bool:

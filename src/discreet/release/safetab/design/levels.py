@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from discreet.accounting.parallel import Progress
 from discreet.budget import Claim
-from discreet.budget.claims import EXACTLY
 from discreet.errors import InputError
 from discreet.faces import Displayed
 from discreet.numbers import Exact, brief, fraction, positive
@@ -88,8 +87,8 @@ class Sizing(Displayed):
     levels: tuple[SizedLevel, ...]
     costs: tuple[DesignCost, ...]
     rivals: Rivals | None = None
-    claim: Claim = EXACTLY
     cap: Cap | None = None
+    claim: Claim = field(kw_only=True)
 
     @property
     def word(self) -> str:
@@ -153,6 +152,6 @@ def sizing(
         levels=levels,
         costs=tuple(costs),
         rivals=together,
-        claim=claim(parts),
+        claim=claim(configuration, which, parts),
         cap=cap(configuration, specification, which, codes_named),
     )

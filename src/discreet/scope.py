@@ -1,0 +1,182 @@
+"""Of what a number is true: the releases, the unit and its neighbours, and which part of each was looked at.
+
+A number that is true of one pair of paths, one cell or one query is false of the whole. So a computation
+says what it went through (`Extent.of` compares what was taken with all there is), a claim carries it, and
+every surface writes it where it is less than the whole. Nothing here has a default: who claims must say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+MOST_NAMED = 4
+"""Parts that are named one by one, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How many parts of one sort were looked at, of how many there are.
+
+    >>> Extent.of("pair of paths", taken=["(4, 4)"], every=["(1, 1)", "(1, 4)", "(4, 4)"]).words
+    'the pair of paths (4, 4), 1 of 3'
+    >>> Extent.of("pair of paths", taken=range(946), every=range(946)).words
+    'all 946 pairs of paths'
+    """
+
+    noun: str
+    """One part, such as "pair of paths" or "query"."""
+    taken: int
+    every: int
+    names: tuple[str, ...]
+    """The parts taken, where they are few and not all."""
+
+    @classmethod
+    def of(cls, noun: str, *, taken: Iterable[object], every: Iterable[object]) -> Extent:
+        """Return how much of `every` was taken; what is taken must be part of it.
+
+        >>> Extent.of("query", taken=["ages"], every=["total"])
+        Traceback (most recent call last):
+        ValueError: ages is no query of total
+        """
+        whole = list(dict.fromkeys(every))
+        part = list(dict.fromkeys(taken))
+        if len(part) == len(whole) and part == whole:
+            return cls(noun, len(part), len(whole), ())
+        known = set(whole)
+        strange = [str(one) for one in part if one not in known]
+        if strange:
+            raise ValueError(f"{strange[0]} is no {noun} of {', '.join(map(str, whole[:MOST_NAMED]))}")
+        few = len(part) < len(whole) and len(part) <= MOST_NAMED
+        return cls(noun, len(part), len(whole), tuple(map(str, part)) if few else ())
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all parts were looked at."""
+        return self.taken == self.every
+
+    @property
+    def words(self) -> str:
+        """What was looked at, in a few words."""
+        if self.is_whole:
+            return f"the only {self.noun}" if self.every == 1 else f"all {self.every:,} {_plural(self.noun)}"
+        if not self.taken:
+            return f"none of {self.every:,} {_plural(self.noun)}"
+        if self.names:
+            noun = self.noun if self.taken == 1 else _plural(self.noun)
+            return f"the {noun} {' and '.join(self.names)}, {self.taken} of {self.every:,}"
+        return f"{self.taken:,} of {self.every:,} {_plural(self.noun)}"
+
+    def document(self) -> dict[str, object]:
+        """Return it as JSON has it.
+
+        >>> Extent.of("cell", taken=["a"], every=["a", "b"]).document()
+        {'part': 'cell', 'taken': 1, 'of': 2, 'names': ['a']}
+        """
+        return {"part": self.noun, "taken": self.taken, "of": self.every, "names": list(self.names)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Of what a claim is true.
+
+    >>> pairs = Extent.of("pair of paths", taken=["(4, 4)"], every=["(1, 1)", "(4, 4)"])
+    >>> one = Scope.whole("survey", unit="person", neighbours="bounded").with_part(pairs)
+    >>> one.is_whole, one.words
+    (False, 'the pair of paths (4, 4), 1 of 2')
+    >>> one.sentence
+    'True of survey: the pair of paths (4, 4), 1 of 2; not of the whole.'
+    """
+
+    of: tuple[str, ...]
+    """The releases, runs or tables."""
+    unit: str
+    """Whose change is compared: "person", "household"; empty where nobody's is."""
+    neighbours: str
+    """The relation: "bounded", "unbounded"; empty where there is none."""
+    people: int
+    parts: tuple[Extent, ...]
+    """What was looked at of them: cases, levels, queries, cells, laws, columns."""
+    left_out: tuple[str, ...]
+    """What belongs to it and was not looked at, in words."""
+
+    @classmethod
+    def whole(cls, *of: str, unit: str, neighbours: str, people: int = 1) -> Scope:
+        """Return the scope of all of some things; a computation then says which parts it looked at."""
+        return cls(of=of, unit=unit, neighbours=neighbours, people=people, parts=(), left_out=())
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing was left out."""
+        return not self.left_out and all(part.is_whole for part in self.parts)
+
+    @property
+    def words(self) -> str:
+        """What the claim is about where that is less than the whole; empty if it is the whole."""
+        partial = [part.words for part in self.parts if not part.is_whole]
+        left = [f"without {one}" for one in self.left_out]
+        return ", ".join([*partial, *left])
+
+    @property
+    def sentence(self) -> str:
+        """One sentence on what is less than the whole; empty if it is the whole."""
+        return "" if self.is_whole else f"True of {' and '.join(self.of)}: {self.words}; not of the whole."
+
+    def with_part(self, part: Extent) -> Scope:
+        """Return the scope with one more sort of parts, or the same sort as it is now."""
+        return replace(self, parts=(*(one for one in self.parts if one.noun != part.noun), part))
+
+    def without(self, *left_out: str) -> Scope:
+        """Return the scope with something named that was left out.
+
+        >>> Scope.whole("ledger", unit="person", neighbours="bounded").without("runs about households").words
+        'without runs about households'
+        """
+        return replace(self, left_out=tuple(dict.fromkeys((*self.left_out, *left_out))))
+
+    @classmethod
+    def joint(cls, scopes: Iterable[Scope]) -> Scope:
+        """Return what claims are true of together: everything that each is about, and leaves out.
+
+        >>> Scope.joint(Scope.whole(name, unit="person", neighbours="bounded") for name in "ab").of
+        ('a', 'b')
+        """
+        every = list(scopes)
+        if not every:
+            raise ValueError("a claim about nothing has no scope")
+        units, relations = {one.unit for one in every}, {one.neighbours for one in every}
+        return cls(
+            of=tuple(dict.fromkeys(name for one in every for name in one.of)),
+            unit=" and ".join(sorted(units)),
+            neighbours=" and ".join(sorted(relations)),
+            people=max(one.people for one in every),
+            parts=tuple(dict.fromkeys(part for one in every for part in one.parts)),
+            left_out=tuple(dict.fromkeys(left for one in every for left in one.left_out)),
+        )
+
+    def document(self) -> dict[str, object]:
+        """Return it as JSON, a manifest or a certificate has it.
+
+        >>> Scope.whole("survey", unit="person", neighbours="bounded").document()["whole"]
+        True
+        """
+        return {
+            "of": list(self.of),
+            "unit": self.unit,
+            "neighbours": self.neighbours,
+            "people": self.people,
+            "whole": self.is_whole,
+            "parts": [part.document() for part in self.parts],
+            "left_out": list(self.left_out),
+        }
+
+
+def _plural(noun: str) -> str:
+    """The plural of a noun, which may go on after its first word.
+
+    >>> [_plural(noun) for noun in ("pair of paths", "query", "case")]
+    ['pairs of paths', 'queries', 'cases']
+    """
+    head, *rest = noun.split(" ", 1)
+    head = f"{head[:-1]}ies" if head.endswith("y") else f"{head}s"
+    return " ".join([head, *rest])
