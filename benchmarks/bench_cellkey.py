@@ -90,6 +90,7 @@ def rows() -> list[tuple[str, ...]]:
                 f"{name}/attributes.toml",
                 "--out",
                 f"{name}/out {len(lines)}",
+                "--no-ledger",
                 "--quiet",
                 *more,
             )

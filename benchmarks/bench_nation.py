@@ -62,7 +62,7 @@ def nation(sizes: list[int], place: Path, memory: str) -> list[tuple[int, float,
             watcher.start()
             os.environ["TMPDIR"] = str(spill)
             out = str(folder / "out")
-            run = ["safetab", "run", params, str(data / "data"), out, "--memory", memory]
+            run = ["safetab", "run", params, str(data / "data"), out, "--no-ledger", "--memory", memory]
             seconds, processor, peak = measured([*run, "--format", "parquet", "--quiet"])
             del os.environ["TMPDIR"]
             over.set()

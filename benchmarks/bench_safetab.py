@@ -142,13 +142,13 @@ def rows(
             engines = ["duckdb"] + ["spark"] * (many in spark)
             for engine in engines:
                 out = str(folder / f"{many}-{engine}")
-                add(f"run, {words(many)}", engine, many, "safetab", "run", *where, out, "--engine", engine)
+                add(f"run, {words(many)}", engine, many, "safetab", "run", *where, out, "--no-ledger", "--engine", engine)
             if households:
                 as_households(data / "data")
                 where = [str(of_households), str(data / "data"), str(folder / f"{many}-h")]
                 totals = str(folder / f"{many}-duckdb")
                 what = f"households, {words(many)}"
-                add(what, "duckdb", many, "safetab", "run", *where, "--totals", totals)
+                add(what, "duckdb", many, "safetab", "run", *where, "--no-ledger", "--totals", totals)
             for file in (data / "data").iterdir():
                 file.unlink()  # fifty million people are 4 GB
     return lines

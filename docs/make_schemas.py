@@ -158,7 +158,7 @@ SAMPLES: tuple[tuple[str, ...], ...] = (
     ),
     *((f"safetab account given/{one}/specification.toml",) for one in ("pure", "bare", "both")),
     ("safetab design given/pure/specification.toml",),
-    ("safetab run given/pure/specification.toml given/pure out",),
+    ("safetab run given/pure/specification.toml given/pure out --no-ledger",),
     ("compare given/laplace.toml given/one.toml --delta 1e-10", "show given/laplace.toml"),
     (
         "show given/table.toml",
@@ -299,7 +299,7 @@ SAMPLES: tuple[tuple[str, ...], ...] = (
         "example detailed --name birthplace",
         "safetab account detailed/specification.toml",
         "safetab validate detailed/specification.toml detailed",
-        "safetab run detailed/specification.toml detailed out",
+        "safetab run detailed/specification.toml detailed out --no-ledger",
         "safetab report detailed/specification.toml detailed out",
         "safetab design detailed/specification.toml",
     ),
@@ -307,7 +307,7 @@ SAMPLES: tuple[tuple[str, ...], ...] = (
     (NATION, f"{TRIAL} --bureau-columns --format parquet --negative drop"),
     (
         NATION,
-        "safetab run nation/params nation/data real --no-coterminous",
+        "safetab run nation/params nation/data real --no-ledger --no-coterminous",
         "safetab coterminous real --params nation/params --data nation/data --to agreed",
         "safetab post agreed --params nation/params --to final",
     ),

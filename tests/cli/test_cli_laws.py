@@ -154,17 +154,17 @@ def test_measuring_and_estimating(discreet, refused, here: Path, name: str) -> N
     discreet("ledger", "new", "ledger.json", "--total", "person:unbounded:10")
     given = ("--records", "records.csv", "--units", "units.csv", "--ledger", "ledger.json", "--quiet")
     if name != "power":
-        said = refused("measure", f"{name}.toml", *given, "--out", "m", "--no-ledger")
+        said = refused("measure", f"{name}.toml", *given, "--out", "m")
         wanted = "a run in a ledger needs noise whose loss is finite"
         assert {"answer": "no noise that could be added", "continuous": "floats have gaps"}.get(
             name, wanted
         ) in said
         assert not (here / "m").exists()
         return
-    discreet("measure", "power.toml", *given, "--out", "m", "--no-ledger")
+    discreet("measure", "power.toml", *given, "--out", "m")
     laws = json.loads(Path("m/manifest.json").read_text(encoding="utf-8"))["noise"]
     assert {(one["noise"], one["scale"], one["exponent"]) for one in laws} == {("power", "3", "17/10")}
-    discreet("measure", "gauss.toml", *given, "--out", "g", "--spend-again", "--no-ledger")
+    discreet("measure", "gauss.toml", *given, "--out", "g", "--spend-again")
     found = discreet("ledger", "show", "ledger.json", "--json").json
     mixed = discreet("account", "power.toml", "gauss.toml", "--delta", "1e-10", "--json").json
     assert f"{mixed['results'][0]['epsilon']:.5f}"[:6] in json.dumps(found)

@@ -97,7 +97,7 @@ def agency(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Agency:
 
 
 def test_no_ledger_named(agency: Agency, capsys: pytest.CaptureFixture[str]) -> None:
-    assert agency.run("free") == 0  # nothing is asked for without a policy
+    assert agency.run("free", "--no-ledger") == 0  # nothing is asked for without a policy
     file = agency.rules("ledger.required = true")
     assert agency.run("out") == 2
     said = capsys.readouterr().err
@@ -264,7 +264,7 @@ def test_a_copy_elsewhere_is_bound(agency: Agency, where: str) -> None:
         (agency.folder / "machine").mkdir()
         (agency.folder / "machine" / "policy.toml").write_text(HEAD + rule)
     copy = shutil.copy(agency.counts, agency.elsewhere / "copy.csv")
-    assert agency.run("out", counts=copy) == 2
+    assert agency.run("out", "--no-ledger", counts=copy) == 2
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give files away: run as root")
@@ -434,16 +434,16 @@ def limit(rule: str, *, neighbours: str = "bounded", unit: str = "person", **num
 def test_the_largest_rho_is_compared_exactly(agency: Agency) -> None:
     rho, tiny = spent(agency.release), Fraction(1, 10**30)
     agency.rules(limit("largest_run", rho=rho - tiny))
-    assert agency.run("out") == 2
+    assert agency.run("out", "--no-ledger") == 2
     assert agency.run("trial", "--rehearsal", 1) == 0  # costs nothing that could be counted
     agency.rules(limit("largest_run", rho=rho))
-    assert agency.run("out") == 0
+    assert agency.run("out", "--no-ledger") == 0
     agency.rules(limit("largest_run", rho=rho / 2, neighbours="unbounded"))
-    assert agency.run("unbounded") == 0
+    assert agency.run("unbounded", "--no-ledger") == 0
     agency.rules(limit("largest_run", rho=rho / 2 - tiny, neighbours="unbounded"))
-    assert agency.run("too-much") == 2
+    assert agency.run("too-much", "--no-ledger") == 2
     agency.rules(limit("largest_run", rho=rho, unit="household"))
-    assert agency.run("of-another-unit") == 2
+    assert agency.run("of-another-unit", "--no-ledger") == 2
 
 
 def test_the_largest_epsilon_is_that_of_the_exact_account(agency: Agency) -> None:
@@ -452,9 +452,9 @@ def test_the_largest_epsilon_is_that_of_the_exact_account(agency: Agency) -> Non
     zcdp = float(spent(agency.release)) + 2 * (float(spent(agency.release)) * 10 * 2.302585) ** 0.5
     assert zcdp > epsilon * 1.02  # an account by zCDP would refuse what the exact one allows
     agency.rules(limit("largest_run", epsilon=f"{epsilon * 0.9999:.6f}", delta="1e-10"))
-    assert agency.run("out") == 2
+    assert agency.run("out", "--no-ledger") == 2
     agency.rules(limit("largest_run", epsilon=f"{epsilon * 1.0001:.6f}", delta="1e-10"))
-    assert agency.run("out") == 0
+    assert agency.run("out", "--no-ledger") == 0
 
 
 def test_the_largest_total_counts_all_runs_of_the_ledger(
@@ -568,12 +568,12 @@ def test_signed_policies(agency: Agency, monkeypatch: pytest.MonkeyPatch) -> Non
     key, other = new_key(agency.folder / "a.key"), new_key(agency.folder / "b.key")
     assert read_policy(file).signed_by is None
     monkeypatch.setenv("DISCREET_POLICY_KEY", key.public)
-    assert agency.run("out") == 2  # an unsigned one is not one that may be ignored
+    assert agency.run("out", "--no-ledger") == 2  # an unsigned one is not one that may be ignored
     sign_policy(file, other)
-    assert agency.run("out") == 2
+    assert agency.run("out", "--no-ledger") == 2
     signed = sign_policy(file, key)
     assert (signed.signed_by, signed.pinned) == (key.public, True)
-    assert agency.run("one") == 0
+    assert agency.run("one", "--no-ledger") == 0
     good = file.read_text()
     file.write_text(good.replace("never", "anyone"))
     assert agency.run("two", "--rehearsal", 1) == 2
@@ -584,11 +584,11 @@ def test_signed_policies(agency: Agency, monkeypatch: pytest.MonkeyPatch) -> Non
     machine.mkdir()
     (machine / "policy-key.pub").write_text(f"{other.public}\n")
     monkeypatch.setenv("DISCREET_POLICY_KEY", key.public)  # the environment does not replace the machine's
-    assert agency.run("two") == 2
+    assert agency.run("two", "--no-ledger") == 2
     (machine / "policy-key.pub").write_text(f"{key.public}\n")
-    assert agency.run("two") == 0
+    assert agency.run("two", "--no-ledger") == 0
     (machine / "policy-key.pub").write_text("damaged")
-    assert agency.run("three") == 2
+    assert agency.run("three", "--no-ledger") == 2
 
 
 # -- the command -------------------------------------------------------------------------------------------

@@ -489,7 +489,7 @@ def test_the_next_command_that_tabulate_names_runs(
     given = ["--records", str(records), "--units", str(units), "--out", str(tmp_path / "t")]
     assert run(["tabulate", str(tmp_path / "r.toml"), *given]) == 0
     said = " ".join(capsys.readouterr().out.split()).removesuffix(".")
-    command, *options = said.split("Next: discreet ")[1].split()
+    command, *options = said.split("Next, a rehearsal: discreet ")[1].split()
     assert run([command, str(tmp_path / "r.toml"), *options, "--out", str(tmp_path / "m")]) == 0
 
 

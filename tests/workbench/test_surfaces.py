@@ -20,7 +20,7 @@ from browsing import settled, value
 from discreet.accounting.calibration import calibrate
 from discreet.accounting.comparisons.gaussian_dp import GaussianDP
 from discreet.accounting.overall import account
-from discreet.answers import NumberKind, Quantity, Style
+from discreet.answers import Claimed, NumberKind, Quantity, Style
 from discreet.budget import Release, load, preset_names
 from discreet.budget.level_names import level_name
 from discreet.cli import run
@@ -157,7 +157,8 @@ def test_every_surface_shows_the_same_numbers(
     assert {tile: value(tab, tile).split()[-1] for tile in tiles} == tiles
     if release.kind.value != "model":  # of all pairs of paths, and not of the main one
         read = tab.inner_text("body").replace("\u00a0", " ")
-        missed = Quantity(whole.tradeoff(alpha="1/20"), Style.PERCENT, NumberKind.AT_LEAST)
+        found = whole.tradeoff(alpha="1/20")
+            missed = Claimed.by(whole.claim, found, Style.PERCENT, kind=NumberKind.AT_LEAST)
         assert f"misses {missed.claimed}" in read
         assert "For the main path only" not in read
     assert value(tab, "Noise to save").replace("\u00a0", " ") == saved(release, delta, relation)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from browsing import upload, value, wait_for_text, wait_for_value
 
-from discreet.answers import NumberKind
+from discreet.answers import Quantity, Rounding
 from discreet.answers.tabulation_design import cap_text
 from discreet.errors import InputError
 from discreet.release.mechanism.adaptive import mechanism
@@ -189,7 +189,7 @@ def test_controls_change_the_numbers_to_those_of_the_functions(
     field.fill("1/2")
     design = only(replace(Design(), races=3), 2).with_rho(("USA", 2), Fraction(1, 2))
     wanted = view.design_numbers(design, DELTA)
-    wait_for_value(page, "Epsilon, added", str(NumberKind.AT_MOST.quantity(wanted.costs[0].epsilon)))
+    wait_for_value(page, "Epsilon, added", str(Quantity(wanted.costs[0].epsilon, rounding=Rounding.UP)))
     line = next(line for line in wanted.lines if line.place == ("COUNTY", 2))
     row = page.locator("tr", has=page.get_by_role("textbox", name="rho of COUNTY, detailed", exact=True))
     said = cap_text(wanted.cap, ("COUNTY", 2), safetab_p())
@@ -214,7 +214,7 @@ def test_a_dragged_slider_ends_at_the_right_numbers(visit: Callable[..., Any]) -
     old = page.evaluate(count)
     page.get_by_role("slider", name="First stage gets (gamma)", exact=True).evaluate(DRAG)
     wanted = view.design_numbers(replace(Design(), gamma=Fraction(1, 4)), DELTA)
-    wait_for_value(page, "Epsilon, added", str(NumberKind.AT_MOST.quantity(wanted.costs[0].epsilon)))
+    wait_for_value(page, "Epsilon, added", str(Quantity(wanted.costs[0].epsilon, rounding=Rounding.UP)))
     assert page.evaluate(count) >= old + 3  # on the way too
     undo = page.get_by_role("button", name="Undo")
     page.locator("button[title='Undo: first stage gets (gamma)']").wait_for()
@@ -245,5 +245,5 @@ def test_wrong_input_is_said_beside_it_and_files_are_opened(visit: Callable[...,
     design = replace(Design(), races=1).with_rho(("TRACT", 2), Fraction(1))
     upload(page, "mine.toml", view.design_toml(design).encode(), OPEN)
     wanted = view.design_numbers(design, DELTA)
-    wait_for_value(page, "Epsilon, added", str(NumberKind.AT_MOST.quantity(wanted.costs[0].epsilon)))
+    wait_for_value(page, "Epsilon, added", str(Quantity(wanted.costs[0].epsilon, rounding=Rounding.UP)))
     wait_for_value(page, "Groups a person is in", "3")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from discreet.answers.answer import Answer, AnswerTable, Caution, Column, Fact, Paragraph, Sentence, sentence
 from discreet.answers.describing import describe, describes
-from discreet.answers.quantity import Claimed, NumberKind, Quantity, Style
+from discreet.answers.quantity import Claimed, NumberKind, Quantity, Rounding, Style
 
 __all__ = [
     "Answer",
@@ -21,6 +21,7 @@ __all__ = [
     "NumberKind",
     "Paragraph",
     "Quantity",
+    "Rounding",
     "Sentence",
     "Style",
     "describe",

@@ -113,7 +113,7 @@ def _tabulated_body(done: Tabulated) -> Iterator[Part]:
         )
     counts, units, *_ = (done.out / name for name in done.files)
     yield _files(done.files)
-    yield Paragraph(f"Next: discreet measure --counts {counts} --units {units}.")
+    yield Paragraph(f"Next, a rehearsal: discreet measure --counts {counts} --units {units} --rehearsal 1.")
 
 
 # -- counts with noise ---------------------------------------------------------------------------------------

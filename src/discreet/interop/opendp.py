@@ -7,6 +7,7 @@ import re
 from fractions import Fraction
 from typing import Any, Literal
 
+from discreet import numbers
 from discreet.accounting.comparisons.zcdp import zcdp_rho
 from discreet.accounting.overall import Account
 from discreet.accounting.privacy_loss import PrivacyLoss
@@ -120,9 +121,9 @@ def _drawn_problem(measurement: Any, domain: str, noise: Noise) -> str:
         low, high = variance - room, variance + room + 60 / _DRAWS
         other = DiscreteLaplace(Fraction(math.sqrt(noise.size))).true_variance()  # of the same rho
         if other - 3 * _error(other, 6) <= high:
-            return f"{_DRAWS} draws do not tell noise of variance {variance:.4g} from Laplace noise"
+            return f"{_DRAWS} draws do not tell noise of variance {numbers.brief(variance, 4)} from Laplace noise"
     if not low <= mean <= high:
-        return f"its draws have a mean square of {mean:.4g}, and such noise {variance:.4g}"
+        return f"its draws have a mean square of {numbers.brief(mean, 4)}, and such noise {numbers.brief(variance, 4)}"
     return ""
 
 

@@ -74,8 +74,8 @@ def say_where(*sources: object, ledger: FilePath | None, rehearsal: bool, no_led
     named = _ledger(sources, ledger, policies)
     if no_ledger and named is not None:
         raise InputError(
-            f"--no-ledger was given, but the ledger {named} is there, which keeps count of what is spent: "
-            "leave --no-ledger out; nothing was read and nothing spent"
+            f"--no-ledger was given, but {named} is the ledger in which such runs are entered: leave "
+            "--no-ledger out; nothing was read and nothing spent"
         )
     if no_ledger or rehearsal or named is not None or any(one.ledger_required for one in policies):
         return

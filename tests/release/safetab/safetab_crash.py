@@ -25,7 +25,10 @@ def child(params: str, data: str, task: dict[str, Any]) -> int:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     os.dup2(os.open(task["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    status = run(["safetab", "run", params, data, task["out"], "--quiet", *task.get("options", [])])
+    options = task.get("options", [])
+    if "--ledger" not in options:
+        options = ["--no-ledger", *options]
+    status = run(["safetab", "run", params, data, task["out"], "--quiet", *options])
     sys.stderr.flush()
     return status
 

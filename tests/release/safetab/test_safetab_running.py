@@ -116,7 +116,7 @@ def test_spark_gives_the_same(tmp_path: Path) -> None:
     pytest.importorskip("pyspark", reason="needs PySpark: install the extra `test`")
     if shutil.which("java") is None:
         pytest.skip("needs Java: `make system` installs it")
-    call = ["safetab", "run", str(TOY), str(DATA), str(tmp_path / "out")]
+    call = ["safetab", "run", str(TOY), str(DATA), str(tmp_path / "out"), "--no-ledger"]
     options = ["--bureau-columns", "--no-coterminous", "--no-noise", "--engine", "spark", "--quiet"]
     # a process of its own: Spark leaves sockets open until its process ends
     subprocess.run([sys.executable, "-m", "discreet", *call, *options], check=True, capture_output=True)
@@ -496,7 +496,7 @@ def test_the_command_line(
     tmp_path: Path, params: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = params({"1_state": 1, "1_county": 0.5, "1_pr_state": 1, "1_pr_county": 0.5})
-    call = ["safetab", "run", str(folder), str(DATA), str(tmp_path / "out")]
+    call = ["safetab", "run", str(folder), str(DATA), str(tmp_path / "out"), "--no-ledger"]
     assert (
         command([*call, "--json", "--tabulation-suppression", "alone", "--threads", "1", "--memory", "1GB"])
         == 0
