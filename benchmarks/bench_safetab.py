@@ -142,7 +142,18 @@ def rows(
             engines = ["duckdb"] + ["spark"] * (many in spark)
             for engine in engines:
                 out = str(folder / f"{many}-{engine}")
-                add(f"run, {words(many)}", engine, many, "safetab", "run", *where, out, "--no-ledger", "--engine", engine)
+                add(
+                    f"run, {words(many)}",
+                    engine,
+                    many,
+                    "safetab",
+                    "run",
+                    *where,
+                    out,
+                    "--no-ledger",
+                    "--engine",
+                    engine,
+                )
             if households:
                 as_households(data / "data")
                 where = [str(of_households), str(data / "data"), str(folder / f"{many}-h")]

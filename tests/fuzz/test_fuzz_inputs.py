@@ -47,7 +47,15 @@ def test_large_texts(folder: Path, what: str) -> None:
         lambda name: ["safetab", "run", name, name, "out", "--no-ledger"],
         lambda name: ["measure", "release.toml", "--counts", name, "--out", "out", "--no-ledger"],
         lambda name: ["measure", "release.toml", "--counts", "counts.csv", "--out", "out", "--ledger", name],
-        lambda name: ["measure", "release.toml", "--counts", "counts.csv", "--out", f"{name}/x", "--no-ledger"],
+        lambda name: [
+            "measure",
+            "release.toml",
+            "--counts",
+            "counts.csv",
+            "--out",
+            f"{name}/x",
+            "--no-ledger",
+        ],
         lambda name: ["estimate", name, "--out", "out"],
         lambda name: ["ledger", "show", name],
         lambda name: ["ledger", "new", f"{name}/no/where"],
@@ -61,4 +69,9 @@ def test_paths(folder: Path, line: Callable[[str], list[str]], name: str) -> Non
 @pytest.mark.parametrize("text", [b"", b"PAR1", b"PAR1" + b"\x00" * 100 + b"PAR1", b"\xff" * 1000])
 def test_files_that_are_no_parquet(folder: Path, text: bytes) -> None:
     (folder / "odd.parquet").write_bytes(text)
-    assert command(["measure", "release.toml", "--counts", "odd.parquet", "--out", "out", "--no-ledger"], folder)[0] == 2
+    assert (
+        command(
+            ["measure", "release.toml", "--counts", "odd.parquet", "--out", "out", "--no-ledger"], folder
+        )[0]
+        == 2
+    )

@@ -158,7 +158,7 @@ def test_every_surface_shows_the_same_numbers(
     if release.kind.value != "model":  # of all pairs of paths, and not of the main one
         read = tab.inner_text("body").replace("\u00a0", " ")
         found = whole.tradeoff(alpha="1/20")
-            missed = Claimed.by(whole.claim, found, Style.PERCENT, kind=NumberKind.AT_LEAST)
+        missed = Claimed.by(whole.claim, found, Style.PERCENT, kind=NumberKind.AT_LEAST)
         assert f"misses {missed.claimed}" in read
         assert "For the main path only" not in read
     assert value(tab, "Noise to save").replace("\u00a0", " ") == saved(release, delta, relation)

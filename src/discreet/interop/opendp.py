@@ -7,14 +7,13 @@ import re
 from fractions import Fraction
 from typing import Any, Literal
 
-from discreet import numbers
 from discreet.accounting.comparisons.zcdp import zcdp_rho
 from discreet.accounting.overall import Account
 from discreet.accounting.privacy_loss import PrivacyLoss
 from discreet.errors import DiscreetError, InputError, install_hint
 from discreet.interop.promise import Promise
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
-from discreet.numbers import Exact, float_up, read_delta, shown, whole
+from discreet.numbers import Exact, brief, float_up, read_delta, shown, whole
 
 Law = Literal["gaussian", "laplace"]
 
@@ -121,9 +120,9 @@ def _drawn_problem(measurement: Any, domain: str, noise: Noise) -> str:
         low, high = variance - room, variance + room + 60 / _DRAWS
         other = DiscreteLaplace(Fraction(math.sqrt(noise.size))).true_variance()  # of the same rho
         if other - 3 * _error(other, 6) <= high:
-            return f"{_DRAWS} draws do not tell noise of variance {numbers.brief(variance, 4)} from Laplace noise"
+            return f"{_DRAWS} draws do not tell noise of variance {brief(variance, 4)} from Laplace noise"
     if not low <= mean <= high:
-        return f"its draws have a mean square of {numbers.brief(mean, 4)}, and such noise {numbers.brief(variance, 4)}"
+        return f"its draws have a mean square of {brief(mean, 4)}, and such noise {brief(variance, 4)}"
     return ""
 
 

@@ -517,7 +517,9 @@ def test_the_commands(
     told = capsys.readouterr().out
     assert "pop-group-totals.txt picked groups and tables" in " ".join(told.split())
     assert (
-        command(["safetab", "run", params, data, str(tmp_path / "p"), "--totals", str(tmp_path), "--no-ledger"])
+        command(
+            ["safetab", "run", params, data, str(tmp_path / "p"), "--totals", str(tmp_path), "--no-ledger"]
+        )
         == 2
     )
     assert "there is no t1" in capsys.readouterr().err

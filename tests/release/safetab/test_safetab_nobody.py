@@ -79,6 +79,9 @@ def test_every_command_takes_nobody(tmp_path: Path) -> None:
 def test_the_header_must_be_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = nobody(tmp_path, "txt")
     (data / "person-records.txt").write_text("")
-    assert command(["safetab", "run", str(noisy(tmp_path)), str(data), str(tmp_path / "out"), "--no-ledger"]) == 2
+    assert (
+        command(["safetab", "run", str(noisy(tmp_path)), str(data), str(tmp_path / "out"), "--no-ledger"])
+        == 2
+    )
     assert "person-records.txt is empty; a header and rows are needed" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
