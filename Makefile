@@ -14,7 +14,7 @@ help:
 	@echo "make demo      the first two minutes: the 2020 Census, then a survey of one's own; out/index.html"
 	@echo "make census    the whole census, rehearsed on PEOPLE (1000000) invented people; out/census/index.html"
 	@echo "make test      lint, types and tests (installs Java and Chromium if it may)"
-	@echo "make test-all  the same with the slow tests"
+	@echo "make test-all  the same with the slow tests; SHARD=1/6 to 6/6 run a sixth each"
 	@echo "make fuzz      search with new seeds for MINUTES (10); what is found becomes a case of make test"
 	@echo "make torture   faults at every system call of a run, and a billion draws of the sampler"
 	@echo "make test-lowest  tests with the lowest versions of the dependencies that are allowed"
@@ -123,8 +123,9 @@ test-wheel: $(VENV)/.stamp-test
 test: system lint
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
+# SHARD=1/6 to 6/6 together are the whole, in parts that can be run on several machines or days.
 test-all: system lint
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --run-slow
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --run-slow $(if $(SHARD),--shard $(SHARD))
 
 # -- supply chain ----------------------------------------------------------------------------------------
 

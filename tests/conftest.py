@@ -8,11 +8,13 @@ Property tests draw the same examples each time (profile `fixed`); `make fuzz` s
 
 from __future__ import annotations
 
+import argparse
 import inspect
 import json
 import os
 import signal
 import sys
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -101,18 +103,55 @@ console.Screen.tell = _tell_as_stated  # type: ignore[method-assign]
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--run-slow", action="store_true", help="also run the tests marked slow")
     parser.addoption("--torture", action="store_true", help="also run the tests marked torture")
+    parser.addoption(
+        "--shard", type=_shard, metavar="K/N", help="the K-th of N parts that together are all tests"
+    )
     parser.addoption("--cpu", type=int, metavar="N", help="list the N tests that took most processor time")
 
 
+def _shard(text: str) -> tuple[int, int]:
+    """Which part of how many."""
+    number, _, many = text.partition("/")
+    if not (number.isdecimal() and many.isdecimal() and 1 <= int(number) <= int(many)):
+        raise argparse.ArgumentTypeError(f"--shard is {text!r}; it must be K/N, such as 1/6")
+    return int(number), int(many)
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     _mark_limits(items)
     _mark_doctests(items)
     _replay(items)
+    _keep_shard(config, items)
     for option, marker in (("--run-slow", "slow"), ("--torture", "torture")):
         skip = pytest.mark.skip(reason=f"{marker}: give {option}")
         for item in items:
             if item.get_closest_marker(marker) and not config.getoption(option):
                 item.add_marker(skip)
+
+
+def in_shard(name: str, number: int, many: int) -> bool:
+    """Whether the test of this name is in this part: each is in one, whatever other tests there are."""
+    return zlib.crc32(name.encode()) % many == number - 1
+
+
+def _keep_shard(config: pytest.Config, items: list[pytest.Item]) -> None:
+    shard = config.getoption("--shard")
+    if shard is None:
+        return
+    every = len(items)
+    kept, others = [], []
+    for item in items:
+        # what shares a server or an engine stays together
+        group = item.get_closest_marker("xdist_group")
+        name = item.nodeid if group is None else f"group {group.args[0]}"
+        (kept if in_shard(name, *shard) else others).append(item)
+    items[:] = kept
+    config.hook.pytest_deselected(items=others)
+    config.stash[SHARD] = f"shard {shard[0]}/{shard[1]}: {len(kept)} of {every} tests"
+
+
+SHARD = pytest.StashKey[str]()
 
 
 def _mark_limits(items: list[pytest.Item]) -> None:
@@ -197,6 +236,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     taken = {item.nodeid: item.stash[SECONDS] for item in session.items if SECONDS in item.stash}
     if output is not None:
         output["seconds"] = taken
+        output["shard"] = session.config.stash.get(SHARD, "")
     else:
         session.config.stash.setdefault(TAKEN, {}).update(taken)
 
@@ -206,11 +246,16 @@ TAKEN = pytest.StashKey[dict[str, float]]()
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    node.config.stash.setdefault(TAKEN, {}).update(getattr(node, "workeroutput", {}).get("seconds", {}))
+    output = getattr(node, "workeroutput", {})
+    node.config.stash.setdefault(TAKEN, {}).update(output.get("seconds", {}))
+    if output.get("shard"):
+        node.config.stash[SHARD] = output["shard"]
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     count, taken = config.getoption("--cpu"), config.stash.get(TAKEN, {})
+    if shard := config.stash.get(SHARD, ""):
+        terminalreporter.write_line(shard)
     if count is None:
         return
     terminalreporter.section("processor time")
