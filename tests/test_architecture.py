@@ -116,6 +116,7 @@ SENTENCES = {
     "interop/registry.py": "the texts of an entry, which is a file",
     "risk/limits.py": "the note in the file of a calibrated release",
     "risk/compared.py": "why a risk is a bound, as its claim states it",
+    "release/charges.py": "why a charge is a bound, as the claim of a release states it",
     "release/cellkey/run.py": "why the account of an entry is a bound, as the ledger states it",
     "release/safetab/account.py": "why an account is a bound, as summaries state it",
     "release/safetab/curator.py": "the notes of a curator's report, which its files keep",

@@ -64,7 +64,7 @@ class Extent:
             return f"none of {self.every:,} {_plural(self.noun)}"
         if self.names:
             noun = self.noun if self.taken == 1 else _plural(self.noun)
-            return f"the {noun} {' and '.join(self.names)}, {self.taken} of {self.every:,}"
+            return f"the {noun} {_listed(self.names)}, {self.taken} of {self.every:,}"
         return f"{self.taken:,} of {self.every:,} {_plural(self.noun)}"
 
     def document(self) -> dict[str, object]:
@@ -169,6 +169,15 @@ class Scope:
             "parts": [part.document() for part in self.parts],
             "left_out": list(self.left_out),
         }
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    """Names as a sentence lists them.
+
+    >>> _listed(("1", "3", "5"))
+    '1, 3 and 5'
+    """
+    return " and ".join([", ".join(names[:-1])] * (len(names) > 1) + [*names[-1:]])
 
 
 def _plural(noun: str) -> str:

@@ -86,6 +86,9 @@ def test_a_wish_that_cannot_be(here: Path, capsys: pytest.CaptureFixture[str]) -
 
 def test_a_run(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     fixed = ["cellkey", "run", "records.csv", "--table", "table.csv", "--attributes", "release.toml"]
+    assert run([*fixed, "--secret", "secret.json", "--out", "out", "--quiet"]) == 2
+    assert "say --ledger FILE" in capsys.readouterr().err
+    fixed.append("--no-ledger")
     assert run([*fixed, "--secret", "secret.json", "--out", "out", "--quiet"]) == 0
     said = capsys.readouterr().out
     assert "A new secret: secret.json" in said

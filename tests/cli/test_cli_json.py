@@ -114,8 +114,9 @@ def test_an_output_that_cannot_be_written_is_no_second_error(discreet, monkeypat
     [
         ("ledger new l.json --total person:bounded:3/2", {"ledger", "totals"}),
         ("ledger total l.json person:bounded:2 --reason why", {"ledger", "total", "reason"}),
-        ("ledger check l.json", {"ledger", "sound", "runs", "files", "problems", "remarks"}),
+        ("ledger check l.json", {"ledger", "sound", "runs", "files", "problems", "remarks", "not_seen"}),
         ("ledger sign l.json --key k", {"ledger", "key", "public_key"}),
+        ("ledger upgrade l.json", {"ledger", "format", "from", "sealed"}),
         ("ledger witness l.json", {"ledger", "witness", "file", "continues"}),
     ],
 )

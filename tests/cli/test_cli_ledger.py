@@ -172,8 +172,7 @@ def test_check_lists_problems_one_a_line(measure, discreet):
     assert (checked.status, checked.err) == (2, "")
     head, *problems = checked.out.splitlines()
     assert head.startswith("ledger.json: 3 problems; 2 runs, 6 files")
-    assert len(problems) == 3
-    assert all(line.startswith("problem: ") for line in problems)
+    assert [line.partition(":")[0] for line in problems] == ["problem"] * 3 + ["not seen"]
     assert "rho 1, more than the total" in problems[0]
     assert "measurements.csv of one was changed" in problems[1]
     assert "units.csv of two is missing" in problems[2]
@@ -216,11 +215,11 @@ def test_check_finds_outputs_that_the_ledger_lacks(measure, discreet):
         discreet("ledger", "new", name)
     measure("one")
     fixed = ("measure", "release.toml", "--counts", "counts.csv", "--out")
-    assert discreet(*fixed, "without").status == 0
+    assert discreet(*fixed, "without", "--no-ledger").status == 0
     same = "measurements.csv"
     while (Path("without") / same).read_bytes() == (Path("one") / same).read_bytes():
         shutil.rmtree("without")  # three cells may get the same noise twice, as a copy of run 1 would have
-        assert discreet(*fixed, "without").status == 0
+        assert discreet(*fixed, "without", "--no-ledger").status == 0
     assert discreet(*fixed, "other", "--ledger", "other.json").status == 0
     assert discreet(*fixed, "trial", "--rehearsal", 1).status == 0
     Path("empty").mkdir()
@@ -416,7 +415,8 @@ def test_a_ledger_beside_the_input_is_found(measure, discreet, monkeypatch):
     monkeypatch.delenv("DISCREET_LEDGER", raising=False)
     fixed = ("measure", "release.toml", "--counts", "counts.csv")
     measure  # noqa: B018  # made the files
-    assert "No ledger" in discreet(*fixed, "--out", "none").out
+    assert "say --ledger FILE" in discreet(*fixed, "--out", "none").err
+    assert "No ledger" in discreet(*fixed, "--out", "none", "--no-ledger").out
     discreet("ledger", "new", "discreet-ledger.json")
     assert "Ledger: discreet-ledger.json" in discreet(*fixed, "--out", "one").out
     assert len(discreet("ledger", "show", "discreet-ledger.json", "--json").json["runs"]) == 1

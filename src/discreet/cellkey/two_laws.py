@@ -207,7 +207,7 @@ def certain_together(pairs: Iterable[TwoLaws], *, swapped: bool = False) -> Frac
     Chances are those under the first law, or, swapped, under the second.
 
     >>> half = TwoLaws.of({0: Fraction(1)}, {0: Fraction(1, 2), 1: Fraction(1, 2)}).swapped
-    >>> certain_together([half, half]), certain_together([half] * 300) < 1
+    >>> certain_together([half, half]), certain_together([half] * 200) < 1
     (Fraction(3, 4), True)
     """
     left = Fraction(1)

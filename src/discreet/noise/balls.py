@@ -140,11 +140,11 @@ def upper(value: arb) -> Fraction:
     return dyadic(value.mid()) + dyadic(value.rad())
 
 
-def rounded_up(compute: Callable[[], arb], digits: int) -> Fraction:
+def decimal_above(compute: Callable[[], arb], digits: int) -> Fraction:
     """Return a number above zero rounded up to so many digits, at whatever precision that takes.
 
     >>> from flint import arb
-    >>> rounded_up(lambda: arb(1) / 3, 2)
+    >>> decimal_above(lambda: arb(1) / 3, 2)
     Fraction(17, 50)
     """
     bits = 64 + 4 * digits

@@ -194,7 +194,7 @@ class ContinuousLaplace(ContinuousNoise):
             largest = balls.ball(self.largest)
             return largest + (-largest).expm1()
 
-        return self.times * balls.rounded_up(mean, RHO_DIGITS)
+        return self.times * balls.decimal_above(mean, RHO_DIGITS)
 
     def loss_law(self, *, exchanged: bool = False) -> LossLaw:
         """The loss: two ends, and a density between them."""

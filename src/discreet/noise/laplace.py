@@ -171,7 +171,7 @@ class DiscreteLaplace(LatticeNoise):
         >>> float(noise.zcdp), math.tanh(1 / 4) / 2
         (0.122459331201855, 0.12245933120185457)
         """
-        return self.times * balls.rounded_up(self._ball_mean_loss, RHO_DIGITS)
+        return self.times * balls.decimal_above(self._ball_mean_loss, RHO_DIGITS)
 
     def _ball_mean_loss(self) -> balls.arb:
         """E L of one count, as a ball."""

@@ -356,7 +356,7 @@ class TableNoise(Noise):
         def mean() -> balls.arb:
             return balls.ball(present - absent) * balls.ball(ratio).log()
 
-        return self.times * balls.rounded_up(mean, RHO_DIGITS)
+        return self.times * balls.decimal_above(mean, RHO_DIGITS)
 
     def exchanged(self) -> Self:
         """Return the noise with the two hypotheses exchanged."""

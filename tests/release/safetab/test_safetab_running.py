@@ -510,9 +510,9 @@ def test_the_command_line(
     assert [entry["rho"] for entry in answer["ledger"]["entries"]] == ["3/2", "3/2"]
     assert command(call) == 2
     assert "exists and is not empty" in capsys.readouterr().err
-    assert command([*call[:-1], str(tmp_path / "no"), "--negative", "keep"]) == 2
+    assert command([*call[:-2], str(tmp_path / "no"), "--no-ledger", "--negative", "keep"]) == 2
     assert "zero" in capsys.readouterr().err
-    other = [*call[:-1], str(tmp_path / "two"), "--quiet"]
+    other = [*call[:-2], str(tmp_path / "two"), "--no-ledger", "--quiet"]
     assert command(other) == 0
     text = capsys.readouterr()
     assert "Spent on one person of the US pass, added or removed: rho 1.5." in text.out
