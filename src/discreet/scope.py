@@ -85,7 +85,7 @@ class Scope:
     >>> one.is_whole, one.words
     (False, 'the pair of paths (4, 4), 1 of 2')
     >>> one.sentence
-    'True of survey: the pair of paths (4, 4), 1 of 2; not of the whole.'
+    'These numbers are about the pair of paths (4, 4), 1 of 2, of survey, not about the whole.'
     """
 
     of: tuple[str, ...]
@@ -120,7 +120,12 @@ class Scope:
     @property
     def sentence(self) -> str:
         """One sentence on what is less than the whole; empty if it is the whole."""
-        return "" if self.is_whole else f"True of {' and '.join(self.of)}: {self.words}; not of the whole."
+        if self.is_whole:
+            return ""
+        partial = [part.words for part in self.parts if not part.is_whole]
+        about = f"{' and '.join(partial)}, of {_listed(self.of)}" if partial else _listed(self.of)
+        left = f" without {_listed(self.left_out)}" if self.left_out else ""
+        return f"These numbers are about {about}{left}, not about the whole."
 
     def with_part(self, part: Extent) -> Scope:
         """Return the scope with one more sort of parts, or the same sort as it is now."""

@@ -279,19 +279,20 @@ class Answer:
 
     @property
     def scopes(self) -> tuple[Caution, ...]:
-        """What the claims in it are true of, where that is less than the whole.
+        """What the claims in it are true of, where that is less than the whole and the body does not say so.
 
         >>> from discreet.answers.quantity import NumberKind
         >>> scope = Scope.whole("survey", unit="person", neighbours="bounded").without("one table")
         >>> epsilon = Claimed(value=2.5, kind=NumberKind.EXACT, scope=scope)
         >>> print(*Answer("a survey", body=(sentence("Epsilon is {e}.", e=epsilon),)).scopes)
-        Note: True of survey: without one table; not of the whole.
+        Note: These numbers are about survey without one table, not about the whole.
+        >>> Answer("a survey", body=(f"Epsilon is {epsilon.claimed}.",)).scopes
+        ()
         """
-        found: dict[Scope, None] = {}
-        for one in _claims((self.body, self.facts, self.tables, self.record)):
-            if not one.scope.is_whole:
-                found.setdefault(one.scope)
-        return tuple(Caution(scope.sentence) for scope in found)
+        claims = _claims((self.body, self.facts, self.tables, self.record))
+        partial = dict.fromkeys(one.scope for one in claims if not one.scope.is_whole)
+        said = " ".join(_said(self.body))
+        return tuple(Caution(scope.sentence) for scope in partial if scope.words not in said)
 
 
 def machine(value: object) -> object:
@@ -326,6 +327,19 @@ def _object(record: Mapping[str, object]) -> dict[str, object]:
     made: dict[str, object] = {str(key): machine(item) for key, item in record.items()}
     claims = {str(key): item.claim_document for key, item in record.items() if isinstance(item, Claimed)}
     return made | {"claims": claims} if claims else made
+
+
+def _said(value: object) -> Iterator[str]:
+    """The sentences in a part of a body."""
+    if isinstance(value, str | Sentence):
+        yield str(value)
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _said(item)
+    elif isinstance(value, Bullets):
+        yield from _said(value.items)
+    elif isinstance(value, Paragraph):
+        yield str(value.text)
 
 
 def _claims(value: object) -> Iterator[Claimed]:
