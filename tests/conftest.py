@@ -117,7 +117,6 @@ def _shard(text: str) -> tuple[int, int]:
     return int(number), int(many)
 
 
-@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     _mark_limits(items)
     _mark_doctests(items)
