@@ -10,11 +10,16 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import MISSING, fields
 from functools import cache
 from pathlib import Path
 
 import house
 import pytest
+
+from discreet.answers import Claimed
+from discreet.budget import Claim
+from discreet.scope import Extent, Scope
 
 SOURCE = Path(__file__).parents[1] / "src" / "discreet"
 MODULES = sorted(SOURCE.rglob("*.py"))
@@ -370,6 +375,42 @@ def test_results_of_rooms_have_no_words(path: Path) -> None:
 )
 def test_sentences_are_found(text: str, found: int) -> None:
     assert len(list(sentences(ast.parse(text)))) == found
+
+
+def built(node: ast.AST, *classes: str) -> Iterator[int]:
+    """Where an object of these classes is made: by the class itself, or by one of its methods."""
+    for one in ast.walk(node):
+        if isinstance(one, ast.Call):
+            made = one.func.value if isinstance(one.func, ast.Attribute) else one.func
+            if isinstance(made, ast.Name) and made.id in classes:
+                yield one.lineno
+
+
+SHOWING = ("answers", "render", "report", "workbench", "cli")
+
+
+@every_module
+def test_what_shows_a_number_does_not_say_what_it_is_about(path: Path) -> None:
+    if room_of(path) not in SHOWING:
+        return
+    lines = list(built(tree_of(path), "Scope", "Extent", "Claim"))
+    assert not lines, f"{name_of(path)} builds a scope in line {lines[0]}: let the computation carry it"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("Scope.whole('x', unit='', neighbours='')", 1), ("Extent('cell', 1, 2, ())", 1), ("scope.words", 0)],
+)
+def test_scopes_that_are_built_are_found(text: str, found: int) -> None:
+    assert len(list(built(ast.parse(text), "Scope", "Extent"))) == found
+
+
+def test_nothing_about_a_scope_has_a_default() -> None:
+    for made in (Scope, Extent):
+        assert all(one.default is MISSING and one.default_factory is MISSING for one in fields(made))
+    for made, names in ((Claim, {"scope"}), (Claimed, {"scope", "kind"})):
+        without = {one.name for one in fields(made) if one.default is MISSING}
+        assert names <= without
 
 
 def test_each_idea_and_each_name_once() -> None:

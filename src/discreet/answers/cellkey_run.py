@@ -14,7 +14,6 @@ from discreet.files import json_fields
 from discreet.numbers import float_up
 from discreet.release.cellkey.run import ComposedCells, Perturbed
 from discreet.release.rehearsal import NOT_PRIVATE
-from discreet.scope import Extent, Scope
 
 _RECORD_KEYS = (
     "Keys are sums of record keys: cells with common records have noises that depend on each other, and an "
@@ -40,11 +39,11 @@ def perturbed_answer(done: Perturbed) -> Answer:
         else Claimed(
             value=float_up(done.delta_of_one_cell),
             kind=NumberKind.AT_MOST,
-            scope=_of_one_cell(done),
+            scope=done.scope_of_one_cell,
             digits=6,
         )
     )
-    left_out = ("epsilon_of_one_cell", "delta_of_one_cell", "composed")
+    left_out = ("epsilon_of_one_cell", "delta_of_one_cell", "scope_of_one_cell", "composed")
     record: dict[str, object] = {
         key: value for key, value in json_fields(done).items() if key not in left_out
     }
@@ -107,11 +106,6 @@ def _claim(done: Perturbed) -> str:
     if done.not_private:
         return f"{NOT_PRIVATE}, seed {done.rehearsal}"
     return "no cost is stated" if done.delta_of_one_cell is None else f"one record is in {done.margins} cells"
-
-
-def _of_one_cell(done: Perturbed) -> Scope:
-    scope = Scope.whole("the hypercube", unit=done.unit, neighbours=done.neighbours)
-    return scope.with_part(Extent("cell", 1, done.cells, ()))
 
 
 def _body(done: Perturbed, delta: Claimed | None) -> Iterator[Part]:

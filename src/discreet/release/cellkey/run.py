@@ -63,6 +63,7 @@ from discreet.release.ledger_file import open_ledger
 from discreet.release.rehearsal import NOT_PRIVATE, rehearsal_entropy
 from discreet.release.signing import read_key
 from discreet.release.tables import Folder, coded, output_format, read_output
+from discreet.scope import Extent, Scope
 from discreet.tables import Numbers
 
 TOTAL = "_T"
@@ -114,6 +115,7 @@ class Perturbed(Summarised):
     neighbours: Neighbours
     epsilon_of_one_cell: Fraction
     delta_of_one_cell: Fraction | None
+    scope_of_one_cell: Scope
     composed: ComposedCells | None
     rehearsal: int | None
     not_private: bool
@@ -199,6 +201,7 @@ def perturb(asked: CellKeying) -> Perturbed:
         neighbours=asked.neighbours,
         epsilon_of_one_cell=plan.epsilon,
         delta_of_one_cell=plan.delta,
+        scope_of_one_cell=plan.scope_of_one_cell,
         composed=plan.composed,
         rehearsal=asked.rehearsal,
         not_private=asked.rehearsal is not None,
@@ -250,6 +253,14 @@ class _Plan:
     def cells(self) -> int:
         """The cells of all margins, empty ones included."""
         return sum(margin.cells for margin in self.margins)
+
+    @property
+    def scope_of_one_cell(self) -> Scope:
+        """Of what `epsilon` and `delta` are true: any one cell of all there are."""
+        cells = Extent("cell", 1, self.cells, ())
+        return Scope.whole("the hypercube", unit=self.asked.unit, neighbours=self.asked.neighbours).with_part(
+            cells
+        )
 
     @cached_property
     def composed(self) -> ComposedCells | None:
