@@ -159,7 +159,7 @@ def _changes(law: Noise) -> Iterator[str]:
     if not has_margins(law):  # (two tables say what one change does)
         return
     one = law.for_one()
-    made = [one._copy(one.size, change, 1) for change in (1, 2, 3)]
+    made = [one.changed_exactly_by(change) for change in (1, 2, 3)]
     if [each.sensitivity for each in made] != [1, 2, 3]:
         yield "copies must have the `sensitivity` that they are made with"
         return

@@ -126,7 +126,7 @@ class Noise(Forgetful, ABC):
         if many == self.sensitivity:
             return self
         self.check_changes(many, spread=True)
-        return self._copy(self.size, many, self.times)
+        return self.changed_exactly_by(many)
 
     def changing_by(self, most: int) -> Self:
         """Return the noise of a count of records that one person changes by `most` at most.
@@ -139,7 +139,16 @@ class Noise(Forgetful, ABC):
         if many == self.sensitivity:
             return self
         self.check_changes(many, spread=False)
-        return self._copy(self.size, many, self.times)
+        return self.changed_exactly_by(many)
+
+    def changed_exactly_by(self, change: int) -> Self:
+        """Return the noise of a count that changes by just this: what smaller changes tell is not asked.
+
+        >>> from discreet.noise import DiscreteLaplace
+        >>> DiscreteLaplace(scale=2).changed_exactly_by(3).sensitivity
+        3
+        """
+        return self._copy(self.size, change, self.times)
 
     @cached_property
     def is_log_concave(self) -> bool:
