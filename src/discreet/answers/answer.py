@@ -69,7 +69,7 @@ class AnswerTable:
         """The rows as machines have them."""
         keys = [column.key for column in self.columns]
         rows = ({key: cell for key, cell in zip(keys, row, strict=True) if key} for row in self.rows)
-        return [_object(row) for row in rows]
+        return [_as_json(row) for row in rows]
 
     @property
     def head(self) -> list[Column]:
@@ -274,7 +274,7 @@ class Answer:
     @property
     def objects(self) -> dict[str, object]:
         """What machines read, made of what JSON has."""
-        return _object(self.record)
+        return _as_json(self.record)
 
     @property
     def scopes(self) -> tuple[Caution, ...]:
@@ -308,20 +308,20 @@ def machine(value: object) -> object:
     if isinstance(value, Sentence | Marked):
         return str(value)
     if isinstance(value, Mapping):
-        return _object(value)
+        return _as_json(value)
     if isinstance(value, list | tuple):
         return [machine(item) for item in value]
     return value
 
 
-def _object(record: Mapping[str, object]) -> dict[str, object]:
+def _as_json(record: Mapping[str, object]) -> dict[str, object]:
     """A record as JSON has it; beside the numbers in it, what each of them claims and of what.
 
     >>> from discreet.answers.quantity import NumberKind
     >>> from discreet.scope import Scope
     >>> scope = Scope.whole("survey", unit="person", neighbours="bounded")
     >>> epsilon = Claimed(value=2.5, kind=NumberKind.AT_MOST, scope=scope)
-    >>> made = _object({"delta": Quantity(0.1), "epsilon": epsilon})
+    >>> made = _as_json({"delta": Quantity(0.1), "epsilon": epsilon})
     >>> made["epsilon"], list(made["claims"]), made["claims"]["epsilon"]["kind"]
     (2.5, ['epsilon'], 'at most')
     """
