@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from discreet import numbers
+from discreet.memory import set_fields
 from discreet.numbers import DIGITS, Interval
 from discreet.scope import Scope
 
@@ -317,7 +318,7 @@ class Claimed(Quantity):
     scope: Scope
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rounding", self.kind.rounding)
+        set_fields(self, rounding=self.kind.rounding)
 
     @classmethod
     def by(

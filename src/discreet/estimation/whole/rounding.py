@@ -253,7 +253,9 @@ def _whole_program(
     """Return the whole numbers within bounds that cost least, or None if there are none."""
     if np.any(least > most):
         return None
-    constraint = LinearConstraint(matrix, least, most)
+    # SciPy 1.14 refuses indices of 64 bits
+    places = (matrix.data, matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32))
+    constraint = LinearConstraint(csr_array(places, shape=matrix.shape), least, most)
     for whole in (0, 1):
         found = milp(
             cost, constraints=constraint, bounds=Bounds(low, high), integrality=np.full(len(cost), whole)
