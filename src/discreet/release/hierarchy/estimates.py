@@ -239,7 +239,7 @@ def estimate(asked: Estimating) -> Estimated:
 
 def _only_tables(asked: Estimating, sources: Sequence[TableSource], cluster: SharedWork | None) -> Estimated:
     """Write whole numbers alone."""
-    _check_only_tables(asked)
+    check_only_tables(asked)
     given = _read_given(asked, sources)
     found = JointMeasurements.read(given)
     wanted, one = found.queries(asked.queries), found.groups[0]
@@ -285,7 +285,7 @@ def _only_tables(asked: Estimating, sources: Sequence[TableSource], cluster: Sha
     )
 
 
-def _check_only_tables(asked: Estimating) -> None:
+def check_only_tables(asked: Estimating) -> None:
     """Refuse what is about estimates and intervals, all of it at once."""
     about = {
         "areas": asked.areas is not None,
@@ -410,8 +410,9 @@ def read_joined(
         earlier_units = asked.units if any(one.assumed for one in given) else None
         release = None if asked.release is None else release_of(asked.release)
         before = (release, earlier_units, None, asked.within, asked.streamed)
-        given.append(read_any([asked.since], *before, _forms(asked, len(given))[0]))
-        _check_distinct([*_first_paths(sources), asked.since], given)
+        forms = _forms(asked, len(given))
+        given.append(read_any([asked.since], *before, forms[0]))
+        _check_distinct([*_first_paths(sources), asked.since], given, [*forms, forms[0]])
         earlier = JointEstimates.of(given[-1:], lean, cluster, first=len(given))
     return given, found, earlier
 
@@ -423,7 +424,7 @@ def _read_given(asked: Estimating, sources: Sequence[TableSource]) -> list[Publi
     products = _products(sources)
     forms = _forms(asked, len(products))
     given = [read_any(some, *known, form) for some, form in zip(products, forms, strict=True)]
-    _check_distinct(_first_paths(sources), given)
+    _check_distinct(_first_paths(sources), given, forms)
     if asked.zeros is not None:
         given = [with_zeros(one, asked.zeros) for one in given]
     return given
@@ -534,12 +535,18 @@ def _bounds(
     return {"bounds": told | ({"table_cells_outside": done.outside} if tables else {})}
 
 
-def _check_distinct(paths: Sequence[TableSource], given: Sequence[Published]) -> None:
-    """Refuse measurements that are given twice: their noise is one, so their errors are not independent."""
+def _check_distinct(
+    paths: Sequence[TableSource], given: Sequence[Published], forms: Sequence[TableForm]
+) -> None:
+    """Refuse measurements that are given twice: their noise is one, so their errors are not independent.
+
+    Two columns of values in one file are two measurements; one column is one, whatever else is said of it.
+    """
     seen: dict[object, str] = {}
-    for number, (source, one) in enumerate(zip(paths, given, strict=True), 1):
+    for number, (source, one, form) in enumerate(zip(paths, given, forms, strict=True), 1):
         path = str(source) if isinstance(source, str | os.PathLike) else f"table {number}"
-        mark = one.origin.get("sha256", os.path.realpath(path))
+        values = form.column("value").strip().casefold()  # as columns are found, whatever their capitals
+        mark = one.origin.get("sha256", os.path.realpath(path)), values
         if mark in seen:
             raise InputError(
                 f"{path} holds the same measurements as {seen[mark]}; the same noise tells nothing more, "

@@ -508,6 +508,10 @@ def _measured(given: Sequence[Published], numbers: Sequence[int]) -> MeasuredTre
     kind, sources = np.zeros(tree.size, dtype=np.int64), []
     exact: Exact = {}
     placed, bounds = [], []
+    variables = 1 if attributes is None else len(attributes.variables)
+    blocks = {
+        query: replace(block, variables=variables) for one in given for query, block in one.blocks.items()
+    }
     for one in given:
         place = _inside(one.tree, tree)
         assert place is not None
@@ -522,8 +526,10 @@ def _measured(given: Sequence[Published], numbers: Sequence[int]) -> MeasuredTre
         own = [laws[level[unit]] for unit in first.tolist()]
         sources.append(_Moved(source, place, own, source.cells, source.in_order))
         for query, (who, rows) in one.exact.items():
+            if query in blocks:  # nobody there, so each variable of any release adds up to zero
+                assert not rows.any()
+                rows = np.zeros((len(who), blocks[query].cells), dtype=np.int64)
             exact[query] = join_exact(query, exact.get(query), (place[who], rows))
-    blocks = {query: block for one in given for query, block in one.blocks.items()}
     pieces = {name: piece for one in given for name, piece in one.pieces.items()}
     counts = all(one.counts for one in given)
     measured = Measurements(replace(tree, kind=kind.ravel()), tuple(sources), exact, blocks, pieces, counts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
@@ -21,7 +21,12 @@ from discreet.faces import Summarised
 from discreet.options import Estimating
 from discreet.release.hierarchy.areas import read_areas
 from discreet.release.hierarchy.estimate_table import WITH_SAMPLING, kind_of_error
-from discreet.release.hierarchy.estimates import interval_level, read_joined, sampling_errors
+from discreet.release.hierarchy.estimates import (
+    check_only_tables,
+    interval_level,
+    read_joined,
+    sampling_errors,
+)
 from discreet.release.hierarchy.fit_report import found_fit
 from discreet.release.hierarchy.joint_estimates import Found, JointEstimates, name_of_query
 from discreet.release.hierarchy.part_tables import Settling
@@ -109,6 +114,9 @@ class PrintedTables(Summarised):
 def printed_tables(asked: Estimating) -> PrintedTables:
     """Return the tables that are to be printed; nothing is written."""
     _check(asked)
+    if asked.only_tables:  # the rows may be areas: these are sums of whole numbers
+        check_only_tables(replace(asked, areas=None))
+        asked = replace(asked, tables=True, margins="none")
     sources = asked.sources
     given, found, _ = read_joined(asked, sources, None)
     if not found.counts:
@@ -200,6 +208,8 @@ def _check(asked: Estimating) -> None:
             f"{', '.join(wrong)} cannot be printed: use `estimate` without --print, whose output is a "
             "directory"
         )
+    if asked.only_tables and asked.margins == "beneath":
+        raise InputError("only_tables prints whole numbers without margins of error: leave margins out")
     if asked.engine != "local":
         raise InputError("tables are printed by this machine: leave the engine out")
 
