@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from discreet.accounting.linear_algebra import one_algebra_thread
 from discreet.budget import Attributes
 from discreet.budget.events import release_of
 from discreet.budget.presets import load_attributes
@@ -119,6 +120,7 @@ class Estimated(Summarised):
 
 
 @asked_with(Estimating)
+@one_algebra_thread()
 def estimate(asked: Estimating) -> Estimated:
     """Estimate every query in every unit from all measurements together, and write it to a new directory.
 

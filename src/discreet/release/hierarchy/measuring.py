@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.accounting.linear_algebra import one_algebra_thread
 from discreet.budget import Neighbours, Release
 from discreet.budget.events import release_of
 from discreet.budget.noise_table import noises, queries_of
@@ -97,6 +98,7 @@ class Measured(Summarised):
 
 
 @asked_with(Measuring)
+@one_algebra_thread()
 def measure(asked: Measuring) -> Measured:
     """Add the noise of `release` to a table of counts and write the result to a new directory `out`.
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from discreet.accounting.linear_algebra import one_algebra_thread
 from discreet.budget.variables import BY
 from discreet.errors import InputError
 from discreet.estimation.estimates import Union
@@ -111,6 +112,7 @@ class PrintedTables(Summarised):
         return self.error == WITH_SAMPLING
 
 
+@one_algebra_thread()
 def printed_tables(asked: Estimating) -> PrintedTables:
     """Return the tables that are to be printed; nothing is written."""
     _check(asked)
