@@ -71,7 +71,7 @@ QUESTIONS: dict[str, Callable[[Path, Path], object]] = {
         rehearsal=2,
         post="consistent",
     ),
-    "accuracy": lambda *_: accuracy(RELEASE, children=[3, 2]),
+    "accuracy": lambda *_: accuracy(RELEASE, tree=[3, 2]),
 }
 
 

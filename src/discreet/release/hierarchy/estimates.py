@@ -55,6 +55,7 @@ from discreet.release.hierarchy.sampling import SamplingErrors, read_sampling, s
 from discreet.release.rehearsal import NOT_PRIVATE
 from discreet.release.resumable import Resumable
 from discreet.release.tables import TEXTS, ArrowTable, Folder, FolderInMemory, output_format, read_output
+from discreet.scope import Scope
 from discreet.tables import TableSource
 
 
@@ -74,6 +75,8 @@ class Estimated(Summarised):
     files: tuple[str, ...]
     fit: Fit | None
     """Whether the measurements contradict each other; nothing if whole numbers alone were made."""
+    scope: Scope
+    """Which queries, levels and areas of the releases these are, and what was left out."""
     numbered: bool = False
     """Whether several releases were read, an earlier one included."""
     left_out: tuple[str, ...] = ()
@@ -90,6 +93,8 @@ class Estimated(Summarised):
     """What clipping took away from sums and weights, if there are any."""
     people: PeopleFiles = field(default_factory=PeopleFiles)
     """The rows of the histogram and of the microdata."""
+    levels: tuple[str, ...] = ()
+    """The levels of the intervals; nothing if there are none."""
     table_errors: TableErrors | None = None
     """The errors of the whole numbers, if there are any."""
     held: Mapping[str, ArrowTable] | None = field(default=None, repr=False, compare=False)
@@ -226,6 +231,7 @@ def estimate(asked: Estimating) -> Estimated:
         len(given) - (earlier is not None),
         tuple(folder.names),
         fit,
+        found.scope(release_names(sources), wanted, np.arange(done.tree.size)),
         len(given) > 1,
         found.left_out,
         _assumed(given),
@@ -234,6 +240,7 @@ def estimate(asked: Estimating) -> Estimated:
         asked.draws or 0,
         taken,
         people,
+        tuple(str(level) for level in asked.levels),
         done.errors,
         folder.tables if isinstance(folder, FolderInMemory) else None,
     )
@@ -278,6 +285,7 @@ def _only_tables(asked: Estimating, sources: Sequence[TableSource], cluster: Sha
         releases=len(given),
         files=tuple(folder.names),
         fit=None,
+        scope=found.scope(release_names(sources), wanted, np.arange(done.tree.size)),
         numbered=len(given) > 1,
         left_out=found.left_out,
         noise=_assumed(given),
@@ -436,6 +444,14 @@ def _products(sources: Sequence[TableSource]) -> Sequence[Sequence[TableSource]]
     """Return the sources of each release: the Bureau publishes some in several directories."""
     paths_only = all(isinstance(one, str | os.PathLike) for one in sources)
     return by_product(sources) if paths_only else [[one] for one in sources]
+
+
+def release_names(sources: Sequence[TableSource]) -> list[str]:
+    """Return what releases are called: by their files, or by number if they are in memory."""
+    return [
+        Path(one).name if isinstance(one, str | os.PathLike) else f"table {number}"
+        for number, one in enumerate(sources, 1)
+    ]
 
 
 def _first_paths(sources: Sequence[TableSource]) -> list[TableSource]:

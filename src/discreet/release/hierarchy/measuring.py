@@ -91,6 +91,8 @@ class Measured(Summarised):
     """Attributes without whose values records are left out, as `[input]` says; how many is confidential."""
     table_errors: TableErrors | None = None
     """The errors of the whole numbers, if there are any."""
+    together: bool = True
+    """Whether estimates are from all queries together; else the release states no attributes."""
 
     def to_frame(self, table: str = "") -> DataFrame:
         """Return the measurements, or another table of the output, as a DataFrame of pandas."""
@@ -188,6 +190,7 @@ def measure(asked: Measuring) -> Measured:
         clipped=taken,
         left_out=left_out,
         table_errors=errors,
+        together=release.attributes is not None or release.join is not None,
     )
 
 

@@ -26,6 +26,7 @@ from discreet.release.hierarchy.estimates import (
     check_only_tables,
     interval_level,
     read_joined,
+    release_names,
     sampling_errors,
 )
 from discreet.release.hierarchy.fit_report import found_fit
@@ -33,6 +34,7 @@ from discreet.release.hierarchy.joint_estimates import Found, JointEstimates, na
 from discreet.release.hierarchy.part_tables import Settling
 from discreet.release.hierarchy.redrawing import Redrawing
 from discreet.release.hierarchy.sampling import SamplingErrors
+from discreet.scope import Scope
 
 MOST_CELLS = 2_000_000
 """Numbers of one table; nobody prints more, and a sheet cannot hold more columns."""
@@ -91,6 +93,8 @@ class PrintedTables(Summarised):
     noises: tuple[StatedNoise, ...]
     error: str
     """What margins allow for, as a manifest has it."""
+    scope: Scope
+    """Which queries, levels and areas of the releases are printed, and what was left out."""
     fit: Fit
     """Whether the measurements contradict each other."""
     whole: bool
@@ -170,6 +174,7 @@ def printed_tables(asked: Estimating) -> PrintedTables:
         asked.margins,
         tuple(_stated(found)),
         kind_of_error(found, sampling),
+        found.scope(release_names(sources), wanted, None if asked.areas is not None else places.units),
         _fit(found, len(places.units) == found.tree.size),
         asked.tables,
         len(found.groups) == 1,
