@@ -189,18 +189,14 @@ def test_coefficients_are_covered_one_by_one(slopes: int) -> None:
         x + z + error for x, z, error in zip(frame["x"], frame["z"], rng.normal(size=80), strict=True)
     ]
     found = regress(frame, "y", ["x", "z"][:slopes], noise={"x": 0.05})
-    many = slopes + 1
-    assert (
-        f"Intervals cover 95 % of the time, each by itself; nothing is said of all {many} together."
-        in words(found)
-    )
+    assert "Intervals cover 95 % of the time, each by itself. They are about" in words(found)
     unbounded = replace(found, slopes=tuple(replace(one, lower=None) for one in found.slopes))
     assert "Intervals cover 95 % of the time. They are about" in words(unbounded)
 
 
 def test_compared_areas_are_covered_one_by_one() -> None:
     found = compare_areas({"unit": ["A", "B"], "estimate": [520.0, 480.0], "sd": [6.0, 8.0]})
-    assert "each by itself; nothing is said of all together." in words(found)
+    assert "each by itself." in words(found)
 
 
 @pytest.mark.parametrize(

@@ -66,9 +66,8 @@ def _body(found: AreaComparison, tables: dict[str, AnswerTable]) -> Iterator[Par
     else:
         errors = "Errors come from standard deviations; areas are taken as independent of each other."
     yield Paragraph(
-        f"Intervals cover {brief(100 * found.level)} % of the time, each by itself; nothing is said of "
-        "all together. They are as wide as the errors given: of noise only, unless these have sampling in "
-        f"them. {errors}"
+        f"Intervals cover {brief(100 * found.level)} % of the time, each by itself. They are as wide as the "
+        f"errors given: of noise only, unless these have sampling in them. {errors}"
     )
     yield from tables.values()
 

@@ -159,9 +159,9 @@ def _coverage(found: Regression) -> Sentence:
     text = (
         "Intervals cover {level} of the time."
         if len(bounded) < 2
-        else ("Intervals cover {level} of the time, each by itself; nothing is said of all {many} together.")
+        else ("Intervals cover {level} of the time, each by itself.")
     )
-    return sentence(text, level=_level(found), many=Quantity(len(bounded), Style.COUNT))
+    return sentence(text, level=_level(found))
 
 
 def _level(found: Regression) -> Quantity:
