@@ -546,7 +546,8 @@ def _measured(given: Sequence[Published], numbers: Sequence[int]) -> MeasuredTre
         own = [laws[level[unit]] for unit in first.tolist()]
         sources.append(_Moved(source, place, own, source.cells, source.in_order))
         for query, (who, rows) in one.exact.items():
-            if query in blocks:  # nobody there, so each variable of any release adds up to zero
+            if query in blocks and rows.shape[1] != blocks[query].cells:
+                # nobody is there, so what the other releases add up is zero, too
                 assert not rows.any()
                 rows = np.zeros((len(who), blocks[query].cells), dtype=np.int64)
             exact[query] = join_exact(query, exact.get(query), (place[who], rows))
