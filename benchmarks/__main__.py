@@ -26,6 +26,7 @@ from benchmarks import (
     bench_safetab,
     bench_sampler,
     bench_tables,
+    bench_threads,
 )
 
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
@@ -66,6 +67,14 @@ def whole_numbers() -> str:
     return bench_tables.markdown(bench_tables.rows())
 
 
+def threads() -> str:
+    intro = (
+        f"`estimate --only-tables` of PL 94-171 for {bench_threads.BLOCKS:,} blocks. A process solves with "
+        "one thread, and has its own number of them again afterwards."
+    )
+    return f"{intro}\n\n{table(bench_threads.HEADER, bench_threads.rows())}"
+
+
 def safetab() -> str:
     lines = bench_safetab.rows(tell=lambda text: print(f"  {text}", file=sys.stderr))
     bench_safetab.figure(lines, FIGURE)
@@ -102,6 +111,7 @@ PARTS: dict[str, tuple[str, Callable[[], str]]] = {
     "measure": ("A release over a tree of areas", measure),
     "estimate": ("Estimates, accuracy, plans", estimate),
     "tables": ("Whole-number tables", whole_numbers),
+    "threads": ("One thread of linear algebra", threads),
     "safetab": ("Detailed groups: `discreet safetab`", safetab),
     "cellkey": ("Hypercubes with cell keys: `discreet cellkey run`", cellkey),
     "risk": ("Disclosure risk", risk),

@@ -265,6 +265,19 @@ def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return stream.getvalue()
 
 
+FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
+"""What a text begins with that a spreadsheet reads as a formula, or passes over to find one."""
+
+
+def inert_text(text: str) -> str:
+    """Return a text with an apostrophe before it, if a spreadsheet would read it as a formula.
+
+    >>> inert_text("=1+1"), inert_text("A1")
+    ("'=1+1", 'A1')
+    """
+    return f"'{text}" if text.startswith(FORMULA_SIGNS) else text
+
+
 def sha256(file: Path, stop: Event | None = None) -> str:
     """Return the SHA-256 of a file in hexadecimal digits; nonsense if it is told to stop before its end."""
     hashed = hashlib.sha256()

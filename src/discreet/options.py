@@ -155,7 +155,10 @@ Rehearsal = Annotated[
     int | None, Option("Noise that can be repeated and protects nobody: NOT PRIVATE.", "SEED")
 ]
 ForSpreadsheets = Annotated[
-    bool, Option("Put an apostrophe before names that a spreadsheet would read as a formula.")
+    bool,
+    Option(
+        "Put an apostrophe before names that a spreadsheet would read as a formula; tables to print have it."
+    ),
 ]
 
 
@@ -665,8 +668,8 @@ class Estimating:
     only_tables: Annotated[
         bool,
         Option(
-            "Write whole numbers alone, without estimates and intervals; memory then does not grow with the "
-            "number of areas."
+            "Write or print whole numbers alone, without estimates and intervals; written ones then take "
+            "memory that does not grow with the number of areas."
         ),
     ] = False
     jobs: Jobs = 1

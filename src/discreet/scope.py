@@ -50,6 +50,17 @@ class Extent:
         few = len(part) < len(whole) and len(part) <= MOST_NAMED
         return cls(noun, len(part), len(whole), tuple(map(str, part)) if few else ())
 
+    @classmethod
+    def count(cls, noun: str, *, taken: int, every: int) -> Extent:
+        """Return how many of some parts were taken that have no names, such as records.
+
+        >>> Extent.count("record", taken=299, every=300).words
+        '299 of 300 records'
+        """
+        if not 0 <= taken <= every:
+            raise ValueError(f"{taken} of {every} {_plural(noun)} is no part of them")
+        return cls(noun, taken, every, ())
+
     @property
     def is_whole(self) -> bool:
         """Whether all parts were looked at."""

@@ -114,6 +114,7 @@ def test_measure_json(measure):
         "out": "published",
         "files": [*files, "release.toml", "manifest.json"],
         "ledger": None,
+        "together": False,
     }
 
 

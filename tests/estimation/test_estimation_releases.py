@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -344,6 +345,48 @@ def test_changes_between_times(folders: Any, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="'adult' cannot be answered by the earlier release"):
         estimate(now, tmp_path / "x", since=other, queries=["adult"])
     assert not (tmp_path / "x").exists()
+
+
+def test_zeros_of_two_releases_of_which_one_adds_up_a_column(tmp_path: Path) -> None:
+    """Nobody is there, so nothing adds up there either: refused before, as "different counts"."""
+    head = 'neighbours = "unbounded"\n[attributes]\nage = ["0-17", "18+"]\nsex = ["f", "m"]\n'
+    queries = {
+        "counts": '"age * sex" = { variance = 4 }',
+        "sums": '"sex" = { variance = 9 }, "hours" = { sum = "hours", at_most = 80, variance = 40 }',
+    }
+    (tmp_path / "units.csv").write_text("unit,level,parent\nL,Land,\nA,Kreis,L\nB,Kreis,L\n")
+    (tmp_path / "zeros.csv").write_text("unit,age,sex\nA,0-17,m\n")
+    rows = [f"{'AB'[n % 2]},{('0-17', '18+')[n % 3 > 0]},{'fm'[n % 5 > 1]},{n % 60}\n" for n in range(200)]
+    (tmp_path / "r.csv").write_text("unit,age,sex,hours\n" + "".join(rows))
+    noisy = {}
+    for name, some in queries.items():
+        levels = "".join(f'[[levels]]\nname = "{one}"\nqueries = {{ {some} }}\n' for one in ("Land", "Kreis"))
+        where = {"records": tmp_path / "r.csv", "units": tmp_path / "units.csv", "rehearsal": 3}
+        release = Release.from_toml(f'name = "{name}"\n{head}{levels}')
+        measure(release, None, tmp_path / name, **where)  # type: ignore[arg-type]
+        lines = (tmp_path / name / "measurements.NOT-PRIVATE.csv").read_text().splitlines()
+        for row in csv.DictReader(line for line in lines if not line.startswith('"#')):
+            noisy[row["unit"], row["cell"]] = float(row["value"]), float(row["variance"])
+    # dense: eight cells (area, age, sex), of which one is nobody
+    labels = [f"{age} * {sex}" for age in ("0-17", "18+") for sex in "fm"]
+    place = {
+        (area, cell): 4 * number + at for number, area in enumerate("AB") for at, cell in enumerate(labels)
+    }
+    design, known = [], []
+    for (area, cell), (value, variance) in noisy.items():
+        if cell != "all":
+            inside = [area in ("L", unit) and cell in (one, one[-1]) for unit, one in place]
+            design.append(np.array(inside) / variance**0.5)
+            known.append(value / variance**0.5)
+    free = [number for pair, number in place.items() if pair != ("A", "0-17 * m")]
+    best = np.zeros(8)
+    best[free] = np.linalg.lstsq(np.array(design)[:, free], np.array(known), rcond=None)[0]
+    for pair in (("counts", "sums"), ("sums", "counts")):
+        given = [tmp_path / one for one in pair]
+        done = estimate(given, zeros=tmp_path / "zeros.csv", queries=["detailed", "hours"])
+        table = done.to_pandas().set_index(["query", "unit", "cell"])["estimate"]
+        assert done.additive
+        assert [table["detailed", *pair] for pair in place] == pytest.approx(best.tolist(), abs=1e-6)
 
 
 def test_zeros_of_single_units(folders: Any, tmp_path: Path) -> None:

@@ -320,6 +320,19 @@ def test_tables_with_different_columns_are_put_together() -> None:
         estimate([one, one.copy()])
 
 
+def test_two_columns_of_one_file_are_two_measurements(tmp_path: Path) -> None:
+    """They were "the same measurements", as one column twice is."""
+    file = tmp_path / "t.csv"
+    file.write_text("unit,spring,autumn,sd\nA,10.5,12.5,1\nB,20,18,2\n")
+    both = ["value=spring,sd=sd", "value=autumn,sd=sd"]
+    table = estimate([file, file], columns=both).to_pandas()
+    assert table["estimate"].tolist() == pytest.approx([11.5, 19.0])
+    assert table["sd"].tolist() == pytest.approx([0.5**0.5, 2**0.5])
+    for again in ("value=spring,sd=sd", "value=SPRING,margin90=sd"):
+        with pytest.raises(InputError, match="holds the same measurements as"):
+            estimate([file, file], columns=["value=spring,sd=sd", again])
+
+
 def test_changes_since_a_table_of_an_earlier_year() -> None:
     now, before = (frame(unit=["A", "B"], value=v, sd=[3.0, 4.0]) for v in ([10.5, 30.0], [13.0, 20.0]))
     row = estimate(now, since=before).to_pandas("changes").set_index("unit").loc["A"]

@@ -7,7 +7,9 @@ import io
 import re
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 from xml.etree import ElementTree
 
 import numpy as np
@@ -19,10 +21,11 @@ from discreet.answers.printed import headings
 from discreet.budget import load
 from discreet.errors import DiscreetError
 from discreet.release import estimate, measure, write_example
-from discreet.release.hierarchy.printed import PrintedTables
-from discreet.report.printed import print_tables
+from discreet.release.hierarchy.printed import PrintedRow, PrintedTable, PrintedTables
+from discreet.report.printed import csv_table, print_tables
 
 QUERY = "age * limitation"
+Margins = Literal["beside", "beneath", "none"]
 
 
 @pytest.fixture(scope="module")
@@ -258,11 +261,60 @@ def test_no_formula_and_no_markup_from_names(folder: Path, tmp_path: Path) -> No
     given = {"prints": ["total"], "areas": tmp_path / "areas.csv"}
     print_tables(folder / "real", tmp_path / "t.html", **given)  # type: ignore[arg-type]
     assert "=1+1&lt;b&gt;" in (tmp_path / "t.html").read_text()
-    print_tables(folder / "real", tmp_path / "t.csv", for_spreadsheets=True, **given)  # type: ignore[arg-type]
+    print_tables(folder / "real", tmp_path / "t.csv", **given)  # type: ignore[arg-type]
     assert "'=1+1<b>" in (tmp_path / "t.csv").read_text()
     print_tables(folder / "real", tmp_path / "t.xlsx", **given)  # type: ignore[arg-type]
     with zipfile.ZipFile(tmp_path / "t.xlsx") as book:
         assert b"<f>" not in book.read("xl/worksheets/sheet1.xml")
+
+
+@pytest.mark.parametrize("margins", ["beside", "beneath", "none"])
+@pytest.mark.parametrize("name", ['=HYPERLINK("http://x")', "+1", "-1", "@SUM(1)", "\t=1", "East"])
+def test_no_cell_of_a_csv_file_is_a_formula(folder: Path, margins: Margins, name: str) -> None:
+    """Whatever areas, levels and values are called; numbers below zero stay numbers."""
+    columns, values = (("young", name), (name, None)), np.array([[-4.0, 5.0]])
+    table = PrintedTable(f"{name} * sex", ("age", "sex"), columns, (PrintedRow(name, name),), values, values)
+    found = print_tables(folder / "real", folder / f"t{margins}{ord(name[0])}.csv", prints=["total"])
+    rows = list(
+        csv.reader(io.StringIO(csv_table(table, replace(found, margins=margins)).decode(), newline=""))
+    )
+    cells = [cell for row in rows for cell in row]
+    risky = [cell for cell in cells if cell.startswith(("=", "+", "-", "@", "\t", "\r")) and cell != "-4"]
+    assert (risky, "-4" in cells) == ([], True)
+    assert ("East" if name == "East" else f"'{name}") in cells
+
+
+@pytest.mark.parametrize("ending", ["csv", "html", "xlsx", ""])
+def test_only_tables_prints_whole_numbers_without_margins(folder: Path, tmp_path: Path, ending: str) -> None:
+    """They were estimates, rounded: totals that are no sums."""
+    given = {"prints": [QUERY], "only_tables": True}
+    found = print_tables(folder / "real", tmp_path / f"t.{ending}".rstrip("."), **given)  # type: ignore[arg-type]
+    (table,) = found.tables
+    detailed = [place for place, column in enumerate(table.columns) if None not in column]
+    total = table.values[:, table.columns.index((None, None))]
+    assert (table.values[:, detailed].sum(axis=1) == total).all()
+    assert (table.values >= 0).all()
+    assert (found.whole, found.margins) == (True, "none")
+    known = estimate(folder / "real", only_tables=True, queries=[QUERY]).to_pandas("tables")
+    at = [row.name for row in table.rows].index("South")
+    mine = known[known["unit"] == "South"].set_index("cell")["table"]
+    cells = [" * ".join(filter(None, table.columns[place])) for place in detailed]
+    assert table.values[at, detailed].tolist() == [mine[cell] for cell in cells]
+
+
+def test_only_tables_has_no_margins_to_print(folder: Path, tmp_path: Path) -> None:
+    for wrong, message in (
+        ({"margins": "beneath"}, "without margins of error"),
+        ({"levels": ["0.99"], "replicates": 9}, "levels, replicates are about these"),
+    ):
+        with pytest.raises(InputError, match=message):
+            print_tables(folder / "real", tmp_path / "t.csv", prints=["age"], only_tables=True, **wrong)  # type: ignore[arg-type]
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "areas.csv").write_text("area,unit\ncoast,North\ncoast,West\n")
+    done = print_tables(
+        folder / "real", tmp_path / "t.csv", prints=["age"], only_tables=True, areas=tmp_path / "areas.csv"
+    )
+    assert done.whole
 
 
 def test_what_cannot_be_printed_is_refused(

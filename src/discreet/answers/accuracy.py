@@ -67,6 +67,7 @@ def accuracy_answer(found: Accuracy) -> Answer:
         "release": found.release,
         "tree": None if found.children is None else list(found.children),
         "estimates": _TOGETHER[found.together],
+        "margins": "of one cell in one area, by itself",
         "levels": levels,
     }
     every = AnswerTable((*LEVELS, *_SIZES), tuple(lines))
@@ -151,6 +152,11 @@ def _accuracy_body(found: Accuracy, every: AnswerTable) -> Iterator[Part]:
     if found.children is not None and len(found.levels) > 1:
         yield Paragraph(sentence("Tree, average number of children: {tree}.", tree=_tree(found)))
     yield "Standard deviations are root mean squares over the cells of a query."
+    if any(query.cells > 1 or level.units > 1 for level in found.levels for query in level.queries):
+        yield (
+            "A margin is of one cell in one area by itself, the largest where cells differ; nothing is said "
+            "of all cells together."
+        )
     yield every
     if found.printed is not None:
         yield from _printed_body(found.printed)
@@ -264,11 +270,14 @@ def margins_section(release: Release, estimates: Accuracy | None) -> Answer:
         )
     else:
         said = sentence(
-            "At least 95 % of the time the best estimate of a count, from all queries and levels together, "
-            "is within its margin of error. The noise of the single published count stands beside it; its "
+            "At least 95 % of the time the best estimate of a count, from {how}, is within its margin of "
+            "error, each count by itself. The noise of the single published count stands beside it; its "
             "margins are exact for whole numbers. A query that a level does not ask has no noise there, but "
-            "can be estimated from the others. They assume the average numbers of areas of 2020: {tree}.",
-            tree=_tree(estimates),
+            "can be estimated from the others. They assume {areas}.",
+            how=_TOGETHER[estimates.together],
+            areas="the areas that were given"
+            if estimates.children is None
+            else sentence("these average numbers of areas: {tree}", tree=_tree(estimates)),
         )
     columns = [Column("level", is_text=True), Column("query", is_text=True)]
     if estimates is not None:

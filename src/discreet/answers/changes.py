@@ -125,13 +125,15 @@ def _noise_words(noise: NoiseDifferences) -> Iterator[Sentence]:
     same = [level.level for level in noise.levels if level.is_one]
     if len(changed) > 1 and not same and len({(level.low, level.high) for level in changed}) == 1:
         many = Quantity(len(changed), Style.COUNT)
-        yield sentence("All {many} levels: {how}", many=many, how=_ratio_words(changed[0]))
+        both = " that both have" if noise.gone or noise.new else ""
+        yield sentence("All {many} levels{both}: {how}", many=many, both=both, how=_ratio_words(changed[0]))
     else:
         for level in changed:
             name = level_name(level.level)
             yield sentence("Level “{name}”: {how}", name=name, how=_ratio_words(level))
     if same:
-        where = "every level" if len(same) == len(noise.levels) else _quoted(same)
+        every = "every level that both have" if noise.gone or noise.new else "every level"
+        where = every if len(same) == len(noise.levels) else _quoted(same)
         yield sentence("Noise unchanged at {where}.", where=where)
     for word, left in (("No longer there", noise.gone), ("New", noise.new)):
         if left:

@@ -38,14 +38,17 @@ def fit_sentence(fit: Fit) -> Paragraph | Sentence:
         )
     words = "the noise explains it" if not fit.warning else "see the warning"
     text = "Fit: chi-square {chi} on {degrees}; {words}."
-    if fit.unread:
-        text += " {unread} measurements of areas that are not written were not checked."
+    if not fit.checked.is_whole:
+        text = (
+            "Fit of {checked}: chi-square {chi} on {degrees}; {words}. The others, of areas that are not "
+            "written, were not checked."
+        )
     return sentence(
         text,
+        checked=fit.checked.words,
         chi=_tenths(fit.chi_square),
         degrees=_freedom(fit.degrees_of_freedom),
         words=words,
-        unread=Quantity(fit.unread, Style.COUNT),
     )
 
 

@@ -10,13 +10,14 @@ from discreet.answers.describing import describes
 from discreet.answers.figure import Drawable
 from discreet.answers.fit import fit_caution, fit_sentence, residual_table
 from discreet.answers.ledger import ledger_note
-from discreet.answers.quantity import Quantity, Style, count_quantity
+from discreet.answers.quantity import Claimed, NumberKind, Quantity, Style, count_quantity
 from discreet.answers.release import relation
 from discreet.answers.sums import clipped_records, clipped_sentences
 from discreet.answers.table_errors import error_cells, error_picture, error_said
 from discreet.budget.level_names import level_name
 from discreet.estimation.whole.replicates import TableErrors
 from discreet.files import json_fields
+from discreet.numbers import brief, fraction
 from discreet.release.entry import several
 from discreet.release.hierarchy.clipping import Clipped
 from discreet.release.hierarchy.estimates import Estimated
@@ -29,7 +30,7 @@ _ESTIMATES = {
     "none": "No estimates were asked for; measurements are unbiased and may be negative.",
     "nonnegative": "The estimates are the measurements, with negative values set to zero.",
     "consistent": "The estimates are unbiased, with intervals. The column table has whole numbers, none "
-    "negative, that add up over areas, and over queries if the release states its attributes.",
+    "negative, that add up over areas{queries}.",
     "tables": "The estimates are unbiased, with intervals. The column table has whole numbers, none "
     "negative, that add up over areas and queries. The files histogram (every cell that is not zero, in "
     "every area) and microdata (one row a person, none of them anybody's record) have the same numbers.",
@@ -171,7 +172,8 @@ def _measured_body(done: Measured, rho: Quantity) -> Iterator[Part]:
             "[input] says. How many is confidential: `discreet check-records` counts them."
         )
     kind = "whole numbers of units" if done.clipped else "whole numbers"
-    yield _ESTIMATES[done.post].replace("whole numbers", kind)
+    queries = " and queries" if done.together else ", each query by itself: the release states no attributes"
+    yield _ESTIMATES[done.post].replace("whole numbers", kind).replace("{queries}", queries)
     if done.table_errors is not None:
         yield from error_said(done.table_errors)
     yield from map(Paragraph, clipped_sentences(done.clipped))
@@ -192,6 +194,10 @@ def estimated_answer(done: Estimated) -> Answer:
     record = json_fields(done, undetermined="not_determined")
     record.pop("held")
     record.pop("people")
+    del record["scope"]
+    record["cells"] = _estimates_of(done)
+    many = done.cells - done.undetermined if done.levels else 0
+    record["coverage"] = {"of": "each number by itself", "numbers": many, "levels": record.pop("levels")}
     if done.people.rows:
         record["rows"] = {**done.people.rows, "held": done.people.held}
     record |= _clipped_record(record, done.clipped)
@@ -212,6 +218,11 @@ def estimated_answer(done: Estimated) -> Answer:
         + "".join(f"\n  WARNING: {text}" for text in (fit_warnings(done.fit) if done.fit else ())),
         figures=_error_figures(done.table_errors),
     )
+
+
+def _estimates_of(done: Estimated) -> Claimed:
+    """How many estimates there are, and of what."""
+    return Claimed(value=done.cells, style=Style.COUNT, kind=NumberKind.EXACT, scope=done.scope)
 
 
 def _place(done: Estimated) -> str:
@@ -235,7 +246,7 @@ def _estimated_body(done: Estimated) -> Iterator[Part]:
     yield sentence(
         "{cells} {what} of {units} areas, in {out}. Nothing was spent.",
         what="estimates" if done.fit is not None else "whole numbers",
-        cells=count_quantity(done.cells),
+        cells=_estimates_of(done),
         units=count_quantity(done.units),
         out=_place(done),
     )
@@ -267,7 +278,12 @@ def _estimated_body(done: Estimated) -> Iterator[Part]:
         )
     yield from map(Paragraph, clipped_sentences(done.clipped))
     if done.fit is not None:
-        yield from intervals_said(sampled=done.sampled, as_given=bool(done.noise))
+        yield from intervals_said(
+            sampled=done.sampled,
+            as_given=bool(done.noise),
+            number=done.cells - done.undetermined,
+            levels=done.levels,
+        )
     if done.draws:
         yield Paragraph(
             f"Draws: {count_quantity(done.draws)} of every estimate. Each is the estimate less an error "
@@ -308,8 +324,35 @@ def _people_said(done: Estimated) -> Iterator[Part]:
         yield Paragraph(f"`discreet check-tables {done.out}` reads them back and compares all tables.")
 
 
-def intervals_said(*, sampled: bool, as_given: bool = False) -> Iterator[Paragraph]:
-    """Say what intervals and margins of error allow for; `as_given`: no release states the noise."""
+def each_by_itself(number: int, levels: Sequence[str | float], what: str = "interval") -> str:
+    """Say that intervals hold one by one, not together; nothing where there is but one.
+
+    >>> each_by_itself(12, ["0.9", "0.95"])
+    'Each interval holds 90 % and 95 % of the time by itself; nothing is said of all 12 together.'
+    >>> each_by_itself(1, ["0.9"])
+    ''
+    """
+    if number < 2 or not levels:
+        return ""
+    often = " and ".join(f"{brief(100 * fraction(level, name='level', floats=True))} %" for level in levels)
+    return (
+        f"Each {what} holds {often} of the time by itself; nothing is said of all {count_quantity(number)} "
+        "together."
+    )
+
+
+def intervals_said(
+    *,
+    sampled: bool,
+    as_given: bool = False,
+    number: int,
+    levels: Sequence[str | float],
+    what: str = "interval",
+) -> Iterator[Paragraph]:
+    """Say what intervals and margins of error allow for, and that they hold one by one; `as_given`: no
+    release states the noise."""
+    if each := each_by_itself(number, levels, what):
+        yield Paragraph(each)
     if as_given and not sampled:
         yield Paragraph("Intervals: of the errors as given, and of nothing else.")
         return

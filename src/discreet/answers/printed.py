@@ -141,7 +141,7 @@ def _footnotes(table: PrintedTable, found: PrintedTables) -> Iterator[str]:
             whose = "the number for the population" if found.sampled else "the true number"
         yield (
             f"{margin_name(found)}: margin of error, {error_name(found)}. At least "
-            f"{brief(100 * found.level)} % of the time {whose} is within it."
+            f"{brief(100 * found.level)} % of the time {whose} is within it, each number by itself."
         )
         if found.as_given and not found.sampled:
             yield "Other errors than those given are not in the margins."
@@ -176,7 +176,7 @@ def _noise(table: PrintedTable, found: PrintedTables) -> str:
     kinds = " and ".join(dict.fromkeys(one.family for one in mine))
     sizes = [_variance(pick(one.variance for one in mine)) for pick in (min, max)]
     many = " to ".join(dict.fromkeys(sizes))
-    best = "The numbers here are the best estimates from all of them together."
+    best = f"The numbers here are {_made(found)}."
     if found.as_given:
         return f"Errors of the published numbers are taken as {kinds}, of variance {many}. {best}"
     what = f"number of this kind ({table.adds_up})" if table.adds_up else "count"
@@ -184,6 +184,14 @@ def _noise(table: PrintedTable, found: PrintedTables) -> str:
         f"Random noise protects the people counted: {kinds} noise of variance {many} was added to each "
         f"published {what}. {best}"
     )
+
+
+def _made(found: PrintedTables) -> str:
+    """Say what the numbers are made from."""
+    what = "whole numbers near the best estimates" if found.whole else "the best estimates"
+    if not found.additive:
+        return f"{what}, each release by itself and then their weighted means"
+    return f"{what} from all of them together" if found.together else f"{what}, each query by itself"
 
 
 def _variance(size: float) -> str:
@@ -206,6 +214,7 @@ def printed_answer(found: PrintedTables) -> Answer:
     """Say which tables were written to be printed."""
     record = {
         "out": str(found.out),
+        "scope": found.scope.document(),
         "tables": [
             {"query": table.query, "rows": len(table.rows), "columns": len(table.columns)}
             for table in found.tables
@@ -239,7 +248,14 @@ def _printed_body(found: PrintedTables) -> Iterator[Part]:
         rows, columns = counted(len(table.rows), "row"), counted(len(table.columns), "column")
         yield f"{table_title(table)}: {rows}, {columns}."
     yield f"In {found.out}. Nothing was spent."
-    yield from intervals_said(sampled=found.sampled, as_given=found.as_given)
+    many = sum(not isnan(margin) for table in found.tables for margin in table.margins.ravel().tolist())
+    yield from intervals_said(
+        sampled=found.sampled,
+        as_given=found.as_given,
+        number=0 if found.margins == "none" else many,
+        levels=[found.level],
+        what="margin of error",
+    )
     yield fit_sentence(found.fit)
     if found.fit.warning:
         yield residual_table(found.fit, numbered=found.numbered)

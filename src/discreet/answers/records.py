@@ -20,6 +20,7 @@ from discreet.answers.describing import describes
 from discreet.answers.quantity import count_quantity
 from discreet.release.hierarchy.record_check import RecordCheck
 from discreet.release.hierarchy.suggestion import Suggestion
+from discreet.scope import Scope
 from discreet.tables import Problem
 
 
@@ -40,6 +41,7 @@ def record_check_answer(found: RecordCheck) -> Answer:
         "excess": found.excess,
         "columns": _column_table(found),
         "problems": _problem_table(found.problems),
+        "scope": found.scope.document(),
         "suggestion": None,
     }
     if (suggestion := found.suggestion) is not None:
@@ -48,6 +50,7 @@ def record_check_answer(found: RecordCheck) -> Answer:
             "undecided": suggestion.undecided,
             "usable": suggestion.usable,
             "problems": _problem_table(suggestion.problems),
+            "scope": None if suggestion.scope is None else suggestion.scope.document(),
         }
     if shown := _text_table(found).rows:
         record["texts"] = _text_table(found)
@@ -70,10 +73,11 @@ def record_check_answer(found: RecordCheck) -> Answer:
 def _body(found: RecordCheck, *, is_shown: bool) -> Iterator[Part]:
     if found.usable:
         yield sentence(
-            f"{{records}} can be counted for {{release}}: {{rows}} record{'s' * (found.rows != 1)}.",
+            f"{{records}} can be counted for {{release}}: {{rows}} record{'s' * (found.rows != 1)}{{but}}.",
             records=found.records,
             release=found.release,
             rows=count_quantity(found.rows),
+            but=_partly(found.scope),
         )
     else:
         yield f"{found.records} cannot be counted for {found.release} yet. What is wrong with it:"
@@ -113,13 +117,32 @@ def _suggested(suggestion: Suggestion) -> Iterator[Part]:
     yield Heading("Suggested [input]")
     yield Verbatim(suggestion.text.rstrip("\n"))
     if suggestion.usable:
-        yield "With it, all records can be counted."
+        assert suggestion.scope is not None
+        yield f"With it, {_records(suggestion.scope)} can be counted{_unchecked(suggestion.scope)}."
         return
     if suggestion.undecided:
         names = ", ".join(dict.fromkeys(suggestion.undecided))
         yield f"What nobody but you can know is left open in it: {names}."
-    yield "With it as it stands:"
-    yield Bullets(tuple(map(_problem_text, suggestion.problems)))
+    if suggestion.problems:
+        yield "With it as it stands:"
+        yield Bullets(tuple(map(_problem_text, suggestion.problems)))
+
+
+def _records(scope: Scope) -> str:
+    """Write which records count: "all records", or how many of them."""
+    (records,) = scope.parts
+    return "all records" if records.is_whole else records.words
+
+
+def _unchecked(scope: Scope) -> str:
+    """Write what was not looked at before this was said; nothing if all was."""
+    return f"; not looked at: {', '.join(scope.left_out)}" if scope.left_out else ""
+
+
+def _partly(scope: Scope) -> str:
+    """Write what is less than the whole behind a number of all records."""
+    (records,) = scope.parts
+    return f"{'' if records.is_whole else f', of which {records.taken:,} count'}{_unchecked(scope)}"
 
 
 def _problem_text(problem: Problem) -> str:

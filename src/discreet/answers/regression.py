@@ -77,6 +77,7 @@ def regression_answer(found: Regression) -> Answer:
         "rows": found.rows,
         "weights": found.weights,
         "level": found.level,
+        "coverage": "each coefficient by itself",
         "about": found.about.value,
         "coefficients": table,
         "covariance": found.covariance,
@@ -135,10 +136,10 @@ def _body(found: Regression, title: str, table: AnswerTable) -> Iterator[Part]:
     yield Paragraph(title)
     yield Paragraph(
         sentence(
-            "{rows} rows{weighted}. Intervals cover {level} of the time. They are about {about}.",
+            "{rows} rows{weighted}. {intervals} They are about {about}.",
             rows=Quantity(found.rows, Style.COUNT),
             weighted=f", weighted by {found.weights}" if found.weights else "",
-            level=_level(found),
+            intervals=_coverage(found),
             about=_ABOUT[found.about],
         )
     )
@@ -150,6 +151,17 @@ def _body(found: Regression, title: str, table: AnswerTable) -> Iterator[Part]:
             if found.residual_variance > 0
             else "Beyond the noise, rows do not deviate from the line."
         )
+
+
+def _coverage(found: Regression) -> Sentence:
+    """Say how often intervals cover, and that each does so by itself, if there are several."""
+    bounded = [one for one in (*found.slopes, found.intercept) if one.lower is not None]
+    text = (
+        "Intervals cover {level} of the time."
+        if len(bounded) < 2
+        else ("Intervals cover {level} of the time, each by itself.")
+    )
+    return sentence(text, level=_level(found))
 
 
 def _level(found: Regression) -> Quantity:

@@ -218,7 +218,7 @@ class TableInput:
     `encoding` is any that Python knows. An empty `delimiter` is found by the header, an empty `quote` means
     that fields are not quoted. `trim` takes spaces around values away, `ignore_case` reads M as m. `missing`
     are texts that are no value of any attribute; see `ColumnInput`. A `header` names the first columns of a
-    text in their order, whatever its first line says. Over a join, `households` and `addresses` say how those
+    text in their order, in place of its first line. Over a join, `households` and `addresses` say how those
     files are written.
 
     >>> TableInput(encoding="latin-1", columns={"sex": ColumnInput(column="GESCHL")}).of("sex").column

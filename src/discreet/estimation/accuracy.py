@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from discreet.accounting.linear_algebra import one_algebra_thread
 from discreet.budget import Release
 from discreet.budget.events import Releasable, release_of
 from discreet.budget.noise_table import levels_of, noise_lines, queries_of, times
@@ -82,6 +83,7 @@ class Accuracy(Summarised):
         return found.sd
 
 
+@one_algebra_thread()
 def accuracy(
     release: Releasable,
     *,

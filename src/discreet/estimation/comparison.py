@@ -14,6 +14,7 @@ from itertools import combinations
 
 import numpy as np
 
+from discreet.accounting.linear_algebra import one_algebra_thread
 from discreet.errors import InputError
 from discreet.estimation.estimates import ratio_interval
 from discreet.estimation.laws import normal_quantile
@@ -81,6 +82,7 @@ class AreaComparison(Summarised):
         raise InputError(f"{shown(one)} and {shown(two)} were not compared in this order")
 
 
+@one_algebra_thread()
 def compare_areas(
     frame: TableSource,
     *,

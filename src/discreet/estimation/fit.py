@@ -40,6 +40,7 @@ from discreet.estimation.model import size_of
 from discreet.estimation.normal import UNIT, Law, Normal
 from discreet.estimation.tree import Floats, Integers, Numbers
 from discreet.noise import DiscreteLaplace, PowerNoise, TableNoise
+from discreet.scope import Extent
 
 if TYPE_CHECKING:
     from discreet.estimation.estimates import Estimates
@@ -102,6 +103,11 @@ class Fit:
     by_query: tuple[QueryFit, ...]
     unread: int = 0
     """Measurements of areas that were not written, whose residuals were not computed."""
+
+    @property
+    def checked(self) -> Extent:
+        """How many of the measurements were compared with their estimates."""
+        return Extent.count("measurement", taken=self.cells, every=self.cells + self.unread)
 
     @property
     def warning(self) -> bool:

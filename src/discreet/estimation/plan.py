@@ -53,6 +53,7 @@ from discreet.accounting.limits import (
     read_limits,
     told_of_all,
 )
+from discreet.accounting.linear_algebra import one_algebra_thread
 from discreet.accounting.overall import account
 from discreet.accounting.workings import workings_of
 from discreet.budget import Level, Release, Spine, cases
@@ -131,6 +132,7 @@ class Plan(Summarised):
 
 
 @asked_with(Planning)
+@one_algebra_thread()
 def plan(asked: Planning) -> Plan:
     """Return the plan that is best for the accuracy of the estimates.
 

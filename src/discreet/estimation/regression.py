@@ -15,6 +15,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from discreet.accounting.linear_algebra import one_algebra_thread
 from discreet.errors import InputError
 from discreet.estimation.least_squares import CorrectedFit, NoisyTable, corrected_fit
 from discreet.estimation.tree import Floats
@@ -111,6 +112,7 @@ class Regression(Summarised):
         raise InputError(f"there is no regressor {shown(name)}; there are {known}")
 
 
+@one_algebra_thread()
 def regress(
     frame: TableSource,
     y: str,
@@ -339,6 +341,7 @@ class NoisyRatio:
     steady: NDArray[np.bool_]
 
 
+@one_algebra_thread()
 def noisy_ratio(
     part: ArrayLike,
     whole: ArrayLike,

@@ -6,6 +6,7 @@ What is not private is marked, in names and in contents. How tables come in is `
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
+from discreet.files import FORMULA_SIGNS
 from discreet.files import ArrowArray as ArrowArray
 from discreet.files import ArrowSchema as ArrowSchema
 from discreet.files import ArrowTable as ArrowTable
@@ -253,11 +255,11 @@ def _numbers(column: Numbers | ArrowArray) -> ArrowArray:
 def inert(texts: ArrowArray) -> ArrowArray:
     """Put an apostrophe before texts that begin with = + - or @, a tab or a line break.
 
-    >>> inert(strings(["=1+1", "A1", "-x"])).to_pylist()
-    ["'=1+1", 'A1', "'-x"]
+    >>> inert(strings(["=1+1", "A1", "-x", "\\tx"])).to_pylist()
+    ["'=1+1", 'A1', "'-x", "'\\tx"]
     """
     pc = arrow("compute")
-    risky = pc.match_substring_regex(texts, r"^[=+\-@\t\r]")
+    risky = pc.match_substring_regex(texts, rf"^[{re.escape(''.join(FORMULA_SIGNS))}]")
     return pc.if_else(risky, pc.binary_join_element_wise("'", texts, ""), texts)
 
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from discreet.answers.answer import AnswerTable, machine
-from discreet.files import csv_text
+from discreet.files import csv_text, inert_text
+
+_NUMBER = re.compile(r"[-+]?[0-9.]+(e[-+]?[0-9]+)?(/[0-9]+)?")
+"""A number, or a fraction, as an answer writes it."""
 
 
 def csv_of(table: AnswerTable) -> str:
@@ -12,6 +17,12 @@ def csv_of(table: AnswerTable) -> str:
     >>> from discreet.answers import Column, Quantity
     >>> csv_of(AnswerTable((Column("level", "level"), Column("sd", "sd")), (("State", Quantity(0.1)),)))
     'level,sd\\nState,0.1\\n'
+
+    People open it in a spreadsheet, where a name must not be a formula. Numbers stay, whatever their sign.
+
+    >>> area, change = Column("area", "area"), Column("change", "change")
+    >>> csv_of(AnswerTable((area, change), (("=1+1", Quantity(-3)), ("-7", "-1/2"))))
+    "area,change\\n'=1+1,-3\\n-7,-1/2\\n"
     """
     keyed = [(place, column.key) for place, column in enumerate(table.columns) if column.key]
     rows = [[_field(machine(row[place])) for place, _ in keyed] for row in table.rows]
@@ -19,4 +30,5 @@ def csv_of(table: AnswerTable) -> str:
 
 
 def _field(value: object) -> object:
-    return "; ".join(map(str, value)) if isinstance(value, list) else value
+    text = "; ".join(map(str, value)) if isinstance(value, list) else value
+    return inert_text(text) if isinstance(text, str) and not _NUMBER.fullmatch(text) else text

@@ -26,7 +26,7 @@ from discreet.answers.printed import (
     table_title,
 )
 from discreet.errors import DiscreetError, InputError, install_hint
-from discreet.files import check_writable, write_whole
+from discreet.files import check_writable, inert_text, write_whole
 from discreet.options import Estimating, asked_with
 from discreet.release.commit import free, staging
 from discreet.release.hierarchy.joint_estimates import name_of_query
@@ -42,7 +42,8 @@ def print_tables(asked: Estimating) -> PrintedTables:
     `prints` are the queries, `areas` the rows (or else all areas, down to `down_to`), `out` is a file that
     ends with .xlsx (a sheet for each query), .html or .csv (one query), or a new directory for a CSV file
     of each query. `margins` of error stand beside numbers, beneath them, or nowhere; their level is the last
-    of `levels`. With `tables` numbers are whole, not negative, and add up. Nothing is spent.
+    of `levels`. With `tables` numbers are whole, not negative, and add up; with `only_tables` they have no
+    margins. In CSV, texts that a spreadsheet would run begin with an apostrophe. Nothing is spent.
     """
     if not asked.prints:
         raise InputError("there is nothing to print: name tables, such as age * sex")
@@ -68,13 +69,13 @@ def print_tables(asked: Estimating) -> PrintedTables:
         write: Callable[[PrintedTables], bytes] = {
             ".xlsx": xlsx_tables,
             ".html": html_tables,
-            ".csv": lambda one: csv_table(one.tables[0], one, inert=asked.for_spreadsheets),
+            ".csv": lambda one: csv_table(one.tables[0], one),
         }[ending]
         write_whole({out: write(found)})
         return found
     with staging(out) as stage:
         for name, table in zip(_file_names(found), found.tables, strict=True):
-            (stage.path / name).write_bytes(csv_table(table, found, inert=asked.for_spreadsheets))
+            (stage.path / name).write_bytes(csv_table(table, found))
         stage.commit()
     return found
 
@@ -100,21 +101,27 @@ def _numbered(stem: str) -> Iterator[str]:
 # -- CSV -----------------------------------------------------------------------------------------------------
 
 
-def csv_table(table: PrintedTable, found: PrintedTables, *, inert: bool = False) -> bytes:
-    """Return one table as CSV: a line of headings, a line for each area, then the footnotes."""
-    safe = _inert if inert else str
+def csv_table(table: PrintedTable, found: PrintedTables) -> bytes:
+    """Return one table as CSV: a line of headings, a line for each area, then the footnotes.
+
+    It is for people, who open it in a spreadsheet: no text in it is a formula there.
+    """
     stream = io.StringIO()
     out = csv.writer(stream, lineterminator="\n")
-    out.writerows([text] for text in marks(found))
+
+    def texts(*cells: str) -> list[str]:
+        return [inert_text(cell) for cell in cells]
+
+    out.writerows(texts(text) for text in marks(found))
     beneath, beside = found.margins == "beneath", found.margins == "beside"
     head = ["area", "level", *(["what"] if beneath else [])]
     for column in table.columns:
-        head.append(safe(printed_column(column)))
+        head.append(printed_column(column))
         if beside:
-            head.append(f"{safe(printed_column(column))} {margin_name(found)} ({error_name(found)})")
-    out.writerow(head)
+            head.append(f"{printed_column(column)} {margin_name(found)} ({error_name(found)})")
+    out.writerow(texts(*head))
     for row, values, margins in zip(table.rows, table.values, table.margins, strict=True):
-        names = [safe(row.name), safe(row.level)]
+        names = texts(row.name, row.level)
         numbers, errors = ([_plain(value) for value in some] for some in (values.tolist(), margins.tolist()))
         if beside:
             out.writerow([*names, *(cell for pair in zip(numbers, errors, strict=True) for cell in pair)])
@@ -123,18 +130,12 @@ def csv_table(table: PrintedTable, found: PrintedTables, *, inert: bool = False)
         if beneath:
             out.writerow([*names, f"{margin_name(found)} ({error_name(found)})", *errors])
     out.writerow([])
-    out.writerow([table_title(table)])
-    for note in footnotes(table, found):
-        out.writerow([note])
+    out.writerows(texts(text) for text in (table_title(table), *footnotes(table, found)))
     return stream.getvalue().encode()
 
 
 def _plain(value: float) -> str:
     return "" if isnan(value) else str(int(value))
-
-
-def _inert(text: str) -> str:
-    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 
 # -- a page --------------------------------------------------------------------------------------------------

@@ -114,7 +114,7 @@ def xlsx_bytes(found: Sequence[Sizing], specification: Specification) -> bytes:
 
     _one_ladder(found)
     stream = io.BytesIO()
-    with xlsxwriter.Workbook(stream, {"in_memory": True}) as book:
+    with xlsxwriter.Workbook(stream, {"in_memory": True, "strings_to_formulas": False}) as book:
         _Book(book, found).write(specification)
     return stream.getvalue()
 

@@ -18,7 +18,7 @@ from discreet.tables.columns import (
     words_of,
     written_out,
 )
-from discreet.tables.delimited import SIGNS, Delimited
+from discreet.tables.delimited import SIGNS, Delimited, is_grouped, is_record
 from discreet.tables.problems import MOST, Problem, Problems
 from discreet.tables.reader import (
     ArrowFile,
@@ -68,6 +68,8 @@ __all__ = [
     "file_of",
     "find_columns",
     "guess_encoding",
+    "is_grouped",
+    "is_record",
     "is_table",
     "is_there",
     "kept_source",

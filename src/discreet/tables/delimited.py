@@ -15,7 +15,7 @@ import os
 import re
 import time
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,6 +50,13 @@ NUMBER = re.compile(
 )
 EXPONENT = re.compile(r"\s*[-+]?[0-9]+\.?[0-9]*[eE][-+]?[0-9]+\s*")
 DECIMAL_COMMA = re.compile(r"\s*[-+]?[0-9]*,[0-9]+\s*")
+MARGIN = re.compile(r"\s*(±|\+/-|\+-).*")
+"""A margin of error as tables for people have it."""
+
+LIKE_NUMBER = re.compile(
+    r"\s*(±\s*)?[-+]?([0-9][0-9.,]*|[.,][0-9]+)([eE][-+]?[0-9]+)?%?\s*|\s*[0-9]{4}-[0-9]{2}-[0-9]{2}\s*"
+)
+"""What no column is called: a number in any style, or a date."""
 
 NOTHING = ("", "na", "n/a", "null", ".")
 """What stands in a text where there is no number."""
@@ -80,10 +87,13 @@ def read_header(
         raise InputError(nothing if line else f"{path.name} is empty; a header and rows are needed")
     best: tuple[int, int] = (-1, -1)
     names, sign = list[str](), signs[0]
+    replaced = set[str]()
     for one in signs:
         with suppress(csv.Error):
             found = next(_fields([text], one, dialect.quote), [])
             if dialect.header:
+                if is_record(found, dialect.values) and not _are_places(found):
+                    replaced.add(one)
                 found = named_by_place(found, dialect.header)
             met = find_columns(found, needed=wanted, optional=(), table="", problems=Problems())
             if (len(met), len(found)) > best:
@@ -92,12 +102,47 @@ def read_header(
         raise InputError(f"{path.name} has a column whose name is more than one line; one line is needed")
     if not names:
         raise InputError(f"the header of {path.name} is not a line of CSV in UTF-8 (line 1)")
+    if sign in replaced:
+        raise InputError(
+            f"the first line of {path.name} seems to be a record, which would be lost: header in [input] "
+            "takes the place of a line of names; write such a line above it"
+        )
     if len(names) < len(dialect.header):
         raise InputError(
             f"{path.name} has {len(names)} column{'s' * (len(names) != 1)}; it must have "
             f"{len(dialect.header)}: {', '.join(dialect.header)}"
         )
     return names, sign
+
+
+def is_grouped(text: str, sign: str) -> bool:
+    """Whether a number is written as one with this sign between its thousands would be.
+
+    >>> [is_grouped(text, ",") for text in ("1,775", "-12,345,678", "0,775", "17,5", "1,775.5", "1775")]
+    [True, True, False, False, True, False]
+    """
+    other = "." if sign == "," else ","
+    pattern = rf"[-+]?[1-9][0-9]{{0,2}}({re.escape(sign)}[0-9]{{3}})+({re.escape(other)}[0-9]*)?"
+    return re.fullmatch(pattern, text.strip()) is not None
+
+
+def is_record(fields: Iterable[str], values: Container[str] = frozenset()) -> bool:
+    """Whether fields are those of a record rather than names: one is a number, a date or one of `values`.
+
+    >>> is_record(["unit", "age"]), is_record(["North", "34"]), is_record(["North", "f"], {"f", "m"})
+    (False, True, True)
+    """
+    return any(LIKE_NUMBER.fullmatch(one) is not None or one.strip() in values for one in fields)
+
+
+def _are_places(names: Sequence[str]) -> bool:
+    """Whether names are but the places of columns, as programs write them that know no names.
+
+    >>> _are_places(["0", "1", "2"]), _are_places(["", "0", "1"]), _are_places(["1", "1"])
+    (True, True, False)
+    """
+    rest = list(names[1:] if names[:1] == [""] else names)  # an unnamed index comes first
+    return any(rest == [str(start + place) for place in range(len(rest))] for start in (0, 1))
 
 
 def named_by_place(found: Sequence[str], header: Sequence[str]) -> list[str]:
@@ -385,7 +430,19 @@ def _number(text: str, kind: Kind, name: str) -> tuple[float, str]:
     'count is written with an exponent, so it may be rounded; write all of its digits'
     >>> _number("2,5", "number", "variance")[1]
     'variance has a decimal comma; write a point'
+    >>> "thousands" in _number("1,775", "number", "count")[1], "margin" in _number("±188", "whole", "moe")[1]
+    (True, True)
     """
+    if MARGIN.fullmatch(text):
+        return PLACEHOLDER, (
+            f"{name} is written with ±, so it is a margin of error: take the sign away, and give margins a "
+            "column of their own, as a number beside the estimate"
+        )
+    if is_grouped(text, ",") or (is_grouped(text, ".") and not NUMBER.fullmatch(text)):
+        return PLACEHOLDER, (
+            f"{name} has a comma or points before three digits; leave separators of thousands out, and write "
+            "decimals with a point"
+        )
     if kind == "whole":
         if WHOLE.fullmatch(text):
             return int(text.split(".")[0]), ""

@@ -74,7 +74,8 @@ class Dialect:
 
     An empty `sign` between the fields is found by the header; an empty `quote` means that fields are not
     quoted. `advice` is what to do about a text that is not in its encoding. A `header` names the first
-    columns, whatever the first line says.
+    columns in place of the first line, which must not be a record: none of its fields is a number or one of
+    the `values` of records.
     """
 
     encoding: str = "utf-8"
@@ -82,6 +83,7 @@ class Dialect:
     quote: str = '"'
     advice: str = "save it as UTF-8"
     header: tuple[str, ...] = ()
+    values: frozenset[str] = frozenset()
 
     @property
     def is_utf8(self) -> bool:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from discreet.accounting.linear_algebra import one_algebra_thread
 from discreet.budget import Attributes
 from discreet.budget.events import release_of
 from discreet.budget.presets import load_attributes
@@ -54,6 +55,7 @@ from discreet.release.hierarchy.sampling import SamplingErrors, read_sampling, s
 from discreet.release.rehearsal import NOT_PRIVATE
 from discreet.release.resumable import Resumable
 from discreet.release.tables import TEXTS, ArrowTable, Folder, FolderInMemory, output_format, read_output
+from discreet.scope import Scope
 from discreet.tables import TableSource
 
 
@@ -73,6 +75,8 @@ class Estimated(Summarised):
     files: tuple[str, ...]
     fit: Fit | None
     """Whether the measurements contradict each other; nothing if whole numbers alone were made."""
+    scope: Scope
+    """Which queries, levels and areas of the releases these are, and what was left out."""
     numbered: bool = False
     """Whether several releases were read, an earlier one included."""
     left_out: tuple[str, ...] = ()
@@ -89,6 +93,8 @@ class Estimated(Summarised):
     """What clipping took away from sums and weights, if there are any."""
     people: PeopleFiles = field(default_factory=PeopleFiles)
     """The rows of the histogram and of the microdata."""
+    levels: tuple[str, ...] = ()
+    """The levels of the intervals; nothing if there are none."""
     table_errors: TableErrors | None = None
     """The errors of the whole numbers, if there are any."""
     held: Mapping[str, ArrowTable] | None = field(default=None, repr=False, compare=False)
@@ -119,6 +125,7 @@ class Estimated(Summarised):
 
 
 @asked_with(Estimating)
+@one_algebra_thread()
 def estimate(asked: Estimating) -> Estimated:
     """Estimate every query in every unit from all measurements together, and write it to a new directory.
 
@@ -224,6 +231,7 @@ def estimate(asked: Estimating) -> Estimated:
         len(given) - (earlier is not None),
         tuple(folder.names),
         fit,
+        found.scope(release_names(sources), wanted, np.arange(done.tree.size)),
         len(given) > 1,
         found.left_out,
         _assumed(given),
@@ -232,6 +240,7 @@ def estimate(asked: Estimating) -> Estimated:
         asked.draws or 0,
         taken,
         people,
+        tuple(str(level) for level in asked.levels),
         done.errors,
         folder.tables if isinstance(folder, FolderInMemory) else None,
     )
@@ -239,7 +248,7 @@ def estimate(asked: Estimating) -> Estimated:
 
 def _only_tables(asked: Estimating, sources: Sequence[TableSource], cluster: SharedWork | None) -> Estimated:
     """Write whole numbers alone."""
-    _check_only_tables(asked)
+    check_only_tables(asked)
     given = _read_given(asked, sources)
     found = JointMeasurements.read(given)
     wanted, one = found.queries(asked.queries), found.groups[0]
@@ -276,6 +285,7 @@ def _only_tables(asked: Estimating, sources: Sequence[TableSource], cluster: Sha
         releases=len(given),
         files=tuple(folder.names),
         fit=None,
+        scope=found.scope(release_names(sources), wanted, np.arange(done.tree.size)),
         numbered=len(given) > 1,
         left_out=found.left_out,
         noise=_assumed(given),
@@ -285,7 +295,7 @@ def _only_tables(asked: Estimating, sources: Sequence[TableSource], cluster: Sha
     )
 
 
-def _check_only_tables(asked: Estimating) -> None:
+def check_only_tables(asked: Estimating) -> None:
     """Refuse what is about estimates and intervals, all of it at once."""
     about = {
         "areas": asked.areas is not None,
@@ -410,8 +420,9 @@ def read_joined(
         earlier_units = asked.units if any(one.assumed for one in given) else None
         release = None if asked.release is None else release_of(asked.release)
         before = (release, earlier_units, None, asked.within, asked.streamed)
-        given.append(read_any([asked.since], *before, _forms(asked, len(given))[0]))
-        _check_distinct([*_first_paths(sources), asked.since], given)
+        forms = _forms(asked, len(given))
+        given.append(read_any([asked.since], *before, forms[0]))
+        _check_distinct([*_first_paths(sources), asked.since], given, [*forms, forms[0]])
         earlier = JointEstimates.of(given[-1:], lean, cluster, first=len(given))
     return given, found, earlier
 
@@ -423,7 +434,7 @@ def _read_given(asked: Estimating, sources: Sequence[TableSource]) -> list[Publi
     products = _products(sources)
     forms = _forms(asked, len(products))
     given = [read_any(some, *known, form) for some, form in zip(products, forms, strict=True)]
-    _check_distinct(_first_paths(sources), given)
+    _check_distinct(_first_paths(sources), given, forms)
     if asked.zeros is not None:
         given = [with_zeros(one, asked.zeros) for one in given]
     return given
@@ -433,6 +444,14 @@ def _products(sources: Sequence[TableSource]) -> Sequence[Sequence[TableSource]]
     """Return the sources of each release: the Bureau publishes some in several directories."""
     paths_only = all(isinstance(one, str | os.PathLike) for one in sources)
     return by_product(sources) if paths_only else [[one] for one in sources]
+
+
+def release_names(sources: Sequence[TableSource]) -> list[str]:
+    """Return what releases are called: by their files, or by number if they are in memory."""
+    return [
+        Path(one).name if isinstance(one, str | os.PathLike) else f"table {number}"
+        for number, one in enumerate(sources, 1)
+    ]
 
 
 def _first_paths(sources: Sequence[TableSource]) -> list[TableSource]:
@@ -534,12 +553,18 @@ def _bounds(
     return {"bounds": told | ({"table_cells_outside": done.outside} if tables else {})}
 
 
-def _check_distinct(paths: Sequence[TableSource], given: Sequence[Published]) -> None:
-    """Refuse measurements that are given twice: their noise is one, so their errors are not independent."""
+def _check_distinct(
+    paths: Sequence[TableSource], given: Sequence[Published], forms: Sequence[TableForm]
+) -> None:
+    """Refuse measurements that are given twice: their noise is one, so their errors are not independent.
+
+    Two columns of values in one file are two measurements; one column is one, whatever else is said of it.
+    """
     seen: dict[object, str] = {}
-    for number, (source, one) in enumerate(zip(paths, given, strict=True), 1):
+    for number, (source, one, form) in enumerate(zip(paths, given, forms, strict=True), 1):
         path = str(source) if isinstance(source, str | os.PathLike) else f"table {number}"
-        mark = one.origin.get("sha256", os.path.realpath(path))
+        values = form.column("value").strip().casefold()  # as columns are found, whatever their capitals
+        mark = one.origin.get("sha256", os.path.realpath(path)), values
         if mark in seen:
             raise InputError(
                 f"{path} holds the same measurements as {seen[mark]}; the same noise tells nothing more, "

@@ -47,6 +47,7 @@ def fit_record(fit: Fit, *, numbered: bool) -> dict[str, object]:
         "chance": fit.chance,
         "largest_residual_chance": fit.largest_chance,
         "not_checked": fit.unread,
+        "checked": fit.checked.document(),
         "largest_residuals": [_without(asdict(one), numbered) for one in fit.largest],
         "by_query": [_without(asdict(one), numbered) for one in fit.by_query],
     }

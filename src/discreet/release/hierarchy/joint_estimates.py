@@ -41,6 +41,7 @@ from discreet.release.hierarchy.held import join_exact
 from discreet.release.hierarchy.layout import Layout
 from discreet.release.hierarchy.published import Exact, Published
 from discreet.release.tables import ArrowArray, arrow, strings
+from discreet.scope import Extent, Scope
 from discreet.tables import Numbers
 
 FoundUnits = Sequence[tuple[UnitEstimates, NDArray[np.bool_]] | None]
@@ -256,6 +257,25 @@ class JointMeasurements:
         """Return where the cells of queries of some units or areas stand."""
         cells = {name_of_query(query): self.names(query) for query in queries}
         return Layout.same(tree, cells)
+
+    def scope(self, of: Sequence[str], wanted: Sequence[str], units: Integers | None) -> Scope:
+        """Return what of the releases some queries in some units are, and what in the files was not used.
+
+        Without units they are in other areas, of which the releases say nothing.
+        """
+        measured = [query for one in self.groups for query in one.model.queries]
+        written = list(dict.fromkeys(map(name_of_query, wanted)))
+        queries = Extent.of("query", taken=written, every=[*map(name_of_query, measured), *written])
+        scope = Scope.whole(*of, unit="", neighbours="").with_part(queries).without(*self.left_out)
+        if units is None:
+            return scope
+        kinds, first = np.unique(self.tree.kind, return_index=True)
+        downward = kinds[np.argsort(first)].tolist()
+        there = set(np.unique(self.tree.kind[units]).tolist())
+        levels = [self.tree.levels[kind] for kind in downward if kind in there]
+        everywhere = [self.tree.levels[kind] for kind in downward]
+        areas = Extent.count("area", taken=len(units), every=self.tree.size)
+        return scope.with_part(Extent.of("level", taken=levels, every=everywhere)).with_part(areas)
 
     def units_down_to(self, level: str | None) -> int:
         """Return how many units are written: all, or those down to a level."""
@@ -508,6 +528,10 @@ def _measured(given: Sequence[Published], numbers: Sequence[int]) -> MeasuredTre
     kind, sources = np.zeros(tree.size, dtype=np.int64), []
     exact: Exact = {}
     placed, bounds = [], []
+    variables = 1 if attributes is None else len(attributes.variables)
+    blocks = {
+        query: replace(block, variables=variables) for one in given for query, block in one.blocks.items()
+    }
     for one in given:
         place = _inside(one.tree, tree)
         assert place is not None
@@ -522,8 +546,11 @@ def _measured(given: Sequence[Published], numbers: Sequence[int]) -> MeasuredTre
         own = [laws[level[unit]] for unit in first.tolist()]
         sources.append(_Moved(source, place, own, source.cells, source.in_order))
         for query, (who, rows) in one.exact.items():
+            if query in blocks and rows.shape[1] != blocks[query].cells:
+                # nobody is there, so what the other releases add up is zero, too
+                assert not rows.any()
+                rows = np.zeros((len(who), blocks[query].cells), dtype=np.int64)
             exact[query] = join_exact(query, exact.get(query), (place[who], rows))
-    blocks = {query: block for one in given for query, block in one.blocks.items()}
     pieces = {name: piece for one in given for name, piece in one.pieces.items()}
     counts = all(one.counts for one in given)
     measured = Measurements(replace(tree, kind=kind.ravel()), tuple(sources), exact, blocks, pieces, counts)

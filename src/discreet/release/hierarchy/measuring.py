@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.accounting.linear_algebra import one_algebra_thread
 from discreet.budget import Neighbours, Release
 from discreet.budget.events import release_of
 from discreet.budget.noise_table import noises, queries_of
@@ -90,6 +91,8 @@ class Measured(Summarised):
     """Attributes without whose values records are left out, as `[input]` says; how many is confidential."""
     table_errors: TableErrors | None = None
     """The errors of the whole numbers, if there are any."""
+    together: bool = True
+    """Whether estimates are from all queries together; else the release states no attributes."""
 
     def to_frame(self, table: str = "") -> DataFrame:
         """Return the measurements, or another table of the output, as a DataFrame of pandas."""
@@ -97,6 +100,7 @@ class Measured(Summarised):
 
 
 @asked_with(Measuring)
+@one_algebra_thread()
 def measure(asked: Measuring) -> Measured:
     """Add the noise of `release` to a table of counts and write the result to a new directory `out`.
 
@@ -186,6 +190,7 @@ def measure(asked: Measuring) -> Measured:
         clipped=taken,
         left_out=left_out,
         table_errors=errors,
+        together=release.attributes is not None or release.join is not None,
     )
 
 

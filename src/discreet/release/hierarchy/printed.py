@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 
+from discreet.accounting.linear_algebra import one_algebra_thread
 from discreet.budget.variables import BY
 from discreet.errors import InputError
 from discreet.estimation.estimates import Union
@@ -21,12 +22,19 @@ from discreet.faces import Summarised
 from discreet.options import Estimating
 from discreet.release.hierarchy.areas import read_areas
 from discreet.release.hierarchy.estimate_table import WITH_SAMPLING, kind_of_error
-from discreet.release.hierarchy.estimates import interval_level, read_joined, sampling_errors
+from discreet.release.hierarchy.estimates import (
+    check_only_tables,
+    interval_level,
+    read_joined,
+    release_names,
+    sampling_errors,
+)
 from discreet.release.hierarchy.fit_report import found_fit
 from discreet.release.hierarchy.joint_estimates import Found, JointEstimates, name_of_query
 from discreet.release.hierarchy.part_tables import Settling
 from discreet.release.hierarchy.redrawing import Redrawing
 from discreet.release.hierarchy.sampling import SamplingErrors
+from discreet.scope import Scope
 
 MOST_CELLS = 2_000_000
 """Numbers of one table; nobody prints more, and a sheet cannot hold more columns."""
@@ -85,6 +93,8 @@ class PrintedTables(Summarised):
     noises: tuple[StatedNoise, ...]
     error: str
     """What margins allow for, as a manifest has it."""
+    scope: Scope
+    """Which queries, levels and areas of the releases are printed, and what was left out."""
     fit: Fit
     """Whether the measurements contradict each other."""
     whole: bool
@@ -106,9 +116,13 @@ class PrintedTables(Summarised):
         return self.error == WITH_SAMPLING
 
 
+@one_algebra_thread()
 def printed_tables(asked: Estimating) -> PrintedTables:
     """Return the tables that are to be printed; nothing is written."""
     _check(asked)
+    if asked.only_tables:  # the rows may be areas: these are sums of whole numbers
+        check_only_tables(replace(asked, areas=None))
+        asked = replace(asked, tables=True, margins="none")
     sources = asked.sources
     given, found, _ = read_joined(asked, sources, None)
     if not found.counts:
@@ -160,6 +174,7 @@ def printed_tables(asked: Estimating) -> PrintedTables:
         asked.margins,
         tuple(_stated(found)),
         kind_of_error(found, sampling),
+        found.scope(release_names(sources), wanted, None if asked.areas is not None else places.units),
         _fit(found, len(places.units) == found.tree.size),
         asked.tables,
         len(found.groups) == 1,
@@ -200,6 +215,8 @@ def _check(asked: Estimating) -> None:
             f"{', '.join(wrong)} cannot be printed: use `estimate` without --print, whose output is a "
             "directory"
         )
+    if asked.only_tables and asked.margins == "beneath":
+        raise InputError("only_tables prints whole numbers without margins of error: leave margins out")
     if asked.engine != "local":
         raise InputError("tables are printed by this machine: leave the engine out")
 

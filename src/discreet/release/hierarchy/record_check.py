@@ -26,6 +26,7 @@ from discreet.release.hierarchy.layout import lookup
 from discreet.release.hierarchy.record_columns import RecordColumns, dialect_of
 from discreet.release.hierarchy.records import Examined, examine_records, input_of
 from discreet.release.hierarchy.suggestion import Suggestion, in_likely_encoding, suggest_input
+from discreet.scope import Extent, Scope
 from discreet.tables import Problem, TableSource, is_there, kept_source, open_table
 
 MOST_SHOWN = 20
@@ -66,6 +67,7 @@ class RecordCheck(Summarised):
     excess: int
     columns: tuple[CheckedColumn, ...]
     problems: tuple[Problem, ...]
+    scope: Scope
     suggestion: Suggestion | None = None
 
     @property
@@ -82,6 +84,8 @@ def check_records(asked: Checking) -> RecordCheck:
     `units` the areas of the records are not checked. With `suggest`, an `[input]` is made that would read the
     file, as far as it can be known; what cannot is left for a person to fill in. With `show`, texts of the
     file are part of the result: those that are no values, and the codes in a suggestion.
+
+    Its `scope` says how many of the records count, and whether their areas were looked at.
     """
     admit(asked.records, Request(exact_counts=asked.show, entered=False), more=other_files(asked))
     release, records = release_of(asked.release), kept_source(asked.records)
@@ -99,8 +103,9 @@ def check_records(asked: Checking) -> RecordCheck:
             text = text.replace("Latin-1 or Windows-1252", likely.encoding.upper())
         found.problems.of(columns.table.problems.where, first_line=1).at(text)
     if asked.suggest:
-        suggestion = suggest_input(release, records, found.tree, how, show=asked.show)
-        suggestion = suggestion.tried(_examined(asked, release, records, suggestion.table).problems.found)
+        suggestion = suggest_input(release, records, found.tree, how, person=asked.id, show=asked.show)
+        tried = _examined(asked, release, records, suggestion.table)
+        suggestion = suggestion.tried(tried.problems.found, _scope(release, tried))
     incomplete = int(np.count_nonzero(columns.left_out))
     shown = records if isinstance(records, str | os.PathLike) else columns.table.path
     return RecordCheck(
@@ -113,8 +118,17 @@ def check_records(asked: Checking) -> RecordCheck:
         excess=columns.table.rows - int(np.count_nonzero(found.counted)) - incomplete,
         columns=_checked_columns(found, dict(_values(release)), show=asked.show),
         problems=found.problems.found,
+        scope=_scope(release, found),
         suggestion=suggestion,
     )
+
+
+def _scope(release: Release, found: Examined) -> Scope:
+    """Return which records can be counted, and whether their areas were looked at."""
+    columns = found.columns
+    counted = Extent.count("record", taken=int(np.count_nonzero(found.counted)), every=columns.table.rows)
+    scope = Scope.whole(release.name, unit="record", neighbours="").with_part(counted)
+    return scope if found.tree is not None else scope.without("their areas")
 
 
 def _check_join(asked: Checking, release: Release, records: TableSource) -> RecordCheck:
@@ -126,6 +140,9 @@ def _check_join(asked: Checking, release: Release, records: TableSource) -> Reco
     found = examine_join(release, JoinedSources.of(release, replace(asked, records=records)))
     people = found.files[PEOPLE].table
     values = dict(found.join.values)
+    scope = Scope.whole(release.name, unit="record", neighbours="").with_part(
+        Extent.count("record", taken=people.rows - found.incomplete, every=people.rows)
+    )
     known = found.tree if asked.units is not None else None  # else the areas are those that the file has
     columns = (_columns_of(one, known, values, show=asked.show) for one in found.files.values())
     return RecordCheck(
@@ -138,6 +155,7 @@ def _check_join(asked: Checking, release: Release, records: TableSource) -> Reco
         excess=0,
         columns=tuple(column for some in columns for column in some),
         problems=found.problems.found,
+        scope=scope if asked.units is not None else scope.without("their areas"),
     )
 
 

@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from discreet.budget.input import TableInput
 from discreet.errors import InputError
 from discreet.release.tables import strings
-from discreet.tables import Codes, Dialect, Problems, ReadTable, TableSource, Words, read_table
+from discreet.tables import Codes, Dialect, Problems, ReadTable, TableSource, Words, is_grouped, read_table
 
 Mask = NDArray[np.bool_]
 Value = str | Fraction
@@ -30,6 +31,10 @@ NO_TEXT = "a text is missing"
 IN_NO_BAND = "a number that is in no band of [input]"
 NO_NUMBER = "not a number"
 COMMA = 'a number with a decimal comma; decimal = "," in [input] reads it'
+THOUSANDS = (
+    "not a number as it stands: a comma or a point before three digits may separate thousands; take it out "
+    "of the file, or say in [input] which is the decimal sign"
+)
 
 _POINT = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?")
 _COMMA = re.compile(r"[-+]?([0-9]+,?[0-9]*|,[0-9]+)([eE][-+]?[0-9]{1,3})?")
@@ -152,7 +157,7 @@ def read_records(
         name=name,
         of=of,
         blank=[wanted[one] for one in meanings],
-        dialect=dialect_of(table),
+        dialect=replace(dialect_of(table), values=frozenset(chain.from_iterable(values.values()))),
         partly=True,
         problems=shared,
     )
@@ -294,6 +299,8 @@ class _Meanings:
 
     def _no_number(self, text: str) -> str:
         """Return what is wrong with a text that is no number."""
+        if is_grouped(text, ",") or is_grouped(text, "."):
+            return THOUSANDS
         return COMMA if self._table.decimal == "." and exact_number(text, ",") is not None else NO_NUMBER
 
     def _band(self, text: str, number: Fraction | None) -> tuple[Value | None, str]:
