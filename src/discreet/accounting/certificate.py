@@ -135,6 +135,11 @@ class Certificate:
     ) -> Certificate:
         """A certificate of what an account has proved, its ends rounded outward to decimals."""
         require("certificate", account.all_events)
+        if account.one_area:
+            raise InputError(
+                "a certificate is about all queries, and this account leaves out totals of "
+                f"{', '.join(account.one_area)}; name no level as one_area (--certify proves single values)"
+            )
         many = DIGITS[quantity] if digits is None else digits + 2
         ends = Interval(
             fraction(decimal(interval.lower, digits=many, down=True)),

@@ -194,6 +194,9 @@ class Query:
 class Level(Forgetful):
     """A level and its queries. If they state shares, the level states the `rho` that they share.
 
+    `areas` is how many areas it has, where that is known: replacing a record changes no total of a single
+    area.
+
     >>> queries = [Query(name="a", share="1/4"), Query(name="b", share="3/4")]
     >>> state = Level(name="State", rho="1/2", queries=queries)
     >>> [str(event.variance) for event in state.events("bounded")]
@@ -203,15 +206,19 @@ class Level(Forgetful):
     name: str
     rho: Fraction | None
     queries: tuple[Query, ...]
+    areas: int | None
 
-    def __init__(self, *, name: str, rho: Exact | None = None, queries: Iterable[Query]) -> None:
+    def __init__(
+        self, *, name: str, rho: Exact | None = None, queries: Iterable[Query], areas: int | None = None
+    ) -> None:
         label = f"level {shown(line(name, name='name of a level', field=('name',)))}"
         if "+" in name:
             raise FieldError(f"{label} has a + in its name, which marks merged levels", field=("name",))
         if name != name.strip():
             raise FieldError(f"{label} has a space before or after its name", field=("name",))
         total = None if rho is None else exact(rho, name=f"rho of {label}", field=("rho",))
-        set_fields(self, name=name, rho=total, queries=tuple(queries))
+        many = None if areas is None else whole_number(areas, name=f"areas of {label}", field=("areas",))
+        set_fields(self, name=name, rho=total, queries=tuple(queries), areas=many)
         if not self.queries:
             raise FieldError(f"{label} has no queries; it must have at least one", field=("queries",))
         no_repeats((query.name for query in self.queries), name=label, field=("queries",))
@@ -238,7 +245,7 @@ class Level(Forgetful):
     def weighted_by(self, weight: RecordWeight | None) -> Level:
         """Return the level in a release with this weight."""
         queries = tuple(query.weighted_by(weight) for query in self.queries)
-        return self if queries == self.queries else Level(name=self.name, rho=self.rho, queries=queries)
+        return self if queries == self.queries else replace(self, queries=queries)
 
     @property
     def lacks_rho(self) -> bool:
@@ -283,7 +290,7 @@ class Level(Forgetful):
         Fraction(1, 4)
         """
         rho = None if self.rho is None else self.rho / factor
-        return Level(name=self.name, rho=rho, queries=(query.scaled(factor) for query in self.queries))
+        return replace(self, rho=rho, queries=tuple(query.scaled(factor) for query in self.queries))
 
 
 def _one_count(noise: Noise, name: str) -> Noise:

@@ -55,7 +55,7 @@ from discreet.accounting.limits import (
 )
 from discreet.accounting.overall import account
 from discreet.accounting.workings import workings_of
-from discreet.budget import Level, Release, Spine, cases
+from discreet.budget import Release, Spine, cases
 from discreet.budget.events import release_of
 from discreet.budget.goals import Goal, moderate
 from discreet.budget.level_names import find_level
@@ -691,7 +691,7 @@ class UniformPlan:
                 if (level.name, query.name) in sizes
             ]
             if queries:
-                levels.append(Level(name=level.name, queries=queries))
+                levels.append(replace(level, rho=None, queries=tuple(queries)))
         kept = [level.name for level in levels]
         tree = ", ".join(brief(many) for many in self.children)
         note = f"Planned for the accuracy of estimates; children per area, from the top: {tree}."

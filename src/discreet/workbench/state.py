@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 
-from discreet.budget import Level, Neighbours, Release, load
+from discreet.budget import Neighbours, Release, load
 from discreet.budget.neighbours import RELATIONS
 from discreet.budget.presets import LARGEST_FILE, load_preset
 from discreet.budget.toml import a_table, check_keys, parse_toml
@@ -261,7 +261,8 @@ def _rebuilt(base: Release, budget: Budget, name: str) -> Release:
             replace(query, share=share, rho=None, variance=None, scale=None)
             for query, share in zip(level.queries, budget.shares[place], strict=True)
         ]
-        levels.append(Level(name=level.name, rho=budget.total * budget.parts[place], queries=queries))
+        rho = budget.total * budget.parts[place]
+        levels.append(replace(level, rho=rho, queries=tuple(queries)))
     lacks_rho = any(level.lacks_rho for level in base.levels)
     return replace(base, name=name, rho=None if lacks_rho else budget.total, levels=tuple(levels))
 
