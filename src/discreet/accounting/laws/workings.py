@@ -27,6 +27,7 @@ COARSEST_GRID = 1e-2
 
 _GOOD_LIST = 1e-9
 _SCAN = 33  # points at which a search begins
+_FARTHEST = 700.0  # thresholds beyond it are those of type II errors below all floats
 _FINE = 2**18  # points of the grid for trade-offs
 _TILTS = (-0.97, -0.9, -0.75, -0.5, -0.25, -0.1, -0.03)  # of grids for trade-offs
 _MOST_ALPHA_LIST = 200_000
@@ -334,8 +335,13 @@ class LawWorkings(Workings):
         """The lower of both directions of P[L <= t] + e^t (Q[L > t] - alpha), and its relative error."""
         return min(self._test_at(k, threshold, alpha) for k in range(len(self.sides)))
 
-    def thresholds_for(self, alpha: float) -> tuple[float, float]:
-        """Thresholds between which that of any best test lies."""
+    def all_thresholds(self, alpha: float) -> tuple[float, float]:
+        """Thresholds between which that of any best test lies: where losses are, and e^t alpha is below 1."""
+        most = min(max(side.top for side in self.sides), _FARTHEST)
+        return -most - 1e-9, min(most, -math.log(alpha)) + 1e-9
+
+    def likely_thresholds(self, alpha: float) -> tuple[float, float]:
+        """Thresholds between which that of a best test lies, unless losses far away matter."""
         spread = max(math.sqrt(max(side.tilted_moments(0.0)[1], 1e-12)) for side in self.sides)
         ends = [side.tilted_moments(theta)[0] for side in self.sides for theta in (-1.0, 0.0)]
         reach = 12 * spread + 1
@@ -435,8 +441,10 @@ def lowest_test(cases: Sequence[LawWorkings], alpha: Fraction) -> tuple[float, f
     if alpha == 0:
         return 1.0 - max(side.infinite for case in cases for side in case.sides), 1e-15, math.inf
     size = float(alpha)
-    ends = [case.thresholds_for(size) for case in cases]
-    low, high = min(low for low, _ in ends), max(high for _, high in ends)
+    likely = [case.likely_thresholds(size) for case in cases]
+    every = [case.all_thresholds(size) for case in cases]
+    spans = [(min(low for low, _ in ends), max(high for _, high in ends)) for ends in (likely, every)]
+    low, high = spans[1]
     best, at, off, top = -math.inf, low, 0.0, 0.0
 
     def height(t: float) -> float:
@@ -449,10 +457,11 @@ def lowest_test(cases: Sequence[LawWorkings], alpha: Fraction) -> tuple[float, f
         return value
 
     for _ in range(2):  # where floats are rough far away from the top, then to the last digit
-        points = np.linspace(low, high, _SCAN)
+        points = np.unique(np.concatenate([np.linspace(*ends, _SCAN) for ends in spans]))
         heights = [height(float(t)) for t in points]
-        k = max(range(_SCAN), key=heights.__getitem__)
-        low, high = float(points[max(k - 1, 0)]), float(points[min(k + 1, _SCAN - 1)])
+        k = max(range(points.size), key=heights.__getitem__)
+        low, high = float(points[max(k - 1, 0)]), float(points[min(k + 1, points.size - 1)])
+        spans = [(low, high)]
     top = 0.0  # heights far away are lower, however roughly they are known
     _golden_section(height, low, high)
     if best <= 0:
