@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
-from discreet.budget.neighbours import Neighbours
+from discreet.budget.neighbours import Neighbours, records_apart
 from discreet.budget.toml import FieldError, exact, line, no_repeats, whole_number
 from discreet.budget.variables import COUNT, RecordWeight, Variable
 from discreet.errors import InputError
@@ -143,7 +143,7 @@ class Query:
                     raise FieldError(f"query {shown(self.name)} states a share, but its level states no rho")
                 rho = self.share * level_rho
             assert rho is not None
-            variance = self.groups * self.sensitivity**2 / (rho if neighbours == "bounded" else 2 * rho)
+            variance = self.groups * self.sensitivity**2 * records_apart(neighbours) / (2 * rho)
         return DiscreteGaussian(variance=variance, sensitivity=self.sensitivity, times=self.groups)
 
     def with_variance(self, variance: Exact) -> Query:
@@ -281,7 +281,7 @@ class Level(Forgetful):
         >>> Level(name="State", queries=[Query(name="total", variance=5)]).spent("unbounded")
         Fraction(1, 10)
         """
-        return self.precision(neighbours) / (1 if neighbours == "bounded" else 2)
+        return self.precision(neighbours) * records_apart(neighbours) / 2
 
     def scaled(self, factor: Fraction) -> Level:
         """Return the level with every variance multiplied by `factor`.

@@ -38,6 +38,15 @@ Case = tuple[CaseLabel, tuple[Noise, ...]]
 """A label and the grouped events that tell two neighbours apart."""
 
 
+def records_apart(neighbours: Neighbours) -> int:
+    """Return how many records make two neighbours differ: one that is added, or two if one replaces another.
+
+    >>> [records_apart(relation) for relation in RELATIONS]
+    [2, 1]
+    """
+    return 2 if one_of(neighbours, RELATIONS, name="neighbours", field=("neighbours",)) == "bounded" else 1
+
+
 @dataclass(frozen=True)
 class PathGroup:
     """The paths of one spine: of one release, or of several over the same spine, joined path by path."""
@@ -262,10 +271,10 @@ def cases(
     >>> [label for label, _ in cases(small, "unbounded")]
     [(1,), (2,)]
     """
-    one_of(neighbours, RELATIONS, name="neighbours", field=("neighbours",))
+    paired = records_apart(neighbours) == 2
     left_out = [release.constants(neighbours, one_area)]
     group = _joined([(0, release)], numbers.whole(people, name="people"), left_out)
-    return Cases((group,), neighbours == "bounded")
+    return Cases((group,), paired)
 
 
 def one_case(release: Release, label: Sequence[int], people: int = 1) -> tuple[Noise, ...]:
@@ -286,8 +295,7 @@ def one_case(release: Release, label: Sequence[int], people: int = 1) -> tuple[N
 
 def main_case(release: Release, neighbours: Neighbours) -> tuple[int, ...]:
     """Return the label of the case whose records follow the main path."""
-    one_of(neighbours, RELATIONS, name="neighbours", field=("neighbours",))
-    return (release.main,) * (2 if neighbours == "bounded" else 1)
+    return (release.main,) * records_apart(neighbours)
 
 
 def joint_cases(
@@ -308,7 +316,7 @@ def joint_cases(
     >>> joint_cases([load("dhc-2020"), load("dhc-2020")], "bounded")[1][0]
     ((1, 2), (1, 2))
     """
-    one_of(neighbours, RELATIONS, name="neighbours", field=("neighbours",))
+    paired = records_apart(neighbours) == 2
     many = numbers.whole(people, name="people")
     spines: dict[frozenset[Runs], list[tuple[int, Release]]] = {}
     for number, release in enumerate(releases):
@@ -317,7 +325,7 @@ def joint_cases(
     named: Sequence[Collection[str]] = [()] * len(releases) if one_area is None else one_area
     left_out = [one.constants(neighbours, levels) for one, levels in zip(releases, named, strict=True)]
     groups = tuple(_joined(members, many, left_out) for members in spines.values())
-    return Cases(groups, neighbours == "bounded", single=False)
+    return Cases(groups, paired, single=False)
 
 
 def _joined(

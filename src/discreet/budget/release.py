@@ -16,7 +16,7 @@ from discreet.budget.input import TableInput
 from discreet.budget.joins import Join
 from discreet.budget.level_names import find_level
 from discreet.budget.levels import Level, Query, root_up
-from discreet.budget.neighbours import RELATIONS, Neighbours
+from discreet.budget.neighbours import RELATIONS, Neighbours, records_apart
 from discreet.budget.spine import Runs, Spine
 from discreet.budget.toml import (
     FieldError,
@@ -506,7 +506,7 @@ class Release(Forgetful, Summarised):
             if len(run) > 1:
                 event = event.resized(event.size * own / whole_run)
             share = None if top.lacks_rho else event.precision / whole_run
-            rho = event.precision / (1 if self.neighbours == "bounded" else 2)
+            rho = event.precision * records_apart(self.neighbours) / 2
             yield Row("+".join(run), query.name, event, rho, share, query.variable.step)
 
     def scaled(self, factor: Exact, *, level: str | None = None) -> Release:

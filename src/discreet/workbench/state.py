@@ -20,7 +20,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from discreet.budget import Neighbours, Release, load
-from discreet.budget.neighbours import RELATIONS
+from discreet.budget.neighbours import RELATIONS, records_apart
 from discreet.budget.presets import LARGEST_FILE, load_preset
 from discreet.budget.toml import a_table, check_keys, parse_toml
 from discreet.errors import InputError
@@ -58,7 +58,7 @@ class Budget:
         for level in release.levels:
             rho = Fraction(0) if level.lacks_rho else level.spent(relation)
             spent.append(rho)
-            whole = rho * (1 if relation == "bounded" else 2)
+            whole = 2 * rho / records_apart(relation)
             shares.append(tuple(event.precision / whole for event in level.events(relation)) if rho else ())
         return cls(sum(spent, Fraction(0)), whole_weights(spent), tuple(shares))
 
