@@ -45,6 +45,7 @@ def as_whole(document: dict[str, Any]) -> None:
 def in_format_1(document: dict[str, Any]) -> None:
     document["format"] = "discreet certificate 1"
     document["cases"].pop("of")
+    document["answer"].pop("scope")
     document["says"] = document["says"].split(" Only")[0]
 
 

@@ -332,6 +332,9 @@ class Certificate:
         }
         if self.format == FORMAT_WITHOUT_SCOPE:
             content["cases"] = {"taken": listed(self.taken), "compared": accounted.pairs}
+            content["answer"] = {
+                key: said for key, said in accounted.claim.document().items() if key != "scope"
+            }
         if self.worst is not None:
             events = [_event(event) for event in accounted.events(self.worst)]
             content["worst"] = {"case": listed(self.worst), "events": events}
