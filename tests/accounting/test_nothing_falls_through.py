@@ -7,9 +7,10 @@ from fractions import Fraction
 
 import pytest
 
-from discreet import InputError, PrecisionError
+from discreet import InputError, PrecisionError, compose
 from discreet.accounting.certified.definition import defined_delta, seconds
 from discreet.budget import AnswerKind, Claim, Level, Query, Release, cases
+from discreet.budget.law_toml import noise_pairs
 from discreet.budget.neighbours import main_case, records_apart
 from discreet.estimation.plan import _exponent_of
 from discreet.noise import (
@@ -121,3 +122,32 @@ def test_a_claim_of_one_path_knows_every_kind() -> None:
     scope = Scope.whole("r", unit="person", neighbours="bounded")
     for kind in AnswerKind:
         assert Claim(scope, kind, ("Why.",)).of_one_path().reasons[0].endswith("Why.")
+
+
+class _Wider(DiscreteGaussian):
+    """A law of one's own that is no discrete Gaussian noise."""
+
+    FAMILY = "wider"
+
+
+class _Stronger(ContinuousLaplace):
+    FAMILY = "stronger"
+
+
+class _Steeper(PowerNoise):
+    FAMILY = "steeper"
+
+
+def test_a_law_made_of_another_is_not_taken_for_it() -> None:
+    query = Query(name="a", noise=_Wider(3))
+    assert type(query.event("bounded")) is _Wider
+    release = Release(name="r", neighbours="unbounded", levels=[Level(name="a", queries=[query])])
+    for noise in (_Wider(3), _Stronger(2), _Steeper("3/2", 2)):
+        with pytest.raises(InputError, match="cannot be written as TOML"):
+            noise_pairs(noise)
+    with pytest.raises(InputError, match="cannot be written as TOML"):
+        release.to_toml()
+    with pytest.raises(PrecisionError, match="are not listed from a definition"):
+        defined_delta([_Wider(3)], Fraction(1), bits=60)
+    with pytest.raises(InputError, match="has no probabilities of integers"):
+        compose([_Stronger(2)]).delta(epsilon="0.1", certified=True)

@@ -86,9 +86,9 @@ class Query:
                 noise, scale = PowerNoise(exponent, scale), None
             except InputError as error:
                 raise FieldError(f"query {shown(name)}: {error}", field=("exponent",)) from None
-        elif isinstance(noise, DiscreteGaussian):
+        elif type(noise) is DiscreteGaussian:  # (and no law made of it)
             variance, noise = _one_count(noise, name).size, None
-        elif isinstance(noise, DiscreteLaplace):
+        elif type(noise) is DiscreteLaplace:
             scale, noise = _one_count(noise, name).size, None
         set_fields(self, noise=None if noise is None else _one_count(noise, name))
         stated = dict(zip(WAYS, (share, rho, variance, scale, noise), strict=True))
