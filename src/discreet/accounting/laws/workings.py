@@ -174,11 +174,14 @@ class LawWorkings(Workings):
         found = [(value, min(error, 1.0) if value < _SMALLEST else error) for value, error in found]
         for point, (value, error) in zip(at, found, strict=True):
             if not error <= max(accuracy, self._enough) and value > _SMALLEST:
-                known = f"known only to a factor of {1 + error:.3g}"
                 if error == math.inf:
-                    known = "how far above the truth that is, is not known"
+                    raise PrecisionError(
+                        f"{what} at {float(point):.12g} is at most {value:.4g}, and how far above the "
+                        f"truth that is, is not known: {self.why_hard()}"
+                    )
                 raise PrecisionError(
-                    f"{what} at {float(point):.12g} is at most {value:.4g}, and {known}: {self.why_hard()}"
+                    f"{what} at {float(point):.12g} is at most {value:.4g}, and known only to a factor of "
+                    f"{1 + error:.3g}: {self.why_hard()}"
                 )
         return found
 
