@@ -231,7 +231,7 @@ class Accounting:
             "This level has a single area: leave out its totals, which replacing a record cannot change; may "
             "be repeated.",
             "LEVEL",
-            "one_area",
+            "one-area",
         ),
     ] = ()
     certify: Annotated[bool, Option("Add intervals that provably contain the values of the table.")] = False
