@@ -228,6 +228,15 @@ class Accounting:
             negative="main-path",
         ),
     ] = True
+    one_area: Annotated[
+        Sequence[str],
+        repeated_option(
+            "This level has a single area: leave out its totals, which replacing a record cannot change; may "
+            "be repeated.",
+            "LEVEL",
+            "one-area",
+        ),
+    ] = ()
     certify: Annotated[bool, Option("Add intervals that provably contain the values of the table.")] = False
     digits: Annotated[int | None, Option("Significant digits of the results.", "N")] = None
     accuracy: Accuracy = None

@@ -699,7 +699,9 @@ def _event(draw: random.Random, s: int, times: int, extreme: bool) -> Noise:
             exponent = Fraction(draw.choice([10, 11, 15, 17, 19, 20]), 10)
             return PowerNoise(exponent, size(2, 90), sensitivity=s, times=times)
         case 4:
-            return TableNoise(_table(draw, draw.randint(1, 6)), sensitivity=s, times=times)
+            table = _table(draw, draw.randint(1, 6))
+            # (a change of 1 is never less than one below it)
+            return TableNoise(table, sensitivity=1 if smaller_tells_more(table, s) else s, times=times)
         case 5:
             k = draw.randint(2, 4)
             present = _table(draw, k) if draw.random() < 0.7 else _near(draw, k)
@@ -716,6 +718,23 @@ def _table(draw: random.Random, outcomes: int) -> dict[int, Fraction]:
     weights = [draw.choice([1, 1, 2, 3, 7, 40]) for _ in range(outcomes)]
     start = draw.randint(-3, 1)
     return {start + k: Fraction(w, sum(weights)) for k, w in enumerate(weights)}
+
+
+def smaller_tells_more(chances: dict[int, Fraction], most: int) -> bool:
+    """Whether a change below `most` tells more of a count with this noise than `most` does, at some epsilon.
+
+    From the definition: delta is the sum of max(P - ratio Q, 0), which is linear between the ratios P/Q.
+    """
+
+    def delta(change: int, ratio: Fraction) -> Fraction:
+        moved = ((p, chances.get(x + change, Fraction(0))) for x, p in chances.items())
+        return sum((max(p - ratio * q, Fraction(0)) for p, q in moved), Fraction(0))
+
+    ratios = {p / q for p in chances.values() for q in chances.values() if q} | {Fraction(0)}
+    ratios.add(2 * max(ratios))
+    return any(
+        delta(change, ratio) > delta(most, ratio) for change in range(1, most) for ratio in sorted(ratios)
+    )
 
 
 def _near(draw: random.Random, outcomes: int) -> dict[int, Fraction]:

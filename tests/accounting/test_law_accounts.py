@@ -120,6 +120,16 @@ def test_the_ends_of_the_powers_are_the_old_laws(power: Noise, old: Noise) -> No
         assert one.tradeoff(alpha=alpha) == pytest.approx(float(two.tradeoff(alpha=alpha)), rel=1e-9)
 
 
+@pytest.mark.parametrize("alpha", ["1e-10", "1e-14", "1e-20", "1e-100"])
+def test_the_tradeoff_of_a_rare_large_loss(alpha: str) -> None:
+    # a loss of 14.9 with chance 0.003, 18 standard deviations from the mean: the best test is about it alone
+    rare = TableNoise({0: 1 - Fraction(1, 10**9), 1: Fraction(1, 10**9)}, {0: "0.997", 1: "0.003"})
+    true = 1 - float(Fraction(alpha)) * 3e6
+    found = compose([rare]).tradeoff(alpha=alpha)
+    assert found <= true
+    assert found * (1 + found.accuracy) >= true * (1 - 1e-15)
+
+
 DELTAS = (Fraction(1, 20), Fraction(1, 10**6), Fraction(1, 10**20))
 
 

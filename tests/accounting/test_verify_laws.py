@@ -189,3 +189,24 @@ def test_no_accuracy_is_stated_next_to_the_largest_loss(gap: str) -> None:
     least = float(gap) / 8
     assert found >= least
     assert found / (1 + found.accuracy) <= least * 1.5
+
+
+@pytest.mark.parametrize("gap", ["1e-4", "1e-6", "1e-8"])
+def test_delta_hardly_below_the_largest_loss(gap: str) -> None:
+    """One Laplace loss has a closed form; of two, the second is summed over the density of the first."""
+    x = mp.mpf(gap)
+    with mp.workdps(40):
+        one = -mp.expm1(-x / 2)
+        part = mp.quad(lambda g: mp.exp(-g / 2) / 4 * -mp.expm1((g - x) / 2), [0, x])
+        two = one / 2 + part
+        chance = 1 / (1 + mp.exp(mp.mpf(-1) / 2))  # of the largest loss of discrete Laplace noise
+        cases = [
+            ([ContinuousLaplace(2)], Fraction(1, 2), one),
+            ([ContinuousLaplace(2, times=2)], Fraction(1), two),
+            ([ContinuousLaplace(2), DiscreteLaplace(2)], Fraction(1), chance * one),
+        ]
+        for laws, end, truth in cases:
+            found = account(laws).delta(epsilon=end - Fraction(gap))
+            assert found >= truth * (1 - mp.mpf(10) ** -15)
+            assert found.accuracy < 1e-3
+            assert found / (1 + mp.mpf(found.accuracy)) <= truth * (1 + mp.mpf(10) ** -12)

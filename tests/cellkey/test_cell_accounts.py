@@ -320,6 +320,44 @@ def test_a_long_product_bounds_and_is_close() -> None:
                 assert one.excess(ratio) <= other.excess(ratio) <= one.excess(ratio) + Fraction(1, 10**5)
 
 
+def definitions_by_hand(seed: int) -> bool:
+    """Compare an account of keys from definitions with a product over the changed cells, change by change."""
+    draw = random.Random(seed)
+    table, groups = random_table(draw, 8), draw.randint(1, 4)
+    members = {
+        tuple(g for g in range(groups) if draw.random() < 0.5) or (0,) for _ in range(draw.randint(1, 4))
+    }
+    names, counts = tuple(map(str, members)), tuple(draw.randint(0, 5) for _ in range(groups))
+    family = CellFamily(
+        names, tuple(map(str, range(groups))), tuple(members), counts, everybody=draw.random() < 0.5
+    )
+    neighbours = draw.choice(("bounded", "unbounded"))
+    try:
+        found = account_cells(table, family, keying="definition", neighbours=neighbours, epsilons=(1,))
+    except InputError:  # nobody can change anything
+        return False
+    most, certain = 0.0, Fraction(0)
+    for sides in changes(counts, neighbours, family.everybody):
+        pairs = [(Fraction(1), Fraction(1))]
+        for cell in members:
+            before, after = (sum(side[group] for group in cell) for side in sides)
+            if before != after:
+                laws = [table.law(count, keying="definition") for count in (before, after)]
+                shown = {*laws[0], *laws[1]}
+                pairs = [(p * laws[0].get(y, 0), q * laws[1].get(y, 0)) for p, q in pairs for y in shown]
+        for way in (pairs, [(q, p) for p, q in pairs]):
+            most = max(most, sum(max(float(p) - math.e * float(q), 0.0) for p, q in way))
+            certain = max(certain, sum((p for p, q in way if not q), Fraction(0)))
+    assert found.is_exact
+    assert found.certain == certain
+    assert float(found.deltas[0].upper) == pytest.approx(most, abs=1e-12)
+    return True
+
+
+def test_keys_from_definitions_by_hand() -> None:
+    assert sum(map(definitions_by_hand, range(60))) > 50
+
+
 @pytest.mark.slow
 def test_ten_thousand_cells_by_definition() -> None:
     """One group in all of them, and each has one of its own."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from fractions import Fraction
+from functools import partial
 
 import pytest
 
@@ -60,6 +61,41 @@ def test_what_is_taken_has_no_smaller_change_that_tells_more(seed: int) -> None:
     assert (noise.telling_change(most) is not None) == worse
     if noise.is_log_concave:
         assert not worse
+
+
+def test_the_refusal_is_sound_and_no_wider_than_that() -> None:
+    """Tables are refused for 2 to 4 where a smaller change tells more, sums too, and nowhere else."""
+    draw, refused, taken = random.Random(7), 0, 0
+    for _ in range(60):
+        half = [Fraction(draw.choice([0, 1, 1, 2, 3, 7, 20])) for _ in range(draw.randint(1, 4))]
+        weights = (
+            [Fraction(draw.randint(1, 30)), *half]
+            if draw.random() < 0.5
+            else [*half, Fraction(9), *half[::-1]]
+        )
+        noise = TableNoise({x: w / sum(weights) for x, w in enumerate(weights) if w})
+        most = draw.randint(2, 4)
+        ratios = {p / q for _, p in noise.absent for _, q in noise.absent} | {Fraction(0), Fraction(10**6)}
+        worse = any(
+            delta(noise, change, ratio) > delta(noise, most, ratio)
+            for change in range(1, most)
+            for ratio in ratios
+        )
+        compose([noise])
+        Query(name="total", noise=noise)
+        asks = (
+            partial(compose, [TableNoise(noise.absent, sensitivity=most)]),
+            partial(Query, name="hours", noise=noise, variable=Variable(sum="hours", at_most=most)),
+        )
+        for ask in asks:
+            if worse:
+                with pytest.raises(InputError, match="not log-concave"):
+                    ask()
+            else:
+                ask()
+        refused += worse
+        taken += not worse and not noise.is_log_concave
+    assert min(refused, taken) > 10
 
 
 def test_people_ask_for_more_than_one_count_that_changes() -> None:

@@ -7,6 +7,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -146,6 +147,14 @@ def test_several_problems_come_in_one_report(release: Release, country: Country)
     assert message.count("\n") >= 2
     assert "below zero" in message
     assert "no such query" in message
+
+
+def test_more_areas_than_the_release_states_are_refused(country: Country) -> None:
+    release = Release.from_toml(TOML)
+    levels = [replace(level, areas=1) for level in release.levels[:2]]
+    one = replace(release, levels=(*levels, *release.levels[2:]))
+    text = "the release states areas = 1 for level State, and there are 2"
+    assert "level Nation" not in refused(one, country, country.csv(), text)
 
 
 def test_a_path_the_release_does_not_account_for_is_refused(country: Country) -> None:

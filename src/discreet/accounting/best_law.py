@@ -200,7 +200,8 @@ def gaussian_like(release: Release) -> Release:
         events = level.events(release.neighbours)
         sizes = [e.size if e.is_gaussian else Fraction(f"{e.for_one().true_variance():.12g}") for e in events]
         pairs = zip(level.queries, sizes, strict=True)
-        levels.append(Level(name=level.name, queries=[query.with_variance(size) for query, size in pairs]))
+        queries = tuple(query.with_variance(size) for query, size in pairs)
+        levels.append(replace(level, rho=None, queries=queries))
     return _with(release, levels)
 
 
@@ -226,7 +227,7 @@ def with_laws(release: Release, exponents: Mapping[str, Fraction]) -> Release:
             _with_noise(query, noise_with(exponent, DiscreteGaussian(event.size).true_variance()))
             for query, event in zip(level.queries, events, strict=True)
         ]
-        levels.append(Level(name=level.name, queries=queries))
+        levels.append(replace(level, rho=None, queries=tuple(queries)))
     return _with(release, levels)
 
 

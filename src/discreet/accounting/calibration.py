@@ -24,7 +24,7 @@ from discreet.accounting.workings import Workings, workings_of
 from discreet.budget.claims import Claim
 from discreet.budget.events import release_of
 from discreet.budget.levels import Level, Query
-from discreet.budget.neighbours import Neighbours, main_case, one_case
+from discreet.budget.neighbours import Neighbours, main_case, one_case, records_apart
 from discreet.budget.noise_table import levels_of, times
 from discreet.budget.release import Release
 from discreet.errors import InputError, PrecisionError
@@ -648,7 +648,7 @@ def calibrate_levels(
     release: Release, relation: Neighbours, target: Fraction | None, delta: Fraction
 ) -> Calibration:
     """Return the release whose levels each keep the target, or their own zCDP promise, alone."""
-    result, copies = release, 2 if relation == "bounded" else 1
+    result, copies = release, records_apart(relation)
     worst, prices = Interval(Fraction(0), Fraction(0)), []
     promises: dict[str, Fraction] = {}
     for index, level in enumerate(release.levels):

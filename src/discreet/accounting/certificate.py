@@ -135,6 +135,11 @@ class Certificate:
     ) -> Certificate:
         """A certificate of what an account has proved, its ends rounded outward to decimals."""
         require("certificate", account.all_events)
+        if account.one_area:
+            raise InputError(
+                "a certificate is about all queries, and this account leaves out totals of "
+                f"{', '.join(account.one_area)}; name no level as one_area (--certify proves single values)"
+            )
         many = DIGITS[quantity] if digits is None else digits + 2
         ends = Interval(
             fraction(decimal(interval.lower, digits=many, down=True)),
@@ -275,10 +280,23 @@ class Certificate:
 
     @property
     def says(self) -> str:
-        """The statement in one sentence; where it is not about all cases, another says so."""
-        if self.format == FORMAT_WITHOUT_SCOPE or not self.covers:
+        """The statement in one sentence; others say where it is not about all cases, or about whose change.
+
+        >>> from discreet.budget import load
+        >>> claim = Certificate.claim([load("dhc-2020")], epsilon=18, delta="1e-10", neighbours="unbounded")
+        >>> print(claim.says)
+        This is (18, 1e-10)-differentially private. Meant are unbounded neighbours.
+        """
+        if self.format == FORMAT_WITHOUT_SCOPE:
             return self._sentence
-        return f"{self._sentence} {self.covers}"
+        return " ".join(part for part in (self._sentence, self.covers, self._whose) if part)
+
+    @property
+    def _whose(self) -> str:
+        """Who changes, where that is not one record under the relation that all the releases state."""
+        usual = self.people == 1 and all(release.neighbours == self.neighbours for release in self.releases)
+        groups = f", and groups of {self.people}" if self.people > 1 else ""
+        return "" if usual else f"Meant are {self.neighbours} neighbours{groups}."
 
     @property
     def _sentence(self) -> str:

@@ -241,9 +241,13 @@ def _account_of(asked: Accounting, releases: Sequence[Release]) -> Account:
         )
     if pair is None and path is None:
         if len(releases) == 1:
-            return account(release, neighbours=asked.neighbours, people=asked.people)
+            return account(release, neighbours=asked.neighbours, people=asked.people, one_area=asked.one_area)
         return portfolio(
-            releases, neighbours=asked.neighbours, people=asked.people, all_pairs=asked.all_pairs
+            releases,
+            neighbours=asked.neighbours,
+            people=asked.people,
+            all_pairs=asked.all_pairs,
+            one_area=asked.one_area,
         )
     if len(releases) > 1:
         raise InputError("--pair and --path are for one release, not for several together")
@@ -257,7 +261,8 @@ def _account_of(asked: Accounting, releases: Sequence[Release]) -> Account:
     base = account(release, neighbours="unbounded", people=asked.people)
     label = tuple(sorted(pair)) if pair is not None else (path or 0,)
     _ = base.pair(*label) if pair is not None else base.path(*label)
-    return account(release, neighbours=implied, people=asked.people).only([label])
+    whole = account(release, neighbours=implied, people=asked.people, one_area=asked.one_area)
+    return whole.only([label])
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.all_pairs import FARTHEST, AllPairs, Scan, both_errors, is_at_end
+from discreet.accounting.all_pairs import FARTHEST, AllPairs, both_errors, is_at_end
+from discreet.accounting.candidates import TIE, Candidates
 from discreet.accounting.contour import Kind, Tail
 from discreet.accounting.curves import Curves, Quantity
 from discreet.accounting.evaluation import has_short_contour
@@ -47,6 +48,7 @@ from discreet.budget.neighbours import (
     cases,
     joint_cases,
 )
+from discreet.budget.one_area import levels_with_one_area
 from discreet.budget.release import Release
 from discreet.errors import InputError
 from discreet.faces import LONGEST, Displayed, Summarised
@@ -62,7 +64,6 @@ if TYPE_CHECKING:
 MOST_COMBINATIONS = 200_000
 """Joint cases of several releases that are compared."""
 
-_TIE = 2e-12  # two cases whose deltas differ by less are equal as far as floats can tell
 _EXACT = 3e-13  # values known better than this are not evaluated again
 _GRID = 2**14  # points of a grid that bounds cases from above ...
 _FINE_GRIDS = (2**18, 2**20, 2**21)  # ... and of finer ones, still cheaper than evaluating hard cases
@@ -126,6 +127,8 @@ class Account(Curves, Displayed):
     """All cases that the relation allows, whether they are compared or not."""
     accuracy: float | None = None
     """The accuracy to stop at, relative in delta and f, absolute in epsilon; None: all digits of a float."""
+    one_area: tuple[str, ...] = ()
+    """Levels with one area, whose totals are left out where no neighbour can change them."""
 
     @cached_property
     def claim(self) -> Claim:
@@ -170,6 +173,7 @@ class Account(Curves, Displayed):
             self.progress,
             stated=self.stated if len(self.every) == 1 else self.stated.of_one_path(),
             every=self.every,
+            one_area=self.one_area,
         )
 
     def only_main(self) -> Account:
@@ -342,19 +346,19 @@ class Account(Curves, Displayed):
             chosen = [of_first[which[k]] for k in every]
             logs, errors = rows[0][chosen], rows[1][chosen]
             per_threshold = [
-                _Candidates.evaluated(k, sign * logs[:, k], errors[:, k], every)
+                Candidates.evaluated(k, sign * logs[:, k], errors[:, k], every)
                 for k in range(len(thresholds))
             ]
         else:
             enough = max(_EXACT, (self.accuracy or 0.0) / 50)
-            per_threshold = [_Candidates(scan, sign, enough) for scan in self.together.scan(kind, thresholds)]
+            per_threshold = [Candidates(scan, sign, enough) for scan in self.together.scan(kind, thresholds)]
             self._settle(per_threshold, kind, thresholds, sign, (True,) if only_likeliest else (True, False))
         extremes: list[tuple[float, CaseLabel, float]] = [(0.0, self.main, 0.0)] * len(thresholds)
         for candidates in per_threshold:
             known = candidates.known
             best = float(candidates.log[known].max())
             # equal up to rounding: name the main case, or otherwise the first
-            equal = candidates.numbers[(candidates.log >= best - _TIE) & known]
+            equal = candidates.numbers[(candidates.log >= best - TIE) & known]
             number = next((int(k) for k in equal if k == main), int(equal[0]))
             error = 0.0  # of a probability of zero
             if best > -math.inf:
@@ -391,7 +395,7 @@ class Account(Curves, Displayed):
 
     def _settle(
         self,
-        per_threshold: list[_Candidates],
+        per_threshold: list[Candidates],
         kind: Kind,
         thresholds: list[Fraction],
         sign: float,
@@ -401,7 +405,7 @@ class Account(Curves, Displayed):
         for likeliest in rounds:
             if not likeliest:
                 self._rule_out(per_threshold, kind, thresholds)
-            wanted: dict[int, list[_Candidates]] = {}
+            wanted: dict[int, list[Candidates]] = {}
             for candidates in per_threshold:
                 for number in candidates.open(likeliest=likeliest):
                     wanted.setdefault(int(number), []).append(candidates)
@@ -422,7 +426,7 @@ class Account(Curves, Displayed):
                         log, error = known[candidates.threshold]
                         candidates.settle(number, sign * float(log), float(error))
 
-    def _rule_out(self, per_threshold: list[_Candidates], kind: Kind, thresholds: list[Fraction]) -> None:
+    def _rule_out(self, per_threshold: list[Candidates], kind: Kind, thresholds: list[Fraction]) -> None:
         """Rule out candidates by what is cheaper than evaluating them.
 
         First by upper bounds on one grid for all of them, then by octaves of the contour beyond the core.
@@ -443,7 +447,7 @@ class Account(Curves, Displayed):
             for octave in range(FARTHEST):
                 before, left = left, candidates.open(likeliest=False).size
                 # what lies beyond falls to an eighth with every octave
-                is_far = candidates.excess() > _TIE * 8.0 ** (FARTHEST - octave)
+                is_far = candidates.excess() > TIE * 8.0 ** (FARTHEST - octave)
                 if octave > 1 and is_far and left == before > _HOPEFUL:
                     break  # the cases are nearly equal: evaluating them one by one is faster
                 for number in set(map(int, candidates.open(likeliest=False))) - given_up:
@@ -612,7 +616,7 @@ class Account(Curves, Displayed):
                 heights = self._heights(here, targets, only_likeliest=only_likeliest)
                 raised = []
                 for k, (height, label, _) in zip(open_, heights, strict=True):
-                    if height <= _TIE or label == worst[k]:
+                    if height <= TIE or label == worst[k]:
                         continue
                     better = self.workings(label).epsilon(delta=wanted[k])
                     if better > epsilons[k]:  # else equal to rounding
@@ -632,7 +636,7 @@ class Account(Curves, Displayed):
             for label in dict.fromkeys(worst):
                 which = [k for k, other in enumerate(worst) if other == label]
                 own, at = self.workings(label), np.array([epsilons[k] for k in which])
-                moves = own.epsilon_moves([wanted[k] for k in which], at, _TIE)
+                moves = own.epsilon_moves([wanted[k] for k in which], at, TIE)
                 for k, move in zip(which, moves.tolist(), strict=True):
                     errors[k] = max(errors[k], move)
         return [
@@ -692,14 +696,14 @@ class ReleaseAccount(Account):
 
     release: Release | None = None
 
-    def _events(self, number: int) -> tuple[Noise, ...]:
+    def _events(self, number: int, without: Collection[tuple[str, str]] = ()) -> tuple[Noise, ...]:
         assert self.release is not None
         if number not in self.release.paths:
             paths = self.release.paths
             raise InputError(
                 f"there is no path {number} in {self.name}; its paths are numbered {paths[0]} to {paths[-1]}"
             )
-        return tuple(event.for_people(self.people) for event in self.release.path_events(number))
+        return tuple(event.for_people(self.people) for event in self.release.path_events(number, without))
 
     def path(self, i: int) -> PrivacyLoss:
         """The loss of one path: a person added or removed there."""
@@ -707,12 +711,21 @@ class ReleaseAccount(Account):
 
     def pair(self, i: int, j: int) -> PrivacyLoss:
         """The loss of a pair of paths: a person of path i replaced by one of path j."""
-        return compose((*self._events(i), *(event.exchanged() for event in self._events(j))))
+        assert self.release is not None
+        left_out = self.release.constants("bounded", self.one_area)
+        return compose(
+            (*self._events(i, left_out), *(event.exchanged() for event in self._events(j, left_out)))
+        )
 
 
 @overload
 def account(
-    release: Releasable, *, neighbours: Neighbours | None = None, people: int = 1, jobs: int = 1
+    release: Releasable,
+    *,
+    neighbours: Neighbours | None = None,
+    people: int = 1,
+    jobs: int = 1,
+    one_area: Collection[str] = (),
 ) -> ReleaseAccount: ...
 @overload
 def account(
@@ -721,6 +734,7 @@ def account(
     neighbours: Neighbours | None = None,
     people: int = 1,
     jobs: int = 1,
+    one_area: Collection[str] = (),
 ) -> Account: ...
 
 
@@ -730,12 +744,14 @@ def account(
     neighbours: Neighbours | None = None,
     people: int = 1,
     jobs: int = 1,
+    one_area: Collection[str] = (),
 ) -> Account:
     """What a release costs, exactly, under the relation it was calibrated for or another.
 
     It may be named by a preset or a file, or be a list of events; several releases in a list are accounted
     for together, as by `portfolio`. With `people` above 1 the promise is to a group who change together
-    (group privacy).
+    (group privacy). `one_area` names levels that have a single area: replacing a record cannot change how
+    many there are in it, so that their totals cost nothing and are left out, which the scope says.
 
     >>> account("dhc-2020").pairs
     946
@@ -743,18 +759,31 @@ def account(
     >>> events = [DiscreteGaussian(variance=5, times=10)]
     >>> [round(account(events, people=people).epsilon(delta="1e-10"), 4) for people in (1, 3)]
     [9.6005, 35.3517]
+    >>> account("pl94-2020-persons", one_area=["State"]).scope.words
+    'without query total of State, which has one area: replacing a record does not change it'
     """
     named = releases_of(release)
     if len(named) > 1:
-        return portfolio(named, neighbours=neighbours, people=people, jobs=jobs)
+        return portfolio(named, neighbours=neighbours, people=people, jobs=jobs, one_area=one_area)
     (one,) = named
     relation = neighbours or one.neighbours
     if relation not in RELATIONS:
         raise InputError(f"neighbours is {relation!r}; it must be 'bounded' or 'unbounded'")
-    main = (one.main, one.main) if relation == "bounded" else (one.main,)
-    every = cases(one, relation, people)
+    (levels,) = levels_with_one_area([one], relation, one_area)
+    every = cases(one, relation, people, one_area=levels)
+    claim = one.claim_under(relation, levels)
     return ReleaseAccount(
-        one.name, one.unit, relation, every, main, people, jobs, stated=one.claim, every=every, release=one
+        one.name,
+        one.unit,
+        relation,
+        every,
+        every.label(every.main),
+        people,
+        jobs,
+        stated=claim,
+        every=every,
+        release=one,
+        one_area=levels,
     )
 
 
@@ -765,6 +794,7 @@ def portfolio(
     people: int = 1,
     jobs: int = 1,
     all_pairs: bool = True,
+    one_area: Collection[str] = (),
 ) -> Account:
     """The joint account of several releases about the same people.
 
@@ -791,8 +821,9 @@ def portfolio(
     relation: Neighbours = neighbours or ("bounded" if "bounded" in relations else "unbounded")
     if relation not in RELATIONS:
         raise InputError(f"neighbours is {relation!r}; it must be 'bounded' or 'unbounded'")
-    every = compared = joint_cases(releases, relation, people)
-    claim = Claim.of_all(release.claim for release in releases)
+    levels = levels_with_one_area(releases, relation, one_area)
+    every = compared = joint_cases(releases, relation, people, one_area=levels)
+    claim = Claim.of_all(one.claim_under(relation, own) for one, own in zip(releases, levels, strict=True))
     if not all_pairs:
         if len(compared) > 1:
             claim = claim.weakened(AnswerKind.MAIN, "Only the main path of each release is used.")
@@ -817,6 +848,7 @@ def portfolio(
         jobs,
         stated=claim,
         every=every,
+        one_area=tuple(dict.fromkeys(name for own in levels for name in own)),
     )
 
 
@@ -824,87 +856,6 @@ def _labels(compared: Sequence[Case]) -> Iterator[CaseLabel]:
     if isinstance(compared, Cases):
         return (compared.label(number) for number in range(len(compared)))
     return (label for label, _ in compared)
-
-
-class _Candidates:
-    """The cases that may be the extreme one at a threshold: their logarithms, and the errors of those.
-
-    Where the least value is sought the sign is -1, so that the extreme is always the largest.
-    """
-
-    def __init__(self, scan: Scan, sign: float, enough: float) -> None:
-        """The cases whose interval reaches that of the best one."""
-        self.threshold, self.exponent, self.sign, self.enough = scan.threshold, scan.exponent, sign, enough
-        ways = [scan.exact, (scan.value, scan.error)] if scan.exact else [(scan.value, scan.error)]
-        bounds = [self._logs(*way)[1:] for way in ways]
-        lowest = max(float(lower.max()) for lower, _ in bounds)
-        self.numbers = np.flatnonzero(np.min([upper for _, upper in bounds], axis=0) >= lowest - 2 * _TIE)
-        # a value that is smaller than its error may be anything
-        self.log, self.slack = np.full(self.numbers.size, -1e300), np.full(self.numbers.size, math.inf)
-        self.top = np.full(self.numbers.size, math.inf)
-        self.known = np.zeros(self.numbers.size, dtype=bool)
-        for value, error in ways:  # octaves are added to the second
-            self._value, self._error = value[self.numbers], error[self.numbers]
-            self._take(np.arange(self.numbers.size))
-
-    @classmethod
-    def evaluated(cls, threshold: int, log: Floats, slack: Floats, numbers: NDArray[np.int64]) -> _Candidates:
-        """These cases, each evaluated already."""
-        candidates = cls.__new__(cls)
-        candidates.threshold, candidates.log, candidates.slack = threshold, log, slack
-        candidates.numbers, candidates.known = numbers, np.ones(log.size, dtype=bool)
-        return candidates
-
-    def _logs(self, value: Floats, error: Floats) -> tuple[Floats, Floats, Floats]:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            log = np.where(value > 0, np.log(value), -math.inf)
-            lower = np.where(value > error, np.log(value - error), -math.inf)
-            upper = np.log(value + error)
-        return (log, lower, upper) if self.sign > 0 else (-log, -upper, -lower)
-
-    def _take(self, at: NDArray[np.int64]) -> None:
-        """Take logarithms from values and errors, where these are better than what is known."""
-        log, lower, upper = self._logs(self._value[at], self._error[at])
-        with np.errstate(invalid="ignore"):
-            slack = np.maximum(upper - log, log - lower)
-        better = np.flatnonzero(slack < self.slack[at])
-        at, log, slack = at[better], log[better], slack[better]
-        self.slack[at], self.log[at] = slack, log + self.sign * self.exponent
-        self.top[at] = np.minimum(self.top[at], self.log[at] + slack)
-        self.known[at] = slack <= self.enough
-
-    def open(self, *, likeliest: bool) -> NDArray[np.int64]:
-        """The cases to evaluate more closely: the likeliest, or all that may be the extreme."""
-        unknown = ~self.known
-        if likeliest:
-            # if the likeliest is known already, only others are left to rule out
-            top = int(np.argmax(self.log))
-            return self.numbers[[top]] if unknown[top] else self.numbers[:0]
-        # a case that could at most equal the best, up to rounding, changes nothing
-        best = float((self.log - self.slack).max())
-        return self.numbers[unknown & (self.top > best + _TIE)]
-
-    def excess(self) -> float:
-        """By how much the open cases may exceed the best, in the median."""
-        at = np.searchsorted(self.numbers, self.open(likeliest=False))
-        return float(np.median(self.top[at] - (self.log - self.slack).max())) if at.size else 0.0
-
-    def add(self, number: int, value: float, error: float) -> None:
-        """Add a further part of a case: its value, and the change of its error."""
-        at = np.searchsorted(self.numbers, [number])
-        self._value[at] += value
-        self._error[at] += error
-        self._take(at)
-
-    def bound(self, numbers: NDArray[np.int64], upper: Floats, exponent: float) -> None:
-        """Take in upper bounds of some cases, in units of e^exponent."""
-        at = np.searchsorted(self.numbers, numbers)
-        self.top[at] = np.minimum(self.top[at], np.log(upper) + exponent)
-
-    def settle(self, number: int, log: float, error: float) -> None:
-        """Take in the value of an evaluated case."""
-        at = int(np.searchsorted(self.numbers, number))
-        self.log[at], self.slack[at], self.known[at], self.top[at] = log, error, True, log + error
 
 
 def _tails_of_case(task: tuple[tuple[Noise, ...], Kind, list[Fraction], float | None]) -> Tail:

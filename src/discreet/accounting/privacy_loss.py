@@ -166,8 +166,7 @@ def compose(events: Iterable[Noise]) -> PrivacyLoss:
     >>> compose([DiscreteGaussian(variance=5, times=9), DiscreteGaussian(variance=5)])
     PrivacyLoss(10 events of 1 kinds, R = 2)
     """
-    listed = list(events)
-    for event in listed:
-        if isinstance(event, Noise):  # (what is none, PrivacyLoss refuses)
-            event.check_changes(event.sensitivity, spread=False)
-    return PrivacyLoss(listed)
+    loss = PrivacyLoss(events)  # (which refuses what is no list of events)
+    for event in loss.events:
+        event.check_changes(event.sensitivity, spread=False)
+    return loss

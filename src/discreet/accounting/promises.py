@@ -75,7 +75,7 @@ def noise_for(
 def _least(noise: Noise) -> Fraction:
     """The parameter of the least noise that a search tries, rounded up."""
     square = LEAST * noise.sensitivity**2
-    return square if noise.is_gaussian else rounded_up(math.sqrt(square / 2))
+    return square if noise.PARAMETER == "variance" else rounded_up(math.sqrt(square / 2))
 
 
 def rho_for(*, epsilon: Exact | float, delta: Exact | float, tight: bool = True) -> Fraction:

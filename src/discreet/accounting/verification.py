@@ -379,7 +379,7 @@ class _Check:
         e^-((epsilon - pure - rho)^2 / (4 rho)).
         """
         best = Fraction(1)
-        if not all(isinstance(event, _PROVED_COSTS) for event in self.account.all_events):
+        if not all(type(event) in _PROVED_COSTS for event in self.account.all_events):
             return best  # no rho of another law is proved
         whole, gaussian, pure = (self.account.largest(cost) for cost in (_rho, _normal_rho, _pure))
         for rho, room in ((whole, epsilon - whole), (gaussian, epsilon - pure - gaussian)):

@@ -42,7 +42,7 @@ from discreet.answers.release import (
     relation,
 )
 from discreet.budget import AnswerKind
-from discreet.budget.level_names import level_name
+from discreet.budget.level_names import find_level, level_name
 from discreet.budget.neighbours import CaseLabel
 from discreet.numbers import DIGITS, Interval
 
@@ -344,7 +344,9 @@ def _cautions(table: PrivacyTable) -> Iterator[Caution]:
         about = release.name if len(table.releases) > 1 else ""
         if release.neighbours != table.account.neighbours:
             yield Caution(f"The noise was {calibrated_for(release)}.", about)
-        notes = cautions(release, all_paths=table.account.pairs > 1)
+        own = [name for name in table.account.one_area if find_level(name, [x.name for x in release.levels])]
+        claim = release.claim_under(table.account.neighbours, own)
+        notes = cautions(release, all_paths=table.account.pairs > 1, claim=claim)
         yield from (Caution(text, about) for text in notes)
 
 

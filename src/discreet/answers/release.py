@@ -435,10 +435,11 @@ def calibrated_for(release: Release) -> str:
     return f"calibrated for {release.neighbours} neighbours ({who})"
 
 
-def cautions(release: Release, *, all_paths: bool = True) -> list[str]:
+def cautions(release: Release, *, all_paths: bool = True, claim: Claim | None = None) -> list[str]:
     """Return why an answer is not exact, and the notes that limit how it may be read.
 
-    A note on which paths are taken matters only if all of them are.
+    A note on which paths are taken matters only if all of them are. The claim is that of the release under
+    its own relation, unless another is given.
 
     >>> from discreet.budget import load
     >>> cautions(load("sdhc-2020"))[0][:21]
@@ -446,8 +447,9 @@ def cautions(release: Release, *, all_paths: bool = True) -> list[str]:
     """
     phrases = (*_CAUTIONS, _ABOUT_PATHS) if all_paths else _CAUTIONS
     notes = [note for note in release.notes if any(phrase in note.lower() for phrase in phrases)]
-    claim = release.claim if all_paths or len(release.paths) == 1 else release.claim.of_one_path()
-    return [*claim.reasons, *notes]
+    claim = release.claim if claim is None else claim
+    reasons = (claim if all_paths or len(release.paths) == 1 else claim.of_one_path()).reasons
+    return [*reasons, *notes]
 
 
 def shared_rho(total: Fraction, *, all_levels: bool = True) -> str:

@@ -97,10 +97,12 @@ class Claim:
         An account of all paths would be an upper bound: All paths are compared.
         """
         leads = {
+            AnswerKind.EXACT: "",
+            AnswerKind.MAIN: "",
             AnswerKind.BOUND: "An account of all paths would be an upper bound: ",
             AnswerKind.MODEL: "An account of all paths would be exact for what is modelled only: ",
         }
-        return replace(self, reasons=tuple(leads.get(self.kind, "") + reason for reason in self.reasons))
+        return replace(self, reasons=tuple(leads[self.kind] + reason for reason in self.reasons))
 
     def document(self) -> dict[str, object]:
         """Return what a certificate, a manifest or JSON states of it.

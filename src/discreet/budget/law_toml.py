@@ -118,11 +118,11 @@ def noise_pairs(noise: Noise) -> list[str]:
     >>> print(*noise_pairs(TableNoise({0: "1/2", 1: "1/2"})))
     noise = { absent = { "0" = "1/2", "1" = "1/2" } }
     """
-    if isinstance(noise, PowerNoise):
+    if type(noise) is PowerNoise:
         return [f"scale = {quoted(noise.scale)}", f"exponent = {quoted(noise.exponent)}"]
-    if isinstance(noise, ContinuousGaussian | ContinuousLaplace):
+    if type(noise) in (ContinuousGaussian, ContinuousLaplace):
         return [f'noise = "{CONTINUOUS}"', f"{noise.PARAMETER} = {quoted(noise.size)}"]
-    if isinstance(noise, TableNoise):
+    if type(noise) is TableNoise:
         tables = [("absent", noise.absent)] + ([("present", noise.present)] if noise.present else [])
         texts = (f"{key} = {{ {', '.join(_pair(*one) for one in table)} }}" for key, table in tables)
         return [f"noise = {{ {', '.join(texts)} }}"]

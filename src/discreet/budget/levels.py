@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
-from discreet.budget.neighbours import Neighbours
+from discreet.budget.neighbours import Neighbours, records_apart
 from discreet.budget.toml import FieldError, exact, line, no_repeats, whole_number
 from discreet.budget.variables import COUNT, RecordWeight, Variable
 from discreet.errors import InputError
@@ -86,9 +86,9 @@ class Query:
                 noise, scale = PowerNoise(exponent, scale), None
             except InputError as error:
                 raise FieldError(f"query {shown(name)}: {error}", field=("exponent",)) from None
-        elif isinstance(noise, DiscreteGaussian):
+        elif type(noise) is DiscreteGaussian:  # (and no law made of it)
             variance, noise = _one_count(noise, name).size, None
-        elif isinstance(noise, DiscreteLaplace):
+        elif type(noise) is DiscreteLaplace:
             scale, noise = _one_count(noise, name).size, None
         set_fields(self, noise=None if noise is None else _one_count(noise, name))
         stated = dict(zip(WAYS, (share, rho, variance, scale, noise), strict=True))
@@ -143,7 +143,7 @@ class Query:
                     raise FieldError(f"query {shown(self.name)} states a share, but its level states no rho")
                 rho = self.share * level_rho
             assert rho is not None
-            variance = self.groups * self.sensitivity**2 / (rho if neighbours == "bounded" else 2 * rho)
+            variance = self.groups * self.sensitivity**2 * records_apart(neighbours) / (2 * rho)
         return DiscreteGaussian(variance=variance, sensitivity=self.sensitivity, times=self.groups)
 
     def with_variance(self, variance: Exact) -> Query:
@@ -194,6 +194,9 @@ class Query:
 class Level(Forgetful):
     """A level and its queries. If they state shares, the level states the `rho` that they share.
 
+    `areas` is how many areas it has, where that is known: replacing a record changes no total of a single
+    area.
+
     >>> queries = [Query(name="a", share="1/4"), Query(name="b", share="3/4")]
     >>> state = Level(name="State", rho="1/2", queries=queries)
     >>> [str(event.variance) for event in state.events("bounded")]
@@ -203,15 +206,19 @@ class Level(Forgetful):
     name: str
     rho: Fraction | None
     queries: tuple[Query, ...]
+    areas: int | None
 
-    def __init__(self, *, name: str, rho: Exact | None = None, queries: Iterable[Query]) -> None:
+    def __init__(
+        self, *, name: str, rho: Exact | None = None, queries: Iterable[Query], areas: int | None = None
+    ) -> None:
         label = f"level {shown(line(name, name='name of a level', field=('name',)))}"
         if "+" in name:
             raise FieldError(f"{label} has a + in its name, which marks merged levels", field=("name",))
         if name != name.strip():
             raise FieldError(f"{label} has a space before or after its name", field=("name",))
         total = None if rho is None else exact(rho, name=f"rho of {label}", field=("rho",))
-        set_fields(self, name=name, rho=total, queries=tuple(queries))
+        many = None if areas is None else whole_number(areas, name=f"areas of {label}", field=("areas",))
+        set_fields(self, name=name, rho=total, queries=tuple(queries), areas=many)
         if not self.queries:
             raise FieldError(f"{label} has no queries; it must have at least one", field=("queries",))
         no_repeats((query.name for query in self.queries), name=label, field=("queries",))
@@ -238,7 +245,7 @@ class Level(Forgetful):
     def weighted_by(self, weight: RecordWeight | None) -> Level:
         """Return the level in a release with this weight."""
         queries = tuple(query.weighted_by(weight) for query in self.queries)
-        return self if queries == self.queries else Level(name=self.name, rho=self.rho, queries=queries)
+        return self if queries == self.queries else replace(self, queries=queries)
 
     @property
     def lacks_rho(self) -> bool:
@@ -274,7 +281,7 @@ class Level(Forgetful):
         >>> Level(name="State", queries=[Query(name="total", variance=5)]).spent("unbounded")
         Fraction(1, 10)
         """
-        return self.precision(neighbours) / (1 if neighbours == "bounded" else 2)
+        return self.precision(neighbours) * records_apart(neighbours) / 2
 
     def scaled(self, factor: Fraction) -> Level:
         """Return the level with every variance multiplied by `factor`.
@@ -283,7 +290,7 @@ class Level(Forgetful):
         Fraction(1, 4)
         """
         rho = None if self.rho is None else self.rho / factor
-        return Level(name=self.name, rho=rho, queries=(query.scaled(factor) for query in self.queries))
+        return replace(self, rho=rho, queries=tuple(query.scaled(factor) for query in self.queries))
 
 
 def _one_count(noise: Noise, name: str) -> Noise:

@@ -9,7 +9,7 @@ for releases over different spines it is not known which paths go together, so a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal, overload
 from discreet import numbers
 from discreet.budget.spine import Runs
 from discreet.budget.toml import one_of
+from discreet.errors import InputError
 from discreet.memory import Forgetful
 from discreet.noise import Noise, grouped
 
@@ -35,6 +36,15 @@ CaseLabel = tuple[int, ...] | tuple[tuple[int, ...], ...]
 
 Case = tuple[CaseLabel, tuple[Noise, ...]]
 """A label and the grouped events that tell two neighbours apart."""
+
+
+def records_apart(neighbours: Neighbours) -> int:
+    """Return how many records make two neighbours differ: one that is added, or two if one replaces another.
+
+    >>> [records_apart(relation) for relation in RELATIONS]
+    [2, 1]
+    """
+    return 2 if one_of(neighbours, RELATIONS, name="neighbours", field=("neighbours",)) == "bounded" else 1
 
 
 @dataclass(frozen=True)
@@ -240,10 +250,13 @@ def case_name(label: CaseLabel) -> str:
     return str(label) if len(label) > 1 else str(label[0])
 
 
-def cases(release: Release, neighbours: Neighbours, people: int = 1) -> Cases:
+def cases(
+    release: Release, neighbours: Neighbours, people: int = 1, *, one_area: Collection[str] = ()
+) -> Cases:
     """Return all cases that an accountant must compare, in the order of the paths.
 
-    `people` is the size of the group that is protected together: every sensitivity is multiplied by it.
+    `people` is the size of the group that is protected together: every sensitivity is multiplied by it. The
+    totals of levels with `one_area` are left out where no neighbour can change them.
 
     >>> from discreet.budget import Level, Query, Release, Spine
     >>> state = Level(name="State", queries=[Query(name="total", variance=4)])
@@ -258,9 +271,10 @@ def cases(release: Release, neighbours: Neighbours, people: int = 1) -> Cases:
     >>> [label for label, _ in cases(small, "unbounded")]
     [(1,), (2,)]
     """
-    one_of(neighbours, RELATIONS, name="neighbours", field=("neighbours",))
-    group = _joined([(0, release)], numbers.whole(people, name="people"))
-    return Cases((group,), neighbours == "bounded")
+    paired = records_apart(neighbours) == 2
+    left_out = [release.constants(neighbours, one_area)]
+    group = _joined([(0, release)], numbers.whole(people, name="people"), left_out)
+    return Cases((group,), paired)
 
 
 def one_case(release: Release, label: Sequence[int], people: int = 1) -> tuple[Noise, ...]:
@@ -281,14 +295,20 @@ def one_case(release: Release, label: Sequence[int], people: int = 1) -> tuple[N
 
 def main_case(release: Release, neighbours: Neighbours) -> tuple[int, ...]:
     """Return the label of the case whose records follow the main path."""
-    one_of(neighbours, RELATIONS, name="neighbours", field=("neighbours",))
-    return (release.main,) * (2 if neighbours == "bounded" else 1)
+    return (release.main,) * records_apart(neighbours)
 
 
-def joint_cases(releases: Sequence[Release], neighbours: Neighbours, people: int = 1) -> Cases:
+def joint_cases(
+    releases: Sequence[Release],
+    neighbours: Neighbours,
+    people: int = 1,
+    *,
+    one_area: Sequence[Collection[str]] | None = None,
+) -> Cases:
     """Return all cases of several releases about the same people.
 
     Releases over the same spine are joined path by path; for different spines all combinations are compared.
+    `one_area` names, for each release, the levels with one area, as `cases` takes them.
 
     >>> from discreet.budget import load
     >>> len(joint_cases([load("pl94-2020-persons"), load("dhc-2020")], "bounded"))
@@ -296,27 +316,41 @@ def joint_cases(releases: Sequence[Release], neighbours: Neighbours, people: int
     >>> joint_cases([load("dhc-2020"), load("dhc-2020")], "bounded")[1][0]
     ((1, 2), (1, 2))
     """
-    one_of(neighbours, RELATIONS, name="neighbours", field=("neighbours",))
+    paired = records_apart(neighbours) == 2
     many = numbers.whole(people, name="people")
     spines: dict[frozenset[Runs], list[tuple[int, Release]]] = {}
     for number, release in enumerate(releases):
         spine = frozenset(release.runs(path) for path in release.paths)
         spines.setdefault(spine, []).append((number, release))
-    groups = tuple(_joined(members, many) for members in spines.values())
-    return Cases(groups, neighbours == "bounded", single=False)
+    named: Sequence[Collection[str]] = [()] * len(releases) if one_area is None else one_area
+    left_out = [one.constants(neighbours, levels) for one, levels in zip(releases, named, strict=True)]
+    groups = tuple(_joined(members, many, left_out) for members in spines.values())
+    return Cases(groups, paired, single=False)
 
 
-def _joined(members: Sequence[tuple[int, Release]], people: int) -> PathGroup:
-    """The paths of releases over one spine, which may number them differently."""
+def _joined(
+    members: Sequence[tuple[int, Release]], people: int, left_out: Sequence[Collection[tuple[str, str]]]
+) -> PathGroup:
+    """The paths of releases over one spine, which may number them differently, but for some queries."""
     first = members[0][1]
     numbered: list[Mapping[Runs, int]] = [{r.runs(path): path for path in r.paths} for _, r in members]
     numbers, events = [], []
     for path in first.paths:
         runs = first.runs(path)
         here = tuple(by_runs[runs] for by_runs in numbered)
-        numbers.append(here)
-        own = [e for (_, r), n in zip(members, here, strict=True) for e in r.path_events(n)]
-        events.append(grouped(event.for_people(people) for event in own))
-    return PathGroup(
-        tuple(number for number, _ in members), tuple(numbers), tuple(events), first.paths.index(first.main)
-    )
+        own = [
+            event
+            for (member, release), path_ in zip(members, here, strict=True)
+            for event in release.path_events(path_, left_out[member])
+        ]
+        # where no query of a path can change, a record of it costs no more than one of any other path
+        if own or not any(left_out):
+            numbers.append(here)
+            events.append(grouped(event.for_people(people) for event in own))
+    if not events:
+        raise InputError(
+            "one_area leaves out every query: replacing a record changes nothing that is counted, so nothing "
+            "is spent, and epsilon is 0 at every delta"
+        )
+    mains = [k for k, here in enumerate(numbers) if here[0] == first.main]
+    return PathGroup(tuple(number for number, _ in members), tuple(numbers), tuple(events), *(mains or [0]))

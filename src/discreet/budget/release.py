@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
-from discreet.budget.attributes import Attributes
+from discreet.budget.attributes import TOTAL, Attributes
 from discreet.budget.claims import STATED, AnswerKind, Claim
 from discreet.budget.input import TableInput
 from discreet.budget.joins import Join
 from discreet.budget.level_names import find_level
 from discreet.budget.levels import Level, Query, root_up
-from discreet.budget.neighbours import RELATIONS, Neighbours
+from discreet.budget.neighbours import RELATIONS, Neighbours, records_apart
 from discreet.budget.spine import Runs, Spine
 from discreet.budget.toml import (
     FieldError,
@@ -44,6 +44,12 @@ UNITS = ("person", "household", "housing unit", "establishment")
 _ALL_TABLES = (
     "Each table is accounted for as if one household took all that its limit allows from one cell and put as "
     "much into another, in all tables at once."
+)
+
+
+_CONSTANT = (
+    "Replacing a record cannot change {queries}, since the level has one area; it is counted as if it could, "
+    "as published accounts do (--one-area leaves it out)."
 )
 
 
@@ -362,9 +368,59 @@ class Release(Forgetful, Summarised):
         >>> load("sdhc-2020").claim.kind.label
         'at most'
         """
+        return self.claim_under(self.neighbours)
+
+    def claim_under(self, neighbours: Neighbours, one_area: Collection[str] = ()) -> Claim:
+        """Return what an account under a relation claims, without the totals of levels with one area.
+
+        >>> from discreet.budget import Query
+        >>> nation = Level(name="Nation", areas=1, queries=[Query(name="total", variance=1)])
+        >>> one = Release(name="one", neighbours="bounded", levels=[nation])
+        >>> [one.claim_under(relation).kind.label for relation in RELATIONS]
+        ['at most', 'exact']
+        >>> one.claim_under("bounded", ["Nation"]).scope.left_out
+        ('query total of Nation, which has one area: replacing a record does not change it',)
+        """
+        claim = Claim(self.scope, self.kind, (self.reason,) if self.reason else ())
         if self.join is not None and self.kind is AnswerKind.EXACT and not self.join.is_one_table:
-            return Claim(self.scope, AnswerKind.BOUND, (_ALL_TABLES,))
-        return Claim(self.scope, self.kind, (self.reason,) if self.reason else ())
+            claim = Claim(self.scope, AnswerKind.BOUND, (_ALL_TABLES,))
+        left_out = self.constants(neighbours, one_area)
+        known = self.constants(neighbours, [one.name for one in self.levels if one.areas == 1])
+        counted = [f"query {query} of {level}" for level, query in known if (level, query) not in left_out]
+        if counted:
+            claim = claim.weakened(AnswerKind.BOUND, _CONSTANT.format(queries=", ".join(counted)))
+        names = (
+            f"query {query} of {level}, which has one area: replacing a record does not change it"
+            for level, query in left_out
+        )
+        return replace(claim, scope=claim.scope.without(*names))
+
+    def constants(self, neighbours: Neighbours, one_area: Collection[str]) -> tuple[tuple[str, str], ...]:
+        """Return level and query of each total that no neighbour can change, in levels with one area.
+
+        A total counts every record once: where records are replaced, and there is one area, it stays.
+
+        >>> from discreet.budget import load
+        >>> [load("pl94-2020-persons").constants(relation, ["State"]) for relation in RELATIONS]
+        [(('State', 'total'),), ()]
+        """
+        one_of(neighbours, RELATIONS, name="neighbours", field=("neighbours",))
+        chosen = {self.level(name).name for name in one_area}
+        if neighbours != "bounded" or self.join is not None:
+            return ()
+        return tuple(
+            (level.name, query.name)
+            for level in self.levels
+            if level.name in chosen
+            for query in level.queries
+            if self._counts_all(query)
+        )
+
+    def _counts_all(self, query: Query) -> bool:
+        """Whether a query is one cell that counts every record once."""
+        if query.sensitivity != 1 or query.groups != 1 or query.variable.is_sum or query.variable.column:
+            return False
+        return query.name in (TOTAL, query.variable.name)
 
     @property
     def scope(self) -> Scope:
@@ -394,12 +450,16 @@ class Release(Forgetful, Summarised):
             raise InputError(f"release {shown(self.name)} has no path {shown(path)}; it has {span}")
         return self._runs[path]
 
-    def path_events(self, path: int) -> tuple[Noise, ...]:
+    def path_events(self, path: int, without: Collection[tuple[str, str]] = ()) -> tuple[Noise, ...]:
         """Return the grouped events of one record whose geography follows this path.
 
         A merged run is held by its top level, which spends the run's whole budget in its own proportions.
+        Queries that are named `without`, by level and name, are left out: the noise of the others stays.
         """
         runs = self.runs(path)
+        if without:
+            kept = [(run[0], row) for run in runs for row in self.run_table(run)]
+            return grouped(row.event for top, row in kept if (top, row.query) not in without)
         if path not in self._events:
             self._events[path] = grouped(row.event for run in runs for row in self.run_table(run))
         return self._events[path]
@@ -446,7 +506,7 @@ class Release(Forgetful, Summarised):
             if len(run) > 1:
                 event = event.resized(event.size * own / whole_run)
             share = None if top.lacks_rho else event.precision / whole_run
-            rho = event.precision / (1 if self.neighbours == "bounded" else 2)
+            rho = event.precision * records_apart(self.neighbours) / 2
             yield Row("+".join(run), query.name, event, rho, share, query.variable.step)
 
     def scaled(self, factor: Exact, *, level: str | None = None) -> Release:
@@ -493,7 +553,7 @@ class Release(Forgetful, Summarised):
                 for old, event in zip(level.queries, level.events(self.neighbours), strict=True):
                     size = wanted[level.name].get(old.name, event.size if event.is_gaussian else None)
                     queries.append(old if size is None else old.with_variance(size))
-                levels[index] = Level(name=level.name, queries=queries)
+                levels[index] = replace(level, rho=None, queries=tuple(queries))
         return self._with_levels(levels)
 
     def for_people(self, people: int) -> Release:
@@ -516,7 +576,7 @@ class Release(Forgetful, Summarised):
             for query, event in zip(level.queries, level.events(self.neighbours), strict=True):
                 stated = query.with_variance(event.size) if event.is_gaussian else query
                 queries.append(replace(stated, sensitivity=people * event.sensitivity))
-            levels.append(Level(name=level.name, queries=queries))
+            levels.append(replace(level, rho=None, queries=tuple(queries)))
         return self._with_levels(levels)
 
     def level(self, name: str) -> Level:

@@ -21,7 +21,7 @@ from discreet.numbers import Exact, shown
 
 _PARTS = ("weight", "attributes", *JOIN_KEYS, "levels", "spine", "input")
 RELEASE_KEYS = ("name", "title", "unit", "neighbours", "rho", "kind", "reason", "sources", "notes", *_PARTS)
-LEVEL_KEYS = ("name", "rho", "queries")
+LEVEL_KEYS = ("name", "rho", "areas", "queries")
 QUERY_KEYS = (*WAYS, "exponent", "sensitivity", "groups", *VARIABLE_KEYS)
 SPINE_KEYS = ("paths", "may_merge_up")
 
@@ -70,7 +70,7 @@ def _read_level(
             if name in tables and not (isinstance(value, dict) and "sensitivity" in value):
                 query = replace(query, sensitivity=tables[name].bound)
             queries.append(query)
-    return Level(name=level["name"], rho=level.get("rho"), queries=queries)
+    return Level(name=level["name"], rho=level.get("rho"), queries=queries, areas=level.get("areas"))
 
 
 def _read_query(
@@ -156,6 +156,8 @@ def release_lines(release: Release) -> Iterator[str]:
         yield from ("", "[[levels]]", f"name = {quoted(level.name)}")
         if level.rho is not None:
             yield f"rho = {quoted(level.rho)}"
+        if level.areas is not None:
+            yield f"areas = {level.areas}"
         yield "[levels.queries]"
         for query in level.queries:
             own = tables[query.name].bound if query.name in tables else query.variable.bound

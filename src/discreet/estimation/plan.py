@@ -56,11 +56,11 @@ from discreet.accounting.limits import (
 from discreet.accounting.linear_algebra import one_algebra_thread
 from discreet.accounting.overall import account
 from discreet.accounting.workings import workings_of
-from discreet.budget import Level, Release, Spine, cases
+from discreet.budget import Release, Spine, cases
 from discreet.budget.events import release_of
 from discreet.budget.goals import Goal, moderate
 from discreet.budget.level_names import find_level
-from discreet.budget.neighbours import main_case, one_case
+from discreet.budget.neighbours import main_case, one_case, records_apart
 from discreet.budget.toml import hint
 from discreet.errors import InputError, PrecisionError
 from discreet.estimation.accuracy import Accuracy, accuracy, by_level
@@ -69,7 +69,7 @@ from discreet.estimation.model import Model, Told, told_by_level
 from discreet.estimation.solution import SMALL, Evidence, solve
 from discreet.estimation.tree import Floats, Tree, uniform_tree
 from discreet.faces import Summarised
-from discreet.noise import LatticeNoise
+from discreet.noise import DiscreteGaussian, DiscreteLaplace, LatticeNoise, Noise, PowerNoise
 from discreet.noise.surfaces import require
 from discreet.numbers import Exact, Interval, brief, by_name, positive, share
 from discreet.options import Planning, asked_with
@@ -211,14 +211,24 @@ def plan(asked: Planning) -> Plan:
 def _laws_of(release: Release) -> str:
     """Name the laws of a release, each once."""
     events = (event for level in release.levels for event in level.events(release.neighbours))
-    ends = {"discrete Gaussian": GAUSSIAN, "discrete Laplace": LAPLACE}
-    found = (getattr(event, "exponent", ends.get(event.FAMILY, GAUSSIAN)) for event in events)
+    found = map(_exponent_of, events)
     return ", ".join(dict.fromkeys(map(law_name, found)))
+
+
+def _exponent_of(event: Noise) -> Fraction:
+    """The exponent of a law: 2 is that of Gaussian noise, 1 that of Laplace noise."""
+    if isinstance(event, PowerNoise):
+        return event.exponent
+    if isinstance(event, DiscreteGaussian):
+        return GAUSSIAN
+    if isinstance(event, DiscreteLaplace):
+        return LAPLACE
+    raise InputError(f"{event} has no exponent; discrete Gaussian, discrete Laplace and power noise have one")
 
 
 def _rhos(release: Release) -> dict[tuple[str, str], Fraction]:
     """Return the rho of each query by level; of other laws than Gaussian that of their zCDP, rounded up."""
-    sides = 2 if release.neighbours == "bounded" else 1
+    sides = records_apart(release.neighbours)
     return {
         (level.name, query.name): sides * zcdp_rho([event])
         for level in release.levels
@@ -480,7 +490,7 @@ class UniformPlan:
         for level in release.levels:
             for query, event in zip(level.queries, level.events(release.neighbours), strict=True):
                 require("planning", [event])
-                rho = event.precision / (1 if release.neighbours == "bounded" else 2)
+                rho = event.precision * records_apart(release.neighbours) / 2
                 self.exact[level.name, query.name] = rho
                 units.append(rho * event.size)  # rho times variance does not depend on either
         self.keys = list(self.exact)
@@ -693,7 +703,7 @@ class UniformPlan:
                 if (level.name, query.name) in sizes
             ]
             if queries:
-                levels.append(Level(name=level.name, queries=queries))
+                levels.append(replace(level, rho=None, queries=tuple(queries)))
         kept = [level.name for level in levels]
         tree = ", ".join(brief(many) for many in self.children)
         note = f"Planned for the accuracy of estimates; children per area, from the top: {tree}."

@@ -46,6 +46,9 @@ RADII = np.concatenate([[0.0], math.pi * 1.01 ** np.arange(-2200.0, 1.0)])
 RHO_DIGITS = 15
 """Digits of a rho of zCDP that is irrational, and rounded up."""
 
+PARAMETERS = ("variance", "scale")
+"""What the parameter of a law may be: a variance grows as the square of the noise, a scale as the noise."""
+
 
 class Noise(Forgetful, ABC):
     """Integer noise on a count that one person can change by `sensitivity`, `times` times over.
@@ -62,6 +65,12 @@ class Noise(Forgetful, ABC):
     """The parameters for which the noise can be drawn: enough for any release, tested at both ends."""
     is_gaussian: ClassVar[bool] = False
     """Whether the noise is discrete Gaussian, so that its loss has a Gaussian part and it has a rho."""
+
+    def __init_subclass__(cls) -> None:
+        """Refuse a law whose parameter is neither: what has one scales by it, or by its root."""
+        super().__init_subclass__()
+        if (stated := getattr(cls, "PARAMETER", "variance")) not in PARAMETERS:
+            raise TypeError(f"PARAMETER of {cls.__name__} is {stated!r}; it must be one of {PARAMETERS}")
 
     sensitivity: int
     times: int

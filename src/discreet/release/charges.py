@@ -18,6 +18,7 @@ from dataclasses import replace
 
 from discreet.budget import Level, Neighbours, Release
 from discreet.budget.claims import AnswerKind
+from discreet.budget.neighbours import records_apart
 from discreet.errors import InputError
 from discreet.release.entry import Entry
 
@@ -86,7 +87,7 @@ def _of_a_person(release: Release, neighbours: Neighbours) -> Release:
         queries = []
         for query, event in zip(level.queries, level.events(release.neighbours), strict=True):
             stated = query.with_variance(event.size) if event.is_gaussian else query
-            if neighbours == "bounded":
+            if records_apart(neighbours) == 2:
                 queries.append(replace(stated, sensitivity=2 * event.sensitivity))
             else:  # the household stays where it is: one path, and two counts of each of its queries
                 queries.append(replace(stated, groups=2 * event.times))

@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from discreet.budget import Neighbours, Release
+from discreet.budget.neighbours import records_apart
 from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.numbers import whole
@@ -64,9 +65,7 @@ class Entry(Summarised):
             return Fraction(0)
         if self.charged is None:
             return spent(self.release, neighbours)
-        if neighbours == self.release.neighbours:
-            return self.charged
-        return self.charged * 2 if neighbours == "bounded" else self.charged / 2
+        return self.charged * records_apart(neighbours) / records_apart(self.release.neighbours)
 
     @property
     def epsilon(self) -> Fraction | None:
@@ -77,7 +76,7 @@ class Entry(Summarised):
 
     def delta_for(self, neighbours: Neighbours) -> Fraction:
         """Return what the run adds to the delta of its release, for a record that is added or replaced."""
-        several = (2 if neighbours == "bounded" else 1) * self.delta
+        several = records_apart(neighbours) * self.delta
         return min(several, Fraction(1)) if self.counted else Fraction(0)
 
     @property

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from discreet.accounting.comparisons.zcdp import zcdp_rho
 from discreet.budget import Neighbours, Release
+from discreet.budget.neighbours import records_apart
 from discreet.noise import ContinuousGaussian, ContinuousLaplace, DiscreteLaplace, Noise
 from discreet.noise.surfaces import require
 
@@ -24,14 +25,9 @@ def spent(release: Release, neighbours: Neighbours | None = None) -> Fraction:
     >>> spent(small), spent(small, "unbounded")
     (Fraction(1, 4), Fraction(1, 8))
     """
-    relation = neighbours or release.neighbours
+    sides = records_apart(neighbours or release.neighbours)
     require("ledger", (event for path in release.paths for event in release.path_events(path)))
-    worst = max(
-        # twice the rho of each event under unbounded neighbours
-        2 * zcdp_rho(events)
-        for events in map(release.path_events, release.paths)
-    )
-    return worst if relation == "bounded" else worst / 2
+    return sides * max(zcdp_rho(events) for events in map(release.path_events, release.paths))
 
 
 def most_charged(release: Release) -> Fraction:
@@ -47,7 +43,7 @@ def most_charged(release: Release) -> Fraction:
     (Fraction(1, 8), 0.122459331201855)
     """
     worst = max(sum(map(_charged, release.path_events(path)), Fraction(0)) for path in release.paths)
-    return 2 * worst if release.neighbours == "bounded" else worst
+    return records_apart(release.neighbours) * worst
 
 
 def _charged(event: Noise) -> Fraction:
@@ -70,10 +66,10 @@ def spent_epsilon(release: Release, neighbours: Neighbours | None = None) -> Fra
     >>> spent_epsilon(Release(name="small", neighbours="unbounded", levels=[state]))
     Fraction(3, 4)
     """
-    worst = Fraction(0)
+    sides, worst = records_apart(neighbours or release.neighbours), Fraction(0)
     for events in map(release.path_events, release.paths):
         costs = [event.times * event.largest for event in events if event.largest is not None]
         if len(costs) < len(events):
             return None
         worst = max(worst, sum(costs, Fraction(0)))
-    return 2 * worst if (neighbours or release.neighbours) == "bounded" else worst
+    return sides * worst

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 
-from discreet.budget import Level, Neighbours, Release, load
-from discreet.budget.neighbours import RELATIONS
+from discreet.budget import Neighbours, Release, load
+from discreet.budget.neighbours import RELATIONS, records_apart
 from discreet.budget.presets import LARGEST_FILE, load_preset
 from discreet.budget.toml import a_table, check_keys, parse_toml
 from discreet.errors import InputError
@@ -58,7 +58,7 @@ class Budget:
         for level in release.levels:
             rho = Fraction(0) if level.lacks_rho else level.spent(relation)
             spent.append(rho)
-            whole = rho * (1 if relation == "bounded" else 2)
+            whole = 2 * rho / records_apart(relation)
             shares.append(tuple(event.precision / whole for event in level.events(relation)) if rho else ())
         return cls(sum(spent, Fraction(0)), whole_weights(spent), tuple(shares))
 
@@ -261,7 +261,8 @@ def _rebuilt(base: Release, budget: Budget, name: str) -> Release:
             replace(query, share=share, rho=None, variance=None, scale=None)
             for query, share in zip(level.queries, budget.shares[place], strict=True)
         ]
-        levels.append(Level(name=level.name, rho=budget.total * budget.parts[place], queries=queries))
+        rho = budget.total * budget.parts[place]
+        levels.append(replace(level, rho=rho, queries=tuple(queries)))
     lacks_rho = any(level.lacks_rho for level in base.levels)
     return replace(base, name=name, rho=None if lacks_rho else budget.total, levels=tuple(levels))
 

@@ -41,12 +41,14 @@ def seconds(events: Iterable[Noise], *, bits: int) -> float:
     steps, widths = [], []
     for event in events:
         s = event.sensitivity
-        if event.is_gaussian:
+        if type(event) is DiscreteGaussian:
             steps.append(s / event.size)
             widths.append(2 * math.sqrt(2 * math.log(2) * bits * float(event.size) * event.times) + 5)
-        else:
+        elif type(event) is DiscreteLaplace:
             steps.append(2 / event.size)
             widths.append(event.times * s + 1.0)
+        else:
+            return math.inf
     h = _common(steps)
     span = math.hypot(*(width * float(step / h) for width, step in zip(widths, steps, strict=True)))
     halves = [0.0, 0.0]
@@ -100,11 +102,12 @@ def defined_delta(events: Iterable[Noise], epsilon: Fraction, *, bits: int) -> I
 
 
 def _law(event: Noise, bits: int) -> _Law:
-    if isinstance(event, DiscreteLaplace):
+    if type(event) is DiscreteLaplace:
         single = _laplace(event)
-    else:
-        assert isinstance(event, DiscreteGaussian)
+    elif type(event) is DiscreteGaussian:
         single = _gaussian(event, bits + math.ceil(math.log2(event.times)))
+    else:
+        raise PrecisionError(f"the losses of {event} are not listed from a definition")
     if event.times == 1:
         return single
     p, missed = _power(single.p, event.times, bits)

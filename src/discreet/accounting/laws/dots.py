@@ -55,7 +55,7 @@ class EventDots(Forgetful):
     @cached_property
     def _atoms(self) -> list[tuple[arb, arb, arb]]:
         """Finite losses with their probabilities, with the person and without."""
-        if isinstance(self.noise, ContinuousLaplace):
+        if type(self.noise) is ContinuousLaplace:
             end = ball(self.noise.largest)
             likely, rare = arb(1) / 2, (-end).exp() / 2
             return [(-end, rare, likely), (end, likely, rare)]
@@ -123,7 +123,7 @@ class EventDots(Forgetful):
         unit = arb(2) ** level
         for loss, p, q in atoms:
             yield math.floor(dyadic((loss * unit).mid())), p, q
-        if isinstance(self.noise, ContinuousLaplace):
+        if type(self.noise) is ContinuousLaplace:
             yield from self._between_ends(h)
 
     def _between_ends(self, h: Fraction) -> Iterator[Cell]:

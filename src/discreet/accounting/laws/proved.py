@@ -184,7 +184,7 @@ def is_listed(loss: LawWorkings, digits: int | None) -> bool:
     """Whether all outcomes of all events are few enough to be listed."""
     many = 1
     for term in loss.events:
-        if isinstance(term, ContinuousGaussian):
+        if type(term) is ContinuousGaussian:
             continue
         if isinstance(term, ContinuousNoise):
             return False
@@ -209,7 +209,7 @@ def _delta(loss: LawWorkings, epsilon: Fraction, digits: int | None) -> arb:
         return -back.expm1() + back.exp() * _delta(loss, -epsilon, digits)
     pairs, left_out = _outcomes(loss.events, digits)
     normal = sum(
-        (term.times * term.loss_variance for term in loss.events if isinstance(term, ContinuousGaussian)),
+        (term.times * term.loss_variance for term in loss.events if type(term) is ContinuousGaussian),
         Fraction(0),
     )
     values = [_one_side(pairs, epsilon, normal)]
@@ -246,7 +246,7 @@ def _outcomes(terms: tuple[Noise, ...], digits: int | None) -> tuple[Pairs, arb]
     pairs: Pairs = [(arb(1), arb(1))]
     left_out = arb(0)
     for term in terms:
-        if isinstance(term, ContinuousGaussian):
+        if type(term) is ContinuousGaussian:
             continue
         own, missed = term.outcomes_ball(_nats(digits))
         own = _merged(own)

@@ -162,7 +162,7 @@ class CaseBounds:
         """Upper bounds of the probability of an infinite loss, and of what is left out."""
         finite, missed = arb(1), arb(0)
         for event in half:
-            if not isinstance(event, ContinuousGaussian):
+            if type(event) is not ContinuousGaussian:
                 one = self.factors.dots(event, self.exchanged)
                 finite *= (1 - one.infinite) ** event.times
                 missed += event.times * one.missed

@@ -106,7 +106,7 @@ class GridFactors(Forgetful):
         if key not in self._made:
             one = self.dots(noise, exchanged)
             level = plan.level
-            if isinstance(noise, ContinuousLaplace):
+            if type(noise) is ContinuousLaplace:
                 level = min(level, math.floor(math.log2(_cells(plan) / (2 * noise.largest))))
             single = one.masses(level, plan.most, plan.theta, plan.cut)
             self._made[key] = single.power(noise.times, plan.most, plan.theta, plan.cut)
@@ -125,7 +125,7 @@ class GridFactors(Forgetful):
     def parts(self, events: Iterable[Noise], exchanged: bool) -> list[Masses]:
         """The losses of events, the normal ones as one."""
         events = tuple(events)
-        parts = [self.repeated(e, exchanged) for e in events if not isinstance(e, ContinuousGaussian)]
+        parts = [self.repeated(e, exchanged) for e in events if type(e) is not ContinuousGaussian]
         normal = normal_variance(events)
         return [*parts, self.normal(normal)] if normal else parts
 
@@ -150,7 +150,7 @@ class GridFactors(Forgetful):
         parts = self.parts(events, exchanged)
         finite, missed = arb(1), arb(0)
         for event in events:
-            if not isinstance(event, ContinuousGaussian):
+            if type(event) is not ContinuousGaussian:
                 one = self.dots(event, exchanged)
                 finite *= (1 - one.infinite) ** event.times
                 missed += event.times * one.missed
@@ -164,7 +164,7 @@ def _cells(plan: GridPlan) -> int:
 
 def normal_variance(events: Iterable[Noise]) -> Fraction:
     """The variance of all normal losses together."""
-    normal = (event for event in events if isinstance(event, ContinuousGaussian))
+    normal = (event for event in events if type(event) is ContinuousGaussian)
     return sum((event.times * event.loss_variance for event in normal), Fraction(0))
 
 

@@ -18,7 +18,7 @@ from discreet.accounting.loss import Floats, Loss, log_fraction
 from discreet.accounting.values import FULL, digits_that_hold, held, rounded
 from discreet.accounting.workings import Workings
 from discreet.errors import PrecisionError
-from discreet.noise import Noise, grouped
+from discreet.noise import ContinuousLaplace, Noise, grouped
 from discreet.noise.surfaces import require
 from discreet.numbers import Interval
 
@@ -27,6 +27,8 @@ COARSEST_GRID = 1e-2
 
 _GOOD_LIST = 1e-9
 _SCAN = 33  # points at which a search begins
+_NEXT_TO_THE_END = 1e-3  # of the largest loss, where continuous Laplace losses have a short sum
+_FARTHEST = 700.0  # thresholds beyond it are those of type II errors below all floats
 _FINE = 2**18  # points of the grid for trade-offs
 _TILTS = (-0.97, -0.9, -0.75, -0.5, -0.25, -0.1, -0.03)  # of grids for trade-offs
 _MOST_ALPHA_LIST = 200_000
@@ -91,6 +93,8 @@ class LawWorkings(Workings):
         value, error = min((value, error), other, key=lambda pair: (pair[1], pair[0]))
         # 1 - e^-x of a loss x above epsilon is no more than x, and than what is left up to the largest
         side = self.sides[k]
+        if error > self._enough and (near := _next_to_the_end(side, epsilon)) is not None and near[1] < error:
+            return near
         most = math.nextafter(side.infinite + max(side.top - epsilon, 0.0), math.inf)
         return (
             (most, most / side.infinite - 1 if side.infinite else math.inf)
@@ -170,8 +174,13 @@ class LawWorkings(Workings):
         found = [(value, min(error, 1.0) if value < _SMALLEST else error) for value, error in found]
         for point, (value, error) in zip(at, found, strict=True):
             if not error <= max(accuracy, self._enough) and value > _SMALLEST:
+                if error == math.inf:
+                    raise PrecisionError(
+                        f"{what} at {float(point):.12g} is at most {value:.4g}, and how far above the "
+                        f"truth that is, is not known: {self.why_hard()}"
+                    )
                 raise PrecisionError(
-                    f"{what} at {float(point):.6g} is at most {value:.4g}, and known only to a factor of "
+                    f"{what} at {float(point):.12g} is at most {value:.4g}, and known only to a factor of "
                     f"{1 + error:.3g}: {self.why_hard()}"
                 )
         return found
@@ -334,8 +343,13 @@ class LawWorkings(Workings):
         """The lower of both directions of P[L <= t] + e^t (Q[L > t] - alpha), and its relative error."""
         return min(self._test_at(k, threshold, alpha) for k in range(len(self.sides)))
 
-    def thresholds_for(self, alpha: float) -> tuple[float, float]:
-        """Thresholds between which that of any best test lies."""
+    def all_thresholds(self, alpha: float) -> tuple[float, float]:
+        """Thresholds between which that of any best test lies: where losses are, and e^t alpha is below 1."""
+        most = min(max(side.top for side in self.sides), _FARTHEST)
+        return -most - 1e-9, min(most, -math.log(alpha)) + 1e-9
+
+    def likely_thresholds(self, alpha: float) -> tuple[float, float]:
+        """Thresholds between which that of a best test lies, unless losses far away matter."""
         spread = max(math.sqrt(max(side.tilted_moments(0.0)[1], 1e-12)) for side in self.sides)
         ends = [side.tilted_moments(theta)[0] for side in self.sides for theta in (-1.0, 0.0)]
         reach = 12 * spread + 1
@@ -403,6 +417,47 @@ class LawWorkings(Workings):
         return f"{count} event{'s' * (count != 1)} of {len(self._terms)} kinds ({families})"
 
 
+def _next_to_the_end(side: Side, epsilon: float) -> tuple[float, float] | None:
+    """delta hardly below the largest loss, from above, and its relative error; None unless it has this form.
+
+    Of the losses above epsilon all that are discrete are then the largest. Each of n continuous Laplace
+    losses is the largest with chance 1/2, or lies g below with density e^(-g/2) / 4. So with x the distance
+    of epsilon from the end, delta is the chance of the discrete ones times the sum over k of
+
+        C(n, k) 2^(k - n) 4^-k integral over 0 < g < x of g^(k-1) / (k-1)! e^(-g/2) (1 - e^(g-x)),
+
+    or 2^-n (1 - e^-x) for k = 0. The integrals are at most x^(k+1) / (k+1)!, and at least e^(-3x/2) of it.
+    """
+    x = side.top - epsilon
+    if not 0 < x < _NEXT_TO_THE_END:
+        return None
+    log_chance, many = 0.0, 0
+    for term, (law, times) in zip(side.terms, side.laws, strict=True):
+        if type(term) is ContinuousLaplace and x < float(term.largest):
+            many += times
+        elif law.density is None and not law.infinite and not law.left_out and law.value.size:
+            if law.value.size > 1 and law.value[-1] - law.value[-2] < 2 * x:
+                return None
+            log_chance += times * float(law.log[-1])
+        else:
+            return None
+    exponent = log_chance - many * math.log(2)
+    if exponent < -600:
+        return None
+
+    def total(room: float) -> float:
+        part, whole = 0.5 * many * room * room / 2, -math.expm1(-room)
+        for k in range(1, many + 1):
+            whole += part
+            part *= (many - k) / (k + 1) / 2 * room / (k + 2)
+        return whole
+
+    doubt = 4e-16 * side.top + 2 * side.rounding(side.top)
+    upper = math.exp(exponent) * total(x + doubt) * (1 + ROUNDING * (10 + side.depth))
+    lower = math.exp(exponent - 1.5 * x) * total(max(x - doubt, 0.0)) * (1 - ROUNDING * (10 + side.depth))
+    return upper, upper / lower - 1 if lower > 0 else math.inf
+
+
 def _tail(found: list[tuple[float, float]]) -> Tail:
     with np.errstate(divide="ignore"):
         return Tail(np.log([value for value, _ in found]), np.array([error for _, error in found]))
@@ -435,8 +490,10 @@ def lowest_test(cases: Sequence[LawWorkings], alpha: Fraction) -> tuple[float, f
     if alpha == 0:
         return 1.0 - max(side.infinite for case in cases for side in case.sides), 1e-15, math.inf
     size = float(alpha)
-    ends = [case.thresholds_for(size) for case in cases]
-    low, high = min(low for low, _ in ends), max(high for _, high in ends)
+    likely = [case.likely_thresholds(size) for case in cases]
+    every = [case.all_thresholds(size) for case in cases]
+    spans = [(min(low for low, _ in ends), max(high for _, high in ends)) for ends in (likely, every)]
+    low, high = spans[1]
     best, at, off, top = -math.inf, low, 0.0, 0.0
 
     def height(t: float) -> float:
@@ -449,10 +506,11 @@ def lowest_test(cases: Sequence[LawWorkings], alpha: Fraction) -> tuple[float, f
         return value
 
     for _ in range(2):  # where floats are rough far away from the top, then to the last digit
-        points = np.linspace(low, high, _SCAN)
+        points = np.unique(np.concatenate([np.linspace(*ends, _SCAN) for ends in spans]))
         heights = [height(float(t)) for t in points]
-        k = max(range(_SCAN), key=heights.__getitem__)
-        low, high = float(points[max(k - 1, 0)]), float(points[min(k + 1, _SCAN - 1)])
+        k = max(range(points.size), key=heights.__getitem__)
+        low, high = float(points[max(k - 1, 0)]), float(points[min(k + 1, points.size - 1)])
+        spans = [(low, high)]
     top = 0.0  # heights far away are lower, however roughly they are known
     _golden_section(height, low, high)
     if best <= 0:

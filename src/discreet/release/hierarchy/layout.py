@@ -201,6 +201,11 @@ def _check_levels(found: Listing, release: Release) -> None:
     found.report(gap, "a missing level: the parent is not of the level just above", "parent")
     text = f"a missing level: an area above the lowest level, {release.levels[-1].name}, has no children"
     found.report(leaf & (low < len(order) - 1), text, "level")
+    for place, level in enumerate(release.levels):
+        here = (top <= place) & (place <= low)
+        if level.areas is not None and (many := int(here.sum())) > level.areas:
+            text = f"the release states areas = {level.areas} for level {level.name}, and there are {many}"
+            found.report(here, text, "level")
 
 
 def _check_paths(tree: Tree, found: Listing, rank: Integers, release: Release) -> None:

@@ -20,7 +20,7 @@ from discreet.accounting.overall import Account, Point
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import AnswerKind, Claim, Level, Neighbours, Query, Release, grouped
-from discreet.budget.neighbours import RELATIONS, CaseLabel
+from discreet.budget.neighbours import RELATIONS, CaseLabel, records_apart
 from discreet.errors import DiscreetError, PrecisionError
 from discreet.faces import Displayed
 from discreet.noise import Noise
@@ -106,7 +106,7 @@ class PassAccount:
 
     def total_for(self, neighbours: Neighbours) -> Fraction | None:
         """Return the sum of the budgets that one person's records meet, or one removed and one added."""
-        return self.total if neighbours == "unbounded" else self.replaced
+        return self.total if records_apart(neighbours) == 1 else self.replaced
 
     @property
     def infinite(self) -> tuple[Mechanism, ...]:
@@ -172,7 +172,7 @@ def account_pass(
     wanted = [fraction(delta, name="delta") for delta in deltas]
     costs: list[PassCost] = []
     for relation in neighbours:
-        whole = total if relation == "unbounded" else replaced
+        whole = total if records_apart(relation) == 1 else replaced
         if whole is None:
             continue
         exact = None
@@ -200,7 +200,7 @@ def two_stages(
     configuration: Configuration, specification: Specification, which: str, neighbours: Neighbours
 ) -> tuple[Noise, ...]:
     """Return the events of one person, or of one removed and one added, if all groups have two stages."""
-    people = [which] if neighbours == "unbounded" else [which, replacing(configuration, which)]
+    people = [which, replacing(configuration, which)][: records_apart(neighbours)]
     return grouped(
         event
         for one in people
@@ -299,7 +299,7 @@ def exact_account(
 
     With bounded neighbours also over whether the one who takes the place lives in this pass or the other.
     """
-    people = 1 if neighbours == "unbounded" else 2
+    people = records_apart(neighbours)
     cases = _cases(configuration, specification, which, people)
     for other in configuration.passes if people == 2 else ():
         if other == which:

@@ -10,6 +10,7 @@ from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import Neighbours
+from discreet.budget.neighbours import records_apart
 from discreet.errors import InputError
 from discreet.noise import Noise
 from discreet.numbers import Exact, fraction
@@ -53,8 +54,13 @@ def cost(
     (Fraction(618, 125), 26.283, 24.402)
     """
     check_designable(configuration, which)
-    comes = [which] if neighbours == "unbounded" else [which, replacing(configuration, which)]
-    budget = sum((budget_spent(configuration, one) or Fraction(0) for one in comes), Fraction(0))
+    comes = [which, replacing(configuration, which)][: records_apart(neighbours)]
+    budget = Fraction(0)
+    for one in comes:
+        own = budget_spent(configuration, one)
+        if own is None:
+            raise InputError(f"the pass {one} has an infinite budget, so no noise")
+        budget += own
     small = fraction(delta, name="delta")
     # under pure privacy two stages are not the worst: groups with a total only cost more
     if exact or configuration.privacy == "puredp":
