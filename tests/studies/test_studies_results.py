@@ -430,11 +430,14 @@ def test_convolutions_with_equal_and_unequal_variances() -> None:
 def test_sieve_leaves_one_node_in_thousands() -> None:
     study = sums.nodes(spines=2)
     # 958,947 and 147: the published method as written anew here, tolerance 1e-50 (docs, published methods)
-    assert study.rows[0][1:3] == (958_947, 147)
-    total, sequential, kept = (
-        study.numbers(n)[1:] for n in ("nodes", "sequential_survivors", "interval_survivors")
+    # 42,895: Algorithm 1 as printed (test_algorithm_1_keeps_what_no_factor_alone_discards)
+    assert study.rows[0][1:4] == (958_947, 147, 42_895)
+    total, sequential, kept, alone = (
+        study.numbers(n)[1:]
+        for n in ("nodes", "sequential_survivors", "interval_survivors", "algorithm_1_survivors")
     )
     assert (sequential <= kept).all()  # the product of the moduli drops more than each modulus by itself
+    assert (kept < alone).all()  # and all equal counts together more than one of them
     assert (total > 1000 * kept).all()
     assert picture_of(study).panels
 
