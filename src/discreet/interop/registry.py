@@ -426,8 +426,8 @@ def review_entry(
 ) -> EntryReview:
     """Recompute an entry: its form, its parameters against each other, and against releases if there are any.
 
-    A number that was rounded agrees with what it may have been rounded from. The form is that of the registry's
-    schema in 2025, or of the `schema` that is given.
+    A number that was rounded agrees with what it may have been rounded from. The form is that of the
+    registry's schema in 2025, or of the `schema` that is given.
     """
     found = dict(leaves(entry))
     form = form_problems(entry) if schema is None else schema_problems(_as_texts(entry), schema, place=where)
