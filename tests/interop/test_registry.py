@@ -447,7 +447,7 @@ def test_the_form_may_be_that_of_another_schema(workplace: Path, capsys: pytest.
     entry = json.loads(json.dumps(registry_entry([small()], facts=BASIC).entry))
     said = [one.text for one in review_entry(entry, schema=SCHEMA).findings if one.kind == "form"]
     assert said == ["the entry: no reviewer"]
-    assert review_entry(entry | {"reviewer": ["A"]}, schema=SCHEMA).adds_up
+    assert review_entry(entry | {"reviewer": ["A"]}, releases=[small()], schema=SCHEMA).adds_up
     entry["deployment"]["basic"]["publication_date"] = "May"
     found = review_entry(entry | {"reviewer": [], "more": 1}, schema=SCHEMA)
     assert sorted(one.text for one in found.findings if one.kind == "form") == [
