@@ -136,3 +136,24 @@ def test_a_term_of_the_glossary_has_one_row_and_one_meaning() -> None:
     for _, term, meaning in rows:
         # "Of a decision: ... Of an estimate: ..." would be two terms
         assert len(re.findall(r"(?:^|[.;] )[Oo]f an? \w+:", meaning)) < 2, f"{term} has two meanings"
+
+
+def test_commands_that_pages_name_are_there_with_their_options() -> None:
+    reference = PAGES["docs/reference/command-line.md"]
+    commands = {
+        one.removesuffix("`") for one in re.findall(r"^#+ `(discreet[ a-z-]*)`?", reference, re.MULTILINE)
+    }
+    assert len(commands) > 30
+    options = set(re.findall(r"--[a-z][a-z-]*", reference))
+    for name, page in PAGES.items():
+        for inline in re.findall(r"(?<!`)`(discreet (?:[^`\n]|\n(?!\n))+)`(?!`)", page):
+            words = inline.split()
+            if re.fullmatch(
+                r"discreet [a-z-]+ \d", inline
+            ):  # the first line of a file: its format and version
+                continue
+            said = [word for word in words[1:3] if re.fullmatch("[a-z][a-z-]*", word)]
+            tried = {" ".join(["discreet", *said[:many]]) for many in (1, 2)}
+            assert not said or tried & commands, f"{name} names `{inline}`"
+            unknown = {word.partition("=")[0] for word in words if re.match("--[a-z]", word)} - options
+            assert not unknown, f"{name} names {', '.join(unknown)} in `{inline}`"
