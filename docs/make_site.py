@@ -12,6 +12,7 @@ import json
 import posixpath
 import re
 from pathlib import Path
+from types import FunctionType, ModuleType
 from typing import Any
 
 DOCS = Path(__file__).parent
@@ -146,16 +147,37 @@ def public_names() -> str:
     for room, title in ROOMS.items():
         module = importlib.import_module(room)
         made += f"\n\n## {title}: `{room}`\n"
-        for name in getattr(module, "__all__", None) or sorted(vars(module)):
-            thing = getattr(module, name)
-            home = f"{getattr(thing, '__module__', '')}.{getattr(thing, '__qualname__', '')}"
-            if home in seen or name.startswith("_") or not home.startswith("discreet."):
-                continue
-            if not hasattr(module, "__all__") and getattr(thing, "__module__", "") != room:
-                continue
-            seen.add(home)
-            made += f"\n::: {home}\n"
+        for name in getattr(module, "__all__", None) or _own(module):
+            home = _home(module, name)
+            if home not in seen:
+                seen.add(home)
+                made += f"\n::: {home}\n"
     return made
+
+
+def _own(module: ModuleType) -> list[str]:
+    """The classes and functions of a module that has no list of what is public."""
+    things = sorted(vars(module).items())
+    return [
+        name for name, one in things if _defined(one) and one.__module__ == module.__name__ and name[0] != "_"
+    ]
+
+
+def _home(module: ModuleType, name: str) -> str:
+    """Where a public name is documented: a class or function where it is defined, a value where it is public.
+
+    >>> import discreet.cellkey
+    >>> _home(discreet.cellkey, "LargeCounts"), _home(discreet.cellkey, "ONS_RULE")
+    ('discreet.cellkey.table.LargeCounts', 'discreet.cellkey.ONS_RULE')
+    """
+    thing = getattr(module, name)
+    return f"{thing.__module__}.{thing.__qualname__}" if _defined(thing) else f"{module.__name__}.{name}"
+
+
+def _defined(thing: object) -> bool:
+    return isinstance(thing, type | FunctionType) or hasattr(
+        thing, "__wrapped__"
+    )  # the last: a cached function
 
 
 def notebook_page(notebook: dict[str, Any], name: str) -> str:

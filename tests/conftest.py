@@ -22,12 +22,12 @@ from typing import Any
 import hypothesis
 import pytest
 from hypothesis import HealthCheck, Phase, settings
-from json_schema import problems
 
 from discreet import cli
 from discreet.answers.answer import Answer
 from discreet.cli import console
 from discreet.cli.schema import schema_names, schema_of
+from discreet.interop.json_schema import problems
 from discreet.render.json import json_of
 
 # an example of the accountant's tests costs up to a second: shrinking one would take many minutes

@@ -145,24 +145,7 @@ def installed(package: str) -> bool:
         return False
 
 
-# pages that take seconds, and whose numbers other tests have too
-LONG = (
-    "docs/errata.md",
-    "docs/howto/audit.md",
-    "docs/howto/design-a-tabulation.md",
-    "docs/howto/report.md",
-    "docs/howto/risk-of-everyone.md",
-    "docs/reference/risk.md",
-    "docs/tutorial-safetab.md",
-)
-
-
-def marked(page: Path) -> Any:
-    name = page.relative_to(ROOT).as_posix()
-    return pytest.param(page, id=name, marks=[pytest.mark.slow] * (name in LONG))
-
-
-@pytest.mark.parametrize("page", [marked(page) for page in PAGES])
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for variable, value in ENVIRONMENT.items():

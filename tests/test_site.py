@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import doctest
+import importlib
 import os
+import pkgutil
+import posixpath
 import re
 import shutil
 import subprocess
@@ -11,6 +14,7 @@ import sys
 import urllib.parse
 from html.parser import HTMLParser
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -87,6 +91,7 @@ def test_how_pages_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
         assert not doctest.testmod(module).failed
     for room in re.split("^## ", make_site.public_names(), flags=re.MULTILINE)[1:]:
         assert "\n::: discreet." in room, f"nothing is listed under {room}"
+    check_public_names(make_site)
     # every page is in one part of the navigation, under the four that the documentation has
     parts = make_site.navigation((DOCS / "index.md").read_text(encoding="utf-8"), [])
     names = [name for part in parts for name in part]
@@ -95,6 +100,60 @@ def test_how_pages_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(listed) == len(set(listed))
     there = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
     assert there - {"index.md"} == {page for page in listed if not page.startswith("notebooks/")}
+
+
+def check_public_names(make_site: ModuleType) -> None:
+    """Every name that the page of public names asks for is there, and it asks for every public name."""
+    asked = re.findall(r"^::: (\S+)$", make_site.public_names(), flags=re.MULTILINE)
+    assert len(asked) == len(set(asked))
+    found = [(pkgutil.resolve_name(name), name) for name in asked]  # fails if there is none
+    for room in make_site.ROOMS:
+        module = importlib.import_module(room)
+        for name in getattr(module, "__all__", ()):
+            thing = getattr(module, name)
+            assert any(one is thing for one, _ in found), f"{room}.{name} is not on the page"
+
+
+PLACES = [
+    *sorted(DOCS.rglob("*.md")),
+    *(ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")),
+]
+
+
+@pytest.mark.parametrize("page", PLACES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_of_the_site_lead_to_pages_and_places(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the site has them: a link to what is no page of it becomes plain text, others lead somewhere."""
+    monkeypatch.syspath_prepend(DOCS)
+    import make_site
+
+    names = {one.relative_to(DOCS if DOCS in one.parents else ROOT).as_posix(): one for one in PLACES}
+    notebooks = {one.relative_to(DOCS).with_suffix(".md").as_posix(): one for one in DOCS.rglob("*.ipynb")}
+    (name,) = [name for name, one in names.items() if one == page]
+    text = make_site.site_links(page.read_text(encoding="utf-8"), name, {*names, *notebooks})
+    for link in make_site.LINK.finditer(make_site.FENCE.sub("", text)):
+        target, anchor = link[2], (link[3] or "").removeprefix("#")
+        if re.match("[a-z]+:", target):
+            continue
+        place = posixpath.normpath(posixpath.join(posixpath.dirname(name), target)) if target else name
+        assert place in names or place in notebooks, f"{name} links to {target}"
+        if anchor and place in names:
+            assert anchor in slugs(names[place].read_text(encoding="utf-8")), (
+                f"{name} links to {target}#{anchor}"
+            )
+
+
+def slugs(text: str) -> set[str]:
+    """The places of a page, as the site names its headings (a second one of the same name gets a number)."""
+    found = set(re.findall(r'<a id="([\w-]+)"></a>', text))
+    for heading in re.findall(
+        r"^#+ (.+)$", re.sub(r"^(```|~~~).*?^\1[ ]*$", "", text, flags=re.M | re.S), re.M
+    ):
+        plain = re.sub(r"[^\w\- ]", "", re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower())
+        slug, number = plain.strip().replace(" ", "-"), 1
+        while slug in found:
+            slug, number = f"{slug.removesuffix(f'_{number - 1}')}_{number}", number + 1
+        found.add(slug)
+    return found
 
 
 def builder() -> str | None:

@@ -119,6 +119,26 @@ def test_sieve_is_within_its_own_bound(digits: int | None, name: str) -> None:
     assert bound < (1e-12 if digits is None else 1e-15 * value)
 
 
+def test_algorithm_1_keeps_what_no_factor_alone_discards() -> None:
+    events = [DiscreteGaussian(variance=Fraction(v), times=n) for v, n in (("5", 3), ("20/3", 2), ("10", 4))]
+    method = SequentialSieve(events, tail=1e-12, discard=1e-9, as_printed=True)
+    # by hand: the modulus of one count at each node, as a cosine sum
+    nodes, kept = np.arange(-(method.nodes // 2), method.nodes // 2 + 1), 0
+    x = np.arange(-80, 81)
+    small = np.zeros(nodes.size, dtype=bool)
+    for event in events:
+        weights = np.exp(-(x**2) / (2 * float(event.variance)))
+        turn = 2 * math.pi * nodes * int(1 / event.variance / method.step) / method.nodes
+        small |= np.abs(np.cos(np.multiply.outer(turn, x)) @ (weights / weights.sum())) < method.discard
+    kept = int((~small).sum())
+    assert method.survivors == kept < method.nodes
+    by_product = SequentialSieve(events, tail=1e-12, discard=1e-9)
+    assert by_product.survivors < kept
+    exact = compose(events)
+    for epsilon in (0.5, 2.0):
+        assert method.delta(epsilon=epsilon).covers(float(exact.delta(epsilon=epsilon)))
+
+
 def test_sieve_tolerances_are_really_used() -> None:
     events = COMPOSITIONS["ten of variance 5"]
     # at epsilon = 5 the second threshold lies beyond the truncation level for tail mass 1e-3

@@ -68,14 +68,14 @@ def test_all_that_was_measured_is_the_whole(noisy: Path) -> None:
     found = estimate(noisy)
     assert found.scope.is_whole
     assert said(found)["whole"] is True
-    assert "not of the whole" not in words(found)
+    assert "not about the whole" not in words(found)
 
 
 @pytest.mark.parametrize("query", ["total", "age", "age * sex"])
 @pytest.mark.parametrize("only", [False, True])
 def test_one_query_of_three_is_named(noisy: Path, query: str, only: bool) -> None:
     found = estimate(noisy, queries=[query], only_tables=only)
-    assert f"True of noisy: the query {query}, 1 of 3; not of the whole." in words(found)
+    assert f"These numbers are about the query {query}, 1 of 3, of noisy, not about the whole." in words(found)
     part = {"part": "query", "taken": 1, "of": 3, "names": [query]}
     assert said(found)["parts"][0] == part
     assert said(found)["whole"] is False
@@ -90,7 +90,7 @@ def test_levels_that_were_not_written_are_left_out(
     noisy: Path, level: str, told: str, areas: int, only: bool
 ) -> None:
     found = estimate(noisy, down_to=level, only_tables=only)
-    assert f"True of noisy: {told}, {areas} of 6 areas; not of the whole." in words(found)
+    assert f"These numbers are about {told} and {areas} of 6 areas, of noisy, not about the whole." in words(found)
     assert [one["taken"] for one in said(found)["parts"]] == [3, told.count(" and ") + 1, areas]
 
 

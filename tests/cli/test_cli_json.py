@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from json_schema import problems
 
 from discreet.cli import STATUSES
 from discreet.cli.completion import completed_commands
 from discreet.cli.schema import schema_names, schema_of
+from discreet.interop.json_schema import problems
 from discreet.release import write_example
 
 ROOT = Path(__file__).parents[2]

@@ -7,9 +7,9 @@ import math
 from pathlib import Path
 
 import pytest
-from json_schema import problems
 
 from discreet.cli.schema import schema_of
+from discreet.interop.json_schema import problems
 from discreet.noise import TableNoise
 
 TABLES = {

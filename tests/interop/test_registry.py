@@ -374,10 +374,103 @@ def test_an_optional_text_may_be_empty_and_a_needed_one_not() -> None:
     assert not review_entry(changed).adds_up
 
 
-def test_an_epsilon_of_gaussian_dp_beside_rho_is_no_contradiction() -> None:
+def changed(entry: dict[str, object], **parameters: object) -> dict[str, object]:
+    """An entry with other parameters of privacy loss."""
+    entry["deployment"]["privacy_loss"]["privacy_parameters"] |= parameters  # type: ignore[index]
+    return entry
+
+
+def test_an_epsilon_of_gaussian_dp_beside_rho_is_a_note_and_no_contradiction() -> None:
     text = "The consumption under \\(\\mu\\)-GDP is about {}."
     for mu, agrees in (("0.376", True), ("0.500", False)):
-        entry = census(0.0728, text.format(mu))
-        loss = entry["deployment"]["privacy_loss"]  # type: ignore[index]
-        loss["privacy_parameters"] |= {"epsilon": 1.453, "delta": 1e-5}
-        assert review_entry(entry).adds_up == agrees
+        found = review_entry(changed(census(0.0728, text.format(mu)), epsilon=1.453, delta=1e-5))
+        assert found.adds_up == agrees
+        (implied,) = [one for one in found.findings if one.kind == "implied"]
+        assert implied.is_note == agrees
+        told = str(describe(found).objects)
+        assert "Rho alone implies 1.6072" in told
+        assert ("mu = 0.376 of Gaussian DP, which implies 1.45" in told) == agrees
+
+
+@pytest.mark.parametrize(
+    ("variant", "parameters", "said"),
+    [
+        ("Pure DP", {}, "Pure DP has epsilon, and none is stated, as the schema allows: nothing is compared"),
+        ("Approximate DP", {"epsilon": 1}, "Approximate DP has delta, and none is stated"),
+        ("Approximate DP", {"epsilon": 0.01, "delta": "n^(-ln n)"}, "delta is stated in words, 'n^(-ln n)'"),
+    ],
+)
+def test_what_is_not_stated_is_a_note(variant: str, parameters: dict[str, object], said: str) -> None:
+    entry = census(1, "")
+    entry["deployment"]["dp_variant"] = {"variant_name": variant}  # type: ignore[index]
+    entry["deployment"]["privacy_loss"]["privacy_parameters"] = parameters  # type: ignore[index]
+    found = review_entry(entry)
+    assert found.adds_up
+    (note,) = [one for one in found.findings if one.kind == "unstated"]
+    assert note.text.startswith(said)
+    assert note.is_note
+
+
+def test_an_empty_text_completes_no_tier() -> None:
+    full_entry = json.loads(json.dumps(registry_entry([small()], facts=full()).entry))
+    assert not any(one.kind == "tier" for one in review_entry(full_entry).findings)
+    full_entry["deployment"]["implementation"]["justification"] = ""
+    (note,) = [one for one in review_entry(full_entry).findings if one.kind == "tier"]
+    assert note.text == "deployment.implementation.justification"
+    assert note.is_note
+
+
+SCHEMA = {
+    "description": "A newer form, invented.",
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["url_slug", "reviewer"],
+    "properties": {
+        "url_slug": {"type": "string", "tier": 1},
+        "status": {"type": "string", "enum": ["Draft"]},
+        "tier": {"type": "integer"},
+        "reviewer": {"type": "array", "items": {"type": "string"}, "minItems": 1},
+        "deployment": {
+            "type": "object",
+            "properties": {
+                "basic": {
+                    "type": "object",
+                    "properties": {"publication_date": {"type": "string", "format": "date"}},
+                }
+            },
+        },
+    },
+}
+
+
+def test_the_form_may_be_that_of_another_schema(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    entry = json.loads(json.dumps(registry_entry([small()], facts=BASIC).entry))
+    said = [one.text for one in review_entry(entry, schema=SCHEMA).findings if one.kind == "form"]
+    assert said == ["the entry: no reviewer"]
+    assert review_entry(entry | {"reviewer": ["A"]}, releases=[small()], schema=SCHEMA).adds_up
+    entry["deployment"]["basic"]["publication_date"] = "May"
+    found = review_entry(entry | {"reviewer": [], "more": 1}, schema=SCHEMA)
+    assert sorted(one.text for one in found.findings if one.kind == "form") == [
+        "the entry.deployment.basic.publication_date: 'May' is not a day as YYYY-MM-DD",
+        "the entry.reviewer: 0 items; at least 1 are needed",
+        "the entry: unknown key more",
+    ]
+    (workplace / "schema.json").write_text(json.dumps(SCHEMA))
+    (workplace / "entry.json").write_text(json.dumps(entry))
+    assert run(["registry", "--check", "entry.json", "--schema", "schema.json", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["adds_up"] is False
+    # what cannot be followed to the letter is refused, not passed over
+    (workplace / "schema.json").write_text(json.dumps(SCHEMA | {"oneOf": []}))
+    assert run(["registry", "--check", "entry.json", "--schema", "schema.json"]) == 2
+    assert "the schema at entry.json has oneOf, which this validator does not know" in capsys.readouterr().err
+    assert run(["registry", "small.toml", "--schema", "schema.json", "--facts", "facts.toml"]) == 2
+    assert "--schema needs --check FILE" in capsys.readouterr().err
+
+
+def test_days_of_a_yaml_entry_are_texts_to_a_schema(tmp_path: Path) -> None:
+    pytest.importorskip("yaml", reason="PyYAML is not installed")
+    (tmp_path / "entry.yaml").write_text(
+        "url_slug: a\nreviewer: [b]\ndeployment:\n  basic:\n    publication_date: 2026-01-31\n"
+    )
+    entry = read_entry(tmp_path / "entry.yaml")
+    assert [one for one in review_entry(entry, schema=SCHEMA).findings if one.kind == "form"] == []

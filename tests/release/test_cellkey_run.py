@@ -404,6 +404,11 @@ def test_a_run_is_entered_and_counted(office: Office) -> None:
     # at the epsilon of the ledger the true delta is at most what was asked for
     assert float(cell_delta(ONE_ROW, Fraction(cost.epsilon))) <= 0.02
     assert ledger_cost(read_ledger(ledger), unit="person", neighbours="unbounded").epsilon == float("inf")
+    # a delta is written as everywhere else
+    said = ledger_cost(read_ledger(ledger), unit="person", neighbours="unbounded", delta="2e-2")
+    assert (said.delta, said.epsilon) == (cost.delta, cost.epsilon)
+    with pytest.raises(InputError, match="delta is 2; it must lie strictly between 0 and 1"):
+        ledger_cost(read_ledger(ledger), unit="person", neighbours="unbounded", delta=2)
     with pytest.raises(InputError, match="which a release cannot state"):
         ledger_release(ledger)
     with pytest.raises(InputError, match="released before"):

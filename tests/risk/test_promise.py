@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from discreet.accounting.privacy_loss import compose
-from discreet.answers.promise import promise_answer
+from discreet.answers.promise import people_picture, promise_answer
 from discreet.budget import DiscreteGaussian, DiscreteLaplace
 from discreet.cli import run
 from discreet.errors import InputError
@@ -75,6 +76,17 @@ def test_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*asked, *files]) == 0
     assert (tmp_path / "page.md").read_text() == page
     assert (tmp_path / "people.svg").stat().st_size > 1000
+
+
+@pytest.mark.parametrize("prior", ["1/2", "1/100", "1/864"])
+def test_the_picture_says_the_numbers_of_the_page(prior: str) -> None:
+    """Marks are whole people; the words above them are not rounded to these."""
+    found = promised_risk(epsilon=4, delta="1e-6", prior=prior)
+    picture, page = people_picture(found), page_of(epsilon=4, delta="1e-6", prior=prior)
+    (said,) = re.findall(r"at most ([\d.]+) chances in 100 on average", page.partition("## Deciding")[0])[:1]
+    assert [panel.title for panel in picture.panels][1] == f"published: at most {said} in 100"
+    marked = [len(panel.items[0].points) for panel in picture.panels]
+    assert [math.ceil(100 * Fraction(prior)), math.ceil(float(said))] == marked
 
 
 def page_of(**asked: object) -> str:

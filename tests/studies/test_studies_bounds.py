@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.special import erfc, log_ndtr
 
 from discreet.noise import DiscreteGaussian
-from discreet.studies import bounds, population, printed
+from discreet.studies import bounds, expansion, population, printed
 
 
 def test_omegas_by_plain_formulas() -> None:
@@ -32,6 +34,38 @@ def test_omegas_by_plain_formulas() -> None:
     ]
     # terms with j below 14 vanish in floats; what is left is nearly all
     assert found["Omega1"] == pytest.approx(sum(steps) / end, rel=1e-3)
+
+
+def test_omega5_itself_exceeds_its_printed_bound() -> None:
+    # the integral by SciPy's erfc; what lies beyond the end is e^-5 of it
+    end = math.pi * math.sqrt(50)
+    itself = math.sqrt(math.pi / 2) * (erfc(22 / math.sqrt(2)) - erfc(end / math.sqrt(2))) / end
+    assert bounds.omega5() == pytest.approx(itself, rel=1e-9)
+    said = printed("pnas", "appendix C.1", "bound")["Omega5"].value
+    assert said < bounds.omega5() < bounds.omegas()["Omega5"]
+
+
+def test_e1_keeps_its_bound_by_both_definitions() -> None:
+    said = printed("pnas", "appendix A.6", "bound")["E(1)"].value
+    union = bounds.method().union_terms(bounds.threshold())
+    assert (
+        max(union) <= said < sum(union)
+    )  # Proposition A.13 has one term; their sum is more than E(1) of D.2
+    # which is the tail of the sum above 6 t: of a normal law of variance n^2 / (2 rho), at 40.7 deviations
+    rho, t = 3.65, 5 * (21.97 / 3.65 - 1)
+    assert log_ndtr(-6 * t / math.sqrt(100 / (2 * rho))) / math.log(10) == pytest.approx(-361.4, abs=0.1)
+
+
+def test_the_mean_of_a_discrete_gaussian_by_plain_sums() -> None:
+    for variance in ("1/4", "1/2", "1"):
+        for mu in (Fraction(1, 8), Fraction(1, 3), Fraction(1, 2), Fraction(7, 8)):
+            v, x = float(Fraction(variance)), np.arange(-60, 61)
+            weights = np.exp(-((x - float(mu)) ** 2) / (2 * v))
+            plain = math.fsum((x - float(mu)) * weights) / math.fsum(weights)
+            assert expansion.mean_gap(Fraction(variance), mu) == pytest.approx(plain, rel=1e-6, abs=1e-15)
+    study = expansion.offset_mean()
+    for sigma2, mu, gap in study.rows:
+        assert np.sign(gap) == (0 if mu in (0, 0.5, 1) else -1 if mu < 0.5 else 1), (sigma2, mu)
 
 
 def test_the_intervals_of_d3_cover_everything_beyond_the_end() -> None:

@@ -31,7 +31,7 @@ PLACES = (
 
 def test_every_entry_has_a_paper_and_a_place() -> None:
     entries = register()
-    assert len(entries) == 346
+    assert len(entries) == 359
     assert {entry.paper for entry in entries} == set(papers())
     for entry in entries:
         assert re.fullmatch(PLACES, entry.place), entry.place
@@ -55,6 +55,8 @@ def test_every_cell_of_the_tables_is_there() -> None:
         ("pnas", "Table 1"): 20,
         ("pnas", "Table 2"): 25,
         ("pnas", "Table 3"): 14,
+        ("pnas", "introduction, errors"): 1,
+        ("pnas", "introduction, footnote 2"): 1,
         ("pnas", "appendix A.5"): 4,
         ("pnas", "appendix A.6"): 12,
         ("pnas", "appendix A.7"): 3,
@@ -129,9 +131,13 @@ def test_verdicts() -> None:
     bound = printed("pnas", "Fact C.1", "bound on the residual, variance 5")["10"]
     assert check_printed(bound, 2.6e-37).verdict is Verdict.CONFIRMED
     assert check_printed(bound, 2.61e-37).verdict is Verdict.WRONG
-    least = printed("safetab", "section 5.3.2", "chance that an empty group is dropped, percent")[".008"]
-    assert check_printed(least, 99.99).verdict is Verdict.CONFIRMED
-    assert check_printed(least, 99.9899).verdict is Verdict.WRONG
+    least = printed("risk", "Figure 4", "mass on the grid, percent")["all"]
+    assert check_printed(least, 99.0).verdict is Verdict.CONFIRMED
+    assert check_printed(least, 98.9999).verdict is Verdict.WRONG
+    # the error that a paper states for its own number
+    assert check_printed(rounded, 54.3, stated=0.2).verdict is Verdict.STATED
+    assert check_printed(rounded, 54.4, stated=0.2).verdict is Verdict.WRONG
+    assert check_printed(rounded, 54.19, stated=0.2).verdict is Verdict.CONFIRMED
     drawn = printed("risk", "Table 7", "posterior of the block's count, percent")["1"]  # 57.0
     assert check_printed(drawn, 57.04, error=0.1).verdict is Verdict.CONFIRMED
     assert check_printed(drawn, 57.34, error=0.1).verdict is Verdict.MONTE_CARLO

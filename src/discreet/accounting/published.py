@@ -12,8 +12,9 @@ Each gives a value together with the error bound that the method states for it.
    reaches `tail`. What lies beyond is left out.
 3. *Quadrature.* N = 2U/h + 1 nodes y_j = 2 pi j / N of the trapezoidal rule: what wraps around comes from
    beyond U. The sum over the lattice points of a tail is a Dirichlet kernel.
-4. *Sieve.* Factor by factor, nodes are dropped once the product of the moduli is below `discard` (in the
-   paper: where one modulus alone is).
+4. *Sieve.* Factor by factor, nodes are dropped once the product of the moduli is below `discard`. Algorithm 1
+   of the paper (`as_printed`) drops those where the modulus of one X_k alone is, the largest sigma_k first:
+   more nodes are left, with the same bound, since no modulus exceeds 1.
 
 Each tail then has the absolute error E = tail + discard (1 + log(N/2)) + rounding, and delta the error
 (1 + e^eps) E. That is the method's weakness: the second tail is multiplied by e^eps, and its error with it.
@@ -156,7 +157,8 @@ def _crossing(above: Callable[[float], bool], low: float, high: float) -> float:
 class SequentialSieve(PublishedMethod):
     """Exact accounting with an absolute tolerance, in float64 or with `digits` decimal digits.
 
-    `tail` and `discard` default to 1e-18 in float64, and to 10^-digits with `digits`.
+    `tail` and `discard` default to 1e-18 in float64, and to 10^-digits with `digits`. `as_printed` sieves by
+    Algorithm 1 of the paper, one factor at a time.
 
     Guarantee
     ---------
@@ -177,6 +179,7 @@ class SequentialSieve(PublishedMethod):
         tail: float | None = None,
         discard: float | None = None,
         digits: int | None = None,
+        as_printed: bool = False,
     ) -> None:
         loss = Loss(events)
         if not loss.gaussian or len(loss.gaussian) < len(loss.terms):
@@ -197,8 +200,9 @@ class SequentialSieve(PublishedMethod):
                 f"the lattice step is {float(self.step):.3g} and the method needs {self.nodes} nodes; "
                 f"at most {MOST_NODES} are allowed"
             )
+        self.as_printed = as_printed
         # the events that cost most drop most nodes, so they go first
-        terms = sorted(loss.gaussian, key=lambda term: -term.precision)
+        terms = sorted(loss.gaussian, key=lambda term: -(term.variance if as_printed else term.precision))
         self._terms = tuple(terms)
         self.sieved: tuple[int, ...] = ()
         """How many of the nodes 0 <= y <= pi are left after each group of events."""
@@ -222,8 +226,10 @@ class SequentialSieve(PublishedMethod):
         for term in self._terms:
             turn = index * self._multiple(term) % self.nodes
             turn = np.minimum(turn, self.nodes - turn)
-            logs = logs + term.log_transform(0.0, turn / self.nodes).real
-            keep = logs >= math.log(self.discard)
+            own = term.log_transform(0.0, turn / self.nodes).real
+            logs = logs + own
+            sieved = own / term.times if self.as_printed else logs
+            keep = sieved >= math.log(self.discard)
             index, logs = index[keep], logs[keep]
             left.append(index.size)
         self.sieved = tuple(left)

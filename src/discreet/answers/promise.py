@@ -244,9 +244,9 @@ def _icons(found: PromisedRisk) -> Iterator[str]:
 
 
 def _counts(found: PromisedRisk) -> tuple[int, int]:
-    """Whole chances in 100, the second rounded up."""
-    before = round(100 * float(found.prior))
-    return before, min(100, math.ceil(100 * found.mean - 1e-9))
+    """Whole chances in 100, rounded up."""
+    before, after = (min(100, math.ceil(100 * share - 1e-9)) for share in (float(found.prior), found.mean))
+    return before, after
 
 
 def people_picture(found: PromisedRisk) -> Picture:
@@ -258,13 +258,17 @@ def people_picture(found: PromisedRisk) -> Picture:
     [1, 35]
     """
     before, after = _counts(found)
-    epsilon = Quantity(found.epsilon, Style.GIVEN)
-    names = (f"nothing published: {before} in 100", f"published: at most {after} in 100")
+    epsilon, beforehand = Quantity(found.epsilon, Style.GIVEN), 100 * float(found.prior)
+    # numbers as on the page: only the marks are whole people
+    names = (
+        f"nothing published: {Quantity(beforehand, Style.BRIEF, digits=4)} in 100",
+        f"published: at most {_of_hundred(found.mean)} in 100",
+    )
     panels = tuple(_people(many, name) for many, name in zip((before, after), names, strict=True))
     return Picture(
         panels,
         f"Epsilon {epsilon}: the chances that she is given, if she is there",
-        f"Of 100 people {before} are marked before, and at most {after} after.",
+        f"Of 100 people {before} are marked before and {after} after, rounded up to whole people.",
         size=(8.0, 4.2),
     )
 

@@ -79,7 +79,7 @@ def entry_review_answer(found: EntryReview) -> Answer:
     rows = []
     for one in (*wrong, *right):
         said = _finding(one)
-        head = "note:" if one.kind == "tier" else "agrees:" if one.agrees else "wrong:"
+        head = "note:" if one.is_note else "agrees:" if one.agrees else "wrong:"
         parts.append(Paragraph(joined_words([head, said])))
         rows.append((one.kind, one.agrees, _number(one.stated), _number(one.found), str(said)))
     columns = (
@@ -113,7 +113,7 @@ def _finding(one: EntryFinding) -> Sentence:
 def _words(one: EntryFinding) -> Iterator[str | Sentence]:
     stated, found, at = (_number(value) or "" for value in (one.stated, one.found, one.at))
     match one.kind:
-        case "form" | "variant":
+        case "form" | "variant" | "unstated":
             yield f"{one.text}."
         case "tier":
             yield sentence(
@@ -139,15 +139,22 @@ def _words(one: EntryFinding) -> Iterator[str | Sentence]:
                 yield sentence("They add up to {found}.", found=found)
             yield from _difference(one)
         case "implied":
-            tight = Quantity(one.parts[0][1], Style.BRIEF)
+            parts_of = {name: Quantity(value, Style.BRIEF) for name, value in one.parts}
             yield sentence(
                 "Epsilon is stated as {stated} at delta {at}. Rho alone implies {tight} (by Bun and "
                 "Steinke's conversion {found}).",
                 stated=stated,
                 at=Quantity(one.at, Style.GIVEN) if one.at is not None else at,
-                tight=tight,
+                tight=parts_of["tight"],
                 found=found,
             )
+            if "mu" in parts_of:
+                yield sentence(
+                    "The details name mu = {mu} of Gaussian DP, which implies {gaussian}: that, and not rho, "
+                    "is what the epsilon follows from, as far as rounded numbers can tell.",
+                    mu=parts_of["mu"],
+                    gaussian=parts_of["gaussian"],
+                )
             if not one.agrees:
                 yield "So rho does not prove it; name the release, and it is computed exactly."
         case "exact":

@@ -30,6 +30,9 @@ def write_entry(
     certify: Annotated[bool, option("Prove each epsilon, and name its certificate.")] = False,
     template: Annotated[bool, option("Print the facts that are asked for, to fill in.")] = False,
     check: Annotated[Path | None, option("Recompute an entry that exists.", "FILE.yaml|json")] = None,
+    schema: Annotated[
+        Path | None, option("With --check: the form is that of this schema.", "FILE.yaml|json")
+    ] = None,
     out: Annotated[Path | None, option("Write the entry.", "FILE.yaml|json")] = None,
     jobs: console.Jobs = None,
     screen: Screen = PLAIN,
@@ -44,6 +47,8 @@ def write_entry(
         beside += ["--template"] if check is not None and template else []
         if beside:
             raise InputError(f"{which} cannot be combined with {', '.join(beside)}")
+    if schema is not None and check is None:
+        raise InputError("--schema needs --check FILE: it says what form an entry must have")
     if not releases and check is None:
         raise InputError("registry needs a preset's name or a TOML file; `discreet presets` lists all names")
     found = [console.read_release(one) for one in releases]
@@ -57,9 +62,10 @@ def write_entry(
     workers = console.jobs_or_cpus(jobs)
     if check is not None:
         entry = registry.read_entry(check)
+        form = registry.read_schema(schema) if schema is not None else None
         with screen.progress("Comparing paths") as progress:
             review = registry.review_entry(
-                entry, releases=found, where=str(check), jobs=workers, progress=progress
+                entry, releases=found, schema=form, where=str(check), jobs=workers, progress=progress
             )
         screen.tell(entry_review_answer(review))
         if not review.adds_up:

@@ -27,7 +27,14 @@ from discreet.accounting.contour import Kind, Tail
 from discreet.accounting.loss import Floats
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.errors import DiscreetError, InputError, install_hint
-from discreet.noise import ContinuousGaussian, ContinuousLaplace, DiscreteLaplace, Noise, TableNoise
+from discreet.noise import (
+    ContinuousGaussian,
+    ContinuousLaplace,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Noise,
+    TableNoise,
+)
 from discreet.noise.surfaces import require
 from discreet.noise.table import MOST_OUTCOMES
 from discreet.numbers import Exact, read_delta, shown
@@ -39,6 +46,7 @@ MOST_POINTS = 4_000_000
 """Of the grid: they take minutes."""
 
 _ROUNDING = 1e-13  # relative, of a tail whose error is stated as smaller
+_WHOLE = "whole numbers change by a whole number, so give the next one above"
 _MISSING = f"dp-accounting is not installed: {install_hint('dp-accounting')}"
 
 
@@ -47,7 +55,7 @@ class _Found:
     """What a tree of events holds."""
 
     noises: list[Noise]
-    """All noise that is not Gaussian."""
+    """All noise that is not continuous Gaussian noise."""
     gaussian: Fraction = Fraction(0)
     """The sum of 1 / (2 sigma^2) over continuous Gaussians of sensitivity 1."""
     rho: Fraction | None = None
@@ -57,8 +65,9 @@ class _Found:
 def from_dp_event(event: object) -> PrivacyLoss | GaussianDP | TightZCDP:
     """Return the account of a tree of dp-accounting's events; whatever is not covered is named.
 
-    - `DiscreteLaplaceDpEvent`, `LaplaceDpEvent`, `GaussianDpEvent` and `RandomizedResponseDpEvent` (somebody
-      gives another answer: neighbours that replace) together: their exact loss.
+    - `DiscreteGaussianDpEvent` (of one number), `DiscreteLaplaceDpEvent`, `LaplaceDpEvent`, `GaussianDpEvent`
+      and `RandomizedResponseDpEvent` (somebody gives another answer: neighbours that replace) together: their
+      exact loss.
     - `GaussianDpEvent` alone: the exact curve of continuous Gaussian noise, closed under composition.
     - With a `ZCDpEvent` (xi = 0) among any of these: what the sum of all rhos implies, a bound.
 
@@ -106,10 +115,7 @@ def _collected(dp_event: Any, event: Any, place: str, times: int, found: _Found)
                     f"{event.sensitivity}; both must be above zero"
                 )
             elif event.sensitivity != int(event.sensitivity):
-                yield (
-                    f"{place}.sensitivity is {event.sensitivity}; whole numbers change by a whole number, so "
-                    "give the next one above"
-                )
+                yield f"{place}.sensitivity is {event.sensitivity}; {_WHOLE}"
             else:
                 sensitivity = int(event.sensitivity)
                 found.noises.append(DiscreteLaplace(1 / rate, sensitivity=sensitivity, times=times))
@@ -140,6 +146,25 @@ def _collected(dp_event: Any, event: Any, place: str, times: int, found: _Found)
                 yield f"{place}.rho is {event.rho}; it must be above zero"
             else:
                 found.rho = (found.rho or Fraction(0)) + times * rho
+        case _ if (
+            type(event).__name__ == "DiscreteGaussianDpEvent"
+        ):  # older versions of the package have none
+            sigma, sensitivity = _decimal(event.sigma), event.sensitivity
+            if sigma is None or not 0 < sensitivity < float("inf"):
+                yield (
+                    f"{place} has sigma {event.sigma} and sensitivity {sensitivity}; both must be above zero"
+                )
+            elif event.dimension != 1:
+                yield (
+                    f"{place}.dimension is {event.dimension}; a vector's exact loss depends on how its "
+                    "numbers share the change, so give an event for each number, or for a bound "
+                    "ZCDpEvent(sensitivity^2 / (2 sigma^2))"
+                )
+            elif sensitivity != int(sensitivity):
+                yield f"{place}.sensitivity is {sensitivity}; {_WHOLE}"
+            else:
+                noise = DiscreteGaussian(sigma * sigma, sensitivity=int(sensitivity), times=times)
+                found.noises.append(noise)
         case _:
             yield f"{place} is a {type(event).__name__}, which is not accounted for here{_instead(event)}"
 

@@ -24,6 +24,7 @@ from discreet.budget.release import Release
 from discreet.budget.toml import hint, parse_toml
 from discreet.errors import DiscreetError, InputError, install_hint
 from discreet.faces import Displayed
+from discreet.interop.json_schema import problems as schema_problems
 from discreet.interop.registry_fields import (
     LARGEST,
     PARAMETERS,
@@ -66,7 +67,7 @@ class RegistryEntry(Displayed):
     certificates: tuple[Certificate, ...] = ()
 
 
-FindingKind = Literal["form", "variant", "tier", "parts", "releases", "implied", "exact"]
+FindingKind = Literal["form", "variant", "unstated", "tier", "parts", "releases", "implied", "exact"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,8 @@ class EntryFinding:
     found: Fraction | None = None
     at: Fraction | None = None
     parts: tuple[tuple[str, Fraction], ...] = ()
+    is_note: bool = False
+    """Whether a reader should know it, though nothing in it is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,9 +350,9 @@ def _with_decimal(value: Fraction) -> str:
 # -- checking one ------------------------------------------------------------------------------------------
 
 
-def read_entry(path: str | Path) -> dict[str, object]:
-    """Return an entry as it stands in a YAML or JSON file."""
-    text, where = read_text_file(path, "entry")
+def read_entry(path: str | Path, *, of: Literal["entry", "schema"] = "entry") -> dict[str, object]:
+    """Return an entry, or a schema of entries, as it stands in a YAML or JSON file."""
+    text, where = read_text_file(path, of)
     if Path(path).suffix.lower() == ".json":
         data: object = strict_json(text, where, parse_float=float)
     else:
@@ -358,7 +361,7 @@ def read_entry(path: str | Path) -> dict[str, object]:
         except ImportError:
             raise DiscreetError(
                 f"{where} is YAML, and PyYAML is not installed: {install_hint('registry')}, or give "
-                "the entry as a .json file"
+                f"the {of} as a .json file"
             ) from None
         try:
             _check_tokens(yaml, text, where)
@@ -376,10 +379,11 @@ def read_entry(path: str | Path) -> dict[str, object]:
         except (yaml.YAMLError, ValueError, RecursionError) as error:
             raise InputError(f"{where} is not YAML: {' '.join(str(error).split())[:300]}") from None
     if not isinstance(data, dict):
-        raise InputError(
-            f"{where} holds a {type(data).__name__}; an entry is a mapping with url_slug, status, "
-            "tier and deployment"
-        )
+        wanted = {
+            "entry": "an entry is a mapping with url_slug, status, tier and deployment",
+            "schema": "a schema is a mapping",
+        }
+        raise InputError(f"{where} holds a {type(data).__name__}; {wanted[of]}")
     return data
 
 
@@ -406,32 +410,45 @@ def _mappings(yaml: Any, node: Any) -> Iterator[Any]:
             yield from _mappings(yaml, inner)
 
 
+def read_schema(path: str | Path) -> dict[str, object]:
+    """Return a schema of entries, such as that of the registry, from a YAML or JSON file."""
+    return read_entry(path, of="schema")
+
+
 def review_entry(
     entry: Mapping[str, object],
     *,
     releases: Sequence[Release] = (),
+    schema: Mapping[str, object] | None = None,
     where: str = "the entry",
     jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> EntryReview:
     """Recompute an entry: its form, its parameters against each other, and against releases if there are any.
 
-    A number that was rounded agrees with what it may have been rounded from.
+    A number that was rounded agrees with what it may have been rounded from. The form is that of the
+    registry's schema in 2025, or of the `schema` that is given.
     """
     found = dict(leaves(entry))
-    findings = [EntryFinding("form", False, text) for text in form_problems(entry)]
+    form = form_problems(entry) if schema is None else schema_problems(_as_texts(entry), schema, place=where)
+    findings = [EntryFinding("form", False, text) for text in form]
     numbers = {name: _number(found.get(f"{PARAMETERS}{name}")) for name in ("epsilon", "delta", "rho")}
     epsilon, delta, rho = numbers["epsilon"], numbers["delta"], numbers["rho"]
     for name, number in numbers.items():
         if number is not None and number[0] < 0:
             findings.append(EntryFinding("form", False, f"{PARAMETERS}{name} is below zero"))
-    findings += _variant(str(found.get("deployment.dp_variant.variant_name", "")), epsilon, delta, rho)
+    findings += _variant(str(found.get("deployment.dp_variant.variant_name", "")), found, numbers)
     tier, missing = reached_tier(found)
     stated = found.get("tier")
     if isinstance(stated, int) and stated > tier:
         findings.append(
             EntryFinding(
-                "tier", True, ", ".join(one.place for one in missing), Fraction(stated), Fraction(tier)
+                "tier",
+                True,
+                ", ".join(one.place for one in missing),
+                Fraction(stated),
+                Fraction(tier),
+                is_note=True,
             )
         )
     if rho is not None:
@@ -453,20 +470,23 @@ def review_entry(
         if rho is not None and rho[0] > 0:
             tight = Fraction(TightZCDP.from_rho(rho[0]).epsilon(delta=float(delta[0])))
             usual = Fraction(ZCDP.from_rho(rho[0]).epsilon(delta=float(delta[0])))
-            is_enough = epsilon[0] + epsilon[1] >= tight
+            most, is_enough = epsilon[0] + epsilon[1], epsilon[0] + epsilon[1] >= tight
+            parts_of = {"tight": tight}
             # a statement of Gaussian DP beside rho proves less epsilon than rho alone does
-            for mu, room in _gaussian_mus(found):
-                gaussian = GaussianDP.from_rho((mu - room) ** 2 / 2).epsilon(delta=float(delta[0]))
-                is_enough |= epsilon[0] + epsilon[1] >= Fraction(gaussian)
+            for mu, room in [] if is_enough else _gaussian_mus(found):
+                least, said = (_gaussian_epsilon(one, delta[0]) for one in (mu - room, mu))
+                if least <= most:
+                    parts_of |= {"mu": mu, "gaussian": said}
             findings.append(
                 EntryFinding(
                     "implied",
-                    is_enough or len(releases) == 1,
+                    is_enough or "mu" in parts_of or len(releases) == 1,
                     "",
                     epsilon[0],
                     usual,
                     delta[0],
-                    (("tight", tight),),
+                    tuple(parts_of.items()),
+                    is_note="mu" in parts_of,
                 )
             )
         if len(releases) == 1:
@@ -484,6 +504,20 @@ def review_entry(
             )
     name = str(found.get("deployment.basic.name", where))
     return EntryReview(where, name, tuple(findings))
+
+
+def _gaussian_epsilon(mu: Fraction, delta: Fraction) -> Fraction:
+    """What Gaussian DP of this mu implies at a delta."""
+    return Fraction(GaussianDP.from_rho(mu**2 / 2).epsilon(delta=float(delta)))
+
+
+def _as_texts(value: object) -> object:
+    """An entry with its days as texts: YAML reads them as dates, and a schema knows texts only."""
+    if isinstance(value, Mapping):
+        return {str(key): _as_texts(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_as_texts(inner) for inner in value]
+    return value.isoformat() if isinstance(value, date) else value
 
 
 def _gaussian_mus(found: Mapping[str, object]) -> list[Stated]:
@@ -515,18 +549,25 @@ def rho_parts(text: str) -> list[str]:
 
 
 def _variant(
-    name: str, epsilon: Stated | None, delta: Stated | None, rho: Stated | None
-) -> list[EntryFinding]:
-    """Whether the parameters are those of the variant."""
-    wants = {"Pure DP": {"epsilon"}, "Approximate DP": {"epsilon", "delta"}, "Zero-concentrated DP": {"rho"}}
-    given = {key for key, one in (("epsilon", epsilon), ("delta", delta), ("rho", rho)) if one is not None}
-    if name not in wants:
-        return []
-    missing = ", ".join(sorted(wants[name] - given))
-    found = [EntryFinding("variant", False, f"{name} has {missing}, which is not stated")] if missing else []
+    name: str, found: Mapping[str, object], numbers: Mapping[str, Stated | None]
+) -> Iterator[EntryFinding]:
+    """Say whether the parameters are those of the variant; the schema allows any to be left out."""
+    wants = {
+        "Pure DP": ("epsilon",),
+        "Approximate DP": ("epsilon", "delta"),
+        "Zero-concentrated DP": ("rho",),
+    }
+    for one in wants.get(name, ()):
+        value = found.get(f"{PARAMETERS}{one}")
+        if value in (None, ""):
+            said = f"{name} has {one}, and none is stated, as the schema allows: nothing is compared"
+            yield EntryFinding("unstated", True, said, is_note=True)
+        elif numbers[one] is None and isinstance(value, str):
+            said = f"{one} is stated in words, {shown(value)}, which is not compared"
+            yield EntryFinding("unstated", True, said, is_note=True)
+    delta = numbers["delta"]
     if name == "Pure DP" and delta is not None and delta[0] > 0:
-        found.append(EntryFinding("variant", False, "Pure DP has no delta, and one is stated"))
-    return found
+        yield EntryFinding("variant", False, "Pure DP has no delta, and one is stated")
 
 
 Stated = tuple[Fraction, Fraction]

@@ -11,6 +11,7 @@ from importlib.resources import files
 from typing import Literal
 
 from discreet.budget.toml import hint
+from discreet.interop.json_schema import is_day
 from discreet.numbers import shown
 
 TIERS = (1, 2, 3)
@@ -75,7 +76,7 @@ class RegistryField:
                 many = isinstance(value, list) and len(value) > 0
                 return many and all(isinstance(one, str) and one.strip() for one in _listed(value))
             case "date":
-                return type(value) is date or (isinstance(value, str) and _is_day(value))
+                return type(value) is date or (isinstance(value, str) and is_day(value))
             case "number or text" if isinstance(value, str):
                 return bool(value.strip())
             case _:
@@ -85,13 +86,6 @@ class RegistryField:
 
 def _listed(value: object) -> list[object]:
     return list(value) if isinstance(value, list) else []
-
-
-def _is_day(text: str) -> bool:
-    try:
-        return date.fromisoformat(text).isoformat() == text
-    except ValueError:
-        return False
 
 
 @cache
@@ -147,7 +141,11 @@ def needed_fields(found: Mapping[str, object]) -> Iterator[RegistryField]:
 
 
 def reached_tier(found: Mapping[str, object]) -> tuple[int, list[RegistryField]]:
-    """Return the tier whose fields are all there, and those that the next tier asks for besides."""
+    """Return the tier whose fields are all there, and those that the next tier asks for besides.
+
+    An empty text says nothing, so its field is not there.
+    """
+    found = {place: value for place, value in found.items() if value not in ("", None)}
     for tier in TIERS:
         missing = [
             one

@@ -18,7 +18,7 @@ from discreet.budget.variables import COUNT
 from discreet.errors import DiscreetError, InputError
 from discreet.faces import Displayed, Summarised
 from discreet.files import FilePath
-from discreet.numbers import bound, brief
+from discreet.numbers import Exact, bound, brief, read_delta
 from discreet.release.charges import charged_units, counts_people
 from discreet.release.entry import Entry
 from discreet.release.ledger import Ledger, sum_epsilon
@@ -131,12 +131,13 @@ def named_runs(left: Sequence[tuple[str, int]]) -> str:
     return " and ".join([", ".join(each[:-1])] * (len(each) > 1) + each[-1:])
 
 
-def ledger_cost(ledger: Ledger, *, unit: str, neighbours: Neighbours, delta: Fraction = DELTA) -> Cost:
+def ledger_cost(ledger: Ledger, *, unit: str, neighbours: Neighbours, delta: Exact = DELTA) -> Cost:
     """Return the epsilon at a delta of all runs charged to a unit, or to several units joined by `+`.
 
-    >>> ledger_cost(Ledger.new(), unit="person", neighbours="bounded").epsilon
+    >>> ledger_cost(Ledger.new(), unit="person", neighbours="bounded", delta="1e-9").epsilon
     0.0
     """
+    delta = read_delta(delta, zero=True)
     entries = ledger.charges(unit, neighbours)
     failing = _failing(entries, neighbours)
     epsilon, kind = _epsilon(entries, neighbours, delta, failing)
@@ -192,7 +193,7 @@ class LedgerCosts(Displayed):
     """Units whose cost could not be computed, and why."""
 
 
-def ledger_costs(ledger: Ledger, *, delta: Fraction = DELTA) -> LedgerCosts:
+def ledger_costs(ledger: Ledger, *, delta: Exact = DELTA) -> LedgerCosts:
     """Return the cost of the runs charged to each unit, and to all units together.
 
     It is that of bounded neighbours where a run was calibrated for them. A cost that cannot be computed, such
@@ -202,7 +203,8 @@ def ledger_costs(ledger: Ledger, *, delta: Fraction = DELTA) -> LedgerCosts:
     ()
     """
     units = [*ledger.units, *(["+".join(ledger.units)] if len(ledger.units) > 1 else [])]
-    asked = [(unit, _relation(ledger.runs(unit), unit), delta) for unit in units]
+    read = read_delta(delta, zero=True)
+    asked = [(unit, _relation(ledger.runs(unit), unit), read) for unit in units]
     stated = {(one.unit, one.neighbours, one.delta): one for one in ledger.totals if one.delta is not None}
     found: dict[tuple[str, Neighbours, Fraction], Cost] = {}
     failed: dict[str, str] = {}

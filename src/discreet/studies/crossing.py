@@ -26,7 +26,7 @@ from discreet.accounting.loss import Loss
 from discreet.accounting.privacy_loss import compose
 from discreet.noise import DiscreteGaussian
 from discreet.studies.dhc import DELTA, level_events, reduced_events
-from discreet.studies.register import Floats, Found, Study, made, study
+from discreet.studies.register import Floats, Found, Study, check_printed, made, printed, study
 
 PEOPLE = 331_449_281
 """The resident population of the 2020 Census."""
@@ -104,6 +104,8 @@ def reversal() -> Found:
     >>> f"{row[3]:.0f} {row[5]:.1e} {row[8]:.2f} {row[9]:.1e}"
     '605 1.4e-12 1.94 6.1e-13'
     """
+    (reciprocal,) = printed("pnas", "introduction, footnote 2", "reciprocal of the population").values()
+    yield check_printed(reciprocal, 1 / PEOPLE)
     for level, event in level_events().items():
         zcdp, same, reduced = ZCDP([event]), compose([event]), compose([reduced_events()[level]])
         # both curves decrease: between two points the excess is at most left reduced minus right promised

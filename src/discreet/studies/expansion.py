@@ -91,6 +91,35 @@ def fourth_cumulant() -> Found:
             yield v, of_dhc.get(variance), deficit, fourth, kurtosis, math.log10(fourth), leading
 
 
+@study("sigma2 mu mean_less_mu")
+def offset_mean() -> Found:
+    """Compute the mean of N_Z(mu, sigma^2) less mu: by Poisson summation a sine series, zero at the halves.
+
+    >>> part = offset_mean().where(sigma2="1")
+    >>> [f"{gap:.2e}" for gap in part.numbers("mean_less_mu")[:5]]
+    ['0.00e+00', '-2.38e-08', '-3.36e-08', '-2.38e-08', '0.00e+00']
+    """
+    for text in ("1/4", "1/2", "1", "5"):
+        for eighth in range(9):
+            yield text, eighth / 8, mean_gap(Fraction(text), Fraction(eighth, 8))
+
+
+def mean_gap(variance: Fraction, mu: Fraction) -> float:
+    """Return E N_Z(mu, sigma^2) - mu: sigma^2 times the slope of log(1 + 2 sum of q^(k^2) cos(2 pi k mu)).
+
+    >>> mean_gap(Fraction(5), Fraction(1, 2)), f"{mean_gap(Fraction(5), Fraction(1, 4)):.2e}"
+    (0.0, '-8.61e-42')
+    """
+    v = float(variance)
+    powers = np.exp(-2 * math.pi**2 * v * _K * _K)
+    # in turns of a quarter, where sines and cosines are exact
+    turns = [Fraction(int(k)) * mu % 1 for k in _K]
+    sines = [math.sin(2 * math.pi * float(turn)) if 2 * turn % 1 else 0.0 for turn in turns]
+    cosines = [math.cos(2 * math.pi * float(turn)) for turn in turns]
+    slope = -4 * math.pi * v * float((_K * powers * sines).sum())
+    return slope / (1 + 2 * float((powers * cosines).sum())) + 0.0
+
+
 # -- the theorem -------------------------------------------------------------------------------------------
 
 VARIANCES = ("1/4", "1/2", "1", "2500/999")

@@ -322,6 +322,9 @@ def _printed_errors() -> Iterator[Compared]:
     Without post-processing the reduction follows from the noise. With non-negativity it depends on the
     counts; the reduction for a whole table lies between the smallest and the largest of its cells.
     """
+    (about,) = printed("pnas", "introduction, errors", "MSE, non-negative: reduction, percent").values()
+    why = "the introduction does not say of which level, and section 3.2 has another number for each"
+    yield check_printed(about, None, why=why)
     cells = {at: int(entry.text) for at, entry in printed("pnas", CELLS, "number of cells").items()}
     cells["County"] = COUNTIES_2010 * cells["State"] // STATES_2010
     shown = printed("pnas", "Figure 6, labels", "errors of tracts, non-negative")

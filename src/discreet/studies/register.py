@@ -56,6 +56,7 @@ class Verdict(StrEnum):
     CONFIRMED = "confirmed"
     MONTE_CARLO = "within Monte Carlo error"
     POSSIBLE = "in the possible range"
+    STATED = "within the stated error"
     ROUNDED = "rounded labels"
     CARRIED = "carried over"
     WRONG = "wrong"
@@ -195,12 +196,14 @@ def check_printed(
     error: float | None = None,
     chance: float | None = None,
     otherwise: Reading | None = None,
+    stated: float = 0.0,
 ) -> Compared:
     """Compare a printed number with the computed one.
 
     `error` is the standard error of a simulated number, in its unit; or `chance` is the probability of a
     result as far off. `why` is always reported, `explained` only if the printed number is not confirmed.
-    `otherwise` is the verdict if the printed digits are those of another value.
+    `otherwise` is the verdict if the printed digits are those of another value. `stated` is the error that
+    the paper itself allows.
 
     >>> entry = printed("pnas", "section 3.2, text on Table 1", "reduction, percent")["national"]
     >>> check_printed(entry, 20.88, explained="this is State's").verdict
@@ -229,6 +232,8 @@ def check_printed(
     verdict = Verdict.WRONG
     if otherwise is not None and entry.beyond(otherwise[1]) <= 0:
         verdict = otherwise[0]
+    elif beyond <= stated:
+        verdict = Verdict.STATED
     elif entry.kind == "draws" and error is None and chance is None:
         return Compared(entry, computed, Verdict.NOT_CHECKED, why)
     return Compared(entry, computed, verdict, "; ".join(filter(None, (explained, why))))

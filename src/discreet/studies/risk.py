@@ -91,6 +91,12 @@ def risk_levels() -> Found:
             right = decision_accuracy(variance=variance, prior="1/2", given="present")
             values += [float(variance), float(expected_ratio(variance=variance, prior="1/2")), float(right)]
         yield name, shares[name], parts[name], float(1 / event.size), *values
+    (ln3,) = printed("risk", "introduction, epsilon", "ln 3").values()
+    yield check_printed(ln3, math.log(3))
+    (queries,) = printed("risk", "section 2.3", "queries of a level").values()
+    many = [len(level.queries) for level in release.levels]
+    why = f"five of the six levels have {many[-1]}; the nation, whose total is not asked, has {many[0]}"
+    yield check_printed(queries, many[-1], why=why)
     rhos = {name: float(paper_rho(name)) for name in LEVELS}
     total = Fraction(printed("risk", "section 2.3", _TOTALS)["rho"].text)
     promise = ZCDP.from_rho(total).epsilon(delta=1e-10)
@@ -220,8 +226,8 @@ def risk_priors_rho() -> Found:
 def risk_accuracy_rho() -> Found:
     """Compute how often the decision is right against rho: if the person is present, and on average.
 
-    >>> [(check.printed.text, f"{check.computed:.4f}") for check in risk_accuracy_rho().checks]
-    [('.59', '0.5889'), ('.30', '0.3005'), ('.28', '0.2815')]
+    >>> [(check.printed.text, f"{check.computed:.4f}") for check in risk_accuracy_rho().checks[:4]]
+    [('.59', '0.5889'), ('.30', '0.3005'), ('.28', '0.2815'), ('1', '0.1752')]
     """
     rhos = rho_grid(641)
     curves = (partial(decision_accuracy, rho=rhos, given=given) for given in ("present", "prior"))
@@ -230,6 +236,9 @@ def risk_accuracy_rho() -> Found:
     mine = {f"p = 1/5, rho = .{k}": right(rho=k / 10, prior="1/5") for k in (5, 6)}
     mine["p = 1/2"] = right(rho=RHO, prior="1/2")
     yield from compare_printed("risk", "text on Figure 3", "right decisions", mine)
+    what = "right decisions, percent: a fraction of"
+    rare = {at: 100 * right(rho=RHO, prior=at) for at in printed("risk", "text on Figure 3", what)}
+    yield from compare_printed("risk", "text on Figure 3", what, rare)
 
 
 # -- a block and its block group ---------------------------------------------------------------------------
@@ -343,10 +352,12 @@ def risk_table_8() -> Found:
     laws = [
         (chain.group, chain.group_variance) for chain in (sampler(condition=True), sampler(condition=False))
     ]
-    checks = list(_sampled("Table 8", "posterior of the group's count, percent", laws))
+    what = "posterior of the group's count, percent"
+    checks = list(_sampled("Table 8", what, laws))
     columns = [100 * law for law, _ in laws] + [100 * np.sqrt(variance / 10_000) for _, variance in laws]
     yield from zip(map(str, range(len(checks))), *columns, strict=False)
     yield from checks
+    yield from _sampled("text on Table 8", what, laws)
 
 
 def chain_chances(two: TwoLevels, x: Integers, z: Integers, y: Integers) -> Floats:

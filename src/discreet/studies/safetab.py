@@ -51,12 +51,17 @@ def safetab_suppression() -> Found:
         assert threshold is not None
         yield check_printed(entry, threshold)
         less, at_most = (float(100 * noise.cdf(edge)) for edge in (threshold - 1, threshold))
-        said = f'"less than T" in the text; (12) and (13) drop T too: {Style.PLACES.quantity(at_most, 4)}'
-        below.append(check_printed(dropped[at], less, explained=said))
+        said = (
+            'a total of T is dropped, as by (12), by (13) and in production; the text\'s "less than T" would '
+            f"give {Style.PLACES.quantity(less, 4)}"
+        )
+        below.append(check_printed(dropped[at], at_most, why=said))
         effects = shown(sizes, noise, threshold)
         by_size = zip(sizes, effects.suppressed, effects.bias, effects.overall_bias, strict=True)
         yield from ((float(rho), float(variance_of(noise)), threshold, *row) for row in by_size)
     yield from below
+    (gamma,) = printed("safetab", "Table 6, caption", "gamma").values()
+    yield check_printed(gamma, float(GAMMA), why="with which the thresholds of Table 6 are met")
 
 
 @study(
@@ -95,6 +100,10 @@ def _table_7() -> Iterator[Compared]:
             yield check_printed(
                 entry, float(factor * inputs[at]), why="of the configuration" if factor == 1 else ""
             )
+    (share,) = printed("safetab", "Table 7, caption", "step 2 as a share of the total, percent").values()
+    rows = (printed("safetab", "Table 7", f"rho, add or remove, {part}") for part in ("step 2", "total"))
+    step2, total = (one["3"].value for one in rows)
+    yield check_printed(share, 100 * step2 / total, why="the first row of the table")
     (levels,) = printed("safetab", "Table 7", "levels").values()
     yield check_printed(levels, len(load("ddhca-2020").levels))
 
@@ -122,6 +131,10 @@ def _claims() -> Iterator[Compared]:
     yield check_printed(races["stability, 8"], eight)
     yield check_printed(races["stability, 3"], three)
     yield check_printed(races["margins"], 100 * (sqrt(three / eight) - 1))
+    (codes,) = printed("safetab", "section 2.2", "race codes of a person, at most").values()
+    yield check_printed(
+        codes, STABILITY - 1, why="the stability of the configuration less one ethnicity code"
+    )
     place = "section 6.3.1, noise distribution"
     (roughly,) = printed("safetab", place, "advantage of Gaussian noise, percent").values()
     normal, exact = geometric_cost()

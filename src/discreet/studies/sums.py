@@ -143,7 +143,7 @@ def convolution() -> Found:
                 yield name, h * m, chance, density
 
 
-@study("pair nodes sequential_survivors interval_survivors intervals")
+@study("pair nodes sequential_survivors algorithm_1_survivors interval_survivors intervals")
 def nodes(*, spines: int | None = None) -> Found:
     """Compute how many quadrature nodes the pair (13, spine) needs, without and with the sieve.
 
@@ -157,25 +157,29 @@ def nodes(*, spines: int | None = None) -> Found:
     release = load("dhc-2020")
     whole = account(release)
     main = whole.events((13, 13))
-    deep = SequentialSieve(main, digits=50)
-    yield "(13, 13), 50 digits", deep.nodes, deep.survivors, None, None
+    deep, printed_ = (
+        SequentialSieve(main, tail=1e-50, discard=1e-50, as_printed=one) for one in (False, True)
+    )
+    yield "(13, 13), 50 digits", deep.nodes, deep.survivors, printed_.survivors, None, None
     for spine in release.paths[:spines]:
         yield f"(13, {spine})", *_counts(whole.events((min(13, spine), max(13, spine))))
 
 
-def _counts(events: tuple[Noise, ...]) -> tuple[int, int | None, int, int]:
-    """Count all nodes, survivors of the sequential and of the interval sieve, and the latter's intervals."""
+def _counts(events: tuple[Noise, ...]) -> tuple[int, int | None, int | None, int, int]:
+    """Count all nodes, survivors of both sequential sieves and of the interval sieve, and its intervals."""
     loss = Loss(events)
     h = float(loss.step)
     reach = math.sqrt(2 * float(loss.R) * math.log(2 / DISCARD)) / h
     total = 2 * (math.floor(reach) + 1) + 1
-    sequential = SequentialSieve(events).survivors if total <= _MOST else None
+    sequential, printed_ = (
+        SequentialSieve(events, as_printed=one).survivors if total <= _MOST else None for one in (False, True)
+    )
     # a falloff of 0 asks for the same depth everywhere
     survivors = sieve(
         loss, reach=math.pi / h, depth=-math.log(DISCARD), theta=0.0, falloff=0.0, scale=1 / math.sqrt(loss.R)
     )
     kept = survivors.nodes(float(Fraction(total) * loss.step), 10**7)
-    return total, sequential, 2 * int(kept.size) - 1, int(survivors.low.size)
+    return total, sequential, printed_, 2 * int(kept.size) - 1, int(survivors.low.size)
 
 
 # -- the Edgeworth gap -------------------------------------------------------------------------------------

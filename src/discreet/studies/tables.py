@@ -6,7 +6,7 @@ The authors of the sieve paper publish the delta of all 946 pairs of paths at 42
     delta(eps) = P[S > eps - R/2] - e^eps P[S > eps + R/2]
 
 ends at U, so e^eps P[S > U] is not subtracted. `Cut` is that end, from the settings of the authors' program
-(Code/eps_delta_curve.py): the tolerance 1e-35, and lattice points rounded up to the next 10,000. Where the
+(code/eps_delta_curve.py): the tolerance 1e-35, and lattice points rounded up to the next 10,000. Where the
 threshold lies beyond U their sum runs backwards, and the same formula holds.
 """
 
