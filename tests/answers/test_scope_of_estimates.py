@@ -75,7 +75,8 @@ def test_all_that_was_measured_is_the_whole(noisy: Path) -> None:
 @pytest.mark.parametrize("only", [False, True])
 def test_one_query_of_three_is_named(noisy: Path, query: str, only: bool) -> None:
     found = estimate(noisy, queries=[query], only_tables=only)
-    assert f"These numbers are about the query {query}, 1 of 3, of noisy, not about the whole." in words(found)
+    part = f"the query {query}, 1 of 3, of noisy"
+    assert f"These numbers are about {part}, not about the whole." in words(found)
     part = {"part": "query", "taken": 1, "of": 3, "names": [query]}
     assert said(found)["parts"][0] == part
     assert said(found)["whole"] is False
@@ -90,7 +91,8 @@ def test_levels_that_were_not_written_are_left_out(
     noisy: Path, level: str, told: str, areas: int, only: bool
 ) -> None:
     found = estimate(noisy, down_to=level, only_tables=only)
-    assert f"These numbers are about {told} and {areas} of 6 areas, of noisy, not about the whole." in words(found)
+    part = f"{told} and {areas} of 6 areas, of noisy"
+    assert f"These numbers are about {part}, not about the whole." in words(found)
     assert [one["taken"] for one in said(found)["parts"]] == [3, told.count(" and ") + 1, areas]
 
 
