@@ -321,6 +321,21 @@ def test_what_does_not_nest_is_refused() -> None:
         hierarchy_posterior([wide, wide, Area(noisy=0, variance=10**11)], prior="1/2")
 
 
+def test_a_law_that_would_be_dropped_is_refused() -> None:
+    """Without siblings the group is the block, and what is believed of the rest would say nothing."""
+    law = {"name": "group", "noisy": 6, "variance": 2, "given_smaller": "poisson:5"}
+    block = {"name": "block", "noisy": 1, "variance": 2}
+    beside = hierarchy_posterior([Area(**block, siblings=1), Area(**law)], prior="1/2").probability  # type: ignore[arg-type]
+    assert beside == pytest.approx(0.5912, abs=1e-4)
+    for stated in ("poisson:5", "uniform", "table:1,1"):
+        with pytest.raises(InputError, match=r"the areas beside block, which has none; .*siblings of block"):
+            hierarchy_posterior([Area(**block), Area(**law | {"given_smaller": stated})], prior="1/2")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="group is the smallest area"):
+        hierarchy_posterior([Area(**law)], prior="1/2")  # type: ignore[arg-type]
+    alone = hierarchy_posterior([Area(**block), Area(name="group", noisy=6, variance=2)], prior="1/2")  # type: ignore[arg-type]
+    assert alone.probability == pytest.approx(0.9526, abs=1e-4)  # another number: the areas are one
+
+
 AREAS = ["--area", "name=block,noisy=2,rho=0.0992,siblings=27,siblings-noisy=-1"]
 AREAS += ["--area", "name=block group,noisy=1,rho=0.2465"]
 
