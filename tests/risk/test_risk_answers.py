@@ -38,10 +38,10 @@ def printed(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
 
 def cases() -> dict[str, tuple[object, list[str]]]:
     areas = [
-        Area(name="block", noisy=2, variance=5),
+        Area(name="block", noisy=2, variance=5, siblings=3),
         Area(name="group", noisy=9, variance=2, given_smaller="poisson:6"),
     ]
-    options = ["--area", "name=block,noisy=2,variance=5"]
+    options = ["--area", "name=block,noisy=2,variance=5,siblings=3"]
     options += ["--area", "name=group,noisy=9,variance=2,given=poisson:6"]
     single = ["single", "--prior", "1/2", "--prior", "1/864"]
     return {

@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 import risk_reference as reference
 
+from discreet.answers import describe
 from discreet.answers.risk_table import table_adversary, table_risk_answer
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import GaussianNoise, sample
-from discreet.answers import describe
 from discreet.risk import expected_ratio, posterior, ratio, table_risk
 from discreet.risk import table as table_module
 from discreet.risk.inputs import read_prior

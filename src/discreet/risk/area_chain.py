@@ -148,8 +148,8 @@ def _check_laws(areas: Sequence[Area]) -> None:
         elif area.states_law and below is not None and not below.siblings:
             inside = below.name or f"area {place}"
             wrong.append(
-                f"the prior of {name} (given) is about the areas beside {inside}, which has none; say how many "
-                f"(siblings of {inside}), or leave it out"
+                f"the prior of {name} (given) is about the areas beside {inside}, which has none; say how "
+                f"many (siblings of {inside}), or leave it out"
             )
     if wrong:
         raise InputError("; ".join(wrong))

@@ -165,8 +165,8 @@ class Area:
     `rho` is zCDP's with a record added or removed, so that the variance is 1/(2 rho). `siblings` is the
     number of other areas of the same kind inside the next larger one and `siblings_noisy` the sum of their
     noisy counts; `siblings_noisy=None` leaves that sum unused. `given_smaller` is the adversary's law for
-    this area's count given the smaller area's, by default `Uniform()`; `states_law` says whether it was stated.
-    `count` is the true count, if the adversary knows it.
+    this area's count given the smaller area's, by default `Uniform()`; `states_law` says whether it was
+    stated. `count` is the true count, if the adversary knows it.
 
     >>> Area(name="block", noisy=2, rho="0.0992", siblings=27, siblings_noisy=-1).variance
     Fraction(625, 124)
