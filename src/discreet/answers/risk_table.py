@@ -20,7 +20,7 @@ from discreet.answers.answer import (
 )
 from discreet.answers.describing import describes
 from discreet.answers.figure import PLACES, Axis, Item, Line, Notation, Panel, Picture, Rule, points
-from discreet.answers.quantity import Quantity, Rounding, Style, count_quantity
+from discreet.answers.quantity import Claimed, NumberKind, Quantity, Style, count_quantity
 from discreet.budget.level_names import level_name
 from discreet.risk.records import POSTERIORS, QUANTILES, RATIOS, Drawn
 from discreet.risk.table import LevelRisk, TableRisk
@@ -72,20 +72,19 @@ def table_risk_answer(found: TableRisk, *, table: str = "") -> Answer:
     ['50 %', '100 %', '66.7 %']
     """
     levels, total = _summary(found.levels), _summary([found.total])
+    whole = found.total
+    doubled = _in_percent(whole.share_doubled)
+    largest = Claimed(value=whole.maximum, kind=NumberKind.AT_MOST, scope=found.scope, digits=4)
     record = {
         **({"table": table} if table else {}),
         "rows": found.rows,
         "prior": found.prior,
         "adversary": table_adversary(found),
         "confidential": found.is_confidential,
+        "maximum_ratio": largest,
         "levels": levels,
         "all": total.objects[0],
     }
-    whole = found.total
-    doubled, largest = (
-        _in_percent(whole.share_doubled),
-        Quantity(whole.maximum, rounding=Rounding.UP, digits=4),
-    )
     prior = _prior(found)
     return Answer(
         table or "A table",

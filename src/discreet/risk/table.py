@@ -35,6 +35,7 @@ from discreet.risk.inputs import LARGEST, VARIANCES, read_known, read_prior
 from discreet.risk.odds import Floats, Prior
 from discreet.risk.records import POSTERIORS, QUANTILES, RATIOS, Drawn, is_above
 from discreet.risk.rows import Averages, Histogram, RowRisk, SomeRows, known_risk
+from discreet.scope import Scope
 from discreet.tables import Kind, OpenTable, Problems, TableSource, find_columns, open_table
 
 NOISY = ("value", "COUNT", "noisy", "count")
@@ -99,6 +100,12 @@ class TableRisk(Summarised):
     nonnegative: bool = False
     prior_column: str | None = None
     """The column with the prior of each row, if it has one."""
+
+    @property
+    def scope(self) -> Scope:
+        """Of what the risks are true: of each row alone."""
+        of = "each row alone" if self.rows != 1 else "the row"
+        return Scope.whole(of, unit="", neighbours="").without("the other rows about the same people")
 
     @property
     def is_confidential(self) -> bool:
