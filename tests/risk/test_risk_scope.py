@@ -82,7 +82,7 @@ def test_another_part_has_other_words(queries: tuple[str, ...], levels: str, sai
 def test_the_main_pair_is_named_and_all_pairs_are_not() -> None:
     merged = release(merging=True)
     every, main = (
-        told(describe(risk(merged, prior="1/2", pairs=pairs, guess=["1/100"])))  # type: ignore[arg-type]
+        told(describe(risk_profile(merged, prior="1/2", pairs=pairs)))  # type: ignore[arg-type]
         for pairs in ("all", "main")
     )
     assert not any("pair of paths" in note for note in every)
@@ -101,10 +101,10 @@ def test_the_envelope_of_several_cases_is_a_bound_and_one_case_is_exact() -> Non
     """Two cases whose curves cross: between them the envelope lies below both, and nobody attains it."""
     one = risk(release(("age",), "A"), prior="1/2", false_positive_rates=["1e-3", "1e-1"])
     assert {row.kind for row in one.detections} == {AnswerKind.EXACT}
-    variances = {"S": 4, "C": Fraction(1, 2), "B": 9}
+    variances: dict[str, int | Fraction] = {"S": 4, "C": Fraction(1, 2), "B": 9}
     levels = [Level(name=name, queries=[Query(name="t", variance=v)]) for name, v in variances.items()]
     merged = Release(name="m", neighbours="bounded", levels=levels, spine=Spine(may_merge_up=["C", "B"]))
-    rates = [f"{10**-k:.6f}" for k in np.linspace(0.1, 2, 8)]
+    rates = [f"{10**-k:.6f}" for k in np.linspace(0.1, 1.3, 4)]
     found = risk(merged, prior="1/2", false_positive_rates=rates, guess=["1/100"])
     assert found.account is not None
     for row, rate in zip(found.detections, rates, strict=True):
@@ -151,6 +151,11 @@ def test_records_say_which_query_of_how_many(tmp_path: Path) -> None:
     assert "All of them see the query detailed, 1 of 5" in words(answer)
     claims = {json.dumps(row["claims"]["mean_posterior"]["scope"]["parts"]) for row in answer.objects["rows"]}  # type: ignore[attr-defined, index]
     assert claims == {'[{"part": "query", "taken": 1, "of": 5, "names": ["detailed"]}]'}
+
+
+@pytest.mark.slow
+def test_records_of_another_query_name_that_one(tmp_path: Path) -> None:
+    file, units, records = write_example(tmp_path)
     other = records_risk(load_file(file), records, units=units, priors=["1/10"], query="age")
     assert "the query age, 1 of 5" in words(describe(other))
 
