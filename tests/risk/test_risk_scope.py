@@ -59,7 +59,7 @@ def told(answer: Answer) -> set[str]:
 def test_one_count_of_three_and_one_level_of_two_are_named() -> None:
     notes = told(describe(risk_profile(release(), prior="1/2")))
     assert notes == {
-        "Note: True of one count of each level of small: the counts A: age and B: age, 2 of 6; "
+        "Note: True of a single count of each level of small: the counts A: age and B: age, 2 of 6; "
         "not of the whole.",
         "Note: True of each level of small: without the other levels; not of the whole.",
     }

@@ -283,7 +283,7 @@ def _claimed_parts(
 ) -> tuple[tuple[Risk, ...], tuple[Risk, ...]]:
     """Say of rows of one count, and of one level, of which counts and levels they are true."""
     names = " and ".join(of.of)
-    one = replace(of, of=(f"one count of each level of {names}",))
+    one = replace(of, of=(f"a single count of each level of {names}",))
     one = one.with_part(Extent.of("count", taken=taken, every=counts))
     level = replace(of, of=(f"each level of {names}",))
     if len({row.scope for row in every}) > 1:
