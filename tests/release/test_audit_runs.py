@@ -432,6 +432,20 @@ def test_counts_that_are_published_beside_the_values_are_seen(leak: Leak, seen: 
     assert seen <= kinds(found)
 
 
+def test_an_order_by_the_counts_that_one_record_does_not_change() -> None:
+    """The rows are in the order of the true counts, ascending: of these two tables it is the same order."""
+    honest = own_mechanism(NotPrivateSeededEntropy(4))
+    found = audit_release(
+        ADDED,
+        counts(),
+        neighbour=counts(more=1),
+        mechanism=lambda table: honest(table).take(np.argsort(table["count"].to_numpy(), kind="stable")),
+        runs=110,
+    )
+    assert "other pairs of tables" in left(found)
+    assert found.alarms
+
+
 def test_what_is_beside_the_values_and_tells_nothing_is_no_alarm() -> None:
     """Another column of noise, a clock, a random order of rows."""
     source, clock = NotPrivateSeededEntropy(7), iter(range(10**6))
