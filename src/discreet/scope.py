@@ -78,6 +78,16 @@ class Extent:
             return f"the {noun} {_listed(self.names)}, {self.taken} of {self.every:,}"
         return f"{self.taken:,} of {self.every:,} {_plural(self.noun)}"
 
+    @property
+    def left_words(self) -> str:
+        """How many parts were not looked at; empty if all were.
+
+        >>> Extent.of("run through files", taken=range(2), every=range(200)).left_words
+        '198 of 200 runs through files'
+        """
+        left = self.every - self.taken
+        return f"{left:,} of {self.every:,} {_plural(self.noun)}" if left else ""
+
     def document(self) -> dict[str, object]:
         """Return it as JSON has it.
 

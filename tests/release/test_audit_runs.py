@@ -51,6 +51,13 @@ def kinds(found: Audit) -> set[str]:
     return {getattr(look, "kind", getattr(look, "statistic", "")) for look in found.alarms}
 
 
+def left(found: Audit) -> set[str]:
+    """What the answer says was not looked at."""
+    listed = describe(found).objects["not_looked_at"]
+    assert isinstance(listed, list)
+    return set(listed)
+
+
 @pytest.mark.parametrize("release", [MOVED, pytest.param(ADDED, marks=pytest.mark.slow)])
 def test_measure_raises_no_alarm(release: Release) -> None:
     found = quick(release, post="consistent", written=1)
@@ -59,6 +66,7 @@ def test_measure_raises_no_alarm(release: Release) -> None:
     # a record moves: two cells at each of county and state by age, none in the total
     assert found.changed == (4 if release is MOVED else 3)
     assert {look.statistic for look in found.points} == {"likelihood ratio", "estimates"}
+    assert "199 of 200 runs through files" in left(found)
 
 
 def test_the_pair_that_is_made_costs_what_the_account_says() -> None:
@@ -284,8 +292,13 @@ def test_a_command_is_run_on_both_tables() -> None:
         audit_mechanism("true {in} {out}", ages, ages, epsilon=1, delta=0, runs=2)
     with pytest.raises(InputError, match="cannot be run"):
         audit_mechanism("no-such-program {in} {out}", ages, ages, epsilon=1, delta=0, runs=2)
-    with pytest.raises(InputError, match="as many in each run"):
-        audit_mechanism("cp {in} {out}", ages, ages.slice(1), epsilon=1, delta=0, runs=2)
+
+
+def test_another_number_of_rows_is_an_alarm() -> None:
+    ages = pa.table({"age": [30, 40]})
+    found = audit_mechanism(lambda table: table, ages, ages.slice(1), epsilon=1, delta=0, runs=200)
+    assert "number of rows" in kinds(found)
+    assert "the numbers (runs do not put out as many)" in found.scope.left_out
 
 
 @pytest.mark.parametrize(
@@ -300,11 +313,11 @@ def test_a_command_is_run_on_both_tables() -> None:
         ({"neighbour": counts(more=3)}, "not neighbours: they differ by more than one person"),
         (
             {
-                "mechanism": lambda table: table.slice(1).rename_columns(
+                "mechanism": lambda table: table.set_column(3, "cell", [["sex"] * 10]).rename_columns(
                     ["unit", "level", "query", "cell", "parent", "value"]
                 )
             },
-            "lacks 1 of 10 cells",
+            "unknown cell",
         ),
     ],
 )
@@ -347,7 +360,10 @@ def test_all_surfaces_tell_the_same_and_no_count() -> None:
     answer = describe(found)
     assert answer.objects["verdict"] == "no alarm"
     assert len(answer.objects["looks"]) == found.looks  # type: ignore[arg-type]
-    assert str(found) == f"No alarm in {found.looks} looks at 2 x 20 runs of measure."
+    assert str(found) == (
+        f"No alarm in {found.looks} looks at 2 x 20 runs of measure; not looked at: "
+        f"{len(answer.objects['not_looked_at'])} things, listed below."  # type: ignore[arg-type]
+    )
     json.dumps(answer.objects)
     # a shift of all counts changes nothing that is told
     large = counts()
@@ -364,3 +380,107 @@ def test_all_surfaces_tell_the_same_and_no_count() -> None:
         "guessing",
         "promised at most",
     ]
+
+
+# -- what is true of a part ----------------------------------------------------------------------------------
+
+Leak = Callable[[pa.Table, pa.Table], pa.Table]
+
+
+def with_column(made: pa.Table, table: pa.Table) -> pa.Table:
+    return made.append_column("check", table["count"])
+
+
+def with_words(made: pa.Table, table: pa.Table) -> pa.Table:
+    return made.append_column("note", pa.array([f"n = {n}" for n in table["count"].to_pylist()]))
+
+
+def in_order(made: pa.Table, table: pa.Table) -> pa.Table:
+    """The rows come in the order of the true counts: one child more changes it."""
+    return made.take(np.argsort(-table["count"].to_numpy(), kind="stable"))
+
+
+def in_metadata(made: pa.Table, table: pa.Table) -> pa.Table:
+    return made.replace_schema_metadata({"counts": str(table["count"].to_pylist())})
+
+
+def in_rows(made: pa.Table, table: pa.Table) -> pa.Table:
+    """Cells with the true count 0 or 1 are left out."""
+    return made.filter(pa.array(table["count"].to_numpy() > 4))
+
+
+LEAKS: list[tuple[Leak, set[str]]] = [
+    (with_column, {"linear statistic of other columns", "digits of other columns"}),
+    (with_words, {"column note"}),
+    (in_order, {"order of rows"}),
+    (in_metadata, {"metadata"}),
+    (in_rows, {"rows", "number of rows"}),
+]
+
+
+@pytest.mark.parametrize(("leak", "seen"), LEAKS, ids=lambda one: getattr(one, "__name__", ""))
+def test_counts_that_are_published_beside_the_values_are_seen(leak: Leak, seen: set[str]) -> None:
+    """The noise of the values is what is claimed, and the truth stands elsewhere."""
+    honest = own_mechanism(NotPrivateSeededEntropy(4))
+    found = audit_release(
+        ADDED,
+        counts(),
+        neighbour=counts(more=1),
+        mechanism=lambda table: leak(honest(table), table),
+        runs=110,
+    )
+    assert seen <= kinds(found)
+
+
+def test_an_order_by_the_counts_that_one_record_does_not_change() -> None:
+    """The rows are in the order of the true counts, ascending: of these two tables it is the same order."""
+    honest = own_mechanism(NotPrivateSeededEntropy(4))
+    found = audit_release(
+        ADDED,
+        counts(),
+        neighbour=counts(more=1),
+        mechanism=lambda table: honest(table).take(np.argsort(table["count"].to_numpy(), kind="stable")),
+        runs=110,
+    )
+    assert "other pairs of tables" in left(found)
+    assert found.alarms
+
+
+def test_what_is_beside_the_values_and_tells_nothing_is_no_alarm() -> None:
+    """Another column of noise, a clock, a random order of rows."""
+    source, clock = NotPrivateSeededEntropy(7), iter(range(10**6))
+    honest, law = own_mechanism(source), DiscreteLaplace(3)
+    rng = np.random.default_rng(1)
+
+    def mechanism(table: pa.Table) -> pa.Table:
+        made = honest(table).append_column("more", pa.array(sample(law, 10, source=source)))
+        made = made.append_column("time", pa.array([str(next(clock))] * 10))
+        return made.take(rng.permutation(10))
+
+    found = audit_release(ADDED, counts(), neighbour=counts(more=1), mechanism=mechanism, runs=60)
+    assert not found.alarms
+    columns, _ = found.scope.parts
+    assert (columns.noun, columns.taken, columns.every) == ("column", 6, 7)
+    assert {"order of rows (other ones in every run)", "1 of 7 columns", "time and memory"} <= left(found)
+
+
+def test_a_written_file_that_tells_more_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One written run on each table is enough for it: all but the values must be the same."""
+    honest = audit_runs._beside
+    assert "beside" not in kinds(quick(runs=2, written=1, post="none"))
+    tells = iter(range(10))
+    monkeypatch.setattr(audit_runs, "_beside", lambda file: (honest(file), next(tells)))
+    assert kinds(quick(runs=2, written=1, post="none")) == {"beside"}
+
+
+def test_how_numbers_are_written_is_seen(tmp_path: Path) -> None:
+    """A program that writes 007 for the neighbour and 7 for the table, with the same noise."""
+
+    def mechanism(table: pa.Table) -> Path:
+        file = tmp_path / "out.csv"
+        file.write_text("value\n" + ("7" if table.num_rows == 3 else "007") + "\n")
+        return file
+
+    ages = pa.table({"age": [30, 40, 50]})
+    found = audit_mechanism(mechanism, ages, ages.slice(1), epsilon=1, delta=0, runs=120)
+    assert kinds(found) == {"how the file is written"}

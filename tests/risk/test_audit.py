@@ -23,7 +23,6 @@ from discreet.risk.audit import (
     Block,
     ClaimedNoise,
     Integers,
-    Scores,
     Seen,
     audit_noise,
     audit_promise,
@@ -32,6 +31,9 @@ from discreet.risk.audit import (
     lower_rate,
     upper_rate,
 )
+from discreet.risk.audit_power import smallest_share
+from discreet.risk.learned import Scores
+from discreet.scope import Extent
 from discreet.testing import NotPrivateSeededEntropy
 
 STATE, COUNTY = DiscreteGaussian(5), DiscreteLaplace(2)
@@ -261,3 +263,148 @@ def test_the_expected_number_of_equal_runs_is_that_of_the_laws() -> None:
     ]
     (look,) = (one for one in audited(honest(60, 1)).noise if one.kind == "repeats")
     assert look.expected == pytest.approx(120 * 119 / 2 * chances[0] ** 2 * chances[1] ** 4, rel=1e-9)
+
+
+# -- what is true of a part ----------------------------------------------------------------------------------
+
+MANY = ClaimedNoise(
+    np.eye(300, dtype=np.int64)[0],
+    (Block("County, total", COUNTY, np.arange(300)[:, None], tuple(f"C{n}" for n in range(300))),),
+)
+
+
+def counties(many: int, seed: int) -> list[Integers]:
+    source = NotPrivateSeededEntropy(seed)
+    return [sample(COUNTY, (many, 300), source=source) for _ in range(2)]
+
+
+def test_one_area_of_300_without_noise_is_seen_and_named() -> None:
+    sides = counties(60, 1)
+    assert not audit_noise(*sides, claimed=MANY).alarms
+    for side in sides:
+        side[:, 217] = 0
+    assert "County, total: C217" in {look.where for look in audit_noise(*sides, claimed=MANY).alarms}  # type: ignore[union-attr]
+
+
+def test_one_run_of_1000_without_noise_is_seen() -> None:
+    sides = [sample(STATE, (1000, 40), source=NotPrivateSeededEntropy(seed)) for seed in (3, 4)]
+    claimed = ClaimedNoise(np.eye(40, dtype=np.int64)[0], (Block("all", STATE, np.arange(40)[:, None]),))
+    assert not audit_noise(*sides, claimed=claimed).alarms
+    sides[1][513] = 0
+    (alarm,) = audit_noise(*sides, claimed=claimed).alarms
+    assert (alarm.kind, alarm.observed) == ("noiseless", 1)  # type: ignore[union-attr]
+
+
+def test_runs_without_noise_by_brute_force() -> None:
+    """Of one cell: how many of 120 runs are zero is a binomial count, of chance p(0)."""
+    block = Block("one", STATE, np.array([[0]]))
+    sides = [sample(STATE, (60, 1), source=NotPrivateSeededEntropy(seed)) for seed in (5, 6)]
+    found = audit_noise(*sides, claimed=ClaimedNoise(np.array([1]), (block,)))
+    (look,) = (one for one in found.noise if one.kind == "noiseless")
+    zero = float(STATE.pmf(0))
+    assert look.expected == pytest.approx(zero)
+    seen = int(sum(np.count_nonzero(side == 0) for side in sides))
+    assert look.observed == seen
+    assert look.chance == pytest.approx(stats.binom.sf(seen - 1, 120, zero))
+
+
+def laplace(many: int, scale: float, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).laplace(0, scale, (many, 1))
+
+
+def sixth_decimal(many: int, secret: int, seed: int) -> np.ndarray:
+    """The noise of epsilon 1, in five decimals; the sixth is the secret."""
+    return np.round(laplace(many, 1.0, seed) + secret, 5) + secret * 1e-6
+
+
+def scale_of_the_secret(many: int, secret: int, seed: int) -> np.ndarray:
+    """More noise where the secret is 1: of the same mean, but delta(1) is 0.23 and not 0."""
+    return laplace(many, 1.0 if secret == 0 else 3.0, seed)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "statistic"), [(sixth_decimal, "digits"), (scale_of_the_secret, "spread")]
+)
+def test_what_only_half_of_the_runs_can_tell(
+    mechanism: Callable[[int, int, int], np.ndarray], statistic: str
+) -> None:
+    sides = [mechanism(3000, secret, 10 + secret) for secret in (0, 1)]
+    alarms = audit_promise(*sides, epsilon=1, delta=0).alarms
+    assert statistic in {getattr(look, "statistic", "") for look in alarms}
+    honest = [laplace(3000, 1.0, 20 + side) + side for side in (0, 1)]
+    assert not audit_promise(*honest, epsilon=1, delta=0).alarms
+
+
+def test_the_scale_that_depends_on_the_secret_breaks_its_promise() -> None:
+    """delta(1) = P1(|x| > t) - e P0(|x| > t), where exp(-t / 3) / 6 = e exp(-t) / 2: a closed form."""
+    t = 1.5 * (1 + math.log(3))
+    assert math.exp(-t / 3) - math.e * math.exp(-t) == pytest.approx(0.2335, abs=1e-4)
+    x = np.linspace(0, 60, 600_001)
+    gain = np.exp(-x / 3) / 3 - math.e * np.exp(-x)  # both signs
+    assert np.trapezoid(np.maximum(gain, 0), x) == pytest.approx(0.2335, abs=1e-4)
+
+
+def parts_of(many: int, side: int, seed: int, chance: float) -> list[dict[str, int]]:
+    """An output that names its table with this chance; the order of its rows is of no table."""
+    rng = np.random.default_rng(seed)
+    told = rng.random(many) < chance
+    return [{"metadata": int(one) * (side + 1), "order": int(rng.integers(3))} for one in told]
+
+
+def test_parts_that_name_the_table_are_seen() -> None:
+    nothing = np.zeros((400, 0))
+    for chance, is_seen in ((0.0, False), (0.5, True), (1.0, True)):
+        parts = [parts_of(400, side, 30 + side, chance) for side in (0, 1)]
+        found = audit_promise(nothing, nothing, epsilon=1, delta=0, parts=parts)
+        assert bool(found.alarms) is is_seen
+        assert {look.statistic for look in found.points} == {"metadata", "order"}
+
+
+def test_a_part_that_is_another_in_every_run_is_said_not_to_be_looked_at() -> None:
+    nothing = np.zeros((40, 0))
+    parts = [[{"order": 1, "clock": 40 * side + run} for run in range(40)] for side in (0, 1)]
+    found = audit_promise(nothing, nothing, epsilon=1, delta=0, parts=parts)
+    assert found.scope.left_out == ("clock (other ones in every run)", "other pairs of tables")
+
+
+def test_honest_outputs_are_not_accused_at_the_stated_chance() -> None:
+    """At 1/20 an audit: of numbers that meet their promise exactly, and of parts that tell nothing."""
+    alarms, times = 0, 40
+    for seed in range(times):
+        sides = [laplace(200, 1.0, 1000 + 2 * seed + side) + side for side in (0, 1)]
+        parts = [parts_of(200, 0, 5000 + 2 * seed + side, 0.5) for side in (0, 1)]
+        alarms += bool(audit_promise(*sides, epsilon=1, delta=0, parts=parts, false_alarm="1/20").alarms)
+    assert alarms <= stats.binom.isf(1e-6, times, 0.05)
+
+
+def test_the_smallest_share_of_runs_is_found_as_often_as_is_said() -> None:
+    """By brute force: with the share that is stated, 95 of 100 audits see at least so many."""
+    for runs, least in ((200, 1), (200, 17), (60, 60)):
+        size = smallest_share(runs, least)
+        assert size is not None
+        assert stats.binom.sf(least - 1, runs, size) == pytest.approx(0.95)
+    assert smallest_share(10, 11) is None
+
+
+def test_faults_of_the_smallest_size_are_found() -> None:
+    """Runs without noise, and an area whose noise has another law, as large as the answer says."""
+    found = audited(honest(200, 1))
+    sizes = {(one.kind, one.where): one.size for one in found.smallest}
+    share = sizes["noiseless", ""]
+    assert share is not None
+    hits = 0
+    for seed in range(20):
+        sides = honest(200, 100 + seed)
+        for place, side in enumerate(sides):
+            side[np.random.default_rng(2 * seed + place).random(200) < share] = 0
+        hits += "noiseless" in {getattr(look, "kind", "") for look in audited(sides).alarms}
+    assert hits >= stats.binom.isf(1 - 1e-4, 20, 0.95) - 1
+
+
+def test_no_alarm_says_of_what_it_is_true() -> None:
+    found = audited(honest(60, 1))
+    assert found.scope.parts == (Extent("cell", 6, 6, ()),)
+    assert found.scope.words == "without other pairs of tables"
+    partial = ClaimedNoise(CLAIMED.change, BLOCKS[:1])
+    sides = honest(60, 1)
+    assert audit_noise(*sides, claimed=partial).scope.words.startswith("the cells 0 and 1, 2 of 6")

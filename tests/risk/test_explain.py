@@ -44,7 +44,7 @@ def test_the_page_says_what_the_profile_says(even: RiskProfile) -> None:
     (said,) = re.findall(r"sees everything published is right at most ([\d.]+) times in 100", page)
     assert 100 * bound <= float(said) < 100 * bound + 0.1
     # the design note's 0.563, block
-    assert "is right 56.28 times in 100 from its most informative count" in page
+    assert "is right 56.28 times in 100 from the count that tells most at even odds" in page
     for line in page.splitlines():
         if "times in 100" in line:
             assert "omeone who" in line, line

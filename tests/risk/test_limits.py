@@ -251,6 +251,34 @@ def test_a_limit_on_beliefs_is_said_to_be_a_saw() -> None:
     assert "a saw" not in str(risk_calibration_answer(steady).body)
 
 
+def test_the_least_noise_of_right_decisions_where_they_are_a_saw() -> None:
+    """One count, prior 1/10: right decisions by all outcomes, at every variance of a fine grid.
+
+    From variance 1.7 halving and bisection end at 0.87; the limit is kept at 0.67 already.
+    """
+    release = Release.from_toml(
+        'name = "one"\nneighbours = "unbounded"\n[[levels]]\nname = "A"\n'
+        'queries = { q = { variance = "1.7" } }'
+    )
+    places = np.arange(-12, 14)
+
+    def right(variance: float) -> float:
+        there, absent = (np.exp(-((places - count) ** 2) / (2 * variance)) for count in (1, 0))
+        return float(np.maximum(0.1 * there, 0.9 * absent).sum() / there.sum())
+
+    grid = np.geomspace(0.1, 4, 4000)
+    curve = np.array([right(x) for x in grid])
+    least = float(grid[curve <= 0.9022][0])
+    assert right(0.8) > 0.9022 > right(0.69)  # a saw
+    found = calibrate_risk(release, risk=["right=90.22%,prior=1/10"])
+    variance = 1.7 * float(found.factor or 0)
+    assert found.kept[0].risk == pytest.approx(right(variance), rel=1e-6)
+    assert variance == pytest.approx(least, rel=2e-3)
+    text = " ".join(map(str, risk_calibration_answer(found).body))
+    assert f"{found.tried} were tried, and each breaks a limit" in text
+    assert found.tried > 10
+
+
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "new.toml"
     asked = ["calibrate", "dhc-2022-08-25", "--delta", "1e-10", "--risk", LIMITS["guess"]]

@@ -38,10 +38,10 @@ def printed(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
 
 def cases() -> dict[str, tuple[object, list[str]]]:
     areas = [
-        Area(name="block", noisy=2, variance=5),
+        Area(name="block", noisy=2, variance=5, siblings=3),
         Area(name="group", noisy=9, variance=2, given_smaller="poisson:6"),
     ]
-    options = ["--area", "name=block,noisy=2,variance=5"]
+    options = ["--area", "name=block,noisy=2,variance=5,siblings=3"]
     options += ["--area", "name=group,noisy=9,variance=2,given=poisson:6"]
     single = ["single", "--prior", "1/2", "--prior", "1/864"]
     return {
@@ -127,7 +127,11 @@ def test_a_page_is_its_answer_and_has_the_numbers_of_the_table() -> None:
     profile = risk_profile(RHOS, prior="1/100")
     answer = explain_answer(profile, title="Two counts")
     page = explain_profile(profile, title="Two counts")
-    assert page == "".join(f"{line}\n" for line in text_of(answer)) == answer.record["page"]
+    text = "".join(f"{line}\n" for line in text_of(answer))
+    assert page == answer.record["page"]
+    notes = "Note: True of each level of rhos: without the other levels; not of the whole.\n"
+    assert text == page + notes  # the page says the same of each number, in its own words
+    assert "Left out: other levels" in page
     assert {**answer.record, "page": ""} == {**describe(profile).record, "page": ""}
     whole = page.rpartition("| everything published |")[2].split(" | ")
     right, advantage, mean, median = (str(fact.value) for fact in risk_facts(profile))

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 import risk_reference as reference
 
+from discreet.answers import describe
 from discreet.answers.risk_table import table_adversary, table_risk_answer
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import GaussianNoise, sample
@@ -316,6 +317,22 @@ def test_detailed_groups_and_a_column_of_known_counts(tmp_path: Path) -> None:
     assert found.levels[1].maximum == ratio(3, variance="2.5", prior="1/2", known=0)
     assert found.levels[0].maximum == ratio(12, variance=625, prior="1/2", known=10)
     assert "column 'others'" in table_adversary(found)
+
+
+def test_rows_with_known_counts_are_confidential(tmp_path: Path) -> None:
+    """Marked, and for their owner alone; a table without them is neither."""
+    path = write(tmp_path / "t.csv", "level,value,variance,others\nA,4,5,3\nA,9,5,8\n")
+    known, plain = tmp_path / "known.csv", tmp_path / "plain.csv"
+    found = table_risk(path, prior="1/2", known_column="others", out=known)
+    assert known.stat().st_mode & 0o077 == 0
+    with known.open() as stream:
+        assert [row["confidential"] for row in csv.DictReader(stream)] == ["CONFIDENTIAL"] * 2
+    answer = describe(found)
+    assert answer.objects["confidential"] is True
+    assert "CONFIDENTIAL" in str(answer.cautions[0])
+    other = table_risk(path, prior="1/2", known=3, out=plain)
+    assert "confidential" not in plain.read_text()
+    assert (describe(other).objects["confidential"], describe(other).cautions) == (False, ())
 
 
 def test_small_variances_are_those_of_the_noise(tmp_path: Path) -> None:

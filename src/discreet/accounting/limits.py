@@ -122,6 +122,15 @@ outcome exceeds every value below one. Say how often it may be exceeded: belief=
                 )
 
     @property
+    def is_saw(self) -> bool:
+        """Whether more noise in whole numbers may raise the risk: for all but right decisions at even odds.
+
+        >>> [RiskLimit.read(f"right=95%,prior={prior}").is_saw for prior in ("1/2", "1/10")]
+        [False, True]
+        """
+        return self.kind != "right" or self.prior != Fraction(1, 2)
+
+    @property
     def threshold(self) -> Fraction:
         """The loss at which the profile, or the tail, tells the risk."""
         assert self.prior is not None

@@ -458,7 +458,8 @@ def _adversaries(found: Facts) -> Iterator[Sentence]:
         "Someone who sees one count.",
         sentence(
             "This adversary knows everyone else who is counted there, asks whether {this} {are}, and {odds}. "
-            "The single most informative count is at level “{level}”; from it the guess is right {times}.",
+            "The single count that tells most at even odds is at level “{level}”; from it the guess is right "
+            "{times}.",
             this=_target(found),
             are="is" if account.people == 1 else "are",
             odds=_odds(found),
@@ -497,7 +498,7 @@ def _accuser(found: Facts, miss: Misses) -> Sentence:
 def _guesses(found: Facts) -> AnswerTable:
     columns = (
         Column("who sees only", is_text=True),
-        Column("most informative count", is_text=True),
+        Column("count that tells most at even odds", is_text=True),
         Column("from that count"),
         Column("from all its counts"),
     )

@@ -37,7 +37,7 @@ from discreet.answers.figure import (
     Symbol,
     Weight,
 )
-from discreet.answers.quantity import NumberKind, Quantity, Rounding, Style
+from discreet.answers.quantity import Claimed, NumberKind, Quantity, Style
 from discreet.answers.release import claim_note, claim_text, relation
 from discreet.budget.level_names import level_name
 from discreet.numbers import brief
@@ -270,8 +270,18 @@ def _body(profile: RiskProfile, without_noise: str) -> Iterator[Part]:
 # -- the numbers of a row ----------------------------------------------------------------------------------
 
 
-def _rounding(row: Risk) -> Rounding:
-    return Rounding.NEAREST if row.is_one_count else Rounding.UP
+def _claimed(row: Risk, value: float, style: Style, unit: str = "") -> Quantity:
+    """A number of a row, with what it is true of.
+
+    It is rounded up, but of one count: nobody does better, as far as the scope goes (the main pair of paths).
+    """
+    if row.claim is None:
+        raise TypeError(f"the row of {row.scope} does not say of what it is true")
+    kind, scope = NumberKind.of(row.claim.kind), row.claim.scope
+    is_partial = kind is NumberKind.MAIN_PATH and not scope.is_whole
+    if (kind is NumberKind.EXACT and not row.is_one_count) or is_partial:
+        kind = NumberKind.AT_MOST
+    return Claimed.by(row.claim, value, style, kind=kind, unit=unit)
 
 
 def right_of(row: Risk) -> Quantity:
@@ -282,7 +292,7 @@ def right_of(row: Risk) -> Quantity:
     >>> [str(right_of(row)) for row in profile.rows]
     ['0.6401', '0.5888', '0.6401', '0.5889', '0.6614']
     """
-    return Quantity(row.accuracy, Style.SHARE, _rounding(row))
+    return _claimed(row, row.accuracy, Style.SHARE)
 
 
 def right_percent(row: Risk, *, unit: str = "") -> Quantity:
@@ -292,7 +302,7 @@ def right_percent(row: Risk, *, unit: str = "") -> Quantity:
     >>> print(right_percent(risk_profile({"block": "0.0992"}, prior="1/2").overall[0], unit="%"))
     58.89 %
     """
-    return Quantity(row.accuracy, Style.HUNDRED, _rounding(row), unit=unit)
+    return _claimed(row, row.accuracy, Style.HUNDRED, unit)
 
 
 def times_right(row: Risk) -> Sentence:
@@ -313,7 +323,7 @@ def advantage_of(row: Risk) -> Quantity:
     >>> [f"{advantage_of(row)} of {row.advantage:.6f}" for row in profile.rows[::2]]
     ['0.2801 of 0.280113', '0.2802 of 0.280113', '0.3227 of 0.322630']
     """
-    return Quantity(row.advantage, Style.SHARE, _rounding(row))
+    return _claimed(row, row.advantage, Style.SHARE)
 
 
 def belief_of(row: Risk, value: float) -> Quantity:
@@ -324,7 +334,7 @@ def belief_of(row: Risk, value: float) -> Quantity:
     >>> [str(belief_of(*asked)) for asked in ((one, 0.56781), (every, 0.56781), (every, 0.99987123))]
     ['0.5678', '0.5679', '0.9999']
     """
-    return Quantity(value, Style.BELIEF, _rounding(row))
+    return _claimed(row, value, Style.BELIEF)
 
 
 def factor_of(row: Risk) -> Quantity:
@@ -334,7 +344,7 @@ def factor_of(row: Risk) -> Quantity:
     >>> [str(factor_of(row)) for row in risk_profile({"block": 5000}, prior="1/3000").rows[:2]]
     ['3,000', '3,000']
     """
-    return Quantity(row.ratio, Style.FACTOR, _rounding(row))
+    return _claimed(row, row.ratio, Style.FACTOR)
 
 
 # -- words about adversaries -------------------------------------------------------------------------------

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import math
 
-from discreet.answers.answer import Answer, AnswerTable, Caution, Column, Fact, Paragraph, Part, sentence
+from discreet.answers.answer import (
+    Answer,
+    AnswerTable,
+    Bullets,
+    Caution,
+    Column,
+    Fact,
+    Paragraph,
+    Part,
+    sentence,
+)
 from discreet.answers.describing import describes
 from discreet.answers.figure import QUIET, Axis, Dots, Item, Line, Panel, Picture, Weight, points
-from discreet.answers.quantity import Quantity, Rounding, Style
+from discreet.answers.quantity import Claimed, NumberKind, Quantity, Rounding, Style
 from discreet.risk.audit import Audit, NoiseLook, PointLook
+from discreet.risk.audit_power import FOUND
 
 _KINDS = {
     "tails": "how much noise lies in the tails",
@@ -20,7 +31,11 @@ _KINDS = {
     "blocks": "signs of different queries or levels",
     "shift, table": "lean of the changed cells, table",
     "shift, neighbour": "lean of the changed cells, neighbour",
+    "area": "distance from the law, area by area",
     "repeats": "runs with the same noise",
+    "noiseless": "runs equal to the truth",
+    "rows": "runs without a row for each cell",
+    "beside": "written files with other columns, order or metadata",
     "written": "numbers written that were not drawn",
     "again": "estimates other than the measurements give",
     "picked": "groups with a larger table (first stage)",
@@ -34,8 +49,8 @@ _NOT_A_PROOF = (
 _NOTHING_KEPT = "All runs are rehearsals: nothing of them is kept, and nothing is spent."
 _OWN = ("measure", "safetab run")
 _NO_LAWS = (
-    "Only epsilon and delta are promised, so one linear statistic is judged, not the noise. Whether the two "
-    "tables are neighbours was not checked."
+    "Only epsilon and delta are promised, so statistics that half of the runs learn are judged, not the "
+    "noise. Whether the two tables are neighbours was not checked."
 )
 
 
@@ -47,7 +62,7 @@ def audit_answer(found: Audit) -> Answer:
     >>> from discreet.risk.audit import audit_promise
     >>> runs = [np.arange(100.0)[:, None] % 7 + side for side in range(2)]
     >>> print(audit_answer(audit_promise(*runs, epsilon=2, delta=0)).summary)
-    No alarm in 14 looks at 2 x 100 runs of a function.
+    No alarm in 34 looks at 2 x 100 runs of a function; not looked at: other pairs of tables.
     """
     every, verdict = _looks(found), "alarm" if found.alarms else "no alarm"
     record = {
@@ -67,13 +82,17 @@ def audit_answer(found: Audit) -> Answer:
         "needed": found.needed,
         "unseen": found.unseen,
         "looks": every,
-        "alarms": len(found.alarms),
+        "alarms": _alarms(found),
+        "not_looked_at": _not_looked_at(found),
+        "smallest": _smallest_table(found),
     }
     headline = _headline(found)
     body: list[Part] = [Paragraph(headline, role="warning" if found.alarms else "headline"), _runs(found), ""]
     body += [_point_table(found)]
     if found.noise:
         body += ["", _noise_table(found)]
+    body += ["", _smallest_table(found), Paragraph(_SIZES), ""]
+    body += ["Not looked at:", Bullets(_not_looked_at(found))]
     cautions = [Caution(_NO_LAWS)] if found.promise != "laws" else []
     cautions += _blind(found)
     if found.unseen:
@@ -89,7 +108,7 @@ def audit_answer(found: Audit) -> Answer:
         f"Audit of {found.name}",
         record,
         tuple(body),
-        (Fact("Alarms", Style.COUNT.quantity(len(found.alarms)), note),),
+        (Fact("Alarms", _alarms(found), note),),
         tuple(cautions),
         {"looks": every},
         summary=headline,
@@ -97,31 +116,50 @@ def audit_answer(found: Audit) -> Answer:
     )
 
 
+def _alarms(found: Audit) -> Claimed:
+    """How many alarms there are, which is true of what was looked at."""
+    return Claimed(value=len(found.alarms), style=Style.COUNT, kind=NumberKind.EXACT, scope=found.scope)
+
+
+def _not_looked_at(found: Audit) -> tuple[str, ...]:
+    """What of the mechanism, its tables and its runs no look is about."""
+    parts = (part.left_words for part in found.scope.parts)
+    return (*filter(None, parts), *found.scope.left_out)
+
+
 def _blind(found: Audit) -> list[Caution]:
     """Say of which tests no alarm means nothing, since no mechanism could raise one."""
-    few = {look.statistic for look in found.points if look.runs[0] < found.needed}
-    every = found.needed if found.promise == "laws" else 2 * found.needed  # half of them choose the test
-    needed, runs = (Quantity(many, Style.COUNT) for many in (every, found.written))
-    if few == {"estimates"}:
+    few = {look.statistic: look.runs[0] for look in found.points if look.runs[0] < found.needed}
+    cautions = []
+    if few.pop("estimates", None) is not None:
+        needed, runs = (Quantity(many, Style.COUNT) for many in (found.needed, found.written))
         text = (
             f"The test of the estimates says nothing yet: with {runs} written runs it could raise no alarm "
             f"even if they told everything; it needs {needed} (--written). That estimates follow from the "
             "measurements alone is checked all the same."
         )
-        return [Caution(text)]
-    text = (
-        "The tests that tell the tables apart say nothing yet: with so few runs they could raise no alarm "
-        f"even if the mechanism told everything; they need {needed} (--runs)."
-    )
-    return [Caution(text)] if few else []
+        cautions.append(Caution(text))
+    if few:
+        # half of the runs learn a test, and the others are judged
+        every = max(found.needed * (1 if judged == found.runs else 2) for judged in few.values())
+        which = "" if len(few) == len({look.statistic for look in found.points}) else f" ({', '.join(few)})"
+        text = (
+            f"The tests that tell the tables apart{which} say nothing yet: with so few runs they could raise "
+            f"no alarm even if the mechanism told everything; they need {Quantity(every, Style.COUNT)} "
+            "(--runs)."
+        )
+        cautions.append(Caution(text))
+    return cautions
 
 
 def _headline(found: Audit) -> str:
     what = found.mechanism if found.mechanism in _OWN else f"a {found.mechanism}"
     runs = f"2 x {Quantity(found.runs, Style.COUNT)} runs of {what}"
-    if not found.alarms:
-        return f"No alarm in {found.looks} looks at {runs}."
-    return f"ALARM: {len(found.alarms)} of {found.looks} looks at {runs} contradict what is promised."
+    if found.alarms:
+        return f"ALARM: {len(found.alarms)} of {found.looks} looks at {runs} contradict what is promised."
+    left = _not_looked_at(found)
+    named = left[0] if len(left) == 1 else f"{len(left)} things, listed below"
+    return f"No alarm in {found.looks} looks at {runs}; not looked at: {named}."
 
 
 def _runs(found: Audit) -> Paragraph:
@@ -232,6 +270,42 @@ def _noise_table(found: Audit) -> AnswerTable:
         Column("verdict", is_text=True),
     )
     return AnswerTable(columns, rows, "The noise, which is what was measured less the known counts")
+
+
+def _smallest_table(found: Audit) -> AnswerTable:
+    """The smallest faults that would have been found."""
+    rows = tuple(
+        (
+            one.kind,
+            sentence(_FAULTS[one.kind], where=one.where or "all cells"),
+            one.looks,
+            Quantity(one.size, Style.BRIEF, Rounding.UP, digits=2, missing="none: too few runs"),
+        )
+        for one in found.smallest
+    )
+    columns = (
+        Column(key="kind"),
+        Column("fault", "fault", is_text=True),
+        Column("looks", "looks"),
+        Column("smallest", "size"),
+    )
+    return AnswerTable(columns, rows, "The smallest faults that these looks would have found", _SIZES)
+
+
+_SIZES = (
+    f"A fault of this size or more would have been found with a chance of at least "
+    f"{Quantity(FOUND, Style.PERCENT, digits=0)}: of a share "
+    "of runs, a fault that shows in such a test on the neighbour and never on the table; of a law, the "
+    "largest difference of the distribution functions. Smaller faults, and those that show in nothing that "
+    "was looked at, may be there."
+)
+
+_FAULTS = {
+    "tells": "a share of runs that gives the table away, in a test of: {where}",
+    "law": "noise of another law in {where}",
+    "area": "noise of another law in one area, {where}",
+    "noiseless": "a share of runs without noise in {where}",
+}
 
 
 def _looks(found: Audit) -> AnswerTable:

@@ -9,7 +9,7 @@ from functools import partial
 from discreet.answers.answer import Answer, AnswerTable, Column, Fact, Paragraph, Part, Sentence, sentence
 from discreet.answers.describing import describes
 from discreet.answers.figure import QUIET, Axis, Bars, Notation, Panel, Picture, points
-from discreet.answers.quantity import NumberKind, Quantity, Rounding, Style, count_quantity
+from discreet.answers.quantity import Claimed, NumberKind, Quantity, Rounding, Style, count_quantity
 from discreet.answers.risk import place_words
 from discreet.budget.level_names import level_name
 from discreet.risk.categories import Categories, CategoryBelief, CategoryGuess
@@ -234,7 +234,7 @@ def _guesses(found: Categories) -> AnswerTable:
                 one.counts,
                 one.variances,
                 _claimed(one),
-                one.right,
+                Claimed(value=one.right, kind=_kind(one), scope=found.scope),
                 "simulated" if one.draws else _kind(one).value,
                 one.error,
                 one.draws,

@@ -25,10 +25,11 @@ from discreet.answers.figure import (
     Weight,
     points,
 )
-from discreet.answers.quantity import Quantity, Style, count_quantity
+from discreet.answers.quantity import Claimed, NumberKind, Quantity, Style, count_quantity
 from discreet.risk.counts import TRUTHS, OneCount, SeveralCounts
 from discreet.risk.decisions import Costs
 from discreet.risk.joint import Step
+from discreet.scope import Scope
 
 _PUBLISHED = "published count"
 _DECISIONS = {True: "present", False: "absent", None: "either"}
@@ -81,7 +82,7 @@ times in 100 if absent, and 58.9 times in 100 averaged over the prior; without t
     }
     first = found.beliefs[0]
     facts = (
-        Fact("posterior", _belief(first.posterior), f"prior {first.prior}"),
+        Fact("posterior", _posterior(first.posterior, found.scope), f"prior {first.prior}"),
         Fact("ratio", _brief(first.ratio), "posterior over prior"),
     )
     body = tuple(_one_body(found, beliefs, means, of_rho=of_rho))
@@ -150,6 +151,11 @@ def _belief(value: float) -> Quantity:
     return Quantity(value, Style.CHANCE)
 
 
+def _posterior(value: float, scope: Scope) -> Claimed:
+    """A belief after the release, of the counts that it is made of."""
+    return Claimed(value=value, style=Style.CHANCE, kind=NumberKind.EXACT, scope=scope)
+
+
 def _brief(value: float, digits: int = 4) -> Quantity:
     return Quantity(value, Style.BRIEF, digits=digits)
 
@@ -167,7 +173,7 @@ def _beliefs(found: OneCount) -> AnswerTable:
                 one.variance,
                 one.prior,
                 one.known,
-                _belief(one.posterior),
+                _posterior(one.posterior, found.scope),
                 _brief(one.ratio),
                 one.log_odds,
                 _DECISIONS[one.decides_present],

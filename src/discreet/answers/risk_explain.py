@@ -210,16 +210,16 @@ def _level(profile: RiskProfile, count: Risk, level: Risk) -> Sentence:
     every = "someone who knows every other record and gives the target {prior} "
     if not _is_lopsided(profile):
         return sentence(
-            f"{start}is right {{one}} from its most informative count; {every}is right {{most}}{{all}} from "
-            "all counts of this level.",
+            f"{start}is right {{one}} from the count that tells most at even odds; {every}is right "
+            "{most}{all} from all counts of this level.",
             one=times_right(count),
             all=times_right(level),
             **words,
         )
     return sentence(
-        f"{start}gives a present target a probability of {{one}} on average from its most informative count, "
-        f"{{one_factor}} times the prior; {every}gives it {{most}}{{all}} on average from all counts of this "
-        "level, {all_factor} times the prior.",
+        f"{start}gives a present target a probability of {{one}} on average from the count that tells most "
+        f"at even odds, {{one_factor}} times the prior; {every}gives it {{most}}{{all}} on average from all "
+        "counts of this level, {all_factor} times the prior.",
         one=belief_of(count, count.expected),
         one_factor=factor_of(count),
         all=belief_of(level, level.expected),

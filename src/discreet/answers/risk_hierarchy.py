@@ -8,7 +8,7 @@ from functools import partial
 from discreet.answers.answer import Answer, AnswerTable, Column, Fact, Paragraph, Part, Sentence, sentence
 from discreet.answers.describing import describes
 from discreet.answers.figure import Axis, Bars, Line, Panel, Picture, points
-from discreet.answers.quantity import Quantity, Rounding, Style
+from discreet.answers.quantity import Claimed, NumberKind, Quantity, Rounding, Style
 from discreet.risk.hierarchy import HierarchyPosterior
 
 _AREAS = (
@@ -35,7 +35,7 @@ def hierarchy_answer(found: HierarchyPosterior, *, other: float | None = None) -
     """
     areas = _areas(found)
     record = {
-        "posterior": found.probability,
+        "posterior": _posterior(found),
         "prior": found.prior,
         "ratio": found.ratio,
         "known": found.known,
@@ -49,7 +49,7 @@ def hierarchy_answer(found: HierarchyPosterior, *, other: float | None = None) -
         "posterior_other_siblings": other,
     }
     facts = (
-        Fact("posterior", _belief(found.probability), f"prior {_belief(found.prior)}"),
+        Fact("posterior", _posterior(found), f"prior {_belief(found.prior)}"),
         Fact("ratio", _brief(found.ratio, 4), "posterior over prior"),
     )
     body = tuple(_body(found, areas, other))
@@ -119,10 +119,17 @@ def _belief(value: float) -> Quantity:
     return _brief(value, 6) if value < 0.9995 else Quantity(value, Style.CHANCE)
 
 
+def _posterior(found: HierarchyPosterior) -> Claimed:
+    """The posterior, of the numbers that it is made of."""
+    kind = NumberKind.EXACT if found.method == "exact" else NumberKind.ABOUT
+    style = {"style": Style.BRIEF, "digits": 6} if found.probability < 0.9995 else {"style": Style.CHANCE}
+    return Claimed(value=found.probability, kind=kind, scope=found.scope, **style)
+
+
 def _summary(found: HierarchyPosterior) -> Sentence:
     return sentence(
         "posterior {posterior}, {ratio} times the prior {prior} ({how})",
-        posterior=_belief(found.probability),
+        posterior=_posterior(found),
         ratio=_brief(found.ratio, 4),
         prior=_belief(found.prior),
         how=_how(found),

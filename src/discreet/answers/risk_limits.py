@@ -37,12 +37,15 @@ def risk_calibration_answer(found: RiskCalibration) -> Answer:
         "epsilon": found.epsilon,
         "delta": float(found.delta),
         "answer": found.release.claim.document(),
+        "smaller_factors_tried": found.tried,
         "levels": _levels(found),
         "release": found.release.to_toml(),
     }
     if found.alone:
         record["alone"] = _alone(found)
-    factor = Fact("Factor on all variances", Quantity(found.factor, Style.EXACT), "the least that keeps all")
+    factor = Fact(
+        "Factor on all variances", Quantity(found.factor, Style.EXACT), "the least found that keeps all"
+    )
     return Answer(
         found.before.name,
         record,
@@ -84,7 +87,7 @@ def _words(chance: float) -> str:
 def _body(found: RiskCalibration, limits: AnswerTable) -> Iterator[Part]:
     who = relation(found.neighbours, found.before.unit)
     alone = "with which each level alone" if found.by == "level" else "that"
-    yield Paragraph(f"{found.before.name}: the least noise {alone} keeps all limits on risk; {who}.")
+    yield Paragraph(f"{found.before.name}: the least noise found {alone} keeps all limits on risk; {who}.")
     if claim_note(found.release.claim):
         yield Paragraph(claim_text(found.release.claim))
     kept = [one for level in found.alone for one in level.kept] or found.kept
@@ -112,12 +115,20 @@ def _body(found: RiskCalibration, limits: AnswerTable) -> Iterator[Part]:
         "nobody in the place. A limit on beliefs bounds how often they are exceeded: the belief after one "
         "outcome has no bound."
     )
-    if any(one.limit.kind == "belief" for one in found.kept):
+    if found.is_saw:
         yield (
-            "Noise in whole numbers makes beliefs jump, and the chance of a high one a saw: a little less "
-            "noise breaks the limit, but much less may keep it, and more may break it again. What is said "
-            "holds for this noise; ask again for any other."
+            "Noise in whole numbers makes these risks a saw: a little less noise breaks a limit, but much "
+            f"less may keep it, and more may break it again. {_tried(found)} What is said holds for this "
+            "noise; ask again for any other."
         )
+
+
+def _tried(found: RiskCalibration) -> str:
+    """How many smaller factors were tried."""
+    if not found.tried:
+        return "Smaller factors were not tried."
+    each = " of each level" if found.by == "level" else ""
+    return f"Of the smaller factors{each} {found.tried} were tried, and each breaks a limit."
 
 
 _HOW = {

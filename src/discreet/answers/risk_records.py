@@ -30,7 +30,7 @@ from discreet.answers.figure import (
     Rule,
     points,
 )
-from discreet.answers.quantity import Quantity, Style, count_quantity
+from discreet.answers.quantity import Claimed, NumberKind, Quantity, Style, count_quantity
 from discreet.answers.record_example import (
     decisions_picture,
     decisions_table,
@@ -41,6 +41,7 @@ from discreet.budget.level_names import level_name
 from discreet.errors import InputError
 from discreet.release.rehearsal import NOT_PRIVATE
 from discreet.risk.records import EDGES, POSTERIORS, RATIOS, AreaRisk, PeopleRisk, RecordsRisk
+from discreet.scope import Scope
 
 CONFIDENTIAL = "CONFIDENTIAL: made from the records, without noise. For the curator; not for publication."
 
@@ -135,7 +136,11 @@ def records_answer(found: RecordsRisk) -> Answer:
             count_quantity(found.people),
             f"{count_quantity(found.uniques)} unique in their {_level(found)}",
         ),
-        Fact("mean ratio", _brief(lowest.mean_ratio), f"posterior over prior, prior {found.priors[0]}"),
+        Fact(
+            "mean ratio",
+            _mean(lowest.mean_ratio, None, found.scope_of(lowest.kind)),
+            f"posterior over prior, prior {found.priors[0]}",
+        ),
     ]
     if lowest.drawn is not None:
         facts.append(
@@ -170,10 +175,10 @@ def rows_table(found: RecordsRisk, prior: str | None = None, who: str | None = N
     rows = [
         row for row in found.rows if (prior is None or row.prior == prior) and (who is None or row.who == who)
     ]
-    return AnswerTable(_ROWS, tuple(map(_row, rows)))
+    return AnswerTable(_ROWS, tuple(_row(row, found.scope_of(row.kind)) for row in rows))
 
 
-def _row(row: PeopleRisk) -> tuple[object, ...]:
+def _row(row: PeopleRisk, scope: Scope) -> tuple[object, ...]:
     drawn = row.drawn
     return (
         row.prior,
@@ -183,8 +188,8 @@ def _row(row: PeopleRisk) -> tuple[object, ...]:
         row.who,
         count_quantity(row.people),
         row.mean_prior,
-        _mean(row.mean_posterior, row.errors and row.errors[0]),
-        _mean(row.mean_ratio, row.errors and row.errors[0] / row.mean_prior),
+        _mean(row.mean_posterior, row.errors and row.errors[0], scope),
+        _mean(row.mean_ratio, row.errors and row.errors[0] / row.mean_prior, scope),
         *row.ratio_above,
         *row.posterior_above,
         row.errors and row.errors[0],
@@ -406,11 +411,11 @@ def _brief(value: float) -> Quantity:
     return Quantity(value, Style.BRIEF, digits=4)
 
 
-def _mean(value: float, error: float | None) -> Quantity:
+def _mean(value: float, error: float | None, scope: Scope) -> Claimed:
     """A mean over the noise, in the digits that it has if the noise was drawn."""
-    if error is None:
-        return _brief(value)
-    return Quantity(value, Style.BRIEF, digits=_digits(value, error, most=4))
+    digits = 4 if error is None else _digits(value, error, most=4)
+    kind = NumberKind.EXACT if error is None else NumberKind.ABOUT
+    return Claimed(value=value, style=Style.BRIEF, digits=digits, kind=kind, scope=scope)
 
 
 def _digits(value: float, error: float, most: int) -> int:
@@ -441,30 +446,48 @@ def _adversary(row: PeopleRisk) -> str:
     return level_name(row.adversary) if row.kind == "level" else row.adversary
 
 
+def _of_query(found: RecordsRisk, row: PeopleRisk) -> str:
+    """Of which query the counts are, where there are others."""
+    queries = [part.words for part in found.scope_of(row.kind).parts if not part.is_whole]
+    return f" ({queries[0]})" if queries else ""
+
+
 def _sentence(found: RecordsRisk, row: PeopleRisk) -> Sentence:
     """Of so many people, so many."""
     expected = sentence("{expected} are expected over the noise", expected=_expected(row.ratio_above[_TWO]))
     if row.drawn is None:
         return sentence(
-            "of {people} people, the {level} counts are expected to more than double the adversary's belief "
-            "about {expected}, prior {prior}, and to name {named} (posterior above one half)",
+            "of {people} people, the {level} counts{of} are expected to more than double the adversary's "
+            "belief about {expected}, prior {prior}, and to name {named} (posterior above one half)",
             people=count_quantity(row.people),
             expected=_expected(row.ratio_above[_TWO]),
             level=_adversary(row),
+            of=_of_query(found, row),
             prior=row.prior,
             named=_expected(row.posterior_above[_HALF]),
         )
     return sentence(
-        "of {people} people, the {level} counts drawn more than double the adversary's belief about "
+        "of {people} people, the {level} counts drawn{of} more than double the adversary's belief about "
         "{doubled} ({share} in 100; {expected}), prior {prior}, and name {named} (posterior above one half)",
         people=count_quantity(row.people),
         level=_adversary(row),
+        of=_of_query(found, row),
         doubled=count_quantity(row.drawn.ratio_above[_TWO]),
         share=Quantity(100 * row.drawn.ratio_above[_TWO] / row.people, Style.PLACES, digits=2),
         expected=expected,
         prior=row.prior,
         named=count_quantity(row.drawn.posterior_above[_HALF]),
     )
+
+
+def _queries(found: RecordsRisk) -> str:
+    """Which queries the adversaries see, where these are not all."""
+    partial = [part.words for part in found.scope.parts if not part.is_whole]
+    if not partial:
+        return ""
+    if found.is_drawn and any(row.kind == "estimates" for row in found.rows):
+        return f"All but those of the estimates see {partial[0]}; the other queries tell more. "
+    return f"All of them see {partial[0]}; together with the other queries they learn more. "
 
 
 def _headline(found: RecordsRisk, prior: str) -> Paragraph:
@@ -494,8 +517,8 @@ def _body(found: RecordsRisk) -> Iterator[Part]:
         "there, and sees the noisy count of their cell; all levels together: knows the largest area, and "
         "sees the counts of all levels; with the hierarchy, as in Kazan and Reiter: knows the lowest area, "
         "and also sees the counts of the area above and of its other parts; with all levels above: the "
-        "same up to the largest area. Means and “expected” are over the noise, with all levels above over "
-        "draws of it; “drawn” are the numbers released."
+        f"same up to the largest area. {_queries(found)}Means and “expected” are over the noise, with all "
+        "levels above over draws of it; “drawn” are the numbers released."
     )
     if found.rounded:
         yield sentence(

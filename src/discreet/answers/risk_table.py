@@ -7,10 +7,20 @@ from functools import partial
 
 import numpy as np
 
-from discreet.answers.answer import Answer, AnswerTable, Column, Fact, Paragraph, Part, Sentence, sentence
+from discreet.answers.answer import (
+    Answer,
+    AnswerTable,
+    Caution,
+    Column,
+    Fact,
+    Paragraph,
+    Part,
+    Sentence,
+    sentence,
+)
 from discreet.answers.describing import describes
 from discreet.answers.figure import PLACES, Axis, Item, Line, Notation, Panel, Picture, Rule, points
-from discreet.answers.quantity import Quantity, Rounding, Style, count_quantity
+from discreet.answers.quantity import Claimed, NumberKind, Quantity, Style, count_quantity
 from discreet.budget.level_names import level_name
 from discreet.risk.records import POSTERIORS, QUANTILES, RATIOS, Drawn
 from discreet.risk.table import LevelRisk, TableRisk
@@ -21,6 +31,10 @@ _LAWS = {
     "flat": "All counts of others that the adversary may know in a row are treated as equally "
     "likely, which understates the risk in sparse tables.",
 }
+_KNOWN = (
+    "Column {!r} holds counts without noise, so this is CONFIDENTIAL: for the curator, not for publication. "
+    "Rows that are written are marked, and their owner alone can read them."
+)
 _COLUMNS = (
     Column("level", is_text=True),
     Column(key="level"),
@@ -58,19 +72,19 @@ def table_risk_answer(found: TableRisk, *, table: str = "") -> Answer:
     ['50 %', '100 %', '66.7 %']
     """
     levels, total = _summary(found.levels), _summary([found.total])
+    whole = found.total
+    doubled = _in_percent(whole.share_doubled)
+    largest = Claimed(value=whole.maximum, kind=NumberKind.AT_MOST, scope=found.scope, digits=4)
     record = {
         **({"table": table} if table else {}),
         "rows": found.rows,
         "prior": found.prior,
         "adversary": table_adversary(found),
+        "confidential": found.is_confidential,
+        "maximum_ratio": largest,
         "levels": levels,
         "all": total.objects[0],
     }
-    whole = found.total
-    doubled, largest = (
-        _in_percent(whole.share_doubled),
-        Quantity(whole.maximum, rounding=Rounding.UP, digits=4),
-    )
     prior = _prior(found)
     return Answer(
         table or "A table",
@@ -81,6 +95,7 @@ def table_risk_answer(found: TableRisk, *, table: str = "") -> Answer:
             Fact("largest ratio", largest, "posterior over prior"),
             Fact("mean posterior", _brief(whole.mean_posterior), f"prior {prior}"),
         ),
+        (Caution(_KNOWN.format(found.known_column)),) if found.is_confidential else (),
         tables={"levels": levels},
         command=f"discreet risk table {table or 'FILE'} "
         + (f"--prior-column {found.prior_column}" if found.prior_column else f"--prior {prior}"),

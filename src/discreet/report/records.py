@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from discreet.answers.answer import Cards, Illustration, Paragraph, Part, marked, sentence
+from discreet.answers.answer import AnswerTable, Cards, Illustration, Paragraph, Part, marked, sentence
 from discreet.answers.figure import Picture
 from discreet.answers.quantity import count_quantity
 from discreet.answers.risk_records import CONFIDENTIAL, records_answer, records_map
@@ -83,7 +83,7 @@ def write_records_risk(
             ("examples", "examples"),
             ("decisions", "decisions"),
         ):
-            _table(place(stem, format), format, answer.tables[key].objects)
+            _table(place(stem, format), format, answer.tables[key])
         if found.each is not None:
             _people(place("people", format), format, found.each)
         for stem, picture in pictures.items():
@@ -149,10 +149,10 @@ def records_page(found: RecordsRisk, pictures: Mapping[str, Picture] | None = No
     )
 
 
-def _table(path: Path, kind: str, rows: list[dict[str, object]]) -> None:
+def _table(path: Path, kind: str, table_of: AnswerTable) -> None:
     """Write the rows of an answer's table; lists are written as texts."""
-    pa = arrow()
-    keys = list(rows[0]) if rows else ["prior"]
+    pa, rows = arrow(), table_of.objects
+    keys = [column.key for column in table_of.columns if column.key] if rows else ["prior"]
     columns: list[ArrowArray] = []
     for key in keys:
         values = [row[key] for row in rows]

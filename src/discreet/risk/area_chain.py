@@ -89,6 +89,7 @@ def build_chain(
     if (whole_or_none(known, "known") or 0) < 0 or known is None:
         raise InputError(f"known is {known}; the count of the others in the block is zero or more")
     _check_nesting(areas, known)
+    _check_laws(areas)
     values = np.array([known, known + 1])
     block, logs, scale = areas[0], np.log([float(1 - prior), float(prior)]), 0.0
     if block.noisy is not None:  # by their difference: of two large numbers it would have few digits
@@ -133,6 +134,25 @@ def _check_nesting(areas: Sequence[Area], known: int) -> None:
             )
         if place == len(areas) - 1 and area.siblings_noisy is not None:
             raise InputError(f"{name} is the largest area, so it has no siblings here; leave them out")
+
+
+def _check_laws(areas: Sequence[Area]) -> None:
+    """Refuse a law of what an area holds beside the smaller one, where it holds nothing beside it."""
+    wrong = []
+    for place, area in enumerate(areas):
+        name, below = area.name or f"area {place + 1}", areas[place - 1] if place else None
+        if area.states_law and below is None:
+            wrong.append(
+                f"{name} is the smallest area, whose prior is that of the target; leave its own (given) out"
+            )
+        elif area.states_law and below is not None and not below.siblings:
+            inside = below.name or f"area {place}"
+            wrong.append(
+                f"the prior of {name} (given) is about the areas beside {inside}, which has none; say how "
+                f"many (siblings of {inside}), or leave it out"
+            )
+    if wrong:
+        raise InputError("; ".join(wrong))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -165,7 +165,8 @@ class Area:
     `rho` is zCDP's with a record added or removed, so that the variance is 1/(2 rho). `siblings` is the
     number of other areas of the same kind inside the next larger one and `siblings_noisy` the sum of their
     noisy counts; `siblings_noisy=None` leaves that sum unused. `given_smaller` is the adversary's law for
-    this area's count given the smaller area's. `count` is the true count, if the adversary knows it.
+    this area's count given the smaller area's, by default `Uniform()`; `states_law` says whether it was
+    stated. `count` is the true count, if the adversary knows it.
 
     >>> Area(name="block", noisy=2, rho="0.0992", siblings=27, siblings_noisy=-1).variance
     Fraction(625, 124)
@@ -178,6 +179,7 @@ class Area:
     siblings_noisy: int | None
     given_smaller: RestLaw
     count: int | None
+    states_law: bool
 
     def __init__(
         self,
@@ -188,7 +190,7 @@ class Area:
         rho: Number | None = None,
         siblings: int = 0,
         siblings_noisy: int | None = None,
-        given_smaller: RestLaw | str = "uniform",
+        given_smaller: RestLaw | str | None = None,
         count: int | None = None,
     ) -> None:
         who = f" of {name}" if name else ""
@@ -199,7 +201,8 @@ class Area:
             noisy=whole_or_none(noisy, f"noisy count{who}"),
             siblings=whole_or_none(siblings, f"number of siblings{who}"),
             siblings_noisy=whole_or_none(siblings_noisy, f"siblings' noisy sum{who}"),
-            given_smaller=read_law(given_smaller),
+            given_smaller=Uniform() if given_smaller is None else read_law(given_smaller),
+            states_law=given_smaller is not None,
             count=whole_or_none(count, f"known count{who}"),
         )
         if self.siblings is None or self.siblings < 0:

@@ -20,13 +20,18 @@ agreements of signs in disjoint pairs are binomial with exactly known chances; t
 out as the one seen is twice the smaller tail. The distance of the empirical distribution from the law is at
 least d with a chance of at most 2 exp(-2 N d^2), for discrete laws too (Massart 1990). That k pairs of runs
 have the same noise in every cell has a chance of at most their expected number over k (Markov), which is at
-most the number of pairs times the product over cells of the chance that two noises are equal.
+most the number of pairs times the product over cells of the chance that two noises are equal. Each area has a
+look of its own at the distance from its law, and the number of runs without any noise is binomial too.
+
+*The rest.* What else is put out (other columns, the order of rows, metadata) is put to tests that half of the
+runs learn (`discreet.risk.learned`). What was not looked at is in the scope of the answer, and the smallest
+faults that these looks would have found are in `discreet.risk.audit_power`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -41,6 +46,9 @@ from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.noise import Noise
 from discreet.numbers import fraction, share, whole
+from discreet.risk.audit_power import SmallestFault, smallest_faults
+from discreet.risk.learned import Scores, learned_from_numbers, learned_from_parts
+from discreet.scope import Extent, Scope
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -93,8 +101,8 @@ class NoiseLook:
     """A property of the noise: what was seen of it, what the law says, and how rare that is at most."""
 
     kind: str
-    """tails, law, shift, neighbouring cells, neighbouring areas, runs, blocks, repeats, written or again; of
-    detailed groups also tables, dropped or account."""
+    """tails, law, area, shift, neighbouring cells, neighbouring areas, runs, blocks, repeats, noiseless,
+    rows, written, beside or again; of detailed groups also tables, dropped or account."""
     where: str
     trials: int
     observed: float
@@ -129,6 +137,8 @@ class Audit(Summarised):
     """How many cells the neighbouring tables differ in; 0 if they are not compared."""
     seed: int | None
     false_alarm: Fraction
+    scope: Scope
+    """What of the mechanism was looked at, and what was not."""
     points: tuple[PointLook, ...]
     noise: tuple[NoiseLook, ...] = ()
     curve: tuple[tuple[float, float], ...] = field(default=(), repr=False)
@@ -141,6 +151,8 @@ class Audit(Summarised):
     needed: int = 0
     """The fewest runs, of those that are judged, with which a test could raise an alarm: for whatever the
     mechanism tells."""
+    smallest: tuple[SmallestFault, ...] = ()
+    """The smallest faults that these looks would have found with a chance of 95 %."""
 
     @property
     def looks(self) -> int:
@@ -164,16 +176,12 @@ class Block:
     name: str
     law: Noise
     places: Integers
+    units: tuple[str, ...] = ()
+    """The names of the units."""
 
-
-@dataclass(frozen=True, slots=True)
-class Scores:
-    """A statistic of runs on the table and on its neighbour, with thresholds that were fixed beforehand."""
-
-    statistic: str
-    table: Floats
-    neighbour: Floats
-    thresholds: Sequence[float]
+    def unit_name(self, row: int) -> str:
+        """Return the name of a unit, or which it is."""
+        return self.units[row] if self.units else f"unit {row + 1}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,6 +380,7 @@ def seen_in_noise(
         values, own = both[:, block.places], signs[:, block.places]
         yield from _tails(block, values)
         yield _distance(block, values)
+        yield from _areas(block, values)
         half = own[:, :, : own.shape[2] // 2 * 2]
         yield from _agreement("neighbouring cells", block, half[:, :, ::2], half[:, :, 1::2])
         half = own[:, : own.shape[1] // 2 * 2]
@@ -385,7 +394,12 @@ def seen_in_noise(
         few = min(one.places.size, other.places.size)
         first, second = (signs[:, block.places.ravel()[:few]] for block in (one, other))
         yield from _agreement("blocks", one, first, second, other)
-    yield repeated_runs(both, [(block.law, block.places.size) for block in blocks])
+    sizes = [(block.law, block.places.size) for block in blocks]
+    yield repeated_runs(both, sizes)
+    yield _noiseless("", both, sizes)
+    if len(blocks) > 1:
+        for block, size in zip(blocks, sizes, strict=True):
+            yield _noiseless(block.name, both[:, block.places.ravel()], [size])
 
 
 def _binomial(found: int, trials: int, chance: float) -> float:
@@ -434,12 +448,40 @@ def _tails(block: Block, values: Integers) -> Iterator[Seen]:
 def _distance(block: Block, values: Integers) -> Seen:
     """The largest distance between the empirical distribution and that of the law."""
     points, counts = np.unique(values, return_counts=True)
-    below = np.cumsum(counts) / values.size
-    here, before = block.law.cdf(points), block.law.cdf(points - 1)
+    return _distance_look("law", block.name, counts, block.law.cdf(points), block.law.cdf(points - 1))
+
+
+def _distance_look(kind: str, where: str, counts: Integers, here: Floats, before: Floats) -> Seen:
+    """The distance at the values seen, so many times, with the law's chances up to each and below it."""
+    many = int(counts.sum())
+    below = np.cumsum(counts) / many
     apart = np.maximum(np.abs(below - here), np.abs(np.concatenate([[0.0], below[:-1]]) - before))
     largest = float(apart.max())
-    chance = min(1.0, max(_LEAST, 2 * math.exp(-2 * values.size * largest**2)))
-    return Seen("law", block.name, values.size, largest, None, chance)
+    chance = min(1.0, max(_LEAST, 2 * math.exp(-2 * many * largest**2)))
+    return Seen(kind, where, many, largest, None, chance)
+
+
+def _areas(block: Block, values: Integers) -> Iterator[Seen]:
+    """The same distance in each area alone, where there are several; its values are runs, areas, cells."""
+    if values.shape[1] < 2:
+        return
+    points, place = np.unique(values, return_inverse=True)
+    here, before = block.law.cdf(points), block.law.cdf(points - 1)
+    place = place.reshape(values.shape)
+    for row in range(values.shape[1]):
+        own, counts = np.unique(place[:, row], return_counts=True)
+        name = f"{block.name}: {block.unit_name(row)}"
+        yield _distance_look("area", name, counts, here[own], before[own])
+
+
+def _noiseless(where: str, noise: Integers, laws: Sequence[tuple[Noise, int]]) -> Seen:
+    """How many whole runs are equal to the truth, and how likely so many are by the laws."""
+    from scipy.special import bdtrc
+
+    found, runs = int(np.count_nonzero(~noise.any(axis=1))), len(noise)
+    expected = math.exp(sum(many * math.log(float(law.pmf(0))) for law, many in laws))
+    chance = 1.0 if not found else min(1.0, max(_LEAST, float(bdtrc(found - 1, runs, expected))))
+    return Seen("noiseless", where, runs, found, expected, chance)
 
 
 def _agreement(
@@ -568,32 +610,83 @@ def audit_noise(
     >>> {look.kind for look in audit_noise(*quiet, claimed=claimed).alarms} >= {"tails"}
     True
     """
-    level = share(false_alarm, name="false_alarm")
     change, blocks = claimed.change, claimed.blocks
     ratios = [
         log_ratios(noise, change, blocks, is_neighbour=side == 1)
         for side, noise in enumerate((table, neighbour))
     ]
     scores = [Scores("likelihood ratio", ratios[0], ratios[1], claimed.thresholds), *more]
-    seen = list(seen_in_noise(table, neighbour, change, blocks))
-    seen += [
-        Seen(kind, "", numbers, wrong, 0.0, 0.0 if wrong else 1.0)
-        for kind, (wrong, numbers) in (mismatches or {}).items()
+    seen = [*seen_in_noise(table, neighbour, change, blocks), *_must_agree(mismatches or {})]
+    cells = Extent.of(
+        "cell",
+        taken=sorted({int(place) for block in blocks for place in block.places.ravel()}),
+        every=range(table.shape[1]),
+    )
+    return _audit_of_laws(claimed, scores, seen, false_alarm, facts or {}, len(table), cells)
+
+
+def audit_parts(
+    runs: int,
+    *,
+    claimed: ClaimedNoise,
+    false_alarm: str | Fraction = FALSE_ALARM,
+    more: Sequence[Scores] = (),
+    mismatches: Mapping[str, tuple[int, int]],
+    facts: Mapping[str, object] | None = None,
+) -> Audit:
+    """Audit what can be looked at where runs did not put out every cell, so that their noise is not known.
+
+    >>> from discreet.noise import DiscreteGaussian
+    >>> claimed = ClaimedNoise(np.array([1, 0]), (Block("all", DiscreteGaussian(4), np.array([[0, 1]])),))
+    >>> found = audit_parts(50, claimed=claimed, mismatches={"rows": (50, 100)})
+    >>> len(found.alarms), found.scope.words
+    (1, 'none of 2 cells, without other pairs of tables')
+    """
+    cells = Extent.of("cell", taken=(), every=range(len(claimed.change)))
+    return _audit_of_laws(claimed, more, _must_agree(mismatches), false_alarm, facts or {}, runs, cells)
+
+
+def _must_agree(mismatches: Mapping[str, tuple[int, int]]) -> list[Seen]:
+    """What must not be otherwise: how many of how many are."""
+    return [
+        Seen(kind, "", many, wrong, 0.0, 0.0 if wrong else 1.0) for kind, (wrong, many) in mismatches.items()
     ]
+
+
+def _audit_of_laws(
+    claimed: ClaimedNoise,
+    scores: Sequence[Scores],
+    seen: Sequence[Seen],
+    false_alarm: str | Fraction,
+    facts: Mapping[str, object],
+    runs: int,
+    cells: Extent,
+) -> Audit:
+    level = share(false_alarm, name="false_alarm")
     points, noise = judge_looks(claimed.curve, scores, seen, level)
+    part = float(level) / (len(points) + len(noise))
     told: dict[str, object] = {"name": "noise", "mechanism": "function", "seed": None, "written": 0}
+    told |= facts
+    scope = told.pop("scope", None) or Scope.whole(str(told["name"]), unit="", neighbours="")
+    assert isinstance(scope, Scope)
     return Audit(
-        **{**told, **(facts or {})},  # type: ignore[arg-type]
+        **told,  # type: ignore[arg-type]
         promise="laws",
-        runs=len(table),
-        cells=table.shape[1],
-        changed=int(np.count_nonzero(change)),
+        runs=runs,
+        cells=len(claimed.change),
+        changed=int(np.count_nonzero(claimed.change)),
         false_alarm=level,
+        scope=scope.with_part(cells).without(*OTHER_PAIRS),
         points=points,
         noise=noise,
         curve=claimed.drawn,
-        needed=needed_runs(claimed.curve, float(level) / (len(points) + len(noise))),
+        needed=needed_runs(claimed.curve, part),
+        smallest=smallest_faults(claimed.curve, points, noise, part),
     )
+
+
+OTHER_PAIRS = ("other pairs of tables",)
+"""What no audit looks at: its runs are made of two tables."""
 
 
 def audit_promise(
@@ -603,13 +696,15 @@ def audit_promise(
     epsilon: str | int | Fraction,
     delta: str | int | Fraction,
     false_alarm: str | Fraction = FALSE_ALARM,
+    parts: Sequence[Sequence[Mapping[str, Hashable]]] = ((), ()),
     name: str = "mechanism",
     mechanism: str = "function",
+    scope: Scope | None = None,
 ) -> Audit:
     """Audit outputs of a mechanism of which only (epsilon, delta) is promised; rows are runs.
 
-    The first half of the runs chooses a linear statistic, the difference of the mean outputs in units of
-    their variances, and its thresholds; the second half is judged.
+    The first half of the runs learns statistics of the numbers and their thresholds; the second half is
+    judged. `parts` is what each run on the table, and on its neighbour, puts out beside numbers, by name.
 
     Guarantee. If the runs are independent and the mechanism is (epsilon, delta)-differentially private in
     both directions, there is an alarm with a chance of at most `false_alarm`. No alarm proves nothing:
@@ -625,15 +720,15 @@ def audit_promise(
     *promised, level = read_promise(epsilon, delta, false_alarm)
     if min(len(table), len(neighbour)) < 2:
         raise InputError("an audit needs at least 2 runs on each table; give more (runs=, or --runs)")
-    halves = [(side[: len(side) // 2], side[len(side) // 2 :]) for side in (table, neighbour)]
-    spread = sum(first.var(axis=0) for first, _ in halves) / 2
-    weights = (halves[1][0].mean(axis=0) - halves[0][0].mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-    trained = np.concatenate([first @ weights for first, _ in halves])
-    ranks = (0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98)
-    thresholds = [float(t) for t in np.unique(np.quantile(trained, ranks))]
+    scores, silent = learned_from_parts(*parts)
+    if table.shape[1]:
+        scores = [*learned_from_numbers(table, neighbour), *scores]
+    if not scores:
+        raise InputError("the mechanism put out nothing that can be compared")
     curve = promised_curve(epsilon=promised[0], delta=promised[1])
-    scores = Scores("linear statistic", halves[0][1] @ weights, halves[1][1] @ weights, thresholds)
-    points, _ = judge_looks(curve, [scores], [], level)
+    points, _ = judge_looks(curve, scores, [], level)
+    part = float(level) / len(points)
+    scope = scope or Scope.whole(name, unit="", neighbours="")
     return Audit(
         name=name,
         mechanism=mechanism,
@@ -644,12 +739,23 @@ def audit_promise(
         changed=0,
         seed=None,
         false_alarm=level,
+        scope=scope.without(*map(silent_words, silent), *OTHER_PAIRS),
         points=points,
         curve=drawn_curve(curve),
-        needed=needed_runs(curve, float(level) / len(points)),
+        needed=needed_runs(curve, part),
+        smallest=smallest_faults(curve, points, (), part),
         epsilon=promised[0],
         delta=promised[1],
     )
+
+
+def silent_words(name: str) -> str:
+    """Say of a part of an output why it tells nothing.
+
+    >>> silent_words("metadata")
+    'metadata (other ones in every run)'
+    """
+    return f"{name} (other ones in every run)"
 
 
 def read_promise(

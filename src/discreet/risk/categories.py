@@ -37,11 +37,13 @@ from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.numbers import shown
 from discreet.risk.attack import Attack, independent_others
+from discreet.risk.counts import OTHER_COUNTS
 from discreet.risk.evidence import SAME, EvidenceLaw
 from discreet.risk.inputs import Numbers, read_known, read_variance, read_whole
 from discreet.risk.odds import Floats, Prior, log_sum
 from discreet.risk.scores import CoarseCount, Labels, chance_right
 from discreet.risk.totals import TotalsAttack
+from discreet.scope import Extent, Scope
 from discreet.tables import TableSource, open_table, read_table
 
 MOST_CELLS = 1_000_000
@@ -110,6 +112,8 @@ class Categories(Summarised):
     asked: str = ""
     is_asked_counted: bool = False
     """Whether the release has counts of the query asked for, which speak too."""
+    scope: Scope = field(kw_only=True, repr=False)
+    """Which queries and levels speak."""
 
     @property
     def sought(self) -> int:
@@ -237,6 +241,7 @@ def categories(
         groups=0 if labels is None else len(sorts),
         group_beliefs=() if labels is None else _group_beliefs(beliefs, labels, sorts),
         totals=() if rings is None else rings.totals,
+        scope=Scope.whole("the counts given", unit="", neighbours="").without(OTHER_COUNTS),
     )
 
 
@@ -304,7 +309,18 @@ def release_categories(
         groups=0 if labels is None else int(labels.max()) + 1,
         asked=asked or "",
         is_asked_counted=bool(by_group),
+        scope=_scope(release, [query, *([asked] if asked and by_group else [])], names_of_levels),
     )
+
+
+def _scope(release: Release, queries: Sequence[str], levels: Sequence[str]) -> Scope:
+    """Return which queries and levels of a release speak; with merged levels, on the main path alone."""
+    asked = dict.fromkeys(one.name for level in release.levels for one in level.queries)
+    runs = ["+".join(run) for run in release.runs(release.main)]
+    scope = Scope.whole(release.name, unit=release.unit, neighbours=release.neighbours)
+    scope = scope.with_part(Extent.of("query", taken=[one for one in asked if one in queries], every=asked))
+    scope = scope.with_part(Extent.of("level", taken=[one for one in runs if one in levels], every=runs))
+    return scope.without("paths other than the main one") if len(release.paths) > 1 else scope
 
 
 def _telling(

@@ -16,8 +16,13 @@ from discreet.risk.attack import Attack, independent_others
 from discreet.risk.decisions import Costs
 from discreet.risk.inputs import Numbers, read_known, read_prior, read_variance, read_whole
 from discreet.risk.joint import Step, joint_accuracy, sequence
+from discreet.scope import Scope
 
 TRUTHS = ("present", "absent", "prior")
+
+
+OTHER_COUNTS = "all other published counts"
+"""What numbers that are given, and not a release, leave out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,13 @@ class OneCount(Displayed):
     values: tuple[int, ...]
     priors: tuple[Number, ...]
     costs: Costs
+
+    @property
+    def scope(self) -> Scope:
+        """Of what each belief is true: of one noisy count alone."""
+        many = len(self.values)
+        of = "one noisy count" if many == 1 else f"each of {many} noisy counts alone"
+        return Scope.whole(of, unit="", neighbours="").without(OTHER_COUNTS)
 
     @property
     def beliefs(self) -> list[Belief]:
@@ -130,6 +142,12 @@ class SeveralCounts(Displayed):
     priors: tuple[Number, ...]
     costs: Costs
     nonnegative: bool
+
+    @property
+    def scope(self) -> Scope:
+        """Of what the last belief is true: of these counts together."""
+        of = f"{len(self.noisy)} noisy counts of one person"
+        return Scope.whole(of, unit="", neighbours="").without(OTHER_COUNTS)
 
     def steps(self, prior: Number) -> tuple[Step, ...]:
         """Return what each count adds, one after another."""

@@ -48,6 +48,7 @@ from discreet.options import Risking, asked_with
 from discreet.risk.compared import DataSetPairs, Held, Keeps
 from discreet.risk.profile import Pairs, Risk, RiskProfile, accuracy_at, level_risks, whole_risks
 
+_ATTAINED = 1e-7  # relative: so close to the curve of one case, the envelope is that curve
 _CURVE = tuple(Fraction(10.0 ** (k / 3 - 6)) for k in range(18))
 
 
@@ -55,13 +56,16 @@ _CURVE = tuple(Fraction(10.0 ** (k / 3 - 6)) for k in range(18))
 class Detection:
     """How often a present target is found by those who accuse wrongly this often; each is at most so large.
 
-    `predictive` has, by prior, the share of those accused who are present. `case` is where f is least.
+    `predictive` has, by prior, the share of those accused who are present. `case` is where f is least. The
+    `kind` is exact where the curve of that case has the rate; the convex envelope of several may lie below
+    each of them, and is a bound.
     """
 
     false_positive_rate: float
     true_positive_rate: float
     predictive: tuple[tuple[float, float], ...]
     case: CaseLabel | None
+    kind: AnswerKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +133,7 @@ class WholeRisk(Displayed):
     def curve(self) -> tuple[tuple[float, float], ...]:
         """Return points of the curve: the largest true-positive rate against the false-positive rate."""
         rates = _true_rates(self.account, _CURVE, self.told_apart)
-        return tuple((float(alpha), true) for alpha, (true, _) in zip(_CURVE, rates, strict=True))
+        return tuple((float(alpha), true) for alpha, (true, _, _) in zip(_CURVE, rates, strict=True))
 
     @property
     def people(self) -> int:
@@ -189,7 +193,7 @@ def risk(asked: Risking) -> WholeRisk:
     profile = _profile(compared, whole, priors, pairs, priors[:1] if asked.certify else [], parts)
     return WholeRisk(
         profile,
-        tuple(_detection(alpha, *rate, priors) for alpha, rate in zip(alphas, found, strict=True)),
+        tuple(_detection(alpha, rate, priors) for alpha, rate in zip(alphas, found, strict=True)),
         _guesses(compared, whole, nobody, chances),
         tuple(attributes),
         tuple(release.name for release in listed),
@@ -253,9 +257,9 @@ def _profile(
     claim = plain.claim if whole is None else whole.claim
     cases = plain.pairs if whole is None else whole.pairs
     if compared.told_apart:
-        rows: tuple[Risk, ...] = tuple(_certain(p) for p in priors)
+        rows: tuple[Risk, ...] = tuple(replace(_certain(p), claim=claim) for p in priors)
     elif whole is None:
-        rows = tuple(_nothing(p) for p in priors)
+        rows = tuple(replace(_nothing(p), claim=claim) for p in priors)
     else:
         rows = whole_risks(whole, priors, proved=proved)
     parts.done()
@@ -283,18 +287,23 @@ def _nothing(p: Fraction) -> Risk:
     return Risk(*_OVERALL, prior, max(prior, 1 - prior), 0.0, prior, (prior,) * 5, named, right, prior)
 
 
-def _true_rates(
-    whole: Account | None, alphas: Sequence[Fraction], told_apart: bool = False
-) -> list[tuple[float, CaseLabel | None]]:
-    """1 - f(alpha), rounded up, and the case where f is least."""
+Rate = tuple[float, CaseLabel | None, AnswerKind]
+"""A rate of true positives, the case where f is least, and whether that case attains it."""
+
+
+def _true_rates(whole: Account | None, alphas: Sequence[Fraction], told_apart: bool = False) -> list[Rate]:
+    """1 - f(alpha), rounded up, the case where f is least, and what kind of number that is."""
     if told_apart:
-        return [(1.0, None)] * len(alphas)
+        return [(1.0, None, AnswerKind.EXACT)] * len(alphas)
     if whole is None:
-        return [(float(alpha), None) for alpha in alphas]
+        return [(float(alpha), None, AnswerKind.EXACT) for alpha in alphas]
     cases: list[CaseLabel | None]
+    kinds = [whole.claim.kind] * len(alphas)
+    bound = whole.claim.weakened(AnswerKind.BOUND).kind
     if whole.pairs > 1 and not whole.is_on_lattices:
         # f is that of all cases together, whichever of them it is
         least, cases = np.asarray(whole.tradeoff(alpha=[*alphas])), [None] * len(alphas)
+        kinds = [bound] * len(alphas)
     elif whole.pairs == 1:
         least, cases = np.asarray(whole.tradeoff(alpha=[*alphas])), [whole.main] * len(alphas)
     else:
@@ -302,9 +311,13 @@ def _true_rates(
         errors = np.array([point.error + F_ROUNDING for point in points])
         least, _ = held(np.array([point.beta for point in points]), errors, "down")
         cases = [point.worst for point in points]
+        for place, (point, alpha) in enumerate(zip(points, alphas, strict=True)):
+            own = float(whole.case(point.worst).tradeoff(alpha=alpha))
+            if own > float(point.beta) * (1 + _ATTAINED) + _ATTAINED * 1e-6:
+                kinds[place] = bound
     return [
-        (min(max(1.0 - float(beta), float(alpha)), 1.0), case)
-        for beta, alpha, case in zip(least, alphas, cases, strict=True)
+        (min(max(1.0 - float(beta), float(alpha)), 1.0), case, kind)
+        for beta, alpha, case, kind in zip(least, alphas, cases, kinds, strict=True)
     ]
 
 
@@ -318,9 +331,10 @@ def predictive_value(prior: float, true: float, false: float) -> float:
     return hit / (hit + (1.0 - prior) * false) if hit > 0 else 0.0
 
 
-def _detection(alpha: Fraction, true: float, case: CaseLabel | None, priors: Sequence[Fraction]) -> Detection:
+def _detection(alpha: Fraction, rate: Rate, priors: Sequence[Fraction]) -> Detection:
+    true, case, kind = rate
     shares = tuple((float(p), predictive_value(float(p), true, float(alpha))) for p in priors)
-    return Detection(float(alpha), true, shares, case)
+    return Detection(float(alpha), true, shares, case, kind)
 
 
 def _guesses(
@@ -332,10 +346,10 @@ def _guesses(
     if not asked:
         chances |= {Fraction(1, size): size for size in (*sizes, 100) if size > 1}
     befores = list(chances)
-    alone = [rate for rate, _ in _true_rates(nobody, befores)]
+    alone = [rate for rate, _, _ in _true_rates(nobody, befores)]
     replaced: list[float | None] = [None] * len(befores)
     if compared.neighbours == "bounded":
-        replaced = [rate for rate, _ in _true_rates(whole, befores)]
+        replaced = [rate for rate, _, _ in _true_rates(whole, befores)]
     return tuple(
         Guess(float(before), other, single, _possibilities(before, many))
         for (before, many), other, single in zip(chances.items(), replaced, alone, strict=True)
@@ -377,14 +391,14 @@ def _attribute(
     after = max(_guess_one(compared, keeps, pairs, before) for keeps in ways)
     if values == 2:  # to guess one of two values is to tell them apart
         after = min(after, right)
-    detections = tuple(_detection(a, *rate, priors) for a, rate in zip(alphas, best, strict=True))
+    detections = tuple(_detection(a, rate, priors) for a, rate in zip(alphas, best, strict=True))
     guess = Guess(float(before), None, after, values)
     return AttributeRisk(*about, epsilon, delta, right, detections, guess, case)
 
 
 def _change(
     compared: DataSetPairs, keeps: Keeps, delta: Fraction, pairs: Pairs, alphas: Sequence[Fraction]
-) -> tuple[float, CaseLabel | None, float, list[tuple[float, CaseLabel | None]]]:
+) -> tuple[float, CaseLabel | None, float, list[Rate]]:
     """Epsilon, its case, the accuracy at an even prior and the rates, if these queries see the change."""
     whole = compared.account(keeps, paired=False, copies=2)
     if whole is None:

@@ -21,7 +21,9 @@ from discreet.faces import Summarised
 from discreet.numbers import prior as read_prior
 from discreet.risk.area_chain import build_chain, posterior_sums
 from discreet.risk.areas import Area, Integers
+from discreet.risk.counts import OTHER_COUNTS
 from discreet.risk.odds import Floats
+from discreet.scope import Extent, Scope
 
 Method = Literal["exact", "gibbs", "gibbs-unconstrained"]
 METHODS = ("exact", "gibbs", "gibbs-unconstrained")
@@ -74,6 +76,7 @@ class HierarchyPosterior(Summarised):
     sibling_error: float
     standard_error: float | None = None
     draws: int | None = None
+    scope: Scope = field(kw_only=True, repr=False)
 
     @property
     def ratio(self) -> float:
@@ -133,4 +136,21 @@ def hierarchy_posterior(
     marginals = tuple(map(Marginal, names, values, probabilities))
     found = min(float(probabilities[0][1]), 1.0)  # sums of exponentials may exceed one in the last digit
     errors = (sums.truncation_error, error, spread)
-    return HierarchyPosterior(found, float(chance), known, method, siblings, marginals, *errors, total)
+    scope = _scope(areas, names)
+    return HierarchyPosterior(
+        found, float(chance), known, method, siblings, marginals, *errors, total, scope=scope
+    )
+
+
+def _scope(areas: Sequence[Area], names: Sequence[str]) -> Scope:
+    """Return of which numbers the posterior is made: areas without one, and beside them, are named."""
+    seen = [name for area, name in zip(areas, names, strict=True) if area.noisy is not None]
+    beside = [
+        f"the areas beside {name}"
+        for area, name in zip(areas[:-1], names, strict=False)
+        if area.siblings and area.siblings_noisy is None
+    ]
+    whole = Scope.whole(" and ".join(dict.fromkeys(names)), unit="", neighbours="")
+    if len(set(names)) == len(names):
+        whole = whole.with_part(Extent.of("noisy count", taken=seen, every=names))
+    return whole.without(*beside, OTHER_COUNTS)

@@ -2,6 +2,10 @@
 
 One factor on all variances, gains shared by weights, or each level alone (`by="level"`), as for promises of
 epsilon. What a limit is, and how it is proved: `discreet.accounting.limits`.
+
+Noise in whole numbers makes a risk a saw: it may rise a little where the noise grows, so that bisection
+finds a factor below which a limit breaks, but perhaps not the least one that keeps it. So smaller factors are
+tried, and the answer says how many. A limit on beliefs is a coarse saw, of which the first tooth is meant.
 """
 
 from __future__ import annotations
@@ -48,6 +52,7 @@ from discreet.risk.beliefs import loss_tails
 
 _TOLERANCE = 1e-7
 _STEP = 2e-5  # of the factor, where a proof needs a little more room
+_TRIED, _SMALLEST = 48, 1 / 8  # smaller factors, down to this part of the one that was found
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +85,13 @@ class RiskCalibration(Displayed):
     levels: tuple[LevelChange, ...]
     by: Literal["overall", "weights", "level"] = "overall"
     alone: tuple[KeptLevel, ...] = ()
+    tried: int = 0
+    """How many smaller factors were tried, and break a limit; others between them may keep all."""
+
+    @property
+    def is_saw(self) -> bool:
+        """Whether another factor, smaller than the one found, may keep the limits too."""
+        return any(one.limit.is_saw for one in self.kept)
 
 
 def calibrate_risk(
@@ -129,7 +141,7 @@ def calibrate_risk(
                 f"the limits on risk are not kept even with {SOME:,} times the variances of "
                 f"{', '.join(weights)}: levels without a weight keep their noise, so more of them need one"
             )
-    after, factor, kept = search.found(ends)
+    after, factor, kept, tried = search.found(ends)
     return RiskCalibration(
         release,
         named(release, after, "Calibrated to limits on risk."),
@@ -140,6 +152,7 @@ def calibrate_risk(
         small,
         changes(release, after),
         "weights" if weights else "overall",
+        tried=tried,
     )
 
 
@@ -152,7 +165,7 @@ def _each_level(
     progress: Progress | None,
 ) -> RiskCalibration:
     """Return the release whose levels each keep the limits alone, and the risk of all of them together."""
-    result, alone = release, []
+    result, alone, tried = release, [], 0
     for level in release.levels:
         only = replace(release, levels=(level,), rho=None, spine=None)
         try:
@@ -163,7 +176,7 @@ def _each_level(
             raise InputError(f"level {level.name!r} alone: {error}") from None
         assert found.factor is not None
         alone.append(KeptLevel(level.name, found.factor, found.kept, found.epsilon))
-        result = result.scaled(found.factor, level=level.name)
+        result, tried = result.scaled(found.factor, level=level.name), found.tried
     result = short_scales(result)
     together = proved_limits(result, relation, limits, _risks(release, relation, limits), certify=False)
     return RiskCalibration(
@@ -177,6 +190,7 @@ def _each_level(
         changes(release, result),
         "level",
         tuple(alone),
+        tried,
     )
 
 
@@ -211,24 +225,44 @@ class _Search:
     jobs: int
     progress: Progress | None
 
-    def found(self, ends: tuple[float, float]) -> tuple[Release, Fraction, tuple[KeptLimit, ...]]:
-        """Return the release, its factor and its proofs.
+    def found(self, ends: tuple[float, float]) -> tuple[Release, Fraction, tuple[KeptLimit, ...], int]:
+        """Return the release, its factor, its proofs, and how many smaller factors break a limit.
 
         Solved for one case of each limit, then checked for all; whichever is worst is solved next.
         """
         cases = self._main_cases()
         for _ in range(8):
             factor = rounded_up(_first(lambda x: self._is_kept(x, cases), *ends))
-            after, is_open = self.made(factor), False
-            for limit in self.limits:
-                whole = limited_account(after, self.relation, limit).with_workers(self.jobs, self.progress)
-                told, label = told_of_all(whole, limit)
-                if told > limit.room * (1 + 1e-9) and label not in cases[limit]:
-                    cases[limit].append(label)
-                    is_open = True
-            if not is_open:
+            if not self._opened(factor, cases):
                 break
-        return self._proved(self._together(factor))
+        smaller = self._tried(factor, ends[0])
+        for place, low in enumerate(smaller):
+            if not self._is_kept(low, cases):
+                continue
+            high, under = low, smaller[place - 1] if place else low
+            less = rounded_up(_bisected(lambda x: self._is_kept(x, cases), under, high))
+            if not self._opened(less, cases):
+                factor, smaller = less, smaller[:place]
+                break
+        return *self._proved(self._together(factor)), len(smaller)
+
+    def _opened(self, factor: Fraction, cases: dict[RiskLimit, list[CaseLabel]]) -> bool:
+        """Whether some other case breaks a limit at a factor; it is looked at from now on."""
+        after, is_open = self.made(factor), False
+        for limit in self.limits:
+            whole = limited_account(after, self.relation, limit).with_workers(self.jobs, self.progress)
+            told, label = told_of_all(whole, limit)
+            if told > limit.room * (1 + 1e-9) and label not in cases[limit]:
+                cases[limit].append(label)
+                is_open = True
+        return is_open
+
+    def _tried(self, factor: Fraction, least: float) -> list[float]:
+        """Smaller factors to try, ascending, where a risk may be a saw, but not of beliefs."""
+        if not any(one.is_saw for one in self.limits) or any(one.kind == "belief" for one in self.limits):
+            return []
+        low = max(least, float(factor) * _SMALLEST)
+        return [] if low >= float(factor) else np.geomspace(low, float(factor), _TRIED + 1)[:-1].tolist()
 
     def made(self, factor: float | Fraction) -> Release:
         """Return the release of a factor, rounded up."""
@@ -297,6 +331,11 @@ def _first(is_kept: Callable[[float], bool], low: float, high: float) -> float:
             if x > high:
                 raise InputError(f"the limits on risk are not kept even with {high:.3g} times the variances")
         under, over = x, 2 * x
+    return _bisected(is_kept, under, over)
+
+
+def _bisected(is_kept: Callable[[float], bool], under: float, over: float) -> float:
+    """A factor at which limits are kept, with one next to it at which they are not, between two such."""
     while over / under > 1 + _TOLERANCE:
         middle = math.sqrt(under * over)
         under, over = (under, middle) if is_kept(middle) else (middle, over)

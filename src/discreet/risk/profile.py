@@ -88,6 +88,8 @@ class Risk:
     most: float | None = None
     case: CaseLabel | None = None
     certified: Interval | None = None
+    claim: Claim | None = None
+    """Of what the numbers are true; None only while the row is made."""
 
     @property
     def baseline(self) -> float:
@@ -114,8 +116,9 @@ class Risk:
 class RiskProfile(Displayed):
     """The risk of one count of each level, of each level, and of the whole release, by prior.
 
-    `one_count` is the paper's attack: its adversary knows everyone else in the area and looks at the most
-    telling count of the level that holds the target. Levels are those of the main path, merged ones together.
+    `one_count` is the paper's attack: its adversary knows everyone else in the area and looks at the count of
+    the level, holding the target, that tells most at even odds (of the largest total variation; from another
+    prior another count may tell more). Levels are those of the main path, merged ones together.
     `compared` says how many cases the overall numbers cover and `complete` whether these are all of them;
     `claim` says what kind of answer they are, and why; `modelled` whether all that was released is modelled.
     """
@@ -133,6 +136,11 @@ class RiskProfile(Displayed):
     modelled: bool = True
     has_sums: bool = False
     """Whether some numbers are sums, to which the target adds the whole bound: the most telling case."""
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if row.claim is None:
+                raise TypeError(f"the row of {row.scope}, {row.what}, does not say of what it is true")
 
     @property
     def rows(self) -> tuple[Risk, ...]:
@@ -227,7 +235,7 @@ def level_risks(
     keeps: Callable[[int, tuple[str, ...], str], bool] | None = None,
     done: Callable[[], None] = lambda: None,
 ) -> tuple[tuple[Risk, ...], tuple[Risk, ...]]:
-    """Return the risks of the most telling count of each level, and of all counts of each level.
+    """Return the risks of the count of each level that tells most at even odds, and of all counts of each.
 
     Levels are those of the main paths; those of several releases with one name are one. `keeps` says of a
     query, by the number of its release and its run of levels, whether it counts; `done` is called after each
@@ -243,15 +251,48 @@ def level_risks(
                     levels.setdefault(row.level, []).append((named, row.event.for_people(people), noun))
     single: list[Risk] = []
     every: list[Risk] = []
+    taken: list[str] = []
     for name, events in levels.items():
         query, event, noun = max(events, key=lambda row: _advantage(row[1].repeated(1)))
+        taken.append(f"{name}: {query}")
         single += part_risks([event.repeated(1)], priors, scope=name, what=f"one {noun} of {query}")
         together = [one for _, one, _ in events]
         if neighbours == "bounded":  # another record comes where the target's leaves
             together += [one.exchanged() for one in together]
         every += part_risks(together, priors, scope=name, what="every count of the level")
         done()
-    return tuple(single), tuple(every)
+    counts = [f"{name}: {query}" for name, events in levels.items() for query, _, _ in events]
+    of = Scope.joint(
+        Scope.whole(release.name, unit=release.unit, neighbours=neighbours, people=people)
+        for release in releases
+    )
+    if any(len(release.paths) > 1 for release in releases):
+        of = of.without("paths other than the main one")
+    modelled = any(release.claim.kind is AnswerKind.MODEL for release in releases)
+    return _claimed_parts(of, single, every, taken, counts, is_modelled=modelled)
+
+
+def _claimed_parts(
+    of: Scope,
+    single: Sequence[Risk],
+    every: Sequence[Risk],
+    taken: Sequence[str],
+    counts: Sequence[str],
+    *,
+    is_modelled: bool,
+) -> tuple[tuple[Risk, ...], tuple[Risk, ...]]:
+    """Say of rows of one count, and of one level, of which counts and levels they are true."""
+    names = " and ".join(of.of)
+    one = replace(of, of=(f"a single count of each level of {names}",))
+    one = one.with_part(Extent.of("count", taken=taken, every=counts))
+    level = replace(of, of=(f"each level of {names}",))
+    if len({row.scope for row in every}) > 1:
+        level = level.without("the other levels")
+    kind = AnswerKind.MODEL if is_modelled else AnswerKind.BOUND
+    return (
+        tuple(replace(row, claim=Claim(one)) for row in single),
+        tuple(replace(row, claim=Claim(level, kind)) for row in every),
+    )
 
 
 def part_risks(
@@ -443,7 +484,7 @@ def whole_risks(
     proofs = [_certified(whole, p) if p in proved else None for p in priors]
     about = {"scope": "overall", "what": "everything published"}
     return tuple(
-        replace(row, **about, case=case, certified=proof)  # type: ignore[arg-type]
+        replace(row, **about, case=case, certified=proof, claim=whole.claim)  # type: ignore[arg-type]
         for row, case, proof in zip(rows, cases, proofs, strict=True)
     )
 
@@ -548,7 +589,11 @@ def _profile_of_rhos(rhos: object, priors: Sequence[Fraction]) -> RiskProfile:
     # beside noise that is hardly any, the other counts add nothing to the last digit
     seen = [least] if least.variance <= CERTAIN else list(events.values())
     overall = part_risks(seen, priors, scope="overall", what="everything published")
+    counts = [f"{name}: one count" for name in events]
+    of = Scope.whole("rhos", unit="person", neighbours="unbounded")
+    single, levels = _claimed_parts(of, single, levels, counts, counts, is_modelled=False)
     scope = Scope.whole("rhos", unit="person", neighbours="unbounded").with_part(
         Extent.of("level", taken=events, every=map(str, named))
     )
+    overall = tuple(replace(row, claim=Claim(scope)) for row in overall)
     return RiskProfile("rhos", "person", "unbounded", single, levels, overall, 1, True, claim=Claim(scope))

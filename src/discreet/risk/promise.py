@@ -29,6 +29,7 @@ from fractions import Fraction
 
 from discreet.accounting.values import Number, read, read_probabilities
 from discreet.budget import Neighbours
+from discreet.budget.claims import AnswerKind
 from discreet.errors import InputError
 from discreet.faces import Displayed
 from discreet.numbers import prior as read_prior
@@ -103,7 +104,7 @@ def promised_risk(
     for rate in rates:
         true = true_positive_rate(float(height), float(small), float(rate))
         share = predictive_value(float(p), true, float(rate))
-        found.append(Detection(float(rate), true, ((float(p), share),), None))
+        found.append(Detection(float(rate), true, ((float(p), share),), None, AnswerKind.BOUND))
     raised = float(height) + (math.log(2) if small else 0.0)
     value = None
     if neighbours == "unbounded":

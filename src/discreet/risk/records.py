@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
@@ -38,6 +38,7 @@ from discreet.risk.evidence import AddedLaw, EvidenceLaw, PresentLaw, evidence_l
 from discreet.risk.odds import Floats, Prior
 from discreet.risk.siblings import log_noise
 from discreet.risk.two_levels import TwoLevels, reach
+from discreet.scope import Scope
 
 if TYPE_CHECKING:
     from discreet.risk.record_curves import RiskCurve
@@ -215,9 +216,11 @@ class EachPerson:
 class RecordsRisk(Summarised):
     """The risk of everyone in some records: shares of people, by adversary, prior, area and size of cell.
 
-    It is made of confidential records, and as confidential as they are.
+    It is made of confidential records, and as confidential as they are. Of the queries of the release all
+    adversaries see one, `query`, but those of the estimates: `scope` says so.
     """
 
+    scope: Scope
     release: str
     query: str
     cells: int
@@ -243,6 +246,18 @@ class RecordsRisk(Summarised):
     examples: tuple[ExamplePerson, ...] = field(default=(), repr=False, compare=False)
     decisions: tuple[DecisionMap, ...] = field(default=(), repr=False, compare=False)
     each: EachPerson | None = field(default=None, repr=False, compare=False)
+
+    def scope_of(self, kind: Kind) -> Scope:
+        """Return of what the rows of a kind of adversary are true.
+
+        The adversary of a level sees that level alone; that of the estimates sees what all queries tell.
+        """
+        scope = self.scope
+        if kind == "estimates":
+            scope = replace(scope, parts=tuple(one for one in scope.parts if one.noun != "query"))
+        if kind in ("level", "estimates") and len(self.levels) > 1:
+            scope = scope.without("the other levels, of each row about one")
+        return scope
 
     def row(self, adversary: str, *, prior: str | None = None, who: str = "everyone") -> PeopleRisk:
         """Return one row by its adversary, prior and people."""

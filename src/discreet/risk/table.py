@@ -35,6 +35,7 @@ from discreet.risk.inputs import LARGEST, VARIANCES, read_known, read_prior
 from discreet.risk.odds import Floats, Prior
 from discreet.risk.records import POSTERIORS, QUANTILES, RATIOS, Drawn, is_above
 from discreet.risk.rows import Averages, Histogram, RowRisk, SomeRows, known_risk
+from discreet.scope import Scope
 from discreet.tables import Kind, OpenTable, Problems, TableSource, find_columns, open_table
 
 NOISY = ("value", "COUNT", "noisy", "count")
@@ -50,6 +51,9 @@ MOST_VALUES = 1 << 18
 
 DIGITS = 5
 EVERYTHING = "all rows"
+
+MARK = "confidential"
+"""The column of rows with known counts that says what they are."""
 
 CountsLaw = Literal["table", "flat"]
 
@@ -97,6 +101,17 @@ class TableRisk(Summarised):
     prior_column: str | None = None
     """The column with the prior of each row, if it has one."""
 
+    @property
+    def scope(self) -> Scope:
+        """Of what the risks are true: of each row alone."""
+        of = "each row alone" if self.rows != 1 else "the row"
+        return Scope.whole(of, unit="", neighbours="").without("the other rows about the same people")
+
+    @property
+    def is_confidential(self) -> bool:
+        """Whether the rows hold known counts, which nobody published."""
+        return self.known_column is not None
+
 
 def table_risk(
     path: TableSource,
@@ -120,7 +135,8 @@ def table_risk(
     that the table itself suggests for each level and noise (`law="table"`, empirical Bayes), or with all
     counts as likely as each other (`law="flat"`); see `discreet.risk.rows`. `prior_column` has a prior for
     each row, instead of one for all; the known counts must be given then. `out` is a CSV file for the rows
-    with their risk; it appears when all is done, or not at all.
+    with their risk; it appears when all is done, or not at all. With a column of known counts its owner alone
+    can read it, and each row says that it is confidential.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -304,18 +320,21 @@ def _writing(
         more |= {"posterior": risk.posterior, "ratio": risk.ratio}
         if known is None and column is None:
             more["chance_odds_doubled"] = risk.doubled
-        for name, values in more.items():
+        columns = {name: pa.array(values) for name, values in more.items()}
+        if column is not None:
+            columns[MARK] = pa.array(["CONFIDENTIAL"] * batch.num_rows)
+        for name, values in columns.items():
             if name in batch.schema.names:
                 raise InputError(
                     f"the table has a column {name!r} already; the rows cannot be written with it"
                 )
-            batch = batch.append_column(name, pa.array(values))
+            batch = batch.append_column(name, values)
         if writer is None:
             writer = text.CSVWriter(stream, batch.schema)
         writer.write_batch(batch)
 
     try:
-        with whole_file(out) as stream:
+        with whole_file(out, mode=0o666 if column is None else 0o600) as stream:
             yield write
             if writer is not None:
                 writer.close()

@@ -113,6 +113,6 @@ siblings-noisy, given, count
         rho=found.get("rho"),
         siblings=whole("siblings") or 0,
         siblings_noisy=whole("siblings-noisy"),
-        given_smaller=found.get("given", "uniform"),
+        given_smaller=found.get("given"),
         count=whole("count"),
     )

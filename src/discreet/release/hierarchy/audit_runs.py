@@ -13,19 +13,17 @@ tables that add up; d adds up, so <d, P y> = <P d, y> = <d, y>, which for Gaussi
 ratio: no statistic of the estimates tells more.
 
 *Another mechanism* is a function or a command that maps a table of counts to a table of measurements. If a
-release is claimed for it, its noise is judged by the laws; if only epsilon and delta are, by a linear
-statistic of the numbers it puts out.
+release is claimed for it, its noise is judged by the laws; if only epsilon and delta are, by statistics that
+half of the runs learn. All else that it puts out is compared between the two tables: other columns, the order
+of rows, metadata (`run_outputs`). If runs do not put out one row for each cell, that is an alarm.
 """
 
 from __future__ import annotations
 
-import os
-import shlex
 import shutil
-import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -48,26 +46,34 @@ from discreet.release.hierarchy.counts import CountTable, read_counts
 from discreet.release.hierarchy.estimates import estimate
 from discreet.release.hierarchy.layout import Laws, Layout, laws_of, positions, units_of
 from discreet.release.hierarchy.measuring import POSTS, add_noise, measure
+from discreet.release.hierarchy.run_outputs import (
+    Mechanism,
+    RunOutput,
+    arrow_of,
+    numbers_of,
+    raw_outputs,
+    taken_apart,
+)
 from discreet.release.hierarchy.steps import step_column, unit_steps
 from discreet.release.rehearsal import rehearsal_entropy
-from discreet.release.tables import ArrowTable, arrow
+from discreet.release.tables import MARK, ArrowTable, arrow
 from discreet.risk.audit import (
     FALSE_ALARM,
     Audit,
     Block,
     ClaimedNoise,
-    Scores,
     audit_noise,
+    audit_parts,
     audit_promise,
     pair_events,
     read_promise,
     read_runs,
+    silent_words,
 )
+from discreet.risk.learned import Scores, learned_from_numbers, learned_from_parts
+from discreet.scope import Extent, Scope
 from discreet.tables import TableSource, read_table
 from discreet.tables.problems import Problems
-
-Mechanism = Callable[[ArrowTable], object] | str
-"""A function from a table to a table, or a command in which {in} and {out} stand for CSV files."""
 
 MOST_NUMBERS = 50_000_000
 """The most noisy numbers of all runs together: they are kept, 8 bytes each."""
@@ -127,22 +133,23 @@ def audit_release(
             f"{runs} runs on each of two tables of {pair.layout.size} cells are more numbers than the "
             f"{MOST_NUMBERS} that are kept; take {most} runs, or a part of the areas"
         )
-    facts = {"name": release.name, "seed": seed if mechanism is None else None}
+    facts: dict[str, object] = {"name": release.name, "seed": seed if mechanism is None else None}
     if mechanism is not None:
-        kind = "command" if isinstance(mechanism, str) else "function"
-        table, beside = (
-            np.array([_measured(pair.layout, out) for out in _outputs(mechanism, pair.table(side), runs)])
-            - pair.counts[side]
-            for side in (0, 1)
-        )
-        facts |= {"mechanism": kind}
-        return audit_noise(table, beside, claimed=pair.claimed, false_alarm=false_alarm, facts=facts)
+        own = _OwnRuns(pair, mechanism, runs)
+        return own.audit(facts, false_alarm)
     table, beside = (
         np.array([pair.noise(side, run_seed(seed, side, run)) for run in range(runs)]) for side in (0, 1)
     )
     checked = _Written(pair, seed, min(written, runs), post)
     mismatches, scores = checked.compare((table, beside))
-    facts |= {"mechanism": "measure", "written": checked.runs, "post": post if checked.runs else "none"}
+    files = Extent("run through files", checked.runs, runs, ())
+    left_out = ["the counting of records", "the random bits of the system", *sorted(checked.unread)]
+    facts |= {
+        "mechanism": "measure",
+        "written": checked.runs,
+        "post": post if checked.runs else "none",
+        "scope": pair.scope.with_part(files).without(*left_out),
+    }
     return audit_noise(
         table,
         beside,
@@ -188,21 +195,30 @@ def audit_mechanism(
     problems.stop()
     for source in (table, neighbour):
         admit(source, Request(rehearsal=True, entered=False))
-    read = [_arrow_of(source) for source in (table, neighbour)]  # both, before anything runs
-    sides = [[_numbers(out) for out in _outputs(mechanism, one, runs)] for one in read]
-    if len({vector.size for side in sides for vector in side}) > 1 or not sides[0][0].size:
-        raise InputError(
-            "the mechanism must put out at least one number, and as many in each run; let it write every row "
-            "and leave no field empty"
-        )
+    read = [arrow_of(source) for source in (table, neighbour)]  # both, before anything runs
+    sides = [[taken_apart(out) for out in raw_outputs(mechanism, one, runs)] for one in read]
+    kind = "command" if isinstance(mechanism, str) else "function"
+    numbers = numbers_of(sides)
+    scope = Scope.whole("mechanism", unit="", neighbours="").without(*OUTSIDE[kind])
+    if numbers is None and any(one.numbers.size for side in sides for one in side):
+        scope = scope.without("the numbers (runs do not put out as many)")
+    judged = numbers or (np.zeros((runs, 0)), np.zeros((runs, 0)))
     return audit_promise(
-        np.array(sides[0]),
-        np.array(sides[1]),
+        *judged,
         epsilon=epsilon,
         delta=delta,
         false_alarm=false_alarm,
-        mechanism="command" if isinstance(mechanism, str) else "function",
+        parts=[[one.parts for one in side] for side in sides],
+        mechanism=kind,
+        scope=scope,
     )
+
+
+OUTSIDE = {
+    "function": ("time and memory", "files, the screen and the network"),
+    "command": ("time and memory", "files other than {out}, the screen and the network"),
+}
+"""What a mechanism can tell beside its output, which an audit does not look at."""
 
 
 def _check(runs: int, written: int, post: str, seed: int, false_alarm: str | Fraction) -> None:
@@ -264,18 +280,25 @@ class _Pair:
     def blocks(self) -> list[Block]:
         """The cells of each level and query, with the law that the release claims."""
         layout, laws, blocks = self.layout, self._laws, []
+        names = layout.tree.names
         for kind, queries in enumerate(layout.asked):
             for query in queries:
                 first = layout.first(query)[layout.kind == kind]
                 places = first[:, None] + np.arange(len(layout.cells[query]))
                 if places.size:
                     name = f"{layout.tree.levels[kind]}, {query}"
-                    blocks.append(Block(name, laws[kind][query], places))
+                    units = tuple(names.filter(arrow().array(layout.kind == kind)).to_pylist())
+                    blocks.append(Block(name, laws[kind][query], places, units))
         return blocks
 
     @property
     def claimed(self) -> ClaimedNoise:
         return ClaimedNoise(self.change, tuple(self.blocks))
+
+    @property
+    def scope(self) -> Scope:
+        release = self.release
+        return Scope.whole(release.name, unit=release.unit, neighbours=release.neighbours, people=self.people)
 
     @cached_property
     def variances(self) -> Floats:
@@ -376,6 +399,69 @@ def _record(release: Release, layout: Layout, unit: int, end: int) -> Integers:
     return record
 
 
+# -- runs of another mechanism -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _OwnRuns:
+    """Runs of somebody's mechanism, for which a release is claimed."""
+
+    pair: _Pair
+    mechanism: Mechanism
+    runs: int
+
+    def audit(self, facts: dict[str, object], false_alarm: str | Fraction) -> Audit:
+        """Judge the noise of all cells, and all else that the runs put out."""
+        kind = "command" if isinstance(self.mechanism, str) else "function"
+        size = self.pair.layout.size
+        sides = [[self._taken(side, out) for out in self._outputs(side)] for side in (0, 1)]
+        found = [[one for one, _ in side] for side in sides]
+        scores, silent = learned_from_parts(*([one.parts for one in side] for side in found))
+        more = numbers_of(found)
+        if more is not None:
+            scores += learned_from_numbers(*more, name="other columns")
+        wrong = sum(one.rows != size for side in found for one in side)
+        columns = dict.fromkeys(name for side in found for one in side for name in one.columns)
+        unlooked = {f"column {name}" for name in columns} & set(silent)
+        left_out = [*map(silent_words, sorted(set(silent) - unlooked)), *OUTSIDE[kind]]
+        if more is None and any(one.numbers.size for side in found for one in side):
+            left_out.append("the numbers in other columns (runs do not put out as many)")
+        extent = Extent.of(
+            "column", taken=[name for name in columns if f"column {name}" not in unlooked], every=columns
+        )
+        scope = self.pair.scope.with_part(extent).without(*left_out)
+        facts = {**facts, "mechanism": kind, "scope": scope}
+        rows = {"rows": (wrong, 2 * self.runs)}
+        claimed = self.pair.claimed
+        if wrong:
+            return audit_parts(
+                self.runs, claimed=claimed, false_alarm=false_alarm, more=scores, mismatches=rows, facts=facts
+            )
+        noise = (
+            np.array([values for _, values in side if values is not None]) - self.pair.counts[place]
+            for place, side in enumerate(sides)
+        )
+        return audit_noise(
+            *noise, claimed=claimed, false_alarm=false_alarm, more=scores, mismatches=rows, facts=facts
+        )
+
+    def _outputs(self, side: int) -> Iterator[object]:
+        return raw_outputs(self.mechanism, self.pair.table(side), self.runs)
+
+    def _taken(self, side: int, out: object) -> tuple[RunOutput, Integers | None]:
+        """Return an output taken apart, and what was measured if there is one row for each cell."""
+        found, layout = taken_apart(out, known=("unit", "level", "query", "cell", "value")), self.pair.layout
+        if found.rows != layout.size:
+            return found, None
+        values, place = _column(layout, out, "value")
+        many = found.numbers.size // layout.size
+        by_cell = np.empty((many, layout.size))
+        by_cell[:, place] = found.numbers.reshape(many, layout.size)  # other columns, cell by cell
+        order: Hashable = place.tobytes()
+        parts = {**found.parts, "order of rows": order}
+        return replace(found, numbers=by_cell.ravel(), parts=parts), values.astype(np.int64)
+
+
 # -- runs that go through files ----------------------------------------------------------------------------
 
 
@@ -387,6 +473,8 @@ class _Written:
     seed: int
     runs: int
     post: str
+    unread: set[str] = field(default_factory=set)
+    """Files that were written and are not compared."""
 
     def compare(self, noise: tuple[Integers, Integers]) -> tuple[dict[str, tuple[int, int]], list[Scores]]:
         """Return how many numbers are not what they should be, of how many; and a statistic of the estimates.
@@ -395,11 +483,12 @@ class _Written:
         """
         if not self.runs:
             return {}, []
-        pair, scores = self.pair, []
+        pair, scores, beside = self.pair, [], list[Hashable]()
         weights, wrong = pair.change / pair.variances, {"written": [0, 0]}
         with tempfile.TemporaryDirectory(prefix="discreet-audit-") as folder:
             for side in (0, 1):
                 found = list(self._read(side, Path(folder)))
+                beside += [one.beside for one in found]
                 drawn = noise[side][: self.runs] + pair.counts[side]
                 values = np.array([one.values for one in found])
                 wrong["written"][0] += int(np.count_nonzero(values != drawn))
@@ -411,6 +500,7 @@ class _Written:
                         both[0] += int(np.count_nonzero(off))
                         both[1] += one.again.size
                 scores.append(np.array([(one.estimates - pair.counts[0]) @ weights for one in found]))
+        wrong["beside"] = [sum(one != beside[0] for one in beside), len(beside)]
         steps = [part * float(pair.change @ weights) for part in PARTS]
         statistic = [] if self.post == "none" else [Scores("estimates", scores[0], scores[1], steps)]
         return {kind: (both[0], both[1]) for kind, both in wrong.items()}, statistic
@@ -435,14 +525,17 @@ class _Written:
                 format="parquet",
             )
             files = {name.split(".")[0]: out / name for name in done.files}
-            values = _measured(pair.layout, files["measurements"])
+            values, beside = _measured(pair.layout, files["measurements"]), _beside(files["measurements"])
+            self.unread.update(
+                f"the written file {name}" for name in done.files if name.split(".")[0] not in READ
+            )
             estimates, again = np.zeros(values.size), None
             if self.post != "none":
                 estimates = self._estimates(files["estimates"])
                 if run < AGAIN:
                     again = self._made_again(out, values)
             shutil.rmtree(out)
-            yield _Read(values, estimates, again)
+            yield _Read(values, beside, estimates, again)
 
     def _made_again(self, out: Path, values: Integers) -> Floats:
         """Return the estimates as the measurements alone give them."""
@@ -461,16 +554,30 @@ class _Written:
         rows = rows.select(["unit", "level", "query", "cell"]).append_column("estimate", best)
         whole = Layout.same(layout.tree, layout.cells)
         there = rows.filter(best.is_valid())  # a level may not ask a query
-        return np.asarray(_column(layout, there, "estimate", whole) / self.pair.steps)
+        return np.asarray(_column(layout, there, "estimate", whole)[0] / self.pair.steps)
 
 
 @dataclass(frozen=True)
 class _Read:
-    """A run that was written: its measurements, its estimates, and the same made again."""
+    """A run that was written: its measurements, all else beside them, its estimates, and those made again."""
 
     values: Integers
+    beside: Hashable
     estimates: Floats
     again: Floats | None
+
+
+READ = ("measurements", "estimates")
+"""The files of a written run that are read back."""
+
+
+def _beside(file: Path) -> Hashable:
+    """All of a file of measurements but the values: its other columns, the order of rows, its metadata."""
+    table = arrow("parquet").read_table(file)
+    left = {key: text for key, text in (table.schema.metadata or {}).items() if key != b"warning"}
+    # the mark of a rehearsal names its seed
+    found = taken_apart(table.drop_columns(["value", MARK]).replace_schema_metadata(left))
+    return found.numbers.tobytes(), tuple(sorted(found.parts.items()))
 
 
 PARTS = (-1.0, 0.0, 0.5, 1.0, 2.0)
@@ -481,11 +588,15 @@ AGAIN = 2
 
 
 def _measured(layout: Layout, source: object) -> Integers:
-    return _column(layout, source, "value").astype(np.int64)
+    return _column(layout, source, "value")[0].astype(np.int64)
 
 
-def _column(layout: Layout, source: object, column: str, whole: Layout | None = None) -> Floats:
-    """Return a column of a table by the place of each cell in a layout; every cell must be there.
+def _column(
+    layout: Layout, source: object, column: str, whole: Layout | None = None
+) -> tuple[Floats, Integers]:
+    """Return a column of a table by the place of each cell in a layout, and the place of each row.
+
+    Every cell must be there.
 
     A table of a `whole` layout may have more cells, of queries that a level does not ask.
     """
@@ -514,60 +625,4 @@ def _column(layout: Layout, source: object, column: str, whole: Layout | None = 
         raise InputError(
             f"what the mechanism put out lacks {np.count_nonzero(~there)} of {layout.size} cells"
         )
-    return values
-
-
-# -- other mechanisms --------------------------------------------------------------------------------------
-
-
-def _outputs(mechanism: Mechanism, table: ArrowTable, runs: int) -> Iterator[object]:
-    """Yield what a mechanism makes of a table, so many times; a command reads and writes CSV files."""
-    if not isinstance(mechanism, str):
-        for _ in range(runs):
-            yield mechanism(table)
-        return
-    words = shlex.split(mechanism)
-    for needed in ("{in}", "{out}"):
-        if not any(needed in word for word in words):
-            raise InputError(f"the command is {mechanism!r}; it must have {needed} where a CSV file is named")
-    with tempfile.TemporaryDirectory(prefix="discreet-audit-") as folder:
-        given, made = os.path.join(folder, "in.csv"), os.path.join(folder, "out.csv")
-        arrow("csv").write_csv(table, given)
-        filled = [word.replace("{in}", given).replace("{out}", made) for word in words]
-        for _ in range(runs):
-            Path(made).unlink(missing_ok=True)
-            try:
-                status = subprocess.run(filled, stdout=subprocess.DEVNULL, check=False).returncode
-            except OSError as error:
-                raise InputError(f"the command {words[0]!r} cannot be run: {error.strerror}") from None
-            if status or not os.path.exists(made):
-                ended = f"ended with status {status}" if status else "wrote no {out}"
-                raise InputError(f"the command {words[0]!r} {ended}; it must write a CSV file and end with 0")
-            yield Path(made)
-
-
-def _arrow_of(source: TableSource) -> ArrowTable:
-    """Return a table of any columns."""
-    if isinstance(source, str | os.PathLike):
-        try:
-            return arrow("csv").read_csv(os.fspath(source))
-        except (OSError, ValueError) as error:
-            raise InputError(f"{os.fspath(source)} cannot be read as CSV: {type(error).__name__}") from None
-    return source
-
-
-def _numbers(out: object) -> Floats:
-    """Return all numbers of an output, column by column."""
-    if isinstance(out, str | os.PathLike):
-        out = _arrow_of(out)
-    if hasattr(out, "to_pandas"):  # Arrow, polars
-        out = out.to_pandas()
-    if hasattr(out, "select_dtypes"):
-        out = out.select_dtypes("number").to_numpy().T
-    try:
-        vector = np.asarray(out, dtype=np.float64).ravel()
-    except (TypeError, ValueError):
-        vector = np.array([np.nan])
-    if not np.isfinite(vector).all():
-        raise InputError("what the mechanism put out is not a table of finite numbers")
-    return vector
+    return values, place

@@ -63,6 +63,7 @@ from discreet.risk.records import (
     ratio_histogram,
     size_rows,
 )
+from discreet.scope import Extent, Scope
 from discreet.tables import TableSource
 from discreet.tables.problems import Problems
 
@@ -417,6 +418,7 @@ class _Study:
         names = tuple(self.tree.names.to_pylist())
         persons = EachPerson(self.people.record, self.people.of, self.people.unit, names, together, own, each)
         return RecordsRisk(
+            scope=self._scope,
             release=self.release.name,
             query=self.query,
             cells=self._possible(),
@@ -439,6 +441,15 @@ class _Study:
             examples=tuple(examples),
             decisions=tuple(maps),
             each=persons,
+        )
+
+    @property
+    def _scope(self) -> Scope:
+        """Adversaries see the counts of one query, of all that the release asks."""
+        release = self.release
+        queries = (query.name for level in release.levels for query in level.queries)
+        return Scope.whole(release.name, unit=release.unit, neighbours=release.neighbours).with_part(
+            Extent.of("query", taken=[self.query], every=queries)
         )
 
     def _possible(self) -> int:

@@ -59,10 +59,10 @@ from discreet.release.tables import ArrowTable, arrow
 from discreet.risk.audit import (
     ALPHAS,
     FALSE_ALARM,
+    OTHER_PAIRS,
     Audit,
     Floats,
     Integers,
-    Scores,
     Seen,
     drawn_curve,
     judge_looks,
@@ -72,6 +72,9 @@ from discreet.risk.audit import (
     sign_look,
     summed_look,
 )
+from discreet.risk.audit_power import smallest_faults
+from discreet.risk.learned import Scores
+from discreet.scope import Extent, Scope
 
 if TYPE_CHECKING:
     from discreet.release.engine import Engine
@@ -158,6 +161,8 @@ def judged_runs(
     ratios = [sum((one.log_ratios(side) for one in places), np.zeros(len(drawn[side]))) for side in (0, 1)]
     scores = [Scores("likelihood ratio", ratios[0], ratios[1], pair.thresholds)]
     points, noise = judge_looks(pair.curve, scores, seen, false_alarm)
+    part = float(false_alarm) / (len(points) + len(noise))
+    unseen = tuple(one.name for one in places if not one.shows_stage_one)
     return Audit(
         name=pair.plan.configuration.tabulation.name,
         mechanism="safetab run",
@@ -168,11 +173,13 @@ def judged_runs(
         changed=sum(int(np.count_nonzero(one.change)) for one in places),
         seed=seed,
         false_alarm=false_alarm,
+        scope=pair.scope([one.mechanism for one in places], unseen, len(drawn[0]), written),
         points=points,
         noise=noise,
         curve=drawn_curve(pair.curve),
-        needed=needed_runs(pair.curve, float(false_alarm) / (len(points) + len(noise))),
-        unseen=tuple(one.name for one in places if not one.shows_stage_one),
+        needed=needed_runs(pair.curve, part),
+        unseen=unseen,
+        smallest=smallest_faults(pair.curve, points, noise, part),
     )
 
 
@@ -325,6 +332,25 @@ class TabulationPair:
                 f"{runs} runs on each side of {sum(sizes)} cells are more numbers than the {MOST_NUMBERS} "
                 "that are kept; take fewer runs, or a part of the areas"
             )
+
+    def scope(self, looked_at: Sequence[Mechanism], unseen: Sequence[str], runs: int, written: int) -> Scope:
+        """Return of what an audit is true that looked at some geographies and levels."""
+        words = self.plan.configuration.tabulation.place_words
+        places = Extent.of(
+            "geography and level",
+            taken=[words(one.place) for one in looked_at],
+            every=[words(one.place) for one in self.plan.mechanisms],
+        )
+        files = Extent("run through files", written, runs, ())
+        whole = Scope.whole(
+            self.plan.configuration.tabulation.name, unit="person", neighbours=self.account.neighbours
+        )
+        first = (f"the first stage at {one}" for one in unseen)
+        return (
+            whole.with_part(places)
+            .with_part(files)
+            .without(*first, "each area alone", "files beside those of the groups", *OTHER_PAIRS)
+        )
 
     @cached_property
     def account(self) -> Account:
