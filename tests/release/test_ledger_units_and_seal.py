@@ -83,7 +83,13 @@ def test_a_unit_that_the_ledger_does_not_know_costs_no_zero() -> None:
     for unit in ("persons", "person+housing unit"):
         with pytest.raises(InputError, match=r"no run and no total about the unit .*; it knows person"):
             ledger_cost(ledger, unit=unit, neighbours="bounded")
-    declared = ledger_of(PEOPLE, totals=(Total("person", "bounded", 10), Total("household", "bounded", 1)))
+    declared = ledger_of(
+        PEOPLE,
+        totals=(
+            Total(unit="person", neighbours="bounded", rho=10),
+            Total(unit="household", neighbours="bounded", rho=1),
+        ),
+    )
     assert ledger_cost(declared, unit="household", neighbours="bounded").epsilon == 0
 
 
