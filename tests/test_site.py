@@ -213,7 +213,9 @@ def search_works(site: Path) -> None:
         page.on("request", lambda request: fetched.append(request.url))
         page.goto((site / "index.html").as_uri())
         for words in ("group privacy", "what epsilon is safe", "windows"):
-            page.fill("input.md-search__input", words)
+            # the search listens to keys: a text that is filled in at once may not be seen
+            page.fill("input.md-search__input", words[:-1])
+            page.press("input.md-search__input", words[-1])
             page.wait_for_selector(".md-search-result__link", timeout=60_000)
             first = "document.querySelector('.md-search-result__link')"
             page.wait_for_function(f"{first}.innerText.includes('Questions people ask')", timeout=60_000)

@@ -260,7 +260,7 @@ def test_random_releases_cover_what_they_say(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, *range(3, 83)])
+@pytest.mark.parametrize("seed", [1, *range(3, 22)])
 def test_many_random_releases_cover_what_they_say(seed: int) -> None:
     assert short(seed, 20_000) == []
 

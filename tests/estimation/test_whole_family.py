@@ -33,8 +33,8 @@ def test_no_general_solver_finds_a_nearer_table(seed: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(0, 1000, 100))
-def test_no_general_solver_finds_a_nearer_table_in_a_thousand_families(start: int) -> None:
-    for seed in range(start, start + 100):
+def test_no_general_solver_finds_a_nearer_table_in_two_hundred_families(start: int) -> None:
+    for seed in range(start, start + 20):
         check_against_clarabel(random_family(np.random.default_rng(seed)))
 
 

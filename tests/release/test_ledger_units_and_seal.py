@@ -78,6 +78,21 @@ def ledger_of(*texts: str, totals: tuple[Total, ...] = ()) -> Ledger:
 # -- units ---------------------------------------------------------------------------------------------------
 
 
+def test_a_unit_that_the_ledger_does_not_know_costs_no_zero() -> None:
+    ledger = ledger_of(PEOPLE)
+    for unit in ("persons", "person+housing unit"):
+        with pytest.raises(InputError, match=r"no run and no total about the unit .*; it knows person"):
+            ledger_cost(ledger, unit=unit, neighbours="bounded")
+    declared = ledger_of(
+        PEOPLE,
+        totals=(
+            Total(unit="person", neighbours="bounded", rho=10),
+            Total(unit="household", neighbours="bounded", rho=1),
+        ),
+    )
+    assert ledger_cost(declared, unit="household", neighbours="bounded").epsilon == 0
+
+
 def table(homes: tuple[tuple[int, int], ...]) -> tuple[int, int]:
     """People by tenure, at most two of a household; a home is its tenure and how many live there."""
     return tuple(sum(min(size, 2) for tenure, size in homes if tenure == one) for one in (0, 1))  # type: ignore

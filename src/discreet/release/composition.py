@@ -134,10 +134,18 @@ def named_runs(left: Sequence[tuple[str, int]]) -> str:
 def ledger_cost(ledger: Ledger, *, unit: str, neighbours: Neighbours, delta: Exact = DELTA) -> Cost:
     """Return the epsilon at a delta of all runs charged to a unit, or to several units joined by `+`.
 
+    A unit that is in no run and no total is refused, unless nothing was run at all.
+
     >>> ledger_cost(Ledger.new(), unit="person", neighbours="bounded", delta="1e-9").epsilon
     0.0
     """
     delta = read_delta(delta, zero=True)
+    known = {*ledger.units, *(one for total in ledger.totals for one in total.units)}
+    if ledger.units and (missing := [repr(one) for one in unit.split("+") if one not in known]):
+        raise InputError(
+            f"the ledger has no run and no total about the unit {' or '.join(missing)}; it knows "
+            f"{', '.join(sorted(known))}"
+        )
     entries = ledger.charges(unit, neighbours)
     failing = _failing(entries, neighbours)
     epsilon, kind = _epsilon(entries, neighbours, delta, failing)
