@@ -106,7 +106,7 @@ class Scope:
     >>> one.is_whole, one.words
     (False, 'the pair of paths (4, 4), 1 of 2')
     >>> one.sentence
-    'These numbers are about the pair of paths (4, 4), 1 of 2, of survey, not about the whole.'
+    'These numbers are about part of survey only: the pair of paths (4, 4), 1 of 2.'
     """
 
     of: tuple[str, ...]
@@ -141,12 +141,33 @@ class Scope:
     @property
     def sentence(self) -> str:
         """One sentence on what is less than the whole; empty if it is the whole."""
+        return self.sentence_about("These numbers")
+
+    def sentence_about(self, numbers: str) -> str:
+        """Write the sentence about some numbers; empty if they are about the whole.
+
+        >>> survey = Scope.whole("survey", unit="person", neighbours="bounded")
+        >>> survey.without("one table").sentence_about("Some of these numbers")
+        'Some of these numbers are about survey, without one table.'
+        """
         if self.is_whole:
             return ""
-        partial = [part.words for part in self.parts if not part.is_whole]
-        about = f"{' and '.join(partial)}, of {_listed(self.of)}" if partial else _listed(self.of)
-        left = f" without {_listed(self.left_out)}" if self.left_out else ""
-        return f"These numbers are about {about}{left}, not about the whole."
+        if all(part.is_whole for part in self.parts):
+            return f"{numbers} are about {_listed(self.of)}, {self.words}."
+        return f"{numbers} are about part of {_listed(self.of)} only: {self.words}."
+
+    def is_said_in(self, text: str, items: Iterable[str]) -> bool:
+        """Whether a text, or a list of what was left out, says of every part what this says.
+
+        >>> runs = Extent.of("run through files", taken=range(2), every=range(200))
+        >>> survey = Scope.whole("survey", unit="", neighbours="").with_part(runs).without("one table")
+        >>> survey.is_said_in("", ["198 of 200 runs through files", "one table"]), survey.is_said_in("", [])
+        (True, False)
+        """
+        listed = set(items)
+        return all(
+            part.is_whole or part.words in text or part.left_words in listed for part in self.parts
+        ) and all(f"without {one}" in text or one in listed for one in self.left_out)
 
     def with_part(self, part: Extent) -> Scope:
         """Return the scope with one more sort of parts, or the same sort as it is now."""

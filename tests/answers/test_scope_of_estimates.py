@@ -68,15 +68,14 @@ def test_all_that_was_measured_is_the_whole(noisy: Path) -> None:
     found = estimate(noisy)
     assert found.scope.is_whole
     assert said(found)["whole"] is True
-    assert "not about the whole" not in words(found)
+    assert "about part of" not in words(found)
 
 
 @pytest.mark.parametrize("query", ["total", "age", "age * sex"])
 @pytest.mark.parametrize("only", [False, True])
 def test_one_query_of_three_is_named(noisy: Path, query: str, only: bool) -> None:
     found = estimate(noisy, queries=[query], only_tables=only)
-    part = f"the query {query}, 1 of 3, of noisy"
-    assert f"These numbers are about {part}, not about the whole." in words(found)
+    assert f"These numbers are about part of noisy only: the query {query}, 1 of 3." in words(found)
     part = {"part": "query", "taken": 1, "of": 3, "names": [query]}
     assert said(found)["parts"][0] == part
     assert said(found)["whole"] is False
@@ -91,8 +90,7 @@ def test_levels_that_were_not_written_are_left_out(
     noisy: Path, level: str, told: str, areas: int, only: bool
 ) -> None:
     found = estimate(noisy, down_to=level, only_tables=only)
-    part = f"{told} and {areas} of 6 areas, of noisy"
-    assert f"These numbers are about {part}, not about the whole." in words(found)
+    assert f"These numbers are about part of noisy only: {told}, {areas} of 6 areas." in words(found)
     assert [one["taken"] for one in said(found)["parts"]] == [3, told.count(" and ") + 1, areas]
 
 

@@ -129,7 +129,10 @@ def test_a_page_is_its_answer_and_has_the_numbers_of_the_table() -> None:
     page = explain_profile(profile, title="Two counts")
     text = "".join(f"{line}\n" for line in text_of(answer))
     assert page == answer.record["page"]
-    notes = "Note: True of each level of rhos: without the other levels; not of the whole.\n"
+    notes = "".join(
+        f"Note: Some of these numbers are about rhos, without the other {part}s, in rows of one {part}.\n"
+        for part in ("count", "level")
+    )
     assert text == page + notes  # the page says the same of each number, in its own words
     assert "Left out: other levels" in page
     assert {**answer.record, "page": ""} == {**describe(profile).record, "page": ""}
@@ -163,7 +166,8 @@ def test_the_other_law_of_the_siblings_is_told_beside() -> None:
     )
     told = hierarchy_answer(exact, other=single.probability)
     assert told.objects["posterior_other_siblings"] == single.probability
-    last = str(list(text_of(told))[-1]).replace("\n ", "")
+    parts = (str(part).replace("\n ", "") for part in text_of(told))
+    (last,) = (part for part in parts if "a difference of" in part)
     assert f"the posterior is {single.probability:.6g}, a difference of" in last
     said = float(last.partition("at most ")[2].split()[0])
     assert exact.sibling_error * (1 - 1e-11) <= said < 1.1 * exact.sibling_error

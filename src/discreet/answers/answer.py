@@ -285,14 +285,16 @@ class Answer:
         >>> scope = Scope.whole("survey", unit="person", neighbours="bounded").without("one table")
         >>> epsilon = Claimed(value=2.5, kind=NumberKind.EXACT, scope=scope)
         >>> print(*Answer("a survey", body=(sentence("Epsilon is {e}.", e=epsilon),)).scopes)
-        Note: These numbers are about survey without one table, not about the whole.
+        Note: These numbers are about survey, without one table.
         >>> Answer("a survey", body=(f"Epsilon is {epsilon.claimed}.",)).scopes
         ()
         """
         claims = _claims((self.body, self.facts, self.tables, self.record))
-        partial = dict.fromkeys(one.scope for one in claims if not one.scope.is_whole)
-        said = " ".join(_said(self.body))
-        return tuple(Caution(scope.sentence) for scope in partial if scope.words not in said)
+        scopes = dict.fromkeys(one.scope for one in claims)
+        said = list(_said(self.body))
+        text, numbers = " ".join(said), "These numbers" if len(scopes) == 1 else "Some of these numbers"
+        partial = (scope for scope in scopes if not scope.is_whole and not scope.is_said_in(text, said))
+        return tuple(Caution(scope.sentence_about(numbers)) for scope in partial)
 
 
 def machine(value: object) -> object:

@@ -41,7 +41,7 @@ def cell_account_answer(found: CellAccount) -> Answer:
     >>> from discreet.cellkey import account_cells, entropy_table, hypercube
     >>> answer = cell_account_answer(account_cells(entropy_table(2, 1), hypercube({"sex": 2}), least=1))
     >>> print(answer.summary)
-    3 cells with D2V1: delta 0.3984 at epsilon 1, and 0.3160 at any epsilon
+    3 cells with D2V1: delta 0.3984 at epsilon 1, and 0.3160 however large epsilon is
     """
     costs = _costs(found)
     first, certain = delta_number(found.deltas[0].upper), delta_number(found.certain)
@@ -87,7 +87,8 @@ def cell_account_answer(found: CellAccount) -> Answer:
         tables={"costs": costs},
         command=f"discreet cellkey account {shlex.quote(found.table.name)}",
         summary=sentence(
-            "{cells} cells with {name}: delta {first} at epsilon {epsilon}, and {certain} at any epsilon",
+            "{cells} cells with {name}: delta {first} at epsilon {epsilon}, and {certain} however large "
+            "epsilon is",
             cells=cells,
             name=found.table.name,
             first=first,

@@ -139,7 +139,7 @@ def _body(done: Perturbed, delta: Claimed | None) -> Iterator[Part]:
         yield Paragraph(
             sentence(
                 "All {changed} cells that one record can change, together: delta {kind}{delta} at epsilon "
-                "{epsilon}, and {certain} at any epsilon.",
+                "{epsilon}, and {certain} however large epsilon is.",
                 changed=count_quantity(done.composed.changed),
                 kind="" if done.composed.is_exact else "at most ",
                 delta=delta_number(done.composed.delta),

@@ -105,7 +105,7 @@ def perturbation_check_answer(found: PerturbationCheck) -> Answer:
     >>> from discreet.cellkey import check_table, entropy_table
     >>> answer = perturbation_check_answer(check_table(entropy_table(2, 1)))
     >>> print(answer.summary)
-    D2V1: one cell has delta 0.6336 at epsilon 1, and 0.6336 at any epsilon
+    D2V1: one cell has delta 0.6336 at epsilon 1, and 0.6336 however large epsilon is
     """
     table, rows, costs = found.table, _rows(found.rows), _costs(found)
     anywhere = found.anywhere
@@ -157,7 +157,7 @@ def perturbation_check_answer(found: PerturbationCheck) -> Answer:
         tables={"rows": rows, "costs": costs},
         command=f"discreet cellkey check {shlex.quote(table.name)}",
         summary=sentence(
-            "{name}: one cell has delta {first} at epsilon {epsilon}, and {certain} at any epsilon",
+            "{name}: one cell has delta {first} at epsilon {epsilon}, and {certain} however large epsilon is",
             name=table.name,
             first=first,
             epsilon=given(found.epsilons[0]),

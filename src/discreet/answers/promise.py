@@ -109,11 +109,14 @@ def _page(found: PromisedRisk) -> Iterator[str | Sentence]:
         yield sentence(
             "What the data say of her, such as a diagnosis, is hidden less well: to change it is to take her "
             "record out and to put another in, for which epsilon {twice}, delta {more} hold. If {there} of "
-            "the {all} have the diagnosis and she is one of them, they give her at most {mean} chances in "
+            "the {all} {have} the diagnosis and she is one of them, they give her at most {mean} chances in "
             "100 on average; in odds, {raised}{rare}.",
             twice=Quantity(found.value.epsilon, Style.GIVEN),
-            more=Quantity(float(found.value.delta), Style.BRIEF, _MOST) if found.value.delta else "0",
+            more=Quantity(float(found.value.delta), Style.BRIEF, _MOST, digits=3)
+            if found.value.delta
+            else "0",
             there=there,
+            have="has" if str(there) == "1" else "have",
             all=all_people,
             mean=_of_hundred(found.value.mean),
             raised=f"{_odds(found.value.belief)} at most",

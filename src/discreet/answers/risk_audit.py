@@ -19,7 +19,7 @@ from discreet.answers.describing import describes
 from discreet.answers.figure import QUIET, Axis, Dots, Item, Line, Panel, Picture, Weight, points
 from discreet.answers.quantity import Claimed, NumberKind, Quantity, Rounding, Style
 from discreet.risk.audit import Audit, NoiseLook, PointLook
-from discreet.risk.audit_power import FOUND
+from discreet.risk.audit_power import FOUND, SmallestFault
 
 _KINDS = {
     "tails": "how much noise lies in the tails",
@@ -272,12 +272,19 @@ def _noise_table(found: Audit) -> AnswerTable:
     return AnswerTable(columns, rows, "The noise, which is what was measured less the known counts")
 
 
+def _where(fault: SmallestFault) -> str:
+    """Where a fault would have been found: in one test or any of several, in all cells or some of them."""
+    if fault.kind == "tells":
+        return f"any of the {fault.looks} tests above" if fault.looks > 1 else f"the test of: {fault.where}"
+    return fault.where or "all cells"
+
+
 def _smallest_table(found: Audit) -> AnswerTable:
     """The smallest faults that would have been found."""
     rows = tuple(
         (
             one.kind,
-            sentence(_FAULTS[one.kind], where=one.where or "all cells"),
+            sentence(_FAULTS[one.kind], where=_where(one)),
             one.looks,
             Quantity(one.size, Style.BRIEF, Rounding.UP, digits=2, missing="none: too few runs"),
         )
@@ -301,7 +308,7 @@ _SIZES = (
 )
 
 _FAULTS = {
-    "tells": "a share of runs that gives the table away, in a test of: {where}",
+    "tells": "a share of runs that gives the table away, in {where}",
     "law": "noise of another law in {where}",
     "area": "noise of another law in one area, {where}",
     "noiseless": "a share of runs without noise in {where}",

@@ -21,8 +21,11 @@ from discreet.scope import Scope
 TRUTHS = ("present", "absent", "prior")
 
 
-OTHER_COUNTS = "all other published counts"
+OTHER_COUNTS = "other published counts"
 """What numbers that are given, and not a release, leave out."""
+
+OTHER_LEVELS = "the other levels, in rows of one level"
+"""What a row of one level leaves out, beside rows of several."""
 
 
 @dataclass(frozen=True, slots=True)

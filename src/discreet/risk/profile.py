@@ -43,6 +43,7 @@ from discreet.noise import DiscreteGaussian, LatticeNoise, Noise, grouped
 from discreet.numbers import Interval, is_column
 from discreet.numbers import prior as read_prior
 from discreet.risk.beliefs import QUANTILES, both_tails, loss_quantiles, mean_posteriors, worst_quantiles
+from discreet.risk.counts import OTHER_LEVELS
 from discreet.risk.decisions import Costs
 from discreet.risk.inputs import one_variance
 from discreet.risk.loss_spread import naming_chances, spread_of
@@ -282,12 +283,10 @@ def _claimed_parts(
     is_modelled: bool,
 ) -> tuple[tuple[Risk, ...], tuple[Risk, ...]]:
     """Say of rows of one count, and of one level, of which counts and levels they are true."""
-    names = " and ".join(of.of)
-    one = replace(of, of=(f"a single count of each level of {names}",))
-    one = one.with_part(Extent.of("count", taken=taken, every=counts))
-    level = replace(of, of=(f"each level of {names}",))
-    if len({row.scope for row in every}) > 1:
-        level = level.without("the other levels")
+    one = of.with_part(Extent.of("count", taken=taken, every=counts))
+    if len(counts) > 1:
+        one = one.without("the other counts, in rows of one count")
+    level = of.without(OTHER_LEVELS) if len({row.scope for row in every}) > 1 else of
     kind = AnswerKind.MODEL if is_modelled else AnswerKind.BOUND
     return (
         tuple(replace(row, claim=Claim(one)) for row in single),

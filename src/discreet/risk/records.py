@@ -34,6 +34,7 @@ from discreet.faces import Summarised
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.risk.area_paths import SimulatedLaw
 from discreet.risk.areas import Integers
+from discreet.risk.counts import OTHER_LEVELS
 from discreet.risk.evidence import AddedLaw, EvidenceLaw, PresentLaw, evidence_law, evidence_of
 from discreet.risk.odds import Floats, Prior
 from discreet.risk.siblings import log_noise
@@ -256,7 +257,7 @@ class RecordsRisk(Summarised):
         if kind == "estimates":
             scope = replace(scope, parts=tuple(one for one in scope.parts if one.noun != "query"))
         if kind in ("level", "estimates") and len(self.levels) > 1:
-            scope = scope.without("the other levels, of each row about one")
+            scope = scope.without(OTHER_LEVELS)
         return scope
 
     def row(self, adversary: str, *, prior: str | None = None, who: str = "everyone") -> PeopleRisk:
