@@ -69,8 +69,8 @@ def whole_numbers() -> str:
 
 def threads() -> str:
     intro = (
-        f"`estimate --only-tables` of PL 94-171 for {bench_threads.BLOCKS:,} blocks. A process solves with "
-        "one thread, and has its own number of them again afterwards."
+        f"`estimate --only-tables` of PL 94-171 for {bench_threads.BLOCKS:,} blocks. Each process solves "
+        "with one thread, and gets its own number of threads back afterwards."
     )
     return f"{intro}\n\n{table(bench_threads.HEADER, bench_threads.rows())}"
 

@@ -81,7 +81,7 @@ def _page(found: PromisedRisk) -> Iterator[str | Sentence]:
         f"Something is published with a promise of differential privacy: epsilon {epsilon}, delta {delta}. "
         f"It compares {_compares(found)}. It may be a table, a model or a map. "
         "This page holds for every method that keeps the promise, and "
-        "for the worst of them its averages are exact. A woman asks what it means for her."
+        "the least favourable one attains its averages. What does it mean for one woman?"
     )
     yield from ("", "## The odds", "")
     there, all_people = _people_like_her(found)

@@ -117,9 +117,9 @@ def _body(found: RiskCalibration, limits: AnswerTable) -> Iterator[Part]:
     )
     if found.is_saw:
         yield (
-            "Noise in whole numbers makes these risks a saw: a little less noise breaks a limit, but much "
-            f"less may keep it, and more may break it again. {_tried(found)} What is said holds for this "
-            "noise; ask again for any other."
+            "These risks do not fall steadily as noise in whole numbers grows: a little less noise breaks a "
+            f"limit, but much less may keep it, and more may break it again. {_tried(found)} What is said "
+            "holds for this noise; ask again for any other."
         )
 
 

@@ -71,7 +71,7 @@ class CellFamily:
 def read_cells(source: TableSource, *, everybody: bool = False) -> CellFamily:
     """Return the family of cells in a file: columns `cell` and `group`, and maybe `count`.
 
-    `everybody` says that nobody is in none of the cells.
+    `everybody` says that everybody is in one of the cells.
 
     >>> import pyarrow
     >>> family = read_cells(pyarrow.table({"cell": ["A", "T", "T"], "group": ["a", "a", "b"]}))

@@ -97,7 +97,7 @@ def new(
     from discreet.release import create_ledger
 
     ledger = create_ledger(path, [_total(text, "--total") for text in total or ()])
-    text = f"{path}: a new ledger without totals; runs are entered, and none is refused."
+    text = f"{path}: a new ledger without totals: nothing limits what runs spend."
     if ledger.totals:
         text = f"{path}: a new ledger. All runs together may spend at most"
     said: list[Part] = [text, *(Paragraph(f"  on one {one}") for one in ledger.totals)]

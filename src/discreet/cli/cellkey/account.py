@@ -39,7 +39,7 @@ def account_command(
         option("Instead: all margins of a hypercube, with the number of values of each.", "NAME=N,..."),
     ] = None,
     everybody: Annotated[
-        bool, option("With --cells: nobody is in none of the cells; matters where records are replaced.")
+        bool, option("With --cells: everybody is in one of the cells; matters where records are replaced.")
     ] = False,
     neighbours: Annotated[
         Neighbours,
