@@ -11,7 +11,7 @@ JOBS ?= 2
   changelog command-line notebooks schemas screenshot docs dist test-wheel clean
 
 help:
-	@echo "make demo      the first two minutes: the 2020 Census, then a survey of one's own; out/index.html"
+	@echo "make demo      the first two minutes: the 2020 Census, then a survey of your own; out/index.html"
 	@echo "make census    the whole census, rehearsed on PEOPLE (1000000) invented people; out/census/index.html"
 	@echo "make test      lint, types and tests (installs Java and Chromium if it may)"
 	@echo "make test-all  the same with the slow tests; SHARD=1/6 to 6/6 run a sixth each"

@@ -110,9 +110,9 @@ def page(told: dict[str, Any], out: Path) -> str:
     listed = [f'<li><a href="#step-{at}">{title}</a></li>' for at, title in enumerate(titles, 1)]
     body = [
         "<h1>discreet: the first two minutes</h1>",
-        "<p>What a release of noisy counts costs one person, how little noise will do, the best numbers from "
+        "<p>What a release of noisy counts costs one person, the least noise it needs, the best numbers from "
         "it, and what can still be learned. First the 2020 Census, then a health survey from plan to print. "
-        "Everything below was just computed on this machine; each number is in what a command printed.</p>",
+        "Everything below was just computed on this machine; every number comes from the output shown.</p>",
         f'<nav><ol>{"".join(listed)}<li><a href="#next">What to try next</a></li></ol></nav>',
     ]
     where = ""

@@ -145,8 +145,9 @@ def measured_answer(done: Measured) -> Answer:
 def _measured_summary(done: Measured) -> str:
     cost = f"rho {done.rho}" if done.rehearsal is None else f"{NOT_PRIVATE}, seed {done.rehearsal}"
     cost += f", {several(done.unit, done.at_most)}" if done.at_most > 1 else ""
+    cells, areas = counted(done.cells, "noisy cell"), counted(done.units, "area")
     return (
-        f"{done.name}: {done.cells} noisy cells of {done.units} areas in {done.out}, {cost}\n"
+        f"{done.name}: {cells} of {areas} in {done.out}, {cost}\n"
         f"  {', '.join(done.files)}\n  {f'ledger {done.ledger}' if done.ledger else 'no ledger'}"
     )
 
