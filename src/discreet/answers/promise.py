@@ -267,10 +267,11 @@ def people_picture(found: PromisedRisk) -> Picture:
         f"nothing published: {Quantity(beforehand, Style.BRIEF, digits=4)} in 100",
         f"published: at most {_of_hundred(found.mean)} in 100",
     )
+    what = {"unbounded": "is there", "bounded": "has the diagnosis"}[found.neighbours]
     panels = tuple(_people(many, name) for many, name in zip((before, after), names, strict=True))
     return Picture(
         panels,
-        f"Epsilon {epsilon}: the chances that she is given, if she is there",
+        f"Epsilon {epsilon}: how sure an adversary becomes that she {what}",
         f"Of 100 people {before} are marked before and {after} after, rounded up to whole people.",
         size=(8.0, 4.2),
     )

@@ -192,8 +192,8 @@ def _decision(found: Facts) -> Answer:
         slack = "zCDP, zero-concentrated differential privacy, is for losses that are finite."
     elif found.headline.epsilon > 0:
         slack = (
-            "The difference is neither privacy gained nor privacy lost: it is slack in the conversion. zCDP "
-            "is zero-concentrated differential privacy."
+            "The difference is neither privacy gained nor privacy lost: the conversion is simply looser. "
+            "zCDP is zero-concentrated differential privacy."
         )
     body += [Cards(facts), joined_words([cost_sentence(found.costs, found.headline), slack])]
     if not found.certified:

@@ -60,7 +60,7 @@ def reason_text(found: Verification) -> str:
     >>> from discreet.accounting.verification import verify
     >>> from discreet.budget import load
     >>> print(reason_text(verify(load("dhc-2022-08-25"), epsilon="20.1", delta="1e-10")))
-    In case (1,) delta at epsilon 20.1 is at least 1.70155E-10, above 1e-10.
+    In case (1,) delta at epsilon 20.1 is at least 1.70155e-10, above 1e-10.
     """
     stated, low, high = found.certificate, *_stated_ends(found)
     match found.ground:
@@ -89,7 +89,7 @@ def reason_text(found: Verification) -> str:
             assert found.larger is not None
             return (
                 f"No test of type I error {number_text(stated.given)} has a type II error below "
-                f"{decimal(found.larger, digits=6, down=True)}, which is above {high}."
+                f"{decimal(found.larger, digits=6, down=True).lower()}, which is above {high}."
             )
         case _:
             return _about_delta(found)
@@ -109,7 +109,7 @@ def _about_delta(found: Verification) -> str:
     assert found.delta is not None
     assert found.level is not None
     at, level = f"delta at epsilon {number_text(found.epsilon)}", number_text(found.level)
-    most = decimal(found.delta.upper, digits=6, down=False)
+    most = decimal(found.delta.upper, digits=6, down=False).lower()
     if found.ground is Ground.EXCEEDED:
         least = _decisive(found.delta.lower, found.level)
         return f"In case {found.case} {at} is at least {least}, above {level}."
@@ -117,7 +117,7 @@ def _about_delta(found: Verification) -> str:
         return f"In every case {at} is at most {most}, below {level}: the lower end is too high."
     if found.ground is Ground.PERHAPS_REACHED:
         return f"Whether {at} reaches {level} in case {found.case} could not be shown."
-    least = decimal(max(found.delta.lower, Fraction(0)), digits=6, down=True)
+    least = decimal(max(found.delta.lower, Fraction(0)), digits=6, down=True).lower()
     return (
         f"In {found.open_cases} of {found.compared} cases neither side could be proved: in case "
         f"{found.case} {at} is between {least} and {most}."
@@ -137,17 +137,17 @@ def _test_text(test: ErrorBound | None) -> str:
         return ""
     who, has = ("A test in case", "has a type II error of") if len(test.cases) == 1 else ("By cases", "f is")
     cases = " and ".join(map(str, test.cases))
-    return f"{who} {cases} {has} at most {decimal(test.beta, digits=12, down=False)} ({test.road})."
+    return f"{who} {cases} {has} at most {decimal(test.beta, digits=12, down=False).lower()} ({test.road})."
 
 
 def _decisive(value: Fraction, level: Fraction) -> str:
     """A number above a level, rounded down, with enough digits to see that it is above.
 
     >>> _decisive(Fraction("1.000000001e-10"), Fraction("1e-10")), _decisive(Fraction(2, 3), Fraction(1, 2))
-    ('1.000000001E-10', '0.666666')
+    ('1.000000001e-10', '0.666666')
     """
     digits = next(n for n in range(6, 400) if Fraction(decimal(value, digits=n, down=True)) > level)
-    return decimal(value, digits=digits, down=True)
+    return decimal(value, digits=digits, down=True).lower()
 
 
 def _witness(found: Verification) -> dict[str, object] | None:

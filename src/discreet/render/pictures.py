@@ -430,7 +430,14 @@ def _tick(axis: Axis, value: float, _: int | None = None) -> str:
 
 
 def _name(ruler: Ruler, names: Sequence[str], upright: bool, inches: float) -> None:
-    """Write names at an axis: below it in small letters if it is too short, or upright if they are many."""
+    """Write names at an axis: below it in small letters if it is too short, or upright if they are many.
+
+    An axis whose names are all empty is not drawn.
+    """
+    if not any(names):
+        ruler.set_visible(False)
+        ruler.axes.spines["left" if upright else "bottom"].set_visible(False)
+        return
     if upright or 0.09 * len(names) * max(map(len, names)) < inches:
         ruler.set_ticks(range(len(names)), names)
         return
