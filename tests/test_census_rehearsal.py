@@ -170,7 +170,7 @@ def test_the_whole_census_on_few_people(tmp_path: Path) -> None:
     shown = " ".join(printed["account"][0].split())
     assert "discreet-ledger.json: 8 runs." in shown
     for unit in ("person", "household", "housing unit"):
-        assert f"charged to it together cost one {unit} (bounded neighbours) epsilon at most" in shown
+        assert f"charged to this unit together cost one {unit} (bounded neighbours) epsilon at most" in shown
     everything = "All runs together cost one person+housing unit+household (bounded neighbours)"
     assert f"{everything} epsilon at most" in shown
     assert shown.count("; left out: ") == 3

@@ -121,7 +121,7 @@ def cost_answer(cost: Cost) -> Answer:
     said = sentence(
         "{runs} together cost one {unit} ({neighbours} neighbours) epsilon {epsilon} at delta {delta}"
         + _rest(cost),
-        runs=f"The {_several(cost.runs, 'run')} charged to it" if cost.left_out else "All runs",
+        runs=f"The {_several(cost.runs, 'run')} charged to this unit" if cost.left_out else "All runs",
         unit=cost.unit,
         neighbours=cost.neighbours,
         epsilon=epsilon.claimed,
