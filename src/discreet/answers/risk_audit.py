@@ -49,8 +49,8 @@ _NOT_A_PROOF = (
 _NOTHING_KEPT = "All runs are rehearsals: nothing of them is kept, and nothing is spent."
 _OWN = ("measure", "safetab run")
 _NO_LAWS = (
-    "Only epsilon and delta are promised, so statistics that half of the runs learn are judged, not the "
-    "noise. Whether the two tables are neighbours was not checked."
+    "Only epsilon and delta are promised, so what is judged is statistics chosen on half of the runs, not "
+    "the noise. Whether the two tables are neighbours was not checked."
 )
 
 
@@ -301,10 +301,10 @@ def _smallest_table(found: Audit) -> AnswerTable:
 
 _SIZES = (
     f"A fault of this size or more would have been found with a chance of at least "
-    f"{Quantity(FOUND, Style.PERCENT, digits=0)}: of a share "
-    "of runs, a fault that shows in such a test on the neighbour and never on the table; of a law, the "
-    "largest difference of the distribution functions. Smaller faults, and those that show in nothing that "
-    "was looked at, may be there."
+    f"{Quantity(FOUND, Style.PERCENT, digits=0)}. The size is a share of the runs, for a fault that shows in "
+    "such a test on the neighbour and never on the table; for noise of another law it is the largest "
+    "difference between the distribution functions. There may be smaller faults, and faults in what was not "
+    "looked at."
 )
 
 _FAULTS = {
