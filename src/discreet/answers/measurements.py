@@ -179,7 +179,7 @@ def _measured_body(done: Measured, rho: Quantity) -> Iterator[Part]:
         yield from error_said(done.table_errors)
     yield from map(Paragraph, clipped_sentences(done.clipped))
     yield _files(done.files)
-    yield from ledger_note(done.ledger, "counts", counted=done.rehearsal is None)
+    yield from ledger_note(done.ledger, "input", counted=done.rehearsal is None)
 
 
 # -- estimates from noisy measurements -----------------------------------------------------------------------
