@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from fractions import Fraction
 
 import pytest
@@ -250,9 +251,9 @@ def test_a_search_makes_the_case_it_solves_and_no_other(monkeypatch: pytest.Monk
     made: list[int] = []
     path_events = Release.path_events
 
-    def counted(self: Release, path: int) -> tuple[Noise, ...]:
+    def counted(self: Release, path: int, without: Collection[tuple[str, str]] = ()) -> tuple[Noise, ...]:
         made.append(path)
-        return path_events(self, path)
+        return path_events(self, path, without)
 
     monkeypatch.setattr(Release, "path_events", counted)
     spine = Spine(may_merge_up=["County", "Tract"])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from discreet import InputError, account, portfolio
 from discreet.accounting.certificate import Certificate
+from discreet.accounting.verification import Ground, verify
 from discreet.budget import AnswerKind, Attributes, Level, Query, Release, Spine, Variable, load
 from discreet.budget.variables import RecordWeight
 from discreet.cli import run
@@ -163,3 +165,44 @@ def test_the_command_leaves_it_out(tmp_path: Path, capsys: pytest.CaptureFixture
     )
     assert "certificate is about all queries" in capsys.readouterr().err
     assert not folder.exists()
+
+
+def test_a_promise_that_only_the_bound_breaks_is_not_refuted() -> None:
+    """It was "Refuted", although the release keeps it: its total of one area cannot change."""
+    truth = Fraction(account(nation(), one_area=["Nation"]).epsilon(delta="1e-6")) + Fraction("0.01")
+    kept = verify(nation(), epsilon=truth, delta="1e-6")
+    assert (kept.verdict, kept.ground) == ("undecided", Ground.EXCEEDED)
+    assert "the release may keep the promise" in kept.reason
+    assert verify(nation(None), epsilon=truth, delta="1e-6").verdict == "refuted"
+    alpha, beta = "0.05", account(nation()).tradeoff(alpha="0.05") * 1.01
+    assert [verify(nation(areas), alpha=alpha, beta=f"{beta:.9f}").verdict for areas in (1, None)] == [
+        "undecided",
+        "refuted",
+    ]
+    guess = verify(nation(), alpha="0.5", beta="0.6")  # no release makes a guess worse
+    assert (guess.verdict, guess.ground) == ("refuted", Ground.GUESSING)
+
+
+def test_the_ends_of_a_bound_are_those_of_a_bound(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The lower end is proved of the account, and false of the release, which costs less."""
+    made = Certificate.of([nation()], delta="1e-6")
+    assert made.says.endswith("Meant is the bound that the account gives: the release may cost less.")
+    assert verify(Certificate.from_text(made.to_text())).verdict == "proved"
+    assert "Meant" not in Certificate.of([nation(None)], delta="1e-6").says
+    release = tmp_path / "r.toml"
+    release.write_text(nation().to_toml())
+    assert run(["account", str(release), "--delta", "1e-6", "--certify", "--quiet"]) == 0
+    assert "<= bound of epsilon <=" in capsys.readouterr().out
+
+
+def test_what_is_proved_of_a_model_names_the_model() -> None:
+    level = Level(name="Nation", queries=[Query(name="total", variance=1)])
+    modelled = Release(
+        name="r",
+        neighbours="unbounded",
+        levels=[level],
+        kind=AnswerKind.MODEL,
+        reason="Some tables are not modelled.",
+    )
+    claim = verify(modelled, epsilon=20, delta="1e-6").certificate
+    assert claim.says.endswith("Meant is what is modelled: part of what was released is not.")

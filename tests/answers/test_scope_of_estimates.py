@@ -147,6 +147,7 @@ def test_margins_to_print_are_each_of_one_number(noisy: Path, tmp_path: Path) ->
     assert [one["names"] for one in scope["parts"]] == [["age"], ["Land", "Kreis"], []]
     none = print_tables(noisy, tmp_path / "n.csv", prints=["age"], margins="none")
     assert "holds" not in words(none)
+    assert "Intervals:" not in words(none)  # there are none
     (tmp_path / "areas.csv").write_text("area,unit\nboth,a1\nboth,b1\n")
     own = print_tables(noisy, tmp_path / "a.csv", prints=["age"], areas=tmp_path / "areas.csv")
     assert [part.noun for part in own.scope.parts] == ["query"]

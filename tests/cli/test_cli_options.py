@@ -137,7 +137,11 @@ DIFFERENT: dict[str, dict[str, str]] = {
     "account": {"--unit": "ledger_release(unit=)"},
     "calibrate": {"--risk": "calibrate_risk(risk=)", "--for": "objective"},  # for is a word of Python
     "plan": {"--least-cost": "epsilon=None"},
-    "registry": {"--check": "review_entry", "--template": "facts_template"},
+    "registry": {
+        "--check": "review_entry",
+        "--schema": "review_entry(schema=)",
+        "--template": "facts_template",
+    },
     "risk explain": {"--main-only": "pairs", "--held-exact": "exact"},
     "risk release": {"--main-only": "pairs", "--rho": "risk_profile", "--held-exact": "exact"},
     "risk single": {"--together": "several_counts"},

@@ -484,3 +484,17 @@ def test_how_numbers_are_written_is_seen(tmp_path: Path) -> None:
     ages = pa.table({"age": [30, 40, 50]})
     found = audit_mechanism(mechanism, ages, ages.slice(1), epsilon=1, delta=0, runs=120)
     assert kinds(found) == {"how the file is written"}
+
+
+def test_an_identifier_that_reads_as_a_huge_number_is_no_number(tmp_path: Path) -> None:
+    """Random identifiers such as 7e3456 ended the audit of an honest mechanism with a traceback."""
+    file, rng = tmp_path / "out.csv", np.random.default_rng(5)
+
+    def mechanism(table: pa.Table) -> Path:
+        file.write_text(
+            f"value,id\n{rng.laplace(table.num_rows)},{rng.integers(1, 10)}e{rng.integers(10**4)}\n"
+        )
+        return file
+
+    ages = pa.table({"age": [30, 40, 50]})
+    assert not audit_mechanism(mechanism, ages, ages.slice(1), epsilon=1, delta=0, runs=60).alarms

@@ -161,7 +161,7 @@ def test_what_is_named_is_read_as_it_is_meant(name: str) -> None:
     found = checked(header, columns, sign=sign)
     assert found.sufficient, found.suggestion
     assert values_read(found) == [(area, band(age), sex) for area, age, sex in PEOPLE]
-    assert "With it, all records can be counted." in text_of(record_check_answer(found))
+    assert "With it, all records can be counted" in " ".join(text_of(record_check_answer(found)))
 
 
 @pytest.mark.parametrize("name", ASKED)
@@ -267,3 +267,19 @@ def test_numbers_of_tables_for_people_are_named_as_what_they_are(value: str, wor
         read_table("acs.csv", words=["GEOID"], floats=["estimate"])
     assert value not in str(caught.value)
     assert ("decimal comma" in str(caught.value)) == (value == "17,5")
+
+
+def test_columns_that_were_not_read_are_named() -> None:
+    """A number of people in each row: 300 records were said to be all there is of a file of 1,200 people."""
+    found = checked("unit,age,sex,people", (AREA, AGE, SEX, [4] * 300))
+    assert found.suggestion is not None
+    assert found.suggestion.scope is not None
+    assert found.suggestion.scope.left_out == ("column people",)
+    words = " ".join(" ".join(text_of(record_check_answer(found))).split())
+    assert "With it, all records can be counted; not looked at: column people." in words
+    many = [f"q{number}" for number in range(7)]
+    found = checked(",".join(["unit,age,sex", *many]), (AREA, AGE, SEX, *[[1] * 300 for _ in many]))
+    assert found.suggestion is not None
+    assert found.suggestion.scope is not None
+    assert found.suggestion.scope.left_out == ("columns q0, q1, q2, q3 and 3 more",)
+    assert checked("unit,age,sex", (AREA, AGE, SEX)).suggestion.scope.is_whole  # type: ignore[union-attr]

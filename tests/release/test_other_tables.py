@@ -13,11 +13,13 @@ import pandas
 import pyarrow as pa
 import pytest
 
+from discreet.answers import describe
 from discreet.budget import Attributes, load_file
 from discreet.cli import run
 from discreet.errors import DiscreetError, InputError
 from discreet.release import estimate, measure, write_example
 from discreet.release.hierarchy.noisy_table import column_names
+from discreet.render.text import text_of
 
 Z90 = NormalDist().inv_cdf(0.95)
 
@@ -328,6 +330,8 @@ def test_two_columns_of_one_file_are_two_measurements(tmp_path: Path) -> None:
     table = estimate([file, file], columns=both).to_pandas()
     assert table["estimate"].tolist() == pytest.approx([11.5, 19.0])
     assert table["sd"].tolist() == pytest.approx([0.5**0.5, 2**0.5])
+    said = " ".join(" ".join(text_of(describe(estimate([file, file], columns=both)))).split())
+    assert "state no attributes" in said  # not that they differ: the areas of one file are the same
     for again in ("value=spring,sd=sd", "value=SPRING,margin90=sd"):
         with pytest.raises(InputError, match="holds the same measurements as"):
             estimate([file, file], columns=["value=spring,sd=sd", again])

@@ -78,7 +78,7 @@ def test_what_can_be_known_is_suggested_without_a_refusal(capsys: pytest.Capture
     Path("units.csv").write_text(survey.UNITS)
     Path("release.toml").write_text(survey.RELEASE)
     status, text = said(capsys, *CHECK, "--suggest", "--out", "found.toml")
-    assert (status, "With it, all records can be counted." in text) == (0, True)
+    assert (status, "With it, all records can be counted; not looked at: column" in text) == (0, True)
     found = load_input("found.toml", RELEASE.attributes)
     assert (found.encoding, found.delimiter, found.decimal) == ("latin-1", ";", ",")
     assert found.of("unit").width == 5
@@ -243,12 +243,12 @@ def test_a_first_line_with_values_of_the_release_is_no_header(
 
 def test_a_column_may_be_called_as_a_value_is(capsys: pytest.CaptureFixture[str]) -> None:
     status, text = suggested(capsys, b"unit,Sex,f\nNorth,F,1\n")
-    assert (status, "With it, all records can be counted." in text) == (0, True)
+    assert (status, "With it, all records can be counted; not looked at: column f." in text) == (0, True)
 
 
 def test_a_column_whose_name_is_no_line_is_passed_over(capsys: pytest.CaptureFixture[str]) -> None:
     status, text = suggested(capsys, b"unit,x\x1by,sex\nNorth,1,F\n")
-    assert (status, "With it, all records can be counted." in text) == (0, True)
+    assert (status, "With it, all records can be counted; not looked at: column" in text) == (0, True)
     assert "\x1b" not in text
 
 

@@ -25,6 +25,7 @@ from discreet.accounting.overall import Account, account, portfolio
 from discreet.accounting.tradeoff import envelope
 from discreet.accounting.values import read_probabilities
 from discreet.accounting.workings import Workings
+from discreet.budget.claims import AnswerKind
 from discreet.budget.neighbours import RELATIONS, CaseLabel, Cases, Neighbours, cases, joint_cases
 from discreet.budget.release import Release
 from discreet.errors import InputError
@@ -289,7 +290,22 @@ class Certificate:
         """
         if self.format == FORMAT_WITHOUT_SCOPE:
             return self._sentence
-        return " ".join(part for part in (self._sentence, self.covers, self._whose) if part)
+        return " ".join(part for part in (self._sentence, self._of_what, self.covers, self._whose) if part)
+
+    @property
+    def is_one_sided(self) -> bool:
+        """Whether it claims a promise, not where a number lies: one of its ends is open."""
+        return self.is_claim_of_errors or (self.quantity != "beta" and self.interval.lower == 0)
+
+    @property
+    def _of_what(self) -> str:
+        """Of what the number is, where that is not the value itself: a bound of it, or of a model."""
+        kind = self.account().claim.kind
+        if kind is AnswerKind.MODEL:
+            return "Meant is what is modelled: part of what was released is not."
+        if kind is AnswerKind.BOUND and not self.is_one_sided:
+            return "Meant is the bound that the account gives: the release may cost less."
+        return ""
 
     @property
     def _whose(self) -> str:

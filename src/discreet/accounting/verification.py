@@ -44,6 +44,7 @@ from discreet.accounting.loss import Loss, is_coarse, log_fraction
 from discreet.accounting.parallel import Progress, map_cases
 from discreet.accounting.tradeoff import envelope, heights, lowest_heights
 from discreet.accounting.workings import Workings
+from discreet.budget.claims import AnswerKind
 from discreet.budget.neighbours import RELATIONS, CaseLabel, Neighbours
 from discreet.budget.presets import load, read_text_file
 from discreet.budget.release import Release
@@ -156,6 +157,15 @@ class Verification(Summarised):
         return ("program", "method") if is_shown else ("program", "method", "worst")
 
     @property
+    def rests_on_a_bound(self) -> bool:
+        """Whether some case breaks a promise that the release may keep: its account is an upper bound."""
+        return (
+            self.ground in (Ground.EXCEEDED, Ground.SMALLER)
+            and self.certificate.is_one_sided
+            and self.certificate.account().claim.kind is AnswerKind.BOUND
+        )
+
+    @property
     def reason(self) -> str:
         """Why, in words."""
         return reason_in_words(self)
@@ -178,7 +188,8 @@ def verify(
     With `alpha` and `beta`, the claim is that no test of type I error alpha has a type II error below beta.
 
     Guarantee. "proved" and "refuted" rest on ball arithmetic for every case of the release; anything neither
-    proved nor refuted is "undecided". What is trusted: docs/explanation/certified.md.
+    proved nor refuted is "undecided". So is a promise that a release may keep although its account, which is
+    an upper bound, exceeds it. What is trusted: docs/explanation/certified.md.
 
     >>> from discreet.budget import Level, Query
     >>> level = Level(name="State", queries=[Query(name="total", variance=5)])
@@ -208,6 +219,8 @@ def verify(
     found = _Check(stated, jobs, progress).run()
     if stated.format == FORMAT_WITHOUT_SCOPE and found.verdict == "proved":
         return replace(found, verdict="undecided", ground=Ground.NO_SCOPE)
+    if found.rests_on_a_bound:
+        return replace(found, verdict="undecided")
     return found
 
 

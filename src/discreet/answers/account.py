@@ -291,9 +291,10 @@ def _proofs(table: PrivacyTable) -> Iterator[Part]:
     yield ""
     yield "Certified by ball arithmetic, ends rounded outward:"
     width = max(len(at) for at, _, _ in proved)
+    of = "bound of " if table.account.claim.kind is AnswerKind.BOUND else ""
     for at, asked, box in proved:
         lower, upper = Quantity(box, digits=table.digits).ends
-        yield Paragraph(f"  {at:<{width}}  {lower} <= {asked} <= {upper}", wraps=False)
+        yield Paragraph(f"  {at:<{width}}  {lower} <= {of}{asked} <= {upper}", wraps=False)
 
 
 def cost_sentence(table: PrivacyTable, row: PrivacyRow) -> Sentence:

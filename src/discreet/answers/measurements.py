@@ -255,8 +255,9 @@ def _estimated_body(done: Estimated) -> Iterator[Part]:
         yield Paragraph(_assumption(done))
     if not done.additive:
         yield (
-            f"The {done.releases} releases differ in attributes or areas: each was estimated by itself, and "
-            "the means are weighted by inverse variances. They are unbiased, and NOT ADDITIVE."
+            f"The {done.releases} releases state no attributes, or differ in attributes or areas: each was "
+            "estimated by itself, and the means are weighted by inverse variances. They are unbiased, and "
+            "NOT ADDITIVE."
         )
     else:
         how, what = "each query by itself, because no attributes are stated", "children"

@@ -249,13 +249,14 @@ def _printed_body(found: PrintedTables) -> Iterator[Part]:
         yield f"{table_title(table)}: {rows}, {columns}."
     yield f"In {found.out}. Nothing was spent."
     many = sum(not isnan(margin) for table in found.tables for margin in table.margins.ravel().tolist())
-    yield from intervals_said(
-        sampled=found.sampled,
-        as_given=found.as_given,
-        number=0 if found.margins == "none" else many,
-        levels=[found.level],
-        what="margin of error",
-    )
+    if found.margins != "none" or found.sampled:  # without margins there is nothing to say of intervals
+        yield from intervals_said(
+            sampled=found.sampled,
+            as_given=found.as_given,
+            number=0 if found.margins == "none" else many,
+            levels=[found.level],
+            what="margin of error",
+        )
     yield fit_sentence(found.fit)
     if found.fit.warning:
         yield residual_table(found.fit, numbered=found.numbered)

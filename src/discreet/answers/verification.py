@@ -79,7 +79,7 @@ def reason_text(found: Verification) -> str:
         case Ground.NO_TEST:
             return f"No test could be shown to reach the upper end. {_test_text(found.test) or _NOT_ENCLOSED}"
         case Ground.SMALLER:
-            return f"{_test_text(found.test)} That is below {low}."
+            return f"{_test_text(found.test)} That is below {low}.{_only_a_bound(found)}"
         case Ground.PERHAPS_SMALLER:
             return "It could not be shown in every case that no test has a smaller type II error."
         case Ground.GUESSING:
@@ -112,7 +112,7 @@ def _about_delta(found: Verification) -> str:
     most = decimal(found.delta.upper, digits=6, down=False).lower()
     if found.ground is Ground.EXCEEDED:
         least = _decisive(found.delta.lower, found.level)
-        return f"In case {found.case} {at} is at least {least}, above {level}."
+        return f"In case {found.case} {at} is at least {least}, above {level}.{_only_a_bound(found)}"
     if found.ground is Ground.NOT_REACHED:
         return f"In every case {at} is at most {most}, below {level}: the lower end is too high."
     if found.ground is Ground.PERHAPS_REACHED:
@@ -122,6 +122,13 @@ def _about_delta(found: Verification) -> str:
         f"In {found.open_cases} of {found.compared} cases neither side could be proved: in case "
         f"{found.case} {at} is between {least} and {most}."
     )
+
+
+def _only_a_bound(found: Verification) -> str:
+    """That a case decides nothing where the account is an upper bound."""
+    if not found.rests_on_a_bound:
+        return ""
+    return " The account is an upper bound: the release may keep the promise all the same."
 
 
 def _methods(found: Verification) -> str:

@@ -30,6 +30,7 @@ PLACES = range(-1, 10)
 
 _RANKS = (0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98)
 _MOST = 1e6  # of larger numbers floats do not have nine decimals: they have their whole part alone
+_HUGE = 1e60  # larger numbers count as that large: their squares, squared again, stay finite
 _SURELY = 0.1  # a log ratio of 0 is "never seen"
 
 Sides = tuple[Floats, Floats]
@@ -112,20 +113,27 @@ class _Weighted:
         self.weights, self.centre = weights, centre
 
     def __call__(self, side: Floats) -> Floats:
-        values = side if self.centre is None else (side - self.centre) ** 2
+        held = _held(side)
+        values = held if self.centre is None else (held - self.centre) ** 2
         return np.asarray(values @ self.weights)
+
+
+def _held(values: Floats) -> Floats:
+    return np.clip(values, -_HUGE, _HUGE)
 
 
 def _linear(first: Sides) -> _Weighted:
     """The difference of the means over the variances."""
-    spread = (first[0].var(axis=0) + first[1].var(axis=0)) / 2
-    return _Weighted((first[1].mean(axis=0) - first[0].mean(axis=0)) / np.where(spread > 0, spread, 1.0))
+    one, other = map(_held, first)
+    spread = (one.var(axis=0) + other.var(axis=0)) / 2
+    return _Weighted((other.mean(axis=0) - one.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
 
 
 def _spread(first: Sides) -> _Weighted:
     """Squared distances from the mean, of the numbers whose variances surely differ, or differ most."""
-    centre = np.concatenate(first).mean(axis=0)
-    squares = [(side - centre) ** 2 for side in first]
+    halves = [_held(side) for side in first]
+    centre = np.concatenate(halves).mean(axis=0)
+    squares = [(side - centre) ** 2 for side in halves]
     one, other = (np.maximum(each.mean(axis=0), 1e-12) for each in squares)
     error = np.sqrt(sum(each.var(axis=0) / len(each) for each in squares))
     apart = np.abs(one - other) / np.where(error > 0, error, 1e-12)

@@ -55,7 +55,7 @@ TOGETHER = "best linear unbiased, all queries and levels together"
 APART = "best linear unbiased, each query by itself: the release states no attributes"
 SEPARATE = (
     "each release by itself, then cell by cell the mean weighted by inverse variances: unbiased, NOT "
-    "ADDITIVE, because the releases differ in attributes or areas"
+    "ADDITIVE, because the releases state no attributes, or differ in attributes or areas"
 )
 
 

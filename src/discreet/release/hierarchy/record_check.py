@@ -19,6 +19,7 @@ from discreet.budget.joins import PEOPLE
 from discreet.errors import InputError
 from discreet.estimation.tree import Tree
 from discreet.faces import Summarised
+from discreet.numbers import shown
 from discreet.options import Checking, asked_with
 from discreet.release.admission import Request, admit
 from discreet.release.hierarchy.joined_records import JoinedSources, examine_join, other_files
@@ -26,7 +27,7 @@ from discreet.release.hierarchy.layout import lookup
 from discreet.release.hierarchy.record_columns import RecordColumns, dialect_of
 from discreet.release.hierarchy.records import Examined, examine_records, input_of
 from discreet.release.hierarchy.suggestion import Suggestion, in_likely_encoding, suggest_input
-from discreet.scope import Extent, Scope
+from discreet.scope import MOST_NAMED, Extent, Scope
 from discreet.tables import Problem, TableSource, is_there, kept_source, open_table
 
 MOST_SHOWN = 20
@@ -85,7 +86,8 @@ def check_records(asked: Checking) -> RecordCheck:
     file, as far as it can be known; what cannot is left for a person to fill in. With `show`, texts of the
     file are part of the result: those that are no values, and the codes in a suggestion.
 
-    Its `scope` says how many of the records count, and whether their areas were looked at.
+    Its `scope` says how many of the records count, whether their areas were looked at, and which columns were
+    not: a weight or a number of people that no attribute is named after changes no count.
     """
     admit(asked.records, Request(exact_counts=asked.show, entered=False), more=other_files(asked))
     release, records = release_of(asked.release), kept_source(asked.records)
@@ -105,12 +107,12 @@ def check_records(asked: Checking) -> RecordCheck:
     if asked.suggest:
         suggestion = suggest_input(release, records, found.tree, how, person=asked.id, show=asked.show)
         tried = _examined(asked, release, records, suggestion.table)
-        suggestion = suggestion.tried(tried.problems.found, _scope(release, tried))
+        suggestion = suggestion.tried(tried.problems.found, _scope(release, tried, records, suggestion.table))
     incomplete = int(np.count_nonzero(columns.left_out))
-    shown = records if isinstance(records, str | os.PathLike) else columns.table.path
+    path = records if isinstance(records, str | os.PathLike) else columns.table.path
     return RecordCheck(
         release=release.name,
-        records=Path(shown).name,
+        records=Path(path).name,
         rows=columns.table.rows,
         areas=None if found.tree is None else found.tree.size,
         usable=not found.problems,
@@ -118,17 +120,33 @@ def check_records(asked: Checking) -> RecordCheck:
         excess=columns.table.rows - int(np.count_nonzero(found.counted)) - incomplete,
         columns=_checked_columns(found, dict(_values(release)), show=asked.show),
         problems=found.problems.found,
-        scope=_scope(release, found),
+        scope=_scope(release, found, records, likely),
         suggestion=suggestion,
     )
 
 
-def _scope(release: Release, found: Examined) -> Scope:
-    """Return which records can be counted, and whether their areas were looked at."""
+def _scope(release: Release, found: Examined, records: TableSource, how: TableInput) -> Scope:
+    """Return which records can be counted, whether their areas were looked at, and which columns were not."""
     columns = found.columns
     counted = Extent.count("record", taken=int(np.count_nonzero(found.counted)), every=columns.table.rows)
     scope = Scope.whole(release.name, unit="record", neighbours="").with_part(counted)
-    return scope if found.tree is not None else scope.without("their areas")
+    scope = scope if found.tree is not None else scope.without("their areas")
+    unread = [] if found.problems else _unread(columns, records, how)
+    if not unread:
+        return scope
+    more = f" and {len(unread) - MOST_NAMED} more" if len(unread) > MOST_NAMED else ""
+    return scope.without(f"column{'s' * (len(unread) > 1)} {', '.join(unread[:MOST_NAMED])}{more}")
+
+
+def _unread(columns: RecordColumns, records: TableSource, how: TableInput) -> list[str]:
+    """Return the columns of usable records of which nothing was read, such as weights or identifiers.
+
+    A row counts as one record of one person, whatever stands there.
+    """
+    written = columns.table.problems.written
+    read = {written.get(name, name) for name in (*columns.texts, *columns.numbers, *columns.table.words)}
+    opened = open_table(records, wanted=sorted(read), name="records", dialect=dialect_of(how))
+    return [name if name.isprintable() else shown(name) for name in opened.names if name not in read]
 
 
 def _check_join(asked: Checking, release: Release, records: TableSource) -> RecordCheck:

@@ -8,6 +8,7 @@ stay numbers, and each other part is a digest that is the same where the part is
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import re
 import shlex
@@ -161,7 +162,8 @@ def _as_written(file: Path) -> str:
 
     def plain(found: re.Match[bytes]) -> bytes:
         text = found.group().decode()
-        is_plain = text in (str(int(float(text))), repr(float(text)))
+        value = float(text)  # infinite where an identifier reads as a number, such as 7e3456
+        is_plain = math.isfinite(value) and text in (str(int(value)), repr(value))
         return b"N" if is_plain else b"M" * len(text)
 
     return _digest(_NUMBER.sub(plain, file.read_bytes()))
