@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from discreet.numbers import Interval
     from discreet.release.hierarchy.measuring import measure
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = [
     "ZCDP",
