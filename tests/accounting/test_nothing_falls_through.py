@@ -151,3 +151,8 @@ def test_a_law_made_of_another_is_not_taken_for_it() -> None:
         defined_delta([_Wider(3)], Fraction(1), bits=60)
     with pytest.raises(InputError, match="has no probabilities of integers"):
         compose([_Stronger(2)]).delta(epsilon="0.1", certified=True)
+
+
+def test_a_query_takes_laws_alone() -> None:
+    with pytest.raises(InputError, match="noise of query 'a' is of type dict; it must be a law of noise"):
+        Query(name="a", noise={"exponent": 3})  # type: ignore[arg-type]

@@ -62,7 +62,7 @@ def audit_answer(found: Audit) -> Answer:
     >>> from discreet.risk.audit import audit_promise
     >>> runs = [np.arange(100.0)[:, None] % 7 + side for side in range(2)]
     >>> print(audit_answer(audit_promise(*runs, epsilon=2, delta=0)).summary)
-    No alarm in 34 looks at 2 x 100 runs of a function; not looked at: other pairs of tables.
+    Nothing is known yet: in 2 x 100 runs of a function none of 34 looks could raise an alarm.
     """
     every, verdict = _looks(found), "alarm" if found.alarms else "no alarm"
     record = {
@@ -159,7 +159,11 @@ def _headline(found: Audit) -> str:
         return f"ALARM: {len(found.alarms)} of {found.looks} looks at {runs} contradict what is promised."
     left = _not_looked_at(found)
     named = left[0] if len(left) == 1 else f"{len(left)} things, listed below"
-    return f"No alarm in {found.looks} looks at {runs}; not looked at: {named}."
+    blind = sum(look.runs[0] < found.needed for look in found.points)
+    if blind == found.looks:
+        return f"Nothing is known yet: in {runs} none of {found.looks} looks could raise an alarm."
+    few = f", of which {blind} could raise none with so few runs" if blind else ""
+    return f"No alarm in {found.looks} looks at {runs}{few}; not looked at: {named}."
 
 
 def _runs(found: Audit) -> Paragraph:

@@ -295,6 +295,12 @@ class Level(Forgetful):
 
 def _one_count(noise: Noise, name: str) -> Noise:
     """The noise of one count that one record changes by 1: the query says how often, and by how much."""
+    if not isinstance(noise, Noise):
+        raise FieldError(
+            f"noise of query {shown(name)} is {shown(noise)}; it must be a law of noise, such as "
+            "PowerNoise(3, scale=2) or TableNoise({-1: '1/4', 0: '1/2', 1: '1/4'})",
+            field=("noise",),
+        )
     if noise.sensitivity != 1 or noise.times != 1:
         raise FieldError(
             f"noise of query {shown(name)} is {noise}; give it for one count, and state `sensitivity` and "
