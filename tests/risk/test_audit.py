@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from discreet.answers import describe
 from discreet.errors import InputError
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise, sample
 from discreet.risk import audit as audit_module
@@ -234,6 +235,15 @@ def test_promises_that_cannot_be(given: dict[str, int], named: str) -> None:
         audit_promise(np.zeros((4, 1)), np.zeros((4, 1)), epsilon=1, delta=0, false_alarm="0")
     with pytest.raises(InputError, match="at least 2 runs"):
         audit_promise(np.zeros((1, 1)), np.zeros((1, 1)), epsilon=1, delta=0)
+
+
+def test_with_too_few_runs_for_any_alarm_nothing_is_known() -> None:
+    runs = [np.arange(40.0)[:, None] % 7 + side for side in range(2)]
+    found = audit_promise(*runs, epsilon=2, delta=0)
+    assert found.blind == found.looks
+    answer = describe(found)
+    assert answer.objects["verdict"] == "nothing known"
+    assert "none of" in str(found)
 
 
 def test_with_fewer_runs_than_are_needed_no_mechanism_is_caught() -> None:

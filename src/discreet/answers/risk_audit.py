@@ -65,6 +65,8 @@ def audit_answer(found: Audit) -> Answer:
     Nothing is known yet: in 2 x 100 runs of a function none of 34 looks could raise an alarm.
     """
     every, verdict = _looks(found), "alarm" if found.alarms else "no alarm"
+    if found.blind == found.looks:
+        verdict = "nothing known"
     record = {
         "verdict": verdict,
         "release": found.name,
@@ -159,10 +161,9 @@ def _headline(found: Audit) -> str:
         return f"ALARM: {len(found.alarms)} of {found.looks} looks at {runs} contradict what is promised."
     left = _not_looked_at(found)
     named = left[0] if len(left) == 1 else f"{len(left)} things, listed below"
-    blind = sum(look.runs[0] < found.needed for look in found.points)
-    if blind == found.looks:
+    if found.blind == found.looks:
         return f"Nothing is known yet: in {runs} none of {found.looks} looks could raise an alarm."
-    few = f", of which {blind} could raise none with so few runs" if blind else ""
+    few = f", of which {found.blind} could raise none with so few runs" if found.blind else ""
     return f"No alarm in {found.looks} looks at {runs}{few}; not looked at: {named}."
 
 

@@ -160,6 +160,11 @@ class Audit(Summarised):
         return len(self.points) + len(self.noise)
 
     @property
+    def blind(self) -> int:
+        """How many looks could raise no alarm with so few runs, whatever the mechanism does."""
+        return sum(look.runs[0] < self.needed for look in self.points)
+
+    @property
     def alarms(self) -> tuple[PointLook | NoiseLook, ...]:
         """The looks that contradict the promise."""
         looks: tuple[PointLook | NoiseLook, ...] = (*self.points, *self.noise)
