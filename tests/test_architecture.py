@@ -117,7 +117,7 @@ SENTENCES = {
     "accounting/certificate.py": "what a certificate says, which its digest covers",
     "accounting/overall.py": "why an account is no bound, as certificates state it",
     "budget/release.py": "why the account of several joined tables is a bound, as its claim states it",
-    "estimation/plan.py": "the note in the file of a planned release",
+    "estimation/best_plan.py": "the note in the file of a planned release",
     "release/composition.py": "why a cost is a bound, as certificates state it",
     "interop/registry.py": "the texts of an entry, which is a file",
     "risk/limits.py": "the note in the file of a calibrated release",

@@ -60,3 +60,18 @@ def test_citation_and_changelog_name_the_version() -> None:
     newest = re.search(r"^## \[(.+?)\] - \d", changelog, re.M)  # an unreleased section may stand above it
     assert newest is not None
     assert newest[1] == discreet.__version__
+
+
+def test_no_module_has_the_name_of_what_its_package_loads_on_use() -> None:
+    """Importing such a module by itself would put it in the place of the function."""
+    home = Path(discreet.__file__).parent
+    for file in home.rglob("__init__.py"):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        if not any(isinstance(node, ast.FunctionDef) and node.name == "__getattr__" for node in tree.body):
+            continue
+        package = ".".join(["discreet", *file.parent.relative_to(home).parts])
+        modules = {one.stem for one in file.parent.glob("*.py")}
+        modules |= {one.parent.name for one in file.parent.glob("*/__init__.py")}
+        # what is imported at once stays: its module is loaded already
+        at_once = {one.name for node in tree.body if isinstance(node, ast.ImportFrom) for one in node.names}
+        assert not modules & {*importlib.import_module(package).__all__} - at_once, package

@@ -12,7 +12,7 @@ from discreet.accounting.certified.definition import defined_delta, seconds
 from discreet.budget import AnswerKind, Claim, Level, Query, Release, cases
 from discreet.budget.law_toml import noise_pairs
 from discreet.budget.neighbours import main_case, records_apart
-from discreet.estimation.plan import _exponent_of
+from discreet.estimation.best_plan import _exponent_of
 from discreet.noise import (
     ContinuousLaplace,
     ContinuousNoise,

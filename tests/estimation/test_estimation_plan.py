@@ -17,7 +17,7 @@ from discreet.budget import Attributes, Level, Query, Release, Spine, load
 from discreet.cli import run
 from discreet.errors import InputError
 from discreet.estimation import Goal, Plan, accuracy, plan
-from discreet.estimation.plan import UniformPlan, _weighted
+from discreet.estimation.best_plan import UniformPlan, _weighted
 from discreet.estimation.tree import Floats, uniform_tree
 from discreet.numbers import Exact
 

@@ -10,7 +10,7 @@ from discreet.budget import Release
 from discreet.budget.goals import Goal
 from discreet.budget.noise_table import noise_lines
 from discreet.estimation import accuracy
-from discreet.estimation.plan import plan
+from discreet.estimation.best_plan import plan
 
 TEXT = """
 name = "work"

@@ -64,7 +64,7 @@ def ask_evidence(law: Noise) -> object:
 
 
 def ask_plan(law: Noise) -> object:
-    from discreet.estimation.plan import UniformPlan
+    from discreet.estimation.best_plan import UniformPlan
 
     return UniformPlan(release_with(law), ())
 

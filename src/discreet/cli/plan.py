@@ -56,7 +56,7 @@ def plan(
     outputs = Outputs()
     outputs.plan("--out", out, (".toml",), source=target)
     from discreet.answers.plan import plan_answer
-    from discreet.estimation.plan import plan as find
+    from discreet.estimation.best_plan import plan as find
 
     release = console.read_plan(target, "plan")
     if "goals" in given:

@@ -8,8 +8,8 @@ from discreet.estimation.accuracy import Accuracy, accuracy
 
 if TYPE_CHECKING:
     from discreet.budget.goals import Goal
+    from discreet.estimation.best_plan import Plan, plan
     from discreet.estimation.comparison import AreaComparison, compare_areas
-    from discreet.estimation.plan import Plan, plan
     from discreet.estimation.regression import NoisyRatio, Regression, noisy_ratio, regress
 
 __all__ = [
@@ -36,13 +36,12 @@ def __getattr__(name: str) -> object:
     from importlib import import_module
 
     if name in _PLAN:
-        module, names = import_module("discreet.estimation.plan"), _PLAN
+        module, names = import_module("discreet.estimation.best_plan"), _PLAN
     elif name in _COMPARISON:
         module, names = import_module("discreet.estimation.comparison"), _COMPARISON
     elif name in _REGRESSION:
         module, names = import_module("discreet.estimation.regression"), _REGRESSION
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # the submodule `plan` and its function share a name, and the function must win
     globals().update({one: getattr(module, one) for one in names})
     return globals()[name]
