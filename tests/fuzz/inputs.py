@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import signal
 from collections.abc import Iterator, Sequence
@@ -97,6 +98,10 @@ def command(arguments: Sequence[str], folder: Path) -> tuple[int, str]:
         assert said.startswith("discreet: "), (arguments, said)
         assert said.count("\n") == 1, (arguments, said)
         assert len(said) < 4000, (arguments, len(said), said[:500])
-        assert out.getvalue() == "", (arguments, out.getvalue()[:500])
+        if "--json" in arguments:  # the error is an object, for machines
+            assert json.loads(out.getvalue())["status"] == 2, (arguments, out.getvalue()[:500])
+            assert SECRET not in out.getvalue(), arguments
+        else:
+            assert out.getvalue() == "", (arguments, out.getvalue()[:500])
         assert files(folder) == before, (arguments, "files were written")
     return status, said
