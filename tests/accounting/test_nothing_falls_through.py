@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
-from discreet import InputError, PrecisionError, compose
+from discreet import InputError, PrecisionError, account, calibrate, compose, portfolio
 from discreet.accounting.certified.definition import defined_delta, seconds
 from discreet.budget import AnswerKind, Claim, Level, Query, Release, cases
 from discreet.budget.law_toml import noise_pairs
@@ -156,3 +157,18 @@ def test_a_law_made_of_another_is_not_taken_for_it() -> None:
 def test_a_query_takes_laws_alone() -> None:
     with pytest.raises(InputError, match="noise of query 'a' is of type dict; it must be a law of noise"):
         Query(name="a", noise={"exponent": 3})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda relation: account(RELEASE, neighbours=relation),
+        lambda relation: portfolio([RELEASE, RELEASE], neighbours=relation),
+        lambda relation: calibrate(RELEASE, epsilon=9, delta="1e-6", neighbours=relation),
+        lambda relation: spent(RELEASE, relation),
+        lambda relation: spent_epsilon(RELEASE, relation),
+    ],
+)
+def test_an_empty_relation_is_not_the_usual_one(ask: Callable[[str], object]) -> None:
+    with pytest.raises(InputError, match="neighbours is ''"):
+        ask("")

@@ -446,7 +446,7 @@ def calibrate(asked: Calibrating) -> Calibration:
     release = release_of(asked.release)
     named = {one: by_name(getattr(asked, one), name=one) or None for one in ("weights", "moe")}
     asked = replace(asked, **named)  # type: ignore[arg-type]
-    relation = asked.neighbours or release.neighbours
+    relation = release.neighbours if asked.neighbours is None else asked.neighbours
     require("scaling", (event for level in release.levels for event in level.events(release.neighbours)))
     small = read_delta(asked.delta, floats=True, zero=True)
     target = _promised(asked)

@@ -211,7 +211,8 @@ class Certificate:
         if not releases:
             raise InputError("a certificate needs at least one release")
         relations = {release.neighbours for release in releases}
-        relation: Neighbours = neighbours or ("bounded" if "bounded" in relations else "unbounded")
+        stated: Neighbours = "bounded" if "bounded" in relations else "unbounded"
+        relation = stated if neighbours is None else neighbours
         return cls(
             releases=tuple(releases),
             neighbours=relation,

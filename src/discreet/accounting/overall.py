@@ -766,7 +766,7 @@ def account(
     if len(named) > 1:
         return portfolio(named, neighbours=neighbours, people=people, jobs=jobs, one_area=one_area)
     (one,) = named
-    relation = neighbours or one.neighbours
+    relation = one.neighbours if neighbours is None else neighbours
     if relation not in RELATIONS:
         raise InputError(f"neighbours is {relation!r}; it must be 'bounded' or 'unbounded'")
     (levels,) = levels_with_one_area([one], relation, one_area)
@@ -818,7 +818,8 @@ def portfolio(
         )
     # releases calibrated for different relations are accounted as bounded, which costs more
     relations = {release.neighbours for release in releases}
-    relation: Neighbours = neighbours or ("bounded" if "bounded" in relations else "unbounded")
+    stated: Neighbours = "bounded" if "bounded" in relations else "unbounded"
+    relation = stated if neighbours is None else neighbours
     if relation not in RELATIONS:
         raise InputError(f"neighbours is {relation!r}; it must be 'bounded' or 'unbounded'")
     levels = levels_with_one_area(releases, relation, one_area)

@@ -67,7 +67,11 @@ def ledger_release(
             f"{bound(failing.delta, digits=4)}, which a release cannot state; `discreet ledger show "
             f"{path}` counts it"
         )
-    relation = neighbours or _only({entry.release.neighbours for entry in entries}, "neighbours", path)
+    relation: str = (
+        _only({entry.release.neighbours for entry in entries}, "neighbours", path)
+        if neighbours is None
+        else neighbours
+    )
     charges = ledger.charges(unit, relation)  # type: ignore[arg-type]  # entries were checked
     joint = _together(charges, relation, str(path))  # type: ignore[arg-type]
     if left := left_out(ledger, unit):

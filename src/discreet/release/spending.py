@@ -25,7 +25,7 @@ def spent(release: Release, neighbours: Neighbours | None = None) -> Fraction:
     >>> spent(small), spent(small, "unbounded")
     (Fraction(1, 4), Fraction(1, 8))
     """
-    sides = records_apart(neighbours or release.neighbours)
+    sides = records_apart(release.neighbours if neighbours is None else neighbours)
     require("ledger", (event for path in release.paths for event in release.path_events(path)))
     return sides * max(zcdp_rho(events) for events in map(release.path_events, release.paths))
 
@@ -66,7 +66,7 @@ def spent_epsilon(release: Release, neighbours: Neighbours | None = None) -> Fra
     >>> spent_epsilon(Release(name="small", neighbours="unbounded", levels=[state]))
     Fraction(3, 4)
     """
-    sides, worst = records_apart(neighbours or release.neighbours), Fraction(0)
+    sides, worst = records_apart(release.neighbours if neighbours is None else neighbours), Fraction(0)
     for events in map(release.path_events, release.paths):
         costs = [event.times * event.largest for event in events if event.largest is not None]
         if len(costs) < len(events):

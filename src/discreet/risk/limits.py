@@ -121,7 +121,7 @@ def calibrate_risk(
     release, limits = release_of(release), read_limits(risk)
     weights = by_name(weights, name="weights")
     small = read_delta(delta, floats=True)
-    relation = neighbours or release.neighbours
+    relation = release.neighbours if neighbours is None else neighbours
     if by not in ("overall", "level"):
         raise InputError(f"by is {by!r}; it must be overall or level")
     if by == "level":
