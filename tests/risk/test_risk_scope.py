@@ -102,7 +102,7 @@ def test_a_row_without_a_scope_cannot_be_shown() -> None:
 def test_the_envelope_of_several_cases_is_a_bound_and_one_case_is_exact() -> None:
     """Two cases whose curves cross: between them the envelope lies below both, and nobody attains it."""
     one = risk(release(("age",), "A"), prior="1/2", false_positive_rates=["1e-3", "1e-1"])
-    assert {row.kind for row in one.detections} == {AnswerKind.EXACT}
+    assert {row.claim.kind for row in one.detections} == {AnswerKind.EXACT}
     variances: dict[str, int | Fraction] = {"S": 4, "C": Fraction(1, 2), "B": 9}
     levels = [Level(name=name, queries=[Query(name="t", variance=v)]) for name, v in variances.items()]
     merged = Release(name="m", neighbours="bounded", levels=levels, spine=Spine(may_merge_up=["C", "B"]))
@@ -113,8 +113,8 @@ def test_the_envelope_of_several_cases_is_a_bound_and_one_case_is_exact() -> Non
         assert row.case is not None
         own = 1 - float(found.account.case(row.case).tradeoff(alpha=rate))
         assert own <= row.true_positive_rate + 1e-9
-        assert (row.kind is AnswerKind.EXACT) is (own >= row.true_positive_rate - 1e-6)
-    assert {row.kind for row in found.detections} == {AnswerKind.EXACT, AnswerKind.BOUND}
+        assert (row.claim.kind is AnswerKind.EXACT) is (own >= row.true_positive_rate - 1e-6)
+    assert {row.claim.kind for row in found.detections} == {AnswerKind.EXACT, AnswerKind.BOUND}
 
 
 def test_the_page_of_explain_names_what_each_number_is_about() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 from discreet.answers.account import case_text
@@ -24,7 +25,7 @@ from discreet.answers.answer import (
 )
 from discreet.answers.describing import describes
 from discreet.answers.figure import QUIET, Axis, Line, Notation, Panel, Picture
-from discreet.answers.quantity import NumberKind, Quantity, Rounding, Style
+from discreet.answers.quantity import Claimed, NumberKind, Quantity, Style
 from discreet.answers.release import claim_note, claim_text, relation
 from discreet.answers.risk import (
     belief_of,
@@ -37,11 +38,9 @@ from discreet.answers.risk import (
     risk_facts,
     unmarked,
 )
-from discreet.budget import AnswerKind
+from discreet.budget import AnswerKind, Claim
 from discreet.budget.level_names import level_name
 from discreet.risk.everything import AttributeRisk, Detection, Guess, WholeRisk, predictive_value
-
-_MOST = Rounding.UP
 
 
 @describes(WholeRisk)
@@ -90,11 +89,11 @@ def whole_facts(found: WholeRisk) -> tuple[Fact, ...]:
     if rare is not None:
         prior, share = min(rare.predictive)
         note = f"prior {prior_text(prior)}, wrongly accused {_rate(rare.false_positive_rate)}"
-        more.append(Fact("Right when accusing", _share_of_all(share), note))
+        more.append(Fact("Right when accusing", _share_of_all(share, rare.claim), note))
     if found.guesses:
         guess = found.guesses[0]
         note = f"{Quantity(guess.before, Style.HUNDRED, unit='%')} with nothing published"
-        more.append(Fact(f"Guess {_of_many(guess)}", _share_of_all(guess.after), note))
+        more.append(Fact(f"Guess {_of_many(guess)}", _share_of_all(guess.after, guess.claim), note))
     return (*facts[:1], *more, *facts[1:3])
 
 
@@ -225,8 +224,8 @@ accused at most 93.98 are present.
         prior=chance_words(prior),
         rate=_rate(row.false_positive_rate),
         most=_at_most(found),
-        found=_share_of_all(row.true_positive_rate),
-        share=Quantity(share, Style.HUNDRED, _MOST),
+        found=_share_of_all(row.true_positive_rate, row.claim),
+        share=replace(_share_of_all(share, row.claim), unit=""),
     )
 
 
@@ -251,7 +250,7 @@ has is right 0.05 % of the time with nothing published, and at most 27.73 % with
         many=many,
         before=Quantity(guess.before, Style.HUNDRED, unit="%"),
         most=_at_most(found),
-        after=_share_of_all(guess.after),
+        after=_share_of_all(guess.after, guess.claim),
     )
 
 
@@ -272,8 +271,8 @@ def attribute_sentences(found: WholeRisk) -> Iterator[Sentence]:
             values=Quantity(row.values, Style.COUNT),
             before=Quantity(row.guess.before, Style.HUNDRED, unit="%"),
             most=_at_most(found),
-            after=_share_of_all(row.guess.after),
-            epsilon=Quantity(row.epsilon, rounding=NumberKind.of(row.kind).rounding, digits=5),
+            after=_share_of_all(row.guess.after, row.guess.claim),
+            epsilon=Claimed.by(row.claim, row.epsilon, digits=5),
             delta=Quantity(row.delta, Style.GIVEN),
             seen=str(row.seen),
             all=str(row.queries),
@@ -312,9 +311,9 @@ def detection_table(rows: tuple[Detection, ...]) -> AnswerTable:
             (
                 _rate(row.false_positive_rate),
                 row.false_positive_rate,
-                Quantity(row.true_positive_rate, Style.HUNDRED, _MOST, unit="%"),
-                row.kind.value,
-                *(_share_of_all(share) for _, share in row.predictive),
+                _share_of_all(row.true_positive_rate, row.claim),
+                row.claim.kind.value,
+                *(_share_of_all(share, row.claim) for _, share in row.predictive),
                 {prior_text(prior): share for prior, share in row.predictive},
                 "-" if row.case is None else case_text(row.case),
                 row.case,
@@ -337,8 +336,8 @@ def guess_table(rows: tuple[Guess, ...]) -> AnswerTable:
         (
             _of_many(row),
             Quantity(row.before, Style.HUNDRED, unit="%"),
-            _share_of_all(row.after),
-            Quantity(row.replaced, Style.HUNDRED, _MOST, unit="%"),
+            _share_of_all(row.after, row.claim),
+            _share_of_all(row.replaced, row.claim),
             row.nobody,
             row.possibilities,
         )
@@ -367,19 +366,18 @@ def attribute_table(found: WholeRisk) -> AnswerTable:
 
 
 def _attribute_row(row: AttributeRisk) -> tuple[object, ...]:
-    kind = NumberKind.of(row.kind)
     known = "told by an exact count"
     return (
         row.attribute,
         row.values,
         f"{row.seen} of {row.queries}",
         row.seen,
-        Quantity(row.epsilon, rounding=kind.rounding, digits=5, missing=known),
-        Quantity(row.right, Style.HUNDRED, _MOST, unit="%", missing=known),
+        Claimed.by(row.claim, row.epsilon, digits=5, missing=known),
+        _share_of_all(row.right, row.claim, missing=known),
         Quantity(row.guess.before if row.guess else None, Style.HUNDRED, unit="%", missing=known),
-        Quantity(row.guess.after if row.guess else None, Style.HUNDRED, _MOST, unit="%", missing=known),
+        _share_of_all(row.guess.after if row.guess else None, row.claim, missing=known),
         float(row.delta),
-        row.kind.value,
+        row.claim.kind.value,
         row.case,
         {_rate(one.false_positive_rate): one.true_positive_rate for one in row.detections},
     )
@@ -409,18 +407,14 @@ def exact_table(found: WholeRisk, before: WholeRisk) -> AnswerTable:
     ]
     for many in zip(before.detections, found.detections, strict=True):
         name = f"found, {_rate(many[0].false_positive_rate)} wrongly accused"
-        rows.append((name, *(_share_of_all(one.true_positive_rate) for one in many)))
+        rows.append((name, *(_share_of_all(one.true_positive_rate, one.claim) for one in many)))
     for guesses in zip(before.guesses, found.guesses, strict=True):
-        rows.append((f"guess {_of_many(guesses[0])}", *(_share_of_all(one.after) for one in guesses)))
+        rows.append(
+            (f"guess {_of_many(guesses[0])}", *(_share_of_all(one.after, one.claim) for one in guesses))
+        )
     for pair in zip(before.attributes, found.attributes, strict=True):
         epsilons = (
-            Quantity(
-                one.epsilon,
-                rounding=NumberKind.of(one.kind).rounding,
-                digits=5,
-                missing="told by an exact count",
-            )
-            for one in pair
+            Claimed.by(one.claim, one.epsilon, digits=5, missing="told by an exact count") for one in pair
         )
         rows.append((f"epsilon of {pair[0].attribute}", *epsilons))
     return AnswerTable(columns, tuple(rows))
@@ -489,8 +483,10 @@ def _at_most(found: WholeRisk) -> str:
     return " at most" if found.profile.is_bound and found.profile.complete else ""
 
 
-def _share_of_all(share: float) -> Quantity:
-    return Quantity(share, Style.HUNDRED, _MOST, unit="%")
+def _share_of_all(share: float | None, claim: Claim, *, missing: str = "-") -> Claimed:
+    """A share that nobody exceeds as far as the claim goes; of what is modelled only it bounds nothing."""
+    kind = NumberKind.MODELLED if claim.kind is AnswerKind.MODEL else NumberKind.AT_MOST
+    return Claimed.by(claim, share, Style.HUNDRED, kind=kind, unit="%", missing=missing)
 
 
 def _rate(rate: float) -> str:

@@ -37,7 +37,7 @@ from discreet.accounting.parallel import Progress
 from discreet.accounting.tradeoff import envelope
 from discreet.accounting.values import Number, held, read_probabilities
 from discreet.accounting.workings import F_ROUNDING
-from discreet.budget.claims import AnswerKind
+from discreet.budget.claims import AnswerKind, Claim
 from discreet.budget.events import releases_of
 from discreet.budget.neighbours import CaseLabel
 from discreet.errors import InputError
@@ -49,6 +49,7 @@ from discreet.risk.compared import DataSetPairs, Held, Keeps
 from discreet.risk.profile import Pairs, Risk, RiskProfile, accuracy_at, level_risks, whole_risks
 
 _ATTAINED = 1e-7  # relative: so close to the curve of one case, the envelope is that curve
+OTHER_ATTRIBUTES = "changes of the other attributes"
 _CURVE = tuple(Fraction(10.0 ** (k / 3 - 6)) for k in range(18))
 
 
@@ -57,7 +58,7 @@ class Detection:
     """How often a present target is found by those who accuse wrongly this often; each is at most so large.
 
     `predictive` has, by prior, the share of those accused who are present. `case` is where f is least. The
-    `kind` is exact where the curve of that case has the rate; the convex envelope of several may lie below
+    `claim` is exact where the curve of that case has the rate; the convex envelope of several may lie below
     each of them, and is a bound.
     """
 
@@ -65,7 +66,7 @@ class Detection:
     true_positive_rate: float
     predictive: tuple[tuple[float, float], ...]
     case: CaseLabel | None
-    kind: AnswerKind
+    claim: Claim
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,7 @@ class Guess:
     relation is that of a record added or removed; nobody in the place is then the reference.
     """
 
+    claim: Claim
     before: float
     replaced: float | None
     nobody: float
@@ -101,7 +103,7 @@ class AttributeRisk:
     values: int
     seen: int
     queries: int
-    kind: AnswerKind
+    claim: Claim
     epsilon: float | None
     delta: Fraction
     right: float | None
@@ -132,7 +134,7 @@ class WholeRisk(Displayed):
 
     def curve(self) -> tuple[tuple[float, float], ...]:
         """Return points of the curve: the largest true-positive rate against the false-positive rate."""
-        rates = _true_rates(self.account, _CURVE, self.told_apart)
+        rates = _true_rates(self.account, _CURVE, self.profile.claim, self.told_apart)
         return tuple((float(alpha), true) for alpha, (true, _, _) in zip(_CURVE, rates, strict=True))
 
     @property
@@ -178,7 +180,7 @@ def risk(asked: Risking) -> WholeRisk:
         whole, nobody = (None if one is None else compared.main_only(one) for one in (whole, nobody))
     elif whole is not None:
         whole = whole.with_workers(asked.jobs, parts)
-    found = _true_rates(whole, alphas, compared.told_apart)
+    found = _true_rates(whole, alphas, compared.plain.claim, compared.told_apart)
     parts.done()
     counted = [
         (member, run, row.query)
@@ -287,23 +289,25 @@ def _nothing(p: Fraction) -> Risk:
     return Risk(*_OVERALL, prior, max(prior, 1 - prior), 0.0, prior, (prior,) * 5, named, right, prior)
 
 
-Rate = tuple[float, CaseLabel | None, AnswerKind]
-"""A rate of true positives, the case where f is least, and whether that case attains it."""
+Rate = tuple[float, CaseLabel | None, Claim]
+"""A rate of true positives, the case where f is least, and what is claimed: exact if that case attains it."""
 
 
-def _true_rates(whole: Account | None, alphas: Sequence[Fraction], told_apart: bool = False) -> list[Rate]:
-    """1 - f(alpha), rounded up, the case where f is least, and what kind of number that is."""
+def _true_rates(
+    whole: Account | None, alphas: Sequence[Fraction], about: Claim, told_apart: bool = False
+) -> list[Rate]:
+    """1 - f(alpha), rounded up, the case where f is least, and the claim; `about` is that of no account."""
     if told_apart:
-        return [(1.0, None, AnswerKind.EXACT)] * len(alphas)
+        return [(1.0, None, about)] * len(alphas)
     if whole is None:
-        return [(float(alpha), None, AnswerKind.EXACT) for alpha in alphas]
+        return [(float(alpha), None, about) for alpha in alphas]
     cases: list[CaseLabel | None]
-    kinds = [whole.claim.kind] * len(alphas)
-    bound = whole.claim.weakened(AnswerKind.BOUND).kind
+    claims = [whole.claim] * len(alphas)
+    bound = whole.claim.weakened(AnswerKind.BOUND)
     if whole.pairs > 1 and not whole.is_on_lattices:
         # f is that of all cases together, whichever of them it is
         least, cases = np.asarray(whole.tradeoff(alpha=[*alphas])), [None] * len(alphas)
-        kinds = [bound] * len(alphas)
+        claims = [bound] * len(alphas)
     elif whole.pairs == 1:
         least, cases = np.asarray(whole.tradeoff(alpha=[*alphas])), [whole.main] * len(alphas)
     else:
@@ -314,10 +318,10 @@ def _true_rates(whole: Account | None, alphas: Sequence[Fraction], told_apart: b
         for place, (point, alpha) in enumerate(zip(points, alphas, strict=True)):
             own = float(whole.case(point.worst).tradeoff(alpha=alpha))
             if own > float(point.beta) * (1 + _ATTAINED) + _ATTAINED * 1e-6:
-                kinds[place] = bound
+                claims[place] = bound
     return [
-        (min(max(1.0 - float(beta), float(alpha)), 1.0), case, kind)
-        for beta, alpha, case, kind in zip(least, alphas, cases, kinds, strict=True)
+        (min(max(1.0 - float(beta), float(alpha)), 1.0), case, claim)
+        for beta, alpha, case, claim in zip(least, alphas, cases, claims, strict=True)
     ]
 
 
@@ -332,9 +336,9 @@ def predictive_value(prior: float, true: float, false: float) -> float:
 
 
 def _detection(alpha: Fraction, rate: Rate, priors: Sequence[Fraction]) -> Detection:
-    true, case, kind = rate
+    true, case, claim = rate
     shares = tuple((float(p), predictive_value(float(p), true, float(alpha))) for p in priors)
-    return Detection(float(alpha), true, shares, case, kind)
+    return Detection(float(alpha), true, shares, case, claim)
 
 
 def _guesses(
@@ -346,13 +350,20 @@ def _guesses(
     if not asked:
         chances |= {Fraction(1, size): size for size in (*sizes, 100) if size > 1}
     befores = list(chances)
-    alone = [rate for rate, _, _ in _true_rates(nobody, befores)]
-    replaced: list[float | None] = [None] * len(befores)
+    plain = compared.plain.claim
+    alone = _true_rates(nobody, befores, plain)
+    other: list[Rate | None] = [None] * len(befores)
     if compared.neighbours == "bounded":
-        replaced = [rate for rate, _, _ in _true_rates(whole, befores)]
+        other = [*_true_rates(whole, befores, plain)]
     return tuple(
-        Guess(float(before), other, single, _possibilities(before, many))
-        for (before, many), other, single in zip(chances.items(), replaced, alone, strict=True)
+        Guess(
+            Claim.of_all(rate[2] for rate in (single, replaced) if rate).weakened(AnswerKind.BOUND),
+            float(before),
+            replaced and replaced[0],
+            single[0],
+            _possibilities(before, many),
+        )
+        for (before, many), replaced, single in zip(chances.items(), other, alone, strict=True)
     )
 
 
@@ -374,16 +385,16 @@ def _attribute(
 ) -> AttributeRisk:
     """The risk of one attribute: the largest over the changes that most queries see."""
     values, ways = len(compared.attributes[name]), compared.changes(name)
-    sure = compared.is_seen_throughout(name)
-    kind = compared.plain.claim.kind
-    if kind is AnswerKind.EXACT and (not sure or len(compared.exact) > 0):
-        kind = AnswerKind.BOUND
-    kind = AnswerKind.MAIN if pairs == "main" and compared.plain.pairs > 1 else kind
+    rows = [_change(compared, keeps, delta, pairs, alphas) for keeps in ways]
+    claim = Claim.of_all([row[4] for row in rows] or [compared.plain.claim])
+    if not compared.is_seen_throughout(name) or len(compared.exact) > 0:
+        claim = claim.weakened(AnswerKind.BOUND)
+    if len(compared.attributes) > 1:
+        claim = replace(claim, scope=claim.scope.without(OTHER_ATTRIBUTES))
     seen = max((sum(keeps(*one) for one in counted) for keeps in ways), default=0)
-    about = (name, values, seen, len(counted), kind)
+    about = (name, values, seen, len(counted), claim)
     if not ways:
         return AttributeRisk(*about, None, delta, None, (), None)
-    rows = [_change(compared, keeps, delta, pairs, alphas) for keeps in ways]
     epsilon, case = max(((row[0], row[1]) for row in rows), key=lambda one: one[0])
     right = max(row[2] for row in rows)
     best = [max((row[3][k] for row in rows), key=lambda one: one[0]) for k in range(len(alphas))]
@@ -392,17 +403,18 @@ def _attribute(
     if values == 2:  # to guess one of two values is to tell them apart
         after = min(after, right)
     detections = tuple(_detection(a, rate, priors) for a, rate in zip(alphas, best, strict=True))
-    guess = Guess(float(before), None, after, values)
+    guess = Guess(claim.weakened(AnswerKind.BOUND), float(before), None, after, values)
     return AttributeRisk(*about, epsilon, delta, right, detections, guess, case)
 
 
 def _change(
     compared: DataSetPairs, keeps: Keeps, delta: Fraction, pairs: Pairs, alphas: Sequence[Fraction]
-) -> tuple[float, CaseLabel | None, float, list[Rate]]:
-    """Epsilon, its case, the accuracy at an even prior and the rates, if these queries see the change."""
+) -> tuple[float, CaseLabel | None, float, list[Rate], Claim]:
+    """Epsilon, its case, the accuracy at an even prior, the rates and the claim, if these queries see it."""
+    plain = compared.plain.claim
     whole = compared.account(keeps, paired=False, copies=2)
     if whole is None:
-        return 0.0, None, 0.5, _true_rates(None, alphas)
+        return 0.0, None, 0.5, _true_rates(None, alphas, plain), plain
     whole = compared.main_only(whole) if pairs == "main" else whole
     (none,) = whole.at_epsilon([Fraction(0)])
     if none.delta <= float(delta):
@@ -410,7 +422,8 @@ def _change(
     else:
         (point,) = whole.at_delta([delta])
         epsilon, case = max(point.epsilon, 0.0), point.worst
-    return epsilon, case, accuracy_at(Fraction(1, 2), none.delta), _true_rates(whole, alphas)
+    rates = _true_rates(whole, alphas, plain)
+    return epsilon, case, accuracy_at(Fraction(1, 2), none.delta), rates, whole.claim
 
 
 def _guess_one(compared: DataSetPairs, keeps: Keeps, pairs: Pairs, before: Fraction) -> float:
@@ -420,4 +433,4 @@ def _guess_one(compared: DataSetPairs, keeps: Keeps, pairs: Pairs, before: Fract
     alone = compared.account(keeps, paired=False)
     if alone is not None and pairs == "main":
         alone = compared.main_only(alone)
-    return _true_rates(alone, [before])[0][0]
+    return _true_rates(alone, [before], compared.plain.claim)[0][0]

@@ -29,11 +29,13 @@ from fractions import Fraction
 
 from discreet.accounting.values import Number, read, read_probabilities
 from discreet.budget import Neighbours
-from discreet.budget.claims import AnswerKind
+from discreet.budget.claims import AnswerKind, Claim
 from discreet.errors import InputError
 from discreet.faces import Displayed
+from discreet.numbers import exact_text
 from discreet.numbers import prior as read_prior
 from discreet.risk.everything import Detection, predictive_value
+from discreet.scope import Scope
 
 LARGEST = 700
 """Of an epsilon: e^epsilon is a float."""
@@ -100,11 +102,13 @@ def promised_risk(
     p = read_prior(prior)
     rates = [read_probabilities(one, name="a false-positive rate").values[0] for one in false_positive_rates]
     befores = [read_probabilities(one, name="a chance to guess").values[0] for one in guess]
+    said = f"the promise of epsilon {exact_text(height)} and delta {exact_text(small)}"
+    claim = Claim(Scope.whole(said, unit="person", neighbours=neighbours), AnswerKind.BOUND)
     found = []
     for rate in rates:
         true = true_positive_rate(float(height), float(small), float(rate))
         share = predictive_value(float(p), true, float(rate))
-        found.append(Detection(float(rate), true, ((float(p), share),), None, AnswerKind.BOUND))
+        found.append(Detection(float(rate), true, ((float(p), share),), None, claim))
     raised = float(height) + (math.log(2) if small else 0.0)
     value = None
     if neighbours == "unbounded":
