@@ -216,8 +216,8 @@ def sizes_table(found: RecordsRisk, prior: str | None = None) -> AnswerTable:
                 one.prior,
                 one.size,
                 count_quantity(one.people),
-                Quantity(one.mean_posterior, Style.CHANCE),
-                _brief(one.mean_ratio),
+                _of_level(found, one.mean_posterior, Style.CHANCE),
+                _of_level(found, one.mean_ratio, Style.BRIEF),
                 None if one.drawn_doubled is None else count_quantity(one.drawn_doubled),
             )
             for one in found.sizes
@@ -235,8 +235,8 @@ def offs_table(found: RecordsRisk) -> AnswerTable:
                 one.prior,
                 one.off,
                 Quantity(one.chance, Style.CHANCE),
-                Quantity(one.posterior, Style.CHANCE),
-                _brief(one.ratio),
+                _of_level(found, one.posterior, Style.CHANCE),
+                _of_level(found, one.ratio, Style.BRIEF),
                 None if one.people is None else count_quantity(one.people),
             )
             for one in found.offs
@@ -409,6 +409,14 @@ def _others(found: RecordsRisk, chosen: AreaRisk) -> set[str]:
 
 def _brief(value: float) -> Quantity:
     return Quantity(value, Style.BRIEF, digits=4)
+
+
+def _of_level(found: RecordsRisk, value: float, style: Style) -> Claimed:
+    """A number about the adversary of the lowest level, who sees that level alone."""
+    digits = 4 if style is Style.BRIEF else None
+    return Claimed(
+        value=value, style=style, digits=digits, kind=NumberKind.EXACT, scope=found.scope_of("level")
+    )
 
 
 def _mean(value: float, error: float | None, scope: Scope) -> Claimed:
