@@ -24,7 +24,7 @@ help:
 	@echo "make times     the tests, and which of them take most processor time"
 	@echo "make bench     time and accuracy against other accountants"
 	@echo "make bench-nation  detailed groups of up to 331 million people: time, memory, disk"
-	@echo "make lint      ruff and mypy alone"
+	@echo "make lint      ruff, the direction of imports, and mypy"
 	@echo "make format    rewrite the sources in the project's format"
 	@echo "make house     how large the package is, and where each idea lives"
 	@echo "make changelog  the next version in CHANGELOG.md, from changelog.d/; DATE=2026-12-01 releases it"
@@ -158,7 +158,7 @@ test-lowest: | $(BIN)/python
 	@$(BIN)/uv --quiet pip install --python $(VENV)-lowest/bin/python --resolution lowest-direct '.[release,workbench,spreadsheet]'
 	@$(BIN)/uv --quiet pip install --python $(VENV)-lowest/bin/python pytest pytest-xdist hypothesis mpmath
 	PYTHONPATH=src $(VENV)-lowest/bin/python -m pytest -q -p no:cacheprovider -n $(JOBS) -o filterwarnings=default -k "not spark and not engines" \
-	  tests/bad tests/budget tests/noise tests/cli tests/release tests/accounting/test_published.py
+	  tests/bad tests/budget tests/noise tests/cli tests/release tests/studies/test_published.py
 
 # Against the packages themselves. Tumult Analytics needs NumPy 1, so it has an environment of its own, and neither is .venv.
 test-interop:
@@ -186,6 +186,7 @@ fuzz: $(VENV)/.stamp-test
 lint: $(VENV)/.stamp-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-logo
 	$(BIN)/mypy
 
 format: $(VENV)/.stamp-test

@@ -19,7 +19,7 @@ BLOCKS = 1_020
 HEADER = ("threads of linear algebra", "processor seconds", "seconds *")
 RUN = """
 import json, resource, sys, time
-from discreet.accounting import linear_algebra
+from discreet.estimation import linear_algebra
 from discreet.release import estimate
 
 if sys.argv[1] == "free":

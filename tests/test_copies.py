@@ -30,7 +30,6 @@ from discreet.accounting.evaluation import Evaluations
 from discreet.accounting.grids import Grid
 from discreet.accounting.lists import Direct
 from discreet.accounting.loss import Loss, TiltedTransform
-from discreet.accounting.published import LatticeNormal, SequentialSieve
 from discreet.budget import cases
 from discreet.budget.goals import read_goals
 from discreet.estimation import accuracy, plan
@@ -51,6 +50,7 @@ from discreet.risk import (
     table_risk,
 )
 from discreet.studies import register
+from discreet.studies.published import LatticeNormal, SequentialSieve
 
 Chance = random.Random
 Exact = str

@@ -14,7 +14,6 @@ import io
 import os
 import secrets
 import stat
-import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -36,26 +35,6 @@ FilePath = str | os.PathLike[str]
 WINDOWS = os.name == "nt"
 BINARY: int = getattr(os, "O_BINARY", 0)
 """A flag of `os.open` without which Windows would write every end of a line as two characters."""
-
-STANDARD_INPUT = ("-", "/dev/stdin", str(Path("/dev/stdin")))  # Windows turns the strokes around
-"""What stands for standard input where a file is named."""
-
-
-def piped_bytes(needed: str, *, what: str, most: int | None = None) -> bytes:
-    """Return what was piped into the program: all of it, or one byte more than `most`.
-
-    It can be read once, so one input of a command comes that way. A person at a terminal is not waited for.
-    The messages say that `what` is to be piped, and that `needed` must stand in it.
-    """
-    if sys.stdin is None or sys.stdin.closed or sys.stdin.isatty():
-        raise InputError(f"there is nothing on standard input (-); pipe {what} into it, or name a file")
-    try:
-        content = sys.stdin.buffer.read(-1 if most is None else most + 1)
-    except OSError as error:
-        raise InputError(f"standard input cannot be read: {error.strerror}") from None
-    if not content:
-        raise InputError(f"standard input (-) is empty; {needed}, and one input at most comes that way")
-    return content
 
 
 @contextmanager

@@ -18,9 +18,9 @@ from discreet.accounting.overall import Account
 from discreet.accounting.privacy_loss import compose
 from discreet.accounting.workings import Workings
 from discreet.budget.claims import Claim
+from discreet.budget.scope import Scope
 from discreet.errors import InputError
 from discreet.noise import Noise
-from discreet.scope import Scope
 
 LONG = {12, 24, 30, 44, 80, 83, 92, 93, 110, 203}
 """Seeds below 210 that take more than half a second, `make test-all` has them; so do census and gaussians."""

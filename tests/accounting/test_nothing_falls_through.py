@@ -13,6 +13,7 @@ from discreet.accounting.certified.definition import defined_delta, seconds
 from discreet.budget import AnswerKind, Claim, Level, Query, Release, cases
 from discreet.budget.law_toml import noise_pairs
 from discreet.budget.neighbours import main_case, records_apart
+from discreet.budget.scope import Scope
 from discreet.estimation.best_plan import _exponent_of
 from discreet.noise import (
     ContinuousLaplace,
@@ -27,7 +28,6 @@ from discreet.release.safetab.account import exact_account, two_stages
 from discreet.release.safetab.census2020 import configuration_2020, specification_2020
 from discreet.release.safetab.design.costs import cost
 from discreet.release.spending import spent, spent_epsilon
-from discreet.scope import Scope
 
 LEVEL = Level(name="a", queries=[Query(name="total", rho="1/2")])
 RELEASE = Release(name="r", neighbours="bounded", levels=[LEVEL])

@@ -12,13 +12,13 @@ from discreet.accounting.overall import Account, Point, account, portfolio
 from discreet.answers.answer import Answer, Bullets, Paragraph, sentence
 from discreet.answers.quantity import Claimed, NumberKind, Quantity
 from discreet.budget import AnswerKind, Claim, Level, Query, Release, Spine, load
+from discreet.budget.scope import Extent, Scope
 from discreet.cli import run
 from discreet.release import Ledger, ledger_cost
 from discreet.render.html import html_of
 from discreet.render.text import text_of
 from discreet.render.tiles import tile_of
 from discreet.risk import risk_profile
-from discreet.scope import Extent, Scope
 
 VARIANCES = {"S": 4, "C": Fraction(1, 2), "B": 9}
 

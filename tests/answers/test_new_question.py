@@ -27,6 +27,7 @@ from discreet.answers import (
 from discreet.answers.describing import _FUNCTIONS
 from discreet.answers.figure import Axis, Bars, Notation, Panel, Picture, points
 from discreet.answers.quantity import Claimed
+from discreet.budget.scope import Scope
 from discreet.cli.console import Outputs, Screen
 from discreet.errors import InputError
 from discreet.faces import Displayed, Summarised
@@ -37,7 +38,6 @@ from discreet.render.json import json_of
 from discreet.render.pictures import figure_of, picture_bytes
 from discreet.render.text import text_of
 from discreet.render.tiles import tiles_of
-from discreet.scope import Scope
 
 CHANCE = 0.0123456789
 NEEDLE = "12,346"  # the largest group, as people read it

@@ -12,31 +12,22 @@ import pytest
 
 from discreet import Certificate, account, calibrate, portfolio, release, verify
 from discreet.accounting.costs import compare, privacy_table
+from discreet.accounting.questions import Accounting, Calibrating, Comparing
 from discreet.budget import load
 from discreet.cellkey import account_cells, check_table, hypercube, read_cells, read_perturbation_table
 from discreet.cellkey.design import design_perturbation
+from discreet.cellkey.questions import TableDesigning
 from discreet.cli import COMMANDS, cellkey, run
 from discreet.cli.safetab import SUBCOMMANDS
 from discreet.estimation import accuracy, plan
+from discreet.estimation.questions import Planning
 from discreet.interop.registry import registry_entry
-from discreet.options import (
-    Accounting,
-    Calibrating,
-    CellKeying,
-    Checking,
-    Comparing,
-    Estimating,
-    Measuring,
-    Planning,
-    Risking,
-    RiskingRecords,
-    TableDesigning,
-    Tabulating,
-)
+from discreet.release.cellkey.questions import CellKeying
 from discreet.release.cellkey.run import perturb
 from discreet.release.composition import ledger_costs
 from discreet.release.hierarchy.audit_runs import audit_mechanism, audit_release
 from discreet.release.hierarchy.people import records_risk
+from discreet.release.hierarchy.questions import Checking, Estimating, Measuring, RiskingRecords, Tabulating
 from discreet.release.nation.synthesis import synthesize_nation
 from discreet.release.policy_review import review_policy
 from discreet.release.safetab import census2020, curator, design, synthetic, validation
@@ -51,6 +42,7 @@ from discreet.risk.categories import categories, release_categories, table_categ
 from discreet.risk.counts import one_count, several_counts
 from discreet.risk.hierarchy import hierarchy_posterior
 from discreet.risk.promise import promised_risk
+from discreet.risk.questions import Risking
 
 Functions = tuple[Callable[..., object], ...]
 

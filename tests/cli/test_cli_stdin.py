@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.budget.presets import LARGEST_FILE
+from discreet.budget.text_files import LARGEST_FILE
 
 Pipe = Callable[[bytes], None]
 

@@ -11,10 +11,9 @@ import pytest
 import scipy.linalg  # noqa: F401  # brings a library of its own
 from health import RELEASE, records, truth
 
-from discreet.accounting import linear_algebra
-from discreet.accounting.linear_algebra import algebra_threads, one_algebra_thread
 from discreet.errors import InputError
-from discreet.estimation import accuracy
+from discreet.estimation import accuracy, linear_algebra
+from discreet.estimation.linear_algebra import algebra_threads, one_algebra_thread
 from discreet.release import estimate, measure
 from discreet.report.printed import print_tables
 

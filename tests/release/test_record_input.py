@@ -24,8 +24,8 @@ import xlsxwriter
 from discreet.budget import ColumnInput, Release, TableInput, load_input
 from discreet.budget.input import input_from_toml
 from discreet.errors import InputError
-from discreet.options import Checking
 from discreet.release import check_records, tabulate
+from discreet.release.hierarchy.questions import Checking
 from discreet.release.hierarchy.record_columns import exact_number, read_records
 from discreet.release.hierarchy.records import count_records
 

@@ -16,6 +16,7 @@ import pytest
 from scipy import stats
 
 from discreet.answers import describe
+from discreet.budget.scope import Extent
 from discreet.errors import InputError
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise, sample
 from discreet.risk import audit as audit_module
@@ -34,7 +35,6 @@ from discreet.risk.audit import (
 )
 from discreet.risk.audit_power import smallest_share
 from discreet.risk.learned import Scores
-from discreet.scope import Extent
 from discreet.testing import NotPrivateSeededEntropy
 
 STATE, COUNTY = DiscreteGaussian(5), DiscreteLaplace(2)

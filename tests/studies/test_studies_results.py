@@ -12,7 +12,6 @@ import pytest
 from discreet.accounting.contour import Kind
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
-from discreet.accounting.published import residual_supremum
 from discreet.budget import load
 from discreet.noise import DiscreteGaussian
 from discreet.render.pictures import figure_of
@@ -32,6 +31,7 @@ from discreet.studies import (
     sums,
 )
 from discreet.studies.answer import picture_of
+from discreet.studies.published import residual_supremum
 
 WRONG = {
     # what the errata say is wrong, and nothing else

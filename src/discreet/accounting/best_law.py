@@ -31,6 +31,7 @@ from discreet.accounting.curves import NO_PURE
 from discreet.accounting.laws.workings import LawWorkings
 from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress
+from discreet.accounting.questions import Calibrating
 from discreet.accounting.workings import workings_of
 from discreet.budget.levels import Level, Query
 from discreet.budget.neighbours import Neighbours, main_case, one_case
@@ -38,7 +39,6 @@ from discreet.budget.release import Release
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise, PowerNoise
 from discreet.numbers import Exact, fraction, positive
-from discreet.options import Calibrating
 
 LAPLACE, GAUSSIAN = Fraction(1), Fraction(2)
 """The exponents at the ends."""

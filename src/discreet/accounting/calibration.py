@@ -20,6 +20,7 @@ from discreet.accounting.loss import common_step
 from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
+from discreet.accounting.questions import Calibrating
 from discreet.accounting.workings import Workings, workings_of
 from discreet.budget.claims import Claim
 from discreet.budget.events import release_of
@@ -32,7 +33,7 @@ from discreet.faces import Summarised
 from discreet.noise import DiscreteGaussian, LatticeNoise, Noise
 from discreet.noise.surfaces import require
 from discreet.numbers import Exact, Interval, by_name, fraction, positive, read_delta, shown
-from discreet.options import Calibrating, asked_with
+from discreet.questions import asked_with
 
 if TYPE_CHECKING:
     from discreet.accounting.best_law import LawChoice

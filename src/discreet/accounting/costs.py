@@ -10,6 +10,7 @@ from fractions import Fraction
 from discreet.accounting.calibration import NoiseChange, matching_noise
 from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.overall import Account, account, portfolio
+from discreet.accounting.questions import Accounting, Comparing
 from discreet.budget import Neighbours, Release
 from discreet.budget.claims import Claim
 from discreet.budget.events import release_of, releases_of
@@ -17,7 +18,7 @@ from discreet.budget.neighbours import CaseLabel
 from discreet.errors import InputError
 from discreet.faces import Displayed
 from discreet.numbers import Exact, Interval, fraction, read_delta
-from discreet.options import Accounting, Comparing, asked_with
+from discreet.questions import asked_with
 
 DELTAS = ("1e-5", "1e-10", "1e-15", "1e-20")
 """Deltas of the default table; the second is the one the US Census Bureau reports at."""

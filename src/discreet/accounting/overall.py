@@ -50,12 +50,12 @@ from discreet.budget.neighbours import (
 )
 from discreet.budget.one_area import levels_with_one_area
 from discreet.budget.release import Release
+from discreet.budget.scope import Extent, Scope
 from discreet.errors import InputError
 from discreet.faces import LONGEST, Displayed, Summarised
 from discreet.noise import LatticeNoise, Noise
 from discreet.noise.surfaces import require
 from discreet.numbers import Interval, float_up
-from discreet.scope import Extent, Scope
 
 if TYPE_CHECKING:
     from discreet.accounting.certified.all_cases import UpperBounds

@@ -46,8 +46,9 @@ from discreet.accounting.tradeoff import envelope, heights, lowest_heights
 from discreet.accounting.workings import Workings
 from discreet.budget.claims import AnswerKind
 from discreet.budget.neighbours import RELATIONS, CaseLabel, Neighbours
-from discreet.budget.presets import load, read_text_file
+from discreet.budget.presets import load
 from discreet.budget.release import Release
+from discreet.budget.text_files import read_text_file
 from discreet.budget.toml import parse_toml
 from discreet.errors import InputError, PrecisionError
 from discreet.faces import Summarised, reason_in_words

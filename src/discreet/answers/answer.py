@@ -281,7 +281,7 @@ class Answer:
         """What the claims in it are true of, where that is less than the whole and the body does not say so.
 
         >>> from discreet.answers.quantity import NumberKind
-        >>> from discreet.scope import Scope
+        >>> from discreet.budget.scope import Scope
         >>> scope = Scope.whole("survey", unit="person", neighbours="bounded").without("one table")
         >>> epsilon = Claimed(value=2.5, kind=NumberKind.EXACT, scope=scope)
         >>> print(*Answer("a survey", body=(sentence("Epsilon is {e}.", e=epsilon),)).scopes)
@@ -320,7 +320,7 @@ def _as_json(record: Mapping[str, object]) -> dict[str, object]:
     """A record as JSON has it; beside the numbers in it, what each of them claims and of what.
 
     >>> from discreet.answers.quantity import NumberKind
-    >>> from discreet.scope import Scope
+    >>> from discreet.budget.scope import Scope
     >>> scope = Scope.whole("survey", unit="person", neighbours="bounded")
     >>> epsilon = Claimed(value=2.5, kind=NumberKind.AT_MOST, scope=scope)
     >>> made = _as_json({"delta": Quantity(0.1), "epsilon": epsilon})

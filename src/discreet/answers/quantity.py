@@ -15,9 +15,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from discreet import numbers
+from discreet.budget.scope import Scope
 from discreet.memory import set_fields
 from discreet.numbers import DIGITS, Interval
-from discreet.scope import Scope
 
 if TYPE_CHECKING:
     from discreet.budget import AnswerKind, Claim

@@ -26,10 +26,10 @@ from discreet.answers.figure import (
     points,
 )
 from discreet.answers.quantity import Claimed, NumberKind, Quantity, Style, count_quantity
+from discreet.budget.scope import Scope
 from discreet.risk.counts import TRUTHS, OneCount, SeveralCounts
 from discreet.risk.decisions import Costs
 from discreet.risk.joint import Step
-from discreet.scope import Scope
 
 _PUBLISHED = "published count"
 _DECISIONS = {True: "present", False: "absent", None: "either"}

@@ -38,10 +38,10 @@ from discreet.answers.record_example import (
     examples_table,
 )
 from discreet.budget.level_names import level_name
+from discreet.budget.scope import Scope
 from discreet.errors import InputError
 from discreet.release.rehearsal import NOT_PRIVATE
 from discreet.risk.records import EDGES, POSTERIORS, RATIOS, AreaRisk, PeopleRisk, RecordsRisk
-from discreet.scope import Scope
 
 CONFIDENTIAL = "CONFIDENTIAL: made from the records, without noise. For the curator; not for publication."
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from discreet.scope import Scope
+from discreet.budget.scope import Scope
 
 
 class AnswerKind(StrEnum):

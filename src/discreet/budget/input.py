@@ -16,6 +16,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from discreet.budget.text_files import read_text_file
 from discreet.budget.toml import (
     FieldError,
     a_list,
@@ -535,7 +536,5 @@ def load_input(path: str | os.PathLike[str], attributes: Attributes | None = Non
     Traceback (most recent call last):
     discreet.errors.InputError: there is no file no-such-file.toml
     """
-    from discreet.budget.presets import read_text_file
-
     text, name = read_text_file(path)
     return input_from_toml(text, name, attributes)

@@ -7,6 +7,7 @@ import io
 import os
 from fractions import Fraction
 
+from discreet.budget.text_files import read_text_file
 from discreet.budget.toml import FieldError, a_table, quoted
 from discreet.errors import InputError
 from discreet.noise import ContinuousGaussian, ContinuousLaplace, Noise, PowerNoise, TableNoise
@@ -78,8 +79,6 @@ def load_table_noise(path: str | os.PathLike[str]) -> TableNoise:
     Traceback (most recent call last):
     discreet.errors.InputError: there is no file no-such-table.csv
     """
-    from discreet.budget.presets import read_text_file
-
     text, name = read_text_file(path, "CSV file of probabilities")
     rows = [row for row in csv.reader(io.StringIO(text.removeprefix("\ufeff"))) if any(map(str.strip, row))]
     header = tuple(cell.strip().lower() for cell in rows[0]) if rows else ()

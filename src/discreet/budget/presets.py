@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.budget.attributes import Attributes, read_attributes
 from discreet.budget.release import Release
+from discreet.budget.text_files import read_text_file
 from discreet.budget.toml import FieldError, hint, inside, located, parse_toml
 from discreet.errors import InputError
-from discreet.files import STANDARD_INPUT, piped_bytes
 from discreet.numbers import shown
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-
-LARGEST_FILE = 10_000_000
-"""The largest file that is read, in bytes."""
 
 ALIASES = {"dhc-2020": "dhc-2020-persons", "pl94-2020": "pl94-2020-persons"}
 """Short names of presets."""
@@ -111,46 +107,6 @@ def load_attributes(path: str | os.PathLike[str]) -> Attributes:
             return read_attributes(data["attributes"])
     except FieldError as error:
         raise located(error, text, data, name) from None
-
-
-def read_text_file(path: str | os.PathLike[str], kind: str = "TOML file") -> tuple[str, str]:
-    """Return the text of a file, and its name for error messages; files that are too large are refused.
-
-    `-` stands for standard input.
-
-    >>> read_text_file("no-such-file.json", "certificate")
-    Traceback (most recent call last):
-    discreet.errors.InputError: there is no file no-such-file.json
-    """
-    if os.fspath(path) in STANDARD_INPUT:
-        what = f"a {kind.partition(',')[0]}"
-        return _decoded(piped_bytes(f"{what} is needed", what=what, most=LARGEST_FILE), "standard input")
-    file = Path(path)
-    name = str(file) if str(file).isprintable() else ascii(str(file))
-    needed = f"the path of {'an' if kind[0] in 'aeiou' else 'a'} {kind} is needed"
-    try:
-        if file.is_dir():
-            raise InputError(f"{name} is a directory; {needed}")
-        if not file.exists():
-            raise InputError(f"there is no file {name}")
-        if not file.is_file():
-            raise InputError(f"{name} is not a regular file; {needed}")
-        with file.open("rb") as stream:
-            content = stream.read(LARGEST_FILE + 1)
-    except OSError as error:
-        raise InputError(f"{name} cannot be read: {error.strerror}") from None
-    return _decoded(content, name)
-
-
-def _decoded(content: bytes, name: str) -> tuple[str, str]:
-    if len(content) > LARGEST_FILE:
-        raise InputError(f"{name} is larger than {LARGEST_FILE // 10**6} MB, the largest file that is read")
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise InputError(f"not UTF-8: byte 0x{content[error.start]:02x} (line {line} of {name})") from None
-    return text, name
 
 
 @cache

@@ -17,6 +17,7 @@ from discreet.budget.joins import Join
 from discreet.budget.level_names import find_level
 from discreet.budget.levels import Level, Query, root_up
 from discreet.budget.neighbours import RELATIONS, Neighbours, records_apart
+from discreet.budget.scope import Scope
 from discreet.budget.spine import Runs, Spine
 from discreet.budget.toml import (
     FieldError,
@@ -35,7 +36,6 @@ from discreet.faces import Summarised
 from discreet.memory import Forgetful, set_fields
 from discreet.noise import Noise, PowerNoise, TableNoise, grouped
 from discreet.numbers import Exact, shown, whole
-from discreet.scope import Scope
 
 UNITS = ("person", "household", "housing unit", "establishment")
 """What one record may describe."""

@@ -25,12 +25,13 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.cellkey.questions import TableDesigning, Zeros
 from discreet.cellkey.table import Law, PerturbationTable, perturbation_table
 from discreet.cellkey.two_laws import TwoLaws
 from discreet.errors import InputError
 from discreet.faces import Displayed
 from discreet.numbers import Exact, brief, fraction, positive, shown
-from discreet.options import TableDesigning, Zeros, asked_with
+from discreet.questions import asked_with
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

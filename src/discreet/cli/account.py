@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from discreet.accounting.questions import Accounting, Comparing
 from discreet.answers.quantity import FLOAT_DIGITS
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, option
 from discreet.errors import InputError
-from discreet.options import Accounting, Comparing
 
 if TYPE_CHECKING:
     from discreet.accounting.costs import PrivacyTable

@@ -6,11 +6,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from discreet.accounting.questions import Calibrating
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, option
 from discreet.errors import InputError
 from discreet.numbers import read_delta
-from discreet.options import Calibrating
 
 if TYPE_CHECKING:
     from discreet.risk.limits import RiskCalibration

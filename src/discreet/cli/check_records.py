@@ -9,7 +9,7 @@ from typing import Annotated
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, need_tables, option
 from discreet.errors import InputError
-from discreet.options import Checking
+from discreet.release.hierarchy.questions import Checking
 
 app = console.command(
     "check-records",

@@ -21,16 +21,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional, get_args, get_type_h
 
 from cyclopts import App, Parameter
 
-from discreet import options
+from discreet.accounting import questions as accounting_questions
 from discreet.answers.answer import Answer
 from discreet.answers.quantity import Style
 from discreet.budget import Neighbours, load
 from discreet.budget.presets import IN_A_FOLDER
+from discreet.budget.text_files import STANDARD_INPUT
 from discreet.cli import seconds_so_far
 from discreet.errors import DiscreetError, InputError, install_hint, visible
-from discreet.files import STANDARD_INPUT, check_writable, csv_text, write_whole
+from discreet.estimation import questions as estimation_questions
+from discreet.files import check_writable, csv_text, write_whole
 from discreet.numbers import fraction, read_delta, whole
-from discreet.options import Option
+from discreet.questions import Option
+from discreet.release import questions as release_questions
 from discreet.render.json import json_of
 from discreet.render.text import text_of
 
@@ -70,7 +73,7 @@ def option(help: str, metavar: str = "", **more: str | bool) -> Parameter:
 def declared(annotation: object) -> Parameter:
     """Return how an option is shown that a question declares.
 
-    >>> declared(options.Out).metavar
+    >>> declared(release_questions.Out).metavar
     'DIR'
     """
     found = _option_of(annotation)
@@ -125,12 +128,12 @@ Target = Annotated[
     str, option("A preset's name, a TOML file, or a directory with a release.toml or a ledger.")
 ]
 Plan = Annotated[str, option("A preset's name, a TOML file, or a directory with a release.toml.")]
-Relation = Annotated[Neighbours | None, declared(options.Relation)]
-Deltas = Annotated[list[str] | None, declared(options.Deltas)]
-People = Annotated[int, declared(options.People)]
-Accuracy = Annotated[str | None, declared(options.Accuracy)]
-Jobs = Annotated[int | None, declared(options.Jobs)]
-Children = Annotated[str | None, declared(options.Children)]
+Relation = Annotated[Neighbours | None, declared(accounting_questions.Relation)]
+Deltas = Annotated[list[str] | None, declared(accounting_questions.Deltas)]
+People = Annotated[int, declared(accounting_questions.People)]
+Accuracy = Annotated[str | None, declared(accounting_questions.Accuracy)]
+Jobs = Annotated[int | None, declared(accounting_questions.Jobs)]
+Children = Annotated[str | None, declared(estimation_questions.Children)]
 Json = Annotated[bool, option("Print one JSON object.")]
 Quiet = Annotated[bool, option("No progress bar and no time.")]
 
@@ -144,11 +147,11 @@ Rhos = Annotated[
     option("Instead of the variance: zCDP's rho with a record added or removed, 1/(2 variance).", "R"),
 ]
 Floor = Annotated[bool, option("Negative values were published as zero.")]
-KeyFile = Annotated[Path | None, declared(options.KeyFile)]
-LedgerFile = Annotated[Path | None, declared(options.LedgerFile)]
+KeyFile = Annotated[Path | None, declared(release_questions.KeyFile)]
+LedgerFile = Annotated[Path | None, declared(release_questions.LedgerFile)]
 NoLedger = Annotated[bool, option("Spend without a ledger, where there is none: nothing keeps count.")]
-SpendAgain = Annotated[bool, declared(options.SpendAgain)]
-Rehearsal = Annotated[int | None, declared(options.Rehearsal)]
+SpendAgain = Annotated[bool, declared(release_questions.SpendAgain)]
+Rehearsal = Annotated[int | None, declared(release_questions.Rehearsal)]
 Csv = Annotated[Path | None, option("Write the numbers.", "FILE.csv")]
 Plot = Annotated[Path | None, option("Plot the numbers.", "FILE.svg|png|pdf")]
 

@@ -12,7 +12,7 @@ from typing import Annotated
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Screen, need_tables, option
 from discreet.errors import InputError
-from discreet.options import Estimating
+from discreet.release.hierarchy.questions import Estimating
 
 app = console.command(
     "estimate",

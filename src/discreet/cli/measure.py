@@ -9,7 +9,7 @@ from discreet.budget.level_names import find_level
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Screen, need_tables
 from discreet.errors import InputError
-from discreet.options import Measuring
+from discreet.release.hierarchy.questions import Measuring
 
 if TYPE_CHECKING:
     from discreet.budget import Release

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from discreet.budget.goals import read_goals
-from discreet.budget.presets import read_text_file
+from discreet.budget.text_files import read_text_file
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, need_tables, option
 from discreet.errors import InputError
+from discreet.estimation.questions import Planning
 from discreet.numbers import read_delta
-from discreet.options import Planning
 
 if TYPE_CHECKING:
     from discreet.budget import Release

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Screen, need_tables
-from discreet.options import Tabulating
+from discreet.release.hierarchy.questions import Tabulating
 
 app = console.command(
     "tabulate",

@@ -53,7 +53,6 @@ from discreet.accounting.limits import (
     read_limits,
     told_of_all,
 )
-from discreet.accounting.linear_algebra import one_algebra_thread
 from discreet.accounting.overall import account
 from discreet.accounting.workings import workings_of
 from discreet.budget import Release, Spine, cases
@@ -65,14 +64,16 @@ from discreet.budget.toml import hint
 from discreet.errors import InputError, PrecisionError
 from discreet.estimation.accuracy import Accuracy, accuracy, by_level
 from discreet.estimation.intervals import View
+from discreet.estimation.linear_algebra import one_algebra_thread
 from discreet.estimation.model import Model, Told, told_by_level
+from discreet.estimation.questions import Planning
 from discreet.estimation.solution import SMALL, Evidence, solve
 from discreet.estimation.tree import Floats, Tree, uniform_tree
 from discreet.faces import Summarised
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, LatticeNoise, Noise, PowerNoise
 from discreet.noise.surfaces import require
 from discreet.numbers import Exact, Interval, brief, by_name, positive, share
-from discreet.options import Planning, asked_with
+from discreet.questions import asked_with
 
 PIECES = [scale * ten for ten in (10**7, 10**6, 10**5, 10**4, 10**3) for scale in (10, 5, 2)] + [1000]
 """Units that the total is divided into: as many as the exact account can take."""

@@ -35,12 +35,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from discreet.budget.scope import Extent
 from discreet.estimation.laws import traits
 from discreet.estimation.model import size_of
 from discreet.estimation.normal import UNIT, Law, Normal
 from discreet.estimation.tree import Floats, Integers, Numbers
 from discreet.noise import DiscreteLaplace, PowerNoise, TableNoise
-from discreet.scope import Extent
 
 if TYPE_CHECKING:
     from discreet.estimation.estimates import Estimates

@@ -13,6 +13,7 @@ from discreet.accounting.comparisons.zcdp import TightZCDP
 from discreet.accounting.overall import Account, account, portfolio
 from discreet.budget import Level, Neighbours, Release, Spine
 from discreet.budget.claims import AnswerKind, Claim
+from discreet.budget.scope import Extent, Scope
 from discreet.budget.spine import MOST_PATHS, Runs
 from discreet.budget.variables import COUNT
 from discreet.errors import DiscreetError, InputError
@@ -24,7 +25,6 @@ from discreet.release.entry import Entry
 from discreet.release.ledger import Ledger, sum_epsilon
 from discreet.release.ledger_file import read_ledger
 from discreet.release.total import Total
-from discreet.scope import Extent, Scope
 
 DELTA = Fraction(1, 10**10)
 """The delta at which a ledger states an epsilon by default."""

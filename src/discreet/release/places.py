@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from discreet.files import STANDARD_INPUT
+from discreet.budget.text_files import STANDARD_INPUT
 from discreet.tables import file_of
 
 DEEPEST = 3

@@ -27,10 +27,11 @@ from discreet.answers.printed import (
 )
 from discreet.errors import DiscreetError, InputError, install_hint
 from discreet.files import check_writable, inert_text, write_whole
-from discreet.options import Estimating, asked_with
+from discreet.questions import asked_with
 from discreet.release.commit import free, staging
 from discreet.release.hierarchy.joint_estimates import name_of_query
 from discreet.release.hierarchy.printed import PrintedTable, PrintedTables, printed_tables
+from discreet.release.hierarchy.questions import Estimating
 
 ENDINGS = (".xlsx", ".html", ".csv")
 

@@ -42,13 +42,13 @@ from numpy.typing import NDArray
 
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.budget import grouped
+from discreet.budget.scope import Extent, Scope
 from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.noise import Noise
 from discreet.numbers import fraction, share, whole
 from discreet.risk.audit_power import SmallestFault, smallest_faults
 from discreet.risk.learned import Scores, learned_from_numbers, learned_from_parts
-from discreet.scope import Extent, Scope
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from discreet.accounting.values import Number, read
 from discreet.budget import Attributes, Level, Release
 from discreet.budget.events import Releasable, release_of
+from discreet.budget.scope import Extent, Scope
 from discreet.budget.variables import COUNT
 from discreet.errors import InputError
 from discreet.faces import Summarised
@@ -43,7 +44,6 @@ from discreet.risk.inputs import Numbers, read_known, read_variance, read_whole
 from discreet.risk.odds import Floats, Prior, log_sum
 from discreet.risk.scores import CoarseCount, Labels, chance_right
 from discreet.risk.totals import TotalsAttack
-from discreet.scope import Extent, Scope
 from discreet.tables import TableSource, open_table, read_table
 
 MOST_CELLS = 1_000_000

@@ -44,9 +44,10 @@ from discreet.errors import InputError
 from discreet.faces import Displayed
 from discreet.numbers import Exact, is_column, read_delta
 from discreet.numbers import prior as read_prior
-from discreet.options import Risking, asked_with
+from discreet.questions import asked_with
 from discreet.risk.compared import DataSetPairs, Held, Keeps
 from discreet.risk.profile import Pairs, Risk, RiskProfile, accuracy_at, level_risks, whole_risks
+from discreet.risk.questions import Risking
 
 _ATTAINED = 1e-7  # relative: so close to the curve of one case, the envelope is that curve
 OTHER_ATTRIBUTES = "changes of the other attributes"

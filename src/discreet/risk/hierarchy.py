@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 
 from discreet.accounting.values import Number
+from discreet.budget.scope import Extent, Scope
 from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.numbers import prior as read_prior
@@ -23,7 +24,6 @@ from discreet.risk.area_chain import build_chain, posterior_sums
 from discreet.risk.areas import Area, Integers
 from discreet.risk.counts import OTHER_COUNTS
 from discreet.risk.odds import Floats
-from discreet.scope import Extent, Scope
 
 Method = Literal["exact", "gibbs", "gibbs-unconstrained"]
 METHODS = ("exact", "gibbs", "gibbs-unconstrained")

@@ -37,6 +37,7 @@ from discreet.budget.claims import AnswerKind, Claim
 from discreet.budget.events import release_of
 from discreet.budget.neighbours import CaseLabel, Cases, Neighbours
 from discreet.budget.release import Release
+from discreet.budget.scope import Extent, Scope
 from discreet.errors import InputError
 from discreet.faces import Displayed
 from discreet.noise import DiscreteGaussian, LatticeNoise, Noise, grouped
@@ -48,7 +49,6 @@ from discreet.risk.decisions import Costs
 from discreet.risk.inputs import one_variance
 from discreet.risk.loss_spread import naming_chances, spread_of
 from discreet.risk.odds import Floats, logistic
-from discreet.scope import Extent, Scope
 
 Pairs = Literal["all", "main"]
 

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.budget.scope import Scope
 from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.noise import DiscreteGaussian, Noise
@@ -39,7 +40,6 @@ from discreet.risk.evidence import AddedLaw, EvidenceLaw, PresentLaw, evidence_l
 from discreet.risk.odds import Floats, Prior
 from discreet.risk.siblings import log_noise
 from discreet.risk.two_levels import TwoLevels, reach
-from discreet.scope import Scope
 
 if TYPE_CHECKING:
     from discreet.risk.record_curves import RiskCurve

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.values import Number
+from discreet.budget.scope import Scope
 from discreet.budget.variables import IN_UNITS_OF
 from discreet.errors import InputError, PrecisionError
 from discreet.faces import Summarised
@@ -35,7 +36,6 @@ from discreet.risk.inputs import LARGEST, VARIANCES, read_known, read_prior
 from discreet.risk.odds import Floats, Prior
 from discreet.risk.records import POSTERIORS, QUANTILES, RATIOS, Drawn, is_above
 from discreet.risk.rows import Averages, Histogram, RowRisk, SomeRows, known_risk
-from discreet.scope import Scope
 from discreet.tables import Kind, OpenTable, Problems, TableSource, find_columns, open_table
 
 NOISY = ("value", "COUNT", "noisy", "count")

@@ -7,7 +7,7 @@ integers k. The overall tail is that of the sum of a X above t = 5 (epsilon / rh
 integers from 1000 t to 6000 t.
 
 Each number is the quantity that a printed bound claims to bound, computed step by step as in the paper. Where
-`discreet.accounting.boole` states the same bound, its value is used.
+`discreet.studies.boole` states the same bound, its value is used.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from typing import NamedTuple
 
 from flint import arb
 
-from discreet.accounting.boole import BOOLE_CUT, BOOLE_NODES, BooleSum, boole_error, sixth_derivative_bound
-from discreet.accounting.published import LatticeNormal
 from discreet.answers.quantity import Style
 from discreet.noise import DiscreteGaussian
 from discreet.noise.balls import working_bits
+from discreet.studies.boole import BOOLE_CUT, BOOLE_NODES, BooleSum, boole_error, sixth_derivative_bound
+from discreet.studies.published import LatticeNormal
 from discreet.studies.register import Compared, Found, Printed, Verdict, check_printed, printed, study
 
 LATTICE, WIDE = 1000, 12

@@ -30,12 +30,12 @@ from discreet.accounting.contour import sieve
 from discreet.accounting.loss import Loss
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
-from discreet.accounting.published import LatticeNormal, SequentialSieve, residual_supremum
 from discreet.accounting.windows import convolved
 from discreet.answers.quantity import Style
 from discreet.budget import load
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.studies.dhc import DELTAS, epsilons
+from discreet.studies.published import LatticeNormal, SequentialSieve, residual_supremum
 from discreet.studies.register import Floats, Found, check_printed, compare_printed, printed, study
 
 # -- residuals and variances -------------------------------------------------------------------------------

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from discreet.budget.text_files import STANDARD_INPUT, piped_bytes
 from discreet.errors import InputError
-from discreet.files import STANDARD_INPUT, ArrowTable, FilePath, arrow, piped_bytes, readable
+from discreet.files import ArrowTable, FilePath, arrow, readable
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer

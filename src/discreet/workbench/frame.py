@@ -13,7 +13,7 @@ from nicegui import Client, background_tasks, ui
 from nicegui.element import Element
 from nicegui.events import GenericEventArguments
 
-from discreet.budget.presets import LARGEST_FILE
+from discreet.budget.text_files import LARGEST_FILE
 from discreet.errors import DiscreetError, visible
 from discreet.workbench import controls as c
 from discreet.workbench.commands import MOST_COMMANDS, commands, files_note

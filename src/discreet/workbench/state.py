@@ -21,7 +21,8 @@ from functools import cached_property
 
 from discreet.budget import Neighbours, Release, load
 from discreet.budget.neighbours import RELATIONS, records_apart
-from discreet.budget.presets import LARGEST_FILE, load_preset
+from discreet.budget.presets import load_preset
+from discreet.budget.text_files import LARGEST_FILE
 from discreet.budget.toml import a_table, check_keys, parse_toml
 from discreet.errors import InputError
 from discreet.memory import set_fields

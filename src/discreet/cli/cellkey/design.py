@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from discreet.cellkey.questions import TableDesigning
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, option
-from discreet.options import TableDesigning
 
 app = console.command(
     "cellkey design",

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Screen, need_tables, option
-from discreet.options import CellKeying
+from discreet.release.cellkey.questions import CellKeying
 
 app = console.command(
     "cellkey run",

@@ -12,7 +12,7 @@ from discreet.budget import load
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, option
 from discreet.errors import InputError
-from discreet.options import RiskingRecords
+from discreet.release.hierarchy.questions import RiskingRecords
 
 
 @Parameter(name="*")

@@ -6,19 +6,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
-from discreet import options
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, option
 from discreet.errors import InputError
 from discreet.numbers import prior as read_prior
-from discreet.options import Risking
+from discreet.risk import questions
+from discreet.risk.questions import Risking
 
 MainOnly = Annotated[
     bool, option("Only the main pair of paths: quick, but not a bound for the whole release.")
 ]
 
 
-HeldExact = Annotated[list[str] | None, console.declared(options.HeldExact)]
+HeldExact = Annotated[list[str] | None, console.declared(questions.HeldExact)]
 
 app = console.command(
     "risk release",

@@ -31,6 +31,7 @@ import numpy as np
 
 from discreet.budget import Attributes, Level, Neighbours, Query, Release
 from discreet.budget.presets import load_attributes
+from discreet.budget.scope import Extent, Scope
 from discreet.cellkey import PerturbationTable, named_table, read_perturbation_table
 from discreet.cellkey.design import worst_delta
 from discreet.cellkey.two_laws import TwoLaws, certain_together, exp_interval, together
@@ -39,7 +40,7 @@ from discreet.estimation.tree import Integers
 from discreet.faces import Summarised
 from discreet.files import ArrowArray, sha256
 from discreet.numbers import brief, float_up, positive
-from discreet.options import CellKeying, asked_with
+from discreet.questions import asked_with
 from discreet.release.admission import Request, admit
 from discreet.release.cellkey.hypercube import (
     CountedCube,
@@ -54,6 +55,7 @@ from discreet.release.cellkey.hypercube import (
     unravelled,
 )
 from discreet.release.cellkey.lookup import NoiseLookup
+from discreet.release.cellkey.questions import CellKeying
 from discreet.release.cellkey.secret import CellSecret, SecretFile, open_secret
 from discreet.release.commit import Staging, free, staging
 from discreet.release.engine import connect
@@ -63,7 +65,6 @@ from discreet.release.ledger_file import open_ledger
 from discreet.release.rehearsal import NOT_PRIVATE, rehearsal_entropy
 from discreet.release.signing import read_key
 from discreet.release.tables import Folder, coded, output_format, read_output
-from discreet.scope import Extent, Scope
 from discreet.tables import Numbers
 
 TOTAL = "_T"

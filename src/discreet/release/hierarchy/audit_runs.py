@@ -36,6 +36,7 @@ from discreet.accounting.overall import account
 from discreet.budget import Release
 from discreet.budget.events import Releasable, release_of
 from discreet.budget.noise_table import noises
+from discreet.budget.scope import Extent, Scope
 from discreet.errors import InputError
 from discreet.estimation.cells import detailed_cells, impossible_cells
 from discreet.estimation.tree import Floats, Integers
@@ -71,7 +72,6 @@ from discreet.risk.audit import (
     silent_words,
 )
 from discreet.risk.learned import Scores, learned_from_numbers, learned_from_parts
-from discreet.scope import Extent, Scope
 from discreet.tables import TableSource, read_table
 from discreet.tables.problems import Problems
 

@@ -13,19 +13,20 @@ from pathlib import Path
 
 import numpy as np
 
-from discreet.accounting.linear_algebra import one_algebra_thread
 from discreet.budget import Attributes
 from discreet.budget.events import release_of
 from discreet.budget.presets import load_attributes
+from discreet.budget.scope import Scope
 from discreet.errors import InputError
 from discreet.estimation.estimates import (
     SharedWork,
 )
 from discreet.estimation.fit import Fit
+from discreet.estimation.linear_algebra import one_algebra_thread
 from discreet.estimation.whole.replicates import TableErrors
 from discreet.faces import Summarised
 from discreet.numbers import brief, fraction
-from discreet.options import INTERVALS, Estimating, asked_with
+from discreet.questions import asked_with
 from discreet.release.commit import free, staging
 from discreet.release.frames import DataFrame, as_pandas, as_polars
 from discreet.release.hierarchy.areas import area_estimates, read_areas
@@ -50,12 +51,12 @@ from discreet.release.hierarchy.microdata import PeopleFiles, check_people, writ
 from discreet.release.hierarchy.noisy_table import TableForm, column_names
 from discreet.release.hierarchy.part_tables import Settling, fingerprint, parts_within, resumed
 from discreet.release.hierarchy.published import Published
+from discreet.release.hierarchy.questions import INTERVALS, Estimating
 from discreet.release.hierarchy.redrawing import Redrawing
 from discreet.release.hierarchy.sampling import SamplingErrors, read_sampling, sampling_columns
 from discreet.release.rehearsal import NOT_PRIVATE
 from discreet.release.resumable import Resumable
 from discreet.release.tables import TEXTS, ArrowTable, Folder, FolderInMemory, output_format, read_output
-from discreet.scope import Scope
 from discreet.tables import TableSource
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from discreet.budget import Attributes, Variable
 from discreet.budget.level_names import find_level
+from discreet.budget.scope import Extent, Scope
 from discreet.budget.variables import COUNT
 from discreet.errors import InputError
 from discreet.estimation.estimates import (
@@ -41,7 +42,6 @@ from discreet.release.hierarchy.held import join_exact
 from discreet.release.hierarchy.layout import Layout
 from discreet.release.hierarchy.published import Exact, Published
 from discreet.release.tables import ArrowArray, arrow, strings
-from discreet.scope import Extent, Scope
 from discreet.tables import Numbers
 
 FoundUnits = Sequence[tuple[UnitEstimates, NDArray[np.bool_]] | None]

@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.linear_algebra import one_algebra_thread
 from discreet.budget import Neighbours, Release
 from discreet.budget.events import release_of
 from discreet.budget.noise_table import noises, queries_of
 from discreet.budget.variables import IN_UNITS_OF, as_decimal
 from discreet.errors import InputError
+from discreet.estimation.linear_algebra import one_algebra_thread
 from discreet.estimation.tree import Floats, Integers
 from discreet.estimation.whole.replicates import TableErrors
 from discreet.estimation.whole.tables import check_whole
@@ -28,7 +28,7 @@ from discreet.faces import Summarised
 from discreet.files import sha256
 from discreet.noise import Entropy, PowerNoise, sample
 from discreet.numbers import whole
-from discreet.options import Measuring, asked_with
+from discreet.questions import asked_with
 from discreet.release import contents
 from discreet.release.admission import Request, admit
 from discreet.release.commit import free, staging
@@ -44,6 +44,7 @@ from discreet.release.hierarchy.joint_estimates import JointEstimates
 from discreet.release.hierarchy.layout import Laws, Layout, laws_of, variances_of
 from discreet.release.hierarchy.microdata import check_people, people_columns, write_as_records
 from discreet.release.hierarchy.published import Exact, in_memory, published
+from discreet.release.hierarchy.questions import Measuring
 from discreet.release.hierarchy.records import input_of
 from discreet.release.hierarchy.redrawing import Redrawing
 from discreet.release.hierarchy.sdhc_columns import check_bureau_names, write_bureau_tables

@@ -20,6 +20,7 @@ from discreet.accounting.values import Number
 from discreet.budget import Release, load_file
 from discreet.budget.events import release_of
 from discreet.budget.noise_table import noises
+from discreet.budget.scope import Extent, Scope
 from discreet.budget.variables import COUNT
 from discreet.errors import InputError
 from discreet.estimation.cells import detailed_cells
@@ -30,12 +31,13 @@ from discreet.estimation.tree import Floats, Integers, Tree
 from discreet.files import readable
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.numbers import prior as read_prior
-from discreet.options import RiskingRecords, asked_with
+from discreet.questions import asked_with
 from discreet.release.admission import Request, admit
 from discreet.release.hierarchy.joint_estimates import JointEstimates
 from discreet.release.hierarchy.measurements import read_published
 from discreet.release.hierarchy.paths_above import PathAbove, paths_above, rounded_counts
 from discreet.release.hierarchy.published import Published
+from discreet.release.hierarchy.questions import RiskingRecords
 from discreet.release.hierarchy.records import Examined, examine_records
 from discreet.release.tables import arrow, find_output
 from discreet.risk.area_paths import MOST_WIDE, SimulatedLaw
@@ -63,7 +65,6 @@ from discreet.risk.records import (
     ratio_histogram,
     size_rows,
 )
-from discreet.scope import Extent, Scope
 from discreet.tables import TableSource
 from discreet.tables.problems import Problems
 

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import numpy as np
 
-from discreet.accounting.linear_algebra import one_algebra_thread
+from discreet.budget.scope import Scope
 from discreet.budget.variables import BY
 from discreet.errors import InputError
 from discreet.estimation.estimates import Union
 from discreet.estimation.fit import Fit
 from discreet.estimation.intervals import count_ends
+from discreet.estimation.linear_algebra import one_algebra_thread
 from discreet.estimation.tree import Floats, Integers, Tree
 from discreet.estimation.whole.replicates import TableErrors
 from discreet.estimation.whole.tables import WholeTables
 from discreet.faces import Summarised
-from discreet.options import Estimating
 from discreet.release.hierarchy.areas import read_areas
 from discreet.release.hierarchy.estimate_table import WITH_SAMPLING, kind_of_error
 from discreet.release.hierarchy.estimates import (
@@ -32,9 +32,9 @@ from discreet.release.hierarchy.estimates import (
 from discreet.release.hierarchy.fit_report import found_fit
 from discreet.release.hierarchy.joint_estimates import Found, JointEstimates, name_of_query
 from discreet.release.hierarchy.part_tables import Settling
+from discreet.release.hierarchy.questions import Estimating
 from discreet.release.hierarchy.redrawing import Redrawing
 from discreet.release.hierarchy.sampling import SamplingErrors
-from discreet.scope import Scope
 
 MOST_CELLS = 2_000_000
 """Numbers of one table; nobody prints more, and a sheet cannot hold more columns."""

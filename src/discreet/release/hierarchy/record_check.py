@@ -16,18 +16,19 @@ import numpy as np
 from discreet.budget import Release, TableInput
 from discreet.budget.events import release_of
 from discreet.budget.joins import PEOPLE
+from discreet.budget.scope import MOST_NAMED, Extent, Scope
 from discreet.errors import InputError
 from discreet.estimation.tree import Tree
 from discreet.faces import Summarised
 from discreet.numbers import shown
-from discreet.options import Checking, asked_with
+from discreet.questions import asked_with
 from discreet.release.admission import Request, admit
 from discreet.release.hierarchy.joined_records import JoinedSources, examine_join, other_files
 from discreet.release.hierarchy.layout import lookup
+from discreet.release.hierarchy.questions import Checking
 from discreet.release.hierarchy.record_columns import RecordColumns, dialect_of
 from discreet.release.hierarchy.records import Examined, examine_records, input_of
 from discreet.release.hierarchy.suggestion import Suggestion, in_likely_encoding, suggest_input
-from discreet.scope import MOST_NAMED, Extent, Scope
 from discreet.tables import Problem, TableSource, is_there, kept_source, open_table
 
 MOST_SHOWN = 20

@@ -56,7 +56,7 @@ class Examined:
 class RecordsAsked(Protocol):
     """What a question says of records: which they are, their areas, and how they are written and counted.
 
-    `Tabulating`, `Checking`, `Measuring` and `RiskingRecords` of `discreet.options` all say it.
+    `Tabulating`, `Checking`, `Measuring` and `RiskingRecords` all say it.
     """
 
     @property

@@ -18,8 +18,8 @@ from discreet.estimation.whole.replicates import (
 )
 from discreet.estimation.whole.tables import WholeTables
 from discreet.numbers import brief
-from discreet.options import Estimating
 from discreet.release.hierarchy.joint_estimates import Chances, Group
+from discreet.release.hierarchy.questions import Estimating
 from discreet.release.rehearsal import rehearsal_entropy
 from discreet.tables import Numbers
 

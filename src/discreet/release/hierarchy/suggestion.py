@@ -19,13 +19,13 @@ from itertools import chain
 
 from discreet.budget import ColumnInput, Release, TableInput
 from discreet.budget.input import input_lines, is_bands, read_bands
+from discreet.budget.scope import Scope
 from discreet.budget.toml import FieldError, quoted
 from discreet.budget.variables import number_columns
 from discreet.errors import InputError
 from discreet.estimation.tree import Tree
 from discreet.files import ArrowTable, arrow
 from discreet.release.hierarchy.record_columns import dialect_of, exact_number, without_zeros
-from discreet.scope import Scope
 from discreet.tables import (
     Delimited,
     OpenTable,

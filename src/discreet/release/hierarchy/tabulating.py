@@ -11,12 +11,13 @@ import numpy as np
 
 from discreet.budget.events import release_of
 from discreet.faces import Summarised
-from discreet.options import Tabulating, asked_with
+from discreet.questions import asked_with
 from discreet.release import contents
 from discreet.release.admission import Request, admit
 from discreet.release.commit import free, staging
 from discreet.release.hierarchy.counts import CountTable
 from discreet.release.hierarchy.joined_records import count_asked, other_files
+from discreet.release.hierarchy.questions import Tabulating
 from discreet.release.hierarchy.sdhc_columns import check_bureau_names, write_bureau_tables
 from discreet.release.hierarchy.steps import Steps, step_column, unit_steps
 from discreet.release.ledger_file import note_counts, open_ledger, read_ledger

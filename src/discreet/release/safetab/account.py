@@ -21,6 +21,7 @@ from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import AnswerKind, Claim, Level, Neighbours, Query, Release, grouped
 from discreet.budget.neighbours import RELATIONS, CaseLabel, records_apart
+from discreet.budget.scope import Extent, Scope
 from discreet.errors import DiscreetError, PrecisionError
 from discreet.faces import Displayed
 from discreet.noise import Noise
@@ -31,7 +32,6 @@ from discreet.release.mechanism.groups import Specification
 from discreet.release.mechanism.tabulation import AdaptiveTabulation
 from discreet.release.safetab.configuration import read_configuration
 from discreet.release.safetab.specification import read_specification
-from discreet.scope import Extent, Scope
 
 DELTAS = ("1e-5", "1e-10", "1e-15")
 """Deltas that are answered unless others are asked for; the second is the one the Bureau reports at."""

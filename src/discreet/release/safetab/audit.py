@@ -40,6 +40,7 @@ from numpy.typing import NDArray
 from discreet.accounting.overall import Account
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import grouped
+from discreet.budget.scope import Extent, Scope
 from discreet.errors import InputError
 from discreet.noise import Noise
 from discreet.numbers import share
@@ -74,7 +75,6 @@ from discreet.risk.audit import (
 )
 from discreet.risk.audit_power import smallest_faults
 from discreet.risk.learned import Scores
-from discreet.scope import Extent, Scope
 
 if TYPE_CHECKING:
     from discreet.release.engine import Engine

@@ -13,10 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.accounting.boole import BooleSum, boole_error
 from discreet.accounting.contour import Kind
 from discreet.accounting.privacy_loss import compose
-from discreet.accounting.published import (
+from discreet.errors import InputError, PrecisionError
+from discreet.noise import DiscreteGaussian, DiscreteLaplace
+from discreet.studies import printed
+from discreet.studies.boole import BooleSum, boole_error
+from discreet.studies.published import (
     LatticeNormal,
     SequentialSieve,
     TwoFold,
@@ -24,9 +27,6 @@ from discreet.accounting.published import (
     _sums_of_squares,
     residual_supremum,
 )
-from discreet.errors import InputError, PrecisionError
-from discreet.noise import DiscreteGaussian, DiscreteLaplace
-from discreet.studies import printed
 
 PRINTED = printed("sieve", "tables of all pairs, authors' repository", "delta of the main pair")
 BITS = 500  # probabilities are integers over 2^500

@@ -48,7 +48,7 @@ one integer, the same for all even and for all odd y:
 
 The theorem is printed with sqrt(2) sigma in these two constants, which would give a total mass of 2.
 
-`BooleSum`, for groups of equal events, is in `discreet.accounting.boole`.
+`BooleSum`, for groups of equal events, is in `discreet.studies.boole`.
 """
 
 from __future__ import annotations

@@ -27,16 +27,16 @@ from flint import arb, fmpq
 from numpy.typing import NDArray
 
 from discreet.accounting.loss import Floats, Loss
-from discreet.accounting.published import (
+from discreet.errors import InputError
+from discreet.noise import Noise
+from discreet.noise.balls import working_bits
+from discreet.studies.published import (
     MOST_NODES,
     LatticeNormal,
     PublishedMethod,
     WithBound,
     checked_epsilon,
 )
-from discreet.errors import InputError
-from discreet.noise import Noise
-from discreet.noise.balls import working_bits
 
 _UNIT = 2.0**-53
 _TINY = 5e-324

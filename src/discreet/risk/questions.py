@@ -1,0 +1,65 @@
+"""What is asked of the risk of one person: what can be learned from everything published."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Literal
+
+from discreet.accounting.questions import Jobs, People, Relation
+from discreet.budget.events import Releasables
+from discreet.numbers import Exact
+from discreet.questions import Option, repeated_option
+
+HeldExact = Annotated[
+    Sequence[str],
+    repeated_option(
+        "Counts published without noise: only data sets that agree on them are compared.",
+        "LEVEL:QUERY,...",
+        "held-exact",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Risking:
+    """What `risk` takes, and the command `risk release`."""
+
+    releases: Releasables
+    _: KW_ONLY
+    prior: Annotated[
+        Exact | float | Sequence[Exact | float],
+        repeated_option(
+            "The adversary's chance that the target is present, such as 1/2 or 1/864; may be repeated. "
+            "Default: 1/2, 1/10 and 1/100.",
+            "P",
+            "prior",
+        ),
+    ] = ("1/2", "1/10", "1/100")
+    exact: HeldExact = ()
+    false_positive_rates: Annotated[
+        Sequence[Exact | float],
+        repeated_option(
+            "How often the adversary may accuse wrongly; may be repeated. Default: 1e-6, 1e-5, ..., 1/10.",
+            "A",
+            "false-positive-rate",
+        ),
+    ] = ("1e-6", "1e-5", "1e-4", "1e-3", "1e-2", "1e-1")
+    guess: Annotated[
+        Sequence[Exact | float],
+        repeated_option(
+            "How often a person's values are guessed with nothing published, such as 1/2016; may be "
+            "repeated. Default: one of all detailed cells, and 1/100.",
+            "B",
+            "guess",
+        ),
+    ] = ()
+    delta: Annotated[
+        Exact | float, Option("For the epsilon of each attribute. Default: 1e-10.", "D", reads=str)
+    ] = "1e-10"
+    pairs: Literal["all", "main"] = "all"
+    certify: bool = False
+    neighbours: Relation = None
+    people: People = 1
+    jobs: Jobs = 1
+    progress: Callable[[int, int], None] | None = None
