@@ -93,8 +93,6 @@ SENTENCES = {
 
 WITHOUT_WORDS = ("noise", "budget", "accounting", "cellkey", "estimation", "release", "risk", "interop")
 
-HEAVY = {"ibis", "duckdb", "pyspark", "pandas", "matplotlib", "nicegui", "numpy", "flint", "rich", "cyclopts"}
-
 FLOAT_CODE = re.compile(r"(^|[.\d#,+}'\"])[efgEFG%]($|[^a-zA-Z])|^\{\w+\}$")
 """The end of a format that floats have, such as .3f or g, or a format that is not known until it is used."""
 
@@ -221,7 +219,7 @@ def test_seeded_randomness_is_never_imported_by_a_module(path: Path) -> None:
 
 @every_module
 def test_no_import_is_hidden_in_a_string(path: Path) -> None:
-    if name_of(path) == "__init__.py":  # the lazy public names, checked in test_public_names.py
+    if name_of(path) == "memory.py":  # names that packages load on use, checked in test_public_names.py
         return
     for node in house.nodes(tree_of(path)):
         if not isinstance(node, ast.Call):
@@ -414,28 +412,53 @@ def test_a_journey_executes_a_third_of_what_it_opens(name: str) -> None:
     assert share >= 0.3
 
 
-def test_the_import_is_light() -> None:
-    code = (
-        "import sys, time, json; start = time.process_time(); import discreet; "
-        "print(json.dumps([time.process_time() - start, sorted({m.split('.')[0] for m in sys.modules})]))"
-    )
-    seconds = []
-    for _ in range(3):
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        spent, loaded = json.loads(done.stdout)
-        seconds.append(spent)
-        assert not HEAVY.intersection(loaded)
-    assert min(seconds) < 0.3
+ABOVE_A_LEDGER = {
+    "discreet.tables.reader",
+    "discreet.estimation.model",
+    "discreet.risk.odds",
+    "discreet.cellkey",
+}
+ABOVE_AN_ACCOUNT = {"discreet.release.ledger", "discreet.report", *ABOVE_A_LEDGER}
+HEAVY = {"scipy", "pyarrow", "ibis", "duckdb", "pyspark", "pandas", "matplotlib", "jinja2", "nicegui"}
+HEAVY |= {"cryptography", "multiprocessing", "sqlite3"}
+MATHEMATICS = {"numpy", "flint"}
+SCREEN = {"rich", "cyclopts"}
+
+ACCOUNT = "import discreet; discreet.account('pl94-2020-units').at_delta('1e-10')"
 
 
-def test_accounting_loads_neither_plots_nor_engines() -> None:
-    code = (
-        "import sys, json, discreet; event = discreet.DiscreteGaussian(variance=5); "
-        "discreet.compose([event]).epsilon(delta='1e-9'); "
-        "print(json.dumps(sorted({m.split('.')[0] for m in sys.modules})))"
-    )
+def command(arguments: str) -> str:
+    """Code that runs a command as the program does."""
+    return f"from discreet.cli import run; assert run({arguments.split()}) == 0"
+
+
+@pytest.mark.parametrize(
+    ("code", "unloaded"),
+    [
+        ("import discreet", {*HEAVY, *MATHEMATICS, *SCREEN, "discreet.errors"}),
+        ("import discreet.release.locks", {*HEAVY, *MATHEMATICS, *SCREEN, "discreet.release.ledger"}),
+        (
+            "import discreet.risk.odds",
+            {*HEAVY, "flint", *SCREEN, "discreet.accounting", "discreet.noise.gaussian"},
+        ),
+        ("import discreet.release.ledger", {*HEAVY, *SCREEN, *ABOVE_A_LEDGER}),
+        ("import discreet.release.commit", {*HEAVY - {"cryptography"}, *SCREEN, *ABOVE_A_LEDGER}),
+        ("import discreet.tables.reader", {*HEAVY - {"sqlite3"}, *SCREEN, "flint", "discreet.accounting"}),
+        (ACCOUNT, {*HEAVY, *SCREEN, *ABOVE_AN_ACCOUNT, "discreet.answers"}),
+        (command("account pl94-2020-units --delta 1e-10 --jobs 1 --quiet"), {*HEAVY, *ABOVE_AN_ACCOUNT}),
+        (
+            command("calibrate pl94-2020-units --zcdp --delta 1e-10 --jobs 1 --quiet"),
+            {*HEAVY, *ABOVE_AN_ACCOUNT},
+        ),
+        (command("risk release pl94-2020-units --jobs 1 --quiet"), HEAVY | {"discreet.release.ledger"}),
+    ],
+)
+def test_what_is_not_needed_is_not_loaded(code: str, unloaded: set[str]) -> None:
+    code = f"{code}\nimport json, sys; print('\\n' + json.dumps(list(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not (HEAVY - {"numpy", "flint"}).intersection(json.loads(done.stdout))
+    loaded = json.loads(done.stdout.splitlines()[-1])
+    assert "discreet" in loaded
+    assert not unloaded.intersection(loaded)
 
 
 def test_the_page_on_the_layout_names_every_room_and_only_files_that_exist() -> None:

@@ -14,6 +14,7 @@ import discreet
 
 MOST = 40
 PUBLIC = sorted(discreet.__all__)
+HOME = Path(discreet.__file__).parent
 OTHER_NAMES = {"GaussianNoise": "DiscreteGaussian", "LaplaceNoise": "DiscreteLaplace"}
 
 
@@ -31,17 +32,39 @@ def test_each_can_be_had_and_says_what_it_is(name: str) -> None:
     assert name in dir(discreet)
 
 
-def test_type_checkers_see_the_same_names() -> None:
-    tree = ast.parse(Path(discreet.__file__).read_text(encoding="utf-8"))
-    block = next(node for node in tree.body if isinstance(node, ast.If))
-    declared = {
+FACADES = sorted(
+    file for file in HOME.rglob("__init__.py") if "loaded_on_use(" in file.read_text(encoding="utf-8")
+)
+
+
+def package_of(file: Path) -> str:
+    return ".".join(["discreet", *file.parent.relative_to(HOME).parts])
+
+
+@pytest.mark.parametrize("file", FACADES, ids=package_of)
+def test_type_checkers_see_the_names_that_are_loaded_on_use(file: Path) -> None:
+    body = ast.parse(file.read_text(encoding="utf-8")).body
+    block = next(node for node in body if isinstance(node, ast.If))
+    seen = {
         (alias.name, node.module)
         for node in block.body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    assert {name for name, _ in declared} == set(PUBLIC)
-    assert declared == set(discreet._HOME.items())
+    homes = next(node for node in ast.walk(block) if isinstance(node, ast.Dict))
+    loaded = {(name, home) for home, names in ast.literal_eval(homes).items() for name in names.split()}
+    assert loaded == seen
+    assert sorted(name for name, _ in loaded) == sorted(importlib.import_module(package_of(file)).__all__)
+
+
+@pytest.mark.parametrize("file", FACADES, ids=package_of)
+def test_each_name_of_a_package_can_be_had_and_is_listed(file: Path) -> None:
+    package = importlib.import_module(package_of(file))
+    for name in package.__all__:
+        assert getattr(package, name) is not None
+        assert name in dir(package)
+    with pytest.raises(AttributeError, match=f"module '{package.__name__}' has no attribute 'no_such_name'"):
+        package.no_such_name  # noqa: B018
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
@@ -62,16 +85,9 @@ def test_citation_and_changelog_name_the_version() -> None:
     assert newest[1] == discreet.__version__
 
 
-def test_no_module_has_the_name_of_what_its_package_loads_on_use() -> None:
+@pytest.mark.parametrize("file", FACADES, ids=package_of)
+def test_no_module_has_the_name_of_what_its_package_loads_on_use(file: Path) -> None:
     """Importing such a module by itself would put it in the place of the function."""
-    home = Path(discreet.__file__).parent
-    for file in home.rglob("__init__.py"):
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-        if not any(isinstance(node, ast.FunctionDef) and node.name == "__getattr__" for node in tree.body):
-            continue
-        package = ".".join(["discreet", *file.parent.relative_to(home).parts])
-        modules = {one.stem for one in file.parent.glob("*.py")}
-        modules |= {one.parent.name for one in file.parent.glob("*/__init__.py")}
-        # what is imported at once stays: its module is loaded already
-        at_once = {one.name for node in tree.body if isinstance(node, ast.ImportFrom) for one in node.names}
-        assert not modules & {*importlib.import_module(package).__all__} - at_once, package
+    modules = {one.stem for one in file.parent.glob("*.py")}
+    modules |= {one.parent.name for one in file.parent.glob("*/__init__.py")}
+    assert not modules & {*importlib.import_module(package_of(file)).__all__}

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from discreet.memory import loaded_on_use
+
 if TYPE_CHECKING:
     from discreet.accounting.calibration import Calibration, calibrate
     from discreet.accounting.certificate import Certificate
@@ -47,6 +49,27 @@ if TYPE_CHECKING:
     )
     from discreet.numbers import Interval
     from discreet.release.hierarchy.measuring import measure
+else:
+    __getattr__, __dir__ = loaded_on_use(
+        __name__,
+        {
+            "discreet.accounting.calibration": "Calibration calibrate",
+            "discreet.accounting.certificate": "Certificate",
+            "discreet.accounting.comparisons.gaussian_dp": "GaussianDP",
+            "discreet.accounting.comparisons.renyi": "RenyiDP",
+            "discreet.accounting.comparisons.zcdp": "ZCDP TightZCDP",
+            "discreet.accounting.overall": "Account Point account portfolio",
+            "discreet.accounting.privacy_loss": "PrivacyLoss compose",
+            "discreet.accounting.promises": "noise_for rho_for",
+            "discreet.accounting.verification": "verify",
+            "discreet.budget": "DiscreteGaussian DiscreteLaplace Level Query Release Spine load preset_names",
+            "discreet.errors": "DiscreetError InputError PrecisionError",
+            "discreet.numbers": "Interval",
+            "discreet.noise": "ContinuousGaussian ContinuousLaplace GaussianNoise LaplaceNoise PowerNoise "
+            "TableNoise sample",
+            "discreet.release.hierarchy.measuring": "measure",
+        },
+    )
 
 __version__ = "0.3.0"
 
@@ -88,54 +111,3 @@ __all__ = [
     "sample",
     "verify",
 ]
-
-_HOMES = {
-    "discreet.accounting.calibration": ("Calibration", "calibrate"),
-    "discreet.accounting.certificate": ("Certificate",),
-    "discreet.accounting.comparisons.gaussian_dp": ("GaussianDP",),
-    "discreet.accounting.comparisons.renyi": ("RenyiDP",),
-    "discreet.accounting.comparisons.zcdp": ("ZCDP", "TightZCDP"),
-    "discreet.accounting.overall": ("Account", "Point", "account", "portfolio"),
-    "discreet.accounting.privacy_loss": ("PrivacyLoss", "compose"),
-    "discreet.accounting.promises": ("noise_for", "rho_for"),
-    "discreet.accounting.verification": ("verify",),
-    "discreet.budget": (
-        "DiscreteGaussian",
-        "DiscreteLaplace",
-        "Level",
-        "Query",
-        "Release",
-        "Spine",
-        "load",
-        "preset_names",
-    ),
-    "discreet.errors": ("DiscreetError", "InputError", "PrecisionError"),
-    "discreet.numbers": ("Interval",),
-    "discreet.noise": (
-        "ContinuousGaussian",
-        "ContinuousLaplace",
-        "GaussianNoise",
-        "LaplaceNoise",
-        "PowerNoise",
-        "TableNoise",
-        "sample",
-    ),
-    "discreet.release.hierarchy.measuring": ("measure",),
-}
-_HOME = {name: module for module, names in _HOMES.items() for name in names}
-
-
-def __getattr__(name: str) -> object:
-    """Load a public name from its module, once."""
-    if name not in _HOME:
-        raise AttributeError(f"module 'discreet' has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(_HOME[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    """List the public names, loaded or not."""
-    return sorted({*globals(), *__all__})

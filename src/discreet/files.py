@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 FilePath = str | os.PathLike[str]
 """A file or a directory, as a caller names it."""
 
+TableSource = Any
+"""A table, as a caller names it: a file, a table or sheet in one, or standard input. Or a pandas, polars or
+Arrow table, or what else gives its columns in Arrow's way."""
+
 WINDOWS = os.name == "nt"
 BINARY: int = getattr(os, "O_BINARY", 0)
 """A flag of `os.open` without which Windows would write every end of a line as two characters."""

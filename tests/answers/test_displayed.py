@@ -24,7 +24,7 @@ from discreet.release import Ledger, estimate
 from discreet.render.frame import frame_of, tables_of
 from discreet.render.pictures import drawn_in
 from discreet.risk import risk, risk_profile
-from discreet.risk.categories import categories
+from discreet.risk.category import categories
 from discreet.risk.counts import one_count, several_counts
 from discreet.risk.promise import promised_risk
 

@@ -38,7 +38,7 @@ from discreet.release.safetab.earlier import total_only_groups
 from discreet.report.html import gather, render
 from discreet.report.records import write_records_risk
 from discreet.risk import risk, table_risk
-from discreet.risk.categories import categories, release_categories, table_categories
+from discreet.risk.category import categories, release_categories, table_categories
 from discreet.risk.counts import one_count, several_counts
 from discreet.risk.hierarchy import hierarchy_posterior
 from discreet.risk.promise import promised_risk

@@ -18,7 +18,7 @@ from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from discreet.risk import decision_accuracy, joint_accuracy
 from discreet.risk import evidence as evidence_module
 from discreet.risk.attack import Attack, independent_others
-from discreet.risk.categories import categories, release_categories, table_categories
+from discreet.risk.category import categories, release_categories, table_categories
 from discreet.risk.evidence import EvidenceLaw, evidence_law
 from discreet.risk.scores import chance_right
 

@@ -18,7 +18,7 @@ from discreet.budget import Attributes, Level, Query, Release, load
 from discreet.render.html import html_of, section_of, typeset
 from discreet.render.text import text_of
 from discreet.report.html import Facts, gather, render
-from discreet.risk.categories import release_categories
+from discreet.risk.category import release_categories
 
 
 @pytest.fixture(scope="module")

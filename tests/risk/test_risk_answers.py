@@ -19,7 +19,7 @@ from discreet.render.csv import csv_of
 from discreet.render.html import html_of
 from discreet.render.text import text_of
 from discreet.risk import Area, explain_profile, hierarchy_posterior, risk_profile, table_risk
-from discreet.risk.categories import categories
+from discreet.risk.category import categories
 from discreet.risk.counts import one_count, several_counts
 
 RHOS = {"block": "0.0992", "block_group": "0.2465"}

@@ -20,7 +20,7 @@ from discreet.release.hierarchy.audit_runs import audit_release
 from discreet.render.html import html_of
 from discreet.render.text import text_of
 from discreet.risk import Area, explain_profile, hierarchy_posterior, risk, risk_profile, table_risk
-from discreet.risk.categories import release_categories
+from discreet.risk.category import release_categories
 
 AGES = Attributes({"age": ["0-17", "18-64", "65+"], "sex": ["f", "m"]})
 

@@ -22,7 +22,7 @@ from discreet.budget import Level, Query, Release, load
 from discreet.errors import InputError
 from discreet.risk import decision_accuracy, explain_profile, posterior, risk_profile
 from discreet.risk.adversary import Adversary, attacked
-from discreet.risk.categories import Categories, release_categories
+from discreet.risk.category import Categories, release_categories
 from discreet.workbench import adversary as plan
 from discreet.workbench.commands import command_line
 from discreet.workbench.state import State, to_link

@@ -25,7 +25,7 @@ from discreet.budget import Release, load, preset_names
 from discreet.budget.level_names import level_name
 from discreet.cli import run
 from discreet.estimation import accuracy
-from discreet.estimation.accuracy import margin_lines
+from discreet.estimation.expected_accuracy import margin_lines
 from discreet.release.safetab.census2020 import write_parameters
 from discreet.render.charts import chart_of
 from discreet.report.html import gather, render

@@ -7,8 +7,6 @@ each of them, endlessly.
 
 from __future__ import annotations
 
-import multiprocessing
-import multiprocessing.pool
 import os
 import signal
 import sys
@@ -74,6 +72,8 @@ def stream_cases(
     if jobs <= 1:
         yield from map(work, tasks)
         return
+    import multiprocessing  # with its pools a tenth of what the accountant takes to load
+
     with undisturbed(), one_thread():
         pool = multiprocessing.get_context("spawn").Pool(jobs, initializer=_ignore_interrupt)
     try:

@@ -25,7 +25,7 @@ from discreet.answers.sums import counts_word
 from discreet.answers.table_errors import error_cells, error_picture, finest_errors
 from discreet.budget import Release
 from discreet.budget.level_names import level_name
-from discreet.estimation.accuracy import Accuracy, MarginLine, QueryAccuracy, margin_lines
+from discreet.estimation.expected_accuracy import Accuracy, MarginLine, QueryAccuracy, margin_lines
 from discreet.estimation.whole.beforehand import PrintedAccuracy
 
 _TOGETHER = {

@@ -14,9 +14,9 @@ from discreet.accounting.sampling import Sampled
 from discreet.answers.figure import Points
 from discreet.answers.quantity import NumberKind
 from discreet.budget import Release
-from discreet.estimation.accuracy import Accuracy
+from discreet.estimation.expected_accuracy import Accuracy
 from discreet.faces import Displayed
-from discreet.risk.categories import Categories
+from discreet.risk.category import Categories
 from discreet.risk.everything import WholeRisk
 from discreet.risk.profile import Risk, RiskProfile
 

@@ -13,7 +13,7 @@ from discreet.answers.quantity import Quantity, Rounding, Style
 from discreet.answers.risk_limits import limits_table
 from discreet.budget.level_names import level_name
 from discreet.estimation import Plan  # through the package, in which the function `plan` must win
-from discreet.estimation.accuracy import QueryAccuracy
+from discreet.estimation.expected_accuracy import QueryAccuracy
 from discreet.numbers import float_up
 
 _PLAN_COLUMNS = (

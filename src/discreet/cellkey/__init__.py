@@ -6,22 +6,43 @@ cells that are published together, `lattice` tells which of their keys depend on
 law of their noises, `revealed` and `arcs` a bound, and `account` what they cost. `two_laws` compares laws.
 """
 
-from discreet.cellkey.account import CaseCost, CellAccount, CellCase, account_cells
-from discreet.cellkey.check import PerturbationCheck, RangeCost, RowCheck, StepCost, check_table
-from discreet.cellkey.entropy import entropy_table, named_table
-from discreet.cellkey.families import CellFamily, hypercube, read_cells
-from discreet.cellkey.formats import read_perturbation_table
-from discreet.cellkey.table import (
-    ONS_RULE,
-    Keying,
-    LargeCounts,
-    Law,
-    PerturbationRow,
-    PerturbationTable,
-    perturbation_table,
-    row_of,
-)
-from discreet.cellkey.two_laws import TwoLaws
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from discreet.memory import loaded_on_use
+
+if TYPE_CHECKING:
+    from discreet.cellkey.account import CaseCost, CellAccount, CellCase, account_cells
+    from discreet.cellkey.check import PerturbationCheck, RangeCost, RowCheck, StepCost, check_table
+    from discreet.cellkey.entropy import entropy_table, named_table
+    from discreet.cellkey.families import CellFamily, hypercube, read_cells
+    from discreet.cellkey.formats import read_perturbation_table
+    from discreet.cellkey.table import (
+        ONS_RULE,
+        Keying,
+        LargeCounts,
+        Law,
+        PerturbationRow,
+        PerturbationTable,
+        perturbation_table,
+        row_of,
+    )
+    from discreet.cellkey.two_laws import TwoLaws
+else:
+    __getattr__, __dir__ = loaded_on_use(
+        __name__,
+        {
+            "discreet.cellkey.account": "CaseCost CellAccount CellCase account_cells",
+            "discreet.cellkey.check": "PerturbationCheck RangeCost RowCheck StepCost check_table",
+            "discreet.cellkey.entropy": "entropy_table named_table",
+            "discreet.cellkey.families": "CellFamily hypercube read_cells",
+            "discreet.cellkey.formats": "read_perturbation_table",
+            "discreet.cellkey.table": "ONS_RULE Keying LargeCounts Law PerturbationRow PerturbationTable "
+            "perturbation_table row_of",
+            "discreet.cellkey.two_laws": "TwoLaws",
+        },
+    )
 
 __all__ = [
     "ONS_RULE",

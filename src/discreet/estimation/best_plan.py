@@ -62,7 +62,7 @@ from discreet.budget.level_names import find_level
 from discreet.budget.neighbours import main_case, one_case, records_apart
 from discreet.budget.toml import hint
 from discreet.errors import InputError, PrecisionError
-from discreet.estimation.accuracy import Accuracy, accuracy, by_level
+from discreet.estimation.expected_accuracy import Accuracy, accuracy, by_level
 from discreet.estimation.intervals import View
 from discreet.estimation.linear_algebra import one_algebra_thread
 from discreet.estimation.model import Model, Told, told_by_level

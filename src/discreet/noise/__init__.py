@@ -1,20 +1,36 @@
 """Noise on counts: its laws, their probabilities, exact draws, privacy losses."""
 
-from discreet.noise.continuous import ContinuousGaussian, ContinuousLaplace, ContinuousNoise
-from discreet.noise.distribution import LatticeNoise, Noise, grouped
-from discreet.noise.entropy import Entropy, SystemEntropy
-from discreet.noise.gaussian import DiscreteGaussian
-from discreet.noise.laplace import DiscreteLaplace
-from discreet.noise.loss_law import Density, LossLaw, OutcomeChances
-from discreet.noise.power import PowerNoise
-from discreet.noise.sampler import sample, sample_many
-from discreet.noise.table import TableNoise
+from __future__ import annotations
 
-GaussianNoise = DiscreteGaussian
-"""Another name of the same class."""
+from typing import TYPE_CHECKING
 
-LaplaceNoise = DiscreteLaplace
-"""Another name of the same class."""
+from discreet.memory import loaded_on_use
+
+if TYPE_CHECKING:
+    from discreet.noise.continuous import ContinuousGaussian, ContinuousLaplace, ContinuousNoise
+    from discreet.noise.distribution import LatticeNoise, Noise, grouped
+    from discreet.noise.entropy import Entropy, SystemEntropy
+    from discreet.noise.gaussian import DiscreteGaussian, GaussianNoise
+    from discreet.noise.laplace import DiscreteLaplace, LaplaceNoise
+    from discreet.noise.loss_law import Density, LossLaw, OutcomeChances
+    from discreet.noise.power import PowerNoise
+    from discreet.noise.sampler import sample, sample_many
+    from discreet.noise.table import TableNoise
+else:
+    __getattr__, __dir__ = loaded_on_use(
+        __name__,
+        {
+            "discreet.noise.continuous": "ContinuousGaussian ContinuousLaplace ContinuousNoise",
+            "discreet.noise.distribution": "LatticeNoise Noise grouped",
+            "discreet.noise.entropy": "Entropy SystemEntropy",
+            "discreet.noise.gaussian": "DiscreteGaussian GaussianNoise",
+            "discreet.noise.laplace": "DiscreteLaplace LaplaceNoise",
+            "discreet.noise.loss_law": "Density LossLaw OutcomeChances",
+            "discreet.noise.power": "PowerNoise",
+            "discreet.noise.sampler": "sample sample_many",
+            "discreet.noise.table": "TableNoise",
+        },
+    )
 
 __all__ = [
     "ContinuousGaussian",

@@ -22,6 +22,7 @@ from discreet.errors import InputError
 from discreet.noise import balls
 from discreet.noise.distribution import RHO_DIGITS, Floats, Noise
 from discreet.noise.loss_law import Density, LossLaw, OutcomeChances
+from discreet.noise.normal import log_ndtr
 from discreet.numbers import Exact, share, whole
 
 
@@ -114,9 +115,7 @@ class ContinuousGaussian(ContinuousNoise):
 
     def log_tail(self, m: Floats) -> Floats:
         """Return log P[X >= m]."""
-        from scipy.special import log_ndtr
-
-        return np.asarray(log_ndtr(-np.asarray(m) / math.sqrt(float(self.variance))))
+        return log_ndtr(-np.asarray(m) / math.sqrt(float(self.variance)))
 
     def reach(self, nats: float) -> float:
         """Return some m whose tail is below exp(-nats)."""

@@ -383,3 +383,7 @@ write it as a string such as "2.5", or as Fraction(5, 2)
                 top += weight * (power + 1 / power)
             logs.append(self.times * (-sigma2 * d * d / 2 + top.log() - bottom))
         return logs
+
+
+GaussianNoise = DiscreteGaussian
+"""Another name of the same class."""

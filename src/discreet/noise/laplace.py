@@ -300,3 +300,7 @@ class DiscreteLaplace(LatticeNoise):
         at_zero = 2 + (1 - r) * (mu - 1)
         series = self.series_ball(balls.acb(balls.ball(-abs(rate)))).real if rate else at_zero
         return lead + (series / (1 + r)).log()
+
+
+LaplaceNoise = DiscreteLaplace
+"""Another name of the same class."""

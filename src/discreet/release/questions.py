@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from discreet.budget.input import TableInput
-from discreet.files import FilePath
+from discreet.files import FilePath, TableSource
 from discreet.questions import Option, file_option
-from discreet.tables import TableSource
 
 Out = Annotated[FilePath, Option("A new directory for the output.", "DIR", reads=Path)]
 Format = Annotated[

@@ -9,10 +9,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from discreet.memory import loaded_on_use
+
 if TYPE_CHECKING:
     from discreet.accounting.costs import PrivacyRow, delta_rows, epsilon_rows
     from discreet.accounting.sampling import Profile, TradeOffCurve, sample_profile, sample_tradeoff
     from discreet.report.plots import plot_profile, plot_tradeoff
+else:
+    __getattr__, __dir__ = loaded_on_use(
+        __name__,
+        {
+            "discreet.accounting.costs": "PrivacyRow delta_rows epsilon_rows",
+            "discreet.accounting.sampling": "Profile TradeOffCurve sample_profile sample_tradeoff",
+            "discreet.report.plots": "plot_profile plot_tradeoff",
+        },
+    )
 
 __all__ = [
     "PrivacyRow",
@@ -25,20 +36,3 @@ __all__ = [
     "sample_profile",
     "sample_tradeoff",
 ]
-
-
-def __getattr__(name: str) -> object:
-    """Import a public name when it is first asked for: a list of presets needs no NumPy."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name in ("PrivacyRow", "delta_rows", "epsilon_rows"):
-        from discreet.accounting import costs
-
-        return getattr(costs, name)
-    if name in ("plot_profile", "plot_tradeoff"):
-        from discreet.report import plots
-
-        return getattr(plots, name)
-    from discreet.accounting import sampling
-
-    return getattr(sampling, name)

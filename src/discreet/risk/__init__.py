@@ -5,27 +5,49 @@
 [0.525, 0.574, 0.621, 0.667, 0.709]
 """
 
-from discreet.faces import page_in_words
-from discreet.risk.areas import Area, Poisson, Table, Uniform
-from discreet.risk.attack import (
-    Attack,
-    decide,
-    decision_accuracy,
-    expected_loss,
-    expected_posterior,
-    expected_ratio,
-    independent_others,
-    log_odds,
-    posterior,
-    ratio,
-)
-from discreet.risk.categories import Categories, categories, release_categories, table_categories
-from discreet.risk.everything import WholeRisk, risk
-from discreet.risk.hierarchy import HierarchyPosterior, hierarchy_posterior
-from discreet.risk.joint import Step, joint_accuracy, joint_posterior, joint_ratio, sequence
-from discreet.risk.profile import Risk, RiskProfile, risk_profile
-from discreet.risk.table import table_risk
-from discreet.risk.two_levels import TwoLevels
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from discreet.memory import loaded_on_use
+
+if TYPE_CHECKING:
+    from discreet.risk.areas import Area, Poisson, Table, Uniform
+    from discreet.risk.attack import (
+        Attack,
+        decide,
+        decision_accuracy,
+        expected_loss,
+        expected_posterior,
+        expected_ratio,
+        independent_others,
+        log_odds,
+        posterior,
+        ratio,
+    )
+    from discreet.risk.category import Categories, categories, release_categories, table_categories
+    from discreet.risk.everything import WholeRisk, risk
+    from discreet.risk.hierarchy import HierarchyPosterior, hierarchy_posterior
+    from discreet.risk.joint import Step, joint_accuracy, joint_posterior, joint_ratio, sequence
+    from discreet.risk.profile import Risk, RiskProfile, explain_profile, risk_profile
+    from discreet.risk.table import table_risk
+    from discreet.risk.two_levels import TwoLevels
+else:
+    __getattr__, __dir__ = loaded_on_use(
+        __name__,
+        {
+            "discreet.risk.areas": "Area Poisson Table Uniform",
+            "discreet.risk.attack": "Attack decide decision_accuracy expected_loss expected_posterior "
+            "expected_ratio independent_others log_odds posterior ratio",
+            "discreet.risk.category": "Categories categories release_categories table_categories",
+            "discreet.risk.everything": "WholeRisk risk",
+            "discreet.risk.hierarchy": "HierarchyPosterior hierarchy_posterior",
+            "discreet.risk.joint": "Step joint_accuracy joint_posterior joint_ratio sequence",
+            "discreet.risk.profile": "Risk RiskProfile explain_profile risk_profile",
+            "discreet.risk.table": "table_risk",
+            "discreet.risk.two_levels": "TwoLevels",
+        },
+    )
 
 __all__ = [
     "Area",
@@ -62,13 +84,3 @@ __all__ = [
     "table_categories",
     "table_risk",
 ]
-
-
-def explain_profile(profile: RiskProfile, *, title: str = "") -> str:
-    """Return a page in plain words, as Markdown; the profile must hold one prior.
-
-    >>> page = explain_profile(risk_profile({"Block": "0.0992"}, prior="1/2"))
-    >>> "is right 58.88 times in 100" in page
-    True
-    """
-    return page_in_words(profile, title=title)

@@ -39,7 +39,7 @@ from discreet.budget.neighbours import CaseLabel, Cases, Neighbours
 from discreet.budget.release import Release
 from discreet.budget.scope import Extent, Scope
 from discreet.errors import InputError
-from discreet.faces import Displayed
+from discreet.faces import Displayed, page_in_words
 from discreet.noise import DiscreteGaussian, LatticeNoise, Noise, grouped
 from discreet.numbers import Interval, is_column
 from discreet.numbers import prior as read_prior
@@ -596,3 +596,13 @@ def _profile_of_rhos(rhos: object, priors: Sequence[Fraction]) -> RiskProfile:
     )
     overall = tuple(replace(row, claim=Claim(scope)) for row in overall)
     return RiskProfile("rhos", "person", "unbounded", single, levels, overall, 1, True, claim=Claim(scope))
+
+
+def explain_profile(profile: RiskProfile, *, title: str = "") -> str:
+    """Return a page in plain words, as Markdown; the profile must hold one prior.
+
+    >>> page = explain_profile(risk_profile({"Block": "0.0992"}, prior="1/2"))
+    >>> "is right 58.88 times in 100" in page
+    True
+    """
+    return page_in_words(profile, title=title)

@@ -6,42 +6,64 @@ workbooks, standard input, pandas and polars.
 list of all that is wrong, by file, row and column.
 """
 
-from discreet.tables.columns import (
-    Codes,
-    Kind,
-    Kinds,
-    Numbers,
-    Words,
-    check_schema,
-    conformed,
-    find_columns,
-    words_of,
-    written_out,
-)
-from discreet.tables.delimited import SIGNS, Delimited, is_grouped, is_record
-from discreet.tables.problems import MOST, Problem, Problems
-from discreet.tables.reader import (
-    ArrowFile,
-    Columnar,
-    OpenTable,
-    ReadTable,
-    TableSource,
-    arrow_errors,
-    open_table,
-    read_table,
-    stop_unless_usable,
-)
-from discreet.tables.sources import (
-    FILE_ENDINGS,
-    UTF8,
-    Dialect,
-    file_of,
-    guess_encoding,
-    is_table,
-    is_there,
-    kept_source,
-    table_format,
-)
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from discreet.memory import loaded_on_use
+
+if TYPE_CHECKING:
+    from discreet.files import TableSource
+    from discreet.tables.columns import (
+        Codes,
+        Kind,
+        Kinds,
+        Numbers,
+        Words,
+        check_schema,
+        conformed,
+        find_columns,
+        words_of,
+        written_out,
+    )
+    from discreet.tables.delimited import SIGNS, Delimited, is_grouped, is_record
+    from discreet.tables.problems import MOST, Problem, Problems
+    from discreet.tables.reader import (
+        ArrowFile,
+        Columnar,
+        OpenTable,
+        ReadTable,
+        arrow_errors,
+        open_table,
+        read_table,
+        stop_unless_usable,
+    )
+    from discreet.tables.sources import (
+        FILE_ENDINGS,
+        UTF8,
+        Dialect,
+        file_of,
+        guess_encoding,
+        is_table,
+        is_there,
+        kept_source,
+        table_format,
+    )
+else:
+    __getattr__, __dir__ = loaded_on_use(
+        __name__,
+        {
+            "discreet.files": "TableSource",
+            "discreet.tables.columns": "Codes Kind Kinds Numbers Words check_schema conformed find_columns "
+            "words_of written_out",
+            "discreet.tables.delimited": "SIGNS Delimited is_grouped is_record",
+            "discreet.tables.problems": "MOST Problem Problems",
+            "discreet.tables.reader": "ArrowFile Columnar OpenTable ReadTable arrow_errors "
+            "open_table read_table stop_unless_usable",
+            "discreet.tables.sources": "FILE_ENDINGS UTF8 Dialect file_of guess_encoding is_table is_there "
+            "kept_source table_format",
+        },
+    )
 
 __all__ = [
     "FILE_ENDINGS",

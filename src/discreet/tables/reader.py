@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from discreet.errors import InputError
-from discreet.files import ArrowSchema, ArrowTable, arrow, readable
+from discreet.files import ArrowSchema, ArrowTable, TableSource, arrow, readable
 from discreet.tables.columns import (
     Kind,
     Kinds,
@@ -39,10 +39,6 @@ from discreet.tables.delimited import EMPTY_LINE, Delimited, read_header
 from discreet.tables.problems import Problems
 from discreet.tables.sheets import read_sheet
 from discreet.tables.sources import UTF8, Content, Dialect, Named, source_named, standard_input
-
-TableSource = Any
-"""What `sources` names: a file, a table or sheet in one, or standard input. Or a pandas, polars or Arrow
-table, or what else gives its columns in Arrow's way."""
 
 ArrowFile = Any
 """A file or a reader of Arrow's."""

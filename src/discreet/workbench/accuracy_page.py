@@ -18,7 +18,7 @@ from discreet.answers.calibration import least_budget_sentence, promise_sentence
 from discreet.answers.quantity import Style
 from discreet.budget.level_names import level_name
 from discreet.errors import DiscreetError, InputError
-from discreet.estimation.accuracy import MarginLine, margin_lines
+from discreet.estimation.expected_accuracy import MarginLine, margin_lines
 from discreet.numbers import positive
 from discreet.workbench import controls as c
 from discreet.workbench.commands import command_line, has_usual_tree

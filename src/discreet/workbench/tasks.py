@@ -25,7 +25,7 @@ from discreet.accounting.sampling import finite_epsilons, sample_profile, tradeo
 from discreet.budget import Release
 from discreet.budget.neighbours import Neighbours
 from discreet.estimation import accuracy
-from discreet.estimation.accuracy import MarginLine, margin_lines
+from discreet.estimation.expected_accuracy import MarginLine, margin_lines
 from discreet.noise import DiscreteGaussian, LatticeNoise, Noise
 from discreet.risk.adversary import PRIORS, Line, line_of
 from discreet.risk.everything import WholeRisk, risk

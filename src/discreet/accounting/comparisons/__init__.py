@@ -6,28 +6,28 @@ Every comparison has the name of its method and says whether it is a bound. All 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from discreet.accounting.comparisons.curve import Comparison
-from discreet.accounting.comparisons.edgeworth import Edgeworth
-from discreet.accounting.comparisons.gaussian_dp import GaussianDP
-from discreet.accounting.comparisons.renyi import RenyiDP
-from discreet.accounting.comparisons.zcdp import ZCDP, TightZCDP
-from discreet.noise import Noise
+from discreet.memory import loaded_on_use
 
+if TYPE_CHECKING:
+    from discreet.accounting.comparisons.curve import Comparison
+    from discreet.accounting.comparisons.edgeworth import Edgeworth
+    from discreet.accounting.comparisons.gaussian_dp import GaussianDP
+    from discreet.accounting.comparisons.renyi import RenyiDP
+    from discreet.accounting.comparisons.together import side_by_side
+    from discreet.accounting.comparisons.zcdp import ZCDP, TightZCDP
+else:
+    __getattr__, __dir__ = loaded_on_use(
+        __name__,
+        {
+            "discreet.accounting.comparisons.curve": "Comparison",
+            "discreet.accounting.comparisons.edgeworth": "Edgeworth",
+            "discreet.accounting.comparisons.gaussian_dp": "GaussianDP",
+            "discreet.accounting.comparisons.renyi": "RenyiDP",
+            "discreet.accounting.comparisons.together": "side_by_side",
+            "discreet.accounting.comparisons.zcdp": "ZCDP TightZCDP",
+        },
+    )
 
-def side_by_side(events: Iterable[Noise]) -> tuple[Comparison, ...]:
-    """Return every comparison for one list of events, the loosest bound first.
-
-    >>> from discreet.noise import DiscreteGaussian
-    >>> for curve in side_by_side([DiscreteGaussian(variance=5, times=10)]):
-    ...     print(f"{curve.name:28}{'bound' if curve.is_bound else 'approximation':15}"
-    ...           f"{curve.epsilon(delta=1e-11):.4f}")
-    zCDP, Bun-Steinke           bound          11.0655
-    zCDP, tight conversion      bound          10.5207
-    Renyi DP                    bound          10.5207
-    Gaussian DP                 approximation  10.1158
-    Edgeworth                   approximation  10.1158
-    """
-    listed = tuple(events)
-    return ZCDP(listed), TightZCDP(listed), RenyiDP(listed), GaussianDP(listed), Edgeworth(listed)
+__all__ = ["ZCDP", "Comparison", "Edgeworth", "GaussianDP", "RenyiDP", "TightZCDP", "side_by_side"]

@@ -15,13 +15,13 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr, ndtr
 
 from discreet.accounting.loss import Floats
 from discreet.memory import Forgetful
 from discreet.noise import LatticeNoise, LossLaw, Noise, TableNoise
 from discreet.noise.balls import ball, lower, working_bits
 from discreet.noise.continuous import ContinuousGaussian, ContinuousLaplace
+from discreet.noise.normal import erfcx, log_ndtr, ndtr
 from discreet.numbers import float_up
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(12)

@@ -73,7 +73,7 @@ def categories_command(
     outputs = Outputs(csv=csv, plot=plot)
     from discreet.answers.risk_categories import categories_answer
     from discreet.render.csv import csv_of
-    from discreet.risk.categories import categories, release_categories, table_categories
+    from discreet.risk.category import categories, release_categories, table_categories
 
     ways = [way for way in (target, prior if cells is None else cells, table) if way is not None]
     if len(ways) != 1:

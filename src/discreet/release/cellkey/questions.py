@@ -8,11 +8,10 @@ from typing import Annotated, Literal
 
 from discreet.budget.attributes import Attributes
 from discreet.budget.neighbours import Neighbours
-from discreet.files import FilePath
+from discreet.files import FilePath, TableSource
 from discreet.numbers import Exact
 from discreet.questions import Option, file_option
 from discreet.release.questions import Format, KeyFile, LedgerFile, Out, Rehearsal, SpendAgain
-from discreet.tables import TableSource
 
 
 @dataclass(frozen=True, slots=True, eq=False)

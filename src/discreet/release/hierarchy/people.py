@@ -41,7 +41,7 @@ from discreet.release.hierarchy.questions import RiskingRecords
 from discreet.release.hierarchy.records import Examined, examine_records
 from discreet.release.tables import arrow, find_output
 from discreet.risk.area_paths import MOST_WIDE, SimulatedLaw
-from discreet.risk.categories import counting_queries, possible_cells
+from discreet.risk.category import counting_queries, possible_cells
 from discreet.risk.evidence import EvidenceLaw, PresentLaw, evidence_law, evidence_of
 from discreet.risk.odds import Prior
 from discreet.risk.record_curves import RiskCurve, group_curve, noise_curve, rest_curve

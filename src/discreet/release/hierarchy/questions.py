@@ -12,7 +12,7 @@ from discreet.accounting.questions import Jobs
 from discreet.budget.attributes import Attributes
 from discreet.budget.events import Releasable
 from discreet.errors import InputError
-from discreet.files import FilePath
+from discreet.files import FilePath, TableSource
 from discreet.numbers import Exact
 from discreet.questions import Option, file_option, repeated_option
 from discreet.release.questions import (
@@ -32,7 +32,6 @@ from discreet.release.questions import (
     Rehearsal,
     SpendAgain,
 )
-from discreet.tables import TableSource
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -36,7 +36,7 @@ from discreet.numbers import Exact
 from discreet.render import look
 from discreet.render.html import html_words, section_of
 from discreet.report.html.pdf import print_pdf
-from discreet.risk.categories import Categories, release_categories
+from discreet.risk.category import Categories, release_categories
 from discreet.risk.everything import risk
 
 if TYPE_CHECKING:

@@ -7,28 +7,49 @@ cells has independent noise of the second stage in each.
 Budgets are rho under zCDP and epsilons under pure privacy; `changed` shares out one total over the levels.
 """
 
-from discreet.release.safetab.design.budgets import (
-    STABILITY,
-    Rivals,
-    exact_epsilon_for_margin,
-    exact_rho_for_margin,
-    rho_for_margin,
-    rivals,
-)
-from discreet.release.safetab.design.caps import CAP_SIZES, Cap, CapLevel, cap
-from discreet.release.safetab.design.changes import changed, with_total, with_total_epsilon
-from discreet.release.safetab.design.costs import DesignCost, cost
-from discreet.release.safetab.design.levels import SizedLevel, Sizing, sizing
-from discreet.release.safetab.design.sizes import (
-    Of,
-    Shown,
-    partial_means,
-    shown,
-    smallest_sizes,
-    table_chances,
-    thresholds_for,
-    with_derived,
-)
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from discreet.memory import loaded_on_use
+
+if TYPE_CHECKING:
+    from discreet.release.safetab.design.budgets import (
+        STABILITY,
+        Rivals,
+        exact_epsilon_for_margin,
+        exact_rho_for_margin,
+        rho_for_margin,
+        rivals,
+    )
+    from discreet.release.safetab.design.caps import CAP_SIZES, Cap, CapLevel, cap
+    from discreet.release.safetab.design.changes import changed, with_total, with_total_epsilon
+    from discreet.release.safetab.design.costs import DesignCost, cost
+    from discreet.release.safetab.design.levels import SizedLevel, Sizing, sizing
+    from discreet.release.safetab.design.sizes import (
+        Of,
+        Shown,
+        partial_means,
+        shown,
+        smallest_sizes,
+        table_chances,
+        thresholds_for,
+        with_derived,
+    )
+else:
+    __getattr__, __dir__ = loaded_on_use(
+        __name__,
+        {
+            "discreet.release.safetab.design.budgets": "STABILITY Rivals exact_epsilon_for_margin "
+            "exact_rho_for_margin rho_for_margin rivals",
+            "discreet.release.safetab.design.caps": "CAP_SIZES Cap CapLevel cap",
+            "discreet.release.safetab.design.changes": "changed with_total with_total_epsilon",
+            "discreet.release.safetab.design.costs": "DesignCost cost",
+            "discreet.release.safetab.design.levels": "SizedLevel Sizing sizing",
+            "discreet.release.safetab.design.sizes": "Of Shown partial_means shown smallest_sizes "
+            "table_chances thresholds_for with_derived",
+        },
+    )
 
 __all__ = [
     "CAP_SIZES",
