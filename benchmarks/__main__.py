@@ -25,6 +25,7 @@ from benchmarks import (
     bench_risk_table,
     bench_safetab,
     bench_sampler,
+    bench_startup,
     bench_tables,
     bench_threads,
 )
@@ -65,6 +66,11 @@ def estimate() -> str:
 
 def whole_numbers() -> str:
     return bench_tables.markdown(bench_tables.rows())
+
+
+def startup() -> str:
+    intro = f"Fresh processes; the median of {bench_startup.ROUNDS}, in turn with `import numpy`."
+    return f"{intro}\n\n{table(bench_startup.HEADER, bench_startup.rows())}"
 
 
 def threads() -> str:
@@ -111,6 +117,7 @@ PARTS: dict[str, tuple[str, Callable[[], str]]] = {
     "measure": ("A release over a tree of areas", measure),
     "estimate": ("Estimates, accuracy, plans", estimate),
     "tables": ("Whole-number tables", whole_numbers),
+    "startup": ("What a process costs before it computes", startup),
     "threads": ("One thread of linear algebra", threads),
     "safetab": ("Detailed groups: `discreet safetab`", safetab),
     "cellkey": ("Hypercubes with cell keys: `discreet cellkey run`", cellkey),

@@ -412,6 +412,13 @@ def test_a_journey_executes_a_third_of_what_it_opens(name: str) -> None:
     assert share >= 0.3
 
 
+@every_module
+def test_scipy_is_imported_as_a_whole(path: Path) -> None:
+    """It loads its parts when they are used, each of which takes longer to load than NumPy."""
+    for where, module in found_in(path):
+        assert not module.startswith("scipy."), f"{name_of(path)} imports {module} ({where}): import scipy"
+
+
 ABOVE_A_LEDGER = {
     "discreet.tables.reader",
     "discreet.estimation.model",
@@ -419,7 +426,19 @@ ABOVE_A_LEDGER = {
     "discreet.cellkey",
 }
 ABOVE_AN_ACCOUNT = {"discreet.release.ledger", "discreet.report", *ABOVE_A_LEDGER}
-HEAVY = {"scipy", "pyarrow", "ibis", "duckdb", "pyspark", "pandas", "matplotlib", "jinja2", "nicegui"}
+HEAVY = {
+    "scipy.special",
+    "scipy.sparse",
+    "scipy.optimize",
+    "pyarrow",
+    "ibis",
+    "duckdb",
+    "pyspark",
+    "pandas",
+    "matplotlib",
+    "jinja2",
+    "nicegui",
+}
 HEAVY |= {"cryptography", "multiprocessing", "sqlite3"}
 MATHEMATICS = {"numpy", "flint"}
 SCREEN = {"rich", "cyclopts"}
@@ -444,6 +463,7 @@ def command(arguments: str) -> str:
         ("import discreet.release.ledger", {*HEAVY, *SCREEN, *ABOVE_A_LEDGER}),
         ("import discreet.release.commit", {*HEAVY - {"cryptography"}, *SCREEN, *ABOVE_A_LEDGER}),
         ("import discreet.tables.reader", {*HEAVY - {"sqlite3"}, *SCREEN, "flint", "discreet.accounting"}),
+        ("import discreet.release.hierarchy.measuring", {*HEAVY - {"sqlite3"}, *SCREEN}),
         (ACCOUNT, {*HEAVY, *SCREEN, *ABOVE_AN_ACCOUNT, "discreet.answers"}),
         (command("account pl94-2020-units --delta 1e-10 --jobs 1 --quiet"), {*HEAVY, *ABOVE_AN_ACCOUNT}),
         (

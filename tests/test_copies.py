@@ -31,8 +31,8 @@ from discreet.accounting.grids import Grid
 from discreet.accounting.lists import Direct
 from discreet.accounting.loss import Loss, TiltedTransform
 from discreet.budget import cases
-from discreet.budget.goals import read_goals
 from discreet.estimation import accuracy, plan
+from discreet.estimation.goals import read_goals
 from discreet.memory import Forgetful
 from discreet.noise import SystemEntropy
 from discreet.release import check_ledger, create_ledger, estimate, measure, read_ledger, tabulate

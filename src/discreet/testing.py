@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from discreet.errors import DiscreetError
@@ -234,8 +235,6 @@ def _balls(law: Noise) -> Iterator[str]:
 
 
 def _draws(law: Noise, draws: int, seed: int) -> Iterator[str]:
-    from scipy.special import gammaincc
-
     found = sample(law.for_one(), draws, source=NotPrivateSeededEntropy(seed))
     x = _support(law)
     expected = draws * law.pmf(x)
@@ -247,7 +246,7 @@ def _draws(law: Noise, draws: int, seed: int) -> Iterator[str]:
     rest_seen, rest = draws - seen.sum(), draws - expected[often].sum()
     square = float(((seen - expected[often]) ** 2 / expected[often]).sum())
     square += float((rest_seen - rest) ** 2 / max(rest, 1.0))
-    chance = float(gammaincc(max(int(often.sum()), 1) / 2, square / 2))
+    chance = float(scipy.special.gammaincc(max(int(often.sum()), 1) / 2, square / 2))
     if chance < 1e-6:
         yield f"{draws} draws differ from P[X = x]: their chi-square is {round(square, 1)!r}"
 

@@ -7,10 +7,10 @@ import pytest
 from discreet.accounting.calibration import margins
 from discreet.answers import describe
 from discreet.budget import Release
-from discreet.budget.goals import Goal
 from discreet.budget.noise_table import noise_lines
 from discreet.estimation import accuracy
 from discreet.estimation.best_plan import plan
+from discreet.estimation.goals import Goal
 
 TEXT = """
 name = "work"

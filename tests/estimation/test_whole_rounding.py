@@ -6,11 +6,11 @@ import itertools
 
 import numpy as np
 import pytest
+import scipy
 from families import nested_labels, random_family
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from discreet.estimation.tree import Floats, Integers
-from discreet.estimation.whole import rounding
 from discreet.estimation.whole.contradiction import ContradictionError
 from discreet.estimation.whole.family import UNBOUNDED, Family, Limits
 from discreet.estimation.whole.minimum import solve_family
@@ -183,7 +183,7 @@ def test_limits_that_do_not_nest_are_rounded_by_integer_programming(monkeypatch:
     )
     used = []
     monkeypatch.setattr(
-        rounding, "milp", lambda *a, **k: used.append(k["integrality"].any()) or milp(*a, **k)
+        scipy.optimize, "milp", lambda *a, **k: used.append(k["integrality"].any()) or milp(*a, **k)
     )
     x = np.array([[0.5, 0.5, 0.5], [0.5, 0.5, 0.5]]) + np.array([[0.001], [-0.001]])
     whole = round_family(x, family, [], np.zeros((2, 3), np.int64))

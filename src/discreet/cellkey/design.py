@@ -20,9 +20,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations, pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from discreet.cellkey.questions import TableDesigning, Zeros
@@ -32,9 +33,6 @@ from discreet.errors import InputError
 from discreet.faces import Displayed
 from discreet.numbers import Exact, brief, fraction, positive, shown
 from discreet.questions import asked_with
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
 
 DIGITS = 8
 """Decimal places of the probabilities: those of the keys of ptable."""
@@ -449,8 +447,6 @@ class _Program:
     def _solve(
         self, goal: Mapping[int, float], upper: Mapping[int, float], spare: float
     ) -> NDArray[np.float64] | None:
-        from scipy.optimize import linprog
-
         ends = np.array([high for _, _, high in self._rows], dtype=np.float64)
         for number, times, is_first in self._spared:
             if not (is_first and spare < 0):
@@ -463,22 +459,22 @@ class _Program:
         limits |= {"A_eq": self._matrix[equal], "b_eq": ends[equal]}
         bounds = np.column_stack([np.zeros(self._size), most])
         for presolve in (True, False):  # at the very edge, presolving may give up
-            found = linprog(costs, **limits, bounds=bounds, options={**_FINE, "presolve": presolve})
+            found = scipy.optimize.linprog(
+                costs, **limits, bounds=bounds, options={**_FINE, "presolve": presolve}
+            )
             if found.status in (0, 2):
                 break
         return None if found.status != 0 else found.x
 
     @cached_property
-    def _matrix(self) -> csr_array:
-        from scipy.sparse import csr_array
-
+    def _matrix(self) -> scipy.sparse.csr_array:
         entries = [
             (number, place, value)
             for number, (terms, _, _) in enumerate(self._rows)
             for place, value in terms.items()
         ]
         numbers, places, values = zip(*entries, strict=True)
-        return csr_array((values, (numbers, places)), shape=(len(self._rows), self._size))
+        return scipy.sparse.csr_array((values, (numbers, places)), shape=(len(self._rows), self._size))
 
 
 def _least_epsilon(wishes: Wishes, delta: Fraction, variance: Fraction) -> Fraction:

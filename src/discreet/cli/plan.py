@@ -7,11 +7,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from discreet.budget.goals import read_goals
 from discreet.budget.text_files import read_text_file
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, need_tables, option
 from discreet.errors import InputError
+from discreet.estimation.goals import read_goals
 from discreet.estimation.questions import Planning
 from discreet.numbers import read_delta
 

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 from discreet.memory import loaded_on_use
 
 if TYPE_CHECKING:
-    from discreet.budget.goals import Goal
     from discreet.estimation.best_plan import Plan, plan
     from discreet.estimation.comparison import AreaComparison, compare_areas
     from discreet.estimation.expected_accuracy import Accuracy, accuracy
+    from discreet.estimation.goals import Goal
     from discreet.estimation.regression import NoisyRatio, Regression, noisy_ratio, regress
 else:
     __getattr__, __dir__ = loaded_on_use(
         __name__,
         {
-            "discreet.budget.goals": "Goal",
             "discreet.estimation.best_plan": "Plan plan",
             "discreet.estimation.comparison": "AreaComparison compare_areas",
             "discreet.estimation.expected_accuracy": "Accuracy accuracy",
+            "discreet.estimation.goals": "Goal",
             "discreet.estimation.regression": "NoisyRatio Regression noisy_ratio regress",
         },
     )

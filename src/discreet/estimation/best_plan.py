@@ -31,6 +31,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from discreet.accounting.best_law import (
@@ -57,12 +58,12 @@ from discreet.accounting.overall import account
 from discreet.accounting.workings import workings_of
 from discreet.budget import Release, Spine, cases
 from discreet.budget.events import release_of
-from discreet.budget.goals import Goal, moderate
 from discreet.budget.level_names import find_level
 from discreet.budget.neighbours import main_case, one_case, records_apart
 from discreet.budget.toml import hint
 from discreet.errors import InputError, PrecisionError
 from discreet.estimation.expected_accuracy import Accuracy, accuracy, by_level
+from discreet.estimation.goals import Goal, moderate
 from discreet.estimation.intervals import View
 from discreet.estimation.linear_algebra import one_algebra_thread
 from discreet.estimation.model import Model, Told, told_by_level
@@ -626,7 +627,6 @@ class UniformPlan:
 
     def cheapest(self, targets: Sequence[tuple[int, str]], rows: Floats, bounds: Floats) -> Floats:
         """Return the budgets of least sum with which mixtures of variances are within their bounds."""
-        from scipy.optimize import minimize
 
         def relative(x: Floats) -> tuple[Floats, Floats]:
             """Return variances over their bounds, and how they fall with the budgets."""
@@ -654,7 +654,7 @@ class UniformPlan:
                 known[share.tobytes()] = -np.log(ratios), gains * start.sum() / ratios[:, None]
             return known[share.tobytes()]
 
-        polished = minimize(
+        polished = scipy.optimize.minimize(
             np.sum,
             start / start.sum(),
             jac=np.ones_like,

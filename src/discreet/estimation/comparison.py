@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+import scipy
 
 from discreet.errors import InputError
 from discreet.estimation.estimates import ratio_interval
@@ -227,9 +228,7 @@ class _Values:
     ) -> _Values:
         factor = normal_quantile(level)
         if draws:
-            from scipy.special import stdtrit
-
-            factor = float(stdtrit(draws - 1, (1 + level) / 2))
+            factor = float(scipy.special.stdtrit(draws - 1, (1 + level) / 2))
         top = parts[0]
         if len(parts) == 1:
             spread = top.draws

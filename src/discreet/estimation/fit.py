@@ -34,6 +34,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy
 
 from discreet.budget.scope import Extent
 from discreet.estimation.laws import traits
@@ -133,24 +134,20 @@ class Spread:
 
     def above(self, found: float) -> float:
         """Return a bound on the chance of at least this sum."""
-        from scipy.special import gammaincc
-
         if found <= self.d:
             return 1.0
         variance, scale = 2 * self.w + self.wide, 2 + self.peak
         variance = min(variance, scale * self.d)
         start = self.d - variance / scale
-        return float(gammaincc(variance / scale**2, (found - start) / scale))
+        return float(scipy.special.gammaincc(variance / scale**2, (found - start) / scale))
 
     def below(self, found: float) -> float:
         """Return a bound on the chance of at most this sum."""
-        from scipy.special import gammainc
-
         if found >= self.d:
             return 1.0
         smooth = min(max(found, 0.0) + self.grain, self.d)
         variance = 2 * self.w + self.fourth
-        return float(gammainc(self.d**2 / variance, smooth * self.d / variance))
+        return float(scipy.special.gammainc(self.d**2 / variance, smooth * self.d / variance))
 
 
 def tail_of_largest(size: float, own: tuple[float, bool], share: float, rest: tuple[float, bool]) -> float:

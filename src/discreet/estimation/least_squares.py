@@ -38,6 +38,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from discreet.estimation.laws import normal_quantile
@@ -432,11 +433,9 @@ def _critical_value(parts: Floats, chance: float) -> Floats:
     >>> bool(abs(_critical_value(parts, 0.05) - stdtrit(12, 0.975)) < 1e-8)
     True
     """
-    from scipy.special import stdtrit
-
     total = parts.sum(axis=-1)
     freedom = total**2 / (parts**2).sum(axis=-1)
-    found = np.asarray(stdtrit(freedom, 1.0 - chance / 2.0) / np.sqrt(total))
+    found = np.asarray(scipy.special.stdtrit(freedom, 1.0 - chance / 2.0) / np.sqrt(total))
     flat, start = parts.reshape(-1, parts.shape[-1]), found.reshape(-1)
     few = np.flatnonzero(freedom.reshape(-1) < _MANY)
     if few.size:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from discreet.accounting.questions import Law
 from discreet.budget.events import Releasable
-from discreet.budget.goals import Goal
+from discreet.estimation.goals import Goal
 from discreet.numbers import Exact
 from discreet.questions import Option, repeated_option
 

@@ -16,13 +16,13 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
 from discreet.errors import InputError
 from discreet.noise import balls
 from discreet.noise.distribution import RHO_DIGITS, Floats, Noise
 from discreet.noise.loss_law import Density, LossLaw, OutcomeChances
-from discreet.noise.normal import log_ndtr
 from discreet.numbers import Exact, share, whole
 
 
@@ -115,7 +115,7 @@ class ContinuousGaussian(ContinuousNoise):
 
     def log_tail(self, m: Floats) -> Floats:
         """Return log P[X >= m]."""
-        return log_ndtr(-np.asarray(m) / math.sqrt(float(self.variance)))
+        return np.asarray(scipy.special.log_ndtr(-np.asarray(m) / math.sqrt(float(self.variance))))
 
     def reach(self, nats: float) -> float:
         """Return some m whose tail is below exp(-nats)."""

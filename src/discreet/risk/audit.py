@@ -38,6 +38,7 @@ from functools import cached_property, lru_cache
 from itertools import combinations, pairwise
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
@@ -208,9 +209,7 @@ def upper_rate(found: int, trials: int, level: float) -> float:
     >>> round(upper_rate(0, 100, 0.05), 6), upper_rate(100, 100, 0.05)
     (0.029513, 1.0)
     """
-    from scipy.special import betaincinv
-
-    return 1.0 if found >= trials else 1 - float(betaincinv(trials - found, found + 1, level))
+    return 1.0 if found >= trials else 1 - float(scipy.special.betaincinv(trials - found, found + 1, level))
 
 
 def lower_rate(found: int, trials: int, level: float) -> float:
@@ -219,9 +218,7 @@ def lower_rate(found: int, trials: int, level: float) -> float:
     >>> round(lower_rate(100, 100, 0.05), 6), lower_rate(0, 100, 0.05)
     (0.970487, 0.0)
     """
-    from scipy.special import betaincinv
-
-    return 0.0 if found <= 0 else float(betaincinv(found, trials - found + 1, level))
+    return 0.0 if found <= 0 else float(scipy.special.betaincinv(found, trials - found + 1, level))
 
 
 def promised_curve(*, epsilon: Fraction, delta: Fraction) -> TradeOffCurve:
@@ -409,10 +406,8 @@ def seen_in_noise(
 
 def _binomial(found: int, trials: int, chance: float) -> float:
     """Return twice the smaller tail of a binomial count."""
-    from scipy.special import bdtr, bdtrc
-
-    low = float(bdtr(found, trials, chance))
-    high = 1.0 if found == 0 else float(bdtrc(found - 1, trials, chance))
+    low = float(scipy.special.bdtr(found, trials, chance))
+    high = 1.0 if found == 0 else float(scipy.special.bdtrc(found - 1, trials, chance))
     return min(1.0, max(_LEAST, 2 * min(low, high)))
 
 
@@ -481,11 +476,11 @@ def _areas(block: Block, values: Integers) -> Iterator[Seen]:
 
 def _noiseless(where: str, noise: Integers, laws: Sequence[tuple[Noise, int]]) -> Seen:
     """How many whole runs are equal to the truth, and how likely so many are by the laws."""
-    from scipy.special import bdtrc
-
     found, runs = int(np.count_nonzero(~noise.any(axis=1))), len(noise)
     expected = math.exp(sum(many * math.log(float(law.pmf(0))) for law, many in laws))
-    chance = 1.0 if not found else min(1.0, max(_LEAST, float(bdtrc(found - 1, runs, expected))))
+    chance = (
+        1.0 if not found else min(1.0, max(_LEAST, float(scipy.special.bdtrc(found - 1, runs, expected))))
+    )
     return Seen("noiseless", where, runs, found, expected, chance)
 
 

@@ -23,6 +23,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import scipy
+
 if TYPE_CHECKING:
     from discreet.risk.audit import NoiseLook, PointLook, TradeOffCurve
 
@@ -52,11 +54,9 @@ def smallest_share(runs: int, least: int) -> float | None:
     >>> round(smallest_share(100, 1), 5)   # 1 - 0.05^(1/100)
     0.02951
     """
-    from scipy.special import betaincinv
-
     if not 0 < least <= runs:
         return None
-    return float(betaincinv(least, runs - least + 1, FOUND))
+    return float(scipy.special.betaincinv(least, runs - least + 1, FOUND))
 
 
 def smallest_faults(
@@ -95,9 +95,7 @@ def _smallest_distance(trials: int, part: float) -> float | None:
 
 
 def _smallest_noiseless(runs: int, chance: float, part: float) -> float | None:
-    from scipy.special import bdtrc
-
-    least = _first(lambda k: float(bdtrc(k - 1, runs, chance)) <= part, runs)
+    least = _first(lambda k: float(scipy.special.bdtrc(k - 1, runs, chance)) <= part, runs)
     return None if least is None else smallest_share(runs, least)
 
 

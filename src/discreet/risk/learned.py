@@ -20,6 +20,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from discreet.risk.areas import Integers
@@ -162,8 +163,6 @@ class _DigitRatios:
 
 
 def _digits(first: Sides) -> _DigitRatios:
-    from scipy.special import chdtri
-
     counts = np.zeros((2, len(PLACES), 10, first[0].shape[1]))
     for side, values in enumerate(first):
         scaled = _scaled(values)
@@ -179,7 +178,7 @@ def _digits(first: Sides) -> _DigitRatios:
             for own, share in zip(counts, shares, strict=True)
         ]
     apart = sum(parts).sum(axis=1)  # chi-squared, by place and number
-    least = float(chdtri(9, 1 / max(apart.size, 2)))
+    least = float(scipy.special.chdtri(9, 1 / max(apart.size, 2)))
     chosen = apart >= min(least, float(apart.max(initial=0.0)))
     ratios = np.log((counts[1] + 0.5) / (counts[0] + 0.5))
     return _DigitRatios(np.where(chosen[:, None, :], ratios, 0.0))

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from scipy.optimize import minimize
+import scipy
 
 from discreet.accounting.best_law import GAUSSIAN, LAPLACE
 from discreet.accounting.calibration import calibrate
@@ -174,7 +174,7 @@ class _Program:
         room = 0.0
         for _ in range(8):
             aim = math.log(self.delta) - room
-            found = minimize(
+            found = scipy.optimize.minimize(
                 self.variance,
                 u,
                 jac=True,

@@ -19,6 +19,7 @@ from fractions import Fraction
 from functools import partial
 
 import numpy as np
+import scipy
 
 from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.answers.quantity import Style
@@ -382,9 +383,7 @@ def says_yes(chances: Floats, draws: int = DRAWS) -> Floats:
     >>> says_yes(np.array([0.3, 0.5, 0.7])).round(4).tolist()
     [0.0, 0.5126, 1.0]
     """
-    from scipy.special import bdtrc
-
-    return np.asarray(bdtrc(draws // 2 - 1, draws, chances))
+    return np.asarray(scipy.special.bdtrc(draws // 2 - 1, draws, chances))
 
 
 def _drawn(place: str, what: str, mine: float) -> Compared:

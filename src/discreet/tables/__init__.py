@@ -58,8 +58,8 @@ else:
             "words_of written_out",
             "discreet.tables.delimited": "SIGNS Delimited is_grouped is_record",
             "discreet.tables.problems": "MOST Problem Problems",
-            "discreet.tables.reader": "ArrowFile Columnar OpenTable ReadTable arrow_errors "
-            "open_table read_table stop_unless_usable",
+            "discreet.tables.reader": "ArrowFile Columnar OpenTable ReadTable arrow_errors open_table "
+            "read_table stop_unless_usable",
             "discreet.tables.sources": "FILE_ENDINGS UTF8 Dialect file_of guess_encoding is_table is_there "
             "kept_source table_format",
         },

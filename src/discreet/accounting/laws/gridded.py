@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy
 
 from discreet.accounting.grids import split
 from discreet.accounting.laws.sides import NODES, ROUNDING, WEIGHTS, Side
@@ -130,13 +131,11 @@ class TiltedGrid(Forgetful):
         Each is the one beside it times a constant factor, plus a probability: positive terms throughout. The
         factor counts as often as there are points, and so its rounding: hence long doubles.
         """
-        from scipy.signal import lfilter  # slow to import
-
         p, one, h = np.maximum(self.p, 0.0).astype(np.longdouble), np.longdouble(1), np.longdouble(self.h)
         falls = (np.exp(-(self.theta + one) * h), np.exp(self.theta * h))
         with np.errstate(under="ignore"):
             null, below = (
-                lfilter(np.array([one]), np.array([one, -fall]), values)
+                scipy.signal.lfilter(np.array([one]), np.array([one, -fall]), values)
                 for fall, values in zip(falls, (p[::-1], p), strict=True)
             )
         return null[::-1].astype(np.float64), below.astype(np.float64)

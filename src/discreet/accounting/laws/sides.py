@@ -15,13 +15,13 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
+import scipy
 
 from discreet.accounting.loss import Floats
 from discreet.memory import Forgetful
 from discreet.noise import LatticeNoise, LossLaw, Noise, TableNoise
 from discreet.noise.balls import ball, lower, working_bits
 from discreet.noise.continuous import ContinuousGaussian, ContinuousLaplace
-from discreet.noise.normal import erfcx, log_ndtr, ndtr
 from discreet.numbers import float_up
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(12)
@@ -226,7 +226,9 @@ def normal_delta(epsilon: Floats, variance: float) -> Floats:
         upper = a <= 1.0
         x = np.where(upper, -a, 0.0)
         if s >= _NARROW:
-            ratio = math.sqrt(math.pi / 2) * (erfcx(x / math.sqrt(2)) - erfcx((x + s) / math.sqrt(2)))
+            ratio = math.sqrt(math.pi / 2) * (
+                scipy.special.erfcx(x / math.sqrt(2)) - scipy.special.erfcx((x + s) / math.sqrt(2))
+            )
         else:  # the integral of e^(-x t - t^2/2) (1 - e^(-s t)) over t > 0
             edges = np.concatenate([np.linspace(0, 2, 9), np.linspace(3, 12, 10), [20.0, 40.0]])
             # where x is large everything happens near zero
@@ -238,7 +240,9 @@ def normal_delta(epsilon: Floats, variance: float) -> Floats:
                     part = np.exp(-x * t - 0.5 * t * t) * -np.expm1(-s * t)
                     ratio += 0.5 * (high - low) * weight * scale * part
         # far above the mean: 1 - P[N <= eps] - e^eps Q[N > eps]
-        rest = ndtr(-a) + np.exp(np.minimum(np.asarray(epsilon) + log_ndtr(a - s), 0.0))
+        rest = scipy.special.ndtr(-a) + np.exp(
+            np.minimum(np.asarray(epsilon) + scipy.special.log_ndtr(a - s), 0.0)
+        )
     return np.asarray(np.where(upper, phi * ratio, 1.0 - rest))
 
 
@@ -246,4 +250,8 @@ def normal_errors(threshold: Floats, variance: float) -> tuple[Floats, Floats, F
     """log Q[N > t], P[N <= t] and P[N > t] of a normal loss."""
     s = math.sqrt(variance)
     t = threshold / s
-    return np.asarray(log_ndtr(-t - s / 2)), np.asarray(ndtr(t - s / 2)), np.asarray(ndtr(s / 2 - t))
+    return (
+        np.asarray(scipy.special.log_ndtr(-t - s / 2)),
+        np.asarray(scipy.special.ndtr(t - s / 2)),
+        np.asarray(scipy.special.ndtr(s / 2 - t)),
+    )

@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
 from discreet.estimation.tree import Floats, Integers
 from discreet.estimation.whole.family import Family, Polytope
@@ -237,7 +237,7 @@ def _diagonal(J: Floats, penalty: Floats, exact: Floats) -> tuple[Floats, Floats
     if not within.shape[1]:
         return within, np.zeros(0), anchor
     factor = np.linalg.cholesky(within.T @ penalty @ within)
-    half = solve_triangular(factor, within.T, lower=True)
+    half = scipy.linalg.solve_triangular(factor, within.T, lower=True)
     value, turn = np.linalg.eigh(half @ J @ half.T)
     basis: Floats = half.T @ turn
     return basis, np.maximum(value, 0.0), anchor

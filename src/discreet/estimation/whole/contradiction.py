@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linprog
-from scipy.sparse import coo_array, csr_array, diags_array, hstack, vstack
+import scipy
 
 from discreet.errors import InputError
 from discreet.estimation.tree import Floats, Integers
@@ -48,7 +47,7 @@ class ParentBound:
 class _Constraints:
     """Rows least <= matrix @ x <= most, with x in one line, child after child."""
 
-    matrix: csr_array
+    matrix: scipy.sparse.csr_array
     least: Floats
     most: Floats
     names: list[str]
@@ -119,7 +118,7 @@ def cut(family: Family) -> ParentBound | None:
             for direction in (1.0, -1.0):
                 cost = np.zeros((family.children, family.cells))
                 cost[:, cells] = -direction
-                found = linprog(cost.ravel(), *_halves(inner), method="highs")
+                found = scipy.optimize.linprog(cost.ravel(), *_halves(inner), method="highs")
                 if found.status != 0:
                     continue
                 bound, held = round(direction * -found.fun), int(family.parent[cells].sum())
@@ -180,18 +179,22 @@ def _constraints(family: Family) -> _Constraints:
             add(name, place[child, [cell]], -np.inf, high)
     row_of = np.repeat(np.arange(len(members)), [len(one) for one in members])
     column = np.concatenate(members) if members else np.zeros(0, np.int64)
-    matrix = coo_array((np.ones(len(column)), (row_of, column)), shape=(len(members), place.size)).tocsr()
+    matrix = scipy.sparse.coo_array(
+        (np.ones(len(column)), (row_of, column)), shape=(len(members), place.size)
+    ).tocsr()
     return _Constraints(matrix, np.array(least), np.array(most), names, np.array(of_parent, dtype=float))
 
 
-def _halves(rows: _Constraints, which: Sequence[int] | None = None) -> tuple[csr_array | None, Floats | None]:
+def _halves(
+    rows: _Constraints, which: Sequence[int] | None = None
+) -> tuple[scipy.sparse.csr_array | None, Floats | None]:
     """Return some rows as matrix @ x <= bound."""
     at = np.arange(len(rows.names)) if which is None else np.array(which, dtype=np.int64)
     below, above = at[np.isfinite(rows.most[at])], at[np.isfinite(rows.least[at])]
     if not len(below) + len(above):
         return None, None
     bound = np.concatenate([rows.most[below], -rows.least[above]])
-    return vstack([rows.matrix[below], -rows.matrix[above]]).tocsr(), bound
+    return scipy.sparse.vstack([rows.matrix[below], -rows.matrix[above]]).tocsr(), bound
 
 
 def _certificate(rows: _Constraints) -> Floats | None:
@@ -202,9 +205,9 @@ def _certificate(rows: _Constraints) -> Floats | None:
         return None
     many, extra = rows.matrix.shape[1], len(bound)
     # each row may be missed at a cost of one a unit
-    widened = hstack([matrix, -diags_array(np.ones(extra))]).tocsr()
+    widened = scipy.sparse.hstack([matrix, -scipy.sparse.diags_array(np.ones(extra))]).tocsr()
     cost = np.concatenate([np.zeros(many), np.ones(extra)])
-    found = linprog(cost, widened, bound, method="highs")
+    found = scipy.optimize.linprog(cost, widened, bound, method="highs")
     if found.status != 0 or found.fun <= TINY:
         return None
     weight = np.zeros(len(rows.names))
@@ -219,5 +222,5 @@ def _feasible(rows: _Constraints, which: Sequence[int]) -> bool:
     if matrix is None:
         return True
     used = np.unique(matrix.indices)
-    found = linprog(np.zeros(len(used)), matrix[:, used], bound, method="highs")
+    found = scipy.optimize.linprog(np.zeros(len(used)), matrix[:, used], bound, method="highs")
     return int(found.status) != 2

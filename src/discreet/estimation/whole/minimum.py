@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import block_diag, hstack, identity, vstack
+import scipy
 
 from discreet.estimation.tree import Floats
 from discreet.estimation.whole.alternating import Alternation, Iterate, nearest_columns
@@ -100,22 +99,24 @@ def _restored(x: Floats, work: Alternation, iterate: Iterate) -> Iterate:
     start = x - work.reference
     blocks, least, most = [], [], []
     if work.parent is not None:
-        blocks.append(hstack([identity(x.shape[1])] * len(x)))
+        blocks.append(scipy.sparse.hstack([scipy.sparse.identity(x.shape[1])] * len(x)))
         least.append(work.parent - start.sum(axis=0))
         most.append(work.parent - start.sum(axis=0))
     if polytope.rows.size:
-        blocks.append(block_diag([polytope.rows] * len(x)))
+        blocks.append(scipy.sparse.block_diag([polytope.rows] * len(x)))
         sums = start @ polytope.rows.T
         least.append((work.least - sums).ravel())
         most.append((work.most - sums).ravel())
     if not blocks:
         return Iterate(start, iterate.of_parent, iterate.of_rows)
-    matrix = vstack(blocks).tocsr()
+    matrix = scipy.sparse.vstack(blocks).tocsr()
     room = np.concatenate([(work.high - start).ravel(), (start - work.low).ravel()])
-    found = milp(
+    found = scipy.optimize.milp(
         np.ones(2 * x.size),
-        constraints=LinearConstraint(hstack([matrix, -matrix]), np.concatenate(least), np.concatenate(most)),
-        bounds=Bounds(0.0, np.maximum(room, 0.0)),
+        constraints=scipy.optimize.LinearConstraint(
+            scipy.sparse.hstack([matrix, -matrix]), np.concatenate(least), np.concatenate(most)
+        ),
+        bounds=scipy.optimize.Bounds(0.0, np.maximum(room, 0.0)),
     )
     moved = start
     if found.x is not None:

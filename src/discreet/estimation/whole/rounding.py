@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import coo_array, csr_array, hstack
+import scipy
 
 from discreet.errors import InputError
 from discreet.estimation.tree import Floats, Integers, Numbers
@@ -126,11 +125,11 @@ class _Program:
         self.soft += [soft] * len(used)
         self.height += len(used)
 
-    def matrix(self) -> tuple[csr_array, Floats, Floats]:
+    def matrix(self) -> tuple[scipy.sparse.csr_array, Floats, Floats]:
         """Return the rows and their bounds."""
         many = int(self.members.max(initial=-1)) + 1
         at = np.concatenate(self.rows), np.concatenate(self.columns)
-        matrix = coo_array((np.ones(len(at[0])), at), shape=(self.height, many)).tocsr()
+        matrix = scipy.sparse.coo_array((np.ones(len(at[0])), at), shape=(self.height, many)).tocsr()
         return matrix, np.concatenate(self.least), np.concatenate(self.most)
 
 
@@ -224,14 +223,14 @@ def _further(
         FURTHER + part + TIE * luck[may],
         np.full(2 * len(soft), OUTSIDE),
     ]
-    slack = coo_array(
+    slack = scipy.sparse.coo_array(
         (
             np.concatenate([-np.ones(len(soft)), np.ones(len(soft))]),
             (np.concatenate([soft, soft]), np.arange(2 * len(soft))),
         ),
         shape=(program.height, 2 * len(soft)),
     )
-    wide = hstack([matrix, matrix, -matrix, slack]).tocsr()
+    wide = scipy.sparse.hstack([matrix, matrix, -matrix, slack]).tocsr()
     upper = np.concatenate(
         [first, np.maximum(room_up - first, 0.0), room_down, np.full(2 * len(soft), np.inf)]
     )
@@ -248,17 +247,22 @@ def _further(
 
 
 def _whole_program(
-    cost: Floats, matrix: csr_array, least: Floats, most: Floats, low: Floats, high: Floats
+    cost: Floats, matrix: scipy.sparse.csr_array, least: Floats, most: Floats, low: Floats, high: Floats
 ) -> Integers | None:
     """Return the whole numbers within bounds that cost least, or None if there are none."""
     if np.any(least > most):
         return None
     # SciPy 1.14 refuses indices of 64 bits
     places = (matrix.data, matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32))
-    constraint = LinearConstraint(csr_array(places, shape=matrix.shape), least, most)
+    constraint = scipy.optimize.LinearConstraint(
+        scipy.sparse.csr_array(places, shape=matrix.shape), least, most
+    )
     for whole in (0, 1):
-        found = milp(
-            cost, constraints=constraint, bounds=Bounds(low, high), integrality=np.full(len(cost), whole)
+        found = scipy.optimize.milp(
+            cost,
+            constraints=constraint,
+            bounds=scipy.optimize.Bounds(low, high),
+            integrality=np.full(len(cost), whole),
         )
         if found.x is None:
             return None

@@ -9,8 +9,7 @@ every unit settled, a table of their cells always exists: within an atom, cells 
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import coo_matrix
+import scipy
 
 from discreet.estimation.tree import Floats, Integers
 from discreet.estimation.whole.limits import Limited
@@ -92,12 +91,12 @@ def settle_together(
         for cell in range(size):
             add(np.array([cell, up[cell], down[cell]]), np.array([1.0, -1.0, 1.0]), wish[cell], wish[cell])
     row, column, value = (np.concatenate(part) for part in zip(*rows, strict=True))
-    matrix = coo_matrix((value, (row, column)), shape=(len(lower), len(cost))).tocsr()
-    found = milp(
+    matrix = scipy.sparse.coo_matrix((value, (row, column)), shape=(len(lower), len(cost))).tocsr()
+    found = scipy.optimize.milp(
         cost,
-        constraints=LinearConstraint(matrix, np.array(lower), np.array(upper)),
+        constraints=scipy.optimize.LinearConstraint(matrix, np.array(lower), np.array(upper)),
         integrality=(np.arange(len(cost)) < size).astype(np.int64),
-        bounds=Bounds(0.0, np.inf),
+        bounds=scipy.optimize.Bounds(0.0, np.inf),
     )
     if found.x is None:
         return None

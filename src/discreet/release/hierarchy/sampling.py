@@ -23,6 +23,7 @@ from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
+import scipy
 
 from discreet.errors import InputError
 from discreet.estimation.estimates import Estimates, InMemory, Measurements, Moments, Union, UnitEstimates
@@ -209,9 +210,7 @@ def _noise(given: str | Fraction | None) -> Fraction | None:
 def _wider(freedom: float, level: float) -> float:
     if not np.isfinite(freedom):
         return 1.0
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, (1 + level) / 2) / normal_quantile(level)) ** 2
+    return float(scipy.special.stdtrit(freedom, (1 + level) / 2) / normal_quantile(level)) ** 2
 
 
 def _finite(table: ReadTable, columns: Sequence[str], *, least: float | None = None) -> None:
