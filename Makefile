@@ -222,5 +222,5 @@ screenshot: $(VENV)/.stamp-test
 	$(BIN)/python docs/make_screenshot.py
 
 clean:
-	rm -rf $(VENV) $(VENV)-lowest $(VENV)-docs $(VENV)-interop $(VENV)-tumult out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-lowest $(VENV)-docs $(VENV)-interop $(VENV)-tumult out dist build .import_linter_cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -38,7 +38,7 @@ STARTED: dict[str, list[str]] = {
 def processor_seconds(arguments: list[str], folder: str) -> float:
     """Run Python with these arguments and return what it took of the processor."""
     command = [sys.executable, *arguments]
-    started = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
+    started = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, used = os.wait4(started.pid, 0)
     started.returncode = os.waitstatus_to_exitcode(status)
     if started.returncode:

@@ -426,20 +426,10 @@ ABOVE_A_LEDGER = {
     "discreet.cellkey",
 }
 ABOVE_AN_ACCOUNT = {"discreet.release.ledger", "discreet.report", *ABOVE_A_LEDGER}
-HEAVY = {
-    "scipy.special",
-    "scipy.sparse",
-    "scipy.optimize",
-    "pyarrow",
-    "ibis",
-    "duckdb",
-    "pyspark",
-    "pandas",
-    "matplotlib",
-    "jinja2",
-    "nicegui",
-}
-HEAVY |= {"cryptography", "multiprocessing", "sqlite3"}
+SCIPY = {"scipy.special", "scipy.sparse", "scipy.optimize"}
+TABLES = {"pyarrow", "pandas", "ibis", "duckdb", "sqlite3", "pyspark"}
+PAGES = {"matplotlib", "jinja2", "nicegui"}
+HEAVY = {*SCIPY, *TABLES, *PAGES, "cryptography", "multiprocessing"}
 MATHEMATICS = {"numpy", "flint"}
 SCREEN = {"rich", "cyclopts"}
 
