@@ -85,13 +85,13 @@ def test_a_signal_gives_its_status(run, status, tmp_path):
 
 @pytest.mark.parametrize("moment", ["made", "removing", "removed"])
 def test_a_signal_while_something_is_made_or_removed(tmp_path, moment):
-    """A staging directory, one for temporary files, and a file: whatever the moment, nothing stays."""
+    """The directory of an output, one for temporary files, and a file: whatever the moment, nothing stays."""
     code = (
         "import os, signal, shutil, sys\n"
         "from pathlib import Path\n"
         "import discreet.cli\n"
         "from discreet.files import whole_file\n"
-        "from discreet.release.commit import staging\n"
+        "from discreet.release.commit import staging, whole_folder\n"
         "from discreet.release.engine import spill_directory\n"
         "def stop(): signal.raise_signal(signal.SIGTERM)\n"
         "def once(module, name, first):\n"
@@ -109,11 +109,11 @@ def test_a_signal_while_something_is_made_or_removed(tmp_path, moment):
         "                once(os, name, moment == 'removing')\n"
         "discreet.cli.run = work\n"
         "out, moment, maker = Path(sys.argv[1]) / 'out', sys.argv[2], sys.argv[3]\n"
-        "which = {'staging': lambda: staging(out), 'spill': spill_directory,\n"
-        "         'file': lambda: whole_file(out)}[sys.argv[4]]\n"
+        "which = {'staging': lambda: staging(out), 'folder': lambda: whole_folder(out),\n"
+        "         'spill': spill_directory, 'file': lambda: whole_file(out)}[sys.argv[4]]\n"
         "sys.exit(discreet.cli.main())\n"
     )
-    for maker, which in (("mkdir", "staging"), ("mkdir", "spill"), ("open", "file")):
+    for maker, which in (("mkdir", "staging"), ("mkdir", "folder"), ("mkdir", "spill"), ("open", "file")):
         done = subprocess.run(
             [sys.executable, "-c", code, tmp_path, moment, maker, which],
             env={**os.environ, "TMPDIR": str(tmp_path)},
@@ -123,7 +123,8 @@ def test_a_signal_while_something_is_made_or_removed(tmp_path, moment):
         )
         assert (done.returncode, done.stdout, done.stderr) == (143, "", ""), which
         assert [path.name for path in tmp_path.iterdir()] in ([], ["out"]), which
-        (tmp_path / "out").unlink(missing_ok=True)
+        out = tmp_path / "out"
+        out.rmdir() if out.is_dir() else out.unlink(missing_ok=True)
 
 
 def test_a_real_bug_shows_a_traceback(tmp_path):

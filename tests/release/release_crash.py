@@ -19,12 +19,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+from office_mechanism import publish_answers
+
 from discreet.budget import load_file
 from discreet.budget.noise_table import noises
 from discreet.errors import InputError
-from discreet.noise import sample
-from discreet.release import measure
-from discreet.release.hierarchy import measuring
+from discreet.noise import DiscreteLaplace, sample
+from discreet.release import measure, release_run
 from discreet.release.tables import arrow
 
 WRITES = ("os.mkdir", "os.rename")
@@ -55,7 +56,7 @@ class Hook:
 
 
 def run(folder: Path, task: dict[str, Any], pipe: int) -> None:
-    """Measure, in a forked process; write what happened into the pipe."""
+    """Make a run, in a forked process; write what happened into the pipe."""
     hook = Hook(str(folder), task["how"], task.get("at", 0))
     if task["how"] == "limit":
         resource.setrlimit(resource.RLIMIT_FSIZE, (task["at"], task["at"]))
@@ -65,16 +66,9 @@ def run(folder: Path, task: dict[str, Any], pipe: int) -> None:
     elif task["how"] != "plain":
         sys.addaudithook(hook)
     if "clock" in task:
-        measuring.now = lambda: task["clock"]
+        release_run.now = lambda: task["clock"]
     try:
-        measure(
-            load_file(folder / "release.toml"),
-            folder / task.get("counts", "counts.csv"),
-            folder / task["out"],
-            post="consistent",
-            ledger=folder / "ledger.json",
-            spend_again=True,
-        )
+        AUTHORS[task.get("author", "measure")](folder, task)
         said = "done"
     except InputError as error:
         said = str(error)
@@ -84,6 +78,26 @@ def run(folder: Path, task: dict[str, Any], pipe: int) -> None:
     if task["how"] == "fault":
         answer |= {"calls": ctypes.c_char_p(library().fault_calls()).value.decode().split()}
     os.write(pipe, json.dumps(answer).encode())
+
+
+def measured(folder: Path, task: dict[str, Any]) -> None:
+    measure(
+        load_file(folder / "release.toml"),
+        folder / task.get("counts", "counts.csv"),
+        folder / task["out"],
+        post="consistent",
+        ledger=folder / "ledger.json",
+        spend_again=True,
+    )
+
+
+def answered(folder: Path, task: dict[str, Any]) -> None:
+    out, ledger = folder / task["out"], folder / "ledger.json"
+    publish_answers(folder / "answers.csv", ["yes", "no"], out, scale="2", ledger=ledger, spend_again=True)
+
+
+AUTHORS = {"measure": measured, "office": answered}
+"""Who makes the run: the package, or a mechanism of an office's own."""
 
 
 def library() -> ctypes.CDLL:
@@ -117,6 +131,7 @@ def warm_up(folder: Path) -> None:
         arrow(part)
     for noise in noises(load_file(folder / "release.toml")).values():
         sample(noise, 1)
+    sample(DiscreteLaplace("2"), 1)
 
 
 def main() -> None:

@@ -38,13 +38,22 @@ class Crashes:
     """A folder with counts and a ledger, and a process that runs tasks in it."""
 
     def __init__(
-        self, folder: Path, total: int = 1000, preload: Path | None = None, *, policy: bool = False
+        self,
+        folder: Path,
+        total: int = 1000,
+        preload: Path | None = None,
+        *,
+        policy: bool = False,
+        author: str = "measure",
     ) -> None:
+        """`author` is whose runs they are: those of `measure`, or of an office's own mechanism."""
+        self.author = author
         self.folder, self.ledger = folder, folder / "ledger.json"
         self.witness = folder / "witness.txt" if policy else None
         self.release = Release.from_toml(TOML)
         (folder / "release.toml").write_text(TOML)
         Country(folder).csv()
+        (folder / "answers.csv").write_text("answer\n" + "yes\nno\n" * 20)
         self.total = Total(unit="person", neighbours="bounded", rho=total * spent(self.release))
         self.key = new_key(folder / "ledger.key") if policy else None
         self.make_ledger()
@@ -65,7 +74,7 @@ class Crashes:
         out = self.folder / f"out{self.number}"
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        self.process.stdin.write(json.dumps({"out": out.name, **task}) + "\n")
+        self.process.stdin.write(json.dumps({"out": out.name, "author": self.author, **task}) + "\n")
         self.process.stdin.flush()
         answer: dict[str, Any] = json.loads(self.process.stdout.readline())
         entries = read_ledger(self.ledger).entries

@@ -479,16 +479,16 @@ def test_a_total_is_compared_again_when_the_run_is_committed(
     """Another run may have ended meanwhile: what was left before the noise is no longer there."""
     create_ledger(agency.ledger)
     agency.rules(limit("largest_total", rho=spent(agency.release)))
-    from discreet.release.hierarchy import measuring
+    from discreet.release import release_run
 
-    plain = measuring.staging
+    plain = release_run.staging
 
     def meanwhile(*given: object, **more: object) -> object:
-        monkeypatch.setattr(measuring, "staging", plain)
+        monkeypatch.setattr(release_run, "staging", plain)
         assert agency.run("first") == 0
         return plain(*given, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(measuring, "staging", meanwhile)
+    monkeypatch.setattr(release_run, "staging", meanwhile)
     assert agency.run("second", "--spend-again") == 2
     assert len(read_ledger(agency.ledger).entries) == 1
     assert not (agency.folder / "second").exists()
@@ -715,7 +715,7 @@ ASKING = {
     "release/safetab/curator.py": "curate",
     "release/safetab/run.py": "run",
 }
-"""Modules that call one of them, and their function that asks the policies."""
+"""Modules that call one of them, and their function that asks the policies, by `admit` or a `ReleaseRun`."""
 
 ASKED_FOR = {"release/hierarchy/joined_records.py": "count_asked"}
 """Readers that call another reader: whoever calls them asks."""
@@ -756,7 +756,9 @@ def test_whoever_reads_confidential_counts_asks_the_policies() -> None:
         asked = [
             one.lineno
             for one in ast.walk(node)
-            if isinstance(one, ast.Call) and isinstance(one.func, ast.Name) and one.func.id == "admit"
+            if isinstance(one, ast.Call)
+            and isinstance(one.func, ast.Name)
+            and one.func.id in ("admit", "ReleaseRun")
         ]
         assert len(asked) == 1, f"{function} of {name} must ask once"
         reads = [

@@ -55,6 +55,14 @@ def bound(tmp_path: Path, faults: Path) -> Iterator[Crashes]:
     made.close()
 
 
+@pytest.fixture
+def office(tmp_path: Path, faults: Path) -> Iterator[Crashes]:
+    """Runs of a mechanism of an office's own."""
+    made = Crashes(tmp_path, preload=faults, author="office")
+    yield made
+    made.close()
+
+
 def calls(crashes: Crashes) -> list[str]:
     """The calls of one run, in order."""
     found: list[str] = crashes(how="fault", at=0)["calls"]
@@ -107,6 +115,13 @@ def test_every_call(crashes: Crashes, name: str) -> None:
 def test_every_call_with_a_policy(bound: Crashes, name: str) -> None:
     for at, call in enumerate(calls(bound), start=1):
         strike(bound, name, at, call)
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("name", FAULTS)
+def test_every_call_of_an_offices_own_mechanism(office: Crashes, name: str) -> None:
+    for at, call in enumerate(calls(office), start=1):
+        strike(office, name, at, call)
 
 
 @pytest.mark.torture

@@ -39,7 +39,7 @@ def measure(
     need_tables("measure")
     from discreet.answers.measurements import measured_answer
     from discreet.release import measure as add_noise
-    from discreet.release.admission import say_where
+    from discreet.release.release_run import say_where
 
     files = [given[name] for name in ("counts", "records", "households", "addresses") if given.get(name)]
     rehearsal = given.get("rehearsal") is not None

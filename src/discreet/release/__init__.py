@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from discreet.memory import loaded_on_use
 
 if TYPE_CHECKING:
+    from discreet.release.admission import Request
     from discreet.release.audit import LedgerCheck, check_ledger
     from discreet.release.cellkey.run import Perturbed, perturb
     from discreet.release.composition import ledger_cost, ledger_release
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     )
     from discreet.release.policy import Policy, PolicyError, read_policy, sign_policy
     from discreet.release.policy_review import rules_in_force
+    from discreet.release.release_run import OrderError, ReleaseRun
     from discreet.release.signing import new_key, read_key
     from discreet.release.spending import spent
     from discreet.release.total import Total
@@ -38,6 +40,7 @@ else:
     __getattr__, __dir__ = loaded_on_use(
         __name__,
         {
+            "discreet.release.admission": "Request",
             "discreet.release.audit": "LedgerCheck check_ledger",
             "discreet.release.cellkey.run": "Perturbed perturb",
             "discreet.release.composition": "ledger_cost ledger_release",
@@ -55,6 +58,7 @@ else:
             "upgrade_ledger witness_ledger",
             "discreet.release.policy": "Policy PolicyError read_policy sign_policy",
             "discreet.release.policy_review": "rules_in_force",
+            "discreet.release.release_run": "OrderError ReleaseRun",
             "discreet.release.signing": "new_key read_key",
             "discreet.release.spending": "spent",
             "discreet.release.total": "Total",
@@ -68,10 +72,13 @@ __all__ = [
     "Ledger",
     "LedgerCheck",
     "Measured",
+    "OrderError",
     "Perturbed",
     "Policy",
     "PolicyError",
     "RecordCheck",
+    "ReleaseRun",
+    "Request",
     "TableCheck",
     "Tabulated",
     "Total",

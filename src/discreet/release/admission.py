@@ -1,7 +1,8 @@
 """Who asks the policies: every function that reads confidential data and writes something made of it.
 
 Each calls `admit` once, before it reads anything. It gets the rules in force, with the ledger of the run, or
-a `PolicyError` that names every rule that refuses.
+a `PolicyError` that names every rule that refuses. `discreet.release.release_run` does so for what is
+published.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from discreet.errors import InputError
 from discreet.files import FilePath
 from discreet.release.ledger_file import FILE, VARIABLE, find_ledger, ledger_in
 from discreet.release.places import folders_of
@@ -48,7 +48,7 @@ def admit(
     sources = (source, *more)
     found = find_policies(folders_of(*sources))
     spared = _spared(found, request)
-    named = None if spared and ledger is None else _ledger(sources, ledger, found)
+    named = None if spared and ledger is None else ledger_of(sources, ledger, found)
     if named is not None:
         found = _joined(found, find_policies([named.parent, Path(os.path.realpath(named)).parent]))
         spared = _spared(found, request)
@@ -59,30 +59,12 @@ def admit(
     return Rules(found, binding, named)
 
 
-def say_where(*sources: object, ledger: FilePath | None, rehearsal: bool, no_ledger: bool, what: str) -> None:
-    """Raise unless somebody said where a run that spends is entered, or that it is entered nowhere.
-
-    A ledger that a policy prescribes, that the environment names or that lies beside the input is enough;
-    where there is one, nobody can say that there is none. What policies ask for, `admit` refuses.
-
-    >>> say_where("no-such-folder/counts.csv", ledger=None, rehearsal=False, no_ledger=False, what="measure")
-    Traceback (most recent call last):
-    discreet.errors.InputError: measure would spend, and nothing would keep count: say --ledger FILE, \
---rehearsal SEED (noise that protects nobody), or --no-ledger; nothing was read and nothing spent
-    """
-    policies = find_policies(folders_of(*sources))
-    named = _ledger(sources, ledger, policies)
-    if no_ledger and named is not None:
-        raise InputError(
-            f"--no-ledger was given, but {named} is the ledger in which such runs are entered: leave "
-            "--no-ledger out; nothing was read and nothing spent"
-        )
-    if no_ledger or rehearsal or named is not None or any(one.ledger_required for one in policies):
-        return
-    raise InputError(
-        f"{what} would spend, and nothing would keep count: say --ledger FILE, --rehearsal SEED (noise that "
-        "protects nobody), or --no-ledger; nothing was read and nothing spent"
-    )
+def ledger_of(sources: Sequence[object], given: FilePath | None, found: tuple[Policy, ...]) -> Path | None:
+    """Return the ledger of a run: the one given or of the environment, of a policy, or beside the inputs."""
+    prescribed = next((one.ledger_file for one in found if one.ledger_file is not None), None)
+    if given is None and prescribed is not None and not os.environ.get(VARIABLE):
+        return ledger_in(prescribed)
+    return find_ledger(given, *sources)
 
 
 def _joined(some: tuple[Policy, ...], more: tuple[Policy, ...]) -> tuple[Policy, ...]:
@@ -93,13 +75,6 @@ def _spared(found: tuple[Policy, ...], request: Request) -> list[Policy]:
     """Return the policies that allow this user to publish without noise, which no ledger can enter."""
     speaking = [one for one in found if request.no_noise and "no_noise" in one.may]
     return [one for one in speaking if one.may["no_noise"].includes(current_user())]
-
-
-def _ledger(sources: Sequence[object], given: FilePath | None, found: tuple[Policy, ...]) -> Path | None:
-    prescribed = next((one.ledger_file for one in found if one.ledger_file is not None), None)
-    if given is None and prescribed is not None and not os.environ.get(VARIABLE):
-        return ledger_in(prescribed)
-    return find_ledger(given, *sources)
 
 
 def _reserved(found: tuple[Policy, ...], request: Request) -> Iterator[Refusal]:

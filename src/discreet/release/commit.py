@@ -216,6 +216,25 @@ def staging(
         raise InputError(text) from None
 
 
+@contextmanager
+def whole_folder(out: FilePath, *, confidential: bool = False) -> Iterator[Path]:
+    """Yield a hidden directory that becomes `out` at the end of the block, or disappears; nothing is spent.
+
+    For what is invented, public, or made from what was released before. What is made from confidential data
+    goes through `discreet.release.release_run`.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     with whole_folder(Path(folder) / "out") as made:
+    ...         _ = (made / "a.txt").write_text("a")
+    ...     sorted(path.name for path in Path(folder).rglob("*"))
+    ['a.txt', 'out']
+    """
+    with staging(out, confidential=confidential) as stage:
+        yield stage.path
+        stage.commit()
+
+
 def free(out: FilePath) -> Path:
     """Return the path of the output directory if it can be made, else raise: nothing is ever overwritten.
 

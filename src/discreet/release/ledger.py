@@ -256,15 +256,9 @@ class Ledger(Summarised):
         entry = run if isinstance(run, Entry) else Entry(release=run)
         if not entry.counted:
             return
+        if not again:
+            self.refuse_again(entry, where=where)
         release = entry.release
-        for number, one in enumerate(self.entries, start=1):
-            if not again and one.counted and not _confidential(one).isdisjoint(_confidential(entry)):
-                raise InputError(
-                    f"this input was released before, in run {number} of {where} ({one.time}, "
-                    f"{one.command} {one.release.name}). Releasing it again spends again, and readers can "
-                    "average the noise away. If you mean to, give --spend-again (spend_again=True); nothing "
-                    "was measured and nothing spent"
-                )
         if self.totals and not any(release.unit in total.units for total in self.totals):
             raise InputError(
                 f"{where} declares totals for {', '.join(one.unit for one in self.totals)}, but none for "
@@ -273,6 +267,19 @@ class Ledger(Summarised):
         for total in self.totals:
             if wrong := self.shortfall(total, entry, where=where):
                 raise InputError(f"{wrong}; nothing was measured and nothing spent")
+
+    def refuse_again(self, entry: Entry, *, where: str) -> None:
+        """Raise if a run would release an input again that was released before; a rehearsal may."""
+        if not entry.counted:
+            return
+        for number, one in enumerate(self.entries, start=1):
+            if one.counted and not _confidential(one).isdisjoint(_confidential(entry)):
+                raise InputError(
+                    f"this input was released before, in run {number} of {where} ({one.time}, "
+                    f"{one.command} {one.release.name}). Releasing it again spends again, and readers can "
+                    "average the noise away. If you mean to, give --spend-again (spend_again=True); nothing "
+                    "was measured and nothing spent"
+                )
 
     def shortfall(self, total: Total, entry: Entry, *, where: str) -> str:
         """Say why a run does not fit into a total beside the runs so far; nothing if it does.

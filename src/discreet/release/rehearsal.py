@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from discreet.errors import InputError
 from discreet.noise import Entropy
 
 NOT_PRIVATE = "NOT PRIVATE"
 """The mark of everything that a rehearsal writes."""
+
+
+def not_private_mark(seed: int | None, reasons: Sequence[str] = ()) -> str | None:
+    """Return the mark of an output that is not private, with every reason; None if there is none.
+
+    >>> not_private_mark(3), not_private_mark(None)
+    ('NOT PRIVATE: rehearsal with seed 3', None)
+    """
+    every = [*([] if seed is None else [f"rehearsal with seed {seed}"]), *reasons]
+    return f"{NOT_PRIVATE}: {'; '.join(every)}" if every else None
 
 
 def rehearsal_entropy(seed: int | None) -> Entropy | None:

@@ -48,19 +48,19 @@ def write_export(
 
     `rows` are the tables of epsilons and of deltas, each with the exact numbers at which they were asked.
     """
-    from discreet.release.commit import staging
+    from discreet.release.commit import whole_folder
 
     certificates, missing = _certificates(account, releases, rows, digits)
-    with staging(folder) as stage:
+    with whole_folder(folder) as made:
         tables = _tables(account)
         for file, table in tables.items():
-            arrow("parquet").write_table(table, stage.path / file)
-        os.mkdir(stage.path / "certificates")
+            arrow("parquet").write_table(table, made / file)
+        os.mkdir(made / "certificates")
         for file, certificate in certificates.items():
-            (stage.path / file).write_text(certificate.to_text(), encoding="utf-8")
+            (made / file).write_text(certificate.to_text(), encoding="utf-8")
         program = f"discreet {version('discreet')}"
         page = export_page(account, program, alpha=Quantity(ALPHA, Style.GIVEN), missing=missing)
-        (stage.path / "README.md").write_text(page, encoding="utf-8")
+        (made / "README.md").write_text(page, encoding="utf-8")
         manifest = {
             "format": FORMAT,
             "program": program,
@@ -77,7 +77,7 @@ def write_export(
                     "name": file,
                     "rows": table.num_rows,
                     "refused": table.column(2).null_count,
-                    "sha256": sha256(stage.path / file),
+                    "sha256": sha256(made / file),
                     "columns": [
                         {"name": name, "type": "string" if name == "pair" else "float64"}
                         | {"unit": unit, "means": means}
@@ -87,13 +87,12 @@ def write_export(
                 for file, table in tables.items()
             ],
             "certificates": [
-                {"name": file, "says": certificate.says, "sha256": sha256(stage.path / file)}
+                {"name": file, "says": certificate.says, "sha256": sha256(made / file)}
                 for file, certificate in certificates.items()
             ],
         }
         text = json.dumps(manifest, indent=2, ensure_ascii=False)
-        (stage.path / "manifest.json").write_text(text + "\n", encoding="utf-8")
-        stage.commit()
+        (made / "manifest.json").write_text(text + "\n", encoding="utf-8")
 
 
 def _certificates(

@@ -28,7 +28,7 @@ from discreet.answers.printed import (
 from discreet.errors import DiscreetError, InputError, install_hint
 from discreet.files import check_writable, inert_text, write_whole
 from discreet.questions import asked_with
-from discreet.release.commit import free, staging
+from discreet.release.commit import free, whole_folder
 from discreet.release.hierarchy.joint_estimates import name_of_query
 from discreet.release.hierarchy.printed import PrintedTable, PrintedTables, printed_tables
 from discreet.release.hierarchy.questions import Estimating
@@ -74,10 +74,9 @@ def print_tables(asked: Estimating) -> PrintedTables:
         }[ending]
         write_whole({out: write(found)})
         return found
-    with staging(out) as stage:
+    with whole_folder(out) as folder:
         for name, table in zip(_file_names(found), found.tables, strict=True):
-            (stage.path / name).write_bytes(csv_table(table, found))
-        stage.commit()
+            (folder / name).write_bytes(csv_table(table, found))
     return found
 
 

@@ -17,7 +17,7 @@ from discreet.answers.quantity import count_quantity
 from discreet.answers.risk_records import CONFIDENTIAL, records_answer, records_map
 from discreet.errors import InputError
 from discreet.files import ArrowArray, FilePath, arrow
-from discreet.release.commit import free, staging
+from discreet.release.commit import free, whole_folder
 from discreet.release.rehearsal import NOT_PRIVATE
 from discreet.release.tables import FORMATS, OutputTable, coded, strings
 from discreet.render.html import section_of
@@ -67,12 +67,12 @@ def write_records_risk(
     if shapes is not None:
         known = shapes if isinstance(shapes, dict) else read_shapes(shapes, shape_key)
         pictures["map"] = records_map(found, known, level=shape_level)
-    with staging(out, confidential=True) as stage:
+    with whole_folder(out, confidential=True) as folder:
         names: list[str] = []
 
         def place(stem: str, ending: str) -> Path:
             names.append(f"{stem}.{MARKED}.{ending}")
-            return stage.path / names[-1]
+            return folder / names[-1]
 
         for stem, key in (
             ("shares", "rows"),
@@ -101,7 +101,6 @@ def write_records_risk(
         }
         text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
         place("manifest", "json").write_text(text, encoding="utf-8")
-        stage.commit()
     return RecordsFiles(Path(out), tuple(names))
 
 

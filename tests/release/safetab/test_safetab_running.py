@@ -31,6 +31,7 @@ from discreet.cli import run as command
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise, LaplaceNoise
 from discreet.release import Total, check_ledger, create_ledger, read_ledger
+from discreet.release.clock import Clock
 from discreet.release.engine import Engine, connect
 from discreet.release.mechanism import adaptive as mechanism
 from discreet.release.mechanism import counts as counting
@@ -38,10 +39,11 @@ from discreet.release.mechanism import records
 from discreet.release.mechanism.counts import GroupCounts
 from discreet.release.mechanism.margins import label as margins
 from discreet.release.mechanism.records import count
+from discreet.release.rehearsal import rehearsal_entropy
 from discreet.release.safetab.account import mechanisms
 from discreet.release.safetab.configuration import read_configuration
 from discreet.release.safetab.run import run
-from discreet.release.safetab.run_plan import Clock, Options, RunPlan
+from discreet.release.safetab.run_plan import Options, RunPlan
 from discreet.release.safetab.specification import read_specification
 
 BUREAU = Options(bureau_columns=True, coterminous=False, no_noise=True)
@@ -463,11 +465,11 @@ def test_noise_of_repeated_runs_has_its_variance_by_level_and_stage(
         kept: Any = Remembered(counts)
         told = RunPlan(folder, Options(), configuration, specification)
         told.__dict__["mechanisms"] = exact
-        truth = told.add_noise(kept, Clock())
+        truth = told.add_noise(kept, None, Clock())
         for seed in range(160):
             trial = RunPlan(folder, Options(rehearsal=seed), configuration, specification)
             trial.__dict__["mechanisms"] = plan
-            found = trial.add_noise(kept, Clock())
+            found = trial.add_noise(kept, rehearsal_entropy(seed), Clock())
             for place, part in found.items():
                 off = part.values - truth[place].values
                 stage = np.repeat(part.label % 2, part.widths())

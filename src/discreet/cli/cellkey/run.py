@@ -36,8 +36,8 @@ def run_command(
     """Count all margins, add noise by cell keys, and write, with a ledger entry."""
     need_tables("cellkey run")
     from discreet.answers.cellkey_run import perturbed_answer
-    from discreet.release.admission import say_where
     from discreet.release.cellkey.run import perturb
+    from discreet.release.release_run import say_where
 
     rehearsal = given.get("rehearsal") is not None
     say_where(

@@ -100,7 +100,7 @@ def run(
 ) -> None:
     """Tabulate, add noise, post-process and write, with a ledger entry."""
     from discreet.answers.tabulation import summary_answer
-    from discreet.release.admission import say_where
+    from discreet.release.release_run import say_where
     from discreet.release.safetab.run import run as tabulate
     from discreet.release.safetab.run_plan import Options
 

@@ -18,10 +18,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.metadata import version
 from math import ceil
 from pathlib import Path
@@ -38,10 +37,10 @@ from discreet.cellkey.two_laws import TwoLaws, certain_together, exp_interval, t
 from discreet.errors import InputError
 from discreet.estimation.tree import Integers
 from discreet.faces import Summarised
-from discreet.files import ArrowArray, sha256
+from discreet.files import ArrowArray
 from discreet.numbers import brief, float_up, positive
 from discreet.questions import asked_with
-from discreet.release.admission import Request, admit
+from discreet.release.admission import Request
 from discreet.release.cellkey.hypercube import (
     CountedCube,
     CubeMargin,
@@ -57,13 +56,11 @@ from discreet.release.cellkey.hypercube import (
 from discreet.release.cellkey.lookup import NoiseLookup
 from discreet.release.cellkey.questions import CellKeying
 from discreet.release.cellkey.secret import CellSecret, SecretFile, open_secret
-from discreet.release.commit import Staging, free, staging
 from discreet.release.engine import connect
-from discreet.release.entry import Entry, now
+from discreet.release.entry import Entry
 from discreet.release.frames import DataFrame, as_pandas
-from discreet.release.ledger_file import open_ledger
-from discreet.release.rehearsal import NOT_PRIVATE, rehearsal_entropy
-from discreet.release.signing import read_key
+from discreet.release.rehearsal import rehearsal_entropy
+from discreet.release.release_run import ReleaseRun
 from discreet.release.tables import Folder, coded, output_format, read_output
 from discreet.tables import Numbers
 
@@ -157,38 +154,32 @@ def perturb(asked: CellKeying) -> Perturbed:
     Output, ledger entry and a new secret appear together, or none does (tests/release/test_cellkey_run.py).
     """
     plan = _plan(asked)
-    request = Request(
-        spend_again=asked.spend_again, no_noise=plan.delta is None, rehearsal=asked.rehearsal is not None
+    run = ReleaseRun(
+        asked.out,
+        reads=(asked.records,),
+        request=Request(spend_again=asked.spend_again, no_noise=plan.delta is None),
+        ledger=asked.ledger,
+        key=asked.key,
+        rehearsal=asked.rehearsal,
     )
-    rules = admit(asked.records, request, ledger=asked.ledger)
-    named = rules.ledger
-    free(asked.out)
-    _check_ledger(plan, named)
-    signer = None if named is None else read_key(asked.key)
-    shared, before = (None, None) if named is None else open_ledger(named, asked.out, key=signer, rules=rules)
+    _check_ledger(plan, run.ledger)
+    run.open()
     modulus = plan.lookup.table.modulus
     records = read_coded(asked.records, plan.attributes, record_key=asked.record_key, modulus=modulus)
     if plan.secret is not None:
         plan.secret.check(records.sha256)
     entry = plan.entry(records)
-    if entry is not None:
-        if before is not None:
-            before.allow(entry, where=str(named), again=asked.spend_again)
-        rules.allow(entry, before)
+    if entry is None:
+        run.state_no_cost()
+    else:
+        run.spend(entry)
+    if plan.secret is not None and plan.secret.is_new:
+        run.with_file(plan.secret.path, partial(plan.secret.write, records.sha256))
     kind = output_format(asked.format, records.format)
-    with (
-        connect(memory=asked.memory, threads=asked.threads) as engine,
-        staging(asked.out, shared, key=signer, rules=rules) as stage,
-    ):
-        mark = None if asked.rehearsal is None else f"{NOT_PRIVATE}: rehearsal with seed {asked.rehearsal}"
-        folder = Folder(stage.path, kind, mark=mark)
+    with connect(memory=asked.memory, threads=asked.threads) as engine, run.writing(kind) as folder:
         with counted_cube(engine, records, modulus=modulus) as base:
             rows = plan.write(folder, base)
         folder.json("manifest", plan.manifest(rows))
-        files = {name: sha256(stage.path / name) for name in folder.names}
-        made = None if entry is None else replace(entry, id=stage.id, files=files)
-        with _secret_kept(plan.secret, stage, records.sha256):
-            stage.commit(made, manifest=folder.names[-1], again=asked.spend_again)
     return Perturbed(
         keys=plan.keys,
         table=plan.lookup.table.name,
@@ -209,23 +200,9 @@ def perturb(asked: CellKeying) -> Perturbed:
         secret=None if plan.secret is None else plan.secret.path,
         new_secret=plan.secret is not None and plan.secret.is_new,
         out=Path(asked.out),
-        files=tuple(folder.names),
-        ledger=named,
+        files=run.files,
+        ledger=run.ledger,
     )
-
-
-@contextmanager
-def _secret_kept(secret: SecretFile | None, stage: Staging, sha256: str) -> Iterator[None]:
-    """Write a new secret before the output appears, and remove it if the output does not."""
-    if secret is None or not secret.is_new:
-        yield
-        return
-    secret.write(sha256)
-    try:
-        yield
-    finally:
-        if not stage.appeared:
-            secret.path.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)
@@ -302,12 +279,9 @@ class _Plan:
             reason="Laplace noise stands for each cell at its epsilon.",
         )
         return Entry(
-            time=now(),
-            version=version("discreet"),
             command="cellkey run",
             release=release,
             delta=self.left_over,
-            rehearsal=self.asked.rehearsal,
             inputs=(records.origin,),
         )
 

@@ -27,7 +27,7 @@ from discreet.estimation.whole.replicates import TableErrors
 from discreet.faces import Summarised
 from discreet.numbers import brief, fraction
 from discreet.questions import asked_with
-from discreet.release.commit import free, staging
+from discreet.release.commit import free, whole_folder
 from discreet.release.frames import DataFrame, as_pandas, as_polars
 from discreet.release.hierarchy.areas import area_estimates, read_areas
 from discreet.release.hierarchy.bounded_tables import bounded_tables
@@ -354,9 +354,8 @@ def _folder(asked: Estimating, kind: str, mark: str | None) -> Iterator[Folder]:
     if asked.out is None:
         yield FolderInMemory(mark=mark)
         return
-    with staging(asked.out) as stage:
-        yield Folder(stage.path, kind, mark=mark, for_spreadsheets=asked.for_spreadsheets)
-        stage.commit()
+    with whole_folder(asked.out) as path:
+        yield Folder(path, kind, mark=mark, for_spreadsheets=asked.for_spreadsheets)
 
 
 def _people(asked: Estimating, folder: Folder, one: MeasuredTree, done: Written) -> PeopleFiles:

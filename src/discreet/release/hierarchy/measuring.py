@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
@@ -25,14 +25,12 @@ from discreet.estimation.tree import Floats, Integers
 from discreet.estimation.whole.replicates import TableErrors
 from discreet.estimation.whole.tables import check_whole
 from discreet.faces import Summarised
-from discreet.files import sha256
 from discreet.noise import Entropy, PowerNoise, sample
 from discreet.numbers import whole
 from discreet.questions import asked_with
 from discreet.release import contents
-from discreet.release.admission import Request, admit
-from discreet.release.commit import free, staging
-from discreet.release.entry import Entry, now
+from discreet.release.admission import Request
+from discreet.release.entry import Entry
 from discreet.release.frames import DataFrame, as_pandas
 from discreet.release.hierarchy.clipping import Clipped, measured_clips
 from discreet.release.hierarchy.counts import CountTable, read_counts
@@ -49,10 +47,7 @@ from discreet.release.hierarchy.records import input_of
 from discreet.release.hierarchy.redrawing import Redrawing
 from discreet.release.hierarchy.sdhc_columns import check_bureau_names, write_bureau_tables
 from discreet.release.hierarchy.steps import Steps, step_column, unit_steps
-from discreet.release.ledger import Ledger
-from discreet.release.ledger_file import open_ledger
-from discreet.release.rehearsal import NOT_PRIVATE, rehearsal_entropy
-from discreet.release.signing import read_key
+from discreet.release.release_run import ReleaseRun
 from discreet.release.spending import spent
 from discreet.release.tables import TEXTS, Columns, Folder, output_format, read_output
 from discreet.tables import Numbers, table_format
@@ -140,39 +135,42 @@ def measure(asked: Measuring) -> Measured:
     like = "csv" if is_text else "parquet"
     kind = output_format(asked.format, like, for_spreadsheets=asked.for_spreadsheets)
     pairs = level_pairs(release, asked.invariants)
-    source, table = rehearsal_entropy(asked.rehearsal), noises(release)
-    free(asked.out)
-    request = Request(
-        spend_again=asked.spend_again, invariants=bool(pairs), rehearsal=asked.rehearsal is not None
+    table = noises(release)
+    run = ReleaseRun(
+        asked.out,
+        reads=(origin, *other_files(asked)),
+        request=Request(spend_again=asked.spend_again, invariants=bool(pairs)),
+        ledger=asked.ledger,
+        key=asked.key,
+        rehearsal=asked.rehearsal,
     )
-    rules = admit(origin, request, more=other_files(asked), ledger=asked.ledger)
-    named = rules.ledger
-    signer = None if named is None else read_key(asked.key)
-    shared, before = (None, None) if named is None else open_ledger(named, asked.out, key=signer, rules=rules)
-    found = _exact_counts(asked, release, named)
+    run.open()
+    found = _exact_counts(asked, release, run.ledger)
     layout = found.layout
-    most, known = _records_of_one(asked, found, named, before)
-    entry = _entry(asked, release, found, most, pairs)
-    if before is not None:
-        before.allow(entry, where=str(named), again=asked.spend_again)
-    rules.allow(entry, before)
-    if named is not None and most > 1:  # remembered by the run
-        known = known or contents.make_secret(named).content(layout, found.read)
-        entry = replace(entry, inputs=({**found.inputs[0], "content": known}, *found.inputs[1:]))
+    most, known = _records_of_one(asked, found, run)
+    run.spend(
+        Entry(
+            command="measure",
+            release=release.for_people(most),
+            at_most=most,
+            inputs=found.inputs,
+            tree=layout.tree.digest,
+            exact=pairs,
+        )
+    )
+    if run.ledger is not None and most > 1:  # remembered by the run
+        known = known or contents.make_secret(run.ledger).content(layout, found.read)
+        run.made_from(({**found.inputs[0], "content": known}, *found.inputs[1:]))
     exact, laws = _exact(found, pairs), laws_of(layout, table)
     left_out = () if asked.records is None else _leaving_out(release, asked)
-    run = _Run(release, most, found, pairs, exact, laws, source, post, left_out, asked.bureau_columns)
+    tables = _Tables(release, most, found, pairs, exact, laws, post, left_out, asked.bureau_columns)
     if post in WHOLE:  # what cannot be done is said before any noise is drawn
         if post == "tables":
             check_people(release.attributes, queries_of(release))
         check_whole(release, layout.tree)
-    with staging(asked.out, shared, key=signer, rules=rules) as stage:
-        mark = None if entry.counted else f"{NOT_PRIVATE}: rehearsal with seed {asked.rehearsal}"
-        folder = Folder(stage.path, kind, mark=mark, for_spreadsheets=asked.for_spreadsheets)
-        taken, errors = run.write(folder)
-        files = {name: sha256(stage.path / name) for name in folder.names}
-        entry = replace(entry, id=stage.id, files=files)
-        stage.commit(entry, manifest=folder.names[-1], again=asked.spend_again)
+    with run.writing(kind, for_spreadsheets=asked.for_spreadsheets) as folder:
+        taken, errors = tables.write(folder, run.entropy)
+    (entry,) = run.entries
     return Measured(
         name=release.name,
         unit=release.unit,
@@ -186,8 +184,8 @@ def measure(asked: Measuring) -> Measured:
         units=layout.tree.size,
         cells=layout.size,
         out=Path(asked.out),
-        files=tuple(folder.names),
-        ledger=named,
+        files=run.files,
+        ledger=run.ledger,
         clipped=taken,
         left_out=left_out,
         table_errors=errors,
@@ -232,40 +230,26 @@ def _exact_counts(asked: Measuring, release: Release, ledger: Path | None) -> Co
     return read_counts(release, asked.counts, units=asked.units, cells=asked.cells, additive=asked.additive)
 
 
-def _records_of_one(
-    asked: Measuring, found: CountTable, named: Path | None, before: Ledger | None
-) -> tuple[int, str | None]:
+def _records_of_one(asked: Measuring, found: CountTable, run: ReleaseRun) -> tuple[int, str | None]:
     """Return how many records of a person the counts may hold, and by what the ledger knows the counts."""
     if asked.counts is None:
         return asked.at_most or 1, None
-    secret = None if named is None else contents.read_secret(named)
+    secret = None if run.ledger is None else contents.read_secret(run.ledger)
     known = None if secret is None else secret.content(found.layout, found.read)
     most = contents.records_of_one(
-        asked.counts, found.at_most, asked.at_most, content=known, ledger=before, where=named, secret=secret
+        asked.counts,
+        found.at_most,
+        asked.at_most,
+        content=known,
+        ledger=run.before,
+        where=run.ledger,
+        secret=secret,
     )
     return most, known
 
 
-def _entry(
-    asked: Measuring, release: Release, found: CountTable, most: int, pairs: tuple[tuple[str, str], ...]
-) -> Entry:
-    """Return the entry of the run, before it has a name and files."""
-    return Entry(
-        id="",
-        time=now(),
-        version=version("discreet"),
-        command="measure",
-        release=release.for_people(most),
-        at_most=most,
-        rehearsal=asked.rehearsal,
-        inputs=found.inputs,
-        tree=found.layout.tree.digest,
-        exact=pairs,
-    )
-
-
 @dataclass(frozen=True)
-class _Run:
+class _Tables:
     """All that a run writes of: validated counts, what is held exact, and the noise to be drawn."""
 
     release: Release
@@ -274,18 +258,17 @@ class _Run:
     pairs: tuple[tuple[str, str], ...]
     exact: Exact
     laws: Laws
-    source: Entropy | None
     post: str
     left_out: tuple[str, ...]
     bureau_columns: bool = False
 
-    def write(self, folder: Folder) -> tuple[tuple[Clipped, ...], TableErrors | None]:
+    def write(self, folder: Folder, source: Entropy | None) -> tuple[tuple[Clipped, ...], TableErrors | None]:
         """Draw the noise, once, and write what comes of it, some units at a time.
 
         Returned is what clipping took away, as measured, and the errors of whole numbers.
         """
         layout, steps = self.found.layout, unit_steps(self.release)
-        drawn = _drawn(self.found, self.laws, self.source)
+        drawn = _drawn(self.found, self.laws, source)
         join = self.release.join
         averages = join is not None and bool(join.averages)
         is_needed = self.post != "none" or self.bureau_columns or averages

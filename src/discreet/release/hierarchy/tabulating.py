@@ -13,16 +13,15 @@ from discreet.budget.events import release_of
 from discreet.faces import Summarised
 from discreet.questions import asked_with
 from discreet.release import contents
-from discreet.release.admission import Request, admit
-from discreet.release.commit import free, staging
+from discreet.release.admission import Request
 from discreet.release.hierarchy.counts import CountTable
 from discreet.release.hierarchy.joined_records import count_asked, other_files
 from discreet.release.hierarchy.questions import Tabulating
 from discreet.release.hierarchy.sdhc_columns import check_bureau_names, write_bureau_tables
 from discreet.release.hierarchy.steps import Steps, step_column, unit_steps
-from discreet.release.ledger_file import note_counts, open_ledger, read_ledger
-from discreet.release.signing import read_key
-from discreet.release.tables import Folder, output_format
+from discreet.release.ledger_file import read_ledger
+from discreet.release.release_run import ReleaseRun
+from discreet.release.tables import output_format
 from discreet.tables import Numbers
 
 
@@ -61,22 +60,24 @@ def tabulate(asked: Tabulating) -> Tabulated:
     forbid is refused.
     """
     release, records, most = release_of(asked.release), asked.records, asked.at_most or 1
-    free(asked.out)
     if asked.bureau_columns:
         check_bureau_names(release)
     # nothing is spent; a ledger is needed if it must remember how many records of a person the counts hold
-    request = Request(exact_counts=True, entered=most > 1)
-    rules = admit(records, request, more=other_files(asked), ledger=asked.ledger)
-    named = rules.ledger
+    run = ReleaseRun(
+        asked.out,
+        reads=(records, *other_files(asked)),
+        request=Request(exact_counts=True, entered=most > 1),
+        ledger=asked.ledger,
+        key=asked.key,
+    )
+    named = run.ledger
     noting = named is not None and asked.id is not None and (most > 1 or bool(read_ledger(named).remembered))
-    signer = read_key(asked.key) if noting else None
-    if named is not None and noting:
-        open_ledger(named, asked.out, key=signer, rules=rules)
+    if noting:
+        run.open()
     found = count_asked(release, asked, ledger=named)
     kind = output_format(asked.format, found.format)
     layout = found.layout
-    with staging(asked.out, confidential=True) as stage:
-        folder = Folder(stage.path, kind)
+    with run.writing(kind) as folder:
         folder.cells("counts", (layout, partial(_exact_columns, found, most, unit_steps(release))))
         folder.units(layout.tree)
         if asked.bureau_columns:
@@ -96,8 +97,7 @@ def tabulate(asked: Tabulating) -> Tabulated:
         )
         if named is not None and noting:
             content = contents.make_secret(named).content(layout, found.read)
-            note_counts(named, content, most, release=release.name, key=signer)
-        stage.commit()
+            run.remember_counts(content, most, release=release.name)
     return Tabulated(
         out=Path(asked.out),
         units=layout.tree.size,
@@ -106,7 +106,7 @@ def tabulate(asked: Tabulating) -> Tabulated:
         left_out=found.left_out,
         incomplete=found.incomplete,
         at_most=most,
-        files=tuple(folder.names),
+        files=run.files,
         ledger=named if noting else None,
     )
 

@@ -321,11 +321,6 @@ class CodedRecords:
         if self._resumable is not None:
             self._resumable.write_note()
 
-    def forget(self) -> None:
-        """Make sure that the run is never resumed: noise is about to be drawn."""
-        if self._resumable is not None:
-            self._resumable.forget()
-
     def place(self, name: str, part: int) -> Path:
         """Return the folder of a table of one part."""
         return self._folder / name / f"part={part}"
@@ -510,10 +505,6 @@ class GroupCounts:
         for table in self._kept:
             self._engine.drop(table)
         self._parts.close(kind)
-
-    def forget(self) -> None:
-        """Make sure that the run is never resumed: noise is about to be drawn."""
-        self._parts.forget()
 
     def origins(self) -> list[dict[str, str | int]]:
         """Return role, hash and size of the files, for a ledger."""

@@ -16,7 +16,7 @@ import numpy as np
 from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.numbers import whole
-from discreet.release.commit import free, staging
+from discreet.release.commit import free, whole_folder
 from discreet.release.nation.columns import FILES, Columns, Files, area_tree
 from discreet.release.nation.households import Homes, Ints
 from discreet.release.safetab.census2020 import configuration_2020, packaged
@@ -107,32 +107,31 @@ def synthesize_nation(
     chosen = choose_states(people, states)
     free(out)
     source = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
-    with staging(out) as stage:
+    with whole_folder(out) as folder:
         for name in ("data", "phsafe", "records", *PARAMETERS):
-            (stage.path / name).mkdir()
+            (folder / name).mkdir()
         specification = packaged(groups)
         for name, households in PARAMETERS.items():
-            write_specification(specification, stage.path / name)
+            write_specification(specification, folder / name)
             settings = configuration_2020(households=households)
             settings = replace(settings, passes=("US",), filters={"US": chosen})
-            (stage.path / name / TOML_FILE).write_text(write_toml(settings), encoding="utf-8")
+            (folder / name / TOML_FILE).write_text(write_toml(settings), encoding="utf-8")
         country = build(people, chosen, source, island=False)
         homes = Homes(Population(country, answers(specification, source), seed, source), source)
         counted = np.zeros(4, dtype=np.int64)
-        for done in _write(stage.path, homes, format, counted):
+        for done in _write(folder, homes, format, counted):
             if progress is not None:
                 progress(done, people)
-        _write_areas(stage.path, country, format)
+        _write_areas(folder, country, format)
         in_quarters, homes_there, vacant, quarters = counted.tolist()
         record: dict[str, object] = {
             "synthetic": True, "people": people, "in_quarters": in_quarters, "households": homes_there,
             "vacant": vacant, "quarters": quarters, "seed": seed, "states": list(chosen), "groups": groups,
         }  # fmt: skip
-        (stage.path / MARK).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-        files = sorted(path for path in stage.path.rglob("*") if path.is_file())
-        names = tuple(path.relative_to(stage.path).as_posix() for path in files)
+        (folder / MARK).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
+        names = tuple(path.relative_to(folder).as_posix() for path in files)
         size = sum(path.stat().st_size for path in files)
-        stage.commit()
     return SyntheticNation(
         out=Path(out),
         people=people,

@@ -45,6 +45,7 @@ from discreet.errors import InputError
 from discreet.noise import Noise
 from discreet.numbers import share
 from discreet.release.admission import Request, admit
+from discreet.release.clock import Clock
 from discreet.release.engine import connect
 from discreet.release.hierarchy.audit_runs import MOST_NUMBERS, asked_runs, run_seed
 from discreet.release.mechanism.adaptive import Mechanism, column
@@ -52,9 +53,10 @@ from discreet.release.mechanism.parts import Codes, Part, keys
 from discreet.release.mechanism.published import Picked
 from discreet.release.mechanism.records import count, find_sources
 from discreet.release.mechanism.released import read_released
+from discreet.release.rehearsal import rehearsal_entropy
 from discreet.release.safetab.account import exact_account
 from discreet.release.safetab.run import run
-from discreet.release.safetab.run_plan import Clock, Options, RunPlan
+from discreet.release.safetab.run_plan import Options, RunPlan
 from discreet.release.safetab.specification import read_water
 from discreet.release.tables import ArrowTable, arrow
 from discreet.risk.audit import (
@@ -406,7 +408,9 @@ class TabulationPair:
         uncut = replace(self.plan.configuration, allow_negative_counts=True)
         plan = replace(self.plan, options=options, configuration=uncut)
         vars(plan)["mechanisms"] = self.plan.mechanisms  # the same for every seed
-        return plan.add_noise(cast("GroupCounts", self.counts[side]), Clock(), self._picked)
+        return plan.add_noise(
+            cast("GroupCounts", self.counts[side]), rehearsal_entropy(seed), Clock(), self._picked
+        )
 
     def mismatches(
         self, drawn: Sequence[Sequence[Mapping[Place, Part]]], seed: int, written: int, folder: Path

@@ -16,7 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from discreet.faces import Summarised
-from discreet.release.commit import staging
+from discreet.release.commit import whole_folder
 from discreet.release.mechanism.configuration import Configuration
 from discreet.release.mechanism.groups import Iteration, Specification
 from discreet.release.safetab.configuration import read_toml
@@ -108,9 +108,8 @@ def write_parameters(out: str | os.PathLike[str], spec: str = "2020") -> Paramet
     ('safetab.toml', 1755, 3054)
     """
     specification = specification_2020()
-    with staging(out) as stage:
-        write_specification(specification, stage.path)
-        (stage.path / TOML_FILE).write_text(_text(SETTINGS[spec]), encoding="utf-8")
-        names = tuple(sorted(path.name for path in Path(stage.path).iterdir()))
-        stage.commit()
+    with whole_folder(out) as folder:
+        write_specification(specification, folder)
+        (folder / TOML_FILE).write_text(_text(SETTINGS[spec]), encoding="utf-8")
+        names = tuple(sorted(path.name for path in folder.iterdir()))
     return ParameterFolder(Path(out), spec, names, len(specification.codes), len(specification.iterations))

@@ -13,10 +13,9 @@ spend nothing. What the output says about its ledger goes along.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,10 +25,9 @@ import numpy as np
 from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.files import sha256
-from discreet.release.admission import admit
-from discreet.release.commit import free, staging
-from discreet.release.ledger_file import open_ledger
-from discreet.release.manifests import RECEIPT, JsonDict, read_manifest, read_receipt
+from discreet.release.clock import Progress
+from discreet.release.commit import free, whole_folder
+from discreet.release.manifests import RECEIPT, read_manifest, read_receipt
 from discreet.release.mechanism.corrections import (
     Corrections,
     Negative,
@@ -43,17 +41,18 @@ from discreet.release.mechanism.groups import Specification
 from discreet.release.mechanism.released import Released, read_released
 from discreet.release.mechanism.writer import FORMAT, Writer
 from discreet.release.rehearsal import NOT_PRIVATE
+from discreet.release.release_run import ReleaseRun
 from discreet.release.safetab.configuration import read_configuration
-from discreet.release.safetab.run_plan import Clock, Options, Progress, RunPlan
+from discreet.release.safetab.run_plan import Options, RunPlan
 from discreet.release.safetab.specification import read_specification, read_water
 from discreet.release.safetab.summary import Summary
-from discreet.release.signing import read_key
 from discreet.release.tables import Folder, output_format
 
 if TYPE_CHECKING:
     from discreet.release.engine import Engine
     from discreet.release.mechanism.parts import Part
     from discreet.release.mechanism.regions import Geography
+    from discreet.release.resumable import Resumable
 
 
 _DOES = {"coterminous": "donated", "post": "dropped"}
@@ -170,9 +169,9 @@ def _write(
     kind = output_format(format, found.format)
     codes = [one.code for one in specification.iterations]
     receipt = read_receipt(released)
-    with staging(new) as stage:
+    with whole_folder(new) as path:
         mark = f"{NOT_PRIVATE}: made from an output that is not" if found.marked else None
-        folder = Folder(stage.path, kind, mark=mark)
+        folder = Folder(path, kind, mark=mark)
         rows: dict[str, int] = {}
         groups: dict[str, int] = {}
         passes = specification.tabulation.passes
@@ -207,7 +206,6 @@ def _write(
                 **({} if receipt is None else {RECEIPT: receipt}),
             },
         )
-        stage.commit()
     return Reprocessed(Path(new), step, options, rows, groups, changed, found.marked, tuple(folder.names))
 
 
@@ -244,50 +242,37 @@ def run(
     counts and functions of its outcome. So it costs what `discreet safetab account` says. Files and ledger
     entry all appear, or none.
     """
-    options, clock, params = options or Options(), Clock(progress), Path(params)
+    options, params = options or Options(), Path(params)
     plan = RunPlan.read(params, options, Path(data), None if totals is None else Path(totals))
-    rules, water = admit(data, plan.request(spend_again), ledger=ledger), read_water(params)
-    named = rules.ledger
-    plan.check(ledger=named is not None)
-    free(out)
-    signer, shared, before = None, None, None
-    drafts = plan.entries()
-    if named is not None:
-        signer = read_key(key)
-        shared, before = open_ledger(named, out, key=signer, rules=rules)
-        before.allow(drafts[0], where=str(named))
-    for one in drafts:
-        rules.allow(one, before)
+    run = ReleaseRun(
+        out,
+        reads=(data,),
+        request=plan.request(spend_again),
+        ledger=ledger,
+        key=key,
+        rehearsal=options.rehearsal,
+        not_private=plan.not_private,
+        progress=progress,
+    )
+    water = read_water(params)
+    plan.check(ledger=run.ledger is not None)
+    run.open()
+    if drafts := plan.entries():
+        run.spend(*drafts)
+    else:  # all without noise
+        run.state_no_cost()
     # drawn up first: a budget that cannot be used is told before the long work
     _ = plan.mechanisms
-
-    def allowed(inputs: tuple[JsonDict, ...]) -> None:
-        """Enter the inputs, and ask the ledger again now that they are known."""
-        nonlocal drafts
-        drafts = tuple(replace(one, inputs=inputs) for one in drafts)
-        if before is not None:
-            before.allow(drafts[0], where=str(named), again=spend_again)
-
     with _connected(engine, memory=memory, threads=threads, spark_master=spark_master) as connection:
-        noisy, geography = _noisy_groups(plan, Path(data), Path(out), connection, clock, allowed)
-    with clock.stage("post-processing"):
+        noisy, geography = _noisy_groups(plan, Path(data), connection, run)
+    with run.clock.stage("post-processing"):
         processed = plan.process(noisy, geography, water)
-    with staging(out, shared, key=signer, rules=rules) as stage:
-        with clock.stage("writing") as tell:
-            folder = Folder(stage.path, options.format, mark=plan.warning)
-            rows = plan.write(folder, processed[0], geography, tell)
-            summary = plan.summary(Path(out), rows, geography, noisy, processed)
-            folder.json("summary", summary.document())
-            files = {name: sha256(stage.path / name) for name in folder.names}
-            made = tuple(replace(one, id=stage.id + one.id, files=files) for one in drafts)
-        if shared is None:
-            stage.commit()
-        else:
-            entered = stage.commit(made[0], manifest=folder.names[-1], again=spend_again)
-            made = () if entered is None else (entered,)
-    return replace(
-        summary, files=tuple(folder.names), entries=made, ledger=named, seconds=dict(clock.seconds)
-    )
+    with run.writing(options.format) as folder:
+        rows = plan.write(folder, processed[0], geography, run.tell)
+        summary = plan.summary(Path(out), rows, geography, noisy, processed)
+        folder.json("summary", summary.document())
+    seconds = dict(run.clock.seconds)
+    return replace(summary, files=run.files, entries=run.entries, ledger=run.ledger, seconds=seconds)
 
 
 def _connected(
@@ -302,32 +287,29 @@ def _connected(
 
 
 def _noisy_groups(
-    plan: RunPlan,
-    data: Path,
-    out: Path,
-    engine: Engine,
-    clock: Clock,
-    allowed: Callable[[tuple[JsonDict, ...]], None],
+    plan: RunPlan, data: Path, engine: Engine, run: ReleaseRun
 ) -> tuple[dict[tuple[str, int], Part], Geography]:
-    """Count the records and add noise, once it is `allowed` for these inputs; return groups and regions."""
-    from discreet.release.mechanism.records import count
+    """Count the records and add noise, once it is allowed for these inputs; return groups and regions."""
+    from discreet.release.mechanism.records import Source, count
 
-    with clock.stage("counting") as tell:
+    def kept(sources: Sequence[Source]) -> Resumable:
+        return run.resumable(plan.made_from(sources))
+
+    with run.clock.stage("counting") as tell:
         counted = count(
             data,
             plan.configuration,
             plan.specification,
             engine=engine,
-            resumable=partial(plan.resumable, out) if plan.options.resume else None,
+            resumable=kept if plan.options.resume else None,
             progress=tell,
         )
     with counted as counts:
         # hashing a large file may take long: the run can be resumed until noise is about to be drawn
-        allowed((*plan.files(), *counts.origins()))
+        run.made_from((*plan.files(), *counts.origins()))
         geography, picked = plan.picked(counts.geography)
-        counts.forget()
-        noisy = plan.add_noise(counts, clock, picked)
+        noisy = plan.add_noise(counts, run.entropy, run.clock, picked)
         # the engine is asked for cells while noise is drawn: that is counting
-        clock.seconds["counting"] += counts.seconds
-        clock.seconds["noise"] -= counts.seconds
+        run.clock.seconds["counting"] += counts.seconds
+        run.clock.seconds["noise"] -= counts.seconds
         return noisy, geography

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -16,8 +14,11 @@ import numpy as np
 
 from discreet.errors import InputError
 from discreet.files import sha256
+from discreet.noise import Entropy
 from discreet.release.admission import Request
-from discreet.release.entry import Entry, now
+from discreet.release.clock import Clock
+from discreet.release.entry import Entry
+from discreet.release.manifests import JsonDict
 from discreet.release.mechanism.adaptive import Mechanism
 from discreet.release.mechanism.adaptive import noisy as noisy_groups
 from discreet.release.mechanism.configuration import Configuration
@@ -41,7 +42,7 @@ from discreet.release.mechanism.published import (
     read_lists,
 )
 from discreet.release.mechanism.writer import Writer
-from discreet.release.rehearsal import NOT_PRIVATE, rehearsal_entropy
+from discreet.release.rehearsal import not_private_mark, rehearsal_entropy
 from discreet.release.safetab.account import budget_release, budget_spent, mechanisms
 from discreet.release.safetab.configuration import read_configuration
 from discreet.release.safetab.specification import (
@@ -58,11 +59,6 @@ if TYPE_CHECKING:
     from discreet.release.mechanism.counts import GroupCounts
     from discreet.release.mechanism.records import Source
     from discreet.release.mechanism.regions import Geography
-    from discreet.release.resumable import Resumable
-
-
-Progress = Callable[[str, int, int], None]
-"""Called with a stage, how much of it is done, and how much there is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,24 +95,6 @@ class Options:
         chosen = {**asdict(self), **self.corrections.document(), "order": self.order or order}
         chosen["coterminous"] = self.coterminous and bool(order)
         return {key: value for key, value in chosen.items() if key != "resume"}
-
-
-@dataclass(slots=True)
-class Clock:
-    """Seconds by stage, and who wants to know how far it is."""
-
-    progress: Progress | None = None
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[Callable[[int, int], None]]:
-        """Time a stage; it is given a callable for its progress."""
-        tell = self.progress or (lambda _name, _done, _total: None)
-        tell(name, 0, 1)
-        start = time.perf_counter()
-        yield lambda done, total: tell(name, done, total)
-        self.seconds[name] = time.perf_counter() - start
-        tell(name, 1, 1)
 
 
 @dataclass(frozen=True)
@@ -173,19 +151,22 @@ class RunPlan:
     @property
     def warning(self) -> str | None:
         """Why the output is not private, if it is not."""
-        seed = self.options.rehearsal
-        reasons = [] if seed is None else [f"rehearsal with seed {seed}"]
+        return not_private_mark(self.options.rehearsal, self.not_private)
+
+    @property
+    def not_private(self) -> list[str]:
+        """Why the output is not private, beside a rehearsal."""
+        reasons = []
         if any(one.marked for one in self.lists.values()):
             reasons.append("the published totals are not private")
         if self._exact:
             every = len(self._exact) == len(self.mechanisms)
             reasons.append("no noise" if every else f"no noise at {', '.join(self._exact)}")
-        return f"{NOT_PRIVATE}: {'; '.join(reasons)}" if reasons else None
+        return reasons
 
     def request(self, spend_again: bool) -> Request:
-        """Return what policies are asked for."""
-        rehearsal = self.options.rehearsal is not None
-        return Request(spend_again=spend_again, no_noise=bool(self._exact), rehearsal=rehearsal)
+        """Return what policies are asked for, beside a rehearsal."""
+        return Request(spend_again=spend_again, no_noise=bool(self._exact))
 
     def check(self, *, ledger: bool) -> None:
         """Raise unless budgets are infinite if and only if that was said, and the run fits into its ledger.
@@ -230,13 +211,10 @@ class RunPlan:
         return tuple(
             Entry(
                 id=f"-{which}",
-                time=now(),
-                version=version("discreet"),
                 command=f"safetab run {which}"
                 if len(self.configuration.tabulation.passes) > 1
                 else "safetab run",
                 release=budget_release(finite, self.specification, which),
-                rehearsal=self.options.rehearsal,
                 exact=self.exact[which],
                 output=".",
             )
@@ -257,13 +235,10 @@ class RunPlan:
             if path.is_file()
         ]
 
-    def resumable(self, out: Path, sources: Sequence[Source]) -> Resumable:
-        """Say where the coded records of a run stay, and what they were made from."""
-        from discreet.release.resumable import Resumable
-
+    def made_from(self, sources: Sequence[Source]) -> JsonDict:
+        """Say what the coded records of a run were made from."""
         data = [[source.name, *source.state] for source in sources]
-        made_from = {"version": version("discreet"), "parameters": self.files(), "data": data}
-        return Resumable.beside(out, made_from)
+        return {"version": version("discreet"), "parameters": self.files(), "data": data}
 
     @cached_property
     def numbers(self) -> dict[tuple[str, int], int]:
@@ -280,10 +255,14 @@ class RunPlan:
         return picked_groups(self.lists, geography, self.configuration, places)
 
     def add_noise(
-        self, counts: GroupCounts, clock: Clock, picked: Mapping[tuple[str, int], Picked] | None = None
+        self,
+        counts: GroupCounts,
+        source: Entropy | None,
+        clock: Clock,
+        picked: Mapping[tuple[str, int], Picked] | None = None,
     ) -> dict[tuple[str, int], Part]:
         """Return the released groups of every geography and level, before post-processing."""
-        source, found = rehearsal_entropy(self.options.rehearsal), {}
+        found = {}
         with clock.stage("noise") as tell:
             for number, one in enumerate(self.mechanisms, 1):
                 part = noisy_groups(

@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.numbers import whole
-from discreet.release.commit import free, staging
+from discreet.release.commit import free, whole_folder
 from discreet.release.mechanism.groups import Specification
 from discreet.release.safetab.census2020 import configuration_2020, packaged
 from discreet.release.safetab.configuration import budget_keys, read_configuration
@@ -590,13 +590,13 @@ def synthesize(
     chosen = choose_states(persons, states, None if params is None else Path(params))
     free(out)
     source = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
-    with staging(out) as stage:
-        data = stage.path / "data"
+    with whole_folder(out) as folder:
+        data = folder / "data"
         data.mkdir()
         if params is None:
-            (stage.path / "params").mkdir()
-            write_invented(stage.path / "params", chosen)
-        specification = read_specification(stage.path / "params" if params is None else Path(params))
+            (folder / "params").mkdir()
+            write_invented(folder / "params", chosen)
+        specification = read_specification(folder / "params" if params is None else Path(params))
         country = build(persons, chosen, source)
         population = Population(country, answers(specification, source), seed, source)
         end = "txt" if format == "csv" else "parquet"
@@ -604,10 +604,9 @@ def synthesize(
         for done in write_people(data / f"person-records.{end}", population, format):
             if progress is not None:
                 progress(done, persons)
-        files = sorted(path for path in stage.path.rglob("*") if path.is_file())
-        names = tuple(path.relative_to(stage.path).as_posix() for path in files)
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
+        names = tuple(path.relative_to(folder).as_posix() for path in files)
         size = sum(path.stat().st_size for path in files)
-        stage.commit()
     where = Path(out)
     return Nation(
         out=where,
