@@ -184,6 +184,14 @@ def test_exact_counts_spend_nothing_and_are_for_their_owner(records: Path) -> No
     assert (records.parent / "out").stat().st_mode & 0o077 == 0
 
 
+def test_all_inputs_are_named_and_a_run_that_spends_belongs_into_a_ledger(records: Path) -> None:
+    for reads in (str(records), [], {"records": records}):
+        with pytest.raises(OrderError, match="a list of all inputs"):
+            ReleaseRun(records.parent / "out", reads=reads, request=Request())  # type: ignore[arg-type]
+    with pytest.raises(OrderError, match="belongs into a ledger"):
+        ReleaseRun(records.parent / "out", reads=[records], request=Request(entered=False))
+
+
 def test_noise_ends_what_can_be_resumed(run: ReleaseRun) -> None:
     run.open()
     run.spend(DRAFT)

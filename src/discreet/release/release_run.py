@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from enum import IntEnum
+from enum import Enum
 from importlib.metadata import version
 from pathlib import Path
 
@@ -53,14 +53,14 @@ class OrderError(RuntimeError):
     """A step of a run was left out or comes too late: the program is wrong, not its input."""
 
 
-class RunState(IntEnum):
+class RunState(Enum):
     """How far a run is."""
 
-    ADMITTED = 1
-    OPEN = 2
-    ALLOWED = 3
-    WRITING = 4
-    ENDED = 5
+    ADMITTED = "admitted by the policies"
+    OPEN = "open"
+    ALLOWED = "allowed to spend"
+    WRITING = "writing"
+    ENDED = "at its end"
 
 
 class ReleaseRun:
@@ -119,15 +119,18 @@ class ReleaseRun:
         """Called while the output is written, with how much is done, and of how much."""
         self._entropy = rehearsal_entropy(rehearsal)
         self._request = replace(request, rehearsal=rehearsal is not None)
-        first, *others = reads
-        self._rules = admit(first, self._request, more=others, ledger=ledger)
+        if not request.entered and not request.exact_counts:
+            raise OrderError("a run that spends belongs into a ledger: entered=False is for exact counts")
+        if not isinstance(reads, list | tuple) or not reads:  # a text has letters, a data frame columns
+            raise OrderError("reads is a list of all inputs")
+        self._rules = admit(reads[0], self._request, more=reads[1:], ledger=ledger)
         free(self.out)
         self._key_file = key
         self._key: Key | None = None
         self._ledger_file: Path | None = None
         self._resumables: list[Resumable] = []
         self._companions: list[tuple[Path, Callable[[], None]]] = []
-        self._step, self._drawn = RunState.ADMITTED, False
+        self._state, self._drawn = RunState.ADMITTED, False
 
     @property
     def ledger(self) -> Path | None:
@@ -138,13 +141,13 @@ class ReleaseRun:
 
     def open(self) -> None:
         """Open the ledger, if there is one: its key fits, and nothing shows that it is an older copy."""
-        self._need(RunState.ADMITTED, "open")
+        self._need("open", RunState.ADMITTED)
         if self.ledger is not None:
             self._key = read_key(self._key_file)
             self._ledger_file, self.before = open_ledger(
                 self.ledger, self.out, key=self._key, rules=self._rules
             )
-        self._step = RunState.OPEN
+        self._state = RunState.OPEN
 
     # -- before noise is drawn ---------------------------------------------------------------------------
 
@@ -155,7 +158,7 @@ class ReleaseRun:
         unless `made_from` states them later, and where they are not the default `at_most`, `delta`, `tree`,
         `exact` and what the entry's `id` ends in. All else is the run's.
         """
-        self._need(RunState.OPEN, "spend")
+        self._need("spend", RunState.OPEN)
         self._check_drafts(drafts)
         time, program = now(), version("discreet")
         entries = tuple(
@@ -165,27 +168,29 @@ class ReleaseRun:
             self.before.allow(entries[0], where=str(self.ledger), again=self._request.spend_again)
         for entry in entries:
             self._rules.allow(entry, self.before)
-        self.entries, self._step = entries, RunState.ALLOWED
+        self.entries, self._state = entries, RunState.ALLOWED
 
     def state_no_cost(self) -> None:
         """Say that nothing is claimed for the run, so that no ledger could enter it."""
-        self._need(RunState.OPEN, "state_no_cost")
+        self._need("state_no_cost", RunState.OPEN)
         if self.ledger is not None:
             raise OrderError(f"the run is to be entered in {self.ledger}, and states no cost")
-        self._step = RunState.ALLOWED
+        self._state = RunState.ALLOWED
 
     def made_from(self, inputs: tuple[JsonDict, ...]) -> None:
         """State the inputs of the run, and refuse one that was released before."""
-        self._need(RunState.ALLOWED, "made_from")
+        self._need("made_from", RunState.ALLOWED)
         if self._drawn:
             raise OrderError("made_from comes before noise is drawn")
-        self.entries = tuple(replace(draft, inputs=inputs) for draft in self.entries)
+        drafts = tuple(replace(draft, inputs=inputs) for draft in self.entries)
         if self.before is not None and not self._request.spend_again:
-            self.before.refuse_again(self.entries[0], where=str(self.ledger))
+            self.before.refuse_again(drafts[0], where=str(self.ledger))
+        self.entries = drafts
 
     def resumable(self, made_from: Mapping[str, object]) -> Resumable:
         """Return where coded records stay if the run is interrupted before noise is drawn."""
-        if self._drawn or self._step > RunState.ALLOWED:
+        self._need("resumable", RunState.ADMITTED, RunState.OPEN, RunState.ALLOWED)
+        if self._drawn:
             raise OrderError("a run can be resumed only before noise is drawn")
         kept = Resumable.beside(self.out, made_from)
         self._resumables.append(kept)
@@ -196,8 +201,9 @@ class ReleaseRun:
     @property
     def entropy(self) -> Entropy | None:
         """Where the random bits come from: None is the system. From now on the run cannot be resumed."""
-        if not RunState.ALLOWED <= self._step <= RunState.WRITING:
-            raise OrderError(f"noise is drawn once the cost is allowed; the run is {self._step.name}")
+        if self._request.exact_counts:
+            raise OrderError("exact counts have no noise")
+        self._need("entropy", RunState.ALLOWED, RunState.WRITING)
         self._need_inputs()
         if not self._drawn:
             for kept in self._resumables:
@@ -207,8 +213,7 @@ class ReleaseRun:
 
     def with_file(self, file: Path, write: Callable[[], None]) -> None:
         """Have `write` make a file outside the output, which is there if and only if the output is."""
-        if self._step > RunState.WRITING:
-            raise OrderError("with_file comes before the output appears")
+        self._need("with_file", RunState.ALLOWED, RunState.WRITING)
         self._companions.append((file, write))
 
     def remember_counts(self, content: str, at_most: int, *, release: str) -> None:
@@ -224,55 +229,51 @@ class ReleaseRun:
         If anything fails before, nothing is left and nothing was spent. The tables have the `format`; one
         JSON file is the manifest.
         """
-        if self._request.exact_counts:
-            if self._step > RunState.OPEN:
-                raise OrderError(f"writing comes once; the run is {self._step.name}")
-        else:
-            self._need(RunState.ALLOWED, "writing")
-            self._need_inputs()
-        self._step = RunState.WRITING
         exact = self._request.exact_counts
+        self._need("writing", *((RunState.ADMITTED, RunState.OPEN) if exact else (RunState.ALLOWED,)))
+        self._need_inputs()
+        self._state = RunState.WRITING
         ledger = None if exact else self._ledger_file  # what spends nothing is not entered
         try:
             with staging(self.out, ledger, key=self._key, rules=self._rules, confidential=exact) as stage:
                 folder = Folder(stage.path, format, mark=self.mark, for_spreadsheets=for_spreadsheets)
                 with self.clock.stage("writing") as self.tell:
                     yield folder
-                    manifest = self._stamp(stage, folder)
-                self._commit(stage, manifest)
+                    manifest, entries = self._hashed(stage, folder)
+                self.entries = self._commit(stage, manifest, entries)
             self.files = tuple(folder.names)
         finally:
-            self._step = RunState.ENDED
+            self._state = RunState.ENDED
 
-    def _stamp(self, stage: Staging, folder: Folder) -> str:
-        """Put the hashes of the files into the entries; return the name of the manifest."""
+    def _hashed(self, stage: Staging, folder: Folder) -> tuple[str, tuple[Entry, ...]]:
+        """Return the name of the manifest, and the entries with the hashes of all files."""
         manifest = _check_files(stage.path, folder.names)
-        if self.entries:
-            files = {name: sha256(stage.path / name) for name in folder.names}
-            self.entries = tuple(replace(one, id=stage.id + one.id, files=files) for one in self.entries)
-        return manifest
+        if not self.entries:
+            return manifest, ()
+        files = {name: sha256(stage.path / name) for name in folder.names}
+        return manifest, tuple(replace(one, id=stage.id + one.id, files=files) for one in self.entries)
 
-    def _commit(self, stage: Staging, manifest: str) -> None:
-        """Let output, entry, receipt and companions appear."""
+    def _commit(self, stage: Staging, manifest: str, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+        """Let output, entry, receipt and companions appear; return the entries as they now are."""
         made: list[Path] = []
         try:
             for file, write in self._companions:
                 write()
                 made.append(file)
-            first = self.entries[0] if self.entries else None
+            first = entries[0] if entries else None
             entered = stage.commit(first, manifest=manifest, again=self._request.spend_again)
         finally:
             if not stage.appeared:
                 for file in made:
                     file.unlink(missing_ok=True)
-        if entered is not None and self._ledger_file is not None:
-            self.entries = (entered,)
+        return entries if entered is None else (entered, *entries[1:])
 
     # -- the order ---------------------------------------------------------------------------------------
 
-    def _need(self, step: RunState, what: str) -> None:
-        if self._step is not step:
-            raise OrderError(f"{what} comes when a run is {step.name}; this one is {self._step.name}")
+    def _need(self, step: str, *states: RunState) -> None:
+        if self._state not in states:
+            allowed = " or ".join(one.value for one in states)
+            raise OrderError(f"{step} comes when the run is {allowed}; it is {self._state.value}")
 
     def _need_inputs(self) -> None:
         """Raise unless each draft names confidential data: else the same could be released unnoticed."""
