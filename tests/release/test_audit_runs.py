@@ -240,9 +240,9 @@ def test_people_with_several_records() -> None:
 
 def estimates_of_the_counts(patch: pytest.MonkeyPatch) -> None:
     """Estimates are made from the exact counts instead of the measurements."""
-    honest = measuring._Run._estimates
+    honest = measuring._Tables._estimates
     patch.setattr(
-        measuring._Run,
+        measuring._Tables,
         "_estimates",
         lambda self, folder, values, pattern: honest(self, folder, self.found.read(slice(0, 3)), pattern),
     )
