@@ -251,7 +251,7 @@ class ReleaseRun:
         if not self.entries:
             return manifest, ()
         files = {name: sha256(stage.path / name) for name in folder.names}
-        return manifest, tuple(replace(one, id=stage.id + one.id, files=files) for one in self.entries)
+        return manifest, tuple(replace(entry, id=stage.id + entry.id, files=files) for entry in self.entries)
 
     def _commit(self, stage: Staging, manifest: str, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
         """Let output, entry, receipt and companions appear; return the entries as they now are."""
@@ -272,13 +272,13 @@ class ReleaseRun:
 
     def _need(self, step: str, *states: RunState) -> None:
         if self._state not in states:
-            allowed = " or ".join(one.value for one in states)
+            allowed = " or ".join(state.value for state in states)
             raise OrderError(f"{step} comes when the run is {allowed}; it is {self._state.value}")
 
     def _need_inputs(self) -> None:
         """Raise unless each draft names confidential data: else the same could be released unnoticed."""
         for draft in self.entries:
-            if not any(one.get("role") in CONFIDENTIAL for one in draft.inputs):
+            if not any(origin.get("role") in CONFIDENTIAL for origin in draft.inputs):
                 raise OrderError(
                     f"the inputs of {draft.command!r} are not stated: by role ({', '.join(CONFIDENTIAL)}) "
                     "and sha256, in the draft or by made_from"
@@ -293,7 +293,7 @@ class ReleaseRun:
             )
         if self.ledger is not None and len(drafts) > 1:
             raise OrderError(f"a ledger is for one population; there are {len(drafts)} drafts")
-        if any(one.exact for one in drafts) and not (self._request.invariants or self._request.no_noise):
+        if any(draft.exact for draft in drafts) and not (self._request.invariants or self._request.no_noise):
             raise OrderError("counts are held exact, for which the policies were not asked")
 
 
@@ -327,7 +327,7 @@ def say_where(*sources: object, ledger: FilePath | None, rehearsal: bool, no_led
             f"--no-ledger was given, but {named} is the ledger in which such runs are entered: leave "
             "--no-ledger out; nothing was read and nothing spent"
         )
-    if no_ledger or rehearsal or named is not None or any(one.ledger_required for one in policies):
+    if no_ledger or rehearsal or named is not None or any(policy.ledger_required for policy in policies):
         return
     raise InputError(
         f"{what} would spend, and nothing would keep count: say --ledger FILE, --rehearsal SEED (noise that "
