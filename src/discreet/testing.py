@@ -17,8 +17,7 @@ import scipy
 from numpy.typing import NDArray
 
 from discreet.errors import DiscreetError
-from discreet.noise import ContinuousNoise, DiscreteGaussian, LossLaw, Noise, grouped, sample
-from discreet.noise.surfaces import SURFACES, can_be_drawn, has_margins
+from discreet.noise import CountLoss, DiscreteGaussian, Noise, grouped, sample
 
 
 class NotPrivateSeededEntropy:
@@ -91,13 +90,13 @@ def check_law(law: Noise, *, draws: int = 20_000, seed: int = 1) -> tuple[str, .
         "directions": _directions,
         "changes": _changes,
     }
-    if SURFACES["drawing"].takes(law):
+    if law.is_drawn:
         checks |= {
             "probabilities": _probabilities,
             "balls": _balls,
             "draws": lambda one: _draws(one, draws, seed),
         }
-    if not isinstance(law, ContinuousNoise):
+    if law.outcome_count(1.0) is not None:
         checks["accounts"] = _accounts
     problems = [f"{name}: {problem}" for name, check in checks.items() for problem in check(law)]
     if problems:
@@ -118,7 +117,7 @@ def _copies(law: Noise) -> Iterator[str]:
         yield "a mirrored law must be its own exchange"
 
 
-def _mass(law: LossLaw, theta: float) -> float:
+def _mass(law: CountLoss, theta: float) -> float:
     """E e^(theta L) over finite losses."""
     if law.normal:
         return float(np.exp(0.5 * law.normal * (theta + theta * theta)))
@@ -157,14 +156,14 @@ def _directions(law: Noise) -> Iterator[str]:
 
 def _changes(law: Noise) -> Iterator[str]:
     """A larger change tells more, and the loss is that of the change that `sensitivity` states."""
-    if not has_margins(law):  # (two tables say what one change does)
+    if not law.is_added:  # (two tables say what one change does)
         return
     one = law.for_one()
     made = [one.changed_exactly_by(change) for change in (1, 2, 3)]
     if [each.sensitivity for each in made] != [1, 2, 3]:
         yield "copies must have the `sensitivity` that they are made with"
         return
-    if not can_be_drawn(law):
+    if not law.is_drawn:
         spread = [_mass(each.loss_law(), -0.5) for each in made]
         if not spread[0] > spread[1] > spread[2]:
             yield f"`loss_law` ignores `sensitivity`: E e^(-L/2) is {spread!r} at 1, 2 and 3"

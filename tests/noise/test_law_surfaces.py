@@ -1,8 +1,9 @@
-"""Every surface takes every law, or refuses it in the one sentence that `surfaces` has for it."""
+"""Every question takes every law, or refuses it in the one sentence that `capabilities` has for it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +33,7 @@ from discreet.noise import (
     PowerNoise,
     TableNoise,
 )
-from discreet.noise.surfaces import SURFACES
+from discreet.noise.capabilities import QUESTIONS
 
 LAWS: dict[str, Noise] = {
     "Gaussian": DiscreteGaussian(5),
@@ -87,6 +88,12 @@ def ask_spending(law: Noise) -> object:
     return spent(release_with(law))
 
 
+def ask_posterior(law: Noise) -> object:
+    from discreet.loss.posteriors import mean_posteriors
+
+    return mean_posteriors([[law]], [Fraction(1, 2)])
+
+
 def ask_export(law: Noise) -> object:
     pytest.importorskip("dp_accounting")
     from discreet.interop.dp_accounting import to_pld
@@ -95,7 +102,7 @@ def ask_export(law: Noise) -> object:
 
 
 ASKED: dict[str, Callable[[Noise], object]] = {
-    "lattice": lambda law: compose([law]).workings.loss,
+    "lattice": lambda law: compose([law]).law.on_lattice(),
     "comparisons": ask_edgeworth,
     "divergences": lambda law: (RenyiDP([law]), GaussianDP([law])),
     "limits on beliefs": ask_beliefs,
@@ -105,12 +112,13 @@ ASKED: dict[str, Callable[[Noise], object]] = {
     "errors": lambda law: account([law]).errors(threshold=0),
     "evidence": ask_evidence,
     "export": ask_export,
+    "posterior": ask_posterior,
     "drawing": lambda law: sample(law, 3),
     "estimates": ask_transform,
     "scaling": lambda law: calibrate([law], epsilon=1, delta="1e-3", proof=False),
     "planning": ask_plan,
 }
-"""What is asked of each surface; margins and certificates have tests of their own."""
+"""What is asked of each surface; margins, certificates and reports have tests of their own."""
 
 OWN_WORDS = {"drawing": ("floats have gaps", "no noise that could be added")}
 """Laws that refuse to be drawn say so themselves."""
@@ -122,7 +130,7 @@ SLOW = ("continuous Laplace",)
 NAMES = [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in LAWS]
 
 
-SLOW_SURFACES = ("limits on beliefs", "evidence", "scaling")
+SLOW_QUESTIONS = ("limits on beliefs", "evidence", "scaling")
 """Surfaces that take time with a law they accept."""
 
 PAIRS = [
@@ -130,7 +138,7 @@ PAIRS = [
         name,
         surface,
         marks=[pytest.mark.slow]
-        if name in SLOW or (surface in SLOW_SURFACES and SURFACES[surface].takes(law))
+        if name in SLOW or (surface in SLOW_QUESTIONS and QUESTIONS[surface].takes(law))
         else [],
     )
     for name, law in LAWS.items()
@@ -140,7 +148,7 @@ PAIRS = [
 
 @pytest.mark.parametrize(("name", "surface"), PAIRS)
 def test_every_surface_takes_a_law_or_refuses_it_in_its_sentence(name: str, surface: str) -> None:
-    law, row = LAWS[name], SURFACES[surface]
+    law, row = LAWS[name], QUESTIONS[surface]
     if row.takes(law):
         ASKED[surface](law)
         return
@@ -164,7 +172,7 @@ def test_what_every_law_answers(name: str, tmp_path: Path) -> None:
     again = Release.from_toml(release_with(law).to_toml())
     assert account(again, neighbours="bounded").delta(epsilon=1) >= whole.delta(epsilon=1) * (1 - 1e-9)
     assert law.true_variance() > 0
-    if SURFACES["margins"].takes(law):
+    if QUESTIONS["margins"].takes(law):
         assert law.margin() >= 1
     from discreet.accounting.costs import privacy_table
 
@@ -172,12 +180,10 @@ def test_what_every_law_answers(name: str, tmp_path: Path) -> None:
 
 
 def test_every_surface_is_asked_or_tested_elsewhere() -> None:
-    assert set(SURFACES) - set(ASKED) == {"margins", "certificate"}
+    assert set(QUESTIONS) - set(ASKED) == {"margins", "certificate", "report"}
 
 
 def test_certificates_are_for_the_old_laws() -> None:
-    from fractions import Fraction
-
     law = LAWS["answer"]
     found = account([law])
     box = found.delta(epsilon=1, certified=True)
