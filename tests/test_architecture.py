@@ -202,7 +202,7 @@ def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
     [
         ("loss/lattice.py", "def read():\n    from discreet.tables import read_table\n"),
         ("noise/theta.py", "from discreet import measure\n"),
-        ("budget/spine.py", "if TYPE_CHECKING:\n    from discreet.loss.lattice import Loss\n"),
+        ("budget/spine.py", "if TYPE_CHECKING:\n    from discreet.accounting.overall import Account\n"),
         ("questions.py", "from discreet.release.commit import commit\n"),
         ("risk/odds.py", "from discreet.estimation import accuracy\n"),
         ("release/commit.py", "import discreet.workbench.state\n"),
