@@ -13,8 +13,10 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 
 from discreet import InputError, Level, Query, Release, account, calibrate, compose, verify
+from discreet.errors import DiscreetError
 from discreet.noise import DiscreteGaussian, Noise, balls
 from discreet.noise.capabilities import QUESTIONS, require, supports
+from discreet.noise.distribution import ProvedCost, StatedValue
 from discreet.numbers import Exact
 from discreet.risk import risk
 from discreet.testing import check_law
@@ -161,3 +163,30 @@ def test_a_file_cannot_state_it() -> None:
 def test_an_old_name_of_a_capability_still_answers() -> None:
     with pytest.warns(DeprecationWarning, match="stated_variance"):
         assert [law.is_gaussian for law in (DiscreteGaussian(5), OWN)] == [True, False]
+
+
+class BoastingNoise(LogisticNoise):
+    """It says that it costs next to nothing, and that files state it."""
+
+    FAMILY: ClassVar = "boasting"
+
+    @property
+    def proved_cost(self) -> ProvedCost:
+        return ProvedCost(Fraction(1, 10**6), Fraction(1, 10**6), Fraction(0))
+
+    def stated(self) -> dict[str, StatedValue]:
+        return {"scale": self.scale}
+
+
+class HeirNoise(BoastingNoise):
+    FAMILY: ClassVar = "heir"
+
+
+def test_a_law_that_claims_what_is_not_true_is_found() -> None:
+    with pytest.raises(DiscreetError, match=r"claims: `proved_cost` says rho is 1e-06, and it is 0\.0"):
+        check_law(BoastingNoise(3))
+
+
+def test_claims_are_of_a_law_itself_and_not_of_laws_made_of_it() -> None:
+    assert (HeirNoise(3).proved_cost, HeirNoise(3).stated()) == (None, None)
+    assert BoastingNoise(3).stated() == {"scale": 3}
