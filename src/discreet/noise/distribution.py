@@ -54,7 +54,15 @@ StatedValue = Fraction | str | dict[str, ChanceTable]
 """What a file states of a law: a number, a word, or chances of outcomes by name."""
 
 OF_ITSELF = (
-    *("own_way", "is_proved_over_joins", "stated", "normal_loss", "exact_density", "proved_cost"),
+    *(
+        "own_way",
+        "bureau_name",
+        "is_proved_over_joins",
+        "stated",
+        "normal_loss",
+        "exact_density",
+        "proved_cost",
+    ),
     *("defined_loss", "defined_width"),
 )
 """What a law says of itself alone, and not of laws made of it."""
@@ -102,6 +110,8 @@ class Noise(Forgetful, ABC):
     """Whether every value can occur, with a person and without, so that each is finite evidence."""
     own_way: ClassVar[str | None] = None
     """The field of a query that states this very law by its size: variance or scale."""
+    bureau_name: ClassVar[str | None] = None
+    """What the Census Bureau's files call this very law, if it occurs in them."""
     is_proved_over_joins: ClassVar[bool] = False
     """Whether the worst case over joins of people and households is proved (docs/explanation/joins.md)."""
 

@@ -75,6 +75,7 @@ write it as a string such as "2.5", or as Fraction(5, 2)
     PER_BIT: ClassVar = 4
     WIDEST: ClassVar = Fraction(1 << 22)
     own_way: ClassVar = "variance"
+    bureau_name: ClassVar = "Discrete Gaussian"
     is_proved_over_joins: ClassVar = True
 
     variance: Fraction

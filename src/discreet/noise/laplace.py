@@ -53,6 +53,7 @@ class DiscreteLaplace(LatticeNoise):
     PER_BIT: ClassVar = 2
     WIDEST: ClassVar = Fraction(1 << 9)
     own_way: ClassVar = "scale"
+    bureau_name: ClassVar = "Two-Sided Geometric"
     is_proved_over_joins: ClassVar = True
 
     scale: Fraction

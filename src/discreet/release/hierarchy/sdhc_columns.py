@@ -27,8 +27,6 @@ DERIVED = {
 
 NATION = "USA"
 NATION_ID = "1"
-LAW_NAMES = {"variance": "Discrete Gaussian", "scale": "Two-Sided Geometric"}
-"""The Bureau's names of laws that a query states by its variance or scale."""
 
 Row = tuple[str, str, str, str, int, str, float]
 """Region, its type, iteration, cell, count, noise and its variance."""
@@ -85,8 +83,7 @@ def _code_and_cell(label: str, group: str) -> tuple[str, str]:
 def _noise(law: Noise | None) -> tuple[str, float]:
     if law is None:
         return "", 0.0
-    name = law.FAMILY if law.own_way is None else LAW_NAMES[law.own_way]
-    return name, float(law.size) if law.variance_power == 1 else law.true_variance()
+    return law.bureau_name or law.FAMILY, float(law.size) if law.variance_power == 1 else law.true_variance()
 
 
 def _derived(rows: Sequence[Row], cells: dict[str, str]) -> list[Row]:

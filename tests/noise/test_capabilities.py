@@ -118,7 +118,7 @@ ASKED: dict[str, Callable[[Noise], object]] = {
     "scaling": lambda law: calibrate([law], epsilon=1, delta="1e-3", proof=False),
     "planning": ask_plan,
 }
-"""What is asked of each surface; margins, certificates and reports have tests of their own."""
+"""What is asked of each question; margins, certificates and reports have tests of their own."""
 
 OWN_WORDS = {"drawing": ("floats have gaps", "no noise that could be added")}
 """Laws that refuse to be drawn say so themselves."""
@@ -131,31 +131,31 @@ NAMES = [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) fo
 
 
 SLOW_QUESTIONS = ("limits on beliefs", "evidence", "scaling")
-"""Surfaces that take time with a law they accept."""
+"""Questions that take time with a law they accept."""
 
 PAIRS = [
     pytest.param(
         name,
-        surface,
+        question,
         marks=[pytest.mark.slow]
-        if name in SLOW or (surface in SLOW_QUESTIONS and QUESTIONS[surface].takes(law))
+        if name in SLOW or (question in SLOW_QUESTIONS and QUESTIONS[question].takes(law))
         else [],
     )
     for name, law in LAWS.items()
-    for surface in ASKED
+    for question in ASKED
 ]
 
 
-@pytest.mark.parametrize(("name", "surface"), PAIRS)
-def test_every_surface_takes_a_law_or_refuses_it_in_its_sentence(name: str, surface: str) -> None:
-    law, row = LAWS[name], QUESTIONS[surface]
+@pytest.mark.parametrize(("name", "question"), PAIRS)
+def test_every_question_takes_a_law_or_refuses_it_in_its_sentence(name: str, question: str) -> None:
+    law, row = LAWS[name], QUESTIONS[question]
     if row.takes(law):
-        ASKED[surface](law)
+        ASKED[question](law)
         return
     with pytest.raises(InputError) as caught:
-        ASKED[surface](law)
+        ASKED[question](law)
     said = str(caught.value)
-    own = any(word in said for word in OWN_WORDS.get(surface, ()))
+    own = any(word in said for word in OWN_WORDS.get(question, ()))
     start, end = f"{row.asks} needs {row.needs}, not ", f"; {row.instead}"
     assert own or (said.startswith(start) and said.endswith(end))
     assert "\n" not in said
@@ -179,7 +179,7 @@ def test_what_every_law_answers(name: str, tmp_path: Path) -> None:
     assert "small" in str(privacy_table([release_with(law)], delta=["1/2"]))
 
 
-def test_every_surface_is_asked_or_tested_elsewhere() -> None:
+def test_every_question_is_asked_or_tested_elsewhere() -> None:
     assert set(QUESTIONS) - set(ASKED) == {"margins", "certificate", "report"}
 
 
