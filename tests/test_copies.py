@@ -21,18 +21,18 @@ import numpy as np
 import pytest
 
 import discreet
-from discreet.accounting.all_pairs import AllPairs
-from discreet.accounting.certified.all_cases import UpperBounds
 from discreet.accounting.comparisons.edgeworth import Edgeworth
-from discreet.accounting.contour import Kind
 from discreet.accounting.costs import epsilon_rows
-from discreet.accounting.evaluation import Evaluations
-from discreet.accounting.grids import Grid
-from discreet.accounting.lists import Direct
-from discreet.accounting.loss import Loss, TiltedTransform
 from discreet.budget import cases
 from discreet.estimation import accuracy, plan
 from discreet.estimation.goals import read_goals
+from discreet.loss.all_pairs import AllPairs
+from discreet.loss.certified.all_cases import UpperBounds
+from discreet.loss.contour import Kind
+from discreet.loss.evaluation import Evaluations
+from discreet.loss.grids import Grid
+from discreet.loss.lattice import Loss, TiltedTransform
+from discreet.loss.lists import ListEvaluator
 from discreet.memory import Forgetful
 from discreet.noise import SystemEntropy
 from discreet.release import check_ledger, create_ledger, estimate, measure, read_ledger, tabulate
@@ -172,7 +172,7 @@ KINDS: Kinds = {
     "PrivacyLoss": (lambda c: discreet.compose(events(c)), curve_answers),
     "Loss": (lambda c: Loss(events(c)), loss_answers),
     "Evaluations": (lambda c: Evaluations(Loss(events(c))), evaluations),
-    "Direct": (lambda c: Direct(Loss(events(c))), tails),
+    "ListEvaluator": (lambda c: ListEvaluator(Loss(events(c))), tails),
     "Grid": (lambda c: Grid(Loss([gaussian(c)])), tails),
     "AllPairs": (lambda c: AllPairs(cases(release(c), "bounded")), scans),
     "UpperBounds": (lambda c: UpperBounds(AllPairs(cases(release(c), "bounded"))), bounds),
@@ -339,7 +339,7 @@ def modules() -> list[Any]:
     return [
         importlib.import_module(name)
         for name in names
-        if name.split(".")[1] in ("noise", "budget", "accounting")
+        if name.split(".")[1] in ("noise", "loss", "budget", "accounting")
     ]
 
 

@@ -21,7 +21,7 @@ from discreet.noise import (
     PowerNoise,
     TableNoise,
 )
-from discreet.noise.surfaces import require
+from discreet.noise.capabilities import require
 
 ROOT = Path(__file__).parents[1]
 FILES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))

@@ -17,8 +17,7 @@ import scipy
 from numpy.typing import NDArray
 
 from discreet.errors import DiscreetError
-from discreet.noise import ContinuousNoise, DiscreteGaussian, LossLaw, Noise, grouped, sample
-from discreet.noise.surfaces import SURFACES, can_be_drawn, has_margins
+from discreet.noise import CountLoss, DiscreteGaussian, Noise, grouped, sample
 
 
 class NotPrivateSeededEntropy:
@@ -81,9 +80,9 @@ def check_law(law: Noise, *, draws: int = 20_000, seed: int = 1) -> tuple[str, .
 
     >>> from discreet.noise import ContinuousLaplace, PowerNoise
     >>> check_law(PowerNoise("3/2", 2))
-    ('copies', 'loss', 'directions', 'changes', 'probabilities', 'balls', 'draws', 'accounts')
+    ('copies', 'loss', 'directions', 'changes', 'probabilities', 'balls', 'draws', 'accounts', 'claims')
     >>> check_law(ContinuousLaplace(2))
-    ('copies', 'loss', 'directions', 'changes')
+    ('copies', 'loss', 'directions', 'changes', 'claims')
     """
     checks: dict[str, Callable[[Noise], Iterator[str]]] = {
         "copies": _copies,
@@ -91,14 +90,15 @@ def check_law(law: Noise, *, draws: int = 20_000, seed: int = 1) -> tuple[str, .
         "directions": _directions,
         "changes": _changes,
     }
-    if SURFACES["drawing"].takes(law):
+    if law.is_drawn:
         checks |= {
             "probabilities": _probabilities,
             "balls": _balls,
             "draws": lambda one: _draws(one, draws, seed),
         }
-    if not isinstance(law, ContinuousNoise):
+    if law.outcome_count(1.0) is not None:
         checks["accounts"] = _accounts
+    checks["claims"] = _claims
     problems = [f"{name}: {problem}" for name, check in checks.items() for problem in check(law)]
     if problems:
         listed = "\n".join(f"  {number}. {problem}" for number, problem in enumerate(problems, 1))
@@ -118,7 +118,7 @@ def _copies(law: Noise) -> Iterator[str]:
         yield "a mirrored law must be its own exchange"
 
 
-def _mass(law: LossLaw, theta: float) -> float:
+def _mass(law: CountLoss, theta: float) -> float:
     """E e^(theta L) over finite losses."""
     if law.normal:
         return float(np.exp(0.5 * law.normal * (theta + theta * theta)))
@@ -157,14 +157,14 @@ def _directions(law: Noise) -> Iterator[str]:
 
 def _changes(law: Noise) -> Iterator[str]:
     """A larger change tells more, and the loss is that of the change that `sensitivity` states."""
-    if not has_margins(law):  # (two tables say what one change does)
+    if not law.is_added:  # (two tables say what one change does)
         return
     one = law.for_one()
     made = [one.changed_exactly_by(change) for change in (1, 2, 3)]
     if [each.sensitivity for each in made] != [1, 2, 3]:
         yield "copies must have the `sensitivity` that they are made with"
         return
-    if not can_be_drawn(law):
+    if not law.is_drawn:
         spread = [_mass(each.loss_law(), -0.5) for each in made]
         if not spread[0] > spread[1] > spread[2]:
             yield f"`loss_law` ignores `sensitivity`: E e^(-L/2) is {spread!r} at 1, 2 and 3"
@@ -264,3 +264,48 @@ def _accounts(law: Noise) -> Iterator[str]:
         found = float(compose([law.repeated(1)]).delta(epsilon=epsilon))
         if not true * (1 - 1e-11) - 1e-14 <= found <= true * (1 + 1e-6) + left_out + 1e-14:
             yield f"delta({epsilon}) is {found!r}; its outcomes give {true!r}"
+
+
+def _claims(law: Noise) -> Iterator[str]:
+    """What a law says of itself, by which questions are taken and evaluators chosen, must be true."""
+    loss, cost, largest = law.loss_law(), law.proved_cost, law.largest
+    if law.normal_loss is not None and not math.isclose(float(law.normal_loss), loss.normal, rel_tol=1e-12):
+        yield f"`normal_loss` is {float(law.normal_loss)!r}, and the normal loss has variance {loss.normal!r}"
+    if largest is not None and loss.value.size and float(loss.value[-1]) > float(largest) * (1 + 1e-12):
+        yield f"`largest` is {float(largest)!r}, and a loss is {float(loss.value[-1])!r}"
+    if cost is not None and (law.zcdp is None or float(cost.rho) < float(law.zcdp) * (1 - 1e-12)):
+        yield f"`proved_cost` says rho is {float(cost.rho)!r}, and it is {law.zcdp and float(law.zcdp)!r}"
+    if cost is not None and not cost.normal and (largest is None or cost.pure < law.times * largest):
+        yield f"`proved_cost` says that no loss is above {float(cost.pure)!r}"
+    defined = law.defined_loss(100)
+    if defined is not None:
+        values = float(defined.start) + float(defined.step) * np.arange(len(defined.p))
+        chances = np.array([float(p) for p in defined.p])
+        found, true = (float(chances @ np.exp(-0.5 * values)), _mass(loss, -0.5))
+        if not math.isclose(found, true, rel_tol=1e-9):
+            yield f"E e^(-L/2) is {found!r} by `defined_loss`, and {true!r} by `loss_law`"
+    if law.has_evidence or law.is_estimated:
+        yield from _claims_of_values(law)
+
+
+def _claims_of_values(law: Noise) -> Iterator[str]:
+    """What estimates and the risk of single counts assume of each value of the noise."""
+    one, x = law.for_one(), _support(law)
+    p = one.pmf(x)
+    if law.has_evidence:
+        inside = x[(x >= -20) & (x <= 20)]
+        evidence = one.log_pmf(inside - 1) - one.log_pmf(inside)
+        found = one.evidence(inside.astype(np.float64))
+        if not np.all(np.isfinite(found)) or np.abs(found - evidence).max() > 1e-9 * (
+            1 + np.abs(evidence).max()
+        ):
+            yield "`has_evidence` is true, and `evidence` is not the finite log ratio of P[X = x]"
+    if law.is_estimated:
+        angles = np.array([0.0, 0.3, 1.0, 2.0, math.pi])
+        direct = np.cos(np.multiply.outer(angles, x)) @ p
+        if (
+            np.abs(one.transform(angles) - direct).max() > 1e-9
+            or direct.min() < -1e-12
+            or not np.allclose(p, p[::-1])
+        ):
+            yield "`is_estimated` is true, and E cos(uX) is not the positive `transform` of symmetric noise"

@@ -189,9 +189,7 @@ def by_properties(loss: PrivacyLoss, rng: random.Random) -> None:
             assert back[1] * (1 - slack[1]) <= a <= back[0] * (1 + slack[0]), ("f(f(a))", a, value, back)
     for delta in rng.sample(DELTAS[1:5], 2):
         epsilon = loss.epsilon(delta=delta)
-        if loss.workings.loss.largest is not None and epsilon >= float(loss.workings.loss.largest) * (
-            1 - 1e-9
-        ):
+        if loss.law.loss.largest is not None and epsilon >= float(loss.law.loss.largest) * (1 - 1e-9):
             continue
         room = Fraction(max(2 * epsilon.accuracy, 1e-11 * abs(epsilon), 2e-12 * float(delta)))
         low, high = (loss.delta(epsilon=Fraction(epsilon) + sign * room) for sign in (-1, 1))

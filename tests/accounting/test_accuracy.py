@@ -17,12 +17,12 @@ from test_overall_release import hull
 
 import discreet
 from discreet import DiscreteGaussian, Level, Query, Release, compose, load
-from discreet.accounting.certified.intervals import delta_ball, lower, upper, working_bits
-from discreet.accounting.contour import Tail
-from discreet.accounting.evaluation import Evaluations
 from discreet.accounting.privacy_loss import PrivacyLoss
-from discreet.accounting.workings import Workings
 from discreet.budget.spine import Spine
+from discreet.loss.certified.intervals import delta_ball, lower, upper, working_bits
+from discreet.loss.contour import Tail
+from discreet.loss.evaluation import Evaluations
+from discreet.loss.lattice_evaluator import LatticeEvaluator
 from discreet.noise import Noise
 
 # nine counts with variances of three decimals: no lattice, and a list that is far too long
@@ -46,9 +46,9 @@ def test_less_is_safe_and_says_how_far_it_may_be_off(accuracy: float) -> None:
 
 
 def test_a_grid_comes_first_only_where_it_is_sooner() -> None:
-    assert type(Evaluations(compose(EVENTS).workings.loss, 1e-3).first).__name__ == "Grid"
+    assert type(Evaluations(compose(EVENTS).law.loss, 1e-3).first).__name__ == "Grid"
     for few in ([DiscreteGaussian(variance=5, times=10)], EVENTS[:2]):
-        loss = compose(few).workings.loss
+        loss = compose(few).law.loss
         assert type(Evaluations(loss, 1e-3).first) is type(Evaluations(loss).first)
 
 
@@ -67,13 +67,13 @@ def test_less_of_a_whole_release(accuracy: float) -> None:
 
 @pytest.mark.parametrize("error", [1e-12, 6e-12, 2e-11, 1e-10, 1e-7])
 def test_one_rule_for_rounding(error: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    tails = Workings.tails
+    tails = LatticeEvaluator.tails
 
-    def coarse(self: Workings, *arguments: Any) -> Tail:
+    def coarse(self: LatticeEvaluator, *arguments: Any) -> Tail:
         found = tails(self, *arguments)
         return Tail(found.log, np.full_like(found.error, error))
 
-    monkeypatch.setattr(Workings, "tails", coarse)
+    monkeypatch.setattr(LatticeEvaluator, "tails", coarse)
     level = Level(name="all", queries=[Query(name="a", variance=5)])
     account = discreet.account(Release(name="one", neighbours="unbounded", levels=[level]))
     whole, single = account.delta(epsilon=1), compose(account.events((1,))).delta(epsilon=1)
@@ -90,9 +90,7 @@ def holds(loss: PrivacyLoss, delta: Fraction, epsilon: float, accuracy: float) -
     room = Fraction(accuracy) + abs(Fraction(epsilon)) / 2**53
     for fine in (1e-13, 1e-20, 1e-30, 1e-45):
         with working_bits(200 - 3 * math.log2(fine)):
-            before, after = (
-                delta_ball(loss.workings, Fraction(epsilon) + side * room, fine) for side in (-1, 1)
-            )
+            before, after = (delta_ball(loss.law, Fraction(epsilon) + side * room, fine) for side in (-1, 1))
             if lower(before) >= delta >= upper(after):
                 return True
             if upper(before) < delta or lower(after) > delta:

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.accounting.all_pairs import FARTHEST, AllPairs, both_errors
-from discreet.accounting.certified.all_cases import Moduli, UpperBounds
-from discreet.accounting.contour import Kind
-from discreet.accounting.loss import Loss, TiltedTransform
 from discreet.accounting.overall import Account, account, portfolio
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.budget import Level, Query, Release, Spine, cases, load, preset_names
+from discreet.loss.all_pairs import FARTHEST, AllPairs, both_errors
+from discreet.loss.certified.all_cases import Moduli, UpperBounds
+from discreet.loss.contour import Kind
+from discreet.loss.lattice import Loss, TiltedTransform
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 
 DELTAS = [Fraction(d) for d in ("0.9", "1e-3", "1e-10")]
@@ -75,8 +75,8 @@ def test_the_worst_of_all_is_that_of_single_cases(
     monkeypatch.setattr("discreet.accounting.overall._ENOUGH", 1)
     whole = account(ODD[name], neighbours=neighbours)
     single = [compose(events) for _, events in whole.cases]
-    epsilons = np.max([loss.workings.epsilons(DELTAS) for loss in single], axis=0)
-    deltas = np.max([loss.workings.log_deltas(EPSILONS) for loss in single], axis=0)
+    epsilons = np.max([loss.law.epsilons(DELTAS) for loss in single], axis=0)
+    deltas = np.max([loss.law.log_deltas(EPSILONS) for loss in single], axis=0)
     for point, epsilon in zip(whole.at_delta(DELTAS), epsilons, strict=True):
         assert point.epsilon == pytest.approx(epsilon, rel=1e-11, abs=1e-13)
     for point, log in zip(whole.at_epsilon(EPSILONS), deltas, strict=True):
@@ -92,7 +92,7 @@ def test_the_worst_of_all_is_that_of_single_cases(
 def test_every_case_lies_within_its_bound(name: str, kind: Kind) -> None:
     listed = cases(ODD[name], "bounded")
     thresholds = [Fraction(1, 2), Fraction(3), Fraction(9)]
-    table = np.array([compose(events).workings.log_tails(kind, thresholds) for _, events in listed])
+    table = np.array([compose(events).law.log_tails(kind, thresholds) for _, events in listed])
     for scan in AllPairs(listed).scan(kind, thresholds):
         true = np.exp(table[:, scan.threshold] - scan.exponent)
         for value, error in ((scan.value, scan.error), *([scan.exact] if scan.exact else [])):
@@ -116,7 +116,7 @@ def test_presets_within_their_bounds(name: str) -> None:
     listed = cases(load(name), load(name).neighbours)
     thresholds = [Fraction(1), Fraction(12)]
     chosen = np.random.default_rng(7).choice(len(listed), size=min(12, len(listed)), replace=False)
-    table = {int(k): compose(listed[int(k)][1]).workings.log_tails(Kind.DELTA, thresholds) for k in chosen}
+    table = {int(k): compose(listed[int(k)][1]).law.log_tails(Kind.DELTA, thresholds) for k in chosen}
     for scan in AllPairs(listed).scan(Kind.DELTA, thresholds):
         for k, logs in table.items():
             true = math.exp(logs[scan.threshold] - scan.exponent)
@@ -131,7 +131,7 @@ def test_a_case_stays_within_its_bound_octave_by_octave(name: str) -> None:
     whole = AllPairs(listed)
     (scan,) = whole.scan(Kind.DELTA, [threshold])
     for place, (_, events) in enumerate(listed):
-        true = math.exp(compose(events).workings.log_tails(Kind.DELTA, [threshold])[0] - scan.exponent)
+        true = math.exp(compose(events).law.log_tails(Kind.DELTA, [threshold])[0] - scan.exponent)
         value, error = scan.value[place], scan.error[place]
         for octave in range(FARTHEST):
             more = whole.outward(Kind.DELTA, threshold, place, octave)
@@ -150,7 +150,7 @@ def test_pairs_of_puerto_rico_stay_within_their_bounds_octave_by_octave(epsilon:
     whole = AllPairs(listed)
     (scan,) = whole.scan(Kind.DELTA, [threshold])
     for place in np.random.default_rng(11).choice(len(listed), size=40, replace=False):
-        found = compose(listed[int(place)][1]).workings.tails(Kind.DELTA, [threshold])
+        found = compose(listed[int(place)][1]).law.tails(Kind.DELTA, [threshold])
         true = math.exp(found.log[0] - scan.exponent)
         value, error = scan.value[place], scan.error[place]
         for octave in range(FARTHEST):
@@ -265,7 +265,7 @@ def test_no_delta_exceeds_its_bound_on_a_grid(name: str) -> None:
     every = np.arange(len(listed))
     for threshold in (Fraction(2), Fraction(6)):
         upper, exponent = AllPairs(listed).on_grid(threshold, every, 2**14)
-        true = np.array([compose(events).workings.log_deltas([threshold])[0] for _, events in listed])
+        true = np.array([compose(events).law.log_deltas([threshold])[0] for _, events in listed])
         excess = np.log(upper) + exponent - true
         assert (excess > -1e-12).all()
         assert excess.max() < 1e-3
@@ -276,7 +276,7 @@ def test_octaves_beyond_the_core_lead_to_the_value() -> None:
     whole, threshold = AllPairs(cases(load("pl94-2020-units"), "bounded")), Fraction(2)
     (scan,) = whole.scan(Kind.DELTA, [threshold])
     for place in (14, 24, 25):
-        true = math.exp(compose(whole.cases[place][1]).workings.log_deltas([threshold])[0] - scan.exponent)
+        true = math.exp(compose(whole.cases[place][1]).law.log_deltas([threshold])[0] - scan.exponent)
         value, error = scan.value[place], scan.error[place]
         for octave in range(4):
             more = whole.outward(Kind.DELTA, threshold, place, octave)
@@ -296,7 +296,7 @@ def test_a_release_of_many_paths() -> None:
     assert whole.case(point.worst).delta(epsilon=point.epsilon) == pytest.approx(1e-10, rel=1e-11)
     # ... and by no other: bounded from above by a grid
     for k in np.random.default_rng(5).choice(whole.pairs, size=24, replace=False):
-        loss = compose(whole.cases[int(k)][1]).workings.with_accuracy(1e-3)
+        loss = compose(whole.cases[int(k)][1]).law.with_accuracy(1e-3)
         assert loss.delta(epsilon=point.epsilon, accuracy=1e-3) <= 1.001e-10
 
 
@@ -316,7 +316,7 @@ def test_no_delta_exceeds_its_proved_bound(
 ) -> None:
     """Every case by itself, in floats that are good to 1e-12, against the bounds of all at once."""
     if name != "sensitive":  # the others also where it does not pay
-        monkeypatch.setattr("discreet.accounting.certified.all_cases._EACH", 10**9)
+        monkeypatch.setattr("discreet.loss.certified.all_cases._EACH", 10**9)
     listed = cases(ODD[name], neighbours)
     bounds = UpperBounds(AllPairs(listed))
     for epsilon in (Fraction(0), Fraction(1, 2), Fraction(3)):
@@ -324,7 +324,7 @@ def test_no_delta_exceeds_its_proved_bound(
         assert len(tops) == len(listed)
         assert name == "sensitive" or all(top.is_finite() for top in tops)
         for (_, events), top in zip(listed, tops, strict=True):
-            true = float(np.exp(compose(events).workings.log_deltas([epsilon], math.inf)[0]))
+            true = float(np.exp(compose(events).law.log_deltas([epsilon], math.inf)[0]))
             assert true * (1 - 2e-12) <= top
     # on one lattice nothing is left out: the bounds are the values
     if bounds.whole.lattice is not None:
@@ -347,8 +347,8 @@ def test_the_worst_pair_is_not_proved_below_its_own_delta() -> None:
     whole = account(load("dhc-2020"))
     worst = whole.case((6, 6))
     box = worst.delta(epsilon="24.456", certified=True)
-    open_ = whole.upper_bounds.unproved(
-        Fraction("24.456"), box.lower * (1 - Fraction(1, 10**6)), worst.workings.loss
+    open_ = whole.case_set.upper_bounds.unproved(
+        Fraction("24.456"), box.lower * (1 - Fraction(1, 10**6)), worst.law.loss
     )
     assert whole.cases.find((6, 6)) in open_
     assert len(open_) < 20
@@ -356,7 +356,7 @@ def test_the_worst_pair_is_not_proved_below_its_own_delta() -> None:
 
 def test_proved_bounds_of_a_portfolio() -> None:
     both = portfolio([load("pl94-2020-persons"), load("dhc-2022-08-25")])
-    tops = both.upper_bounds.at(Fraction(14), both.case(both.main).workings.loss)
+    tops = both.case_set.upper_bounds.at(Fraction(14), both.case(both.main).law.loss)
     assert len(tops) == both.pairs
     (scan,) = both.together.scan(Kind.DELTA, [Fraction(14)])
     values, errors = (np.exp(scan.exponent) * part for part in (scan.value, scan.error))

@@ -32,17 +32,19 @@ from discreet import (
 )
 from discreet.accounting import verification as module
 from discreet.accounting.certificate import _digest
-from discreet.accounting.certified import definition
-from discreet.accounting.certified.all_cases import UpperBounds
-from discreet.accounting.certified.definition import defined_delta
-from discreet.accounting.certified.tails import tail_ball
-from discreet.accounting.contour import Kind
-from discreet.accounting.loss import Loss
 from discreet.accounting.privacy_loss import compose
 from discreet.accounting.verification import Ground
 from discreet.answers import describe
 from discreet.budget import AnswerKind, DiscreteGaussian, DiscreteLaplace
 from discreet.errors import PrecisionError
+from discreet.loss import second_opinion
+from discreet.loss.certified import definition
+from discreet.loss.certified.all_cases import UpperBounds
+from discreet.loss.certified.definition import defined_delta
+from discreet.loss.certified.tails import tail_ball
+from discreet.loss.contour import Kind
+from discreet.loss.lattice import Loss
+from discreet.loss.second_opinion import LEAN
 from discreet.noise.balls import as_interval, working_bits
 
 
@@ -108,8 +110,8 @@ def test_a_leaning_contour_encloses_the_same_value(h: str) -> None:
 def test_upper_bounds_hold_on_a_leaning_contour_too() -> None:
     account = discreet.account(load("pl94-2020-units"))
     assert account.together is not None
-    worst = account.case(account.main).workings.loss
-    bounds = [UpperBounds(account.together).at(Fraction(2), worst, lean=lean) for lean in (0.0, module.LEAN)]
+    worst = account.case(account.main).law.loss
+    bounds = [UpperBounds(account.together).at(Fraction(2), worst, lean=lean) for lean in (0.0, LEAN)]
     for (label, _), first, second in zip(account.cases, *bounds, strict=True):
         truth = account.case(label).delta(epsilon=2)
         assert first.mid() != second.mid()
@@ -187,12 +189,12 @@ def test_claims_of_pure_privacy() -> None:
 
 
 def test_undecided_where_no_road_is_left(made: Certificate, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(task: object) -> Iterator[tuple[Interval, str]]:
+    def refused(*asked: object) -> Iterator[tuple[Interval, str]]:
         raise PrecisionError("no road")
         yield
 
     for road in ("_by_little", "_by_definition", "_by_another_contour"):
-        monkeypatch.setattr(module, road, refused)
+        monkeypatch.setattr(second_opinion, road, refused)
     found = verify(made)
     assert found.verdict == "undecided"
     close = made.interval.upper + Fraction(1, 100)  # too close for zCDP's bound, which serves all cases
@@ -202,11 +204,11 @@ def test_undecided_where_no_road_is_left(made: Certificate, monkeypatch: pytest.
 
 
 def test_proofs_that_contradict_each_other_are_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
-    def wrong(task: object) -> Iterator[tuple[Interval, str]]:
+    def wrong(*asked: object) -> Iterator[tuple[Interval, str]]:
         yield Interval(Fraction(0), Fraction(1, 2)), "one"
         yield Interval(Fraction(3, 4), Fraction(1)), "two"
 
-    monkeypatch.setattr(module, "_by_definition", wrong)
+    monkeypatch.setattr(second_opinion, "_by_definition", wrong)
     with pytest.raises(RuntimeError, match="contradict"):
         verify(small(), epsilon=3, delta="1e-10")
 
@@ -310,10 +312,13 @@ def test_a_trade_off_is_undecided_where_no_road_is_left(
     def refused(*_: object) -> Any:
         raise PrecisionError("no road")
 
-    monkeypatch.setattr(module, "_enclosed", refused)
+    def without_end(*_: object) -> Iterator[Any]:
+        yield refused()
+
+    monkeypatch.setattr(module, "enclosed_delta", refused)
     assert verify(errors).verdict == "undecided"
     for road in ("_by_little", "_by_definition", "_by_another_contour"):
-        monkeypatch.setattr(module, road, refused)
+        monkeypatch.setattr(second_opinion, road, without_end)
     close = errors.interval.lower * Fraction(99, 100)  # too close for zCDP's bound
     found = verify(small(), alpha=errors.given, beta=close)
     assert (found.verdict, found.reason.startswith("It could not be shown in every case")) == (
@@ -326,7 +331,7 @@ def test_a_trade_off_is_undecided_where_no_road_is_left(
 def test_bounds_of_g_hold_on_a_fine_grid(road: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # left and right of the middle level g stays below the two bounds, wherever the levels lie
     if road == "contour":
-        monkeypatch.setattr(module, "seconds", lambda events, *, bits: math.inf)
+        monkeypatch.setattr(second_opinion, "seconds", lambda events, *, bits: math.inf)
     events = (DiscreteGaussian(variance=3), DiscreteLaplace(scale=2))
     loss, alpha = compose(events), Fraction(1, 10)
     grid = [Fraction(k, 40) for k in range(-160, 160)]
@@ -542,7 +547,7 @@ def test_the_bound_of_zcdp_holds(seed: int) -> None:
         stated = Certificate.claim([release], epsilon=epsilon, delta="1e-10")
         bound = module._Check(stated, 1, None)._far_out(epsilon)
         largest = sum(noise.times * (noise.largest or 0) for noise in account.cases[0][1])
-        if all(not noise.is_gaussian for noise in account.cases[0][1]) and epsilon >= largest:
+        if all(not noise.precision for noise in account.cases[0][1]) and epsilon >= largest:
             assert bound == 0
         else:
             assert bound >= account.delta(epsilon=epsilon, digits=6).lower

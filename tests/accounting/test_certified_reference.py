@@ -13,12 +13,12 @@ from reference import Reference, mpf
 from test_engine_reference import thresholds
 
 import discreet
-from discreet.accounting.certified import intervals, lists
-from discreet.accounting.contour import Quadrature
-from discreet.accounting.lists import Direct
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import load
 from discreet.errors import PrecisionError
+from discreet.loss.certified import intervals, lists
+from discreet.loss.contour import Quadrature
+from discreet.loss.lists import ListEvaluator
 from discreet.noise import Noise
 from discreet.numbers import Interval
 
@@ -41,7 +41,7 @@ def check_delta(events: tuple[Noise, ...], target: Fraction, *, digits: int | No
         assert contains(box, truth, reference), (events, epsilon, box, mp.nstr(truth, 20))
         assert box.relative_width <= 1e-10
         assert loss.delta(epsilon=epsilon) in box
-        if digits is not None and not isinstance(loss.workings.engine, Direct):
+        if digits is not None and not isinstance(loss.law.engine, ListEvaluator):
             narrow = loss.delta(epsilon=epsilon, certified=True, digits=digits)
             assert contains(narrow, truth, reference)
             assert narrow in box
@@ -167,7 +167,7 @@ def test_float_inside_certified(name: str) -> None:
         assert loss.delta(epsilon=epsilon) in box
         if box.lower > 0:
             assert box.relative_width <= 1e-10
-        if not isinstance(loss.workings.engine, Direct):
+        if not isinstance(loss.law.engine, ListEvaluator):
             assert loss.delta(epsilon=epsilon, certified=True, digits=30) in box
 
 
@@ -233,7 +233,7 @@ def test_few_queries_of_three_digit_rho_are_listed(
     # floats go along a contour of thousands of nodes; as balls five queries of four digits took 14 s
     events = tuple(G(1 / (2 * Fraction(rho))) for rho in rhos)
     loss, reference = compose(events), Reference(events, bits=400, floor="1e-40")
-    assert isinstance(loss.workings.engine, Quadrature)
+    assert isinstance(loss.law.engine, Quadrature)
     with monkeypatch.context() as patch:
         patch.setattr(intervals, "tail_ball", None)
         listed = loss.delta(epsilon=2, digits=20)

@@ -16,15 +16,15 @@ from reference import mpf
 
 import discreet
 from discreet.accounting.comparisons.gaussian_dp import GaussianDP
-from discreet.accounting.contour import Kind
-from discreet.accounting.grids import Grid
-from discreet.accounting.lists import Direct
-from discreet.accounting.loss import Loss
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
-from discreet.accounting.windows import window
 from discreet.budget import DiscreteGaussian, load
 from discreet.errors import InputError, PrecisionError
+from discreet.loss.contour import Kind
+from discreet.loss.grids import Grid
+from discreet.loss.lattice import Loss
+from discreet.loss.lists import ListEvaluator
+from discreet.loss.windows import window
 from discreet.noise import Noise
 from discreet.studies import printed
 
@@ -214,7 +214,7 @@ def test_bounds_on_a_grid_contain_the_value_of_the_list() -> None:
     # two evaluations that share nothing but the laws of single terms
     loss = Loss([G("5.123"), G("2.71"), G("0.91"), L("3.3", 2)])
     points = [Fraction(x) for x in ("0.5", "2", "5", "9")]
-    listed, grid = Direct(loss).tail(Kind.DELTA, points), Grid(loss).tail(Kind.DELTA, points)
+    listed, grid = ListEvaluator(loss).tail(Kind.DELTA, points), Grid(loss).tail(Kind.DELTA, points)
     assert np.all(listed.error < 1e-12)
     assert np.all(grid.error < 1e-6)
     above = np.expm1(grid.log - listed.log)  # the upper bound, relative to the value
@@ -229,9 +229,9 @@ def test_a_list_counts_what_it_leaves_out() -> None:
     errors = []
     for most in (20_000, 200_000):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("discreet.accounting.lists.MOST_VALUES", most)
-            patch.setattr("discreet.accounting.lists._SHORT", most)
-            tail = Direct(loss).tail(Kind.DELTA, [Fraction(18)])
+            patch.setattr("discreet.loss.lists.MOST_VALUES", most)
+            patch.setattr("discreet.loss.lists._SHORT", most)
+            tail = ListEvaluator(loss).tail(Kind.DELTA, [Fraction(18)])
         off = abs(math.expm1(tail.log[0] - math.log(5.70997687479e-10)))
         assert off <= tail.error[0]
         errors.append(tail.error[0])
@@ -348,7 +348,7 @@ def test_deltas_far_below_the_smallest_float(epsilon: str | int) -> None:
 def test_a_group_of_a_million_million_people() -> None:
     # losses lie 2e11 apart, so epsilon is next to the value at which the tail passes 1e-10
     loss = compose([G(5, 10**12, 10)])
-    steps = (Fraction(loss.epsilon(delta="1e-10")) - loss.workings.loss.offset) / loss.workings.loss.step
+    steps = (Fraction(loss.epsilon(delta="1e-10")) - loss.law.loss.offset) / loss.law.loss.step
     one = compose([G(5, 1, 10)])  # its loss is 1 + X / 5
     above, at = one.tail(above=[1 + (round(steps) + s) / Fraction(5) for s in (0, Fraction(-1, 2))])
     assert above <= 1e-10 <= at
@@ -400,7 +400,7 @@ def test_the_law_of_a_sum_is_the_same_in_closed_form_and_convolved(
     term = DiscreteGaussian(variance, sensitivity=3, times=times)
     laws = []
     for most in (0, 10**6):
-        monkeypatch.setattr("discreet.accounting.windows._CONVOLVED", most)
+        monkeypatch.setattr("discreet.loss.windows._CONVOLVED", most)
         law = window(term, theta, deep=False)
         laws.append({law.first + k: p for k, p in enumerate(law.p)})
     for value in {*laws[0], *laws[1]}:

@@ -12,11 +12,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import discreet
-from discreet.accounting.contour import Kind, Quadrature, Strategy
-from discreet.accounting.lists import Direct
-from discreet.accounting.loss import Loss
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.budget import load
+from discreet.loss.contour import Kind, Quadrature, Strategy
+from discreet.loss.lattice import Loss
+from discreet.loss.lists import ListEvaluator
 from discreet.noise import DiscreteGaussian, Noise
 
 DELTAS = ("0.9", "0.5", "1e-3", "1e-10", "1e-100", "1e-300")
@@ -34,7 +34,7 @@ def epsilons(loss: PrivacyLoss) -> list[Fraction]:
 def test_round_trip(name: str) -> None:
     loss = compose(LARGE[name])
     found = loss.epsilon(delta=list(DELTAS))
-    assert np.all(np.diff(found) > 0) or loss.workings.loss.largest is not None
+    assert np.all(np.diff(found) > 0) or loss.law.loss.largest is not None
     for delta, epsilon in zip(DELTAS, found, strict=True):
         # epsilon is a float: within 1e-11 of it, to both sides, the curve must pass through delta
         room = Fraction(max(abs(epsilon) * 1e-11, 2e-12 * float(delta)))
@@ -57,7 +57,7 @@ def test_hundreds_of_distinct_variances(name: str) -> None:
 def test_epsilon_never_passes_the_largest_loss(name: str) -> None:
     events = {"lap 1e6": (L("0.1", 1, 10**6),), "lap of large steps": (L("0.1", 7),)}[name]
     loss = compose(events)
-    largest = float(loss.workings.loss.largest or 0)
+    largest = float(loss.law.loss.largest or 0)
     found = loss.epsilon(delta=list(DELTAS))
     assert np.all(found <= largest * (1 + 1e-12))
     assert np.all(np.diff(found) >= 0)
@@ -146,14 +146,14 @@ def test_lattice_and_listing_agree(events: tuple[Noise, ...], kind: Kind) -> Non
     if kind is Kind.REST:
         points = points[:4]
     np.testing.assert_allclose(
-        lattice.tail(kind, points).log, Direct(loss).tail(kind, points).log, rtol=1e-13, atol=1e-12
+        lattice.tail(kind, points).log, ListEvaluator(loss).tail(kind, points).log, rtol=1e-13, atol=1e-12
     )
 
 
 @pytest.fixture(scope="module")
 def redistricting() -> Loss:
     account = discreet.account(load("pl94-2020-persons"))
-    return account.case(account.main).workings.loss
+    return account.case(account.main).law.loss
 
 
 def test_a_longer_line_changes_nothing(redistricting: Loss) -> None:

@@ -12,14 +12,14 @@ from compositions import G, L
 from fuzz_compositions import ALPHAS, check_one
 from reference import Reference, mpf
 
-from discreet.accounting.contour import Kind, Tail
-from discreet.accounting.evaluation import Evaluations
 from discreet.accounting.overall import Account
 from discreet.accounting.privacy_loss import compose
-from discreet.accounting.workings import Workings
 from discreet.budget.claims import Claim
 from discreet.budget.scope import Scope
 from discreet.errors import InputError
+from discreet.loss.contour import Kind, Tail
+from discreet.loss.evaluation import Evaluations
+from discreet.loss.lattice_evaluator import LatticeEvaluator
 from discreet.noise import Noise
 
 LONG = {12, 24, 30, 44, 80, 83, 92, 93, 110, 203}
@@ -103,7 +103,7 @@ def test_the_accuracy_of_a_rounded_answer_covers_the_rounding(
         return Tail(tail.log + off, np.full(len(thresholds), 3e-8))
 
     monkeypatch.setattr(Evaluations, "tail", coarse)
-    monkeypatch.setattr(Workings, "has_quick_balls", False)
+    monkeypatch.setattr(LatticeEvaluator, "has_quick_balls", False)
     events = (G("5.123456789"), G("7.0000001"))
     loss, reference = compose(events), Reference(events, bits=800, floor="1e-60")
     only, scope = [("only", events)], Scope.whole("two", unit="person", neighbours="unbounded")

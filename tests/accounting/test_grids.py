@@ -8,13 +8,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.accounting.grids import GridTails
-from discreet.accounting.loss import Loss
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import load
+from discreet.loss import quantiles
+from discreet.loss.grids import GridTails
+from discreet.loss.lattice import Loss
+from discreet.loss.quantiles import both_tails, loss_tails
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
-from discreet.risk import beliefs
-from discreet.risk.beliefs import QUANTILES, both_tails, loss_quantiles, loss_tails
+from discreet.risk.beliefs import QUANTILES
 
 LAWS = [
     [DiscreteGaussian(variance="1.828"), DiscreteGaussian(variance="4.0217")],
@@ -30,7 +31,7 @@ LAWS = [
 def test_tails_lie_between_the_bounds_of_a_grid(events: list[Noise], size: int) -> None:
     loss = compose(events)
     deviation = math.sqrt(loss.variance)
-    atoms = [float(loss.workings.loss.offset + k * loss.workings.loss.step) for k in range(-2, 3)]
+    atoms = [float(loss.law.loss.offset + k * loss.law.loss.step) for k in range(-2, 3)]
     points = np.unique([*(loss.mean + deviation * np.linspace(-3, 3, 31)), *atoms, 0.0])
     grid = GridTails.of(Loss(events), size)
     for null in (False, True):
@@ -65,17 +66,17 @@ def test_a_law_with_no_usable_lattice_that_is_not_smooth_is_bounded_by_a_grid(
     events: list[Noise], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loss = compose(events)
-    exact = loss_quantiles(loss)
+    exact = loss.law.quantiles(QUANTILES)
     points = np.array([-0.3, 0.0, 0.7])
-    true = both_tails(loss, points)
-    monkeypatch.setattr(beliefs, "_is_fine", lambda loss: True)
+    true = both_tails(loss.law, points)
+    monkeypatch.setattr(quantiles, "_is_fine", lambda loss: True)
     apart = 1e-4 * math.sqrt(loss.variance)
-    found = loss_quantiles(loss)
+    found = loss.law.quantiles(QUANTILES)
     assert (exact <= found + 1e-12).all()
     assert (found <= exact + 3 * apart).all()
-    for one, bound, tails in zip(true, both_tails(loss, points), (False, True), strict=True):
+    for one, bound, tails in zip(true, both_tails(loss.law, points), (False, True), strict=True):
         assert (one <= bound + 5e-9).all()  # by differences where the law happens to be flat
-        np.testing.assert_array_equal(bound, loss_tails(loss, points, null=tails))
+        np.testing.assert_array_equal(bound, loss_tails(loss.law, points, null=tails))
 
 
 @pytest.mark.slow
@@ -89,8 +90,8 @@ def test_quantiles_of_a_level_of_two_releases_are_bounds() -> None:
     events = [row.event for r in releases for row in r.run_table(("US",))] * 2
     loss = compose(events)
     deviation = math.sqrt(loss.variance)
-    assert float(loss.workings.loss.step) < 1e-15
-    marks, h = loss_quantiles(loss), 1e-5 * deviation
+    assert float(loss.law.loss.step) < 1e-15
+    marks, h = loss.law.quantiles(QUANTILES), 1e-5 * deviation
 
     def tails(points: np.ndarray) -> np.ndarray:
         here, there = (np.asarray(loss.delta(epsilon=points + side)) for side in (0.0, h))

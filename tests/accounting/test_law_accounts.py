@@ -32,7 +32,7 @@ from discreet import (
     account,
     compose,
 )
-from discreet.accounting.laws.workings import LawWorkings
+from discreet.loss.grid_evaluator import GridEvaluator
 from discreet.noise import Noise
 from discreet.noise.balls import lower, upper, working_bits
 
@@ -141,7 +141,7 @@ def check_composition(seed: int) -> str:
     """
     events, draw = tuple(drawn_events(seed)), random.Random(seed)
     loss, exact, grid = compose(events), EveryOutcome.of(events), Interpolated(events)
-    nearest = not isinstance(loss.workings, LawWorkings)
+    nearest = not isinstance(loss.law, GridEvaluator)
     infinite = max(Direction(events, exchanged).infinite for exchanged in (False, True))
     errors, refused = [0.0], list[str]()
 
@@ -257,7 +257,7 @@ def check_in_balls(seed: int) -> bool:
                 continue
             least = Fraction(1, 10**36)  # outcomes that are not listed; and what rounding leaves of zero
             above = least + Fraction(2, 10**12)
-            nearest = not isinstance(loss.workings, LawWorkings)
+            nearest = not isinstance(loss.law, GridEvaluator)
             room = Fraction(max(3 * found.accuracy, 1e-15) if nearest else max(found.accuracy, 1e-15))
             lowest = lower(true) * (1 - room if nearest else 1) - least
             assert lowest <= Fraction(float(found)) <= upper(true) * (1 + room) + above, (seed, epsilon)

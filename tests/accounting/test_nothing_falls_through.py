@@ -9,12 +9,12 @@ from fractions import Fraction
 import pytest
 
 from discreet import InputError, PrecisionError, account, calibrate, compose, portfolio
-from discreet.accounting.certified.definition import defined_delta, seconds
 from discreet.budget import AnswerKind, Claim, Level, Query, Release, cases
 from discreet.budget.law_toml import noise_pairs
 from discreet.budget.neighbours import main_case, records_apart
 from discreet.budget.scope import Scope
 from discreet.estimation.best_plan import _exponent_of
+from discreet.loss.certified.definition import defined_delta, seconds
 from discreet.noise import (
     ContinuousLaplace,
     ContinuousNoise,
@@ -104,7 +104,7 @@ class _Other(ContinuousNoise):
 
 
 def test_no_proof_takes_a_density_that_it_does_not_know() -> None:
-    from discreet.accounting.laws.dots import EventDots
+    from discreet.loss.dots import EventDots
 
     with pytest.raises(InputError, match="has no probabilities of integers"):
         EventDots(_Other(), exchanged=False, nats=40.0).masses(4, 100, Fraction(1), Fraction(1, 10**6))

@@ -60,7 +60,11 @@ def test_the_noise_for_a_promise_keeps_it_and_a_little_less_does_not(
     epsilon: Any, delta: Any, counts: int, sensitivity: int, law: Any
 ) -> None:
     noise = noise_for(epsilon=epsilon, delta=delta, counts=counts, sensitivity=sensitivity, law=law)
-    assert (noise.times, noise.sensitivity, noise.is_gaussian) == (counts, sensitivity, law == "gaussian")
+    assert (noise.times, noise.sensitivity, noise.stated_variance is not None) == (
+        counts,
+        sensitivity,
+        law == "gaussian",
+    )
     target, small = Fraction(epsilon), Fraction(delta)
     assert compose([noise]).delta(epsilon=target, certified=True).upper <= small
     less = noise.resized(noise.size * Fraction(99998, 100000))
@@ -310,8 +314,8 @@ def test_delta_zero_on_the_command_line(capsys: pytest.CaptureFixture[str], tmp_
 # -- what a user needs of a loss -----------------------------------------------------------------------------
 
 NEEDED = [
-    *("delta", "epsilon", "errors", "events", "knots", "log_delta", "mean", "plot", "tail", "to_frame"),
-    *("total_variation", "tradeoff", "variance", "workings"),
+    *("delta", "epsilon", "errors", "events", "knots", "law", "log_delta", "mean", "plot", "tail"),
+    *("to_frame", "total_variation", "tradeoff", "variance"),
 ]
 
 
@@ -323,11 +327,9 @@ def test_the_public_names_of_a_loss_are_few() -> None:
 @pytest.mark.parametrize(("name", "given"), [("log_deltas", ([Fraction(1)],)), ("why_hard", ())])
 def test_an_old_name_works_and_says_where_it_is(name: str, given: Any) -> None:
     loss: Any = compose([DiscreteGaussian(5)])
-    with pytest.warns(
-        DeprecationWarning, match=f"PrivacyLoss.{name} is no longer public: `loss.workings.{name}`"
-    ):
+    with pytest.warns(DeprecationWarning, match=f"PrivacyLoss.{name} is no longer public: `loss.law.{name}`"):
         found = getattr(loss, name)
-    assert found(*given) == getattr(loss.workings, name)(*given)
+    assert found(*given) == getattr(loss.law, name)(*given)
     with pytest.raises(AttributeError, match="a PrivacyLoss has no attribute 'hurried'"):
         loss.hurried  # noqa: B018
 

@@ -26,13 +26,13 @@ from discreet import (
     calibrate,
     compose,
 )
-from discreet.accounting.laws.masses import Masses, product
-from discreet.accounting.laws.proved import is_listed, proof_near
-from discreet.accounting.laws.proved_cases import CaseBounds, Halves
-from discreet.accounting.laws.proved_grids import BITS, GridFactors, GridPlan
-from discreet.accounting.laws.workings import LawWorkings
 from discreet.accounting.overall import portfolio
 from discreet.budget import Spine
+from discreet.loss.grid_evaluator import GridEvaluator
+from discreet.loss.masses import Masses, product
+from discreet.loss.proved import is_listed, proof_near
+from discreet.loss.proved_cases import CaseBounds, Halves
+from discreet.loss.proved_grids import BITS, GridFactors, GridPlan
 from discreet.noise import Noise
 from discreet.noise.balls import ball, lower, upper, working_bits
 from discreet.numbers import Interval
@@ -44,7 +44,7 @@ EPSILONS = (Fraction(0), Fraction(1, 3), Fraction(2), Fraction(6), Fraction(-1, 
 
 
 def on_grid(events: list[Noise], epsilon: Fraction, most: int) -> Interval:
-    loss = LawWorkings(events)
+    loss = GridEvaluator(events)
     return proof_near(loss, float(epsilon)).delta(epsilon, most)
 
 
@@ -247,7 +247,7 @@ def test_continuous_laplace_noise_is_proved() -> None:
 def test_infinite_losses_are_part_of_every_delta() -> None:
     events: list[Noise] = [ENDLESS.repeated(3), PowerNoise("3/2", 6, times=6)]
     loss = compose(events)
-    assert not is_listed(loss.workings, None)  # type: ignore[arg-type]
+    assert not is_listed(loss.law, None)  # type: ignore[arg-type]
     box = loss.delta(epsilon=30, certified=True)
     assert box.lower <= 1 - Fraction(3, 4) ** 3 <= box.upper
     assert box.width < Fraction(1, 10**9)
@@ -305,7 +305,7 @@ def test_bounds_of_all_cases_lie_above_each_of_them(noise: Noise) -> None:
     whole = account(small_release(noise))
     halves = Halves.of(whole.cases)
     assert halves is not None
-    main = LawWorkings(whole.events(whole.main))
+    main = GridEvaluator(whole.events(whole.main))
     epsilon = Fraction(3, 2)
     found = []
     with working_bits(BITS):
@@ -386,7 +386,7 @@ def test_a_calibration_with_power_noise_is_proved() -> None:
 def test_bounds_of_all_cases_change_no_float(monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
     for least in (2, 100):  # different cases from which on most are ruled out by their bounds
-        monkeypatch.setattr("discreet.accounting.overall._MANY_LAWS", least)
+        monkeypatch.setattr("discreet.accounting.grid_cases._MANY_LAWS", least)
         whole = account(small_release(UNEVEN), neighbours="unbounded")
         found.append(whole.at_epsilon(["1/2", "3"]))
     assert found[0] == found[1]

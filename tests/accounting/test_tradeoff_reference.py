@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import mpf
 
-from discreet.accounting.contour import Kind, Tail
 from discreet.accounting.privacy_loss import compose
-from discreet.accounting.tradeoff import TradeOff, occurring
 from discreet.errors import InputError
+from discreet.loss.contour import Kind, Tail
+from discreet.loss.tradeoff import TradeOff, occurring
 from discreet.noise import Noise
 
 F_ERROR = 1e-10
@@ -124,13 +124,13 @@ def test_the_list_of_knots(events: tuple[Noise, ...]) -> None:
     # (1, 0) ends the curve where the loss is bounded; every other corner has a mass
     empty = [x for x in listed if x not in every]
     assert all(listed[x] == (1.0, 0.0) for x in empty)
-    assert len(empty) == (loss.workings.loss.largest is not None)
+    assert len(empty) == (loss.law.loss.largest is not None)
 
 
 def test_knots_of_many_laplace_terms() -> None:
     # by brute force, which of the values occur: all sums of a value of each term
     events = [L("1/3", 2, 2), L("2/5", 1, 3), L("7/4", 3)]
-    loss = compose(events).workings.loss
+    loss = compose(events).law.loss
     values = {Fraction(0)}
     for event in events:
         for _ in range(event.times):
@@ -139,7 +139,7 @@ def test_knots_of_many_laplace_terms() -> None:
     places = sorted(int((x - loss.offset) / loss.step) for x in values)
     assert occurring(loss, -10, places[-1] + 10) == places
     # between Gaussian steps, of which every multiple counts
-    with_gauss = compose([*events, G("1/30")]).workings.loss
+    with_gauss = compose([*events, G("1/30")]).law.loss
     turn, low = int(30 / with_gauss.step), with_gauss.offset - loss.offset
     residues = {int((x - loss.offset) / with_gauss.step) % turn for x in values}
     assert low == 15
@@ -214,7 +214,7 @@ def test_duality_of_delta_and_f(name: str) -> None:
 
 
 def test_a_tail_that_is_not_a_number_is_on_neither_side_of_a_threshold() -> None:
-    loss = compose([G(5, 1, 10)]).workings.loss
+    loss = compose([G(5, 1, 10)]).law.loss
 
     def unknown(kind: Kind, thresholds: list[Fraction]) -> Tail:
         return Tail(np.full(len(thresholds), math.nan), np.full(len(thresholds), math.inf))

@@ -11,8 +11,8 @@ import mpmath as mp
 import pytest
 
 from discreet import InputError, account, verify
-from discreet.accounting.laws.proved import _repeated
 from discreet.budget import Level, Query, Release
+from discreet.loss.proved import _repeated
 from discreet.noise import (
     ContinuousGaussian,
     ContinuousLaplace,

@@ -11,7 +11,7 @@ import pytest
 
 from discreet.accounting.comparisons.zcdp import zcdp_rho
 from discreet.noise import ContinuousLaplace, DiscreteGaussian, DiscreteLaplace, Noise, TableNoise
-from discreet.noise.loss_law import largest_ratio
+from discreet.noise.count_loss import largest_ratio
 
 ORDERS = 1 + np.geomspace(1e-4, 1e4, 120)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from discreet import ContinuousGaussian, ContinuousLaplace, DiscreetError, InputError, PowerNoise, TableNoise
-from discreet.noise import DiscreteGaussian, DiscreteLaplace, LossLaw, Noise, sample
+from discreet.noise import CountLoss, DiscreteGaussian, DiscreteLaplace, Noise, sample
 from discreet.testing import NotPrivateScriptedEntropy, NotPrivateSeededEntropy, check_law
 
 LAWS: list[Noise] = [
@@ -36,9 +36,9 @@ def test_all_laws_keep_what_is_assumed_of_a_law(law: Noise) -> None:
 class _Wrong(PowerNoise):
     """A law that forgets half of its loss, and lies about its variance."""
 
-    def loss_law(self, *, exchanged: bool = False) -> LossLaw:
+    def loss_law(self, *, exchanged: bool = False) -> CountLoss:
         made = super().loss_law()
-        return LossLaw(made.value[::2], made.log[::2])
+        return CountLoss(made.value[::2], made.log[::2])
 
     def true_variance(self) -> float:
         return 2 * super().true_variance()

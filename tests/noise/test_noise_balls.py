@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from discreet.accounting.loss import Loss, exact_exponent, log_scale
 from discreet.budget import DiscreteGaussian, DiscreteLaplace
+from discreet.loss.lattice import Loss, exact_exponent, log_scale
 from discreet.noise import balls
 
 SOURCE = Path(balls.__file__).parents[1]

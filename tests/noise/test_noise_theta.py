@@ -9,7 +9,7 @@ import pytest
 
 from discreet.noise import DiscreteGaussian
 from discreet.noise.balls import working_bits
-from discreet.noise.distribution import finite_transform
+from discreet.noise.lattice import finite_transform
 from discreet.noise.theta import (
     DUAL_FROM,
     ball_sum,

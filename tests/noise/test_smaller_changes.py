@@ -12,8 +12,8 @@ import pytest
 from discreet import InputError, account, compose
 from discreet.budget import Level, Query, Release, Variable
 from discreet.errors import DiscreetError
-from discreet.noise import ContinuousLaplace, DiscreteLaplace, LossLaw, PowerNoise, TableNoise
-from discreet.noise.loss_law import OutcomeChances
+from discreet.noise import ContinuousLaplace, CountLoss, DiscreteLaplace, PowerNoise, TableNoise
+from discreet.noise.count_loss import OutcomeChances
 from discreet.testing import check_law
 
 SAW = {0: "9/20", **dict.fromkeys((-2, 2), "9/40"), **dict.fromkeys((-1, 1), "1/40")} | dict.fromkeys(
@@ -122,7 +122,7 @@ class _Deaf(PowerNoise):
 
     FAMILY = "deaf"
 
-    def loss_law(self, *, exchanged: bool = False) -> LossLaw:
+    def loss_law(self, *, exchanged: bool = False) -> CountLoss:
         return PowerNoise(self.exponent, self.scale).loss_law(exchanged=exchanged)
 
     @property
@@ -133,7 +133,7 @@ class _Deaf(PowerNoise):
 class _DeafContinuous(ContinuousLaplace):
     FAMILY = "deaf continuous"
 
-    def loss_law(self, *, exchanged: bool = False) -> LossLaw:
+    def loss_law(self, *, exchanged: bool = False) -> CountLoss:
         return ContinuousLaplace(self.scale).loss_law(exchanged=exchanged)
 
 

@@ -84,12 +84,12 @@ def with_sample(change: Callable[..., Any]) -> Callable[[pytest.MonkeyPatch], No
 
 
 def less_noise(law: Any, size: Any, *, source: Any) -> Any:
-    less = DiscreteGaussian(law.size * 8 / 10) if law.is_gaussian else law
+    less = DiscreteGaussian(law.size * 8 / 10) if law.precision else law
     return sample(less, size, source=source)
 
 
 def forgotten(law: Any, size: Any, *, source: Any) -> Any:
-    return sample(law, size, source=source) * (1 if law.is_gaussian else 0)
+    return sample(law, size, source=source) * (1 if law.precision else 0)
 
 
 def truncated(law: Any, size: Any, *, source: Any) -> Any:

@@ -13,7 +13,7 @@ import pytest
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import Release, load
 from discreet.errors import InputError
-from discreet.risk.beliefs import loss_quantiles
+from discreet.risk.beliefs import QUANTILES
 from discreet.risk.compared import DataSetPairs, Held
 from discreet.risk.everything import WholeRisk, predictive_value, risk
 from discreet.risk.profile import best_accuracies
@@ -371,7 +371,7 @@ def test_all_pairs_of_two_releases_are_compared(exact: tuple[str, ...]) -> None:
     assert whole is not None
     assert whole.pairs == 9
     losses = [compose(events) for _, events in whole.cases]
-    marks = np.max([loss_quantiles(loss) for loss in losses], axis=0)
+    marks = np.max([loss.law.quantiles(QUANTILES) for loss in losses], axis=0)
     levels = np.linspace(-4, 12, 17)
     deltas = np.max([loss.delta(epsilon=levels) for loss in losses], axis=0)
     if exact:  # the totals of states, and whatever is merged into them, are not compared

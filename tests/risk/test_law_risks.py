@@ -11,8 +11,9 @@ import pytest
 from scipy.stats import norm
 
 from discreet import Level, Query, Release
+from discreet.loss import spread
 from discreet.noise import ContinuousGaussian, DiscreteGaussian, Noise, PowerNoise, TableNoise
-from discreet.risk import loss_spread, risk
+from discreet.risk import risk
 from discreet.risk.beliefs import QUANTILES
 from discreet.risk.profile import part_risks, risk_profile
 
@@ -115,16 +116,16 @@ def test_a_normal_loss_has_its_closed_form(times: int) -> None:
 @pytest.mark.parametrize("events", [[PowerNoise("3/2", 3, times=2)], [UNEVEN.repeated(6), EVEN.repeated(2)]])
 def test_a_grid_bounds_what_a_list_has(events: list[Noise], monkeypatch: pytest.MonkeyPatch) -> None:
     exact = part_risks(events, PRIORS)
-    monkeypatch.setattr(loss_spread, "_listed", lambda side: None)
-    loss_spread.spread_of.cache_clear()
+    monkeypatch.setattr(spread, "_listed", lambda side: None)
+    spread.spread_of.cache_clear()
     from discreet.risk import profile
 
-    profile._law_risks.cache_clear()
+    profile._part_risks.cache_clear()
     try:
         bounded = part_risks(events, PRIORS)
     finally:
-        loss_spread.spread_of.cache_clear()
-        profile._law_risks.cache_clear()
+        spread.spread_of.cache_clear()
+        profile._part_risks.cache_clear()
     for one, other in zip(exact, bounded, strict=True):
         assert other.expected >= one.expected * (1 - 1e-12)
         assert other.expected == pytest.approx(one.expected, rel=1e-5)

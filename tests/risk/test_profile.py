@@ -19,9 +19,11 @@ from discreet.answers.risk import advantage_of, belief_of, right_of, right_perce
 from discreet.budget import DiscreteGaussian, DiscreteLaplace, Level, Query, Release, Spine, load
 from discreet.cli import run
 from discreet.errors import InputError
+from discreet.loss.posteriors import mean_posteriors
+from discreet.loss.quantiles import loss_tails
 from discreet.noise import Noise
 from discreet.risk import explain_profile
-from discreet.risk.beliefs import QUANTILES, loss_quantiles, loss_tails, mean_posteriors, worst_quantiles
+from discreet.risk.beliefs import QUANTILES, worst_quantiles
 from discreet.risk.profile import best_accuracies, part_risks, risk_profile
 from discreet.risk.two_levels import TwoLevels
 
@@ -265,7 +267,7 @@ def test_many_cases_that_are_not_smooth_are_bounded_closely(
 ) -> None:
     monkeypatch.setattr("discreet.risk.beliefs._FEW", 0)
     whole = account(Release.from_toml(THREE.format(neighbours=neighbours, a=3, b=4, c=6)))
-    largest = np.max([loss_quantiles(whole.case(label)) for label, _ in whole.cases], axis=0)
+    largest = np.max([whole.case(label).law.quantiles(QUANTILES) for label, _ in whole.cases], axis=0)
     found = worst_quantiles(whole)
     spread = math.sqrt(whole.case(whole.main).variance)
     assert (largest <= found).all()
@@ -285,7 +287,7 @@ def test_quantiles_of_many_smooth_cases_are_the_largest() -> None:
     whole = account(load("dhc-2020"))
     found = worst_quantiles(whole)
     for label in [(6, 6), (13, 13), (1, 1), (4, 37), (1, 43)]:
-        some = loss_quantiles(whole.case(label))
+        some = whole.case(label).law.quantiles(QUANTILES)
         assert (some <= found + 1e-8).all()
         assert (found < some + 1e-3).all()  # laws of one rho that differ by their lattices alone
 
@@ -495,11 +497,11 @@ def test_tails_from_differences_are_the_tails(events: list[Noise], smooth: bool)
     loss = compose(events)
     points = loss.mean + math.sqrt(loss.variance) * np.array([-2.1, -0.7, 0.0, 0.4, 1.9])
     for law in ("alternative", "null"):
-        tails = loss_tails(loss, points, null=law == "null")
+        tails = loss_tails(loss.law, points, null=law == "null")
         true = np.asarray(loss.tail(above=[Fraction(point) for point in points], under=law))
         np.testing.assert_allclose(tails, true, rtol=0, atol=5e-9)
         assert (np.abs(tails - true) < 1e-14).all() != smooth  # the tails themselves, or differences
-    for chance, mark in zip(QUANTILES, loss_quantiles(loss), strict=True):
+    for chance, mark in zip(QUANTILES, loss.law.quantiles(QUANTILES), strict=True):
         apart = 1e-7 * math.sqrt(loss.variance)
         below, above = (float(loss.tail(above=Fraction(mark + side))) for side in (-apart, apart))
         assert above - 1e-8 <= 1 - chance <= below + 1e-8

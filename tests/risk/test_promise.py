@@ -16,7 +16,7 @@ from discreet.answers.promise import people_picture, promise_answer
 from discreet.budget import DiscreteGaussian, DiscreteLaplace
 from discreet.cli import run
 from discreet.errors import InputError
-from discreet.risk.beliefs import mean_posteriors
+from discreet.loss.posteriors import mean_posteriors
 from discreet.risk.profile import best_accuracies
 from discreet.risk.promise import promised_risk, true_positive_rate
 

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.accounting.contour import Kind
 from discreet.accounting.privacy_loss import compose
 from discreet.errors import InputError, PrecisionError
+from discreet.loss.contour import Kind
 from discreet.noise import DiscreteGaussian, DiscreteLaplace
 from discreet.studies import printed
 from discreet.studies.boole import BooleSum, boole_error
@@ -426,7 +426,7 @@ def test_boole_errors_follow_the_settings(place: str, bound: float) -> None:
     method = BooleSum(events, nodes=40_001, cut=0.005) if place == "cut" else BooleSum(events, nodes=401)
     value, errors = method.tail(Fraction(1))
     assert getattr(errors, place) > bound
-    truth = math.exp(float(compose(events).workings.log_tails(Kind.ALT, [Fraction(1) + method.R / 2])[0]))
+    truth = math.exp(float(compose(events).law.log_tails(Kind.ALT, [Fraction(1) + method.R / 2])[0]))
     assert abs(value - truth) <= errors.total
     assert abs(value - truth) > 1e-3  # it is really lost
 
@@ -454,7 +454,7 @@ def test_boole_at_the_printed_settings() -> None:
 def test_boole_and_the_first_tail_of_the_allocation() -> None:
     method = BooleSum(ALLOCATION, nodes=100_001)
     found = method.first_tail(epsilon=21.97)
-    truth = math.exp(float(compose(ALLOCATION).workings.log_tails(Kind.ALT, [Fraction(21.97)])[0]))
+    truth = math.exp(float(compose(ALLOCATION).law.log_tails(Kind.ALT, [Fraction(21.97)])[0]))
     assert found.covers(truth)
     assert found.value == pytest.approx(truth, rel=1e-3)
     # the paper gives the second tail up: in float64 its error times e^epsilon is of no use
@@ -465,7 +465,7 @@ def test_boole_and_the_first_tail_of_the_allocation() -> None:
 def test_boole_with_all_the_nodes_of_the_paper() -> None:
     method = BooleSum(ALLOCATION)
     found = method.first_tail(epsilon=18.0)
-    truth = math.exp(float(compose(ALLOCATION).workings.log_tails(Kind.ALT, [Fraction(18)])[0]))
+    truth = math.exp(float(compose(ALLOCATION).law.log_tails(Kind.ALT, [Fraction(18)])[0]))
     assert found.covers(truth)
     assert found.value == pytest.approx(truth, rel=1e-7)
 

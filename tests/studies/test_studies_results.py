@@ -9,10 +9,10 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from discreet.accounting.contour import Kind
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import load
+from discreet.loss.contour import Kind
 from discreet.noise import DiscreteGaussian
 from discreet.render.pictures import figure_of
 from discreet.risk import Area, hierarchy_posterior
@@ -279,12 +279,10 @@ def test_reversal_as_delta_and_as_odds() -> None:
         assert eta < 2e-12
         rho = float(event.precision) / 2
         epsilons = np.linspace(rho, rho + 13 * math.sqrt(rho), 3000)
-        delta = np.exp(
-            compose([dhc.reduced_events()[level]]).workings.log_deltas([Fraction(e) for e in epsilons])
-        )
+        delta = np.exp(compose([dhc.reduced_events()[level]]).law.log_deltas([Fraction(e) for e in epsilons]))
         excess = delta - np.exp(-((epsilons - rho) ** 2) / (4 * rho))
         assert 0.9 * eta < excess.max() <= eta
-    chance = compose([dhc.reduced_events()["County"]]).workings.log_tails(Kind.ALT, [Fraction(5)])[0]
+    chance = compose([dhc.reduced_events()["County"]]).law.log_tails(Kind.ALT, [Fraction(5)])[0]
     assert math.exp(float(chance)) < 1e-6
 
 

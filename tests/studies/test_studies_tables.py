@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from discreet import account, load
-from discreet.accounting.contour import Kind
 from discreet.cli import reproduce as command
 from discreet.errors import InputError
+from discreet.loss.contour import Kind
 from discreet.studies import find, printed, tables
 from discreet.studies.answer import picture_of
 from discreet.studies.tables import Cut
@@ -98,7 +98,7 @@ def test_the_cut_is_that_of_the_settings_and_explains_the_second_term() -> None:
     assert with_cut == pytest.approx(said.value, rel=2e-6)
     assert term == pytest.approx(3.0543e-23, rel=1e-4)
     # delta is the first tail less the second term
-    (log,) = whole.case((13, 13)).workings.log_tails(Kind.ALT, [Fraction(EPSILONS["1e-21"])])
+    (log,) = whole.case((13, 13)).law.log_tails(Kind.ALT, [Fraction(EPSILONS["1e-21"])])
     mine = float(whole.case((13, 13)).delta(epsilon=EPSILONS["1e-21"]))
     assert math.exp(log) - term == pytest.approx(mine, rel=1e-9)
 

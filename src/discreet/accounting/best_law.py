@@ -27,16 +27,15 @@ import numpy as np
 from discreet.accounting import calibration
 from discreet.accounting.calibration import Calibration
 from discreet.accounting.comparisons.zcdp import ZCDP
-from discreet.accounting.curves import NO_PURE
-from discreet.accounting.laws.workings import LawWorkings
 from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress
 from discreet.accounting.questions import Calibrating
-from discreet.accounting.workings import workings_of
 from discreet.budget.levels import Level, Query
 from discreet.budget.neighbours import Neighbours, main_case, one_case
 from discreet.budget.release import Release
 from discreet.errors import InputError, PrecisionError
+from discreet.loss.curves import NO_PURE
+from discreet.loss.law import loss_of
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise, PowerNoise
 from discreet.numbers import Exact, fraction, positive
 
@@ -198,7 +197,7 @@ def gaussian_like(release: Release) -> Release:
     levels = []
     for level in release.levels:
         events = level.events(release.neighbours)
-        sizes = [e.size if e.is_gaussian else Fraction(f"{e.for_one().true_variance():.12g}") for e in events]
+        sizes = [event.for_one().listed_variance for event in events]
         pairs = zip(level.queries, sizes, strict=True)
         queries = tuple(query.with_variance(size) for query, size in pairs)
         levels.append(replace(level, rho=None, queries=queries))
@@ -232,9 +231,7 @@ def with_laws(release: Release, exponents: Mapping[str, Fraction]) -> Release:
 
 
 def _with_noise(query: Query, noise: Noise) -> Query:
-    scale = noise.size if isinstance(noise, DiscreteLaplace) else None
-    other = None if scale is not None else noise
-    return replace(query, share=None, rho=None, variance=None, scale=scale, noise=other)
+    return query.with_noise(noise)
 
 
 def _with(release: Release, levels: Sequence[Level]) -> Release:
@@ -349,12 +346,9 @@ class LawSearch:
         """How far log delta lies above the one promised, with e^x times the variances."""
         unit = Fraction(2) ** (math.frexp(math.exp(x))[1] - 41)
         release = self.made(exponents, round(Fraction(math.exp(x)) / unit) * unit)
-        loss = workings_of(one_case(release, label), aim=None if exact else _ROUGH)
+        loss = loss_of(one_case(release, label), aim=None if exact else _ROUGH)
         with np.errstate(all="ignore"):
-            if isinstance(loss, LawWorkings) and not exact:
-                log = loss.rough_log_delta(float(self.epsilon))
-            else:
-                log = float(loss.log_deltas([self.epsilon])[0])
+            log = float(loss.log_deltas([self.epsilon])[0]) if exact else loss.rough_log_delta(self.epsilon)
         return max(log, -800.0) - math.log(self.delta)
 
     def factor(

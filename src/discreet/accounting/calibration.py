@@ -15,13 +15,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
 from discreet.accounting.comparisons.zcdp import ZCDP
-from discreet.accounting.curves import NO_PURE
-from discreet.accounting.loss import common_step
 from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.accounting.questions import Calibrating
-from discreet.accounting.workings import Workings, workings_of
 from discreet.budget.claims import Claim
 from discreet.budget.events import release_of
 from discreet.budget.levels import Level, Query
@@ -30,8 +27,11 @@ from discreet.budget.noise_table import levels_of, times
 from discreet.budget.release import Release
 from discreet.errors import InputError, PrecisionError
 from discreet.faces import Summarised
-from discreet.noise import DiscreteGaussian, LatticeNoise, Noise
-from discreet.noise.surfaces import require
+from discreet.loss.curves import NO_PURE
+from discreet.loss.lattice import common_step, loss_steps
+from discreet.loss.law import LossLaw, loss_of
+from discreet.noise import DiscreteGaussian, Noise
+from discreet.noise.capabilities import require
 from discreet.numbers import Exact, Interval, by_name, fraction, positive, read_delta, shown
 from discreet.questions import asked_with
 
@@ -77,7 +77,7 @@ class NoiseChange:
     def texts(self) -> tuple[str, str]:
         """Both variances as text: exact fractions, or decimals of 12 digits for Laplace noise."""
         pairs = zip((self.before, self.after), self.events, strict=True)
-        old, new = (str(size) if event.is_gaussian else shown(float(size)) for size, event in pairs)
+        old, new = (str(event.stated_variance or shown(float(size))) for size, event in pairs)
         return old, new
 
     @property
@@ -92,9 +92,8 @@ class NoiseChange:
         before, after = self.events
         if before.resized(1).for_one() != after.resized(1).for_one():
             return False, self.after / self.before
-        ratio = after.size / before.size
-        is_variance = after.PARAMETER == "variance"
-        return is_variance, ratio if is_variance else ratio**2
+        power = after.variance_power
+        return power == 1, (after.size / before.size) ** power
 
     @property
     def saving(self) -> float:
@@ -187,7 +186,7 @@ def changes(before: Release, after: Release) -> tuple[LevelChange, ...]:
 
 
 def _variance(event: Noise) -> Fraction:
-    return event.size if event.is_gaussian else Fraction(f"{event.true_variance():.12g}")
+    return event.listed_variance
 
 
 def named(before: Release, after: Release, note: str) -> Release:
@@ -235,7 +234,7 @@ def lattice_unit(events: Iterable[Noise]) -> Fraction:
     >>> lattice_unit([DiscreteGaussian(variance=4), DiscreteGaussian(variance="6", sensitivity=5)])
     Fraction(1, 12)
     """
-    return common_step(event.step for event in events if isinstance(event, LatticeNoise)) or Fraction(1)
+    return common_step(loss_steps(events)) or Fraction(1)
 
 
 def multiple_above(value: Fraction, unit: Fraction, slack: Fraction = SLACK) -> tuple[Fraction, Fraction]:
@@ -282,8 +281,8 @@ def short_scales(release: Release) -> Release:
 def _with_short_scale(query: Query) -> Query:
     if query.scale is not None:
         return replace(query, scale=rounded_up(query.scale))
-    if query.noise is not None and query.noise.PARAMETER == "scale":
-        return replace(query, noise=query.noise.resized(rounded_up(query.noise.size)))
+    if query.noise is not None and (scale := query.noise.stated_scale) is not None:
+        return replace(query, noise=query.noise.resized(rounded_up(scale)))
     return query
 
 
@@ -294,17 +293,14 @@ def bounds(events: Iterable[Noise]) -> tuple[float, float]:
     >>> bounds([DiscreteGaussian(variance=5), DiscreteGaussian(variance=100)])
     (0.008, 10000000000.0)
     """
-    sizes = [
-        (event.size if event.PARAMETER == "variance" else 2 * event.size**2) / event.sensitivity**2
-        for event in events
-    ]
+    sizes = [event.nominal_variance / event.sensitivity**2 for event in events]
     return float(min(Fraction(1), LEAST / min(sizes))), float(max(Fraction(10), MOST / max(sizes)))
 
 
-def epsilon_or_zero(loss: Workings, delta: Fraction) -> float:
+def epsilon_or_zero(loss: LossLaw, delta: Fraction) -> float:
     """Return the exact epsilon at delta, or zero if the promise is kept even with epsilon zero.
 
-    >>> epsilon_or_zero(Workings([DiscreteGaussian(variance=10**6)]), Fraction(1, 2))
+    >>> epsilon_or_zero(loss_of([DiscreteGaussian(variance=10**6)]), Fraction(1, 2))
     0.0
     """
     if float(loss.log_deltas([Fraction(0)])[0]) <= math.log(delta):
@@ -541,7 +537,7 @@ def calibrate_overall(
     family = weighted_family(release, weights)
     ends = bounds(event for level in release.levels for event in level.events(release.neighbours))
     if weights and len(weights) < len(release.levels):
-        if epsilon_or_zero(workings_of(one_case(family(Fraction(SOME)), main)), small) > target:
+        if epsilon_or_zero(loss_of(one_case(family(Fraction(SOME)), main)), small) > target:
             raise InputError(
                 f"epsilon {float(target):.6g} at this delta is not kept even with {SOME:,} times the "
                 f"variances of {', '.join(weights)}: levels without a weight keep their noise, so more of "
@@ -553,14 +549,14 @@ def calibrate_overall(
     factor, after = _least_overall(
         family, main, relation, ends, target, small, jobs, progress, tolerance=fine, accuracy=asked.accuracy
     )
-    on_lattices = all(isinstance(event, LatticeNoise) for event in one_case(after, main))
+    is_bound = loss_of(one_case(after, main)).is_bound
     proved, more = None, last_place(factor)
     while asked.proof and proved is None:
         try:
             proved = prove(after, relation, target, small, jobs, progress)
         except PrecisionError:
             # on a grid the proved bound lies a little above the float: slightly more noise is proved
-            if on_lattices or more > 100 * last_place(factor):
+            if not is_bound or more > 100 * last_place(factor):
                 raise
             factor, more = factor + more, 4 * more
             after = short_scales(family(factor))
@@ -574,7 +570,7 @@ def calibrate_overall(
         small,
         proved,
         changed,
-        crossing(promise, compose(one_case(after, main))) if falls and asked.proof and on_lattices else None,
+        crossing(promise, compose(one_case(after, main))) if falls and asked.proof and not is_bound else None,
         "weights" if weights else "overall",
         release,
     )
@@ -601,7 +597,7 @@ def _least_overall(
     for _ in range(6):
 
         def epsilon(size: Fraction, label: tuple[int, ...] = label) -> float:
-            return epsilon_or_zero(workings_of(one_case(family(size), label), aim=accuracy), delta)
+            return epsilon_or_zero(loss_of(one_case(family(size), label), aim=accuracy), delta)
 
         solved = solve_factor(epsilon, float(target), least=ends[0], most=ends[1], tolerance=tolerance)
         factor = max(factor, solved)
@@ -665,8 +661,8 @@ def calibrate_levels(
             factor, proof = _least(loss, promise, delta, bounds(events))
         except InputError as error:
             raise InputError(f"level {level.name!r} by itself: {error}") from None
-        on_lattices = all(isinstance(event, LatticeNoise) for event in events)
-        prices.append(crossing(old, loss(factor)) if factor < 1 and on_lattices else None)
+        least = loss(factor)
+        prices.append(None if factor >= 1 or least.law.is_bound else crossing(old, least))
         worst = max(worst, proof, key=lambda box: box.upper)
         result = result.scaled(factor, level=level.name)
     result = short_scales(result)
@@ -692,7 +688,7 @@ def _least(
     """Return the least short factor that keeps the promise, and the certified delta that proves it."""
 
     def epsilon(size: Fraction) -> float:
-        return epsilon_or_zero(loss(size).workings, delta)
+        return epsilon_or_zero(loss(size).law, delta)
 
     factor = solve_factor(epsilon, float(promise), least=ends[0], most=ends[1])
     while True:

@@ -18,19 +18,17 @@ from fractions import Fraction
 from importlib.metadata import version
 from typing import Any, Final, Literal
 
-from discreet.accounting.contour import Quadrature
-from discreet.accounting.curves import Quantity, certified_values
-from discreet.accounting.lists import Direct
+from discreet.accounting.envelope import envelope
 from discreet.accounting.overall import Account, account, portfolio
-from discreet.accounting.tradeoff import envelope
-from discreet.accounting.values import read_probabilities
-from discreet.accounting.workings import Workings
 from discreet.budget.claims import AnswerKind
 from discreet.budget.neighbours import RELATIONS, CaseLabel, Cases, Neighbours, cases, joint_cases
 from discreet.budget.release import Release
 from discreet.errors import InputError
+from discreet.loss.curves import Quantity, certified_values
+from discreet.loss.lattice_evaluator import LatticeEvaluator
+from discreet.loss.values import read_probabilities
 from discreet.noise import Noise
-from discreet.noise.surfaces import require
+from discreet.noise.capabilities import require
 from discreet.numbers import Exact, Interval, decimal, fraction, share, shown, whole
 
 FORMAT: Final = "discreet certificate 2"
@@ -161,7 +159,9 @@ class Certificate:
                     "them, of the main path of each release, or of one case"
                 )
             made = replace(made, taken="main" if len(releases) > 1 else account.main)
-        return replace(made, worst=worst, method=_method(account.case(worst).workings, digits))
+        return replace(
+            made, worst=worst, method=_method(account.case(worst).law.on_lattice("certificate"), digits)
+        )
 
     @classmethod
     def claim(
@@ -420,21 +420,14 @@ this program reads 'discreet certificate 2' and 'discreet certificate 1'
 # -- small things ----------------------------------------------------------------------------------
 
 
-def _method(loss: Workings, digits: int | None) -> dict[str, object]:
+def _method(loss: LatticeEvaluator, digits: int | None) -> dict[str, object]:
     """How the numbers of a case are made, so that a checker may use another method."""
-    from discreet.accounting.certified.intervals import default_accuracy
+    from discreet.loss.certified.intervals import default_accuracy
 
-    engine = loss.engine
-    if isinstance(engine, Direct) or loss.is_quicker_listed:
-        road = "tilted list of the losses"
-    elif isinstance(engine, Quadrature):
-        road = "contour integral on a lattice" if engine.h is not None else "contour integral on a cut line"
-    else:
-        road = "bounds on a grid"
     accuracy = default_accuracy(loss, digits)
     return {
         "arithmetic": "balls (FLINT arb)",
-        "road": road,
+        "road": loss.road,
         "relative_accuracy": f"{accuracy:.1e}",
         "digits": digits,
     }
@@ -458,7 +451,7 @@ def _read_program(data: Any) -> str:
 
 
 def _event(event: Noise) -> dict[str, object]:
-    size = {"noise": event.FAMILY, event.PARAMETER: str(event.size)}
+    size = {"noise": event.FAMILY, **{name: str(value) for name, value in event.parameters.items()}}
     return {**size, "sensitivity": event.sensitivity, "times": event.times}
 
 

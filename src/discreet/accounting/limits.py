@@ -29,10 +29,9 @@ import numpy as np
 
 from discreet.accounting.overall import Account, account
 from discreet.accounting.privacy_loss import compose
-from discreet.accounting.tradeoff import envelope
 from discreet.budget.neighbours import CaseLabel, Neighbours
 from discreet.budget.release import Release
-from discreet.errors import InputError, PrecisionError
+from discreet.errors import InputError
 from discreet.numbers import fraction, shown
 from discreet.numbers import prior as read_prior
 
@@ -231,10 +230,8 @@ def told_of_all(whole: Account, limit: RiskLimit) -> tuple[float, CaseLabel]:
         worst = int(np.argmin(beta[:, 0]))
         return 1.0 - float(beta[worst, 0]), whole.label(worst)
     assert limit.rate is not None
-    if not whole.is_on_lattices:
-        return 1.0 - float(whole.tradeoff(alpha=limit.rate)), whole.main
-    (line,) = envelope(whole, [limit.rate])
-    return 1.0 - line.beta, line.worst
+    least, near = whole.case_set.least_error(limit.rate)
+    return 1.0 - least, near
 
 
 def largest_part(release: Release, relation: Neighbours, limits: Sequence[RiskLimit]) -> float:
@@ -264,7 +261,7 @@ def proved_limits(
     for limit, old in zip(limits, before, strict=True):
         whole = limited_account(release, relation, limit).with_workers(jobs)
         told, label = told_of_all(whole, limit)
-        proved = _upper(whole, limit, label) if certify and _is_provable(whole) else None
+        proved = _upper(whole, limit, label) if certify and whole.case_set.is_provable else None
         bound = None if proved is None else limit.risk(proved)
         found.append(KeptLimit(limit, limit.risk(told), bound, old, label))
         if found[-1].is_refuted:
@@ -286,17 +283,6 @@ def _read_share(text: str, name: str) -> Fraction:
     return value
 
 
-def _is_provable(whole: Account) -> bool:
-    """Whether deltas of all cases can be certified: of laws without a lattice only those of few events."""
-    if whole.is_on_lattices:
-        return True
-    try:
-        whole.delta(epsilon=1, certified=True, digits=2)
-    except (InputError, PrecisionError):
-        return False
-    return True
-
-
 def _upper(whole: Account, limit: RiskLimit, worst: CaseLabel) -> float | None:
     """A proved upper bound on what the curve tells, from certified deltas."""
     if limit.kind == "belief":
@@ -305,12 +291,7 @@ def _upper(whole: Account, limit: RiskLimit, worst: CaseLabel) -> float | None:
         box = whole.delta(epsilon=limit.threshold, certified=True, digits=_DIGITS)
         return float(box.upper) * (1 + 1e-15)
     assert limit.rate is not None
-    if whole.is_on_lattices:
-        (line,) = envelope(whole, [limit.rate])
-        threshold = float(line.threshold)
-    else:
-        (near,) = whole.workings(worst).tradeoff_thresholds([limit.rate])
-        threshold = max(float(near), 0.0)  # any threshold gives a bound
+    threshold = whole.case_set.threshold(limit.rate, worst)
     at = Fraction(math.floor(threshold * 2**40), 2**40)
     box = whole.delta(epsilon=at, certified=True, digits=_DIGITS)
     return (float(box.upper) + math.exp(at) * float(limit.rate)) * (1 + 1e-15)

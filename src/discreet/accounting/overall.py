@@ -25,17 +25,9 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.all_pairs import FARTHEST, AllPairs, both_errors, is_at_end
-from discreet.accounting.candidates import TIE, Candidates
-from discreet.accounting.contour import Kind, Tail
-from discreet.accounting.curves import Curves, Quantity
-from discreet.accounting.evaluation import has_short_contour
-from discreet.accounting.inversion import NEXT_TO_ONE
-from discreet.accounting.loss import Floats, Loss, log_fraction
+from discreet.accounting.case_sets import CaseSet, LeastError, case_set_of
 from discreet.accounting.parallel import Progress, map_cases
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
-from discreet.accounting.values import Many, Number, Numbers, held, read, read_probabilities, rounded
-from discreet.accounting.workings import COARSEST, F_ROUNDING, Workings, workings_of
 from discreet.budget.claims import AnswerKind, Claim
 from discreet.budget.events import Releasable, Releasables, releases_of
 from discreet.budget.neighbours import (
@@ -53,13 +45,20 @@ from discreet.budget.release import Release
 from discreet.budget.scope import Extent, Scope
 from discreet.errors import InputError
 from discreet.faces import LONGEST, Displayed, Summarised
-from discreet.noise import LatticeNoise, Noise
-from discreet.noise.surfaces import require
+from discreet.loss.all_pairs import FARTHEST, AllPairs, is_at_end
+from discreet.loss.candidates import TIE, Candidates
+from discreet.loss.contour import Kind, Tail
+from discreet.loss.curves import Curves, Quantity
+from discreet.loss.evaluation import has_short_contour
+from discreet.loss.inversion import NEXT_TO_ONE
+from discreet.loss.lattice import Floats, Loss, log_fraction
+from discreet.loss.law import COARSEST, LossLaw, loss_of
+from discreet.loss.values import Many, Number, Numbers, held, read, read_probabilities, rounded
+from discreet.noise import Noise
 from discreet.numbers import Interval, float_up
 
 if TYPE_CHECKING:
-    from discreet.accounting.certified.all_cases import UpperBounds
-    from discreet.accounting.laws.proved_cases import ProvedCases
+    pass
 
 MOST_COMBINATIONS = 200_000
 """Joint cases of several releases that are compared."""
@@ -69,8 +68,7 @@ _GRID = 2**14  # points of a grid that bounds cases from above ...
 _FINE_GRIDS = (2**18, 2**20, 2**21)  # ... and of finer ones, still cheaper than evaluating hard cases
 _HOPEFUL = 64  # with at most this many cases, octaves are tried although one has ruled out none
 _MANY = 4  # open thresholds a case; with more, a case is evaluated at all of them together
-_MANY_LAWS = 12  # different cases of any laws from which on upper bounds of all of them are worth it
-_ENOUGH = 4  # with at least this many cases, all are evaluated together
+_ENOUGH = 4  # with at least this many open cases, all are bounded on one grid first
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +192,7 @@ class Account(Curves, Displayed):
         return {}
 
     @cached_property
-    def _coarser(self) -> dict[CaseLabel, Workings]:
+    def _coarser(self) -> dict[CaseLabel, LossLaw]:
         return {}
 
     def _number_of(self, label: CaseLabel) -> int | None:
@@ -219,12 +217,12 @@ class Account(Curves, Displayed):
             self._losses[label] = compose(self.events(label))
         return self._losses[label]
 
-    def workings(self, label: CaseLabel) -> Workings:
+    def law(self, label: CaseLabel) -> LossLaw:
         """How one case is computed, to the accuracy of this account."""
         if self.accuracy is None:
-            return self.case(label).workings
+            return self.case(label).law
         if label not in self._coarser:
-            self._coarser[label] = workings_of(self.events(label), aim=self.accuracy)
+            self._coarser[label] = loss_of(self.events(label), aim=self.accuracy)
         return self._coarser[label]
 
     @cached_property
@@ -269,18 +267,6 @@ class Account(Curves, Displayed):
     # -- the curve -----------------------------------------------------------------------------------
 
     @cached_property
-    def together(self) -> AllPairs | None:
-        """All cases evaluated together, where there are enough of them to be worth it."""
-        if isinstance(self.cases, Cases) and len(self.cases) >= _ENOUGH and self.is_on_lattices:
-            return AllPairs(self.cases)
-        return None
-
-    @cached_property
-    def is_on_lattices(self) -> bool:
-        """Whether all noise is discrete Gaussian or discrete Laplace."""
-        return all(isinstance(event, LatticeNoise) for event in self.all_events)
-
-    @cached_property
     def all_events(self) -> tuple[Noise, ...]:
         """The events of all cases, each once."""
         if isinstance(self.cases, Cases):
@@ -290,19 +276,14 @@ class Account(Curves, Displayed):
         return tuple(dict.fromkeys(event for events in lists for event in events))
 
     @cached_property
-    def upper_bounds(self) -> UpperBounds:
-        """Proofs for all cases together."""
-        from discreet.accounting.certified.all_cases import UpperBounds
+    def case_set(self) -> CaseSet:
+        """What is computed for all cases together."""
+        return case_set_of(self)
 
-        assert self.together is not None
-        return UpperBounds(self.together)
-
-    @cached_property
-    def proved_cases(self) -> ProvedCases:
-        """Proofs for all cases with noise of any laws."""
-        from discreet.accounting.laws.proved_cases import ProvedCases
-
-        return ProvedCases(self.cases, self.events(self.main))
+    @property
+    def together(self) -> AllPairs | None:
+        """All cases evaluated together, where there are enough of them to be worth it."""
+        return self.case_set.together
 
     def extremes(
         self, kind: Kind, thresholds: list[Fraction], *, only_likeliest: bool = False
@@ -338,9 +319,9 @@ class Account(Curves, Displayed):
             firsts: dict[tuple[Noise, ...], int] = {}
             which = [firsts.setdefault(events, k) for k, (_, events) in enumerate(self.cases)]
             numbers = list(firsts.values())
-            rows = self._bounded_rows(numbers, thresholds) if kind is Kind.DELTA else None
+            rows = self.case_set.bounded_rows(numbers, thresholds) if kind is Kind.DELTA else None
             if rows is None:
-                tails = self._evaluated(numbers, kind, [thresholds] * len(numbers))
+                tails = self.evaluated(numbers, kind, [thresholds] * len(numbers))
                 rows = np.array([tail.log for tail in tails]), np.array([tail.error for tail in tails])
             of_first = {number: row for row, number in enumerate(numbers)}
             chosen = [of_first[which[k]] for k in every]
@@ -365,33 +346,6 @@ class Account(Curves, Displayed):
                 error = float((candidates.log + candidates.slack)[known].max()) - best
             extremes[candidates.threshold] = (sign * best, self.label(number), error)
         return extremes
-
-    def _bounded_rows(self, numbers: list[int], thresholds: list[Fraction]) -> tuple[Floats, Floats] | None:
-        """Logarithms of delta and their errors, of chosen cases with noise of any laws, at thresholds.
-
-        Upper bounds of all cases together rule out most of them, whose logarithms are then -inf. None if
-        there are too few cases to be worth it, or no such bounds.
-        """
-        if self.is_on_lattices or len(numbers) < _MANY_LAWS:
-            return None
-        logs = np.full((len(numbers), len(thresholds)), -math.inf)
-        errors = np.zeros(logs.shape)
-        for k, threshold in enumerate(thresholds):
-            bounds = self.proved_cases.bounds(threshold)
-            if bounds is None:
-                return None
-            with np.errstate(divide="ignore"):
-                tops = np.log(bounds[numbers])
-            open_ = [int(np.argmax(tops))]
-            while open_:
-                found = self._evaluated(
-                    [numbers[row] for row in open_], Kind.DELTA, [[threshold]] * len(open_)
-                )
-                for row, tail in zip(open_, found, strict=True):
-                    logs[row, k], errors[row, k], tops[row] = tail.log[0], tail.error[0], -math.inf
-                least = float((logs[:, k] - errors[:, k]).max())
-                open_ = [int(row) for row in np.flatnonzero(tops > least)]
-        return logs, errors
 
     def _settle(
         self,
@@ -418,7 +372,7 @@ class Account(Curves, Displayed):
                 sorted({candidates.threshold for number in same for candidates in wanted[number]})
                 for same in alike.values()
             ]
-            rows = self._evaluated(numbers, kind, [[thresholds[k] for k in row] for row in asked])
+            rows = self.evaluated(numbers, kind, [[thresholds[k] for k in row] for row in asked])
             for same, row, tail in zip(alike.values(), asked, rows, strict=True):
                 known = {k: (tail.log[n], tail.error[n]) for n, k in enumerate(row)}
                 for number in same:
@@ -464,13 +418,13 @@ class Account(Curves, Displayed):
                 if numbers.size > 1:
                     candidates.bound(numbers, *self.together.on_grid(threshold, numbers, size))
 
-    def _evaluated(
+    def evaluated(
         self, numbers: Sequence[int] | NDArray[np.int64], kind: Kind, thresholds: Sequence[list[Fraction]]
     ) -> list[Tail]:
         """Tails of each chosen case at its own thresholds, evaluated one by one."""
         if len(numbers) < 64:
             return [
-                self.workings(self.label(int(number))).tails(kind, row, self.accuracy or COARSEST)
+                self.law(self.label(int(number))).tails(kind, row, self.accuracy or COARSEST)
                 for number, row in zip(numbers, thresholds, strict=True)
             ]
         tasks = [
@@ -545,41 +499,24 @@ class Account(Curves, Displayed):
 
     def _tradeoffs(self, alphas: list[Fraction]) -> tuple[Floats, Floats]:
         """f and its relative errors, rounded to the digits that hold."""
-        from discreet.accounting.tradeoff import envelope
-
         if len(self.cases) == 1:
-            return self.workings(self.main)._floats("beta", alphas, None)
-        if not self.is_on_lattices:
-            from discreet.accounting.laws.workings import LawWorkings, lowest_test
+            return self.law(self.main)._floats("beta", alphas, None)
+        return self.case_set.tradeoffs(alphas)
 
-            laws = [LawWorkings(events) for events in dict.fromkeys(events for _, events in self.cases)]
-            found = [lowest_test(laws, alpha)[:2] for alpha in alphas]
-            return held(np.array([beta for beta, _ in found]), np.array([off for _, off in found]), "down")
-        points = [replace(p, error=p.error + F_ROUNDING) for p in envelope(self, alphas)]
-        return held(np.array([p.beta for p in points]), np.array([p.error for p in points]), "down")
+    def least_errors(self, alphas: Sequence[Fraction]) -> list[LeastError]:
+        """f at each alpha, rounded down, the case where it is least, and whether that case attains it."""
+        if len(self.cases) > 1:
+            return self.case_set.least_errors(alphas)
+        return [
+            LeastError(float(beta), self.main, True) for beta in np.asarray(self.tradeoff(alpha=[*alphas]))
+        ]
 
     def _intervals(self, quantity: Quantity, at: list[Fraction], digits: int | None) -> list[Interval]:
         """Intervals that provably contain the values of the whole release."""
-        if not self.is_on_lattices:
-            if quantity == "beta":
-                require("proved trade-off", self.all_events)
-            whole = self.proved_cases
-            prove_one = whole.delta if quantity == "delta" else whole.epsilon
-            return [prove_one(x, digits) for x in at]
-        from discreet.accounting.certified import intervals as proofs
-        from discreet.accounting.certified.tradeoffs import certified_tradeoffs
-
-        prove = {
-            "delta": proofs.certified_deltas,
-            "epsilon": proofs.certified_epsilons,
-            "beta": certified_tradeoffs,
-        }[quantity]
-        return prove(self, at, digits)
+        return self.case_set.intervals(quantity, at, digits)
 
     def _pure(self, largest: Fraction) -> Interval:
-        if self.is_on_lattices:
-            return super()._pure(largest)
-        return self._intervals("epsilon", [Fraction(0)], None)[0]
+        return self.case_set.largest_loss_box(largest)
 
     def at_epsilon(self, epsilon: Numbers) -> list[Point]:
         """Points of the overall curve at these epsilons, with the cases that attain them."""
@@ -605,7 +542,7 @@ class Account(Curves, Displayed):
             finite = [one for one in wanted if one]
             others = iter(self.at_delta(finite) if finite else ())
             return [next(others) if one else pure for one in wanted]
-        start, off = self.workings(self.main)._floats("epsilon", wanted, None)
+        start, off = self.law(self.main)._floats("epsilon", wanted, None)
         epsilons, errors = start.tolist(), off.tolist()
         worst = [self.main] * len(wanted)
         for only_likeliest in (True, False):
@@ -618,7 +555,7 @@ class Account(Curves, Displayed):
                 for k, (height, label, _) in zip(open_, heights, strict=True):
                     if height <= TIE or label == worst[k]:
                         continue
-                    better = self.workings(label).epsilon(delta=wanted[k])
+                    better = self.law(label).epsilon(delta=wanted[k])
                     if better > epsilons[k]:  # else equal to rounding
                         epsilons[k], errors[k], worst[k] = float(better), better.accuracy, label
                         raised.append(k)
@@ -635,7 +572,7 @@ class Account(Curves, Displayed):
             # other cases may lie above by what counts as equal
             for label in dict.fromkeys(worst):
                 which = [k for k, other in enumerate(worst) if other == label]
-                own, at = self.workings(label), np.array([epsilons[k] for k in which])
+                own, at = self.law(label), np.array([epsilons[k] for k in which])
                 moves = own.epsilon_moves([wanted[k] for k in which], at, TIE)
                 for k, move in zip(which, moves.tolist(), strict=True):
                     errors[k] = max(errors[k], move)
@@ -655,7 +592,7 @@ class Account(Curves, Displayed):
         The main case has no level merged; if the gap is small, tuning with it alone is justified.
         """
         arguments = read_probabilities(delta, name="delta")
-        alone = self.case(self.main).workings.epsilons(arguments.values)
+        alone = self.case(self.main).law.epsilons(arguments.values)
         overall = np.array([point.epsilon for point in self.at_delta(delta)])
         return arguments.answer((overall - alone) / overall)
 
@@ -671,21 +608,7 @@ class Account(Curves, Displayed):
         ((36, 2), [0.423245, 0.002747])
         """
         arguments = read(threshold, name="threshold")
-        require("errors", self.all_events)
-        same_events: dict[tuple[Noise, ...], list[int]] = {}
-        for number, (_, events) in enumerate(self.cases):
-            same_events.setdefault(events, []).append(number)
-        losses = [compose(events) for events in same_events]
-        with np.errstate(under="ignore"):
-            alpha, beta = both_errors([loss.workings.loss for loss in losses], arguments.values)
-        for k, loss in enumerate(losses):
-            open_ = np.flatnonzero(np.isnan(alpha[k]) | np.isnan(beta[k]))
-            if open_.size:
-                asked = [arguments.values[i] for i in open_]
-                alpha[k, open_], beta[k, open_] = loss.errors(threshold=asked)
-        row = np.empty(len(self.cases), dtype=np.int64)
-        for k, same in enumerate(same_events.values()):
-            row[same] = k
+        alpha, beta, row = self.case_set.errors(arguments.values)
         shape = (len(self.cases), *(arguments.shape or ()))
         return alpha[row].reshape(shape), beta[row].reshape(shape)
 
@@ -861,4 +784,4 @@ def _labels(compared: Sequence[Case]) -> Iterator[CaseLabel]:
 
 def _tails_of_case(task: tuple[tuple[Noise, ...], Kind, list[Fraction], float | None]) -> Tail:
     events, kind, thresholds, accuracy = task
-    return workings_of(events, aim=accuracy).tails(kind, thresholds, accuracy or COARSEST)
+    return loss_of(events, aim=accuracy).tails(kind, thresholds, accuracy or COARSEST)

@@ -5,22 +5,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING, overload
 
-import numpy as np
-
-from discreet.accounting.contour import Kind
-from discreet.accounting.curves import Curves, Quantity
-from discreet.accounting.loss import Floats
-from discreet.accounting.tradeoff import Knots
-from discreet.accounting.values import Many, Number, Numbers, read, read_probabilities
-from discreet.accounting.workings import COARSEST, Workings, workings_of
 from discreet.errors import InputError, PrecisionError
 from discreet.faces import Displayed
+from discreet.loss.curves import Curves, Quantity
+from discreet.loss.lattice import Floats
+from discreet.loss.law import COARSEST, Hypothesis, loss_of
+from discreet.loss.tradeoff import Knots
+from discreet.loss.values import Many, Number, Numbers, read, read_probabilities
 from discreet.noise import Noise
 from discreet.numbers import Interval
-
-Hypothesis = Literal["alternative", "null"]
 
 
 class PrivacyLoss(Curves, Displayed):
@@ -40,37 +35,40 @@ class PrivacyLoss(Curves, Displayed):
     """
 
     def __init__(self, events: Iterable[Noise]) -> None:
-        self.workings = workings_of(events)
+        self.law = loss_of(events)
         """How values are computed: for the modules of this package, and no part of what is stable."""
 
     if not TYPE_CHECKING:  # a checker should find what is no longer public
 
         def __getattr__(self, name: str) -> object:
             """Find what was once an attribute here; it goes with the next minor version."""
-            if name.startswith("_") or name == "workings" or (not hasattr(Workings, name) and name != "loss"):
+            if name == "workings":
+                warnings.warn("PrivacyLoss.workings is now PrivacyLoss.law", DeprecationWarning, stacklevel=2)
+                return self.law
+            if name.startswith("_") or name == "law" or not hasattr(self.law, name):
                 raise AttributeError(f"a PrivacyLoss has no attribute {name!r}")
-            text = f"PrivacyLoss.{name} is no longer public: `loss.workings.{name}` has it, and may change"
+            text = f"PrivacyLoss.{name} is no longer public: `loss.law.{name}` has it, and may change"
             warnings.warn(text, DeprecationWarning, stacklevel=2)
-            return getattr(self.workings, name)
+            return getattr(self.law, name)
 
     @property
     def events(self) -> tuple[Noise, ...]:
         """The events, equal ones grouped."""
-        return self.workings.events
+        return self.law.events
 
     def _largest_loss(self) -> Fraction | None:
-        return self.workings._largest_loss()
+        return self.law._largest_loss()
 
     def _floats(
         self, quantity: Quantity, at: list[Fraction], accuracy: float | None
     ) -> tuple[Floats, Floats | None]:
-        return self.workings._floats(quantity, at, accuracy)
+        return self.law._floats(quantity, at, accuracy)
 
     def _pure(self, largest: Fraction) -> Interval:
-        return self.workings._pure(largest)
+        return self.law._pure(largest)
 
     def _intervals(self, quantity: Quantity, at: list[Fraction], digits: int | None) -> list[Interval]:
-        return self.workings._intervals(quantity, at, digits)
+        return self.law._intervals(quantity, at, digits)
 
     # -- the privacy profile ---------------------------------------------------------------------
 
@@ -87,8 +85,8 @@ class PrivacyLoss(Curves, Displayed):
         -25004.075826
         """
         arguments = read(epsilon, name="epsilon")
-        with self.workings.within_floats():
-            return arguments.answer(self.workings.log_deltas(arguments.values))
+        with self.law.within_floats():
+            return arguments.answer(self.law.log_deltas(arguments.values))
 
     # -- the trade-off curve ----------------------------------------------------------------------
 
@@ -102,10 +100,10 @@ class PrivacyLoss(Curves, Displayed):
         array([0.        , 0.26894142, 1.        ])
         """
         low, high = read_probabilities(list(alpha), name="alpha", closed=True).values
-        with self.workings.within_floats():
-            knots, error = self.workings.curve.knots(low, high, most)
+        with self.law.within_floats():
+            knots, error = self.law.knots(low, high, most)
         if error > COARSEST:
-            why = self.workings.why_hard()
+            why = self.law.why_hard()
             raise PrecisionError(f"knots of f could be computed only to {error:.1g}: {why}")
         return knots
 
@@ -118,10 +116,8 @@ class PrivacyLoss(Curves, Displayed):
         """Type I and type II errors (alpha, beta) of the test that rejects above the threshold."""
         arguments = read(threshold, name="threshold")
         points = arguments.values
-        with self.workings.within_floats():
-            # P_alt[L <= t] = P_null[L >= -t], by symmetry
-            alpha = self.workings.null_tails(points)
-            beta = self.workings.null_tails([self.workings.loss.below(-t) for t in points])
+        with self.law.within_floats():
+            alpha, beta = self.law.errors_at(points)
         return arguments.answer(alpha), arguments.answer(beta)
 
     # -- the loss itself ----------------------------------------------------------------------------
@@ -141,22 +137,20 @@ class PrivacyLoss(Curves, Displayed):
         if under not in ("alternative", "null"):
             raise InputError(f"under is {under!r}; it must be 'alternative' or 'null'")
         arguments = read(above, name="above")
-        kind = Kind.ALT if under == "alternative" else Kind.NULL
-        with self.workings.within_floats():
-            return arguments.answer(np.exp(self.workings.log_tails(kind, arguments.values)))
+        return arguments.answer(self.law.tail(arguments.values, under=under))
 
     @property
     def mean(self) -> float:
         """Mean of the loss under the alternative: the Kullback-Leibler divergence."""
-        return self.workings.mean
+        return self.law.mean
 
     @property
     def variance(self) -> float:
         """Variance of the loss."""
-        return self.workings.variance
+        return self.law.variance
 
     def __repr__(self) -> str:
-        return f"PrivacyLoss({self.workings!r})"
+        return f"PrivacyLoss({self.law!r})"
 
 
 def compose(events: Iterable[Noise]) -> PrivacyLoss:

@@ -8,13 +8,13 @@ from typing import Literal
 
 from discreet.accounting.calibration import LEAST, calibrate, rounded_up
 from discreet.accounting.comparisons.zcdp import ZCDP, TightZCDP
-from discreet.accounting.curves import NO_PURE
 from discreet.accounting.privacy_loss import compose
 from discreet.errors import InputError
+from discreet.loss.curves import NO_PURE
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from discreet.numbers import Exact, brief, fraction, read_delta, shown, whole
 
-LAWS = {"gaussian": DiscreteGaussian, "laplace": DiscreteLaplace}
+LAWS = ("gaussian", "laplace")
 """Laws of noise by name."""
 
 SMALLEST_EPSILON = Fraction(1, 10**100)
@@ -75,7 +75,7 @@ def noise_for(
 def _least(noise: Noise) -> Fraction:
     """The parameter of the least noise that a search tries, rounded up."""
     square = LEAST * noise.sensitivity**2
-    return square if noise.PARAMETER == "variance" else rounded_up(math.sqrt(square / 2))
+    return square if noise.variance_power == 1 else rounded_up(math.sqrt(square / 2))
 
 
 def rho_for(*, epsilon: Exact | float, delta: Exact | float, tight: bool = True) -> Fraction:

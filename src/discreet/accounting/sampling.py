@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from discreet.accounting.comparisons.curve import Comparison
 from discreet.accounting.comparisons.zcdp import ZCDP
-from discreet.accounting.curves import Curves
 from discreet.accounting.overall import Account
+from discreet.loss.curves import Curves
 
 Curve = Curves | Comparison
 Floats = NDArray[np.float64]

@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
@@ -33,17 +33,8 @@ from typing import Literal, NamedTuple
 from flint import arb
 
 from discreet.accounting.certificate import FORMAT_WITHOUT_SCOPE, Certificate, strict_json
-from discreet.accounting.certified.all_cases import UpperBounds
-from discreet.accounting.certified.definition import defined_delta, seconds
-from discreet.accounting.certified.tails import FEW_BALL_NODES, log_mgf_ball, tail_ball
-from discreet.accounting.contour import Kind, Quadrature, saddle
-from discreet.accounting.laws.proved import DIGITS, is_listed, largest_loss_box, proof_near, proved_delta
-from discreet.accounting.laws.proved_grids import SIZES
-from discreet.accounting.laws.workings import LawWorkings
-from discreet.accounting.loss import Loss, is_coarse, log_fraction
+from discreet.accounting.envelope import envelope, lowest_heights
 from discreet.accounting.parallel import Progress, map_cases
-from discreet.accounting.tradeoff import envelope, heights, lowest_heights
-from discreet.accounting.workings import Workings
 from discreet.budget.claims import AnswerKind
 from discreet.budget.neighbours import RELATIONS, CaseLabel, Neighbours
 from discreet.budget.presets import load
@@ -52,37 +43,19 @@ from discreet.budget.text_files import read_text_file
 from discreet.budget.toml import parse_toml
 from discreet.errors import InputError, PrecisionError
 from discreet.faces import Summarised, reason_in_words
-from discreet.noise import (
-    ContinuousGaussian,
-    ContinuousLaplace,
-    DiscreteGaussian,
-    DiscreteLaplace,
-    LatticeNoise,
-    Noise,
-)
-from discreet.noise.balls import as_interval, ball, lower, upper, working_bits
-from discreet.noise.surfaces import require
+from discreet.loss.lattice import log_fraction
+from discreet.loss.law import loss_of
+from discreet.loss.second_opinion import enclosed_delta, exp_above
+from discreet.loss.tradeoff import heights
+from discreet.noise import Noise
+from discreet.noise.balls import ball, lower, upper, working_bits
+from discreet.noise.capabilities import require
+from discreet.noise.distribution import ProvedCost
 from discreet.numbers import Exact, Interval, shown, whole
 
 Verdict = Literal["proved", "refuted", "undecided"]
 
-DEFINITION = "convolution from the definition"
 BY_ZCDP = "the bound of zCDP"
-CHERNOFF = "Chernoff's bound"
-COARSE = "a coarse contour"
-ANOTHER = "another contour"
-TOGETHER = "another contour for all"
-OUTCOMES = "all outcomes listed in balls"
-GRID = "bounds on a grid in whole numbers"
-
-LEAST = Fraction(1, 10**400)
-"""Below every delta that can be claimed; bounds are not written as smaller numbers."""
-
-_LITTLE = FEW_BALL_NODES // 5  # nodes of a contour that is to be quick ...
-_MOST = 6 * FEW_BALL_NODES  # ... and of one that may take seconds
-
-LEAN = 0.07
-"""How far another contour lies from the makers', as a share of its distance from the pole."""
 
 
 class Ground(StrEnum):
@@ -362,24 +335,13 @@ class _Check:
                 waiting.setdefault(events, []).append(label)
         self.roads["the same events as another case"] += self.account.pairs - len(first) - len(waiting)
         self.roads += Counter()  # leave out what is zero
-        if not self.account.is_on_lattices and len(waiting) > 3:
-            # upper bounds of all cases on one coarse grid
-            bounds = self.account.proved_cases.bounds(epsilon)
-            tops_of = {} if bounds is None else {self.account.label(k): b for k, b in enumerate(bounds)}
-            for events, (label, *_) in list(waiting.items()):
-                if label in tops_of and (end := Fraction(float(tops_of[label]))) < level:
-                    self.roads[GRID] += 1
-                    yield _Enclosure(label, epsilon, Interval(Fraction(0), end), GRID)
-                    waiting.pop(events)
-        if (together := self.account.together) is not None:
-            # upper bounds by one contour for all
-            tops = UpperBounds(together).at(epsilon, self.account.case(first[0]).workings.loss, lean=LEAN)
-            ends = {self.account.label(k): _above(top) for k, top in enumerate(tops) if top.is_finite()}
-            for events, (label, *_) in list(waiting.items()):
-                if label in ends and ends[label] < level:
-                    self.roads[TOGETHER] += 1
-                    yield _Enclosure(label, epsilon, Interval(Fraction(0), ends[label]), TOGETHER)
-                    waiting.pop(events)
+        # upper bounds of all cases together
+        ends, road = self.account.case_set.other_bounds(epsilon, first[0], len(waiting))
+        for events, (label, *_) in list(waiting.items()):
+            if label in ends and ends[label] < level:
+                self.roads[road] += 1
+                yield _Enclosure(label, epsilon, Interval(Fraction(0), ends[label]), road)
+                waiting.pop(events)
         tasks = [_Task(events, epsilon, level, False) for events in waiting]
         boxes = map_cases(_settle, tasks, jobs=self.jobs, progress=self.progress, least=16)
         for (label, *_), (box, road) in zip(waiting.values(), boxes, strict=True):
@@ -393,15 +355,15 @@ class _Check:
         e^-((epsilon - pure - rho)^2 / (4 rho)).
         """
         best = Fraction(1)
-        if not all(type(event) in _PROVED_COSTS for event in self.account.all_events):
-            return best  # no rho of another law is proved
+        if any(event.proved_cost is None for event in self.account.all_events):
+            return best
         whole, gaussian, pure = (self.account.largest(cost) for cost in (_rho, _normal_rho, _pure))
         for rho, room in ((whole, epsilon - whole), (gaussian, epsilon - pure - gaussian)):
             if rho == 0 and room >= 0:
                 return Fraction(0)
             if room > 0:
                 with working_bits(96):
-                    best = min(best, _exp_above(-ball(room * room / (4 * rho))))
+                    best = min(best, exp_above(-ball(room * room / (4 * rho))))
         return best
 
     def _none_exceeds(self, epsilon: Fraction, level: Fraction) -> Verification:
@@ -473,7 +435,7 @@ class _Check:
         ]
         best = min(labels, key=lambda label: float(self.account.case(label).tradeoff(alpha=alpha)))
         loss = self.account.case(best)
-        return best, Fraction(float(loss.tradeoff(alpha=alpha))), loss.workings.tradeoff_thresholds([alpha])
+        return best, Fraction(float(loss.tradeoff(alpha=alpha))), loss.law.tradeoff_thresholds([alpha])
 
     def _some_line(
         self, alpha: Fraction, thresholds: Sequence[Fraction], beta: Fraction
@@ -492,12 +454,12 @@ class _Check:
 
     def _crossing(self, alpha: Fraction, threshold: Fraction) -> list[Fraction]:
         """Where the two cases cross that have the least g on either side of a threshold, if they differ."""
-        spread = self.account.case(self.account.main).workings.loss.spread
+        spread = self.account.case(self.account.main).law.on_lattice().loss.spread
         for part in (1e-5, 1e-3):
             low, high = threshold - Fraction(part * spread), threshold + Fraction(part * spread)
             (_, left), (_, right) = lowest_heights(self.account, [low, high], [alpha, alpha])
             if left != right:
-                tails = [self.account.case(label).workings.tails for label in (left, right)]
+                tails = [self.account.case(label).law.tails for label in (left, right)]
                 for _ in range(50):
                     middle = Fraction(float((low + high) / 2))
                     first, second = (float(heights(each, [middle], [alpha])[0][0]) for each in tails)
@@ -522,7 +484,7 @@ class _Check:
         by another: the curve of a release is convex and lies below those of its cases. With `alone`, by one
         case only.
         """
-        spread = self.account.case(worst).workings.loss.spread
+        spread = self.account.case(worst).law.on_lattice().loss.spread
         best: ErrorBound | None = None
         # the bound is off by about the square of a step, relatively
         first = math.sqrt(min(max(float(abs(aim - beta) / aim), 1e-13), 1e-6)) / 2
@@ -559,8 +521,9 @@ def _greatest(
     A concave function lies below its chords continued beyond their ends; beyond w = 1 / alpha g is negative;
     and between two neighbouring values of the loss g is linear.
     """
-    boxes, roads = zip(*(_enclosed(events, abs(level), accuracy) for level in levels), strict=True)
-    loss = Loss(events)
+    law = loss_of(events).on_lattice("proved trade-off")
+    boxes, roads = zip(*(enclosed_delta(law, abs(level), accuracy) for level in levels), strict=True)
+    loss = law.loss
     steps = [(level - loss.offset) / loss.step for level in levels]
     linear = [math.floor(a) + 2 > math.ceil(b) for a, b in pairwise(steps)]
     zero = Fraction(0)
@@ -590,33 +553,13 @@ def _greatest(
     return left, right, str(max(roads, key=roads.count))
 
 
-def _enclosed(events: tuple[Noise, ...], epsilon: Fraction, accuracy: float) -> tuple[Interval, str]:
-    """delta of one case to an absolute accuracy, from the definition, or on another contour."""
-    bits = math.ceil(-math.log2(accuracy)) + 4
-    if seconds(events, bits=bits) < 20:
-        return defined_delta(events, epsilon, bits=bits), DEFINITION
-    composed = Workings(events)
-    step = composed.engine.h if isinstance(composed.engine, Quadrature) else composed.loss.step
-    size = math.exp(min(float(composed.log_deltas([epsilon], math.inf)[0]), 0.0))
-    relative = min(accuracy / size, 0.01)
-    with working_bits(120 - 2 * math.log2(relative) + 2 * math.log2(2 + abs(float(epsilon)))):
-        box = as_interval(tail_ball(composed.loss, Kind.DELTA, epsilon, h=step, accuracy=relative, lean=LEAN))
-    return box, ANOTHER
-
-
 def _settle(task: _Task) -> tuple[Interval, str]:
     """Enclose delta of one case until it lies on one side of the level, or no method is left."""
-    roads: list[Callable[[_Task], Iterator[tuple[Interval, str]]]] = [_by_definition, _by_another_contour]
-    if not task.binds and all(isinstance(event, LatticeNoise) for event in task.events):
-        is_quickly_defined = seconds(task.events, bits=_depth(task) + 60) < 0.3
-        roads = [_by_little, *roads] if is_quickly_defined else [_by_little, *reversed(roads)]
-    if not all(isinstance(event, LatticeNoise) for event in task.events):
-        roads = [_by_outcomes]
     best = Interval(Fraction(0), Fraction(1))
     last = "nothing"
-    for road in roads:
+    for road in loss_of(task.events).second_opinions(task.epsilon, task.level, binds=task.binds):
         try:
-            for box, last in road(task):
+            for box, last in road:
                 low, high = max(best.lower, box.lower), min(best.upper, box.upper)
                 if low > high:
                     raise RuntimeError("two proofs contradict each other; this is a bug")
@@ -628,108 +571,20 @@ def _settle(task: _Task) -> tuple[Interval, str]:
     return best, last
 
 
-def _by_outcomes(task: _Task) -> Iterator[tuple[Interval, str]]:
-    """Noise of any laws: no loss beyond the largest; every outcome in balls, or bounds on a grid."""
-    loss = LawWorkings(task.events)
-    is_bounded = all(event.largest is not None for event in task.events)
-    if is_bounded and task.epsilon >= largest_loss_box(loss).upper:
-        yield Interval(Fraction(0), Fraction(0)), OUTCOMES
-        return
-    # tails are left out far below the level
-    digits = min(max(DIGITS, math.ceil((_depth(task) * math.log(2) - 20) / 2.5)), 400)
-    if is_listed(loss, digits):
-        yield proved_delta(loss, task.epsilon, digits), OUTCOMES
-        return
-    proof = proof_near(loss, float(task.epsilon))
-    for size in SIZES[:4]:
-        yield proof.delta(task.epsilon, size), GRID
-
-
-def _by_little(task: _Task) -> Iterator[tuple[Interval, str]]:
-    """Chernoff's bound, then a contour that is just fine enough."""
-    loss = Loss(task.events)
-    if loss.largest is not None and task.epsilon >= loss.largest:
-        yield Interval(Fraction(0), Fraction(0)), CHERNOFF  # no loss is as large
-        return
-    theta = Fraction(saddle(loss, Kind.DELTA, float(task.epsilon), 0.0))
-    with working_bits(96):
-        # (1 - e^-x) <= c e^(theta x), c = theta^theta / (1 + theta)^(1 + theta)
-        t = ball(theta)
-        log = log_mgf_ball(loss, theta) - t * ball(task.epsilon) + t * t.log() - (1 + t) * (1 + t).log()
-        bound = _exp_above(log)
-    yield Interval(Fraction(0), bound), CHERNOFF
-    for accuracy in (0.05, 0.002):
-        with working_bits(96):
-            tail = tail_ball(
-                loss, Kind.DELTA, task.epsilon, h=_coarse_step(loss), accuracy=accuracy, most=_LITTLE
-            )
-        yield as_interval(tail), COARSE
-
-
-_PROVED_COSTS = (DiscreteGaussian, DiscreteLaplace, ContinuousGaussian, ContinuousLaplace)
-"""Laws whose rho or largest loss is known exactly."""
-
-
 def _rho(events: tuple[Noise, ...]) -> Fraction:
     """A rho of zCDP: Gaussian noise by its own, Laplace noise by its pure epsilon."""
-    pure = (e.times * e.largest**2 / 2 for e in events if e.largest is not None)
-    return sum(pure, _normal_rho(events))
+    return sum((cost.rho for cost in _costs(events)), Fraction(0))
 
 
 def _normal_rho(events: tuple[Noise, ...]) -> Fraction:
     """The rho of Gaussian noise alone."""
-    normal = (
-        e.times * e.sensitivity**2 / e.size / 2
-        for e in events
-        if isinstance(e, DiscreteGaussian | ContinuousGaussian)
-    )
-    return sum(normal, Fraction(0))
+    return sum((cost.normal for cost in _costs(events)), Fraction(0))
 
 
 def _pure(events: tuple[Noise, ...]) -> Fraction:
     """The largest loss of all but Gaussian noise."""
-    return sum((e.times * e.largest for e in events if e.largest is not None), Fraction(0))
+    return sum((cost.pure for cost in _costs(events)), Fraction(0))
 
 
-def _exp_above(log: arb) -> Fraction:
-    """An upper bound of e^log, at most 1 and at least the least number written."""
-    return min(LEAST if log < -1000 else _above(log.exp()), Fraction(1)) if log < 0 else Fraction(1)
-
-
-def _above(value: arb) -> Fraction:
-    """The upper end of a ball, or the least number written."""
-    return LEAST if value < ball(LEAST) else upper(value)
-
-
-def _coarse_step(loss: Loss) -> Fraction | None:
-    """The lattice step if there are few enough nodes to sum them all, or None for a cut line."""
-    return loss.step if is_coarse(float(loss.step), loss.spread) else None
-
-
-def _depth(task: _Task) -> int:
-    """Bits of the level."""
-    return 0 if task.level == 0 else max(0, math.ceil(-log_fraction(task.level) / math.log(2)))
-
-
-def _by_definition(task: _Task) -> Iterator[tuple[Interval, str]]:
-    for more in (60, 200, 1200):
-        yield defined_delta(task.events, task.epsilon, bits=_depth(task) + more), DEFINITION
-
-
-def _by_another_contour(task: _Task) -> Iterator[tuple[Interval, str]]:
-    """A contour at a tilt beside the saddle point, and with more bits, finer and finer."""
-    composed = Workings(task.events)
-    # on a lattice where there is one, as the engine does; coarse values are quicker on a cut line
-    step = composed.engine.h if isinstance(composed.engine, Quadrature) else composed.loss.step
-    accuracy = 1e-3
-    for _ in range(8):
-        h = step if accuracy < 1e-4 else _coarse_step(composed.loss)
-        bits = 120 - 2 * math.log2(accuracy) + 2 * math.log2(2 + abs(float(task.epsilon)))
-        with working_bits(bits):
-            tail = tail_ball(
-                composed.loss, Kind.DELTA, task.epsilon, h=h, accuracy=accuracy, lean=LEAN, most=_MOST
-            )
-        box = as_interval(tail)
-        yield box, ANOTHER
-        gap = float(abs(box.midpoint - task.level) / task.level) if task.level else 0.0
-        accuracy = max(min(accuracy / 30, gap / 4), 1e-12)
+def _costs(events: tuple[Noise, ...]) -> Iterator[ProvedCost]:
+    return (event.proved_cost for event in events if event.proved_cost is not None)

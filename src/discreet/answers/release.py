@@ -26,8 +26,6 @@ from discreet.budget.level_names import level_name
 from discreet.budget.levels import Level
 from discreet.budget.noise_table import NoiseLine, levels_of, noise_lines, rho_total
 from discreet.budget.spine import runs_text
-from discreet.noise import DiscreteLaplace, Noise, PowerNoise
-from discreet.noise.surfaces import has_margins
 
 _CAUTIONS = (
     "upper bound",
@@ -118,8 +116,11 @@ def _release_summary(release: Release) -> str:
 def _noise_span(level: Level, neighbours: Neighbours) -> str:
     events = level.events(neighbours)
     parts = []
-    for word in sorted({event.PARAMETER for event in events}, reverse=True):
-        sizes = sorted({event.size for event in events if word == event.PARAMETER})
+    by_word: dict[str, set[Fraction]] = {}
+    for event in events:
+        by_word.setdefault(event.PARAMETER, set()).add(event.size)
+    for word, different in sorted(by_word.items(), reverse=True):
+        sizes = sorted(different)
         span = f"{_five(sizes[0])}" + (f" to {_five(sizes[-1])}" if len(sizes) > 1 else "")
         parts.append(f"{word} {span}")
     return f"{_plural(len(events), 'query')} of {' and '.join(parts)}"
@@ -186,19 +187,9 @@ def _cells(row: Row) -> tuple[Quantity | str | int | None, ...]:
     size = row.event.size
     written = Quantity(size, Style.BRIEF)
     share = None if row.share is None else Quantity(row.share, Style.PERCENT)
-    noise = written if row.event.is_gaussian else _law_words(row.event, str(written))
-    exact = str(size) if has_margins(row.event) else None
+    noise = written if row.event.stated_variance is not None else row.event.label(str(written))
+    exact = str(size) if row.event.is_added else None
     return row.query, noise, exact, share, row.event.sensitivity, row.event.times
-
-
-def _law_words(event: Noise, size: str) -> str:
-    """Name noise other than discrete Gaussian, with its size."""
-    if isinstance(event, DiscreteLaplace):
-        return f"Laplace, scale {size}"
-    if not has_margins(event):
-        return f"an answer by two tables, {len(event.pairs)} outcomes"  # type: ignore[attr-defined]
-    exponent = f" of exponent {event.exponent}" if isinstance(event, PowerNoise) else ""
-    return f"{event.FAMILY}{exponent}, {event.PARAMETER} {size}"
 
 
 def _exact(value: object) -> Quantity:
@@ -293,7 +284,7 @@ def _noise_cells(line: NoiseLine) -> tuple[object, ...]:
         query_words(line.queries),
         None if row.share is None else Quantity(row.share, Style.PERCENT),
         None if row.rho is None else str(row.rho),
-        str(event.size) if event.is_gaussian else _law_words(event, str(event.size)),
+        event.label(str(event.size)) if event.stated_variance is None else str(event.size),
         Quantity(line.variance, Style.GIVEN),
         times if event.sensitivity == 1 else sentence("{times} × {size}", times=times, size=size),
     )
@@ -360,8 +351,7 @@ def _query_record(row: Row) -> dict[str, object]:
     event, key = row.event, row.event.PARAMETER
     noise: dict[str, object] = {"name": row.query, "noise": event.FAMILY}
     noise |= {key: float(event.size), f"{key}_exact": str(event.size)}
-    if isinstance(event, PowerNoise):
-        noise["exponent"] = str(event.exponent)
+    noise |= {name: str(value) for name, value in event.parameters.items() if name not in noise}
     return noise | {
         "rho": None if row.rho is None else str(row.rho),
         "share": None if row.share is None else str(row.share),

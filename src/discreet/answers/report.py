@@ -585,6 +585,7 @@ def _limits(found: Facts) -> Answer:
 
 
 def _method(found: Facts, before: Facts | None) -> Answer:
+    is_exact = found.account.case_set.method == "transform"
     how = sentence(
         "The privacy loss of all counts together is computed exactly, for every path or pair of paths that a "
         "record may take, {way}; the account is the worst over all of "
@@ -592,10 +593,10 @@ def _method(found: Facts, before: Facts | None) -> Answer:
         "{error}. {claim}",
         digits=str(DIGITS),
         way="by inverting its characteristic function"
-        if found.account.is_on_lattices
+        if is_exact
         else "by listing its values, or on a grid whose law tells at least as much as the true one",
         error="their relative error is at most 10⁻¹¹"
-        if found.account.is_on_lattices
+        if is_exact
         else "digits that are not known are left out, and results are rounded to the safe side",
         claim=found.kind.sentence,
     )

@@ -8,7 +8,6 @@ from functools import partial
 
 import numpy as np
 
-from discreet.accounting.values import Number
 from discreet.answers.answer import Answer, AnswerTable, Column, Fact, Paragraph, Part, sentence
 from discreet.answers.describing import describes
 from discreet.answers.figure import (
@@ -27,6 +26,7 @@ from discreet.answers.figure import (
 )
 from discreet.answers.quantity import Claimed, NumberKind, Quantity, Style, count_quantity
 from discreet.budget.scope import Scope
+from discreet.loss.values import Number
 from discreet.risk.counts import TRUTHS, OneCount, SeveralCounts
 from discreet.risk.decisions import Costs
 from discreet.risk.joint import Step

@@ -10,10 +10,11 @@ from fractions import Fraction
 from discreet.budget.text_files import read_text_file
 from discreet.budget.toml import FieldError, a_table, quoted
 from discreet.errors import InputError
-from discreet.noise import ContinuousGaussian, ContinuousLaplace, Noise, PowerNoise, TableNoise
+from discreet.noise import ContinuousGaussian, ContinuousLaplace, Noise, TableNoise
+from discreet.noise.continuous import CONTINUOUS
+from discreet.noise.distribution import StatedValue
 from discreet.numbers import fraction, shown
 
-CONTINUOUS = "continuous"
 COLUMNS = ("outcome", "absent", "present")
 """Of a file of probabilities; the last may be missing."""
 
@@ -112,20 +113,26 @@ def load_table_noise(path: str | os.PathLike[str]) -> TableNoise:
 def noise_pairs(noise: Noise) -> list[str]:
     """Write the law of a query as pairs of keys and values in TOML, from which `read_noise` makes it again.
 
+    >>> from discreet.noise import PowerNoise
     >>> noise_pairs(PowerNoise("17/10", 5))
     ['scale = "5"', 'exponent = "17/10"']
     >>> print(*noise_pairs(TableNoise({0: "1/2", 1: "1/2"})))
     noise = { absent = { "0" = "1/2", "1" = "1/2" } }
     """
-    if type(noise) is PowerNoise:
-        return [f"scale = {quoted(noise.scale)}", f"exponent = {quoted(noise.exponent)}"]
-    if type(noise) in (ContinuousGaussian, ContinuousLaplace):
-        return [f'noise = "{CONTINUOUS}"', f"{noise.PARAMETER} = {quoted(noise.size)}"]
-    if type(noise) is TableNoise:
-        tables = [("absent", noise.absent)] + ([("present", noise.present)] if noise.present else [])
-        texts = (f"{key} = {{ {', '.join(_pair(*one) for one in table)} }}" for key, table in tables)
-        return [f"noise = {{ {', '.join(texts)} }}"]
-    raise InputError(f"{noise} cannot be written as TOML; tables, powers and continuous noise can")
+    stated = noise.stated()
+    if stated is None:
+        raise InputError(f"{noise} cannot be written as TOML; tables, powers and continuous noise can")
+    return [f"{key} = {_value(value)}" for key, value in stated.items()]
+
+
+def _value(value: StatedValue) -> str:
+    """Write a number, a word, or tables of chances by name."""
+    if isinstance(value, str):
+        return f'"{value}"'
+    if isinstance(value, Fraction):
+        return quoted(value)
+    texts = (f"{key} = {{ {', '.join(_pair(*one) for one in table)} }}" for key, table in value.items())
+    return f"{{ {', '.join(texts)} }}"
 
 
 def _pair(outcome: int, chance: Fraction) -> str:

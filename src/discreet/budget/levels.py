@@ -21,7 +21,7 @@ from discreet.budget.variables import COUNT, RecordWeight, Variable
 from discreet.errors import InputError
 from discreet.memory import Forgetful, set_fields
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise, PowerNoise
-from discreet.noise.surfaces import require
+from discreet.noise.capabilities import require
 from discreet.numbers import Exact, shown
 
 WAYS = ("share", "rho", "variance", "scale", "noise")
@@ -86,10 +86,10 @@ class Query:
                 noise, scale = PowerNoise(exponent, scale), None
             except InputError as error:
                 raise FieldError(f"query {shown(name)}: {error}", field=("exponent",)) from None
-        elif type(noise) is DiscreteGaussian:  # (and no law made of it)
-            variance, noise = _one_count(noise, name).size, None
-        elif type(noise) is DiscreteLaplace:
-            scale, noise = _one_count(noise, name).size, None
+        elif isinstance(noise, Noise) and noise.own_way is not None:
+            sizes = {noise.own_way: _one_count(noise, name).size}
+            variance, scale = sizes.get("variance", variance), sizes.get("scale", scale)
+            noise = None
         set_fields(self, noise=None if noise is None else _one_count(noise, name))
         stated = dict(zip(WAYS, (share, rho, variance, scale, noise), strict=True))
         given = [way for way, value in stated.items() if value is not None]
@@ -151,6 +151,20 @@ class Query:
         size = exact(variance, name=f"variance of query {shown(self.name)}", field=("variance",))
         return replace(self, variance=size, share=None, rho=None, scale=None, noise=None)
 
+    def with_noise(self, noise: Noise) -> Query:
+        """Return the query with this noise on one count.
+
+        >>> Query(name="total", rho=1).with_noise(DiscreteLaplace(3)).scale
+        Fraction(3, 1)
+        """
+        return replace(self, share=None, rho=None, variance=None, scale=None, noise=noise)
+
+    def without_rho(self, event: Noise) -> Query:
+        """Return the query with the variance of its event where it states a rho or a share of one."""
+        if self.scale is not None or self.noise is not None:
+            return self
+        return self.with_variance(event.size)
+
     def weighted_by(self, weight: RecordWeight | None) -> Query:
         """Return the query in a release with this weight: as many records change it as before.
 
@@ -185,7 +199,7 @@ class Query:
             return replace(self, scale=self.scale * root_up(factor))
         if self.noise is not None:
             require("scaling", [self.noise])
-            times = factor if self.noise.PARAMETER == "variance" else root_up(factor)
+            times = factor if self.noise.variance_power == 1 else root_up(factor)
             return replace(self, noise=self.noise.resized(self.noise.size * times))
         return self
 

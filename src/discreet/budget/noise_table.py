@@ -8,7 +8,6 @@ from fractions import Fraction
 
 from discreet.budget.release import Release, Row
 from discreet.noise import Noise
-from discreet.noise.surfaces import can_be_drawn, has_margins
 
 
 def rho_total(release: Release) -> Fraction | None:
@@ -73,11 +72,11 @@ def noise_lines(release: Release) -> tuple[NoiseLine, ...]:
             alike.setdefault((row.event, row.share, row.step), []).append(row)
         for same in alike.values():
             names = tuple(one.query for one in same)
-            if not has_margins(same[0].event):
+            if not same[0].event.is_added:
                 lines.append(NoiseLine(level, names, same[0], None, None, None))
                 continue
             # (continuous noise has a size, and is not drawn)
-            noise = same[0].single() if can_be_drawn(same[0].event) else same[0].event.for_one()
+            noise = same[0].single() if same[0].event.is_drawn else same[0].event.for_one()
             variance, margin = noise.true_variance(), times(noise.margin(), same[0].step)
             deviation = times(variance**0.5, same[0].step)
             lines.append(NoiseLine(level, names, same[0], variance, deviation, margin))

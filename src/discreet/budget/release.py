@@ -34,7 +34,7 @@ from discreet.budget.variables import BY, COUNT, RecordWeight, Variable
 from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.memory import Forgetful, set_fields
-from discreet.noise import Noise, PowerNoise, TableNoise, grouped
+from discreet.noise import Noise, grouped
 from discreet.numbers import Exact, shown, whole
 
 UNITS = ("person", "household", "housing unit", "establishment")
@@ -69,12 +69,12 @@ class Row(NamedTuple):
     @property
     def variance(self) -> Fraction | None:
         """The variance of Gaussian noise."""
-        return self.event.size if self.event.is_gaussian else None
+        return self.event.stated_variance
 
     @property
     def scale(self) -> Fraction | None:
         """The scale of Laplace noise, and of other noise that has one."""
-        return self.event.size if self.event.PARAMETER == "scale" else None
+        return self.event.stated_scale
 
     def single(self) -> Noise:
         """Return the noise of one count alone, if it can be drawn; else raise an `InputError`."""
@@ -93,8 +93,7 @@ def _without_rho(level: Level) -> str:
 
 def _weight(event: Noise) -> Fraction:
     """How much of a person a count tells, among counts of one law."""
-    size = event.size if event.PARAMETER == "variance" else event.size**2
-    return event.times * event.sensitivity**2 / size
+    return event.times * event.sensitivity**2 / event.size**event.variance_power
 
 
 def _shrunk(event: Noise, part: Fraction) -> Noise:
@@ -104,7 +103,7 @@ def _shrunk(event: Noise, part: Fraction) -> Noise:
     >>> print(_shrunk(PowerNoise("3/2", 5), Fraction(1, 2)))
     power noise of exponent 3/2, scale 176777/50000
     """
-    if event.PARAMETER == "variance":
+    if event.variance_power == 1:
         return event.resized(event.size * part)
     scale = event.size * root_up(part)
     unit = Fraction(10) ** (math.floor(math.log10(scale)) - 5)
@@ -312,7 +311,7 @@ class Release(Forgetful, Summarised):
                         raise FieldError(
                             f"query {shown(query.name)} is not one of the [tables]{hint(query.name, tables)}"
                         )
-                    if query.noise is not None and not isinstance(query.noise, PowerNoise):
+                    if query.noise is not None and not query.noise.is_proved_over_joins:
                         raise FieldError(
                             f"noise of query {shown(query.name)} is {query.noise}; over a join of people and "
                             "households the worst case is proved for discrete Gaussian, discrete Laplace and "
@@ -354,7 +353,7 @@ class Release(Forgetful, Summarised):
     def _law_of(self, run: tuple[str, ...]) -> tuple[object, ...] | None:
         """The one law, but for its size, of all noise of a run; None if there are several, or a table."""
         laws = {
-            None if isinstance(event, TableNoise) else event.resized(1).for_one().key
+            event.resized(1).for_one().key if event.has_size else None
             for name in run
             for event in self.level(name).events(self.neighbours)
         }
@@ -497,7 +496,7 @@ class Release(Forgetful, Summarised):
         own = top.precision(self.neighbours)
         whole_run = sum((levels[name].precision(self.neighbours) for name in run), Fraction(0))
         for query, event in zip(top.queries, top.events(self.neighbours), strict=True):
-            if not event.is_gaussian:
+            if not event.precision:
                 if len(run) > 1:
                     parts = [sum(map(_weight, levels[name].events(self.neighbours))) for name in run]
                     event = _shrunk(event, Fraction(parts[0] / sum(parts)))
@@ -551,8 +550,8 @@ class Release(Forgetful, Summarised):
             if level.name in wanted:
                 queries = []
                 for old, event in zip(level.queries, level.events(self.neighbours), strict=True):
-                    size = wanted[level.name].get(old.name, event.size if event.is_gaussian else None)
-                    queries.append(old if size is None else old.with_variance(size))
+                    size = wanted[level.name].get(old.name)
+                    queries.append(old.without_rho(event) if size is None else old.with_variance(size))
                 levels[index] = replace(level, rho=None, queries=tuple(queries))
         return self._with_levels(levels)
 
@@ -574,7 +573,7 @@ class Release(Forgetful, Summarised):
         for level in self.levels:
             queries = []
             for query, event in zip(level.queries, level.events(self.neighbours), strict=True):
-                stated = query.with_variance(event.size) if event.is_gaussian else query
+                stated = query.without_rho(event)
                 queries.append(replace(stated, sensitivity=people * event.sensitivity))
             levels.append(replace(level, rho=None, queries=tuple(queries)))
         return self._with_levels(levels)

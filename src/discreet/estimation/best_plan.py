@@ -36,7 +36,6 @@ from numpy.typing import NDArray
 
 from discreet.accounting.best_law import (
     GAUSSIAN,
-    LAPLACE,
     exponent_named,
     gaussian_like,
     law_name,
@@ -55,7 +54,6 @@ from discreet.accounting.limits import (
     told_of_all,
 )
 from discreet.accounting.overall import account
-from discreet.accounting.workings import workings_of
 from discreet.budget import Release, Spine, cases
 from discreet.budget.events import release_of
 from discreet.budget.level_names import find_level
@@ -71,8 +69,10 @@ from discreet.estimation.questions import Planning
 from discreet.estimation.solution import SMALL, Evidence, solve
 from discreet.estimation.tree import Floats, Tree, uniform_tree
 from discreet.faces import Summarised
-from discreet.noise import DiscreteGaussian, DiscreteLaplace, LatticeNoise, Noise, PowerNoise
-from discreet.noise.surfaces import require
+from discreet.loss.lattice import loss_steps
+from discreet.loss.law import loss_of
+from discreet.noise import Noise
+from discreet.noise.capabilities import require
 from discreet.numbers import Exact, Interval, brief, by_name, positive, share
 from discreet.questions import asked_with
 
@@ -219,13 +219,11 @@ def _laws_of(release: Release) -> str:
 
 def _exponent_of(event: Noise) -> Fraction:
     """The exponent of a law: 2 is that of Gaussian noise, 1 that of Laplace noise."""
-    if isinstance(event, PowerNoise):
-        return event.exponent
-    if isinstance(event, DiscreteGaussian):
-        return GAUSSIAN
-    if isinstance(event, DiscreteLaplace):
-        return LAPLACE
-    raise InputError(f"{event} has no exponent; discrete Gaussian, discrete Laplace and power noise have one")
+    if event.tail_exponent is None:
+        raise InputError(
+            f"{event} has no exponent; discrete Gaussian, discrete Laplace and power noise have one"
+        )
+    return event.tail_exponent
 
 
 def _rhos(release: Release) -> dict[tuple[str, str], Fraction]:
@@ -254,7 +252,7 @@ def _with_law(
     tried = [law] if isinstance(law, Fraction) else tenths()
     made = [with_laws(base, dict.fromkeys((level.name for level in base.levels), one)) for one in tried]
     main = main_case(release, release.neighbours)
-    rough = [workings_of(one_case(one, main), aim=1e-3).epsilons([delta])[0] for one in made]
+    rough = [loss_of(one_case(one, main), aim=1e-3).epsilons([delta])[0] for one in made]
     result = made[int(np.argmin(rough))]
     ceiling = _Ceiling(release, delta, None, (), asked.certify)
     return ceiling.proved([(result, ceiling.epsilons(result))])[:3]
@@ -462,8 +460,7 @@ def _is_long(release: Release) -> bool:
     There every term is close to a full turn. Few terms are listed instead, however fine their steps are.
     """
     for _, events in cases(release, release.neighbours):
-        steps_of = [event.step for event in events if isinstance(event, LatticeNoise)]
-        top, bottom = zip(*((step.numerator, step.denominator) for step in steps_of), strict=True)
+        top, bottom = zip(*((step.numerator, step.denominator) for step in loss_steps(events)), strict=True)
         deviation = math.sqrt(sum(event.precision for event in events))
         steps = 20 * deviation * math.lcm(*bottom) / math.gcd(*top)
         near = (90.0 / (event.times * float(event.size)) for event in events)

@@ -41,7 +41,6 @@ from discreet.estimation.laws import traits
 from discreet.estimation.model import size_of
 from discreet.estimation.normal import UNIT, Law, Normal
 from discreet.estimation.tree import Floats, Integers, Numbers
-from discreet.noise import DiscreteLaplace, PowerNoise, TableNoise
 
 if TYPE_CHECKING:
     from discreet.estimation.estimates import Estimates
@@ -171,21 +170,8 @@ def tail_of_largest(size: float, own: tuple[float, bool], share: float, rest: tu
 
 
 def _proxy(law: Law) -> tuple[float, bool]:
-    """Return the proxy of a noise in units of its variance, and whether its bound is that of Laplace noise.
-
-    The transform of discrete Laplace noise of ratio p is 1/(1 - v (cosh t - 1)), v its variance, which is at
-    most 1/(1 - t^2/log(p)^2), because (cosh t - 1)/t^2 increases up to the pole at -log p.
-    """
-    size = size_of(law)
-    if isinstance(law, DiscreteLaplace):
-        rate = float(law.log_pmf(0) - law.log_pmf(1))
-        return 2 / (size * rate * rate), True
-    if isinstance(law, PowerNoise | TableNoise):
-        # log E e^(tN) <= -log(1 - a t^2/2) holds for the largest of 2 (1 - 1 / E e^(tN)) / t^2
-        t = np.geomspace(1e-3, 30.0, 300) / math.sqrt(size)
-        with np.errstate(over="ignore"):
-            return max(1.001 * float(np.max(-2 * np.expm1(-law.log_mgf(t)) / t**2)) / size, 1.0), True
-    return max(traits(law).proxy / size, 1.0), False
+    """Return the proxy of a noise in units of its variance, and whether its bound is as of Laplace noise."""
+    return law.tail_proxy(size_of(law))
 
 
 def _kurtosis(law: Law) -> float:
@@ -426,7 +412,7 @@ def spreads(tallies: Sequence[_Tally]) -> tuple[Spread, list[Spread]]:
     steep = []
     for tally in tallies:
         known = max((_kurtosis(law) for law in tally.laws), default=0.0)
-        heavy = any(isinstance(law, DiscreteLaplace | PowerNoise | TableNoise) for law in tally.laws)
+        heavy = any(_proxy(law)[1] for law in tally.laws)
         steep.append((known, known * (ENLARGED if heavy else 1.0)))
 
     def most(part: Iterable[float]) -> float:

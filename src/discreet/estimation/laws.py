@@ -23,15 +23,15 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.estimation.normal import Law, Normal, all_normal
 from discreet.estimation.tree import Floats, Integers
-from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
-from discreet.noise.surfaces import require
+from discreet.noise import Noise
+from discreet.noise.capabilities import require
+from discreet.noise.distribution import Traits
 
 SMOOTH = 1.7
 """Finer terms hide a weight if their standard deviation is this many weights: e^-(1.7 pi)^2/2 is 6e-7."""
@@ -59,59 +59,15 @@ MOST_STEPS = 4096
 """The most steps of a lattice tried within one weight."""
 WIDER = 5e-3
 """A remainder of at most this many standard deviations is small enough."""
-_LISTED_NATS = 40.0  # probabilities below are left out of a transform
 AT_ONCE = 1 << 20
 """Numbers held in memory at once."""
-
-
-class Traits(NamedTuple):
-    """Properties of a noise: its variance, its fourth cumulant, a variance that bounds its transform
-    (|transform(u)| <= e^-(smooth u^2/2) up to pi), and its tails: log E e^(sN) <= proxy s^2/2 for
-    |s| < 1/scale."""
-
-    variance: float
-    fourth: float
-    smooth: float
-    proxy: float
-    scale: float
 
 
 @lru_cache(maxsize=4096)
 def traits(law: Law) -> Traits:
     """Return the properties of a noise."""
-    if isinstance(law, Normal):
-        return Traits(law.variance, 0.0, law.variance, law.variance, 0.0)
-    variance = max(law.true_variance(), 1e-20)
-    flat = float(transform(law, np.array([math.pi]))[0])
-    # positive, so that it is not taken for no noise
-    smooth = max(min(-2 * math.log(max(flat, 1e-300)) / math.pi**2, variance), 1e-6 * variance)
-    if isinstance(law, DiscreteGaussian):
-        size = float(law.variance)
-        if size >= 4:  # like a Gaussian up to 1e-30
-            return Traits(variance, 0.0, size - 0.15, size, 0.0)
-        steps = np.arange(0.0, 40.0)
-        fourth = 2 * float(law.pmf(steps.astype(np.int64)) @ steps**4) - 3 * variance**2
-        return Traits(variance, abs(fourth), smooth, size, 0.0)
-    if not isinstance(law, DiscreteLaplace):
-        return _listed_traits(law, variance, smooth)
-    # Laplace: the variance is 2 p / (1 - p)^2; the cumulants are those of a difference of geometric noises
-    fourth = variance * (1 + 6 * variance / 2) if variance else 0.0
-    # log E e^(sN) <= s^2 variance/2 / (1 - |s| scale): Bernstein's bound, with |s| <= 1/(2 scale)
-    return Traits(variance, fourth, smooth, variance, max(1.0, math.sqrt(variance)))
-
-
-def _listed_traits(law: Noise, variance: float, smooth: float) -> Traits:
-    """Properties of noise whose probabilities are listed: by its moments, and its mgf up to 1/scale."""
-    steps = np.arange(math.ceil(law.reach(_LISTED_NATS)) + 1.0)
-    fourth = 2 * float(law.pmf(steps.astype(np.int64)) @ steps**4) - 3 * variance**2
-    angles = np.linspace(0.01, math.pi, 400)
-    logs = -2 * np.log(np.maximum(np.abs(transform(law, angles)), 1e-300)) / angles**2
-    scale = max(1.0, math.sqrt(variance))
-    slopes = np.linspace(0.01, 1.0, 100) / scale
-    # (K(s) / s^2 is largest at one of the points or within a thousandth of it)
-    proxy = max(variance, 1.001 * float(np.max(2 * law.log_mgf(slopes) / slopes**2)))
-    lowest = max(min(smooth, 0.99 * float(logs.min())), 1e-6 * variance)
-    return Traits(variance, abs(fourth), lowest, proxy, scale)
+    _check(law)
+    return law.traits()
 
 
 def transform(law: Law, angle: Floats) -> Floats:
@@ -120,30 +76,14 @@ def transform(law: Law, angle: Floats) -> Floats:
     >>> transform(DiscreteGaussian(1), np.array([0.0, 1.0])).round(6).tolist()
     [1.0, 0.606532]
     """
-    if isinstance(law, Normal):
-        return np.asarray(np.exp(-0.5 * law.variance * angle * angle), dtype=np.float64)
-    turn = np.abs(angle - 2 * math.pi * np.rint(angle / (2 * math.pi)))
-    if isinstance(law, DiscreteGaussian):
-        size = float(law.variance)
-        if size >= 0.5:  # images of a Gaussian
-            value = np.exp(-0.5 * size * turn * turn) + np.exp(-0.5 * size * (2 * math.pi - turn) ** 2)
-            if size < 3.0:
-                value += np.exp(-0.5 * size * (2 * math.pi + turn) ** 2)
-                value /= 1 + 2 * math.exp(-2 * math.pi**2 * size)
-            return np.asarray(value, dtype=np.float64)
-        chances = law.pmf(np.arange(3 + int(math.sqrt(70 * size))))
-        return np.asarray(
-            np.polynomial.chebyshev.chebval(np.cos(turn), [chances[0], *(2 * chances[1:])]), dtype=np.float64
-        )
-    if not isinstance(law, DiscreteLaplace):
+    _check(law)
+    return law.transform(angle)
+
+
+def _check(law: Law) -> None:
+    """Refuse noise of which no estimates can be made."""
+    if not law.is_estimated and isinstance(law, Noise):
         require("estimates", [law])
-        chances = law.pmf(np.arange(math.ceil(law.reach(_LISTED_NATS)) + 1))
-        return np.asarray(
-            np.polynomial.chebyshev.chebval(np.cos(turn), [chances[0], *(2 * chances[1:])]), dtype=np.float64
-        )
-    ratio = float(np.exp(law.log_pmf(1) - law.log_pmf(0)))
-    value = (1 - ratio) ** 2 / ((1 - ratio) ** 2 + 4 * ratio * np.sin(turn / 2) ** 2)
-    return np.asarray(value, dtype=np.float64)
 
 
 Part = tuple[Integers, Floats, Law, Floats | float]

@@ -12,8 +12,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.estimation.tree import Numbers
+from discreet.estimation.tree import Floats, Numbers
 from discreet.noise import Entropy, Noise, SystemEntropy, sample
+from discreet.noise.distribution import Traits
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,20 @@ class Normal:
     FAMILY: ClassVar[str] = "normal"
 
     variance: float
+
+    is_estimated: ClassVar[bool] = True
+
+    def transform(self, angle: Floats) -> Floats:
+        """Return E cos(angle N)."""
+        return np.asarray(np.exp(-0.5 * self.variance * angle * angle), dtype=np.float64)
+
+    def traits(self) -> Traits:
+        """Return bounds of the transform and of the tails, both exact."""
+        return Traits(self.variance, 0.0, self.variance, self.variance, 0.0)
+
+    def tail_proxy(self, variance: float) -> tuple[float, bool]:
+        """Return its variance over the one asked about."""
+        return max(self.variance / variance, 1.0), False
 
     def true_variance(self) -> float:
         """Return the variance."""

@@ -23,10 +23,10 @@ import numpy as np
 
 from discreet.accounting.comparisons.gaussian_dp import GaussianDP
 from discreet.accounting.comparisons.zcdp import TightZCDP, zcdp_rho
-from discreet.accounting.contour import Kind, Tail
-from discreet.accounting.loss import Floats
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.errors import DiscreetError, InputError, install_hint
+from discreet.loss.contour import Kind, Tail
+from discreet.loss.lattice import Floats
 from discreet.noise import (
     ContinuousGaussian,
     ContinuousLaplace,
@@ -35,7 +35,7 @@ from discreet.noise import (
     Noise,
     TableNoise,
 )
-from discreet.noise.surfaces import require
+from discreet.noise.capabilities import require
 from discreet.noise.table import MOST_OUTCOMES
 from discreet.numbers import Exact, read_delta, shown
 
@@ -243,7 +243,7 @@ def loss_grid(loss: PrivacyLoss, interval: float, smallest: Fraction) -> tuple[i
         errors = alternative.error + null.error + _ROUNDING
         above = np.minimum(np.exp(alternative.log) * (1 + alternative.error + _ROUNDING), 1.0)
         above = np.maximum.accumulate(above[::-1])[::-1]
-        if loss.workings.loss.largest is not None:
+        if loss.law.on_lattice("export").loss.largest is not None:
             above[-1] = 0.0
         other = np.exp(null.log)
         growth = np.exp(interval * np.arange(first, last + 1))  # e^g at the lower end of each cell
@@ -261,11 +261,12 @@ def loss_grid(loss: PrivacyLoss, interval: float, smallest: Fraction) -> tuple[i
 
 def _tails(loss: PrivacyLoss, kind: Kind, edges: list[Fraction]) -> Tail:
     """Tails at the edges; between two values that the loss can take they are the same, and computed once."""
-    step, offset = loss.workings.loss.step, loss.workings.loss.offset
+    composed = loss.law.on_lattice("export").loss
+    step, offset = composed.step, composed.offset
     if step < (edges[1] - edges[0]) * 2:
-        return loss.workings.tails(kind, edges)
+        return loss.law.tails(kind, edges)
     values = [(edge - offset) // step for edge in edges]
-    tails = loss.workings.tails(kind, [offset + step * value + step / 2 for value in dict.fromkeys(values)])
+    tails = loss.law.tails(kind, [offset + step * value + step / 2 for value in dict.fromkeys(values)])
     place = np.array(values) - values[0]
     return Tail(tails.log[place], tails.error[place])
 
@@ -274,8 +275,8 @@ def _ends(loss: PrivacyLoss, tail: Fraction) -> tuple[Fraction, Fraction]:
     """Losses beyond which at most `tail` of the probability lies, on either side."""
     # P[L > e + 1] (1 - 1/e) <= delta(e)
     top = Fraction(float(loss.epsilon(delta=tail / 2, accuracy=1e-3))) + 1
-    if loss.workings.loss.largest is not None:
-        top = min(top, loss.workings.loss.largest)
+    if (largest := loss.law.on_lattice("export").loss.largest) is not None:
+        top = min(top, largest)
     tried = [top * k / 64 for k in range(1, 65)]
     # P[L < -t] = P_null[L > t], by symmetry
     far = loss.tail(above=tried, under="null") <= float(tail)

@@ -113,7 +113,7 @@ def _drawn_problem(measurement: Any, domain: str, noise: Noise) -> str:
             return f"it shows {type(drawn[0]).__name__}, not one whole number for each of its input"
         squares.append(float(drawn[0]) ** 2)
     mean, variance = sum(squares) / _DRAWS, noise.true_variance()
-    if isinstance(noise, DiscreteLaplace):  # (what is clamped to bounds spreads less)
+    if not noise.precision:  # (what is clamped to bounds spreads less)
         low, high = 0.0, variance + _SIGMAS * _error(variance, 6) + 60 / _DRAWS
     else:
         room = _SIGMAS * _error(variance, 2)

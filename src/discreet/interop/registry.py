@@ -332,8 +332,10 @@ def _up(value: float, doubt: float = 0.0) -> str:
 def _laws(events: Sequence[Noise]) -> str:
     """The laws of noise, and their smallest and largest parameters."""
     said = []
-    for family in sorted({event.FAMILY for event in events}):
-        of_family = [event for event in events if family == event.FAMILY]
+    by_family: dict[str, list[Noise]] = {}
+    for event in events:
+        by_family.setdefault(event.FAMILY, []).append(event)
+    for family, of_family in sorted(by_family.items()):
         sizes = sorted(event.size for event in of_family)
         ends = list(dict.fromkeys(brief(size, 4) for size in (sizes[0], sizes[-1])))
         said.append(f"{family} noise of {of_family[0].PARAMETER} {' to '.join(ends)}")

@@ -8,11 +8,12 @@ from discreet.memory import loaded_on_use
 
 if TYPE_CHECKING:
     from discreet.noise.continuous import ContinuousGaussian, ContinuousLaplace, ContinuousNoise
-    from discreet.noise.distribution import LatticeNoise, Noise, grouped
+    from discreet.noise.count_loss import CountLoss, Density, OutcomeChances
+    from discreet.noise.distribution import Noise, grouped
     from discreet.noise.entropy import Entropy, SystemEntropy
     from discreet.noise.gaussian import DiscreteGaussian, GaussianNoise
     from discreet.noise.laplace import DiscreteLaplace, LaplaceNoise
-    from discreet.noise.loss_law import Density, LossLaw, OutcomeChances
+    from discreet.noise.lattice import LatticeNoise
     from discreet.noise.power import PowerNoise
     from discreet.noise.sampler import sample, sample_many
     from discreet.noise.table import TableNoise
@@ -21,11 +22,12 @@ else:
         __name__,
         {
             "discreet.noise.continuous": "ContinuousGaussian ContinuousLaplace ContinuousNoise",
-            "discreet.noise.distribution": "LatticeNoise Noise grouped",
+            "discreet.noise.count_loss": "CountLoss Density OutcomeChances",
+            "discreet.noise.distribution": "Noise grouped",
             "discreet.noise.entropy": "Entropy SystemEntropy",
             "discreet.noise.gaussian": "DiscreteGaussian GaussianNoise",
             "discreet.noise.laplace": "DiscreteLaplace LaplaceNoise",
-            "discreet.noise.loss_law": "Density LossLaw OutcomeChances",
+            "discreet.noise.lattice": "LatticeNoise",
             "discreet.noise.power": "PowerNoise",
             "discreet.noise.sampler": "sample sample_many",
             "discreet.noise.table": "TableNoise",
@@ -36,6 +38,7 @@ __all__ = [
     "ContinuousGaussian",
     "ContinuousLaplace",
     "ContinuousNoise",
+    "CountLoss",
     "Density",
     "DiscreteGaussian",
     "DiscreteLaplace",
@@ -43,7 +46,6 @@ __all__ = [
     "GaussianNoise",
     "LaplaceNoise",
     "LatticeNoise",
-    "LossLaw",
     "Noise",
     "OutcomeChances",
     "PowerNoise",

@@ -21,9 +21,12 @@ from numpy.typing import ArrayLike
 
 from discreet.errors import InputError
 from discreet.noise import balls
-from discreet.noise.distribution import RHO_DIGITS, Floats, Noise
-from discreet.noise.loss_law import Density, LossLaw, OutcomeChances
+from discreet.noise.count_loss import CountLoss, Density, OutcomeChances, TwoSidedDensity
+from discreet.noise.distribution import RHO_DIGITS, Floats, Noise, ProvedCost, StatedValue
 from discreet.numbers import Exact, share, whole
+
+CONTINUOUS = "continuous"
+"""What a file states of noise with a density, beside its variance or scale."""
 
 
 class ContinuousNoise(Noise):
@@ -31,6 +34,16 @@ class ContinuousNoise(Noise):
 
     RANGE: ClassVar = (Fraction(1, 10**4), Fraction(2**64))
     is_log_concave: ClassVar[bool] = True
+    is_estimated: ClassVar[bool] = False
+
+    @property
+    def is_drawn(self) -> bool:
+        """No: floats have gaps."""
+        return False
+
+    def outcome_count(self, nats: float) -> None:
+        """There are uncountably many."""
+        return
 
     def single(self) -> ContinuousNoise:
         """Refuse: continuous noise is not drawn."""
@@ -131,9 +144,23 @@ class ContinuousGaussian(ContinuousNoise):
         """The rho of zCDP that all `times` cost together, exactly."""
         return self.times * self.loss_variance / 2
 
-    def loss_law(self, *, exchanged: bool = False) -> LossLaw:
+    def stated(self) -> dict[str, StatedValue]:
+        """Return what a file states of the law."""
+        return {"noise": CONTINUOUS, self.PARAMETER: self.size}
+
+    @property
+    def normal_loss(self) -> Fraction:
+        """R of one number, exactly."""
+        return self.loss_variance
+
+    @property
+    def proved_cost(self) -> ProvedCost:
+        """The rho, exactly."""
+        return ProvedCost(self.zcdp, self.zcdp, Fraction(0))
+
+    def loss_law(self, *, exchanged: bool = False) -> CountLoss:
         """The normal loss."""
-        return LossLaw(np.empty(0), np.empty(0), normal=float(self.loss_variance))
+        return CountLoss(np.empty(0), np.empty(0), normal=float(self.loss_variance))
 
 
 @dataclass(frozen=True, init=False)
@@ -195,9 +222,23 @@ class ContinuousLaplace(ContinuousNoise):
 
         return self.times * balls.decimal_above(mean, RHO_DIGITS)
 
-    def loss_law(self, *, exchanged: bool = False) -> LossLaw:
+    def stated(self) -> dict[str, StatedValue]:
+        """Return what a file states of the law."""
+        return {"noise": CONTINUOUS, self.PARAMETER: self.size}
+
+    @property
+    def exact_density(self) -> TwoSidedDensity:
+        """The loss of one number, exactly."""
+        return TwoSidedDensity(self.largest)
+
+    @property
+    def proved_cost(self) -> ProvedCost:
+        """The largest loss, exactly."""
+        return ProvedCost(self.times * self.largest**2 / 2, Fraction(0), self.times * self.largest)
+
+    def loss_law(self, *, exchanged: bool = False) -> CountLoss:
         """The loss: two ends, and a density between them."""
         end = float(self.sensitivity / self.scale)
         ends, logs = np.array([-end, end]), np.array([-end - math.log(2), -math.log(2)])
         density = Density(-end, end, lambda loss: 0.5 * (loss - end) - math.log(4))
-        return LossLaw(ends, logs, density=density)
+        return CountLoss(ends, logs, density=density)

@@ -16,11 +16,12 @@ and `discreet.accounting` relies on it; a family without it would have to hand o
 from __future__ import annotations
 
 import math
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,26 +29,63 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.errors import InputError, PrecisionError
 from discreet.memory import Forgetful
 from discreet.noise import balls
-from discreet.noise.loss_law import OUTCOME_NATS, LossLaw, OutcomeChances, largest_ratio
+from discreet.noise.count_loss import OUTCOME_NATS, CountLoss, OutcomeChances, TwoSidedDensity, largest_ratio
 from discreet.numbers import Exact, Interval, positive, share, shown, up_to_digits, whole
 
 if TYPE_CHECKING:
-    from discreet.noise.factors import BallFactor
+    from discreet.noise.defined import DefinedLoss
+    from discreet.noise.lattice import LatticeNoise
 
 Floats = NDArray[np.float64]
-Complexes = NDArray[np.complex128]
 
-_BLOCK = 1 << 22  # angles times values in memory at a time
-
-RADII = np.concatenate([[0.0], math.pi * 1.01 ** np.arange(-2200.0, 1.0)])
-"""Distances at which moduli are computed if they need not fall with the distance."""
-
+LISTED_NATS = 40.0
+"""Probabilities below e^-40 are left out of a transform that is listed."""
 
 RHO_DIGITS = 15
 """Digits of a rho of zCDP that is irrational, and rounded up."""
 
 PARAMETERS = ("variance", "scale")
 """What the parameter of a law may be: a variance grows as the square of the noise, a scale as the noise."""
+
+ChanceTable = tuple[tuple[int, Fraction], ...]
+"""Outcomes and the probability of each."""
+
+StatedValue = Fraction | str | dict[str, ChanceTable]
+"""What a file states of a law: a number, a word, or chances of outcomes by name."""
+
+OF_ITSELF = (
+    *(
+        "own_way",
+        "bureau_name",
+        "is_proved_over_joins",
+        "stated",
+        "normal_loss",
+        "exact_density",
+        "proved_cost",
+    ),
+    *("defined_loss", "defined_width"),
+)
+"""What a law says of itself alone, and not of laws made of it."""
+
+
+class Traits(NamedTuple):
+    """Properties of a noise: its variance, its fourth cumulant, a variance that bounds its transform
+    (|transform(u)| <= e^-(smooth u^2/2) up to pi), and its tails: log E e^(sN) <= proxy s^2/2 for
+    |s| < 1/scale."""
+
+    variance: float
+    fourth: float
+    smooth: float
+    proxy: float
+    scale: float
+
+
+class ProvedCost(NamedTuple):
+    """A loss that is rho-zCDP, and a sum of one that is `normal`-zCDP and one up to `pure`; all exact."""
+
+    rho: Fraction
+    normal: Fraction
+    pure: Fraction
 
 
 class Noise(Forgetful, ABC):
@@ -63,14 +101,31 @@ class Noise(Forgetful, ABC):
     PARAMETER: ClassVar[str]
     RANGE: ClassVar[tuple[Fraction, Fraction]]
     """The parameters for which the noise can be drawn: enough for any release, tested at both ends."""
-    is_gaussian: ClassVar[bool] = False
-    """Whether the noise is discrete Gaussian, so that its loss has a Gaussian part and it has a rho."""
+
+    # What a law says of itself: nothing asks for its class (`capabilities`: which questions it takes).
+
+    has_size: ClassVar[bool] = True
+    """Whether there is a variance or scale to change."""
+    has_evidence: ClassVar[bool] = False
+    """Whether every value can occur, with a person and without, so that each is finite evidence."""
+    own_way: ClassVar[str | None] = None
+    """The field of a query that states this very law by its size: variance or scale."""
+    bureau_name: ClassVar[str | None] = None
+    """What the Census Bureau's files call this very law, if it occurs in them."""
+    is_proved_over_joins: ClassVar[bool] = False
+    """Whether the worst case over joins of people and households is proved (docs/explanation/joins.md)."""
 
     def __init_subclass__(cls) -> None:
-        """Refuse a law whose parameter is neither: what has one scales by it, or by its root."""
+        """Refuse a law whose parameter is neither: what has one scales by it, or by its root.
+
+        What is proved of a law is not proved of laws made of it: they say so again, or not at all.
+        """
         super().__init_subclass__()
         if (stated := getattr(cls, "PARAMETER", "variance")) not in PARAMETERS:
             raise TypeError(f"PARAMETER of {cls.__name__} is {stated!r}; it must be one of {PARAMETERS}")
+        for name in OF_ITSELF:
+            if name not in vars(cls):
+                setattr(cls, name, vars(Noise)[name])
 
     sensitivity: int
     times: int
@@ -95,6 +150,66 @@ class Noise(Forgetful, ABC):
         """The parameter: variance or scale."""
         size: Fraction = getattr(self, self.PARAMETER)
         return size
+
+    @property
+    def is_gaussian(self) -> bool:
+        """Whether the noise is discrete Gaussian; deprecated: it is what has a `stated_variance`."""
+        warnings.warn("is_gaussian goes: ask for `stated_variance`", DeprecationWarning, stacklevel=2)
+        return self.stated_variance is not None
+
+    @property
+    def variance_power(self) -> int:
+        """How often the parameter is a factor of the variance: once, or twice if it is a scale."""
+        return 1 if self.PARAMETER == "variance" else 2
+
+    @property
+    def nominal_variance(self) -> Fraction:
+        """The variance of continuous noise of this parameter; a scale is taken for that of Laplace noise.
+
+        >>> from discreet.noise import DiscreteLaplace
+        >>> DiscreteLaplace(scale=3).nominal_variance
+        Fraction(18, 1)
+        """
+        return self.variance_power * self.size**self.variance_power
+
+    @property
+    def stated_variance(self) -> Fraction | None:
+        """The variance that tables and files state as it is: the parameter of discrete Gaussian noise."""
+        return None
+
+    @property
+    def stated_scale(self) -> Fraction | None:
+        """The scale that tables state for the noise, if it has one."""
+        return self.size if self.variance_power == 2 else None
+
+    @property
+    def listed_variance(self) -> Fraction:
+        """The variance that is stated, or the true one to twelve digits."""
+        stated = self.stated_variance
+        return Fraction(f"{self.true_variance():.12g}") if stated is None else stated
+
+    @property
+    def parameters(self) -> dict[str, Fraction]:
+        """The parameters by their names, first the one that scales it.
+
+        >>> from discreet.noise import PowerNoise
+        >>> {name: str(value) for name, value in PowerNoise("3/2", 4).parameters.items()}
+        {'scale': '4', 'exponent': '3/2'}
+        """
+        return {self.PARAMETER: self.size}
+
+    @property
+    def tail_exponent(self) -> Fraction | None:
+        """The power p of a law of weights exp(-|x / scale|^p); None of other laws."""
+        return None
+
+    def label(self, size: str) -> str:
+        """Name the law in a table, with its size as written there."""
+        return f"{self.FAMILY}, {self.PARAMETER} {size}"
+
+    def stated(self) -> dict[str, StatedValue] | None:
+        """Return what a file states of the law, as keys and values; None if files cannot state it."""
+        return None
 
     @cached_property
     def _size(self) -> float:
@@ -230,6 +345,16 @@ more than one of 2, so what up to 2 cost is not known; account for changes of 1,
         assert self._size
         return self if self.sensitivity == self.times == 1 else self._copy(self.size, 1, 1)
 
+    @property
+    def is_drawn(self) -> bool:
+        """Whether samples are drawn: the noise is a whole number, and added."""
+        return self.is_added
+
+    @property
+    def is_added(self) -> bool:
+        """Whether the noise is added, so that it has a variance and margins."""
+        return True
+
     # -- probabilities ----------------------------------------------------------------------------
 
     def log_pmf(self, x: ArrayLike) -> Floats:
@@ -259,6 +384,10 @@ more than one of 2, so what up to 2 cost is not known; account for changes of 1,
     @abstractmethod
     def true_variance(self) -> float:
         """Return the variance E X^2."""
+
+    def variance_ball(self) -> balls.arb:
+        """Return a ball around E X^2, of laws that have one."""
+        raise TypeError(f"the variance of {self} is not known exactly")
 
     @abstractmethod
     def log_mgf(self, s: ArrayLike) -> Floats:
@@ -392,7 +521,113 @@ more than one of 2, so what up to 2 cost is not known; account for changes of 1,
         """Return a ball around P[X >= m], m of either sign."""
         return self.ball_tail(m) if m >= 1 else 1 - self.ball_tail(1 - m)
 
+    def evidence(self, x: Floats) -> Floats:
+        """Return log P[X = x - 1] / P[X = x]: what a noisy count says of one who may be in it.
+
+        >>> from discreet.noise import DiscreteLaplace
+        >>> DiscreteLaplace(scale=2).evidence(np.array([0.0, 3.0])).tolist()
+        [-0.5, 0.5]
+        """
+        single, whole = self.single(), x.astype(np.int64)
+        return np.asarray(single.log_pmf(whole - 1) - single.log_pmf(whole), dtype=np.float64)
+
+    # -- sums with weights ------------------------------------------------------------------------------
+
+    @cached_property
+    def is_estimated(self) -> bool:
+        """Whether estimates can be made: the noise is symmetric, E cos(uX) positive as far as angles tell."""
+        chances = self._listed_chances
+        mirrored = self.pmf(-np.arange(chances.size))
+        angles = np.linspace(0.0, math.pi, 4096)
+        return bool(np.all(chances == mirrored)) and bool(np.all(self._cosines(angles) > 1e-12))
+
+    @cached_property
+    def _listed_chances(self) -> Floats:
+        return self.pmf(np.arange(math.ceil(self.reach(LISTED_NATS)) + 1))
+
+    def _cosines(self, turn: Floats) -> Floats:
+        chances = self._listed_chances
+        doubled = [chances[0], *(2 * chances[1:])]
+        return np.asarray(np.polynomial.chebyshev.chebval(np.cos(turn), doubled), dtype=np.float64)
+
+    def transform(self, angle: Floats) -> Floats:
+        """Return E cos(angle X), of noise with which estimates can be made.
+
+        >>> from discreet.noise import DiscreteGaussian
+        >>> DiscreteGaussian(1).transform(np.array([0.0, 1.0])).round(6).tolist()
+        [1.0, 0.606532]
+        """
+        return self._cosines(np.abs(angle - 2 * math.pi * np.rint(angle / (2 * math.pi))))
+
+    def traits(self) -> Traits:
+        """Return bounds of the transform and of the tails: by moments, and the mgf up to 1/scale."""
+        variance, smooth = self._smoothness()
+        steps = np.arange(math.ceil(self.reach(LISTED_NATS)) + 1.0)
+        fourth = 2 * float(self.pmf(steps.astype(np.int64)) @ steps**4) - 3 * variance**2
+        angles = np.linspace(0.01, math.pi, 400)
+        logs = -2 * np.log(np.maximum(np.abs(self.transform(angles)), 1e-300)) / angles**2
+        scale = max(1.0, math.sqrt(variance))
+        slopes = np.linspace(0.01, 1.0, 100) / scale
+        # (K(s) / s^2 is largest at one of the points or within a thousandth of it)
+        proxy = max(variance, 1.001 * float(np.max(2 * self.log_mgf(slopes) / slopes**2)))
+        lowest = max(min(smooth, 0.99 * float(logs.min())), 1e-6 * variance)
+        return Traits(variance, abs(fourth), lowest, proxy, scale)
+
+    def _smoothness(self) -> tuple[float, float]:
+        """The variance, and one that bounds the transform at half a turn."""
+        variance = max(self.true_variance(), 1e-20)
+        flat = float(self.transform(np.array([math.pi]))[0])
+        # positive, so that it is not taken for no noise
+        return variance, max(min(-2 * math.log(max(flat, 1e-300)) / math.pi**2, variance), 1e-6 * variance)
+
+    def tail_proxy(self, variance: float) -> tuple[float, bool]:
+        """Return a with log E e^(tX) <= -log(1 - a v t^2 / 2) and true, or <= a v t^2 / 2 and false."""
+        # the former holds for the largest of 2 (1 - 1 / E e^(tX)) / t^2
+        t = np.geomspace(1e-3, 30.0, 300) / math.sqrt(variance)
+        with np.errstate(over="ignore"):
+            return max(1.001 * float(np.max(-2 * np.expm1(-self.log_mgf(t)) / t**2)) / variance, 1.0), True
+
     # -- the privacy loss of one count ------------------------------------------------------------------
+
+    @property
+    def as_lattice(self) -> LatticeNoise | None:
+        """The noise, if its loss lies on a lattice and is mirrored; else None."""
+        return None
+
+    @property
+    def normal_loss(self) -> Fraction | None:
+        """The variance of one count's loss, exactly, if that is normal; else None."""
+        return None
+
+    @property
+    def exact_density(self) -> TwoSidedDensity | None:
+        """The law of one count's loss, if it is that of continuous Laplace noise; else None."""
+        return None
+
+    @property
+    def proved_cost(self) -> ProvedCost | None:
+        """What all `times` cost as zCDP and as pure privacy, if that is proved; else None."""
+        return None
+
+    def defined_loss(self, bits: int) -> DefinedLoss | None:
+        """The law of one count's loss from its definition, in balls; None if there is none to be listed."""
+        return None
+
+    def defined_width(self, bits: int) -> float:
+        """About how many losses `defined_loss` lists of all `times`."""
+        return math.inf
+
+    def outcome_count(self, nats: float) -> int | None:
+        """How many outcomes `outcomes_ball` lists; None if outcomes cannot be listed."""
+        return 2 * (math.ceil(self.reach(nats)) + self.sensitivity) + self.sensitivity + 1
+
+    def certain_loss(self, *, exchanged: bool = False) -> Fraction:
+        """The probability of outcomes with the person that cannot be without them, or vice versa."""
+        return min(Fraction(self.loss_law(exchanged=exchanged).infinite), Fraction(1))
+
+    def largest_ball(self) -> balls.arb:
+        """The largest loss of one count, which must have a bound, as a ball."""
+        return balls.ball(self.largest or Fraction(0))
 
     @property
     def mean(self) -> Fraction:
@@ -449,120 +684,10 @@ more than one of 2, so what up to 2 cost is not known; account for changes of 1,
         ]
         return pairs, 2 * self.ball_tail(most + 1)
 
-    def loss_law(self, *, exchanged: bool = False) -> LossLaw:
+    def loss_law(self, *, exchanged: bool = False) -> CountLoss:
         """The law of one count's loss with the person, or, with the two hypotheses exchanged, without."""
         without, with_, left_out = self.outcomes
-        return LossLaw.of(with_, without, left_out) if exchanged else LossLaw.of(without, with_, left_out)
-
-
-class LatticeNoise(Noise):
-    """Noise whose loss is L = offset + step X, X an integer, and mirrored: what contours are made for."""
-
-    is_log_concave: ClassVar[bool] = True
-
-    PER_BIT: ClassVar[int]
-    """The divisor of the parameter that makes the noise half as wide."""
-    WIDEST: ClassVar[Fraction]
-    """The largest parameter whose draws fit a table of 16 bits."""
-
-    def narrowed(self, bits: int) -> Self:
-        """Return the noise that is 2^bits times narrower."""
-        return type(self)(self.size / self.PER_BIT**bits)
-
-    @abstractmethod
-    def split_exponent(self, k: int, u: int, s: int) -> tuple[int, int]:
-        """Return t, a quotient of integers that grows with u: weight(k s + u) = narrow weight(k) exp(-t)."""
-
-    @property
-    @abstractmethod
-    def step(self) -> Fraction:
-        """Loss per unit of X."""
-
-    @property
-    @abstractmethod
-    def offset(self) -> Fraction:
-        """Loss at X = 0."""
-
-    @property
-    def mean_loss(self) -> float:
-        """E L: the offset, where X is symmetric."""
-        return float(self.offset)
-
-    @property
-    def is_dual(self) -> bool:
-        """Whether the transform of X is summed by Poisson duality; else over the values that X takes."""
-        return False
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether that sum has one term: the transform of X is Gaussian up to half a turn."""
-        return False
-
-    @abstractmethod
-    def tilted(self, theta: float, nats: float = 40.0) -> tuple[int, NDArray[np.int64], Floats]:
-        """Return (shift, u, p): under the tilt e^(theta L), X = shift + u with probability p.
-
-        Probabilities below about e^-nats of the largest may be left out.
-        """
-
-    @abstractmethod
-    def log_factor(self, theta: Floats) -> Floats:
-        """log E e^(theta L) of one count, less theta offset + theta^2 precision / 2."""
-
-    @abstractmethod
-    def log_factor_ball(self, theta: Fraction) -> balls.arb:
-        """The same, as a ball."""
-
-    @abstractmethod
-    def shift(self, theta: float) -> int:
-        """The shift of `tilted`: an integer where X is likely under the tilt."""
-
-    def log_transform(self, theta: float, turn: Floats) -> Complexes:
-        """log E e^(2 pi i turn (X - shift)) under the tilt, summed over the `times`, for |turn| <= 1/2."""
-        _, u, p = self.tilted(theta)
-        logs = finite_transform(u[p > 1e-22], p[p > 1e-22], 2 * math.pi * turn)
-        # by parts: the logarithm of zero is -inf, which complex products turn into nan
-        return self.times * logs.real + 1j * (self.times * logs.imag)
-
-    def tilted_variance(self, theta: float = 0.0) -> float:
-        """Variance of one count's X under the tilt."""
-        _, u, p = self.tilted(theta)
-        return float(p @ (u - float(p @ u)) ** 2)
-
-    def modulus(self, theta: float, angle: Floats) -> Floats:
-        """|E e^(i angle X)| under the tilt."""
-        _, u, p = self.tilted(theta)
-        return np.abs(p @ np.exp(1j * np.multiply.outer(u, angle)))
-
-    def radius(self, depth: float, theta: float) -> float:
-        """The least d in [0, pi] beyond which modulus^times stays below e^-depth; pi if there is none.
-
-        It is computed at the RADII; between them the slope of the squared modulus at d is at most twice the
-        variance times d.
-        """
-        slope = 2 * self.tilted_variance(theta) * RADII[1:]
-        largest = self.modulus(theta, RADII)[:-1] ** 2 + slope * np.diff(RADII)
-        # 1e-12 is far above the rounding of the sums
-        above = np.flatnonzero(largest + 1e-12 >= math.exp(-2 * (depth / self.times)))
-        return float(RADII[above[-1] + 1])
-
-    # The same in balls, at the working precision.
-
-    @abstractmethod
-    def factor_ball(self, theta: Fraction) -> BallFactor:
-        """The characteristic function of one count's X under the tilt."""
-
-    @abstractmethod
-    def law_ball(self, theta: Fraction) -> tuple[int, list[balls.arb], balls.arb]:
-        """The law of X under the tilt: its first value, probabilities, and a bound of the mass left out."""
-
-    @abstractmethod
-    def radius_ball(self, depth: float, theta: float) -> float:
-        """About the least radius beyond which modulus^times is proved to stay below e^-depth, or pi."""
-
-    @abstractmethod
-    def moduli_ball(self, theta: Fraction, distances: Sequence[float]) -> list[balls.arb]:
-        """Bounds of times * log |factor| between each of some ascending distances and the next."""
+        return CountLoss.of(with_, without, left_out) if exchanged else CountLoss.of(without, with_, left_out)
 
 
 def grouped(noises: Iterable[Noise]) -> tuple[Noise, ...]:
@@ -588,37 +713,6 @@ def _integers(x: ArrayLike) -> Floats:
     if array.dtype.kind not in "iu":
         raise InputError(f"x is of type {array.dtype}; the noise is an integer, so ask at integers")
     return array.astype(np.float64)
-
-
-# -- transforms ---------------------------------------------------------------------------------------------
-
-
-def finite_transform(u: NDArray[np.int64], p: Floats, angle: Floats) -> Complexes:
-    """log of sum p e^(i angle u) for probabilities p, accurate to the last digits near angle 0."""
-    weights = p.astype(np.complex128)
-    blocks = np.array_split(angle, max(1, angle.size * u.size // _BLOCK))
-    return np.concatenate(
-        [log1p_complex(weights @ np.expm1(1j * np.multiply.outer(u, block))) for block in blocks]
-    )
-
-
-def log1p_complex(z: Complexes) -> Complexes:
-    """log(1 + z) with full relative accuracy near 0 (NumPy's own loses it), and near its zero at -1.
-
-    >>> log1p_complex(np.array([-1 + 1e-12, 1e-20 + 0j])).real.round(4).tolist()
-    [-27.631, 0.0]
-    """
-    x, y = z.real, z.imag
-    excess = np.maximum(x * (2 + x) + y * y, -1.0)
-    result = np.empty(z.shape, dtype=np.complex128)
-    with np.errstate(divide="ignore"):
-        result.real = 0.5 * np.log1p(excess)
-        # the square of a small modulus has lost half of its digits
-        small = np.flatnonzero(excess < -0.75)
-        if small.size:
-            result.real[small] = np.log(np.hypot(1 + x[small], y[small]))
-    result.imag = np.arctan2(y, 1 + x)
-    return result
 
 
 # -- sums of several draws ----------------------------------------------------------------------------------

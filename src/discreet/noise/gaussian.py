@@ -21,9 +21,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import InputError
 from discreet.noise import balls
-from discreet.noise.distribution import Complexes, Floats, LatticeNoise
+from discreet.noise.defined import DefinedLoss, gaussian_loss
+from discreet.noise.distribution import Floats, ProvedCost, Traits
 from discreet.noise.factors import GaussianFactor
 from discreet.noise.gaussian_tail import ball_tail_ratio, tail_ratio
+from discreet.noise.lattice import Complexes, LatticeNoise
 from discreet.noise.theta import (
     DUAL_FROM,
     TERMS,
@@ -72,7 +74,9 @@ write it as a string such as "2.5", or as Fraction(5, 2)
     RANGE: ClassVar = (Fraction(1, 10**4), Fraction(2**64))
     PER_BIT: ClassVar = 4
     WIDEST: ClassVar = Fraction(1 << 22)
-    is_gaussian: ClassVar = True
+    own_way: ClassVar = "variance"
+    bureau_name: ClassVar = "Discrete Gaussian"
+    is_proved_over_joins: ClassVar = True
 
     variance: Fraction
     sensitivity: int
@@ -87,6 +91,16 @@ write it as a string such as "2.5", or as Fraction(5, 2)
         times: int = 1,
     ) -> None:
         super().__init__(_variance_of(variance, sigma), sensitivity=sensitivity, times=times)
+
+    @property
+    def stated_variance(self) -> Fraction:
+        """The parameter."""
+        return self.variance
+
+    @property
+    def tail_exponent(self) -> Fraction:
+        """The square."""
+        return Fraction(2)
 
     # -- probabilities ----------------------------------------------------------------------------
 
@@ -213,6 +227,39 @@ write it as a string such as "2.5", or as Fraction(5, 2)
         """Return some m whose tail is below exp(-nats)."""
         return math.sqrt(2.0 * self._size * nats) + 2.0
 
+    def evidence(self, x: Floats) -> Floats:
+        """Return log P[X = x - 1] / P[X = x], by the difference of the squares, which keeps all digits."""
+        return np.asarray((x - 0.5) / float(self.size))
+
+    def transform(self, angle: Floats) -> Floats:
+        """Return E cos(angle X), which is positive."""
+        turn = np.abs(angle - 2 * math.pi * np.rint(angle / (2 * math.pi)))
+        size = float(self.variance)
+        if size < 0.5:
+            chances = self.pmf(np.arange(3 + int(math.sqrt(70 * size))))
+            doubled = [chances[0], *(2 * chances[1:])]
+            return np.asarray(np.polynomial.chebyshev.chebval(np.cos(turn), doubled), dtype=np.float64)
+        # images of a Gaussian
+        value = np.exp(-0.5 * size * turn * turn) + np.exp(-0.5 * size * (2 * math.pi - turn) ** 2)
+        if size < 3.0:
+            value += np.exp(-0.5 * size * (2 * math.pi + turn) ** 2)
+            value /= 1 + 2 * math.exp(-2 * math.pi**2 * size)
+        return np.asarray(value, dtype=np.float64)
+
+    def traits(self) -> Traits:
+        """Return bounds of the transform and of the tails, which are sub-Gaussian."""
+        variance, smooth = self._smoothness()
+        size = float(self.variance)
+        if size >= 4:  # like a Gaussian up to 1e-30
+            return Traits(variance, 0.0, size - 0.15, size, 0.0)
+        steps = np.arange(0.0, 40.0)
+        fourth = 2 * float(self.pmf(steps.astype(np.int64)) @ steps**4) - 3 * variance**2
+        return Traits(variance, abs(fourth), smooth, size, 0.0)
+
+    def tail_proxy(self, variance: float) -> tuple[float, bool]:
+        """Return the parameter over the variance."""
+        return max(self.traits().proxy / variance, 1.0), False
+
     def split_exponent(self, k: int, u: int, s: int) -> tuple[int, int]:
         """Return t as a quotient of integers; it grows with u and with k."""
         return (2 * k * s + u) * u * self.variance.denominator, 2 * self.variance.numerator
@@ -228,6 +275,19 @@ write it as a string such as "2.5", or as Fraction(5, 2)
     def offset(self) -> Fraction:
         """Loss at X = 0, of one count."""
         return Fraction(self.sensitivity**2) / (2 * self.variance)
+
+    @property
+    def proved_cost(self) -> ProvedCost:
+        """The rho, exactly."""
+        return ProvedCost(self.precision / 2, self.precision / 2, Fraction(0))
+
+    def defined_loss(self, bits: int) -> DefinedLoss:
+        """The law of one count's loss from its definition."""
+        return gaussian_loss(self.variance, self.sensitivity, bits)
+
+    def defined_width(self, bits: int) -> float:
+        """About how many losses of all `times` are listed."""
+        return 2 * math.sqrt(2 * math.log(2) * bits * float(self.variance) * self.times) + 5
 
     @cached_property
     def zcdp(self) -> Fraction:

@@ -21,8 +21,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import PrecisionError
 from discreet.noise import balls
-from discreet.noise.distribution import RADII, RHO_DIGITS, Floats, LatticeNoise
+from discreet.noise.defined import DefinedLoss, laplace_loss
+from discreet.noise.distribution import RHO_DIGITS, Floats, ProvedCost, Traits
 from discreet.noise.factors import LaplaceFactor
+from discreet.noise.lattice import RADII, LatticeNoise
 from discreet.numbers import Exact, shown
 
 _MOST_VALUES = 4_000_000
@@ -50,6 +52,9 @@ class DiscreteLaplace(LatticeNoise):
     RANGE: ClassVar = (Fraction(1, 10**4), Fraction(2**32))
     PER_BIT: ClassVar = 2
     WIDEST: ClassVar = Fraction(1 << 9)
+    own_way: ClassVar = "scale"
+    bureau_name: ClassVar = "Two-Sided Geometric"
+    is_proved_over_joins: ClassVar = True
 
     scale: Fraction
     sensitivity: int
@@ -57,6 +62,15 @@ class DiscreteLaplace(LatticeNoise):
 
     def __init__(self, scale: Exact, *, sensitivity: int = 1, times: int = 1) -> None:
         super().__init__(scale, sensitivity=sensitivity, times=times)
+
+    @property
+    def tail_exponent(self) -> Fraction:
+        """The scale's first power."""
+        return Fraction(1)
+
+    def label(self, size: str) -> str:
+        """Name the law in a table, with its size as written there."""
+        return f"Laplace, scale {size}"
 
     # -- probabilities ----------------------------------------------------------------------------
 
@@ -68,6 +82,37 @@ class DiscreteLaplace(LatticeNoise):
         """
         rate = 1.0 / self._size
         return 2.0 * math.exp(-rate) / math.expm1(-rate) ** 2
+
+    def variance_ball(self) -> balls.arb:
+        """Return a ball around E X^2."""
+        ratio = self._ball_ratio()
+        return 2 * ratio / (1 - ratio) ** 2
+
+    def transform(self, angle: Floats) -> Floats:
+        """Return E cos(angle X), which is positive."""
+        turn = np.abs(angle - 2 * math.pi * np.rint(angle / (2 * math.pi)))
+        ratio = float(np.exp(self.log_pmf(1) - self.log_pmf(0)))
+        value = (1 - ratio) ** 2 / ((1 - ratio) ** 2 + 4 * ratio * np.sin(turn / 2) ** 2)
+        return np.asarray(value, dtype=np.float64)
+
+    def traits(self) -> Traits:
+        """Return bounds of the transform and of the tails.
+
+        The variance is 2 p / (1 - p)^2; the cumulants are those of a difference of geometric noises.
+        """
+        variance, smooth = self._smoothness()
+        fourth = variance * (1 + 6 * variance / 2) if variance else 0.0
+        # log E e^(sN) <= s^2 variance/2 / (1 - |s| scale): Bernstein's bound, with |s| <= 1/(2 scale)
+        return Traits(variance, fourth, smooth, variance, max(1.0, math.sqrt(variance)))
+
+    def tail_proxy(self, variance: float) -> tuple[float, bool]:
+        """Return a with log E e^(tX) <= -log(1 - a v t^2 / 2), v the variance, and that it has this form.
+
+        The transform of noise of ratio p is 1/(1 - v (cosh t - 1)), which is at most 1/(1 - t^2/log(p)^2),
+        because (cosh t - 1)/t^2 increases up to the pole at -log p.
+        """
+        rate = float(self.log_pmf(0) - self.log_pmf(1))
+        return 2 / (variance * rate * rate), True
 
     def log_mgf(self, s: ArrayLike) -> Floats:
         """Return log E exp(s X); infinite from |s| = 1/scale on.
@@ -142,6 +187,19 @@ class DiscreteLaplace(LatticeNoise):
     def offset(self) -> Fraction:
         """Loss at X = 0, of one count."""
         return -self.sensitivity / self.scale
+
+    @property
+    def proved_cost(self) -> ProvedCost:
+        """The largest loss, exactly."""
+        return ProvedCost(self.times * self.largest**2 / 2, Fraction(0), self.times * self.largest)
+
+    def defined_loss(self, bits: int) -> DefinedLoss:
+        """The law of one count's loss from its definition."""
+        return laplace_loss(self.scale, self.sensitivity)
+
+    def defined_width(self, bits: int) -> float:
+        """How many losses of all `times` are listed."""
+        return self.times * self.sensitivity + 1.0
 
     @property
     def largest(self) -> Fraction:

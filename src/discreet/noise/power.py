@@ -25,8 +25,8 @@ from numpy.typing import ArrayLike
 from discreet.errors import InputError
 from discreet.memory import set_fields
 from discreet.noise import balls
-from discreet.noise.distribution import Floats, Noise
-from discreet.noise.loss_law import OUTCOME_NATS, LossLaw, merged
+from discreet.noise.count_loss import OUTCOME_NATS, CountLoss, merged
+from discreet.noise.distribution import Floats, Noise, StatedValue
 from discreet.numbers import Exact, positive, shown
 
 _NATS = OUTCOME_NATS + 40.0
@@ -50,6 +50,9 @@ class PowerNoise(Noise):
     PARAMETER: ClassVar = "scale"
     RANGE: ClassVar = (Fraction(1, 100), Fraction(700))
     is_log_concave: ClassVar[bool] = True
+    has_evidence: ClassVar[bool] = True
+    is_estimated: ClassVar[bool] = True
+    is_proved_over_joins: ClassVar[bool] = True
 
     exponent: Fraction
     scale: Fraction
@@ -75,6 +78,24 @@ class PowerNoise(Noise):
     def key(self) -> tuple[object, ...]:
         """Everything but its `times`."""
         return self.FAMILY, self.scale, self.sensitivity, self.exponent
+
+    @property
+    def tail_exponent(self) -> Fraction:
+        """The exponent."""
+        return self.exponent
+
+    @property
+    def parameters(self) -> dict[str, Fraction]:
+        """The scale and the exponent."""
+        return {"scale": self.scale, "exponent": self.exponent}
+
+    def label(self, size: str) -> str:
+        """Name the law in a table, with its size as written there."""
+        return f"{self.FAMILY} of exponent {self.exponent}, scale {size}"
+
+    def stated(self) -> dict[str, StatedValue]:
+        """Return what a file states of the law."""
+        return {**self.parameters}
 
     # -- probabilities ----------------------------------------------------------------------------
 
@@ -150,7 +171,7 @@ class PowerNoise(Noise):
         """The largest loss of one count: only the exponent 1 has one."""
         return self.sensitivity / self.scale if self.exponent == 1 else None
 
-    def loss_law(self, *, exchanged: bool = False) -> LossLaw:
+    def loss_law(self, *, exchanged: bool = False) -> CountLoss:
         """The law of the loss (|x|^p - |x - mu|^p) / c^p; the same with the hypotheses exchanged."""
         mu, power = self.sensitivity, float(self.exponent)
         most = math.ceil(self.reach(OUTCOME_NATS)) + mu
@@ -163,7 +184,7 @@ class PowerNoise(Noise):
         order = np.argsort(value, kind="stable")
         # an exponent of 1 has no loss beyond mu / c: what is left out belongs to the ends
         left_out = 0.0 if self.exponent == 1 else math.exp(-OUTCOME_NATS)
-        return LossLaw(
+        return CountLoss(
             *merged(value[order], self.log_pmf((x - mu).astype(np.int64))[order]), left_out=left_out
         )
 

@@ -18,12 +18,13 @@ from functools import lru_cache
 import numpy as np
 
 from discreet.errors import InputError
-from discreet.noise.distribution import LatticeNoise, Noise
+from discreet.noise.distribution import Noise
 from discreet.noise.entropy import Entropy, SystemEntropy
 from discreet.noise.fraction_sampler import FractionSampler
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.inversion import Integers
 from discreet.noise.inversion_table import InversionTable, Workspace
+from discreet.noise.lattice import LatticeNoise
 from discreet.noise.table import TableNoise
 from discreet.noise.wide_sampler import WideSampler
 from discreet.numbers import Exact

@@ -12,6 +12,7 @@ OutcomeChances that one of the two cannot give have an infinite loss: no epsilon
 from __future__ import annotations
 
 import math
+import warnings
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -25,8 +26,8 @@ from numpy.typing import ArrayLike
 from discreet.errors import InputError
 from discreet.memory import set_fields
 from discreet.noise import balls
-from discreet.noise.distribution import RHO_DIGITS, Floats, Noise
-from discreet.noise.loss_law import OutcomeChances
+from discreet.noise.count_loss import OutcomeChances
+from discreet.noise.distribution import RHO_DIGITS, Floats, Noise, StatedValue
 from discreet.numbers import Exact, fraction, share, shown, whole
 
 Chances = Mapping[int, Exact] | Iterable[tuple[int, Exact]]
@@ -60,6 +61,7 @@ class TableNoise(Noise):
     FAMILY: ClassVar = "table"
     PARAMETER: ClassVar = "variance"
     RANGE: ClassVar = (Fraction(0), Fraction(FARTHEST) ** 2)
+    has_size: ClassVar[bool] = False
 
     absent: tuple[tuple[int, Fraction], ...]
     present: tuple[tuple[int, Fraction], ...] | None
@@ -97,8 +99,32 @@ class TableNoise(Noise):
 
     @property
     def is_noise(self) -> bool:
+        """Whether it can be added to a count; deprecated: `is_added` says so of every law."""
+        warnings.warn("is_noise goes: `is_added` says so of every law", DeprecationWarning, stacklevel=2)
+        return self.is_added
+
+    @property
+    def is_added(self) -> bool:
         """Whether it can be added to a count: it has one table."""
         return self.present is None
+
+    @cached_property
+    def is_estimated(self) -> bool:
+        """Whether it is added, symmetric, and has a positive transform."""
+        return self.is_added and self.is_even and self.has_positive_transform
+
+    def label(self, size: str) -> str:
+        """Name the law in a table, with its variance as written there; two tables by their outcomes."""
+        return (
+            super().label(size) if self.is_added else f"an answer by two tables, {len(self.pairs)} outcomes"
+        )
+
+    def stated(self) -> dict[str, StatedValue]:
+        """Return what a file states of the law: its tables."""
+        tables = {"absent": self.absent}
+        if self.present is not None:
+            tables["present"] = self.present
+        return {"noise": tables}
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -330,6 +356,14 @@ class TableNoise(Noise):
             return None
         ratio = max(max(p / q, q / p) for p, q in self.pairs)
         return Fraction(_log(ratio)) * (1 + Fraction(1, 10**14))
+
+    def largest_ball(self) -> balls.arb:
+        """The largest loss of one count, as a ball."""
+        return balls.ball(max(max(p / q, q / p) for p, q in self.pairs)).log()
+
+    def outcome_count(self, nats: float) -> int:
+        """How many outcomes there are."""
+        return len(self.pairs)
 
     @cached_property
     def zcdp(self) -> Fraction | None:

@@ -16,7 +16,8 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.noise import balls
-from discreet.noise.distribution import Complexes, Floats, log1p_complex
+from discreet.noise.distribution import Floats
+from discreet.noise.lattice import Complexes, log1p_complex
 
 DUAL_FROM = Fraction(1, 2)
 """Variances from here on use the dual sum, where two terms are enough for floats; smaller ones the sum."""

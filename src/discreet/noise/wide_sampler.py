@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.noise import balls
-from discreet.noise.distribution import LatticeNoise
 from discreet.noise.entropy import Entropy, more_bits
 from discreet.noise.inversion import Integers
 from discreet.noise.inversion_table import InversionTable, Workspace
+from discreet.noise.lattice import LatticeNoise
 
 
 @dataclass(frozen=True, eq=False)

@@ -86,7 +86,7 @@ def _of_a_person(release: Release, neighbours: Neighbours) -> Release:
     for level in release.levels:
         queries = []
         for query, event in zip(level.queries, level.events(release.neighbours), strict=True):
-            stated = query.with_variance(event.size) if event.is_gaussian else query
+            stated = query.without_rho(event)
             if records_apart(neighbours) == 2:
                 queries.append(replace(stated, sensitivity=2 * event.sensitivity))
             else:  # the household stays where it is: one path, and two counts of each of its queries

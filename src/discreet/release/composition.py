@@ -335,7 +335,7 @@ def _levels(release: Release, number: int) -> list[Level]:
     levels = []
     for level in release.levels:
         queries = [
-            replace(query.with_variance(event.size) if event.is_gaussian else query, variable=COUNT)
+            replace(query.without_rho(event), variable=COUNT)
             for query, event in zip(level.queries, level.events(release.neighbours), strict=True)
         ]
         levels.append(Level(name=f"run {number} {level.name}", queries=queries))

@@ -7,8 +7,8 @@ from fractions import Fraction
 from discreet.accounting.comparisons.zcdp import zcdp_rho
 from discreet.budget import Neighbours, Release
 from discreet.budget.neighbours import records_apart
-from discreet.noise import ContinuousGaussian, ContinuousLaplace, DiscreteLaplace, Noise
-from discreet.noise.surfaces import require
+from discreet.noise import Noise
+from discreet.noise.capabilities import require
 
 
 def spent(release: Release, neighbours: Neighbours | None = None) -> Fraction:
@@ -48,10 +48,8 @@ def most_charged(release: Release) -> Fraction:
 
 def _charged(event: Noise) -> Fraction:
     rho = zcdp_rho([event])
-    if isinstance(event, DiscreteLaplace | ContinuousLaplace):
-        return event.times * event.largest**2 / 2
-    if event.is_gaussian or isinstance(event, ContinuousGaussian):
-        return rho
+    if event.proved_cost is not None:
+        return event.proved_cost.rho
     return rho * (1 + Fraction(2, 10**5)) + Fraction(event.times, 10**9)
 
 

@@ -16,7 +16,6 @@ import numpy as np
 
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.costs import PrivacyRow, zcdp_of
-from discreet.accounting.curves import Quantity as Asked
 from discreet.accounting.overall import Account
 from discreet.accounting.parallel import map_cases
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
@@ -27,6 +26,7 @@ from discreet.answers.quantity import Quantity, Style
 from discreet.budget import Release
 from discreet.errors import PrecisionError
 from discreet.files import ArrowTable, arrow, sha256
+from discreet.loss.curves import Quantity as Asked
 from discreet.noise import Noise
 from discreet.numbers import Exact, exact_text, fraction
 

@@ -59,7 +59,7 @@ def fillings(one: Sizing, level: SizedLevel, row: int, law: Law) -> list[Filling
     simple = each is not None
     groups = f"=CHOOSE(race_codes,{','.join(map(str, level.by_races))})"
     noise = f"=MAX(1,E{row})/(2*G{row})"
-    if not second.is_gaussian:
+    if not second.precision:
         part = f"EXP(-G{row}/MAX(1,E{row}))"
         noise = f"=2*{part}/(1-{part})^2"
     rungs = level.mechanism.ladder.rungs
@@ -225,7 +225,7 @@ class _Book:
         """
         assert noise is not None
         self.column += 1
-        letter, weight, gaussian = self.letter(self.column), 1.0, noise.is_gaussian
+        letter, weight, gaussian = self.letter(self.column), 1.0, noise.precision > 0
         size = float(2 * noise.size if gaussian else noise.size)
         says = f"=2*Design!J{row}" if gaussian else f"=MAX(1,Design!E{row})/Design!G{row}"
         self.noise.write(0, self.column, name, self.formats["head"])

@@ -29,10 +29,11 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.errors import PrecisionError
+from discreet.loss.posteriors import logistic
 from discreet.noise import DiscreteGaussian
 from discreet.risk.areas import Integers
 from discreet.risk.evidence import AddedLaw, EvidenceLaw, PresentLaw
-from discreet.risk.odds import Floats, Prior, logistic
+from discreet.risk.odds import Floats, Prior
 from discreet.risk.siblings import SumNoise
 
 MOST_WIDE = 4096

@@ -11,8 +11,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.values import Number, read
 from discreet.errors import InputError
+from discreet.loss.values import Number, read
 from discreet.memory import set_fields
 from discreet.risk.inputs import one_number, one_variance
 from discreet.risk.odds import Floats

@@ -43,8 +43,8 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.values import Number
 from discreet.errors import InputError
+from discreet.loss.values import Number
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.noise.gaussian_tail import tail_ratio
 from discreet.risk.decisions import Costs, LossTable

@@ -339,7 +339,7 @@ class _ComparedTables:
 
     @cached_property
     def thresholds(self) -> tuple[float, ...]:
-        found = self.loss.workings.tradeoff_thresholds([Fraction(alpha) for alpha in ALPHAS])
+        found = self.loss.law.tradeoff_thresholds([Fraction(alpha) for alpha in ALPHAS])
         return tuple(dict.fromkeys(float(threshold) for threshold in found))
 
     @cached_property

@@ -29,13 +29,13 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.values import Number, read
 from discreet.budget import Attributes, Level, Release
 from discreet.budget.events import Releasable, release_of
 from discreet.budget.scope import Extent, Scope
 from discreet.budget.variables import COUNT
 from discreet.errors import InputError
 from discreet.faces import Summarised
+from discreet.loss.values import Number, read
 from discreet.numbers import shown
 from discreet.risk.attack import Attack, independent_others
 from discreet.risk.counts import OTHER_COUNTS

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from discreet.accounting.values import Number
 from discreet.budget.scope import Scope
 from discreet.errors import InputError
 from discreet.faces import Displayed
+from discreet.loss.values import Number
 from discreet.risk.attack import Attack, independent_others
 from discreet.risk.decisions import Costs
 from discreet.risk.inputs import Numbers, read_known, read_prior, read_variance, read_whole

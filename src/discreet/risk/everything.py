@@ -30,18 +30,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-import numpy as np
-
 from discreet.accounting.overall import Account
 from discreet.accounting.parallel import Progress
-from discreet.accounting.tradeoff import envelope
-from discreet.accounting.values import Number, held, read_probabilities
-from discreet.accounting.workings import F_ROUNDING
 from discreet.budget.claims import AnswerKind, Claim
 from discreet.budget.events import releases_of
 from discreet.budget.neighbours import CaseLabel
 from discreet.errors import InputError
 from discreet.faces import Displayed
+from discreet.loss.values import Number, read_probabilities
 from discreet.numbers import Exact, is_column, read_delta
 from discreet.numbers import prior as read_prior
 from discreet.questions import asked_with
@@ -49,7 +45,6 @@ from discreet.risk.compared import DataSetPairs, Held, Keeps
 from discreet.risk.profile import Pairs, Risk, RiskProfile, accuracy_at, level_risks, whole_risks
 from discreet.risk.questions import Risking
 
-_ATTAINED = 1e-7  # relative: so close to the curve of one case, the envelope is that curve
 OTHER_ATTRIBUTES = "changes of the other attributes"
 _CURVE = tuple(Fraction(10.0 ** (k / 3 - 6)) for k in range(18))
 
@@ -302,27 +297,10 @@ def _true_rates(
         return [(1.0, None, about)] * len(alphas)
     if whole is None:
         return [(float(alpha), None, about) for alpha in alphas]
-    cases: list[CaseLabel | None]
-    claims = [whole.claim] * len(alphas)
-    bound = whole.claim.weakened(AnswerKind.BOUND)
-    if whole.pairs > 1 and not whole.is_on_lattices:
-        # f is that of all cases together, whichever of them it is
-        least, cases = np.asarray(whole.tradeoff(alpha=[*alphas])), [None] * len(alphas)
-        claims = [bound] * len(alphas)
-    elif whole.pairs == 1:
-        least, cases = np.asarray(whole.tradeoff(alpha=[*alphas])), [whole.main] * len(alphas)
-    else:
-        points = envelope(whole, [*alphas])
-        errors = np.array([point.error + F_ROUNDING for point in points])
-        least, _ = held(np.array([point.beta for point in points]), errors, "down")
-        cases = [point.worst for point in points]
-        for place, (point, alpha) in enumerate(zip(points, alphas, strict=True)):
-            own = float(whole.case(point.worst).tradeoff(alpha=alpha))
-            if own > float(point.beta) * (1 + _ATTAINED) + _ATTAINED * 1e-6:
-                claims[place] = bound
+    exact, bound = whole.claim, whole.claim.weakened(AnswerKind.BOUND)
     return [
-        (min(max(1.0 - float(beta), float(alpha)), 1.0), case, claim)
-        for beta, alpha, case, claim in zip(least, alphas, cases, claims, strict=True)
+        (min(max(1.0 - least.beta, float(alpha)), 1.0), least.case, exact if least.is_attained else bound)
+        for least, alpha in zip(whole.least_errors(alphas), alphas, strict=True)
     ]
 
 

@@ -21,7 +21,7 @@ from functools import reduce
 import numpy as np
 
 from discreet.noise import Noise
-from discreet.noise.surfaces import require
+from discreet.noise.capabilities import require
 from discreet.risk.attack import Attack
 from discreet.risk.odds import Floats, Prior
 
@@ -228,10 +228,7 @@ def evidence_of(noise: Noise, off: Floats) -> Floats:
     [-0.5, 0.5]
     """
     require("evidence", [noise])
-    if noise.is_gaussian:  # by the difference of the squares, which keeps all digits
-        return np.asarray((off - 0.5) / float(noise.size))
-    single, whole = noise.single(), off.astype(np.int64)
-    return np.asarray(single.log_pmf(whole - 1) - single.log_pmf(whole), dtype=np.float64)
+    return noise.evidence(off)
 
 
 def evidence_law(noises: Sequence[Noise]) -> EvidenceLaw:

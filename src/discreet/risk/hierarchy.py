@@ -15,10 +15,10 @@ from typing import Literal
 
 import numpy as np
 
-from discreet.accounting.values import Number
 from discreet.budget.scope import Extent, Scope
 from discreet.errors import InputError
 from discreet.faces import Summarised
+from discreet.loss.values import Number
 from discreet.numbers import prior as read_prior
 from discreet.risk.area_chain import build_chain, posterior_sums
 from discreet.risk.areas import Area, Integers

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import numbers
-from discreet.accounting.values import Number, read
 from discreet.errors import InputError
+from discreet.loss.values import Number, read
 from discreet.numbers import fraction
 from discreet.numbers import prior as prior_of
 from discreet.risk.odds import Floats, Prior

@@ -15,8 +15,8 @@ from typing import Unpack
 import numpy as np
 
 from discreet.accounting.privacy_loss import compose
-from discreet.accounting.values import Number
 from discreet.errors import InputError
+from discreet.loss.values import Number
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.risk.attack import Attack, Counted, given_truth
 from discreet.risk.decisions import TIE, Costs, LossTable

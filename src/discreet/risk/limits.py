@@ -40,15 +40,15 @@ from discreet.accounting.limits import (
 from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
-from discreet.accounting.values import Number
 from discreet.budget.events import Releasable, release_of
 from discreet.budget.neighbours import CaseLabel, Neighbours
 from discreet.budget.release import Release
 from discreet.errors import InputError, PrecisionError
 from discreet.faces import Displayed
-from discreet.noise.surfaces import require
+from discreet.loss.quantiles import loss_tails
+from discreet.loss.values import Number
+from discreet.noise.capabilities import require
 from discreet.numbers import Exact, by_name, read_delta
-from discreet.risk.beliefs import loss_tails
 
 _TOLERANCE = 1e-7
 _STEP = 2e-5  # of the factor, where a proof needs a little more room
@@ -210,7 +210,9 @@ def _told_by(loss: PrivacyLoss, limit: RiskLimit) -> float:
     if limit.kind == "right":
         return float(loss.delta(epsilon=limit.threshold))
     if limit.kind == "belief":
-        return float(loss_tails(loss, np.array([float(limit.threshold)]))[0])
+        return float(
+            loss_tails(loss.law.on_lattice("limits on beliefs"), np.array([float(limit.threshold)]))[0]
+        )
     return 1.0 - float(loss.tradeoff(alpha=limit.rate))  # type: ignore[arg-type]
 
 

@@ -48,14 +48,3 @@ def log_sum(terms: Floats, axis: int | None = None) -> Floats:
     with np.errstate(divide="ignore", under="ignore"):
         total = np.log(np.sum(np.exp(terms - safe), axis=axis, keepdims=True)) + safe
     return np.asarray(np.squeeze(total, axis=axis) if axis is not None else total.reshape(()))
-
-
-def logistic(log_odds: Floats) -> Floats:
-    """Return the chance that log odds stand for.
-
-    >>> logistic(np.array([-800.0, 0.0, 800.0])).tolist()
-    [0.0, 0.5, 1.0]
-    """
-    with np.errstate(under="ignore"):
-        rare = np.exp(-np.abs(log_odds))
-        return np.asarray(np.where(log_odds >= 0, 1.0, rare) / (1.0 + rare))

@@ -12,7 +12,7 @@ The mean of the posterior and its quantiles come from the loss too (`discreet.ri
 
 *Any law.* If L has no lattice, or is not mirrored, both directions are looked at: with p at most 1/2 the
 accuracy is 1 - p + p delta(t), with delta that of P1 against P0, else p + (1 - p) delta(-t), with that of P0
-against P1 (`discreet.risk.loss_spread`). Where one record replaces another, the target may be either.
+against P1 (`discreet.loss.spread`). Where one record replaces another, the target may be either.
 """
 
 from __future__ import annotations
@@ -27,12 +27,9 @@ from typing import Literal
 
 import numpy as np
 
-from discreet.accounting.laws.workings import LawWorkings
-from discreet.accounting.loss import Loss
 from discreet.accounting.overall import Account, account
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
-from discreet.accounting.values import Number, Numbers
 from discreet.budget.claims import AnswerKind, Claim
 from discreet.budget.events import release_of
 from discreet.budget.neighbours import CaseLabel, Cases, Neighbours
@@ -40,15 +37,19 @@ from discreet.budget.release import Release
 from discreet.budget.scope import Extent, Scope
 from discreet.errors import InputError
 from discreet.faces import Displayed, page_in_words
-from discreet.noise import DiscreteGaussian, LatticeNoise, Noise, grouped
+from discreet.loss.lattice import Loss
+from discreet.loss.law import prior_threshold
+from discreet.loss.posteriors import logistic, mean_posteriors
+from discreet.loss.values import Number, Numbers
+from discreet.noise import DiscreteGaussian, Noise, grouped
+from discreet.noise.capabilities import supports
 from discreet.numbers import Interval, is_column
 from discreet.numbers import prior as read_prior
-from discreet.risk.beliefs import QUANTILES, both_tails, loss_quantiles, mean_posteriors, worst_quantiles
+from discreet.risk.beliefs import QUANTILES, worst_quantiles
 from discreet.risk.counts import OTHER_LEVELS
 from discreet.risk.decisions import Costs
 from discreet.risk.inputs import one_variance
-from discreet.risk.loss_spread import naming_chances, spread_of
-from discreet.risk.odds import Floats, logistic
+from discreet.risk.odds import Floats
 
 Pairs = Literal["all", "main"]
 
@@ -303,49 +304,24 @@ def part_risks(
     >>> round(row.accuracy, 4), round(row.expected, 4)
     (0.5628, 0.5121)
     """
-    if not _is_on_lattice(events):
-        rows = _law_risks(grouped(events), tuple(priors))
-    elif len(events) == 1 and events[0].times == 1 and _reach(events[0]) <= _MOST_VALUES:
+    is_single = len(events) == 1 and events[0].times == 1 and supports("posterior", events)
+    if is_single and _reach(events[0]) <= _MOST_VALUES:
         rows = tuple(_count_risk(events[0], p) for p in priors)
     else:
         rows = _part_risks(tuple(grouped(events)), tuple(priors))
     return tuple(replace(row, scope=scope, what=what) for row in rows)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=2048)
 def _part_risks(events: tuple[Noise, ...], priors: tuple[Fraction, ...]) -> tuple[Risk, ...]:
     """The risks of some counts, kept: a level alone may be all of a release, and every surface asks."""
-    loss = compose(events)
-    none, *deltas = np.asarray(loss.delta(epsilon=[Fraction(0), *map(_threshold, priors)])).tolist()
-    means, marks = mean_posteriors([loss.events], priors)[0].tolist(), loss_quantiles(loss)
+    law = compose(events).law
+    none, deltas = law.advantage_and_deltas(priors)
+    means, marks, largest = law.mean_posteriors(priors), law.quantiles(QUANTILES), law.largest
     return tuple(
-        _risk(p, naming, accuracy_at(p, delta), none, mean, marks, loss.workings.loss.largest)
-        for p, naming, delta, mean in zip(priors, _naming(loss, priors), deltas, means, strict=True)
+        _risk(p, naming, accuracy_at(p, delta), none, mean, marks, largest)
+        for p, naming, delta, mean in zip(priors, law.naming_chances(priors), deltas, means, strict=True)
     )
-
-
-def _is_on_lattice(events: Sequence[Noise]) -> bool:
-    return all(isinstance(event, LatticeNoise) for event in events)
-
-
-@lru_cache(maxsize=2048)
-def _law_risks(events: tuple[Noise, ...], priors: tuple[Fraction, ...]) -> tuple[Risk, ...]:
-    """The risks of some counts with noise of any law."""
-    present = spread_of(events)
-    is_mirrored = all(event.is_mirrored for event in events)
-    loss = compose(events)
-    none, marks = float(loss.delta(epsilon=0)), present.quantiles(QUANTILES)
-    largest = None if present.largest == math.inf else Fraction(present.largest)
-    rows = []
-    for p in priors:
-        odds = math.log(1 - p) - math.log(p)
-        delta, _ = directed_delta(loss, abs(odds), exchanged=2 * p > 1)
-        naming = naming_chances(events, odds)
-        if is_mirrored and 2 * p == 1:
-            naming = (1.0 + none) / 2.0, (1.0 - none) / 2.0
-        mean = present.mean_posterior(odds)
-        rows.append(_risk(p, naming, accuracy_at(p, delta), none, mean, marks, largest))
-    return tuple(rows)
 
 
 def _law_cases(whole: Account) -> dict[tuple[Noise, ...], CaseLabel]:
@@ -405,17 +381,6 @@ def _risk(
     return Risk("", "", float(p), accuracy, advantage, mean, quantiles, min(true, 1.0), predictive, most)
 
 
-def _naming(loss: PrivacyLoss, priors: Sequence[Fraction]) -> list[tuple[float, float]]:
-    """How often a present target, and an absent one, is said to be present, at each prior."""
-    odds = np.array([math.log(1 - p) - math.log(p) for p in priors])
-    found = zip(*(tails.tolist() for tails in both_tails(loss, odds)), strict=True)
-    # a coin decides ties; the loss is as likely to be l with the target as -l without
-    return [
-        (true, false) if 2 * p != 1 else ((1.0 + true - false) / 2.0, (1.0 - true + false) / 2.0)
-        for p, (true, false) in zip(priors, found, strict=True)
-    ]
-
-
 def accuracy_at(prior: Fraction, delta: float) -> float:
     """Return the best accuracy, averaged over the prior, from delta at |log((1 - p) / p)|."""
     less = min(prior, 1 - prior)
@@ -428,32 +393,8 @@ def best_accuracies(loss: PrivacyLoss, priors: Sequence[Fraction]) -> Floats:
     >>> best_accuracies(compose([DiscreteGaussian(variance="10.08")]), [Fraction(1, 2)]).round(4).tolist()
     [0.5628]
     """
-    if not _is_on_lattice(loss.events):
-        found = [directed_delta(loss, float(_threshold(p)), exchanged=2 * p > 1)[0] for p in priors]
-        return np.array([accuracy_at(p, delta) for p, delta in zip(priors, found, strict=True)])
-    deltas = np.asarray(loss.delta(epsilon=[_threshold(p) for p in priors]))
+    deltas = loss.law.prior_deltas(priors)
     return np.array([accuracy_at(p, float(delta)) for p, delta in zip(priors, deltas, strict=True)])
-
-
-def directed_delta(loss: PrivacyLoss, epsilon: float, *, exchanged: bool) -> tuple[float, float]:
-    """Return delta at an epsilon of zero or more in one direction, from above, and its relative error.
-
-    >>> from discreet.noise import TableNoise
-    >>> loss = compose([TableNoise({0: "3/4", 1: "1/4"}, {0: "1/8", 1: "7/8"})])
-    >>> [round(directed_delta(loss, 1.0, exchanged=way)[0], 6) for way in (False, True)]
-    [0.19543, 0.410215]
-    """
-    workings = loss.workings
-    if isinstance(workings, LawWorkings):
-        return workings.directed(epsilon, exchanged=exchanged)
-    value = loss.delta(epsilon=epsilon)
-    return float(value), value.accuracy
-
-
-def _threshold(prior: Fraction) -> Fraction:
-    """|log((1 - p) / p)|, the epsilon at which the profile tells the accuracy."""
-    less = min(prior, 1 - prior)
-    return Fraction(math.log((1 - less) / less) if 2 * less != 1 else 0.0)
 
 
 def whole_risks(
@@ -464,12 +405,12 @@ def whole_risks(
     At the priors `proved` the accuracy has a proof.
     """
     cases: Sequence[CaseLabel | None]
-    if not whole.is_on_lattices:
+    if not supports("posterior", whole.all_events):
         rows, cases = _worst_law_risks(whole, priors)
     elif whole.pairs == 1:
         rows, cases = part_risks(whole.cases[0][1], priors), [whole.main] * len(priors)
     else:
-        none, *points = whole.at_epsilon([Fraction(0), *map(_threshold, priors)])
+        none, *points = whole.at_epsilon([Fraction(0), *map(prior_threshold, priors)])
         compared = whole.cases
         every = compared if isinstance(compared, Cases) else [events for _, events in compared]
         means = mean_posteriors(every, priors).max(axis=0).tolist()
@@ -478,7 +419,7 @@ def whole_risks(
         rows = tuple(
             _risk(p, naming, accuracy_at(p, at.delta), none.delta, mean, *of_all)
             for p, at, mean in zip(priors, points, means, strict=True)
-            for naming in _naming(whole.case(at.worst), [p])
+            for naming in whole.case(at.worst).law.naming_chances([p])
         )
     proofs = [_certified(whole, p) if p in proved else None for p in priors]
     about = {"scope": "overall", "what": "everything published"}
@@ -540,7 +481,7 @@ def _values(event: Noise) -> tuple[Floats, Floats, Floats]:
 @lru_cache(maxsize=1024)
 def _advantage(event: Noise) -> float:
     """The total variation of one count: how much it tells."""
-    if not isinstance(event, LatticeNoise) or _reach(event) > _MOST_VALUES:
+    if not supports("posterior", [event]) or _reach(event) > _MOST_VALUES:
         return compose([event]).total_variation
     present, absent, _ = _values(event)
     return float(np.maximum(present - absent, 0.0).sum())

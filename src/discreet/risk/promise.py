@@ -27,12 +27,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.accounting.values import Number, read, read_probabilities
 from discreet.budget import Neighbours
 from discreet.budget.claims import AnswerKind, Claim
 from discreet.budget.scope import Scope
 from discreet.errors import InputError
 from discreet.faces import Displayed
+from discreet.loss.values import Number, read, read_probabilities
 from discreet.numbers import exact_text
 from discreet.numbers import prior as read_prior
 from discreet.risk.everything import Detection, predictive_value

@@ -23,12 +23,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.values import Number
 from discreet.budget.scope import Scope
 from discreet.budget.variables import IN_UNITS_OF
 from discreet.errors import InputError, PrecisionError
 from discreet.faces import Summarised
 from discreet.files import ArrowArray, ArrowTable, FilePath, arrow, whole_file
+from discreet.loss.values import Number
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.numbers import brief
 from discreet.risk.attack import rows_of_equal

@@ -32,9 +32,9 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.values import Number
-from discreet.accounting.values import read as values
 from discreet.errors import InputError
+from discreet.loss.values import Number
+from discreet.loss.values import read as values
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.risk.areas import whole_or_none
 from discreet.risk.inputs import Numbers

@@ -23,15 +23,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.values import Number
 from discreet.errors import InputError
+from discreet.loss.posteriors import logistic
+from discreet.loss.values import Number
 from discreet.memory import set_fields
 from discreet.noise import DiscreteGaussian
 from discreet.numbers import prior as read_prior
 from discreet.risk.areas import Integers
 from discreet.risk.hierarchy import TRUNCATION
 from discreet.risk.inputs import one_variance
-from discreet.risk.odds import Floats, log_sum, logistic
+from discreet.risk.odds import Floats, log_sum
 from discreet.risk.siblings import SiblingNoise, log_noise
 
 Chance = Literal["exact", "unconstrained"]

@@ -18,13 +18,12 @@ from fractions import Fraction
 import numpy as np
 import scipy
 
-from discreet.accounting.best_law import GAUSSIAN, LAPLACE
 from discreet.accounting.calibration import calibrate
-from discreet.accounting.loss import Floats
 from discreet.accounting.privacy_loss import compose
 from discreet.errors import InputError, PrecisionError
 from discreet.faces import Summarised
-from discreet.noise import DiscreteGaussian, Noise, PowerNoise, TableNoise
+from discreet.loss.lattice import Floats
+from discreet.noise import DiscreteGaussian, Noise, TableNoise
 from discreet.numbers import Exact, positive, read_delta, whole
 
 MOST_COUNTS = 1000
@@ -82,8 +81,8 @@ def best_law(counts: int, *, epsilon: Exact, delta: Exact) -> FreeLaw:
 
 
 def _exponent(noise: Noise) -> Fraction:
-    ends = {"discrete Gaussian": GAUSSIAN, "discrete Laplace": LAPLACE}
-    return noise.exponent if isinstance(noise, PowerNoise) else ends[noise.FAMILY]
+    assert noise.tail_exponent is not None
+    return noise.tail_exponent
 
 
 def _start_of(noise: Noise) -> Floats:

@@ -26,8 +26,8 @@ import numpy as np
 from flint import arb, fmpq
 from numpy.typing import NDArray
 
-from discreet.accounting.loss import Floats, Loss
 from discreet.errors import InputError
+from discreet.loss.lattice import Floats, Loss
 from discreet.noise import Noise
 from discreet.noise.balls import working_bits
 from discreet.studies.published import (
@@ -105,7 +105,7 @@ class BooleSum(PublishedMethod):
         self.step, self.R, self.nodes, self.digits = loss.step, loss.R, nodes, digits
         self._terms = loss.gaussian
         self._multiples = [int(term.step / loss.step) for term in self._terms]
-        self._variances = [term.times * term.variance for term in self._terms]
+        self._variances = [term.times * term.size for term in self._terms]
         self._beyond = self._cells()
         self.cut = self._default_cut() if cut is None else float(cut)
 

@@ -21,9 +21,9 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.accounting.comparisons.zcdp import ZCDP
-from discreet.accounting.contour import Kind
-from discreet.accounting.loss import Loss
 from discreet.accounting.privacy_loss import compose
+from discreet.loss.contour import Kind
+from discreet.loss.lattice import Loss
 from discreet.noise import DiscreteGaussian
 from discreet.studies.dhc import DELTA, level_events, reduced_events
 from discreet.studies.register import Floats, Found, Study, check_printed, made, printed, study
@@ -48,7 +48,7 @@ def powers(event: DiscreteGaussian, alphas: Sequence[float]) -> Floats:
         math.floor((Fraction(z * spread) - whole.R / 2 - whole.offset) / step) for z in (-least, least)
     )
     points = [whole.offset + step * m + step / 2 for m in range(first, last + 1)]  # between lattice points
-    falling = [np.exp(loss.workings.log_tails(kind, points)) for kind in (Kind.NULL, Kind.ALT)]
+    falling = [np.exp(loss.law.log_tails(kind, points)) for kind in (Kind.NULL, Kind.ALT)]
     alpha, power = (tail[::-1] for tail in falling)
     return np.asarray(np.interp(np.asarray(alphas), alpha, power), dtype=np.float64)
 
@@ -111,11 +111,11 @@ def reversal() -> Found:
         # both curves decrease: between two points the excess is at most left reduced minus right promised
         fine = np.geomspace(float(DELTA), 1e-16, 2001)
         at = [Fraction(epsilon) for epsilon in zcdp.epsilon(delta=fine)]
-        eta = float((np.exp(reduced.workings.log_deltas(at))[:-1] - fine[1:]).max())
+        eta = float((np.exp(reduced.law.log_deltas(at))[:-1] - fine[1:]).max())
         coarse = np.array([float(f"1e-{place}") for place in range(5, 22)])
         at = [Fraction(epsilon) for epsilon in zcdp.epsilon(delta=coarse)]
-        chances = [np.exp(loss.workings.log_tails(Kind.ALT, at)) for loss in (same, reduced)]
-        deltas = np.exp(reduced.workings.log_deltas(at))
+        chances = [np.exp(loss.law.log_tails(Kind.ALT, at)) for loss in (same, reduced)]
+        deltas = np.exp(reduced.law.log_deltas(at))
         for promised, epsilon, one, other, delta in zip(coarse, at, *chances, deltas, strict=True):
             odds = (math.exp(epsilon), one, other, other / promised)
             yield level, promised, float(epsilon), *odds, delta, delta / promised, eta, PEOPLE * eta

@@ -12,13 +12,13 @@ import numpy as np
 from discreet.accounting.calibration import calibrate, solve_factor
 from discreet.accounting.comparisons.gaussian_dp import GaussianDP
 from discreet.accounting.comparisons.zcdp import ZCDP
-from discreet.accounting.contour import Kind
 from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress, map_cases
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.accounting.sampling import curve_deltas
 from discreet.answers.quantity import Style
 from discreet.budget import load
+from discreet.loss.contour import Kind
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.numbers import float_up
 from discreet.studies.register import (
@@ -226,7 +226,7 @@ def _first_tail_epsilon(loss: PrivacyLoss, delta: str = OVERALL_DELTA) -> float:
     low, high = Fraction(0), Fraction(64)
     for _ in range(44):
         middle = (low + high) / 2
-        above = float(loss.workings.log_tails(Kind.ALT, [middle])[0]) > aim
+        above = float(loss.law.log_tails(Kind.ALT, [middle])[0]) > aim
         low, high = (middle, high) if above else (low, middle)
     return float(high)
 
@@ -315,7 +315,7 @@ def _main_zcdp() -> ZCDP:
 
 def _log_deltas(task: tuple[tuple[Noise, ...], list[Fraction]]) -> Floats:
     events, epsilons = task
-    return compose(events).workings.log_deltas(epsilons)
+    return compose(events).law.log_deltas(epsilons)
 
 
 @study("epsilon zcdp_delta delta worst_pair main_delta")
@@ -328,7 +328,7 @@ def dhc_profile() -> Found:
     """
     whole, mine = account(load(PRESET)), {}
     at = [Fraction(e) for e in _main_zcdp().epsilon(delta=curve_deltas())]
-    main = np.exp(whole.case(whole.main).workings.log_deltas(at))
+    main = np.exp(whole.case(whole.main).law.log_deltas(at))
     for epsilon, delta, point, value in zip(at, curve_deltas(), whole.at_epsilon(at), main, strict=True):
         yield float(epsilon), delta, point.delta, "({}, {})".format(*point.worst), value
         mine[str(Style.POWER.quantity(delta, 0)).replace("e-0", "e-")] = value
@@ -470,10 +470,10 @@ def dhc_spines() -> Found:
     whole, paths = account(load(PRESET)), load(PRESET).paths
     deltas = np.array([0.9, 0.5, *(float(f"1e-{place}") for place in range(1, 22, 2))])
     at = [Fraction(e) for e in _main_zcdp().epsilon(delta=deltas)]
-    main = whole.case(whole.main).workings.log_deltas(at)
+    main = whole.case(whole.main).law.log_deltas(at)
     for spine in paths:
         pairs = ((min(MAIN, spine), max(MAIN, spine)), (spine, spine))
-        logs = [whole.case(pair).workings.log_deltas(at) for pair in pairs]
+        logs = [whole.case(pair).law.log_deltas(at) for pair in pairs]
         values = (*map(np.exp, logs), *(np.expm1(log - main) for log in logs))
         yield from ((spine, *row) for row in zip(map(float, at), deltas, *values, strict=True))
     yield from compare_printed("sieve", "section 2.2", "allocations", {"allocations": len(paths)})

@@ -34,7 +34,6 @@ from flint import arb, arb_poly, fmpq
 
 from discreet.accounting.overall import account
 from discreet.budget import load
-from discreet.noise import DiscreteGaussian
 from discreet.noise.balls import working_bits
 from discreet.studies.dhc import MAIN, PRESET
 from discreet.studies.register import Floats, Found, study
@@ -66,10 +65,10 @@ def noise_parameters() -> dict[Fraction, int]:
     """
     parameters: dict[Fraction, int] = {}
     for event in account(load(PRESET)).events((MAIN, MAIN)):
-        assert isinstance(event, DiscreteGaussian)
-        parameters[event.variance] = (
-            parameters.get(event.variance, 0) + event.times // 2
-        )  # both people of the pair
+        variance = event.stated_variance
+        assert variance is not None
+        # both people of the pair
+        parameters[variance] = parameters.get(variance, 0) + event.times // 2
     return parameters
 
 

@@ -64,10 +64,10 @@ import numpy as np
 from flint import arb, arb_poly, fmpq
 from numpy.typing import NDArray
 
-from discreet.accounting.loss import Floats, Loss
 from discreet.errors import InputError, PrecisionError
+from discreet.loss.lattice import Floats, Loss
 from discreet.memory import Forgetful
-from discreet.noise import DiscreteGaussian, Noise
+from discreet.noise import LatticeNoise, Noise
 from discreet.noise.balls import working_bits
 from discreet.numbers import Exact, positive
 
@@ -202,7 +202,7 @@ class SequentialSieve(PublishedMethod):
             )
         self.as_printed = as_printed
         # the events that cost most drop most nodes, so they go first
-        terms = sorted(loss.gaussian, key=lambda term: -(term.variance if as_printed else term.precision))
+        terms = sorted(loss.gaussian, key=lambda term: -(term.size if as_printed else term.precision))
         self._terms = tuple(terms)
         self.sieved: tuple[int, ...] = ()
         """How many of the nodes 0 <= y <= pi are left after each group of events."""
@@ -215,7 +215,7 @@ class SequentialSieve(PublishedMethod):
         """How many of the `nodes` are left after the sieve."""
         return 2 * self._index.size - 1
 
-    def _multiple(self, term: DiscreteGaussian) -> int:
+    def _multiple(self, term: LatticeNoise) -> int:
         """The term's step in units of the lattice, modulo the number of nodes."""
         return int(term.step / self.step) % self.nodes
 
@@ -252,7 +252,7 @@ class SequentialSieve(PublishedMethod):
         """
         G = 2.0 * len(self._terms)
         for term in self._terms:
-            sigma2 = float(term.variance)
+            sigma2 = float(term.size)
             G += term.times * (16 if sigma2 < 0.5 else 60 * sigma2 * math.exp(-(math.pi**2) * sigma2))
         k = self._index.size + 1
         return _UNIT * (64 + G + math.log2(k)) * (2 + math.log(k))
@@ -337,8 +337,9 @@ class LatticeNormal(PublishedMethod):
     """
 
     def __init__(self, events: Iterable[Noise]) -> None:
-        terms = Loss(events).terms
-        if len(terms) != 1 or not isinstance(terms[0], DiscreteGaussian):
+        loss = Loss(events)
+        terms = loss.terms
+        if len(terms) != 1 or terms != loss.gaussian:
             raise InputError(
                 f"the lattice-normal method takes discrete Gaussian events of one variance and sensitivity; "
                 f"found {len(terms)} kinds of events"
@@ -348,12 +349,12 @@ class LatticeNormal(PublishedMethod):
     @property
     def variance(self) -> Fraction:
         """n sigma2, the variance of the normal density."""
-        return self._term.times * self._term.variance
+        return self._term.times * self._term.size
 
     @cached_property
     def log_ratio_bound(self) -> float:
         """The logarithm of W + D, which bounds |P / phi_n - 1|."""
-        return _log_ratio_bound(self._term.variance, self._term.times)
+        return _log_ratio_bound(self._term.size, self._term.times)
 
     @property
     def ratio_bound(self) -> float:
@@ -484,8 +485,9 @@ class TwoFold(PublishedMethod):
     """
 
     def __init__(self, events: Iterable[Noise], *, digits: int = 30) -> None:
-        terms = Loss(events).terms
-        if len(terms) != 1 or not isinstance(terms[0], DiscreteGaussian) or terms[0].times != 2:
+        loss = Loss(events)
+        terms = loss.terms
+        if len(terms) != 1 or terms != loss.gaussian or terms[0].times != 2:
             raise InputError(
                 "Theorem A.8 takes exactly two discrete Gaussian events of one variance and sensitivity; "
                 f"found {sum(term.times for term in terms)} events of {len(terms)} kinds"
@@ -494,7 +496,7 @@ class TwoFold(PublishedMethod):
             raise InputError(f"digits is {digits}; it must be at least 1")
         self._term = terms[0]
         self._bits = math.ceil(digits * math.log2(10)) + 16
-        v = float(self._term.variance)
+        v = float(self._term.size)
         nats = (self._bits + 8) * math.log(2)
         # e^(-y^2 / 4 v) is negligible beyond, for the sum and for the sum shifted by 2 mu
         self._reach = math.ceil(2 * math.sqrt(v * (nats + 1))) + 2 * self._term.sensitivity + 2
@@ -509,7 +511,7 @@ class TwoFold(PublishedMethod):
         with working_bits(self._bits):
             factor = arb(epsilon).exp()
             # the least is at the last knot whose slope is steeper than -e^epsilon: (t - mu) mu / v <= epsilon
-            mu, v = self._term.sensitivity, self._term.variance
+            mu, v = self._term.sensitivity, self._term.size
             middle = math.floor(Fraction(epsilon) * v / mu) + mu
             best = max(
                 (
@@ -534,7 +536,7 @@ class TwoFold(PublishedMethod):
     def _knots(self) -> Floats:
         mu = self._term.sensitivity
         # in floats: beyond 1e-17 nothing is left to show
-        reach = math.ceil(2 * math.sqrt(40 * float(self._term.variance))) + 2 * mu
+        reach = math.ceil(2 * math.sqrt(40 * float(self._term.size))) + 2 * mu
         with working_bits(self._bits):
             even, odd, ratio = self._weights
             above = [self._tail(reach + 2 * mu)]  # P[X_1 + X_2 >= y] for y downwards
@@ -580,7 +582,7 @@ class TwoFold(PublishedMethod):
     @cached_property
     def _weights(self) -> tuple[arb, arb, arb]:
         """c_0(sigma / sqrt 2) and c_1/2(sigma / sqrt 2) over c_0(sigma)^2, and -1 / 4 sigma2."""
-        v = arb(fmpq(self._term.variance.numerator, self._term.variance.denominator))
+        v = arb(fmpq(self._term.size.numerator, self._term.size.denominator))
         terms = range(1, self._reach + 1)
         cut = arb(0, 1) * (4 * (-arb(self._reach**2) / (2 * v)).exp() * (1 + v)).abs_upper()
         even = 1 + 2 * sum(((-arb(u * u) / v).exp() for u in terms), arb(0)) + cut

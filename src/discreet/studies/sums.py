@@ -26,13 +26,13 @@ import numpy as np
 from discreet.accounting.comparisons.edgeworth import cumulants
 from discreet.accounting.comparisons.gaussian_dp import GaussianDP
 from discreet.accounting.comparisons.zcdp import ZCDP
-from discreet.accounting.contour import sieve
-from discreet.accounting.loss import Loss
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
-from discreet.accounting.windows import convolved
 from discreet.answers.quantity import Style
 from discreet.budget import load
+from discreet.loss.contour import sieve
+from discreet.loss.lattice import Loss
+from discreet.loss.windows import convolved
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.studies.dhc import DELTAS, epsilons
 from discreet.studies.published import LatticeNormal, SequentialSieve, residual_supremum

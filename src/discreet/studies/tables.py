@@ -23,14 +23,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discreet.accounting.contour import Kind
-from discreet.accounting.loss import Loss
 from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress, map_cases
 from discreet.accounting.privacy_loss import compose
 from discreet.answers.quantity import Style
 from discreet.budget import load
 from discreet.errors import InputError
+from discreet.loss.contour import Kind
+from discreet.loss.lattice import Loss
 from discreet.noise import Noise
 from discreet.studies.register import Study, made
 from discreet.tables import read_table
@@ -80,7 +80,7 @@ class Cut:
         """P[S > U]."""
         loss = compose(self.events)
         # under the alternative the loss is S + R/2
-        (log,) = loss.workings.log_tails(Kind.ALT, [self.end + loss.workings.loss.R / 2])
+        (log,) = loss.law.log_tails(Kind.ALT, [self.end + Loss(self.events).R / 2])
         return math.exp(log)
 
     def published(self, epsilon: float, delta: float) -> float:
@@ -89,7 +89,7 @@ class Cut:
 
     def second_term(self, epsilon: float) -> tuple[float, float]:
         """Return e^epsilon P[S > epsilon + R/2], and the same with the cut."""
-        (log,) = compose(self.events).workings.log_tails(Kind.NULL, [Fraction(epsilon)])
+        (log,) = compose(self.events).law.log_tails(Kind.NULL, [Fraction(epsilon)])
         term = math.exp(epsilon + log)
         return term, term - math.exp(epsilon) * self.mass
 
@@ -172,7 +172,7 @@ def _of_pair(task: tuple[tuple[Noise, ...], list[Fraction]]) -> list[tuple[float
     """Return our deltas of one pair, without and with the cut."""
     events, epsilons = task
     cut = Cut.of(events)
-    mine = np.exp(compose(events).workings.log_deltas(epsilons)).tolist()
+    mine = np.exp(compose(events).law.log_deltas(epsilons)).tolist()
     return [(delta, cut.published(float(e), delta)) for e, delta in zip(epsilons, mine, strict=True)]
 
 

@@ -170,7 +170,7 @@ class State:
                 if stated.weights[place]:  # these levels have no Laplace noise
                     factor = stated.total * stated.parts[place] / (budget.total * budget.parts[place])
                 scaled += [
-                    event.resized(event.size * factor) if event.is_gaussian else event for event in noise
+                    event.resized(event.size * factor) if event.precision else event for event in noise
                 ]
             events = grouped(scaled)
         return (*events, *(event.exchanged() for event in events)) if self.relation == "bounded" else events
@@ -489,7 +489,7 @@ def _checked(state: State, where: str) -> State:
                 f"are read ({where})"
             )
     _ = state.release  # a budget that cannot be written is refused here
-    noise = {getattr(event, "variance", None) for event in state.main_events}
+    noise = {event.size if event.variance_power == 1 else None for event in state.main_events}
     if len(noise) > MOST_VARIANCES:
         raise InputError(
             f"the release has {len(noise)} different variances; the workbench accounts for at most "

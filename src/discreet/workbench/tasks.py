@@ -26,7 +26,7 @@ from discreet.budget import Release
 from discreet.budget.neighbours import Neighbours
 from discreet.estimation import accuracy
 from discreet.estimation.expected_accuracy import MarginLine, margin_lines
-from discreet.noise import DiscreteGaussian, LatticeNoise, Noise
+from discreet.noise import DiscreteGaussian, Noise
 from discreet.risk.adversary import PRIORS, Line, line_of
 from discreet.risk.everything import WholeRisk, risk
 from discreet.risk.profile import RiskProfile, best_accuracies, risk_profile
@@ -115,7 +115,7 @@ def quick(events: Events, delta: Fraction) -> Quick:
     end = float(usual[0].epsilon(delta=floor)) if usual else float(finite_epsilons(loss)[-1])
     grid = np.linspace(0.0, end, POINTS)
     exact = loss.delta(epsilon=grid)
-    chosen, last = map(float, loss.workings.epsilons([delta, deepest]))
+    chosen, last = map(float, loss.law.epsilons([delta, deepest]))
     # the curve may drop between two points of the grid, as with Laplace noise
     known = ((chosen, small), (last, floor))
     line = [at for at in line_of(grid, exact) if at[1] > floor]
@@ -154,7 +154,7 @@ def errors(events: Events) -> ErrorCurves:
     loss, usual = compose(events), _usual(events)
     alphas = np.concatenate([[0.0], np.geomspace(1e-6, 0.02, 14), np.linspace(0.03, 1.0, 40)])
     bounds: list[Line] = [line_of(alphas, curve.tradeoff(alpha=alphas)) for curve in usual] or [(), ()]
-    if not all(isinstance(event, LatticeNoise) for event in events):
+    if not loss.law.supports("errors"):
         profile = sample_profile(loss, finite_epsilons(loss)[::2])
         exact: Line = line_of(alphas, tradeoff_from_profile(profile, alphas).beta)
         return ErrorCurves((exact, bounds[0], bounds[1]), float(loss.tradeoff(alpha="1/20")))

@@ -8,11 +8,11 @@ from typing import ClassVar, TypeVar
 
 import numpy as np
 
-from discreet.accounting.loss import Floats, Loss
 from discreet.errors import InputError, PrecisionError
+from discreet.loss.lattice import Floats, Loss
 from discreet.memory import Forgetful
 from discreet.noise import Noise
-from discreet.noise.surfaces import require
+from discreet.noise.capabilities import require
 
 Real = TypeVar("Real", float, Floats)
 

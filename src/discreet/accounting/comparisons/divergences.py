@@ -16,11 +16,11 @@ from functools import cached_property
 import numpy as np
 
 from discreet.accounting.comparisons.curve import composed
-from discreet.accounting.laws.sides import Side, sides_of, with_density
-from discreet.accounting.loss import Floats, Loss
+from discreet.loss.lattice import Floats, Loss, noises_of
+from discreet.loss.sides import Side, sides_of, with_density
 from discreet.memory import Forgetful
-from discreet.noise import LatticeNoise, LossLaw, Noise, grouped
-from discreet.noise.surfaces import require
+from discreet.noise import CountLoss, Noise, grouped
+from discreet.noise.capabilities import require, supports
 
 _BLOCK = 1 << 21  # tilts times values in memory at a time
 _FAR_END = 1e-17  # of the tilted law: what lies beyond a list that holds all but this does not count
@@ -77,7 +77,7 @@ class LawDivergences(Forgetful):
 
     @cached_property
     def _lattice(self) -> Loss:
-        return Loss([event for event in self.events if isinstance(event, LatticeNoise)])
+        return Loss([event for event in self.events if supports("lattice", [event])])
 
     @property
     def largest(self) -> Fraction | None:
@@ -96,10 +96,10 @@ class LawDivergences(Forgetful):
         for side in self._sides:
             total = shared + 0.5 * side.normal * (flat + flat * flat)
             for event in self.events:
-                law = (
-                    event.loss_law(exchanged=side.exchanged) if not isinstance(event, LatticeNoise) else None
-                )
-                if law is not None and not law.normal:
+                if supports("lattice", [event]):
+                    continue
+                law = event.loss_law(exchanged=side.exchanged)
+                if not law.normal:
                     total = total + event.times * _cumulant(law, flat)
             rows.append(total.reshape(np.shape(t)))
         return np.array(rows)
@@ -120,7 +120,7 @@ class LawDivergences(Forgetful):
         return [side.tilted_moments(0.0) for side in self._sides]
 
 
-def _cumulant(law: LossLaw, t: Floats) -> Floats:
+def _cumulant(law: CountLoss, t: Floats) -> Floats:
     """log E e^(t L) of one count; infinite where what a law leaves out might count."""
     value, log = with_density(law, 64)
     found = np.empty(t.size)
@@ -145,11 +145,8 @@ def divergences_of(events: Iterable[Noise]) -> LatticeDivergences | LawDivergenc
     >>> found.log_mgf(np.array([1.0])).round(6).tolist()
     [0.4]
     """
-    listed = list(events)
-    if not listed or all(isinstance(event, LatticeNoise) for event in listed):
-        return LatticeDivergences(composed(listed))
-    noises = [event for event in listed if isinstance(event, Noise)]
-    if len(noises) < len(listed):
-        composed(listed)  # says what is no event
+    noises = noises_of(events)
+    if supports("lattice", noises):
+        return LatticeDivergences(composed(noises))
     require("divergences", noises)
     return LawDivergences(grouped(noises))

@@ -19,9 +19,9 @@ import numpy as np
 
 from discreet.accounting.comparisons.curve import Comparison, composed
 from discreet.accounting.comparisons.normal import log_density, log_gap, log_upper_tail, mills_ratio
-from discreet.accounting.loss import Floats
 from discreet.errors import PrecisionError
-from discreet.noise import DiscreteGaussian, LatticeNoise, Noise
+from discreet.loss.lattice import Floats
+from discreet.noise import LatticeNoise, Noise
 
 _MOST_SD = 1e50  # a loss farther from zero, in standard deviations, has no expansion in floats
 
@@ -61,9 +61,9 @@ def cumulants(events: Iterable[Noise]) -> Cumulants:
 
 
 def _of_term(term: LatticeNoise) -> Floats:
-    if isinstance(term, DiscreteGaussian) and term.is_dual:
+    if term.is_dual:
         # derivatives of log theta_3 at 0, so that a fourth cumulant of 1e-40 is not lost in rounding
-        sigma2, mu = float(term.variance), term.sensitivity
+        sigma2, mu = float(term.size), term.sensitivity
         v = np.arange(1, 5)
         weight = 2 * np.exp(-2 * math.pi**2 * sigma2 * v**2)
         turn2 = (2 * math.pi * mu * v) ** 2

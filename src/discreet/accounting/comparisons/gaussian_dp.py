@@ -11,7 +11,7 @@ import numpy as np
 from discreet.accounting.comparisons.curve import Comparison
 from discreet.accounting.comparisons.divergences import divergences_of
 from discreet.accounting.comparisons.normal import log_density, log_gap, log_upper_tail, mills_ratio, quantile
-from discreet.accounting.loss import Floats
+from discreet.loss.lattice import Floats
 from discreet.noise import Noise
 from discreet.numbers import Exact, positive
 

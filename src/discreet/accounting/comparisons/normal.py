@@ -8,7 +8,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from discreet.accounting.loss import Floats
+from discreet.loss.lattice import Floats
 from discreet.noise.gaussian_tail import erfcx
 
 _gauss_legendre = cache(np.polynomial.legendre.leggauss)

@@ -34,8 +34,8 @@ from numpy.typing import NDArray
 
 from discreet.accounting.comparisons.curve import Comparison
 from discreet.accounting.comparisons.divergences import divergences_of
-from discreet.accounting.loss import Floats
 from discreet.errors import InputError
+from discreet.loss.lattice import Floats
 from discreet.noise import Noise
 
 _GRID = np.exp(np.arange(-46.0, 60.0, 0.25))

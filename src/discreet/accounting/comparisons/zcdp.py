@@ -14,9 +14,9 @@ import numpy as np
 
 from discreet.accounting.comparisons.curve import composed
 from discreet.accounting.comparisons.renyi import ByOrder
-from discreet.accounting.loss import Floats
+from discreet.loss.lattice import Floats
 from discreet.noise import Noise
-from discreet.noise.surfaces import require
+from discreet.noise.capabilities import require
 from discreet.numbers import Exact, positive
 
 

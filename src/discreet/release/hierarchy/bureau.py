@@ -302,7 +302,8 @@ def _kinds(
 
     def law(level: int, query: str, size: float) -> Noise:
         stated = known.get((tree.levels[level], query))
-        if stated is not None and stated.is_gaussian and abs(float(stated.size) / size - 1) < 1e-6:
+        variance = None if stated is None else stated.stated_variance
+        if stated is not None and variance is not None and abs(float(variance) / size - 1) < 1e-6:
             return stated
         return DiscreteGaussian(Fraction(size).limit_denominator(10**9))
 

@@ -25,7 +25,7 @@ from discreet.estimation.tree import Floats, Integers
 from discreet.estimation.whole.replicates import TableErrors
 from discreet.estimation.whole.tables import check_whole
 from discreet.faces import Summarised
-from discreet.noise import Entropy, PowerNoise, sample
+from discreet.noise import Entropy, sample
 from discreet.numbers import whole
 from discreet.questions import asked_with
 from discreet.release import contents
@@ -456,14 +456,14 @@ def _noise_table(layout: Layout, laws: Laws, steps: Steps) -> list[dict[str, obj
     rows = []
     every = [(kind, query, noise) for kind, one in enumerate(laws) for query, noise in one.items()]
     for kind, query, noise in every:
-        key = "variance_parameter" if noise.PARAMETER == "variance" else noise.PARAMETER
+        # (what is called the variance is the true one)
+        named = {"variance_parameter" if key == "variance" else key: v for key, v in noise.parameters.items()}
         rows.append(
             {
                 "level": layout.tree.levels[kind],
                 "query": query,
                 "noise": noise.FAMILY,
-                key: str(noise.size),
-                **({"exponent": str(noise.exponent)} if isinstance(noise, PowerNoise) else {}),
+                **{key: str(value) for key, value in named.items()},
                 "variance": noise.true_variance(),
                 "margin_95": noise.margin(),
                 "cells": len(layout.cells[query]),

@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.values import Number
 from discreet.budget import Release, load_file
 from discreet.budget.events import release_of
 from discreet.budget.noise_table import noises
@@ -29,6 +28,7 @@ from discreet.estimation.intervals import View
 from discreet.estimation.model import Model, told_by_level
 from discreet.estimation.tree import Floats, Integers, Tree
 from discreet.files import readable
+from discreet.loss.values import Number
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.numbers import prior as read_prior
 from discreet.questions import asked_with
@@ -502,7 +502,7 @@ class _Study:
                 self.left_out.append((HIERARCHY, "needs one level above the lowest that asks this query"))
             return []
         upper = int(kinds[0])
-        if not all(isinstance(noise[kind], DiscreteGaussian) for kind in (lowest, upper)):
+        if any(noise[kind].stated_variance is None for kind in (lowest, upper)):
             self.left_out.append((HIERARCHY, "needs discrete Gaussian noise"))
             return []
         children = np.bincount(tree.parent[tree.parent >= 0], minlength=tree.size)
@@ -541,7 +541,7 @@ class _Study:
         unit = self.people.unit
         if len(self.kinds) < 2:
             return []
-        if not all(isinstance(noise, DiscreteGaussian) for noise in self.noise.values()):
+        if any(noise.stated_variance is None for noise in self.noise.values()):
             self.left_out.append((ALL_ABOVE, "needs discrete Gaussian noise"))
             return []
         sizes = {kind: float(noise.size) for kind, noise in self.noise.items()}

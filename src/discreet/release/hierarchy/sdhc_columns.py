@@ -12,7 +12,7 @@ from discreet.budget import Release
 from discreet.budget.attributes import ALL, JOIN
 from discreet.errors import InputError
 from discreet.estimation.tree import Integers
-from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
+from discreet.noise import Noise
 from discreet.release.hierarchy.layout import Laws, Layout
 from discreet.release.tables import Folder
 
@@ -27,7 +27,6 @@ DERIVED = {
 
 NATION = "USA"
 NATION_ID = "1"
-LAW_NAMES = {DiscreteGaussian.FAMILY: "Discrete Gaussian", DiscreteLaplace.FAMILY: "Two-Sided Geometric"}
 
 Row = tuple[str, str, str, str, int, str, float]
 """Region, its type, iteration, cell, count, noise and its variance."""
@@ -84,8 +83,7 @@ def _code_and_cell(label: str, group: str) -> tuple[str, str]:
 def _noise(law: Noise | None) -> tuple[str, float]:
     if law is None:
         return "", 0.0
-    is_stated = law.PARAMETER == "variance"
-    return LAW_NAMES.get(law.FAMILY, law.FAMILY), float(law.size) if is_stated else law.true_variance()
+    return law.bureau_name or law.FAMILY, float(law.size) if law.variance_power == 1 else law.true_variance()
 
 
 def _derived(rows: Sequence[Row], cells: dict[str, str]) -> list[Row]:

@@ -17,7 +17,7 @@ from functools import lru_cache
 from math import isqrt
 
 from discreet.errors import PrecisionError
-from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise, balls
+from discreet.noise import Noise, balls
 from discreet.release.mechanism.ladder import Ladder
 
 Z95 = Fraction(196, 100)
@@ -39,7 +39,7 @@ def variance_of(noise: Noise | None) -> Fraction | float:
     """
     if noise is None:
         return Fraction(0)
-    return noise.size if noise.is_gaussian else noise.true_variance()
+    return noise.true_variance() if noise.stated_variance is None else noise.stated_variance
 
 
 def margin_of_error(noise: Noise | None, cells: int = 1) -> int:
@@ -108,16 +108,13 @@ def stated(noise: Noise | None, cells: int) -> Margin:
     if noise is None:
         return NO_NOISE
     exact = margin_of_error(noise, cells)
-    if isinstance(noise, DiscreteGaussian):
-        variance = cells * noise.variance
+    if noise.stated_variance is not None:
+        variance = cells * noise.stated_variance
         return Margin(written(variance), exact, bureau_margin(variance))
-    if not isinstance(noise, DiscreteLaplace):
-        raise TypeError(f"the variance of {noise} is not known exactly")
     bits = 128
     while bits <= balls.MAX_BITS:
         with balls.working_bits(bits):
-            ratio = (-balls.ball(1 / noise.scale)).exp()
-            variance_ball = 2 * cells * ratio / (1 - ratio) ** 2
+            variance_ball = cells * noise.variance_ball()
             whole = balls.floor(balls.ball(Z95) * variance_ball.sqrt())
             box = balls.as_interval(variance_ball)
         if whole is not None and written(box.lower) == written(box.upper):

@@ -263,8 +263,8 @@ def budget_release(configuration: Configuration, specification: Specification, w
         queries = [
             Query(
                 name=name,
-                variance=law.size if law.is_gaussian else None,
-                scale=None if law.is_gaussian else law.size,
+                variance=law.stated_variance,
+                scale=law.stated_scale,
                 groups=many,
             )
             for name, (law, many) in laws.items()
@@ -346,7 +346,7 @@ def _cases(
         sizes = [most_total_only(configuration, specification, *one.place) for one in above]
         often = people * min(max(sizes, default=0), max((one.stability.value for one in above), default=0))
         laws = [part.laws[0] for part in above]
-        if not often or not laws[0].is_gaussian:
+        if not often or not laws[0].precision:
             # Geometric noise on a count that changes by one is randomized response, which is the worst
             # mechanism of its epsilon: two stages of the same sum are never worse.
             choices[groups] = (often,)
@@ -432,4 +432,4 @@ def _reduction(exact: Account, worst: CaseLabel, delta: Fraction, target: Fracti
 
 
 def _scaled(events: Sequence[Noise], factor: Fraction) -> tuple[Noise, ...]:
-    return tuple(event.resized(event.size * factor) for event in events if event.is_gaussian)
+    return tuple(event.resized(event.size * factor) for event in events if event.precision)

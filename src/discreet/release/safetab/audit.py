@@ -378,7 +378,7 @@ class TabulationPair:
     def thresholds(self) -> tuple[float, ...]:
         """Thresholds of the likelihood ratio: those of the best tests if all that is drawn were seen."""
         loss = self.account.case(self.account.main)
-        found = loss.workings.tradeoff_thresholds([Fraction(alpha) for alpha in ALPHAS])
+        found = loss.law.tradeoff_thresholds([Fraction(alpha) for alpha in ALPHAS])
         return tuple(dict.fromkeys(float(one) for one in found))
 
     def curve(self, alphas: Sequence[float]) -> Floats:

@@ -24,7 +24,6 @@ from discreet.accounting.costs import DELTAS, epsilon_rows, usual_zcdp
 from discreet.accounting.overall import Account
 from discreet.accounting.overall import account as account_of
 from discreet.accounting.sampling import sampled
-from discreet.accounting.values import read_probabilities
 from discreet.answers.answer import Sentence, Words, marked
 from discreet.answers.facts import ALPHAS, Facts, Misses
 from discreet.answers.report import report_answer, report_sections, report_subject
@@ -32,6 +31,8 @@ from discreet.budget import Neighbours, Release
 from discreet.budget.events import Releasable, release_of
 from discreet.budget.toml import line as one_line
 from discreet.errors import InputError, PrecisionError
+from discreet.loss.values import read_probabilities
+from discreet.noise.capabilities import require
 from discreet.numbers import Exact
 from discreet.render import look
 from discreet.render.html import html_words, section_of
@@ -117,6 +118,7 @@ def gather(
     (20.3247, 0.9116)
     """
     release = release_of(release)
+    require("report", (event for level in release.levels for event in level.events(release.neighbours)))
     many = [delta] if isinstance(delta, str | int | Fraction | Decimal) else list(delta)
     if not many:
         raise InputError("no delta is given; at least one is needed, such as 1e-10")
@@ -181,7 +183,7 @@ def gather(
 
 def _why_unproved(account: Account, deltas: Sequence[Fraction]) -> str:
     """Why these numbers cannot be proved: of laws without a lattice only few events can."""
-    if account.is_on_lattices:
+    if account.case_set.method == "transform":
         return ""
     try:
         account.delta(epsilon=1, certified=True, digits=2)

@@ -106,7 +106,7 @@ def partial_means(noise: Noise, below: ArrayLike) -> Floats:
     edges = np.atleast_1d(np.asarray(below, dtype=np.int64))
     start = np.maximum(edges + 1, -edges)  # the first x of the upper tail, at least 1 or 0
     spread = sqrt(noise.true_variance()) + 1.0
-    reach = int(start.max(initial=0) + (12 if noise.is_gaussian else 60) * spread)
+    reach = int(start.max(initial=0) + (12 if noise.precision else 60) * spread)
     first = int(start.min(initial=0))
     support = np.arange(first, reach + 1, dtype=np.int64)
     terms = support * noise.pmf(support)

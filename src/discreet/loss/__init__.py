@@ -1,0 +1,1 @@
+"""The law of the privacy loss of a list of events, and how its curves are computed and proved."""
